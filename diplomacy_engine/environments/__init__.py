@@ -53,7 +53,7 @@ def register_environments() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Return what is PettingZoo's, which only those who ask for it need to have installed."""
+    """PettingZoo need only be installed for its own names."""
     if name not in ("env", "parallel_env"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import pettingzoo_env

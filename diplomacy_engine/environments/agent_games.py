@@ -37,15 +37,10 @@ from .settings import AgentSettings
 
 
 def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -> list[Player]:
-    """Return the players that `opponents` names.
+    """The players that an environment's `opponents` names.
 
-    Args:
-        opponents: a bot's name, the path of a checkpoint, a Player, or a list of them.
-        game_map: the map to be played.
-        script: the trainer's script that plays checkpoints.
-
-    Raises:
-        UserError: there is no such player, or the list is empty.
+    They are a bot's name, the path of a checkpoint, a Player, or a list of them; UserError if one
+    is no player, or the list is empty.
     """
     several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
     players = []
@@ -65,19 +60,16 @@ def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -
 
 
 def seeds_of(numbers: Sequence[int]) -> np.ndarray:
-    """Return the row seeds of VectorGame, uint64, that belong to the seeds of environments."""
+    """The row seeds of VectorGame, uint64, of the seeds of environments."""
     return np.array([seed_from(number) for number in numbers], np.uint64)
 
 
 class AgentBoards:
     """E positions with an agent in each: what the forms read and write.
 
-    Args:
-        games: the positions.
-        gap: 1 lays the mask out with an entry for "no order" before each province's orders.
+    A `gap` of 1 lays the mask out with an entry for "no order" before each province's orders.
 
     Attributes:
-        games: the VectorGame.
         agent: (E,) int8, the agent's power.
         orders: (E, V) int32, orders for the coming step.
         mask: (E, M) int8, what the agent may order; see `assign_decisions`.
@@ -110,11 +102,8 @@ class AgentBoards:
     ) -> np.ndarray:
         """Say who makes the decisions of `rows`, and note what the agents may order.
 
-        Args:
-            who, made: written; see `assign_decisions`.
-
-        Returns:
-            The rows in which the agent has no decision.
+        `who` and `made` are written, see `assign_decisions`. Returns the rows without a decision of
+        the agent.
         """
         games = self.games
         idle = games.call(
@@ -140,13 +129,7 @@ class AgentBoards:
 class AgentGames(AgentBoards):
     """E games with an agent in each.
 
-    Args:
-        game_map: a map's name or file, or a Map.
-        num_games: E.
-        settings: of the environment.
-        threads: threads that share the games; None: as many as there are processors.
-        gap: see AgentBoards.
-        movement_only: retreats and adjustments of the agent are `dumbbot-deepdip`'s.
+    With `movement_only` retreats and adjustments of the agent are `dumbbot-deepdip`'s.
 
     Attributes:
         games: a finished game stays until `start`; orders of others are in `orders` already.
@@ -205,7 +188,7 @@ class AgentGames(AgentBoards):
         self._on_over: Callable[[np.ndarray], None] | None = None
 
     def set_opponents(self, opponents) -> None:
-        """Play against others in the games that begin from now on; see `make_opponents`."""
+        """Play against others in the games that begin from now on."""
         found = make_opponents(opponents, self.games.map, self._settings.script)
         players, seat = [*found, *self._own], self._seats.seat
         if self.players:  # those of games that are not over keep their seats, under new numbers
@@ -221,8 +204,7 @@ class AgentGames(AgentBoards):
     def start(self, rows: np.ndarray, seeds: np.ndarray | None = None) -> None:
         """Start new games in `rows`, ascending integers, and play each to the agent's decision.
 
-        Args:
-            seeds: uint64, from which these rows' seeds come from now on; None goes on with theirs.
+        `seeds`, uint64, are what these rows' seeds come from now on; None goes on with theirs.
         """
         games = self.games
         if seeds is not None:
@@ -247,10 +229,8 @@ class AgentGames(AgentBoards):
     def play(self, rows: np.ndarray, on_over: Callable[[np.ndarray], None] | None = None) -> None:
         """Adjudicate `rows` with `orders` and play on until the agent decides, or the game is over.
 
-        Args:
-            rows: ascending integers. `reward`, `terminated` and `truncated` of others become 0.
-            on_over: called with rows whose games are over, before new ones start in them. Without
-                it these games stay, and may order nothing.
+        `reward`, `terminated` and `truncated` of other rows become 0. `on_over` is called with rows
+        whose games are over, before new ones start in them; without it these games stay.
         """
         self._on_over = on_over
         self.reward.fill(0)
@@ -285,7 +265,7 @@ class AgentGames(AgentBoards):
                 rows = self._step(rows)
 
     def _or_all(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return None for all rows, which saves looking at them."""
+        """None for all rows, which saves looking at them."""
         return None if len(rows) == self.games.num_games else rows
 
     def _step(self, rows: np.ndarray) -> np.ndarray:
@@ -335,7 +315,7 @@ class AgentGames(AgentBoards):
         return on[:goes_on].copy()
 
     def _all_votes(self) -> np.ndarray | None:
-        """Return how all powers vote in the coming step, (E, P) bool, if they can."""
+        """(E, P) bool, if there are votes."""
         if self.votes is None:
             return None
         votes = bot_votes(self.games, self._settings.draws_after or 0)
@@ -343,7 +323,6 @@ class AgentGames(AgentBoards):
         return votes
 
     def _pay(self, rows: np.ndarray, result: StepResult, some: np.ndarray) -> None:
-        """Add what the step was worth to the agents of rows[some]."""
         part = StepResult(*(array[some] for array in result))
         victory_centers, pays_limit = self.games.board.victory_centers, self._settings.pays_limit
         paid = self._reward(reward_input(part, victory_centers, pays_limit))
@@ -351,10 +330,7 @@ class AgentGames(AgentBoards):
         self.reward[mine] += paid[np.arange(len(some)), self.agent[mine]]
 
     def _ask(self, rows: np.ndarray) -> np.ndarray:
-        """Have the opponents order in `rows`, and note what the agents may order.
-
-        Returns the rows in which the agent has no decision.
-        """
+        """Have the opponents order; return the rows in which the agent has no decision."""
         games = self.games
         decisions = games.decisions(self._or_all(rows), reuse=True)
         who, made = self._who[: decisions.count], self._made
@@ -367,7 +343,7 @@ class AgentGames(AgentBoards):
         return rows
 
     def _picked(self, decisions: Decisions, who: np.ndarray, player: int) -> Decisions:
-        """Return the decisions that a player makes, in arrays that the next call overwrites."""
+        """The decisions that a player makes, in arrays that the next call overwrites."""
         buffers, slots = self._picked_buffers, len(decisions.slot_province)
         if (
             buffers is None

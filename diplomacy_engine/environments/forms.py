@@ -1,7 +1,7 @@
 """The forms in which an environment asks for orders: spaces, observations, masks and actions.
 
 `ProvinceForm` asks for all orders of the agent's power at once, one for each province;
-`SequentialForm` for one unit's after the other; `DeepDipForm` (deepdip.py) as the thesis did.
+`SequentialForm` for one unit's after the other; `DeepDipForm` as the DeepDip thesis did.
 """
 
 from typing import Any, ClassVar
@@ -9,17 +9,23 @@ from typing import Any, ClassVar
 import numpy as np
 from gymnasium import spaces
 
+from .._suggest import did_you_mean, quoted
 from ..constants import NONE, phase_name
 from ..errors import UserError
 from ..games.observation import feature_sizes
 from ..games.vector_game import VectorGame
 from ..rules.state import is_retreat
 from .agent_games import AgentBoards, AgentGames
-from .kernels import mask_slots, take_province_actions, take_unit_actions
+from .kernels import (
+    deepdip_observation,
+    mask_slots,
+    take_deepdip_actions,
+    take_province_actions,
+    take_unit_actions,
+)
 
 
 def observation_space(games: VectorGame) -> spaces.Dict:
-    """Return the space of one power's Observation."""
     powers, provinces = games.num_powers, len(games.board.terrain)
     centers = len(games.board.center_province)
     years = games.max_years or np.iinfo(np.int16).max - games.board.first_year
@@ -40,18 +46,16 @@ def observation_space(games: VectorGame) -> spaces.Dict:
 
 
 def _orders_space(games: VectorGame) -> spaces.Box:
-    """Return the space of one order number, or NONE, for each province."""
     shape = (len(games.board.terrain),)
     return spaces.Box(NONE, len(games.vocabulary) - 1, shape, np.int32)
 
 
 def province_space(games: VectorGame) -> spaces.MultiDiscrete:
-    """Return the space of an action with an entry for each province."""
     return spaces.MultiDiscrete(np.diff(games.table.province_first) + 1)
 
 
 def province_action(games: VectorGame, action: int, v: int) -> str:
-    """Return the entry of province v in such an action in words, for errors."""
+    """The entry of province v in such an action in words, for errors."""
     first, last = games.table.province_first[v : v + 2]
     if action == 0:
         return "action 0 (no order)"
@@ -61,7 +65,7 @@ def province_action(games: VectorGame, action: int, v: int) -> str:
 
 
 def whole_numbers(action: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an action as int64 of the given shape; UserError if it is no such thing."""
+    """An action as int64 of the given shape; UserError if it is no such thing."""
     wanted = f"integers of shape {shape}" if shape else "one integer"
     try:
         array = np.asarray(action)
@@ -72,8 +76,13 @@ def whole_numbers(action: Any, shape: tuple[int, ...]) -> np.ndarray:
     return np.asarray(array, np.int64, order="C")
 
 
+def row_of(seen: Any, row: int) -> Any:
+    """One row of what a form observes."""
+    return {k: array[row] for k, array in seen.items()} if isinstance(seen, dict) else seen[row]
+
+
 def unit_text(games: VectorGame, row: int, v: int) -> str:
-    """Return the unit of province v that may be ordered, as `A PAR`; else the province's name."""
+    """The unit of province v that may be ordered, as `A PAR`; else the province's name."""
     state = games.state
     kind, location = state.unit_kind[row, v], state.unit_location[row, v]
     if is_retreat(state.phase[row]):
@@ -84,7 +93,6 @@ def unit_text(games: VectorGame, row: int, v: int) -> str:
 
 
 def illegal_order(games: VectorGame, row: int, unit: str, order: str) -> UserError:
-    """Return the error that a strict environment raises."""
     phase = phase_name(int(games.state.year[row]), int(games.state.phase[row]))
     where = f" of game {row}" if games.num_games > 1 else ""
     return UserError(f"{unit}: {order} is not legal in {phase}{where}")
@@ -111,42 +119,44 @@ class ProvinceForm:
         """Note that `rows` have reached a decision of the agent, or their end."""
 
     def observe(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Return what the agents of `rows` see, as arrays over rows."""
         board, last_order, scalars = self._games.observe_powers(rows, self._agents.agent[rows])
         return {"board": board, "last_order": last_order, "scalars": scalars}
 
     def masks(self) -> np.ndarray | None:
-        """Return the masks of all rows, (E, M) int8; None without `has_masks`."""
+        """(E, M) int8; None without `has_masks`."""
         return self._agents.mask.copy()
 
     def final_masks(self, rows: np.ndarray) -> np.ndarray:
-        """Return the masks of `rows`, whose games are over, (rows, M) int8."""
+        """The masks of `rows`, whose games are over, (rows, M) int8."""
         return self._agents.mask[rows]
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
         """Write the orders of actions (E, ...) int64.
 
-        Returns:
-            The rows that are ready to be played on, and how many orders were illegal, (E,).
-
-        Raises:
-            UserError: strict, and there is an illegal order; nothing has been written then.
+        Returns the rows that are ready to be played on, and how many orders were illegal, (E,).
+        UserError (strict) if one is illegal; nothing has been written then.
         """
-        agents, games = self._agents, self._games
-        bad = games.call(
+        games, bad = self._games, self._write(actions, strict)
+        if strict and bad != NONE:
+            row, v = divmod(bad, actions.shape[1])
+            order = self._in_words(int(actions[row, v]), v)
+            raise illegal_order(games, row, unit_text(games, row, v), order)
+        return self._agents.every_row, self._illegal
+
+    def _write(self, actions: np.ndarray, strict: bool) -> int:
+        agents, first = self._agents, self._games.table.province_first
+        return self._games.call(
             take_province_actions,
             actions,
             agents.mask,
-            games.table.province_first,
+            first,
             strict,
             agents.orders,
             self._illegal,
         )
-        if strict and bad != NONE:
-            row, v = divmod(bad, actions.shape[1])
-            order = province_action(games, int(actions[row, v]), v)
-            raise illegal_order(games, row, unit_text(games, row, v), order)
-        return agents.every_row, self._illegal
+
+    def _in_words(self, action: int, v: int) -> str:
+        return province_action(self._games, action, v)
 
 
 class SequentialForm(ProvinceForm):
@@ -174,12 +184,10 @@ class SequentialForm(ProvinceForm):
         self._given = games.new_orders()
 
     def asked(self, rows: np.ndarray) -> None:
-        """Begin with the first unit of each row."""
         self._at[rows] = 0
         self._given[rows] = NONE
 
     def observe(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Return what the agents of `rows` see, as arrays over rows."""
         agents = self._agents
         at = np.minimum(self._at[rows], agents.queue.shape[1] - 1)
         province = agents.queue[rows, at].astype(np.int64)
@@ -188,7 +196,6 @@ class SequentialForm(ProvinceForm):
         return super().observe(rows) | {"given": self._given[rows], "province": province}
 
     def masks(self) -> np.ndarray | None:
-        """Return the masks of all rows, (E, A) int8."""
         agents = self._agents
         out = np.zeros_like(agents.mask)
         self._games.call(
@@ -197,7 +204,6 @@ class SequentialForm(ProvinceForm):
         return out
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Write the orders of actions (E,) int64; see ProvinceForm.take."""
         agents, games = self._agents, self._games
         bad = games.call(
             take_unit_actions,
@@ -223,15 +229,75 @@ class SequentialForm(ProvinceForm):
         return np.flatnonzero(self._at == agents.queued), self._illegal
 
 
+class DeepDipForm(ProvinceForm):
+    """The DeepDip thesis' formulation of the game (Cruz 2019).
+
+    observation  three numbers for each of the V provinces: whether it is a supply center, its
+                 owner, and the power of the unit there (0 none, 1 the agent, then the others)
+    action       one of 1 + 2 V numbers for each province: 0 hold, 1 + r move to province r,
+                 1 + V + r support one's own unit of province r in whatever it does
+
+    Orders for provinces without a unit of the agent's are ignored, invalid ones hold. There is no
+    mask. Retreats and adjustments are `dumbbot-deepdip`'s, on which the thesis' agent was built.
+    """
+
+    agent_games: ClassVar = {"gap": 0, "movement_only": True}
+    has_masks = False
+
+    def __init__(self, agents: AgentBoards):
+        super().__init__(agents)
+        powers, provinces = self._games.num_powers, len(self._games.board.terrain)
+        units = len(self._games.map.unit_powers) + 1
+        self.observation_space = spaces.MultiDiscrete([2, powers + 1, units] * provinces)
+        self.action_space = spaces.MultiDiscrete([1 + 2 * provinces] * provinces)
+
+    def observe(self, rows: np.ndarray) -> np.ndarray:
+        """(rows, 3 V) int64."""
+        games = self._games
+        out = np.empty((len(rows), 3 * len(games.board.terrain)), np.int64)
+        games.call(deepdip_observation, games.board, games.state, rows, self._agents.agent, out)
+        return out
+
+    def masks(self) -> None:
+        pass
+
+    def _write(self, actions: np.ndarray, strict: bool) -> int:
+        agents, games = self._agents, self._games
+        return games.call(
+            take_deepdip_actions,
+            games.board,
+            games.table,
+            actions,
+            agents.mask,
+            agents.queue,
+            agents.queued,
+            agents.orders,
+            self._illegal,
+        )
+
+    def _in_words(self, action: int, v: int) -> str:
+        names = self._games.map.provinces
+        what, r = divmod(action - 1, len(names))
+        if what not in (0, 1):
+            return f"action {action}, not in 0..{2 * len(names)},"
+        return f"action {action} ({('move to', 'support of')[what]} {names[r]})"
+
+
+FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": DeepDipForm}
+
+
+def form_of(name: Any) -> type[ProvinceForm]:
+    if name not in FORMS:
+        hint = did_you_mean(str(name), FORMS)
+        raise UserError(f"form must be one of {', '.join(FORMS)}, not {quoted(name)}{hint}")
+    return FORMS[name]
+
+
 class VoteForm:
     """Another form, whose actions have a vote for a draw as a last entry: 1 votes for one, 0 not.
 
     A mask has two more entries for it, and a vote is always legal; another number counts as an
-    illegal order, and as 0.
-
-    Args:
-        form: with a MultiDiscrete action space.
-        agents: with votes.
+    illegal order, and as 0. The form must have a MultiDiscrete action space, the agents votes.
     """
 
     def __init__(self, form: ProvinceForm, agents: AgentGames):
@@ -242,35 +308,29 @@ class VoteForm:
         self.action_space = with_vote(form.action_space)
 
     def masks(self) -> np.ndarray | None:
-        """Return the masks of all rows, (E, M) int8; None without `has_masks`."""
         masks = self._form.masks()
         return None if masks is None else with_vote_open(masks)
 
     def final_masks(self, rows: np.ndarray) -> np.ndarray:
-        """Return the masks of `rows`, whose games are over, (rows, M) int8."""
         return with_vote_open(self._form.final_masks(rows))
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Write the orders and note the votes of actions (E, V + 1); see ProvinceForm.take."""
         votes = actions[:, -1]
         wrong = (votes != 0) & (votes != 1)
         if strict and wrong.any():
-            raise wrong_vote(votes[wrong][0])
+            vote = votes[wrong][0]
+            raise UserError(
+                f"a vote for a draw, the last entry of an action, is 0 or 1, not {vote}"
+            )
         ready, illegal = self._form.take(np.ascontiguousarray(actions[:, :-1]), strict)
         self._agents.votes[:] = votes == 1
         return ready, illegal + wrong
 
 
 def with_vote(space: spaces.MultiDiscrete) -> spaces.MultiDiscrete:
-    """Return a space of actions with a vote for a draw as a last entry."""
     return spaces.MultiDiscrete(np.append(space.nvec, 2))
 
 
-def wrong_vote(vote: int) -> UserError:
-    """Return the error that a strict environment raises."""
-    return UserError(f"a vote for a draw, the last entry of an action, is 0 or 1, not {vote}")
-
-
 def with_vote_open(masks: np.ndarray) -> np.ndarray:
-    """Return masks (E, M) of such a space, (E, M + 2) int8: a vote is always legal."""
+    """(E, M) to (E, M + 2) int8: a vote is always legal."""
     return np.concatenate([masks, np.ones((len(masks), 2), masks.dtype)], 1)

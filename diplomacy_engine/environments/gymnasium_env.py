@@ -13,16 +13,13 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from .._suggest import did_you_mean, quoted
+from .._suggest import quoted
 from ..errors import UserError
 from ..games.game import Game
 from .agent_games import AgentGames, seeds_of
-from .deepdip import DeepDipForm
-from .forms import ProvinceForm, SequentialForm, VoteForm, whole_numbers
+from .forms import VoteForm, form_of, row_of, whole_numbers
 from .rendering import RENDER_FPS, RENDER_MODES, check_render_mode, render_game
 from .settings import AgentSettings
-
-FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": DeepDipForm}
 
 
 class NeedsReset(gymnasium.error.ResetNeeded, UserError):
@@ -32,18 +29,14 @@ class NeedsReset(gymnasium.error.ResetNeeded, UserError):
 def _make_form(
     form: str, map: Any, num_envs: int, threads: int | None, settings: AgentSettings
 ) -> tuple[AgentGames, Any]:
-    if form not in FORMS:
-        raise UserError(
-            f"form must be one of {', '.join(FORMS)}, not {quoted(form)}"
-            f"{did_you_mean(str(form), FORMS)}"
-        )
+    form_class = form_of(form)
     for name, value in (("num_envs", num_envs), ("threads", threads)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise UserError(f"{name} must be an integer, not {quoted(value)}")
         if value is not None and value < 1:
             raise UserError(f"{name} must be at least 1, not {value}")
-    agents = AgentGames(map, num_envs, settings, threads=threads, **FORMS[form].agent_games)
-    asks = FORMS[form](agents)
+    agents = AgentGames(map, num_envs, settings, threads=threads, **form_class.agent_games)
+    asks = form_class(agents)
     if settings.draw_votes and not isinstance(asks.action_space, gymnasium.spaces.MultiDiscrete):
         raise UserError(f"form {form!r} has no votes: draw_votes needs provinces or deepdip")
     return agents, VoteForm(asks, agents) if settings.draw_votes else asks
@@ -64,8 +57,8 @@ class DiplomacyEnv(gymnasium.Env):
     Args:
         map: a map's name or file.
         form: `provinces`, `sequential` or `deepdip`; see docs/environments.md.
-        render_mode: `rgb_array`, `ansi` or None; see rendering.py.
-        settings: see AgentSettings (settings.py), or docs/environments.md.
+        render_mode: `rgb_array`, `ansi` or None.
+        settings: see docs/environments.md.
 
     `info` has `action_mask`, `illegal_orders` and `power` (its index); at the end of a game also
     `win`, `solo`, `centers` and `years`; with draw_votes `agreed`, whether all voted for a draw.
@@ -97,14 +90,9 @@ class DiplomacyEnv(gymnasium.Env):
         return Game.from_row(self._agents.games, 0)
 
     def set_opponents(self, opponents: Any, *, next_game: bool = False) -> None:
-        """Play against others from now on.
+        """Play against others from now on; with `next_game`, from the next game on.
 
-        Args:
-            opponents: as the argument of that name; see AgentSettings.
-            next_game: a game that is running goes on as it is, and the next one is against them.
-
-        Raises:
-            UserError: a game is running, and next_game is not set; or there is no such player.
+        UserError: a game is running, and next_game is not set; or there is no such player.
         """
         _set_opponents(self._agents, opponents, self._running and not next_game)
 
@@ -153,20 +141,13 @@ class DiplomacyEnv(gymnasium.Env):
         return self._observation(), reward, terminated, truncated, info
 
     def render(self) -> np.ndarray | str | None:
-        """Return the position as `render_mode` says; see rendering.py.
-
-        Raises:
-            NeedsReset: `reset` has not been called.
-        """
+        """Return the position as `render_mode` says; NeedsReset before `reset`."""
         if not self._seeded:
             raise NeedsReset("there is no game to render: call reset() first")
         return render_game(self._agents.games, 0, self.render_mode)
 
     def _observation(self) -> Any:
-        seen = self._form.observe(self._row)
-        if isinstance(seen, dict):
-            return {name: array[0] for name, array in seen.items()}
-        return seen[0]
+        return row_of(self._form.observe(self._row), 0)
 
     def _info(self, illegal: int) -> dict:
         info = {"illegal_orders": illegal, "power": int(self._agents.agent[0])}
@@ -222,15 +203,9 @@ class DiplomacyVectorEnv(VectorEnv):
     def set_opponents(self, opponents: Any, *, next_game: bool = False) -> None:
         """Play against others: in every game from the next `reset` on.
 
-        After a `reset` games are always running, as a new one begins where one is over.
-
-        Args:
-            opponents: as the argument of that name; see AgentSettings.
-            next_game: games that are running go on as they are, and those that begin after them
-                are against the new opponents.
-
-        Raises:
-            UserError: games are running, and next_game is not set; or there is no such player.
+        After a `reset` games are always running, as a new one begins where one is over; with
+        `next_game` those go on as they are, and the ones that begin after them are against the new
+        opponents. UserError: games are running without next_game, or there is no such player.
         """
         _set_opponents(self._agents, opponents, self._running and not next_game)
 
@@ -286,11 +261,7 @@ class DiplomacyVectorEnv(VectorEnv):
         return seen, reward, terminated, truncated, infos
 
     def render(self) -> tuple[np.ndarray | str, ...] | None:
-        """Return the position of every game as `render_mode` says; see rendering.py.
-
-        Raises:
-            NeedsReset: `reset` has not been called.
-        """
+        """Return the position of every game as `render_mode` says; NeedsReset before `reset`."""
         if not self._seeded:
             raise NeedsReset("there are no games to render: call reset() first")
         if self.render_mode is None:
@@ -306,7 +277,6 @@ class DiplomacyVectorEnv(VectorEnv):
         return infos | {f"_{name}": np.ones(self.num_envs, bool) for name in infos}
 
     def _note_final(self, infos: dict, rows: np.ndarray, illegal: np.ndarray) -> None:
-        """Add the games of `rows`, which are over, to `final_obs` and `final_info`."""
         self._form.asked(rows)
         seen = self._form.observe(rows)
         values = self._agents.outcome(rows)
@@ -324,9 +294,6 @@ class DiplomacyVectorEnv(VectorEnv):
             final |= {f"_{name}": over for name in values}
         infos["_final_obs"][rows] = True
         for i, row in enumerate(rows.tolist()):
-            one = (
-                {name: array[i] for name, array in seen.items()} if type(seen) is dict else seen[i]
-            )
-            infos["final_obs"][row] = one
+            infos["final_obs"][row] = row_of(seen, i)
         for name, value in values.items():
             infos["final_info"][name][rows] = value

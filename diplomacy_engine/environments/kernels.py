@@ -282,7 +282,7 @@ def mask_slots(table, mask, queue, queued, at, out):
             out[e, number] = mask[e, number]
 
 
-# --- The DeepDip thesis' observations and actions, see deepdip.py ---------------------------------
+# --- The DeepDip thesis' observations and actions, see DeepDipForm -------------------------------
 
 
 @jit

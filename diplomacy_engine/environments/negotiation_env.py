@@ -23,11 +23,12 @@ from ..players.loading import load_player
 from ..players.negotiation import Negotiator, Talk
 from ..press.deals import CONFIRMED, Clause, Side, make_offers
 from ..press.table import Press
+from ..records import convert
 from ..scoring.mixes import make_steady_mix
 from ..scoring.rewards import REWARDS, reward_input
 from .agent_games import seeds_of
 from .forms import whole_numbers, with_vote
-from .settings import check_draws_after
+from .settings import Year
 
 VALID = 5.0  # paid for a valid offer, and taken for one that is not, with the reward `valid`
 
@@ -35,29 +36,9 @@ VALID = 5.0  # paid for a valid offer, and taken for one that is not, with the r
 class NegotiationEnv(gymnasium.Env):
     """One power of one game that talks; `step` makes an offer and plays to the next movement phase.
 
-    Spaces, after the thesis:
-        observation: of each of V provinces three numbers: who owns the center there (0 nobody, else
-            1 + power), whether there is one, whose unit stands there.
-        action: own unit's province, where it shall go, the other power, the province of its unit,
-            where that shall go. A unit that goes where it is holds.
-
     An offer is valid if it is to another living power, and if both units and orders are on the
-    board. A valid one is put to the other power; agreed to and confirmed it binds both.
-
-    Args:
-        map: a map's name or file.
-        power: the agent's; None draws one in each game.
-        reward: `valid`, 5 for a valid offer and -5 for another, or a name of
-            scoring/rewards.py or a mix of them, paid for the phases up to the next offer.
-        answers: the negotiator (docs/press.md) whose rule the others answer by.
-        orders_by: a bot, checkpoint or run folder that gives all orders.
-        max_years: game years after which the game is truncated; None: the map's own.
-        draw_votes: the last entry of an action is a vote for a draw in that movement phase, 0 or 1;
-            the game ends when all powers alive vote for one.
-        draws_after: the year from which the others do, as bots do (games/votes.py); None: from the
-            first one on.
-
-    `info` has `valid`, `agreed` and `power` (its index).
+    board. A valid one is put to the other power; agreed to and confirmed it binds both. `info` has
+    `valid`, `agreed` and `power` (its index). Spaces and arguments: docs/other_libraries.md.
     """
 
     metadata: ClassVar = {"render_modes": []}
@@ -73,8 +54,8 @@ class NegotiationEnv(gymnasium.Env):
         draw_votes: bool = False,
         draws_after: int | None = None,
     ):
-        check_draws_after(draws_after, draw_votes)
-        self._draw_votes, self._draws_after = draw_votes, draws_after or 0
+        self._draw_votes = draw_votes
+        self._draws_after = convert(Year | None, draws_after, "draws_after") or 0
         if not isinstance(reward, str):
             raise UserError(f"reward must be a name, not {quoted(reward)}")
         if reward not in ("valid", *REWARDS) and reward.isidentifier():
@@ -122,8 +103,7 @@ class NegotiationEnv(gymnasium.Env):
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
         """Make an offer, and play on to the next movement phase; see gymnasium.Env.step.
 
-        Raises:
-            UserError: the game is over or none has begun, or the action is of the wrong form.
+        UserError: the game is over or none has begun, or the action is of the wrong form.
         """
         if not self._running:
             raise gymnasium.error.ResetNeeded("there is no game to step: call reset() first")
@@ -162,7 +142,7 @@ class NegotiationEnv(gymnasium.Env):
         return float(self._reward(found)[0, self._power])
 
     def _speak(self, decisions: Decisions, numbers: list[int]) -> tuple[bool, bool]:
-        """Put the offer of an action to a power; return whether it is valid, and agreed to."""
+        """Put the offer to its power; return whether it is valid, and agreed to."""
         mine, goal, other, theirs, its_goal = numbers
         alive = self._games.outcomes().alive[0]
         ours = self._move(decisions, self._power, mine, goal)
@@ -180,7 +160,7 @@ class NegotiationEnv(gymnasium.Env):
         return True, bool(self._press.settle(offers, agreed, decisions)[0] == CONFIRMED)
 
     def _move(self, decisions: Decisions, power: int, origin: int, goal: int) -> int:
-        """Return a power's legal order that moves its unit so, or lets it hold; NONE without one.
+        """A power's legal order that moves its unit so, or lets it hold; NONE without one.
 
         By land or sea rather than by convoy, and to the first coast where there are several.
         """

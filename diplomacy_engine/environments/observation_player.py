@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._suggest import did_you_mean, player_name, quoted
+from .._suggest import player_name, quoted
 from ..constants import NONE, phase_name
 from ..errors import UserError
 from ..games.decisions import Decisions
@@ -25,8 +25,7 @@ from ..rules.map import Map, load_map
 from ..rules.state import in_movement
 from ..rules.vocabulary import vocabulary
 from .agent_games import AgentBoards
-from .forms import whole_numbers, with_vote_open
-from .gymnasium_env import FORMS
+from .forms import form_of, row_of, whole_numbers, with_vote_open
 
 
 class ObservationPlayer:
@@ -69,13 +68,8 @@ class ObservationPlayer:
             raise UserError(
                 f"{quoted(policy)} is not a policy: it must be a function of observations and masks"
             )
-        if form not in FORMS:
-            raise UserError(
-                f"form must be one of {', '.join(FORMS)}, not {quoted(form)}"
-                f"{did_you_mean(str(form), FORMS)}"
-            )
         self.name = name
-        self._policy, self._form_class = policy, FORMS[form]
+        self._policy, self._form_class = policy, form_of(form)
         self._map = None if game_map is None else load_map(game_map)
         self._single, self._draw_votes, self._strict = single, draw_votes, strict
         self._helper = None
@@ -115,7 +109,7 @@ class ObservationPlayer:
         return np.where(province == NONE, given[decision, nth], orders[decision, province])
 
     def _play(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return the orders of decisions, (D, V) int32, of which those with more slots come first.
+        """The orders of decisions, (D, V) int32, of which those with more slots come first.
 
         Each decision has a board to itself, as in an environment, which its game is copied to.
         """
@@ -138,7 +132,6 @@ class ObservationPlayer:
         return boards.orders[rows]
 
     def _prepared(self, games: VectorGame, count: int) -> tuple[AgentBoards, Any]:
-        """Return boards for so many decisions, and the form that asks about them."""
         if self._map is not None and games.vocabulary.hash != vocabulary(self._map).hash:
             raise UserError(
                 f"player {quoted(self.name, 60)} plays on map {self._map.name!r} and not on "
@@ -159,7 +152,7 @@ class ObservationPlayer:
         return self._boards, self._form
 
     def _actions(self, form: Any, rows: np.ndarray) -> np.ndarray:
-        """Return the policy's actions for `rows`, without votes."""
+        """The policy's actions for `rows`, without votes."""
         seen, masks = form.observe(rows), form.masks()
         if masks is not None:
             masks = masks[: len(rows)]
@@ -172,7 +165,7 @@ class ObservationPlayer:
             else:
                 actions = [
                     whole_numbers(
-                        self._policy(_row(seen, i), None if masks is None else masks[i]), shape
+                        self._policy(row_of(seen, i), None if masks is None else masks[i]), shape
                     )
                     for i in range(len(rows))
                 ]
@@ -188,9 +181,3 @@ class ObservationPlayer:
             f"player {quoted(self.name, 60)}: {count} of its orders as {games.map.powers[power]} "
             f"in {phase} are illegal"
         )
-
-
-def _row(seen: Any, row: int) -> Any:
-    if isinstance(seen, dict):
-        return {name: array[row] for name, array in seen.items()}
-    return seen[row]

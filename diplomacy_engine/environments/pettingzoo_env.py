@@ -50,24 +50,19 @@ class DiplomacyParallelEnv(ParallelEnv):
     one for each province, as `action_space(agent).sample(mask)` takes it. With teams, an agent
     stays until its team is out, and `infos[agent]["eliminated"]` says whether it is itself.
 
-    With press `mutual` an action is a dictionary of `orders`, as above, and `wish`, with whom the
-    power wishes peace. A movement phase then has two steps, which `infos[agent]["step"]` names:
-    `wishes`, at which orders mean nothing, and `orders`, at which wishes mean nothing. Peace is
-    made where two powers wish it of each other; it binds the orders of that phase, so these are
-    missing from the masks of the second step. Retreats and adjustments have the second step alone.
-    Masks are such a dictionary, too. Observations have what a power knows of the peace: `peace`
-    (P,) with whom, `closed` (P, V) the provinces that each power keeps out of for the observer,
-    `bound` (V,) own units that may have fewer orders. Powers are numbered as on the map.
+    With press `mutual` actions and masks are dictionaries of `orders`, as above, and `wish`, with
+    whom the power wishes peace; `infos[agent]["step"]` names which of the two is asked for, and
+    observations have `peace` (P,), `closed` (P, V) and `bound` (V,), see docs/environments.md.
 
     With draw_votes the last entry of an action is the power's vote for a draw, and with press
-    `vote` is one more key beside `orders` and `wish`; at the step of wishes it means nothing. Only
-    0 is legal for a power that is eliminated.
+    `vote` is one more key; it means nothing at the step of wishes. Only 0 is legal for a power
+    that is eliminated.
 
     Args:
         map: a map's name or file.
-        render_mode: `rgb_array`, `ansi` or None; see rendering.py.
+        render_mode: `rgb_array`, `ansi` or None.
         press: `mutual`, or None: nobody makes peace.
-        settings: see EnvSettings (settings.py).
+        settings: see docs/environments.md.
     """
 
     metadata: ClassVar = {
@@ -125,11 +120,9 @@ class DiplomacyParallelEnv(ParallelEnv):
         self._orders = self._games.new_orders()
 
     def observation_space(self, agent: str) -> Any:
-        """Return the space of a power's observations."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Any:
-        """Return the space of a power's actions."""
         return self.action_spaces[agent]
 
     @property
@@ -152,12 +145,9 @@ class DiplomacyParallelEnv(ParallelEnv):
     def step(self, actions: dict[str, Any]) -> tuple[dict, dict, dict, dict, dict]:
         """Play one phase with the actions of all `agents`; see pettingzoo.ParallelEnv.step.
 
-        With press, the step of wishes plays nothing and pays nothing.
-
-        Raises:
-            UserError: the game is over or none has begun; an agent's action is missing, or there
-                is one of nobody alive; a wrong shape or type; strict, and an illegal order; a vote
-                that is not in the mask.
+        With press, the step of wishes plays nothing and pays nothing. UserError: the game is over
+        or none has begun; an action is missing, of nobody alive, or of a wrong shape or type;
+        strict, and an illegal order; a vote that is not in the mask.
         """
         if not self.agents:
             raise UserError("there is no game to step: call reset() first")
@@ -204,7 +194,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         self._wishing = self._press is not None and bool(self._press.talking()[0])
 
     def _read_votes(self, actions: dict[str, Any]) -> tuple[dict[str, Any], np.ndarray]:
-        """Return actions, without press less their votes, and the votes, (1, P) bool."""
+        """The actions, without press less their votes, and the votes, (1, P) bool."""
         votes, alive = np.zeros((1, len(self.possible_agents)), bool), self._games.outcomes().alive
         rest = dict(actions)
         for name in self.agents:
@@ -224,7 +214,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         return rest, votes
 
     def _take_wishes(self, actions: dict[str, Any]) -> dict[str, Any]:
-        """Make peace by the wishes of the actions, if it is their step; return their orders."""
+        """Make peace by the wishes, if it is their step; return the orders."""
         powers = self._games.num_powers
         wish, orders = np.zeros((1, powers, powers), bool), {}
         for name in self.agents:
@@ -244,18 +234,13 @@ class DiplomacyParallelEnv(ParallelEnv):
         return orders
 
     def _after_wishes(self) -> tuple[dict, dict, dict, dict, dict]:
-        """Return what follows the step of wishes, in which nothing is played."""
         self._wishing = False
         agents, no = self.agents, dict.fromkeys(self.agents, False)
         infos = self._infos(agents, np.zeros(len(self.possible_agents), int))
         return self._observe(agents), dict.fromkeys(agents, 0.0), no, dict(no), infos
 
     def render(self) -> np.ndarray | str | None:
-        """Return the position as `render_mode` says; see rendering.py.
-
-        Raises:
-            UserError: `reset` has not been called.
-        """
+        """Return the position as `render_mode` says; UserError before `reset`."""
         if self._random is None:
             raise UserError("there is no game to render: call reset() first")
         return render_game(self._games, 0, self.render_mode)
@@ -342,7 +327,6 @@ def _vote_mask(alive: bool) -> np.ndarray:
 
 
 def parallel_env(map: str | Path = "small", **settings: Any) -> DiplomacyParallelEnv:
-    """Return the environment of all powers of a map; see DiplomacyParallelEnv."""
     return DiplomacyParallelEnv(map, **settings)
 
 

@@ -17,7 +17,6 @@ WIDTH = 800  # pixels
 
 
 def check_render_mode(mode: Any) -> None:
-    """Raise UserError unless `render()` can be asked for this."""
     if mode is None:
         return
     if mode not in RENDER_MODES:
@@ -29,14 +28,10 @@ def check_render_mode(mode: Any) -> None:
 
 
 def render_game(games: VectorGame, row: int, mode: str | None) -> np.ndarray | str | None:
-    """Return a game's position as an environment's `render()` does.
+    """What an environment's `render()` returns for a game; None without a mode.
 
-    Args:
-        games: any games.
-        row: which of them.
-        mode: `rgb_array`: a picture with even sides, (height, width, 3) uint8, 800 pixels wide;
-            `ansi`: a line with map and phase, then one for each power, as `Game.to_position` writes
-            them; None: nothing.
+    `rgb_array`: a picture with even sides, (height, width, 3) uint8, 800 pixels wide; `ansi`: a
+    line with map and phase, then one for each power, as `Game.to_position` writes them.
     """
     if mode is None:
         return None

@@ -51,7 +51,7 @@ _SAID_ALONE = {"bounce": "bounced", "disband": "disbanded"}
 
 
 def result_words(results: Mapping) -> dict[str, list[str]]:
-    """Return result words by unit; other programs write empty words for success."""
+    """Result words by unit; other programs write empty words for success."""
     return {
         str(unit): [word for word in words if isinstance(word, str) and word]
         for unit, words in results.items()
@@ -62,14 +62,10 @@ def result_words(results: Mapping) -> dict[str, list[str]]:
 def played_orders(
     games: VectorGame, orders: Mapping, words: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, list[GivenOrder]], Causes]:
-    """Return the orders of a phase by power, each with what became of it, and the causes.
+    """The orders of a phase by power, each with what became of it, and the causes.
 
-    Units that were given none but have a result, such as one removed unasked, come last.
-
-    Args:
-        games: row 0 is the position before the phase.
-        orders: power -> order texts.
-        words: unit -> result words, as `result_words` returns them.
+    `games` row 0 is the position before the phase. Units that were given no order but have a
+    result, such as one removed unasked, come last.
     """
     phase, standing = current_phase(games), standing_units(games)
     retreating = phase_kind(phase) == "retreats"
@@ -104,7 +100,7 @@ def _said(words: Sequence[str], causes: Mapping[str, list[str]]) -> str:
 
 
 def _first_legal(games: VectorGame) -> Callable[[list[GivenOrder]], GivenOrder]:
-    """Return what chooses the order that counts of several of one unit (DATC 4.D.4)."""
+    """Chooses the order that counts of several of one unit (DATC 4.D.4)."""
 
     def choose(several: list[GivenOrder]) -> GivenOrder:
         legal = legal_numbers(games)
@@ -167,7 +163,6 @@ class _Movement:
         return self.words.get(unit, ())
 
     def _fits(self, order: OrderText, other: str) -> bool:
-        """Tell whether a support or convoy is for what the other unit did."""
         if order.kind == SUPPORT_HOLD:
             return other not in self.goal
         return self._code(order.target) == self.goal.get(other)
@@ -192,11 +187,9 @@ class _Movement:
         return bool(self.map.board.reach[kind, location, self.map.province_index[place]])
 
     def arrives(self, unit: str) -> bool:
-        """Tell whether a mover had a way to its goal, by land, sea or convoy."""
         return "no convoy" not in self._words(unit)
 
     def gets_away(self, unit: str) -> bool:
-        """Tell whether a unit moved, and succeeded."""
         return unit in self.goal and self.arrives(unit) and "bounce" not in self._words(unit)
 
     def by_convoy(self, unit: str) -> bool:
@@ -213,11 +206,11 @@ class _Movement:
         )
 
     def strength(self, unit: str, without: str | None = None) -> int:
-        """Return the strength of a unit: itself, and the supports given by any power but one."""
+        """The unit itself and its supports, but for those of power `without`."""
         return 1 + sum(self.owner[backer] != without for backer in self.backers.get(unit, ()))
 
     def blockers(self, unit: str) -> list[str]:
-        """Return the units that kept a mover out.
+        """The units that kept a mover out.
 
         Rule    rulebook: equal strength bounces; no unit dislodges one of its own power, nor helps
                 to; who tried to leave and failed defends with itself alone, but head to head with
@@ -260,11 +253,10 @@ class _Movement:
         ]
 
     def dislodgers(self, unit: str) -> list[str]:
-        """Return the unit that moved in."""
         return [mover for mover in self.into.get(province_of(unit), ()) if self.gets_away(mover)]
 
     def lost_fleets(self, unit: str) -> list[str]:
-        """Return the dislodged fleets of the convoy of an army, or of the one a unit helped."""
+        """The dislodged fleets of the convoy of an army, or of the one a unit helped."""
         order = self.order[unit]
         army = self.at.get(self._code(order.other.place)) if order.other else unit
         fleets = self.fleets.get(army, ())
@@ -273,7 +265,6 @@ class _Movement:
         return [fleet for fleet in fleets if "dislodged" in self._words(fleet)]
 
     def causes(self) -> Causes:
-        """Return the causes of every unit that has any."""
         ways = {
             "bounce": (self.blockers, (MOVE,)),
             "cut": (self.cutters, (SUPPORT_HOLD, SUPPORT_MOVE)),
@@ -299,10 +290,7 @@ def _retreat_causes(
     given: Mapping[str, list[GivenOrder]],
     words: Mapping[str, Sequence[str]],
 ) -> Causes:
-    """Return who was in the way of each retreat: others that retreat there.
-
-    Only a position of other origin can offer a retreat to where a unit stands; then that unit is.
-    """
+    """Only a position of other origin can offer a retreat to where a unit stands."""
     at = {province_of(unit): unit for units in standing.values() for unit in units}
     goals = {
         each.unit: game_map.provinces[each.order.target.province]

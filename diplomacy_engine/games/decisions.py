@@ -92,7 +92,6 @@ class Decisions(NamedTuple):
 
 
 def empty_decisions(decisions: int, slots: int, orders: int) -> Decisions:
-    """Return Decisions of that size to be filled in; its arrays hold anything."""
     return Decisions(
         np.empty(decisions, np.int32),
         np.empty(decisions, np.int8),
@@ -104,7 +103,7 @@ def empty_decisions(decisions: int, slots: int, orders: int) -> Decisions:
 
 
 def filled(buffers: Decisions, decisions: int, slots: int, orders: int) -> Decisions:
-    """Return what stands in the first entries of the arrays of `buffers`, without copying."""
+    """Views of the first entries of the arrays of `buffers`."""
     game, power, slot_start, slot_province, order_start, order = buffers
     return Decisions(
         game[:decisions],
@@ -117,7 +116,6 @@ def filled(buffers: Decisions, decisions: int, slots: int, orders: int) -> Decis
 
 
 def join_decisions(parts: Sequence[Decisions]) -> Decisions:
-    """Return all decisions of `parts`, one part after the other."""
     sizes = [(len(part.game), len(part.slot_province), len(part.order)) for part in parts]
     starts = np.cumsum([(0, 0, 0), *sizes], axis=0)
     _, slots, orders = starts[-1]
@@ -140,11 +138,7 @@ def order_numbers(decisions: Decisions, chosen: np.ndarray) -> np.ndarray:
 
 
 def order_positions(decisions: Decisions, numbers: np.ndarray) -> np.ndarray:
-    """Return the positions (S,) int64 of order numbers in the slots' lists.
-
-    Raises:
-        ValueError: a number is not in its slot's list.
-    """
+    """The positions (S,) int64 of order numbers in the slots' lists; else ValueError."""
     lengths = np.diff(decisions.order_start)
     found = np.flatnonzero(decisions.order == np.repeat(numbers, lengths))
     slots = np.searchsorted(decisions.order_start, found, "right") - 1

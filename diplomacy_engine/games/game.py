@@ -15,13 +15,11 @@ from ..constants import (
     BOUNCE,
     BUILD,
     DISBANDED,
-    FALL_RETREATS,
     MOVE,
     NONE,
     RESULT_WORDS,
     RETREAT,
     RUNNING,
-    SPRING_RETREATS,
     SUPPORT_MOVE,
     VOID,
     WAIVE,
@@ -38,8 +36,8 @@ from ..rules.notation import (
     ordered_unit,
     read_order,
     read_place,
-    unnamed_coast_text,
 )
+from ..rules.state import is_retreat
 from ..scoring.outcomes import check_year_limit, figure_values
 from .causes import played_orders, result_words
 from .decisions import Decisions
@@ -190,11 +188,8 @@ class Game:
     def legal_orders(self, place: str) -> list[str]:
         """Return the orders a unit can be given; in W....A also the builds of a center.
 
-        Args:
-            place: a unit such as `A PAR` (in a retreat phase the dislodged one), or a province.
-
-        Raises:
-            UserError: there is no such place on the map.
+        `place` is a unit such as `A PAR` (in a retreat phase the dislodged one), or a province;
+        UserError if there is no such place on the map.
         """
         kind, where = read_place(self.map, place)
         table = self._games.table
@@ -210,7 +205,7 @@ class Game:
         return [*texts, "WAIVE"] if builds else texts
 
     def _legal(self) -> dict[int, list[int]]:
-        """Return province -> numbers of the legal orders there, WAIVE left out."""
+        """Province -> numbers of the legal orders there, WAIVE left out."""
         if self._lists is None:
             self._lists = legal_numbers(self._games)
         return self._lists
@@ -219,7 +214,6 @@ class Game:
         """Give a power's orders for this phase, in place of those it gave before.
 
         Args:
-            power: its name.
             orders: order texts; units left out hold or disband.
             strict: refuse all of them if one is illegal. Otherwise an illegal order is kept as
                 `void` and does nothing.
@@ -259,11 +253,9 @@ class Game:
     def vote(self, power: str, draw: bool = True) -> None:
         """Vote for a draw in this phase, or take that back.
 
-        Votes stand beside the orders and are of one phase: after it all are taken back. If all
-        powers that are alive and have not conceded vote so, `adjudicate` plays no orders: the game
-        ends as it stands, in a draw between them. With teams every power still votes for itself.
-        (The `diplomacy` package counts by phase, too; on webDiplomacy votes stand until they are
-        taken back. Both end the game without the orders of that phase.)
+        Votes are of one phase: after it all are taken back. If all powers that are alive and have
+        not conceded vote so, `adjudicate` plays no orders: the game ends as it stands, in a draw
+        between them. With teams every power still votes for itself.
 
         Raises:
             UserError: the game is over or has no votes; the power is unknown, eliminated or has
@@ -299,7 +291,6 @@ class Game:
             self._close(record, {})
 
     def _contender(self, power: str, what: str) -> str:
-        """Return the name of a power that may vote or concede; UserError why it may not."""
         name = self.map.powers[self.map.power_number(power)]
         if self.is_over:
             raise UserError(f"{name} cannot {what}: the game is over")
@@ -312,15 +303,8 @@ class Game:
     def send(self, sender: str, recipient: str, message: str) -> dict:
         """Say something in this phase; return the message as a saved game keeps it.
 
-        The rules here know nothing of what is said: it is kept, in its order.
-
-        Args:
-            sender: a power, or `SYSTEM`.
-            recipient: another power, or `GLOBAL` for all.
-            message: the text.
-
-        Raises:
-            UserError: one of them is nobody, or the game is over.
+        `sender` is a power or `SYSTEM`, `recipient` another power or `GLOBAL` for all; UserError if
+        one of them is nobody, or the game is over.
         """
         if self.is_over:
             raise UserError("nothing can be said after the end of the game")
@@ -349,14 +333,13 @@ class Game:
     def _order_text(self, text: str, numbers: list[int]) -> str:
         if not numbers:
             return text
-        if len(numbers) > 1:
-            return unnamed_coast_text(self._games.vocabulary, numbers[0])
-        return self._games.vocabulary.texts[numbers[0]]
+        legal = self._games.vocabulary.texts[numbers[0]]
+        return legal.rpartition("/")[0] if len(numbers) > 1 else legal  # a move to any coast
 
     def _understand(
         self, power: str, text: str, given: list[tuple[str, list[int]]]
     ) -> tuple[list[int], str]:
-        """Return the legal orders that a text may mean after those `given`, or why there is none.
+        """The legal orders that a text may mean after those `given`, or why there is none.
 
         Rule    of two legal orders for one unit, or adjustments beyond those owed, the first ones
                 count (DATC 4.D.4, 4.D.5, 4.D.6)
@@ -370,7 +353,7 @@ class Game:
             order = read_order(self.map, text, self.unit_kinds)
         except UserError as error:
             return [], str(error)
-        if order.kind == MOVE and games.state.phase[0] in (SPRING_RETREATS, FALL_RETREATS):
+        if order.kind == MOVE and is_retreat(games.state.phase[0]):
             order = order._replace(kind=RETREAT)  # as judges write it
         winter = games.state.phase[0] == WINTER_ADJUSTMENTS
         owed = owed_adjustments(games).get(power, 0) if winter else 0
@@ -394,7 +377,6 @@ class Game:
         return numbers, ""
 
     def _own_orders(self, power: str, province: int) -> list[int]:
-        """Return the legal orders in a province if they are `power`'s to give."""
         numbers = self._legal().get(province, [])
         if numbers and self._games.table.kind[numbers[0]] == BUILD:
             center = self._games.board.province_center[province]
@@ -409,9 +391,9 @@ class Game:
         return self._ordered_units()[1]
 
     def _ordered_units(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (power, kind, location), (V,) each, of the units that this phase orders."""
+        """(power, kind, location), (V,) each, of the units that this phase orders."""
         state = self._games.state
-        if state.phase[0] in (SPRING_RETREATS, FALL_RETREATS):
+        if is_retreat(state.phase[0]):
             return state.dislodged_power[0], state.dislodged_kind[0], state.dislodged_location[0]
         return state.unit_power[0], state.unit_kind[0], state.unit_location[0]
 
@@ -421,15 +403,13 @@ class Game:
     def adjudicate(self) -> dict[str, list[str]]:
         """Play the phase with the orders submitted and move on to the next phase.
 
-        If all agree to a draw, the game ends instead, and nothing is played; see `vote`.
+        If all agree to a draw, the game ends instead, and nothing is played; see `vote`. UserError
+        once the game is over.
 
         Returns:
             Result words by unit, its text as before the phase: of every unit in a movement phase,
             of the dislodged ones in a retreat phase, of those built, removed or badly ordered in
             winter. No words mean success.
-
-        Raises:
-            UserError: the game is over.
         """
         if self.is_over:
             raise UserError("the game is over")
@@ -441,7 +421,7 @@ class Game:
         chosen = self.order_numbers()
         if self._games.state.phase[0] == WINTER_ADJUSTMENTS:
             results = self._adjudicate_winter(chosen)
-        elif self._games.state.phase[0] in (SPRING_RETREATS, FALL_RETREATS):
+        elif is_retreat(self._games.state.phase[0]):
             results = self._adjudicate_retreats(chosen)
         else:
             results = self._adjudicate_movement(chosen)
@@ -455,12 +435,10 @@ class Game:
         return bool(self._votes) and bool(self._games.agreed(agree[None])[0])
 
     def _record(self, orders: dict[str, list[str]]) -> dict:
-        """Return how this phase begins its record in the history."""
         state = state_dictionary(self._games, self.conceded)  # last orders are in the phase before
         return {"name": self.phase, "state": state, "orders": orders}
 
     def _close(self, record: dict, results: dict[str, list[str]]) -> dict[str, list[str]]:
-        """Put a phase into the history; return its results."""
         said = {"results": results, "messages": self.messages} | self._votes_note()
         self.history.append(record | said)
         self.messages = []
@@ -489,7 +467,7 @@ class Game:
         return chosen
 
     def _void_units(self, chosen: dict[int, int]) -> dict[int, str]:
-        """Return province -> text of each unit whose own power gave it void orders only."""
+        """Province -> text of each unit whose own power gave it void orders only."""
         powers, kinds, locations = self._ordered_units()
         found = {}
         for power, given in self._submitted.items():
@@ -519,7 +497,6 @@ class Game:
         }
 
     def _unit_texts(self) -> dict[int, str]:
-        """Return province -> text of the units that this phase orders."""
         powers, kinds, locations = self._ordered_units()
         return {
             v: self.map.unit_text(kinds[v], locations[v])
@@ -579,11 +556,10 @@ class Game:
             unit -> result word -> the units behind it, all by their texts before the phase: those
             that a move or retreat bounced with (`bounce`), that cut a support (`cut`), that moved
             in (`dislodged`), the dislodged fleets of a convoy (`no convoy`). Units that need no
-            explanation are left out; see causes.py for the rules.
+            explanation are left out.
 
         Raises:
-            UserError: no such phase was played.
-            ValueError: its position, which a saved game brought along, is impossible.
+            UserError: no such phase was played, or its position (of a saved game) is impossible.
         """
         played = {record["name"]: record for record in self.history}
         if not played:
@@ -612,16 +588,10 @@ class Game:
     ) -> "Game":
         """Return a game that goes on from a state dictionary.
 
-        Args:
-            game_map: as for Game.
-            state: must have `name` (the phase) and `units`. `centers` and `retreats` may be left
-                out; so may `last_orders`, power -> texts of the last movement phase, and
-                `last_results`, unit -> result words, at which policies look. Other keys are
-                ignored, but for what looks like one of these misspelt.
-            max_years: as for Game; policies see how many years are left.
-
-        Raises:
-            UserError: the state is impossible; the message says what and where.
+        `state` must have `name` (the phase) and `units`. `centers` and `retreats` may be left out;
+        so may `last_orders`, power -> texts of the last movement phase, and `last_results`,
+        unit -> result words, at which policies look. Other keys are ignored, but for what looks
+        like one of these misspelt. UserError if the state is impossible, with what and where.
         """
         game = cls(game_map, max_years)
         load_state(game._games, state)
@@ -657,13 +627,8 @@ class Game:
     ) -> "Game":
         """Return a game that goes on from a line of `to_position`.
 
-        Args:
-            position: the line.
-            game_map: the map; None for the one named in the line.
-            max_years: as for Game.
-
-        Raises:
-            UserError: the line cannot be read, or the position is impossible.
+        `game_map` None stands for the map named in the line. UserError if the line cannot be read,
+        or the position is impossible.
         """
         name, state = parse_position_line(position)
         return cls.from_state(game_map or name, state, max_years)
@@ -689,14 +654,9 @@ class Game:
     ) -> "Game":
         """Return the game of a saved game, to be read or played on from its last phase.
 
-        Args:
-            saved: the dictionary.
-            game_map: the map; None for the one it names.
-            max_years: as for Game; the format does not store it.
-
-        Raises:
-            UserError: it is not a saved game, or its last position is impossible, or that of its
-                last movement phase.
+        `game_map` None stands for the map that it names; the format does not store `max_years`.
+        UserError if it is not a saved game, or its last position is impossible, or that of its last
+        movement phase.
         """
         game_id, found_map, phases, ending = read_saved_game(saved, game_map)
         game = cls.from_state(found_map, phases[-1]["state"], max_years)
@@ -711,7 +671,6 @@ class Game:
         return game
 
     def _take_up_ending(self, ending: Ending, last: Mapping) -> None:
-        """Take over what a saved game says of votes and concessions."""
         self.draw_votes, self.conceded = ending.draw_votes, sorted(set(ending.conceded))
         set_ending(self._games, ending.draw_agreed, self.conceded)
         for power in read_votes(last, self.map):
@@ -740,16 +699,9 @@ class Game:
         forbid_retreats(self._games)
 
     def figures(self, year_limit: str = "draw") -> dict[str, dict[str, float]]:
-        """Return how a finished game ended for each power.
+        """Return power -> figure of scoring/outcomes.py -> value, of a finished game.
 
-        Args:
-            year_limit: what becomes of a game at the year limit, as for `evaluate_player`.
-
-        Returns:
-            power -> figure of scoring/outcomes.py (`solo`, `win`, `sum_of_squares`, ...) -> value.
-
-        Raises:
-            UserError: the game is not over.
+        `year_limit` is as for `evaluate_player`. UserError while the game goes on.
         """
         if not self.is_over:
             raise UserError(f"the game is not over yet, it is in {self.phase}")
@@ -781,7 +733,6 @@ class Game:
         return game
 
     def _repr_svg_(self) -> str:
-        """Return the picture that a notebook shows of the game."""
         return self.to_svg()
 
     def __repr__(self) -> str:

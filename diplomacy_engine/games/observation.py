@@ -70,7 +70,6 @@ class BoardViews(NamedTuple):
         return BoardViews(*(array[kept] for array in self[:3]), row, self.power[rows])
 
     def part(self, first: int, last: int) -> "BoardViews":
-        """Return views first..last-1, and only the boards they need."""
         return self.take(np.arange(first, last))
 
     @staticmethod
@@ -83,7 +82,7 @@ class BoardViews(NamedTuple):
 
 
 def feature_sizes(num_powers: int) -> list[int]:
-    """Return how many values each column of Observation.board takes."""
+    """How many values each column of Observation.board takes."""
     sizes = {"P + 1": num_powers + 1, "P + 2": num_powers + 2}
     return [sizes.get(size) or int(size) for _, size in BOARD_FEATURES]
 

@@ -19,7 +19,6 @@ from ..constants import (
     BUILD,
     COMPLETED,
     DISBAND,
-    FALL_RETREATS,
     FLEET,
     NO_CONVOY,
     NONE,
@@ -27,7 +26,6 @@ from ..constants import (
     RETREAT,
     RUNNING,
     SOLO,
-    SPRING_RETREATS,
     TEAM,
     WAIVE,
     WINTER_ADJUSTMENTS,
@@ -50,7 +48,7 @@ from ..rules.notation import (
     unit_phrase,
 )
 from ..rules.phases import team_winner
-from ..rules.state import adjustments_owed, can_build_in, reset_game
+from ..rules.state import adjustments_owed, can_build_in, is_retreat, reset_game
 from .saved_game import victors
 from .vector_game import VectorGame
 
@@ -59,27 +57,21 @@ STATE_KEYS = ("name", "units", "retreats", "centers", "last_orders", "last_resul
 
 
 def current_phase(games: VectorGame) -> str:
-    """Return the phase name, `COMPLETED` once the game is over."""
     if games.state.end[0] != RUNNING:
         return COMPLETED
     return phase_name(int(games.state.year[0]), int(games.state.phase[0]))
 
 
 def standing_units(games: VectorGame) -> dict[str, list[str]]:
-    """Return every power's standing units, sorted; neutral units under their own name."""
-    return _units(games, games.state.unit_power, games.state.unit_kind, games.state.unit_location)
-
-
-def _units(games: VectorGame, power, kind, location) -> dict[str, list[str]]:
-    units = {name: [] for name in games.map.unit_powers}
-    for v in np.flatnonzero(power[0] != NONE):
-        text = games.map.unit_text(kind[0, v], location[0, v])
-        units[games.map.unit_powers[power[0, v]]].append(text)
+    """Sorted; neutral units under their own name."""
+    state, units = games.state, {name: [] for name in games.map.unit_powers}
+    for v in np.flatnonzero(state.unit_power[0] != NONE):
+        text = games.map.unit_text(state.unit_kind[0, v], state.unit_location[0, v])
+        units[games.map.unit_powers[state.unit_power[0, v]]].append(text)
     return {name: sorted(texts) for name, texts in units.items()}
 
 
 def owned_centers(games: VectorGame) -> dict[str, list[str]]:
-    """Return every power's supply centers, sorted."""
     centers = {name: [] for name in games.map.powers}
     for c, owner in enumerate(games.state.center_owner[0]):
         if owner != NONE:
@@ -89,7 +81,7 @@ def owned_centers(games: VectorGame) -> dict[str, list[str]]:
 
 
 def retreat_places(games: VectorGame) -> dict[str, dict[str, list[str]]]:
-    """Return power -> dislodged unit -> places it may retreat to, for powers that have any."""
+    """Power -> dislodged unit -> places it may retreat to, for powers that have any."""
     state, board, found = games.state, games.board, {}
     for v in np.flatnonzero(state.dislodged_power[0] != NONE):
         kind, here = state.dislodged_kind[0, v], state.dislodged_location[0, v]
@@ -105,7 +97,7 @@ def retreat_places(games: VectorGame) -> dict[str, dict[str, list[str]]]:
 
 
 def owed_adjustments(games: VectorGame) -> dict[str, int]:
-    """Return power -> builds (positive) or removals (negative) owed, in winter only."""
+    """Power -> builds (positive) or removals (negative) owed, in winter only."""
     if games.state.phase[0] != WINTER_ADJUSTMENTS or games.state.end[0] != RUNNING:
         return {}
     owed = {
@@ -135,10 +127,7 @@ def legal_numbers(games: VectorGame) -> dict[int, list[int]]:
 
 
 def winners(games: VectorGame, conceded: Collection[str] = ()) -> list[str]:
-    """Return the winner and its team, or at a draw the powers alive that have not conceded.
-
-    Nobody while the game goes on.
-    """
+    """The winner and its team, or at a draw the `contenders`; nobody while the game goes on."""
     if games.state.end[0] == RUNNING:
         return []
     if games.state.end[0] in (YEAR_LIMIT, AGREED):
@@ -148,16 +137,13 @@ def winners(games: VectorGame, conceded: Collection[str] = ()) -> list[str]:
 
 
 def contenders(games: VectorGame, conceded: Collection[str]) -> list[str]:
-    """Return the powers that are alive and have not conceded."""
+    """The powers that are alive and have not conceded."""
     alive = zip(games.map.powers, games.outcomes().alive[0])
     return [name for name, lives in alive if lives and name not in conceded]
 
 
 def end_by_concession(games: VectorGame, conceded: Collection[str]) -> None:
-    """End the game if all powers alive have conceded but one, or but those of one team of several.
-
-    That is a solo of the one, or a victory of the team.
-    """
+    """End the game (a solo, or a victory of a team) if only one power or team goes on."""
     state, team = games.state, games.board.team
     left = [games.map.power_index[name] for name in contenders(games, conceded)]
     sides = {team[power] for power in left} if games.board.num_teams > 1 else left
@@ -168,10 +154,9 @@ def end_by_concession(games: VectorGame, conceded: Collection[str]) -> None:
 
 
 def set_ending(games: VectorGame, agreed: bool, conceded: Collection[str]) -> None:
-    """Let a position have ended in a draw by agreement, or by concession, where it is finished.
+    """Let a finished position have ended in a draw by agreement, or by concession.
 
-    Raises:
-        UserError: a draw was agreed, and the game is not over.
+    UserError: a draw was agreed, and the game is not over.
     """
     state = games.state
     if agreed and state.end[0] == RUNNING:
@@ -195,8 +180,12 @@ def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
     influence = {power: set(map(province_of, units[power])) for power in units}
     occupied = set().union(*influence.values())
     over = winners(games, conceded)
+    year, phase = (MAX_YEAR + 1, 0) if name == COMPLETED else parse_phase(name)
+    homes = {power: [] for power in powers}
+    for v in np.flatnonzero(games.board.home_power != NONE):
+        homes[powers[games.board.home_power[v]]].append(games.map.provinces[v])
     return {
-        "timestamp": _timestamp(name),
+        "timestamp": year * 5 + phase,  # grows from phase to phase, in place of a clock's
         "zobrist_hash": str(zobrist_hash(games)),
         "note": f"Victory by: {', '.join(over)}" if over else "",
         "name": name,
@@ -206,7 +195,7 @@ def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
         },
         "retreats": {power: retreats.get(power, {}) for power in units},
         "centers": centers,
-        "homes": {power: home_centers(games.map, power) for power in powers},
+        "homes": homes,
         "influence": {
             power: sorted(influence[power] | (set(centers[power]) - occupied)) for power in powers
         },
@@ -221,12 +210,6 @@ def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
     }
 
 
-def home_centers(game_map: Map, power: str) -> list[str]:
-    """Return a power's home centers."""
-    index, homes = game_map.power_index[power], game_map.board.home_power
-    return [code for v, code in enumerate(game_map.provinces) if homes[v] == index]
-
-
 def _open_homes(games: VectorGame, power: str) -> list[str]:
     index = games.map.power_index[power]
     return [
@@ -236,15 +219,9 @@ def _open_homes(games: VectorGame, power: str) -> list[str]:
     ]
 
 
-def _timestamp(name: str) -> int:
-    """Return a number that grows from phase to phase, in place of a clock's."""
-    year, phase = (MAX_YEAR + 1, 0) if name == COMPLETED else parse_phase(name)
-    return year * 5 + phase
-
-
 @lru_cache(maxsize=16)
 def _zobrist_numbers(game_map: Map) -> tuple[list[list[int]], ...]:
-    """Return the six tables of numbers that the `diplomacy` package draws for a map.
+    """The six tables of numbers that the `diplomacy` package draws for a map.
 
     Each has a row for a unit kind or power and a column for a location, both in alphabetical order.
     """
@@ -260,7 +237,7 @@ def _zobrist_numbers(game_map: Map) -> tuple[list[list[int]], ...]:
 
 
 def zobrist_hash(games: VectorGame) -> int:
-    """Return the hash of units, centers and homes that the `diplomacy` package's validator expects.
+    """The hash that the `diplomacy` package's validator expects.
 
     It is the exclusive or of one number for each kind and power of a unit at its location, and for
     each supply center and home center of each power.
@@ -332,10 +309,10 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
 
 
 def position_line(games: VectorGame) -> str:
-    """Return the position as one line for a bug report.
+    """Such as `small S1901M; ENGLAND A LON = LON; RUSSIA A MOS = MOS`.
 
-    Such as `small S1901M; ENGLAND A LON = LON; RUSSIA A MOS = MOS`: units, then `=` and the supply
-    centers; a dislodged unit reads `*A MUN > BOH RUH` with the places it may retreat to.
+    Units, then `=` and the supply centers; a dislodged unit reads `*A MUN > BOH RUH` with the
+    places it may retreat to.
     """
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
     parts = [f"{games.map.name} {current_phase(games)}"]
@@ -351,11 +328,7 @@ def position_line(games: VectorGame) -> str:
 
 
 def parse_position_line(text: str) -> tuple[str, dict]:
-    """Return `(map name, state dictionary)` of a position line.
-
-    Raises:
-        UserError: the line is not in the form that `position_line` writes.
-    """
+    """`(map name, state dictionary)` of a position line; UserError if it is none."""
     if not isinstance(text, str):
         raise UserError(f"a position must be a text, not {type(text).__name__}")
     head, *parts = (part.strip() for part in text.split(";"))
@@ -389,8 +362,6 @@ _ByPower = dict[str, list[str]]
 
 
 class _State(Struct):
-    """What is read of a state dictionary."""
-
     name: str
     units: _ByPower
     retreats: dict[str, _ByPower] | None = None  # unit -> places of each power
@@ -438,7 +409,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
         for text, places in units.items():
             dislodged[power, read_unit(games.map, text)[0]] = places
     # A draw that was agreed, or a concession, may also have ended the game before the retreats.
-    retreating = row.phase[0] in (SPRING_RETREATS, FALL_RETREATS)
+    retreating = is_retreat(row.phase[0])
     if dislodged and not retreating and row.end[0] == RUNNING:
         raise UserError(f"{given.name} is not a retreat phase, but a unit is dislodged")
     for power, unit in standing:
@@ -488,7 +459,6 @@ def _load_result(games: VectorGame, won_by: Sequence[str]) -> None:
 
 
 def _by_power(games: VectorGame, table: Mapping | None) -> list[tuple[int, Any]]:
-    """Return a table by the powers' numbers."""
     number = games.map.power_number
     return [(number(power, or_neutral=True), value) for power, value in (table or {}).items()]
 

@@ -6,7 +6,6 @@ from ..constants import (
     COASTS,
     CONVOY,
     DISBAND,
-    FALL_RETREATS,
     FLEET,
     HOLD,
     LAND,
@@ -14,7 +13,6 @@ from ..constants import (
     NONE,
     RETREAT,
     SEA,
-    SPRING_RETREATS,
     SUPPORT_HOLD,
     SUPPORT_MOVE,
     WAIVE,
@@ -29,18 +27,15 @@ from ..rules.notation import (
     province_of,
     unit_phrase,
 )
-from ..rules.state import can_build_in
+from ..rules.state import can_build_in, is_retreat
 from .position import current_phase, owed_adjustments, retreat_places
 from .vector_game import VectorGame
 
 
 def why_illegal(games: VectorGame, power: str, order: OrderText, matches: list[int]) -> str:
-    """Return the reason why `order` is not an order that `power` can give now.
-
-    `matches` are the legal orders it might mean; more than one if a coast is not named.
-    """
-    phase, name = int(games.state.phase[0]), current_phase(games)
-    winter, retreating = phase == WINTER_ADJUSTMENTS, phase in (SPRING_RETREATS, FALL_RETREATS)
+    """`matches` are the legal orders it might mean; more than one if a coast is not named."""
+    phase, name = games.state.phase[0], current_phase(games)
+    winter, retreating = phase == WINTER_ADJUSTMENTS, is_retreat(phase)
     if winter:
         allowed, words = (BUILD, DISBAND, WAIVE), "builds (B), disbands (D) and WAIVE"
     elif retreating:
@@ -69,7 +64,6 @@ def why_illegal(games: VectorGame, power: str, order: OrderText, matches: list[i
 
 
 def _unit_fault(games: VectorGame, unit: UnitText, powers, kinds, power: str = "") -> str:
-    """Say what is wrong with a unit of an order, or return an empty text."""
     code = games.map.provinces[unit.place.province]
     owner, kind = powers[0, unit.place.province], kinds[0, unit.place.province]
     if owner == NONE:
@@ -82,7 +76,6 @@ def _unit_fault(games: VectorGame, unit: UnitText, powers, kinds, power: str = "
 
 
 def _neutral_fault(games: VectorGame, unit: UnitText) -> str:
-    """Say that a unit whose move shall be helped is neutral, or return an empty text."""
     v = unit.place.province
     if games.state.unit_power[0, v] != games.num_powers:
         return ""
@@ -90,7 +83,6 @@ def _neutral_fault(games: VectorGame, unit: UnitText) -> str:
 
 
 def _why_no_move(games: VectorGame, kind: int, here: int, target: Place, via: bool) -> str:
-    """Say why a unit of a kind at location `here` has no move to a place."""
     board, province = games.board, target.province
     start, goal = games.map.locations[here], place_text(games.map, target)
     code = games.map.provinces[province]

@@ -21,9 +21,7 @@ from ..rules.legal_orders import legal_scratch, list_game
 from ..rules.map import Map, load_map
 from ..rules.phases import adjudicate_phase
 from ..rules.state import (
-    GameState,
     allocate_state,
-    check_state,
     copy_game,
     count_centers,
     has_neutral,
@@ -280,27 +278,14 @@ class VectorGame:
         same_victory = mine.victory_centers == theirs.victory_centers
         return same and mine.text == theirs.text and same_victory
 
-    def copy_games(self, source: np.ndarray, destination: np.ndarray) -> None:
-        """Copy the positions of rows `source` to rows `destination`, each with a fresh seed.
-
-        Rows are read and written in order; a row may be its own destination (it gets a new seed).
-        """
-        self.copy_from(self, source, destination)
-
     def copy_from(
         self, other: "VectorGame", rows: np.ndarray, into: np.ndarray, keep_seeds: bool = False
     ) -> None:
-        """Copy positions of other games of the same map.
+        """Copy positions of `rows` (n,) of other games of the same map into rows `into` (n,) here.
 
-        Rows are read and written in order, so that `other` may be these games themselves.
-
-        Args:
-            rows: (n,) integers, of `other`.
-            into: (n,) integers, of these games, which are overwritten.
-            keep_seeds: a copy draws what its original would draw next; else each draws its own.
-
-        Raises:
-            ValueError: another map, rows that do not exist, or not as many of one as of the other.
+        Rows are read and written in order, so that `other` may be these games themselves. With
+        `keep_seeds` a copy draws what its original would draw next; else each draws its own.
+        ValueError: another map, rows that do not exist, or not as many of one as of the other.
         """
         rows, into = other._rows(np.atleast_1d(rows)), self._rows(np.atleast_1d(into))
         if rows.shape != into.shape:
@@ -413,9 +398,8 @@ class VectorGame:
     def write_orders(self, orders: np.ndarray, decisions: Decisions, numbers: np.ndarray) -> None:
         """Write an order for each slot of `decisions` into `orders` (E, V).
 
-        Args:
-            numbers: (S,) int32, order numbers as a player's `act` returns them. No order but those
-                of the decisions' own units and centers can be changed by them.
+        `numbers` (S,) int32 are order numbers as a player's `act` returns them. No order but those
+        of the decisions' own units and centers can be changed by them.
         """
         self.check_orders(orders)
         numbers = np.ascontiguousarray(numbers, np.int32)
@@ -480,11 +464,7 @@ class VectorGame:
         return out
 
     def agreed(self, votes: np.ndarray) -> np.ndarray:
-        """Return in which games every power alive votes for a draw, (E,) bool.
-
-        Args:
-            votes: (E, P) bool. Those of powers that are not alive count for nothing.
-        """
+        """Return in which games every power alive votes for a draw, (E,) bool, of votes (E, P)."""
         shape = (self.num_games, self.num_powers)
         if votes.shape != shape or votes.dtype != bool:
             raise ValueError(
@@ -534,9 +514,7 @@ class VectorGame:
     def restore(self, snapshot: dict[str, np.ndarray]) -> None:
         """Continue from a `snapshot()` of games of the same map and number.
 
-        Raises:
-            ValueError: an array is missing, of another shape, or has what no position of this map
-                has; nothing has been changed then.
+        ValueError, and nothing changed, if an array is missing or of another shape.
         """
         arrays = self.state._asdict() | {"row_seed": self.row_seed}
         if not isinstance(snapshot, dict):
@@ -546,17 +524,12 @@ class VectorGame:
             fits = isinstance(saved, np.ndarray) and saved.dtype == array.dtype
             if not fits or saved.shape != array.shape:
                 raise ValueError(f"the snapshot's {name!r} does not fit these games")
-        found = GameState(*(snapshot[name] for name in GameState._fields))
-        try:
-            check_state(self.board, len(self.vocabulary), found)
-        except ValueError as error:
-            raise ValueError(f"the snapshot has no valid position: {error}") from None
         for name, array in arrays.items():
             array[:] = snapshot[name]
 
 
 def _orders_per_slot(games: VectorGame) -> int:
-    """Return a bound on the legal orders of one slot."""
+    """A bound on the legal orders of one slot."""
     per_province = np.diff(games.table.province_first).max(initial=1)
     builds = (games.table.build != NONE).sum()
     return int(max(per_province, builds, len(games.board.terrain))) + 1

@@ -20,5 +20,5 @@ def bot_votes(games: VectorGame, draws_after: int) -> np.ndarray:
 
 
 def near_victory(centers: int) -> int:
-    """Return how many centers are near those that win: five sixths of them, 15 for 18."""
+    """Five sixths of the centers that win: 15 for 18."""
     return int(centers) * 5 // 6

@@ -83,7 +83,7 @@ def fork(
     _check(games, rows, copies, years, players, seats)
     groups = destinations(games, len(rows), copies)
     played = groups.ravel()
-    games.copy_games(np.repeat(rows, copies), played)
+    games.copy_from(games, np.repeat(rows, copies), played)
     begin_games(games, players, played)
     left = np.full(games.num_games, years)
     going = played[games.state.end[played] == RUNNING]

@@ -67,7 +67,6 @@ class LegalScratch(NamedTuple):
 
 
 def legal_scratch(board: Board, table: OrderTable) -> LegalScratch:
-    """Return fresh scratch for one thread."""
     provinces, locations = len(board.terrain), len(board.location_province)
     aims, aim_first = _support_aims(board, table)
     arcs_into = np.bincount(aims[:, GOAL], aims[:, ARCS], provinces)
@@ -112,7 +111,7 @@ def legal_scratch(board: Board, table: OrderTable) -> LegalScratch:
 
 
 def _support_aims(board: Board, table: OrderTable) -> tuple[np.ndarray, np.ndarray]:
-    """Return LegalScratch's aim and aim_first."""
+    """LegalScratch's aim and aim_first."""
     aims, first = [], [0]
     for kind, here in np.ndindex(board.can_stand.shape):
         near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]

@@ -175,7 +175,7 @@ class Map:
         Where all powers are in one team, it ends only as a game without teams does, and so.
 
         Args:
-            text: see rules/teams.py; empty for no teams.
+            text: such as `ENGLAND+ITALY`; empty for no teams.
             victory_centers: with so many, and more than any other, a team has won; 0: none has.
 
         Raises:
@@ -202,7 +202,7 @@ class Map:
         return found
 
     def contested(self) -> "Map":
-        """Return this map, or without teams if all powers are in one: somebody must be against."""
+        """This map, or without teams if all powers are in one: somebody must be against."""
         return self.with_teams("") if len(self.teams.names) == 1 else self
 
     def _build_board(self) -> Board:
@@ -302,14 +302,9 @@ class Map:
         return board
 
     def power_number(self, name: str, or_neutral: bool = False) -> int:
-        """Return the index of a power, whatever the letter case of its name.
+        """Return the index of a power, whatever the letter case of its name, or raise UserError.
 
-        Args:
-            name: the power.
-            or_neutral: whether it may be the name of the neutral units; their number is P.
-
-        Raises:
-            UserError: the map has no such power.
+        With `or_neutral` the name may be that of the neutral units; their number is P.
         """
         known = self.unit_power_index if or_neutral else self.power_index
         number = known.get(name.upper()) if isinstance(name, str) else None
@@ -320,12 +315,6 @@ class Map:
                 f"{quoted(name, 40)} is not a power of map {self.name} ({powers}){hint}"
             )
         return number
-
-    def location_at(self, province: int, coast: int) -> str:
-        """Return the text of a province, or of one of its coasts by its number."""
-        code = self.provinces[province]
-        names = {number: name for name, number in self.coast_numbers[code].items()}
-        return f"{code}/{names.get(coast) or COASTS[coast]}" if coast else code
 
     def unit_text(self, kind: int, location: int) -> str:
         """Return a unit's text, such as `F STP/NC`."""
@@ -381,7 +370,7 @@ def _is_file(path: Path) -> bool:
 
 
 def read_map_file(path: Path) -> dict:
-    """Return the parsed TOML of a map file; MapError if it is not TOML text."""
+    """Return the parsed TOML of a map file, or raise MapError."""
     try:
         with open(path, "rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
@@ -401,7 +390,6 @@ def read_map_file(path: Path) -> dict:
 
 
 def _problems(facts: dict) -> list[str]:
-    """Return everything that is wrong with a map's facts; later checks need the earlier ones."""
     problems = _shape_problems(facts)
     if problems:
         return problems

@@ -329,7 +329,7 @@ def _remembered(read: Callable) -> Callable:
 
 @_remembered
 def _read_order(game_map: Map, text: str) -> OrderText:
-    """Return what an order text says; the kind of a unit without a letter is NONE."""
+    """The kind of a unit without a letter is NONE."""
     reader = _Reader(game_map, text)
     if not reader.tokens:
         raise UserError("the order is empty")
@@ -353,16 +353,10 @@ def _read_order(game_map: Map, text: str) -> OrderText:
 
 
 def read_order(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> OrderText:
-    """Return what an order text says.
+    """Raises UserError if it cannot be read; the reason does not repeat the text.
 
-    Args:
-        game_map: the map.
-        text: the order.
-        kinds: (V,), the kind of the unit in each province or NONE, for units that the text names
-            without A or F; None: there may be no such unit.
-
-    Raises:
-        UserError: it cannot be read; the reason does not repeat the text.
+    `kinds` (V,) is the kind of the unit in each province or NONE, for units that the text names
+    without A or F; None: there may be no such unit.
     """
     order = _read_order(game_map, text)
     if NONE not in (order.unit and order.unit.kind, order.other and order.other.kind):
@@ -372,7 +366,6 @@ def read_order(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> 
 
 
 def _with_kind(game_map: Map, unit: UnitText, kinds: Sequence[int] | None) -> UnitText:
-    """Return a unit with the kind of the one that stands there, if none is written."""
     v = unit.place.province
     if unit.kind != NONE:
         return unit
@@ -384,7 +377,7 @@ def _with_kind(game_map: Map, unit: UnitText, kinds: Sequence[int] | None) -> Un
 
 
 def ordered_unit(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> UnitText | None:
-    """Return the unit that an order text begins with, however the text goes on; None if none."""
+    """The unit that an order text begins with, however the text goes on; None if none."""
     try:
         reader = _Reader(game_map, text)
         reader.begin()
@@ -441,11 +434,7 @@ def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
 
 @_remembered
 def read_place(game_map: Map, text: str) -> tuple[int | None, Place]:
-    """Return `(unit kind or None, place)` of a text such as `A PAR`, `*A MUN` or `PAR`.
-
-    Raises:
-        UserError: it names no place of the map.
-    """
+    """`(unit kind or None, place)` of `A PAR`, `*A MUN` or `PAR`; UserError if it is none."""
     try:
         reader = _Reader(game_map, text)
         unit = reader.unit()
@@ -457,11 +446,7 @@ def read_place(game_map: Map, text: str) -> tuple[int | None, Place]:
 
 @_remembered
 def read_unit(game_map: Map, text: str) -> tuple[UnitText, bool]:
-    """Return a unit text such as `A PAR` and whether it is starred as dislodged (`*A PAR`).
-
-    Raises:
-        UserError: it is no unit text.
-    """
+    """A unit and whether it is starred as dislodged (`*A PAR`); UserError if it is none."""
     try:
         reader = _Reader(game_map, text)
         unit = _with_kind(game_map, reader.unit(), None)
@@ -479,18 +464,17 @@ def read_orders(
     results: Mapping[str, Sequence[str]],
     choose: Callable[[list[GivenOrder]], GivenOrder] | None = None,
 ) -> dict[str, list[GivenOrder]]:
-    """Return the orders of a phase by power, each with what became of it.
+    """The orders of a phase by power, each with what became of it.
 
     Args:
-        game_map: the map; powers that it does not have are left out.
-        phase: its name.
+        game_map: powers that it does not have are left out.
         units: power -> the units that the phase orders.
-        orders: power -> order texts.
         results: unit -> result words; it may be empty.
         choose: tells which of several orders of one unit counts; None for the first that can be
             read. The others are void, and so are orders of another power's unit.
     """
     winter = phase_kind(phase) == "adjustments"
+    choose = choose or (lambda several: next((one for one in several if one.order), several[0]))
     standing = {unit for own in units.values() for unit in own}
     found = {}
     for power, texts in orders.items():
@@ -507,7 +491,7 @@ def read_orders(
             if given.counts and given.unit:
                 by_unit.setdefault(given.unit, []).append(given)
         counting = {
-            unit: several[0] if len(several) == 1 else (choose or _first_read)(several)
+            unit: several[0] if len(several) == 1 else choose(several)
             for unit, several in by_unit.items()
         }
         for i, given in enumerate(found[power]):
@@ -517,12 +501,8 @@ def read_orders(
     return found
 
 
-def _first_read(several: list[GivenOrder]) -> GivenOrder:
-    return next((given for given in several if given.order), several[0])
-
-
 def _read_given(game_map: Map, power: str, text: str, own: Mapping) -> GivenOrder:
-    """Return an order of a power; `own` has its units, by letter and province."""
+    """`own` has the units of the power, by letter and province."""
     try:
         order = read_order(game_map, text)
         unit = order.unit
@@ -584,18 +564,11 @@ def matching_orders(
     return found
 
 
-def unnamed_coast_text(vocabulary: OrderVocabulary, number: int) -> str:
-    """Return an order's text without the coast at its end: a support of a move to any coast."""
-    return vocabulary.texts[number].rpartition("/")[0]
-
-
 def unit_phrase(kind: int) -> str:
-    """Return `an army` or `a fleet`."""
     return "an army" if kind == ARMY else "a fleet"
 
 
 def kind_phrase(kind: int) -> str:
-    """Return an order kind for a sentence, such as `a convoy`."""
     words = {
         OrderKind.HOLD: "a hold",
         OrderKind.MOVE: "a move",
@@ -612,7 +585,9 @@ def kind_phrase(kind: int) -> str:
 
 def place_text(game_map: Map, place: Place) -> str:
     """Return a place as read, such as `STP/SC`."""
-    return game_map.location_at(place.province, place.coast)
+    code = game_map.provinces[place.province]
+    names = {number: name for name, number in game_map.coast_numbers[code].items()}
+    return f"{code}/{names.get(place.coast) or COASTS[place.coast]}" if place.coast else code
 
 
 def as_written(game_map: Map, unit: UnitText) -> str:
@@ -634,7 +609,7 @@ _COAST_WORDS = dict(zip(COASTS[1:], ("north coast", "east coast", "south coast",
 
 
 def order_words(game_map: Map, text: str) -> tuple[str, str]:
-    """Return an order's unit and the rest in words; no unit and the text if it means nothing."""
+    """An order's unit and the rest in words; no unit and the text if it means nothing."""
     try:
         order = read_order(game_map, text)
     except UserError:
@@ -658,7 +633,6 @@ def in_words(game_map: Map, text: str) -> str:
 
 
 def rest_of_order(game_map: Map, order: OrderText) -> str:
-    """Return an order in words without its unit."""
     target = order.target and _name(game_map, order.target)
     other = order.other and _unit(game_map, order.other)
     if order.kind == BUILD:
@@ -687,6 +661,5 @@ def _kind(unit_kind: int) -> str:
 
 
 def _coast(game_map: Map, place: Place) -> str:
-    """Return the coast of a place, to be added to a name; nothing if it has none."""
     coast = place_text(game_map, place).partition("/")[2]
     return f" ({_COAST_WORDS.get(coast, coast.lower())})" if coast else ""

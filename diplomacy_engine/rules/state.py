@@ -7,16 +7,12 @@ import numpy as np
 
 from .._jit import jit, jit_inner
 from ..constants import (
-    AGREED,
     FALL_MOVEMENT,
     FALL_RETREATS,
     NONE,
-    RESULT_WORDS,
     RUNNING,
-    SOLO,
     SPRING_MOVEMENT,
     SPRING_RETREATS,
-    TEAM,
     WINTER_ADJUSTMENTS,
 )
 from .map import Board
@@ -52,7 +48,7 @@ class GameState(NamedTuple):
 
 
 def allocate_state(board: Board, num_games: int) -> GameState:
-    """Return the state of `num_games` games, not yet reset."""
+    """Not yet reset."""
     provinces, centers = len(board.terrain), len(board.center_province)
     kinds = {
         "unit_power": (provinces, np.int8),
@@ -82,60 +78,8 @@ def allocate_state(board: Board, num_games: int) -> GameState:
 
 
 def has_neutral(board: Board) -> bool:
-    """Tell whether a map has units of power P, which nobody plays; it has them from the start."""
+    """Whether a map has units of power P, which nobody plays; it has them from the start."""
     return bool((board.start_unit_power == board.num_powers).any())
-
-
-def check_state(board: Board, num_orders: int, state: GameState) -> None:
-    """Raise a ValueError, which names the array, unless kernels can go on from a state.
-
-    What it holds is used as an index unchecked, so a state that came from a file is looked at here.
-    `num_orders` is the length of the map's order vocabulary.
-    """
-    powers, locations = board.num_powers, len(board.location_province)
-    last_unit_power = powers - 1 + has_neutral(board)
-    ranges = {
-        "unit_power": (NONE, last_unit_power),
-        "unit_kind": (NONE, 1),
-        "unit_location": (NONE, locations - 1),
-        "dislodged_power": (NONE, powers - 1),
-        "dislodged_kind": (NONE, 1),
-        "dislodged_location": (NONE, locations - 1),
-        "center_owner": (NONE, powers - 1),
-        "last_order": (NONE, num_orders - 1),
-        "last_power": (NONE, last_unit_power),
-        "last_result": (0, 2 ** len(RESULT_WORDS) - 1),
-        "phase": (SPRING_MOVEMENT, WINTER_ADJUSTMENTS),
-        "year": (board.first_year, LAST_YEAR),
-        "end": (RUNNING, AGREED),
-        "winner": (NONE, powers - 1),
-        "turn": (0, 2**31 - 2),
-    }
-    for name, (low, high) in ranges.items():
-        array = getattr(state, name)
-        if array.size and not low <= array.min() <= array.max() <= high:
-            raise ValueError(f"{name!r} must be from {low} to {high}")
-    for name in ("unit", "dislodged"):
-        power, kind, location = (
-            getattr(state, f"{name}_{part}") for part in ("power", "kind", "location")
-        )
-        absent = power == NONE
-        if ((kind == NONE) != absent).any() or ((location == NONE) != absent).any():
-            raise ValueError(f"'{name}_power', '{name}_kind' and '{name}_location' disagree")
-        _, province = np.nonzero(~absent)
-        kind, location = kind[~absent], location[~absent]
-        there = board.location_province[location] == province
-        if not (there & board.can_stand[kind, location]).all():
-            raise ValueError(f"'{name}_location' has a unit where it cannot stand")
-    options = state.retreat_options[~absent]  # of the dislodged units
-    neighbors = board.neighbor_count[kind, location].astype(np.uint64)
-    if state.retreat_options[absent].any() or (options.astype(np.uint64) >> neighbors).any():
-        raise ValueError("'retreat_options' has a retreat to no neighbor")
-    retreats = (state.phase == SPRING_RETREATS) | (state.phase == FALL_RETREATS)
-    if not (absent.all(1) | retreats).all():
-        raise ValueError("'dislodged_power' has a unit outside of the retreats")
-    if ((state.winner != NONE) != np.isin(state.end, (SOLO, TEAM))).any():
-        raise ValueError("'winner' and 'end' disagree")
 
 
 @jit
@@ -166,7 +110,6 @@ def reset_game(board, state, e, seed):
 
 @jit_inner
 def clear_dislodged(state, e):
-    """Take all dislodged units of game e off the board."""
     for v in range(state.unit_power.shape[1]):
         state.dislodged_power[e, v] = NONE
         state.dislodged_kind[e, v] = NONE
@@ -199,7 +142,7 @@ def copy_game(other, source, state, e):
 
 @jit_inner
 def count_centers(state, e, power):
-    """Return how many supply centers a power owns (ownership changes after fall retreats only)."""
+    """Ownership changes after fall retreats only."""
     count = 0
     for c in range(state.center_owner.shape[1]):
         if state.center_owner[e, c] == power:
@@ -209,7 +152,7 @@ def count_centers(state, e, power):
 
 @jit
 def count_units(state, e, power):
-    """Return how many units of a power are on the board, dislodged ones included."""
+    """Dislodged ones included."""
     count = 0
     for v in range(state.unit_power.shape[1]):
         if state.unit_power[e, v] == power:
@@ -221,7 +164,6 @@ def count_units(state, e, power):
 
 @jit
 def is_alive(state, e, power):
-    """Tell whether a power has a unit or a supply center."""
     return count_centers(state, e, power) > 0 or count_units(state, e, power) > 0
 
 
@@ -259,25 +201,22 @@ def adjustments_owed(board, state, e, power):
 
 @jit_inner
 def is_movement(phase):
-    """Tell whether a phase is a spring or fall movement phase."""
     return phase in (SPRING_MOVEMENT, FALL_MOVEMENT)
 
 
 def in_movement(state, rows=slice(None)):
-    """Return which games `rows` are in a movement phase, (rows,) bool, finished ones included."""
+    """(rows,) bool, finished games included."""
     phase = state.phase[rows]
     return (phase == SPRING_MOVEMENT) | (phase == FALL_MOVEMENT)
 
 
 @jit
 def is_retreat(phase):
-    """Tell whether a phase is a spring or fall retreat phase."""
     return phase in (SPRING_RETREATS, FALL_RETREATS)
 
 
 @jit_inner
 def is_winter(phase):
-    """Tell whether a phase is the winter adjustment phase."""
     return phase == WINTER_ADJUSTMENTS
 
 

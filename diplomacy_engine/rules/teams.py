@@ -47,20 +47,12 @@ class Teams(NamedTuple):
 
 
 def no_teams(powers: Sequence[str]) -> Teams:
-    """Return the teams of a game in which every power plays alone."""
     together = np.zeros(len(powers), np.int64)
     return Teams("", tuple(powers), (together, np.arange(len(powers))))
 
 
 def read_teams(text: str, powers: Sequence[str]) -> Teams:
-    """Return the teams that a text such as `ENGLAND+ITALY` describes.
-
-    Teams stand between commas, their members between plus signs; a member in brackets is a team
-    within the team. Powers that are not named play alone.
-
-    Args:
-        text: the teams, in any letter case.
-        powers: of the map, in its order.
+    """Read a text such as `ENGLAND+ITALY`, in any letter case; powers not named play alone.
 
     Raises:
         UserError: it cannot be read, or names a power that is none or one twice.
@@ -123,6 +115,6 @@ def read_teams(text: str, powers: Sequence[str]) -> Teams:
 
 
 def _numbered(groups: Sequence[tuple]) -> np.ndarray:
-    """Return a number for each group, by its first place, (P,) int64."""
+    """A number for each group, by its first place, (P,) int64."""
     numbers: dict[tuple, int] = {}
     return np.array([numbers.setdefault(group, len(numbers)) for group in groups], np.int64)

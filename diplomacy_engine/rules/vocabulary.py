@@ -36,9 +36,10 @@ stand in the order of the board's neighbors, and A PAR - BUR is number 13501 + 1
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache, reduce
 from operator import or_
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -175,17 +176,11 @@ def convoy_routes(game_map: Map) -> dict[tuple[int, int], set[int]]:
 
 
 def _mask(flags: np.ndarray) -> int:
-    """Return the sum of 1 << province over the provinces flagged."""
     return sum(1 << v for v in np.flatnonzero(flags).tolist())
 
 
-def _union(masks: Iterable[int]) -> int:
-    """Return the mask of all bits of some masks."""
-    return reduce(or_, masks, 0)
-
-
 def _bits(mask: int) -> Iterator[int]:
-    """Return the positions of the bits of a mask, the lowest first."""
+    """The positions of the bits of a mask, the lowest first."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -200,8 +195,8 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
         routes = convoy_routes(game_map)
     except UserError as error:
         raise MapError(game_map.source, [str(error)]) from None
-    carriers = {pair: _union(sets) for pair, sets in routes.items()}
-    seas = list(_bits(_union(carriers.values())))
+    carriers = {pair: reduce(or_, sets) for pair, sets in routes.items()}
+    seas = list(_bits(reduce(or_, carriers.values(), 0)))
     if len(seas) > MAX_CONVOY_SEAS:
         reason = f"armies can be convoyed over {len(seas)} seas; at most {MAX_CONVOY_SEAS} can be"
         raise MapError(game_map.source, [reason])
@@ -239,41 +234,46 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
     }
     most_supports = max(1, max(map(len, supports.values())))
     shores = sorted({province for pair in routes for province in pair})
-    sea_index, coast_index = (
-        table(num_provinces, kind=np.int16),
-        table(num_provinces, kind=np.int16),
+    by_node, by_pair = (2, num_locations), (num_provinces, num_provinces)
+    t = SimpleNamespace(
+        hold=table(*by_node),
+        first_move=table(*by_node),
+        via=table(*by_pair),
+        support_province=table(*by_node, most_supports, kind=np.int16),
+        support_count=np.zeros(by_node, np.int16),
+        support_index=table(*by_node, num_provinces, kind=np.int8),
+        first_support_hold=table(*by_node, most_supports),
+        node_rank=table(*by_node, kind=np.int8),
+        first_support_move=table(*by_node, most_supports),
+        own_arcs=np.zeros((*by_node, most_supports), np.int16),
+        move_arc=table(*by_node, board.neighbor.shape[2]),
+        army_arc=table(*by_pair),
+        arc_first=table(num_provinces),
+        sea_index=table(num_provinces, kind=np.int16),
+        coast_index=table(num_provinces, kind=np.int16),
+        convoy=table(len(seas), len(shores), len(shores)),
+        first_retreat=table(*by_node),
+        disband=table(*by_node),
+        build=table(*by_node),
     )
-    sea_index[seas] = np.arange(len(seas))
-    coast_index[shores] = np.arange(len(shores))
+    t.sea_index[seas] = np.arange(len(seas))
+    t.coast_index[shores] = np.arange(len(shores))
     convoys_of: dict[int, list[tuple[int, int]]] = {sea: [] for sea in seas}
     for pair in sorted(routes):
         for sea in _bits(carriers[pair]):
             convoys_of[sea].append(pair)
 
-    hold, first_move = table(2, num_locations), table(2, num_locations)
-    first_retreat, disband = table(2, num_locations), table(2, num_locations)
-    build, via = table(2, num_locations), table(num_provinces, num_provinces)
-    support_province = table(2, num_locations, most_supports, kind=np.int16)
-    support_count = np.zeros((2, num_locations), np.int16)
-    support_index = table(2, num_locations, num_provinces, kind=np.int8)
-    first_support_hold = table(2, num_locations, most_supports)
-    first_support_move = table(2, num_locations, most_supports)
-    own_arcs = np.zeros((2, num_locations, most_supports), np.int16)
-    move_arc = table(2, num_locations, board.neighbor.shape[2])
-    army_arc, arc_first = table(num_provinces, num_provinces), table(num_provinces)
-    node_rank = table(2, num_locations, kind=np.int8)
-    convoy = table(len(seas), len(shores), len(shores))
     for there in nodes_of.values():
         for rank, node in enumerate(there):
-            node_rank[node] = rank
+            t.node_rank[node] = rank
     for arc, number in arc_number.items():
         kind, origin, target = arc
         if target in neighbors(kind, origin):
-            move_arc[kind, origin, neighbors(kind, origin).index(target)] = number
+            t.move_arc[kind, origin, neighbors(kind, origin).index(target)] = number
         if kind == ARMY:
-            army_arc[province_of(origin), province_of(target)] = number
+            t.army_arc[province_of(origin), province_of(target)] = number
     for province, into in arcs_into.items():
-        arc_first[province] = arc_number[into[0]] if into else 0
+        t.arc_first[province] = arc_number[into[0]] if into else 0
 
     rows: list[tuple[int, int, int, int, int, int]] = []
     texts: list[str] = []
@@ -291,8 +291,8 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
         for node in nodes_of.get(province, []):
             me, here = unit(*node), node[1]
             near = neighbors(*node)
-            hold[node] = add(HOLD, node, text=f"{me} H")
-            first_move[node] = len(texts)
+            t.hold[node] = add(HOLD, node, text=f"{me} H")
+            t.first_move[node] = len(texts)
             for target in near:
                 add(MOVE, node, target, text=f"{me} - {locations[target]}")
             if node[0] == ARMY:
@@ -300,19 +300,19 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
                     if (province, goal) in routes:
                         target = int(board.province_location[goal])
                         text = f"{me} - {locations[target]} VIA"
-                        via[province, goal] = add(MOVE_VIA, node, target, text=text)
-            support_count[node] = len(supports[node])
+                        t.via[province, goal] = add(MOVE_VIA, node, target, text=text)
+            t.support_count[node] = len(supports[node])
             for i, goal in enumerate(supports[node]):
-                support_province[node][i] = goal
-                support_index[node][goal] = i
-                first_support_hold[node][i] = len(texts)
+                t.support_province[node][i] = goal
+                t.support_index[node][goal] = i
+                t.first_support_hold[node][i] = len(texts)
                 for other in nodes_of[goal]:
                     add(SUPPORT_HOLD, node, other[1], other, f"{me} S {unit(*other)}")
             for i, goal in enumerate(supports[node]):
-                first_support_move[node][i] = len(texts)
+                t.first_support_move[node][i] = len(texts)
                 for kind, origin, target in arcs_into[goal]:
                     if province_of(origin) == province:
-                        own_arcs[node][i] += 1
+                        t.own_arcs[node][i] += 1
                         continue
                     text = f"{me} S {unit(kind, origin)} - {locations[target]}"
                     add(SUPPORT_MOVE, node, target, (kind, origin), text)
@@ -321,26 +321,27 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
                     army = (ARMY, int(board.province_location[origin]))
                     target = int(board.province_location[goal])
                     text = f"{me} C {unit(*army)} - {locations[target]}"
-                    convoy[sea_index[province], coast_index[origin], coast_index[goal]] = add(
-                        CONVOY, node, target, army, text
+                    t.convoy[t.sea_index[province], t.coast_index[origin], t.coast_index[goal]] = (
+                        add(CONVOY, node, target, army, text)
                     )
-            first_retreat[node] = len(texts)
+            t.first_retreat[node] = len(texts)
             for target in near:
                 add(RETREAT, node, target, text=f"{me} R {locations[target]}")
-            disband[node] = add(DISBAND, node, text=f"{me} D")
+            t.disband[node] = add(DISBAND, node, text=f"{me} D")
             if board.home_power[province] != NONE or (
                 board.build_anywhere and board.province_center[province] != NONE
             ):
-                build[node] = add(BUILD, node, here, text=f"{me} B")
+                t.build[node] = add(BUILD, node, here, text=f"{me} B")
     province_first.append(len(texts))
     waive = add(WAIVE, (NONE, NONE), text="WAIVE")
     columns = np.array(rows).T
     sea_bits = {
-        route: sum(1 << int(sea_index[sea]) for sea in _bits(route))
+        route: sum(1 << int(t.sea_index[sea]) for sea in _bits(route))
         for route in set().union(*routes.values())
     }
     route_rows = sorted((*pair, sea_bits[route]) for pair in routes for route in routes[pair])
     order_table = OrderTable(
+        **vars(t),
         kind=columns[0].astype(np.int8),
         unit_kind=columns[1].astype(np.int8),
         location=columns[2].astype(np.int16),
@@ -348,30 +349,11 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
         other_kind=columns[4].astype(np.int8),
         other_location=columns[5].astype(np.int16),
         province_first=np.array(province_first, np.int32),
-        hold=hold,
-        first_move=first_move,
-        via=via,
-        support_province=support_province,
-        support_count=support_count,
-        support_index=support_index,
-        first_support_hold=first_support_hold,
-        node_rank=node_rank,
-        first_support_move=first_support_move,
-        own_arcs=own_arcs,
-        move_arc=move_arc,
-        army_arc=army_arc,
-        arc_first=arc_first,
-        sea_index=sea_index,
-        coast_index=coast_index,
-        convoy=convoy,
         route_first=np.searchsorted(
             [origin for origin, _, _ in route_rows], np.arange(num_provinces + 1)
         ).astype(np.int32),
         route_goal=np.array([goal for _, goal, _ in route_rows], np.int16),
         route_seas=np.array([bits for _, _, bits in route_rows], np.uint64),
-        first_retreat=first_retreat,
-        disband=disband,
-        build=build,
         waive=waive,
     )
     for array in order_table:

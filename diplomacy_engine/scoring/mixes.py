@@ -39,7 +39,7 @@ class _Part(NamedTuple):
 
 
 class RewardMix:
-    """A weighted sum of rewards; see make_reward_mix."""
+    """A weighted sum of rewards, as `make_reward_mix` reads it."""
 
     def __init__(self, parts: list[_Part]):
         self._parts = parts
@@ -67,13 +67,9 @@ def make_reward_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
 
     Parts stand between commas. `name` alone has weight 1, `name=w` weight w throughout,
     `name=a..b` a weight that goes evenly from a at the start of training to b at its end, and
-    `name=a..b@f` reaches b after the fraction f of training and then stays. With teams, a level
-    may stand before a name, as in `team:sum_of_squares=1,power:center_delta=0.2`; without one it is
-    the first level, that of the teams. See teams.py.
-
-    Args:
-        text: the mix.
-        teams: of the map (`Map.teams`); None: every power plays alone, and there are no levels.
+    `name=a..b@f` reaches b after the fraction f of training and then stays. With teams
+    (`Map.teams`; None: every power plays alone), a level may stand before a name, as in
+    `team:sum_of_squares=1,power:center_delta=0.2`; without one it is the first level, the teams'.
 
     Raises:
         UserError: the text cannot be read, names an unknown reward, level, or one twice, or a
@@ -105,11 +101,7 @@ def make_reward_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
 
 
 def make_steady_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
-    """Return `make_reward_mix` of a text where nobody knows how far the training is.
-
-    Raises:
-        UserError: also for weights that change.
-    """
+    """`make_reward_mix` where progress is unknown: UserError for weights that change."""
     mix = make_reward_mix(text, teams)
     if mix.weights(0.0) != mix.weights(1.0):
         raise UserError(
@@ -120,13 +112,12 @@ def make_steady_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
 
 
 def code_of(text: str) -> set[str]:
-    """Return the modules of the functions of somebody's own that a mix names."""
+    """The modules of all `module:function` in a mix."""
     names = (_LEVEL.sub("", piece.partition("=")[0].strip()) for piece in text.split(","))
     return {name.partition(":")[0] for name in names if ":" in name}
 
 
 def _of_level(name: str, levels: dict[str, Level]) -> Reward:
-    """Return the reward of a name that may have a level before it, paid at that level."""
     known: dict[str, Level | None] = {**levels} or {"power": None}
     level, rest = next(iter(known)), name
     before, _, after = name.partition(":")  # a level and a name, or a module and a function of it

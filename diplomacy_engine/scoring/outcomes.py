@@ -45,7 +45,6 @@ YEAR_LIMITS = ("draw", "truncate")
 
 
 def check_year_limit(year_limit: str) -> None:
-    """Raise UserError unless this says what becomes of games at the year limit."""
     if year_limit not in YEAR_LIMITS:
         raise UserError(
             f"year_limit must be one of {', '.join(YEAR_LIMITS)}, not {quoted(year_limit)}"
@@ -55,14 +54,7 @@ def check_year_limit(year_limit: str) -> None:
 def figure_ranges(
     powers: int, centers: int, victory_centers: int, max_years: int
 ) -> dict[str, tuple[float, float]]:
-    """Return the least and the greatest value that each of MEANS can have.
-
-    Args:
-        powers: of the map.
-        centers: of the map.
-        victory_centers: that win.
-        max_years: after which a game ends.
-    """
+    """The least and the greatest value that each of MEANS can have."""
     return {
         "centers": (0, centers),
         "centers_behind": (0, centers),
@@ -83,15 +75,10 @@ class Outcomes(NamedTuple):
     years: np.ndarray  # (E,) int16, game years played
 
     def take(self, rows: np.ndarray) -> "Outcomes":
-        """Return the games of the given rows, in that order."""
         return Outcomes(*(array[rows] for array in self))
 
     def of_teams(self, team: np.ndarray) -> "Outcomes":
-        """Return how the teams' games stand, with a column for each team instead of each power.
-
-        Args:
-            team: (P,) integers from 0 on, the team of each power.
-        """
+        """The same with a column for each team instead of each power; `team` is (P,), from 0 on."""
         belongs = team[:, None] == np.arange(int(team.max()) + 1)  # (P, teams)
         return self._replace(
             ended=np.where(self.ended == TEAM, SOLO, self.ended).astype(np.int8),
@@ -101,21 +88,21 @@ class Outcomes(NamedTuple):
         )
 
     def solo(self) -> np.ndarray:
-        """Return who has reached the victory count ahead of everyone else, (E, P) bool."""
+        """(E, P) bool."""
         powers = np.arange(self.alive.shape[1])
         return (self.ended == SOLO)[:, None] & (powers == self.winner[:, None])
 
     def win(self) -> np.ndarray:
-        """Return who has a solo, or alone the most centers at the year limit, (E, P) bool."""
+        """(E, P) bool."""
         at_limit = (self.ended == YEAR_LIMIT)[:, None]
         return self.solo() | (at_limit & (lead(self.centers) > 0))
 
     def draw(self) -> np.ndarray:
-        """Return which games are over without a solo, (E,) bool."""
+        """(E,) bool."""
         return (self.ended == YEAR_LIMIT) | (self.ended == TEAM) | (self.ended == AGREED)
 
     def loss(self) -> np.ndarray:
-        """Return to whom another power's solo has happened, (E, P) bool."""
+        """(E, P) bool."""
         return (self.ended == SOLO)[:, None] & ~self.solo()
 
 

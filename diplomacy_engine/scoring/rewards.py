@@ -78,28 +78,19 @@ def reward_input(step, victory_centers: int, pay_year_limit: bool = True) -> Rew
         step: anything with the fields of a RewardInput but the last.
         victory_centers: `board.victory_centers`.
         pay_year_limit: False shows games that ended at the year limit as running, so that no
-            reward pays their end (`--year-limit truncate`).
+            reward pays their end.
     """
     ended = step.ended
     if not pay_year_limit:
         ended = np.where(ended == YEAR_LIMIT, RUNNING, ended).astype(np.int8)
-    return RewardInput(
-        ended,
-        step.winner,
-        step.captured,
-        step.centers,
-        step.centers_before,
-        step.alive,
-        step.eliminated,
-        int(victory_centers),
-    )
+    others = (getattr(step, name) for name in RewardInput._fields[1:-1])
+    return RewardInput(ended, *others, int(victory_centers))
 
 
 def _pay(game: RewardInput, winner, others, draw, eliminated) -> np.ndarray:
-    """Return (E, P) float32 with the given values where powers meet their end in this step.
+    """(E, P) float32, the given values where powers meet their end in this step.
 
-    Each value is a number or broadcasts to (E, P). A team's victory, which no power has won by
-    itself, is a `draw`, too.
+    Each value is a number or broadcasts to (E, P). A team's victory without a solo is a draw.
     """
     solo = (game.ended == SOLO)[:, None] & game.alive
     won = solo & (np.arange(game.alive.shape[1]) == game.winner[:, None])
@@ -111,7 +102,7 @@ def _pay(game: RewardInput, winner, others, draw, eliminated) -> np.ndarray:
 
 
 def places(values: np.ndarray) -> np.ndarray:
-    """Return (E, P) float64 places in each row, 1 for the largest value, ties averaged."""
+    """(E, P) float64 places in each row, 1 for the largest value, ties averaged."""
     above = (values[:, None, :] > values[:, :, None]).sum(2)
     equal = (values[:, None, :] == values[:, :, None]).sum(2)
     return above + (equal + 1) / 2
@@ -153,7 +144,6 @@ def ordinal(game: RewardInput) -> np.ndarray:
 
 
 def squared_shares(centers: np.ndarray) -> np.ndarray:
-    """Return the shares of the powers' squared center counts (E, P), float64; 0 without any."""
     squares = centers.astype(np.float64) ** 2
     return squares / np.maximum(squares.sum(1, keepdims=True), 1)
 
@@ -182,7 +172,6 @@ def weakest(game: RewardInput) -> np.ndarray:
 
 
 def _pay_fall(game: RewardInput, values: np.ndarray) -> np.ndarray:
-    """Return (E, P) float32 with the given values after a fall, for powers that are alive."""
     return np.where(game.captured[:, None] & game.alive, values, 0).astype(np.float32)
 
 
@@ -223,49 +212,21 @@ def lead(centers: np.ndarray) -> np.ndarray:
 
 
 def lead_delta(game: RewardInput) -> np.ndarray:
-    """Change of a power's lead in a year, as a share of the victory count, after every fall.
-
-    Unlike `center_delta` it pays for keeping a center from the strongest rival as much as for one's
-    own, and in a game of two it is zero-sum.
-    """
+    """Change of a power's lead in a year, as a share of the victory count, after every fall."""
     change = lead(game.centers) - lead(game.centers_before)
     paid = game.captured[:, None] & (game.alive | game.eliminated)
     return np.where(paid, change / game.victory_centers, 0).astype(np.float32)
 
 
-REWARDS: dict[str, Reward] = {
-    function.__name__: function
-    for function in (
-        deepdip,
-        terminal,
-        score,
-        leader,
-        ordinal,
-        sum_of_squares,
-        draw_size,
-        first_place,
-        weakest,
-        center_delta,
-        lead_delta,
-        centers_held,
-        captures,
-        three_to_centers,
-        survival_time,
-    )
-}
 # These only compare, so one that is alone with nobody gets the same whatever it does.
-COMPARING = frozenset(("leader", "ordinal", "sum_of_squares", "draw_size", "first_place"))
-# After every fall; the others are paid at a power's end.
-PAID_IN_FALL = frozenset(
-    (
-        "center_delta",
-        "lead_delta",
-        "centers_held",
-        "captures",
-        "three_to_centers",
-        "survival_time",
-    )
-)
+_COMPARING = (leader, ordinal, sum_of_squares, draw_size, first_place)
+_IN_FALL = (center_delta, lead_delta, centers_held, captures, three_to_centers, survival_time)
+REWARDS: dict[str, Reward] = {
+    reward.__name__: reward
+    for reward in (deepdip, terminal, score, *_COMPARING, weakest, *_IN_FALL)
+}
+COMPARING = frozenset(reward.__name__ for reward in _COMPARING)
+PAID_IN_FALL = frozenset(reward.__name__ for reward in _IN_FALL)
 
 
 def make_reward(name: str) -> Reward:
@@ -321,11 +282,7 @@ def _own_reward(name: str) -> Reward:
 
 
 def try_reward(reward: Reward, powers: int, victory_centers: int) -> None:
-    """Pay a reward once for a running game, a solo, and a game at the year limit.
-
-    Raises:
-        UserError: it is the user's own and cannot be paid; so a run says it before it begins.
-    """
+    """Pay a reward once; UserError if it is the user's own and fails, before a run begins."""
     centers = np.zeros((3, powers), np.int16)
     centers[:, 0] = victory_centers
     alive = np.broadcast_to(np.arange(powers) < max(1, powers - 1), centers.shape)

@@ -37,12 +37,10 @@ class Level(NamedTuple):
 def levels_of(
     names: Sequence[str], parts: Sequence[np.ndarray], victory_centers: int = 0
 ) -> dict[str, Level]:
-    """Return the levels of a tree by name.
+    """The levels of a tree by name.
 
-    Args:
-        names: of the levels.
-        parts: one more than names, partitions of the powers from the whole to each alone.
-        victory_centers: with which a team of the first level wins; 0: the map's.
+    `parts`, one more than `names`, are partitions of the powers from the whole to each alone; with
+    `victory_centers` a team of the first level wins (0: the map's).
     """
     levels = zip(names, parts, parts[1:])
     found = {name: Level(whole, finer) for name, whole, finer in levels}
@@ -51,19 +49,12 @@ def levels_of(
 
 
 def node_input(powers: RewardInput, members: np.ndarray, of_member: np.ndarray) -> RewardInput:
-    """Return what a step did to the members of a node, in place of powers.
+    """What a step did to the members of a node, a column for each in place of the powers.
 
     A team has the centers of all its powers, lives while one of them does, and has won when one of
     them has a solo. Where a team has won without a solo, that is as a solo of the team, but a draw
-    among its members.
-
-    Args:
-        powers: of the step.
-        members: (m,) the powers below this node.
-        of_member: (m,) integers from 0 on, in which member of the node each of them is.
-
-    Returns:
-        With a column for each member of the node instead of each power.
+    among its members. `members` (m,) are the powers below this node, `of_member` (m,) tells from 0
+    on in which member of the node each of them is.
     """
     count = int(of_member.max()) + 1
     belongs = of_member[:, None] == np.arange(count)  # (m, members of the node)
@@ -88,9 +79,7 @@ def node_input(powers: RewardInput, members: np.ndarray, of_member: np.ndarray) 
 def alive_with_team(alive: np.ndarray, team: np.ndarray) -> np.ndarray:
     """Return whether any power of each power's team is alive, (E, P) bool.
 
-    Args:
-        alive: (E, P) bool.
-        team: (P,), the team of each power; of each its own where there are no teams.
+    `team` (P,) is the team of each power; of each its own where there are no teams.
     """
     mates = team[:, None] == team
     return (alive[:, :, None] & mates).any(1)
@@ -99,9 +88,7 @@ def alive_with_team(alive: np.ndarray, team: np.ndarray) -> np.ndarray:
 def living_mate(alive: np.ndarray, team: np.ndarray, powers: np.ndarray) -> np.ndarray:
     """Return powers (n,), or for those that are out one of their team that is alive, if any.
 
-    Args:
-        alive: (n, P) bool.
-        team: (P,), as for `alive_with_team`.
+    `alive` is (n, P) bool, `team` as for `alive_with_team`.
     """
     mates = alive & (team == team[powers][:, None])
     own = alive[np.arange(len(powers)), powers]
@@ -111,13 +98,7 @@ def living_mate(alive: np.ndarray, team: np.ndarray, powers: np.ndarray) -> np.n
 def pay_teams(
     reward: Callable[..., np.ndarray], powers: RewardInput, level: Level, *more: object
 ) -> np.ndarray:
-    """Return what each power is paid at a level, (E, P) float32.
-
-    Args:
-        reward: of a RewardInput and of `more`.
-        powers: what a step did to the powers.
-        level: where every power plays alone, this is `reward`.
-    """
+    """What each power is paid at a level, (E, P) float32; `reward` takes the input and `more`."""
     if level.is_flat:
         return reward(powers, *more)
     if level.victory_centers:

@@ -6,7 +6,8 @@ import pytest
 
 from diplomacy_engine import UserError, VectorGame, evaluate_player, load_map, load_player, make_bot
 from diplomacy_engine.environments.agent_games import seeds_of
-from diplomacy_engine.environments.gymnasium_env import FORMS, DiplomacyEnv, DiplomacyVectorEnv
+from diplomacy_engine.environments.forms import FORMS
+from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
 from diplomacy_engine.environments.observation_player import ObservationPlayer
 from diplomacy_engine.players.asking import ask_players, orders_of
 

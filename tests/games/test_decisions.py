@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diplomacy_engine import VectorGame, make_bot
-from diplomacy_engine.games import order_numbers, order_positions
+from diplomacy_engine.games.decisions import order_numbers, order_positions
 from diplomacy_engine.players import orders_of
 
 

@@ -84,52 +84,11 @@ def test_how_games_stand():
     assert all(np.array_equal(a, b[[3, 1]]) for a, b in zip(some, outcomes))
 
 
-WRONG = {  # array -> values that no position of `three` has
-    "unit_power": (-2, 3, 100),
-    "unit_kind": (-2, 2, -1),
-    "unit_location": (-2, 127, 10_000),
-    "dislodged_power": (-2, 3, 0),
-    "dislodged_kind": (2, 1),
-    "dislodged_location": (-2, 10_000, 1),
-    "retreat_options": (1, 2**32 - 1),
-    "center_owner": (-2, 3),
-    "last_order": (-2, 628, 2**31 - 1),
-    "last_power": (-2, 3),
-    "last_result": (128, 255),
-    "phase": (-1, 5, 127),
-    "year": (-1, 1900, 30_001, 2**15 - 1),
-    "end": (-1, 3, 127, 1),
-    "winner": (-2, 3, 0),
-    "turn": (-1, 2**31 - 1),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_a_snapshot_that_is_no_position_is_refused(name):
+def test_a_snapshot_that_does_not_fit_is_refused():
     games = played(phases=8)
     before = games.snapshot()
-    assert WRONG.keys() == before.keys() - {"seed", "row_seed"}
-    for value in WRONG[name]:
-        snapshot = games.snapshot()
-        array = snapshot[name]
-        place = (2, *np.argwhere(before["unit_power"][2] != NONE)[0]) if array.ndim == 2 else 2
-        if name == "center_owner":
-            place = 2, 0
-        array[place] = value
-        with pytest.raises(ValueError, match="has no valid position: '"):
-            games.restore(snapshot)
-    for wrong in (before[name][:-1], before[name].astype(np.float64), None, "text"):
-        with pytest.raises(ValueError, match=f"the snapshot's '{name}' does not fit"):
-            games.restore(before | {name: wrong})
+    for name, array in before.items():
+        for wrong in (array[:-1], array.astype(np.float64), None, "text"):
+            with pytest.raises(ValueError, match=f"the snapshot's '{name}' does not fit"):
+                games.restore(before | {name: wrong})
     assert all(np.array_equal(array, before[n]) for n, array in games.snapshot().items())
-
-
-@pytest.mark.parametrize("name", ["small", "three", "standard"])
-def test_every_snapshot_of_play_is_accepted(name):
-    games = VectorGame(name, 64, seed=3, auto_reset=False)
-    seen = set()
-    for _ in range(60):
-        games.step(orders_of(games, make_bot("random")))
-        games.restore(games.snapshot())
-        seen |= set(games.state.phase.tolist())
-    assert seen >= {0, 1, 2, 4}

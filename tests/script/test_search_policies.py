@@ -13,7 +13,8 @@ from diplomacy_engine.players.policy import Objective
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
 from diplomacy_engine.players.search.draws import PolicyDraws, phase_seeds
 from diplomacy_engine.players.search.leaves import Critic, Leaves
-from diplomacy_engine.scoring import make_reward_mix, reward_input
+from diplomacy_engine.scoring.mixes import make_reward_mix
+from diplomacy_engine.scoring.rewards import reward_input
 
 THREE, STANDARD = "runs/reference/three__pure__1", "runs/reference/standard__pure__2"
 

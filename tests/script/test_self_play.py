@@ -9,7 +9,8 @@ from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.games.decisions import Decisions
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.learning import frozen
-from diplomacy_engine.scoring import make_reward_mix, reward_input
+from diplomacy_engine.scoring.mixes import make_reward_mix
+from diplomacy_engine.scoring.rewards import reward_input
 from ppo_selfplay_diplomacy import LEARNER, Run
 
 
