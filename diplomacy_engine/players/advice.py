@@ -67,8 +67,6 @@ def orders_for(
 
 
 class Candidate(NamedTuple):
-    """Joint orders that a player has tried."""
-
     orders: list[str]
     value: float | None  # what they are worth; None if they were not tried
     error: float | None  # standard error of that, if it is known
@@ -76,20 +74,16 @@ class Candidate(NamedTuple):
     own: bool  # whether they are the player's own draw, without a search
 
 
-class Tried(NamedTuple):
-    """Why a player that searches orders what it does."""
-
+class SearchReasons(NamedTuple):
     candidates: list[Candidate]  # those it would give first, then by value
     expected: dict[str, list[tuple[str, float]]]  # power -> (order, share), the likeliest of a unit
     beliefs: dict[str, dict[str, float]]  # power -> whom it is taken for -> probability
 
 
 class Advice(NamedTuple):
-    """What a player thinks of a power's decision."""
-
     value: float | None  # the reward that it was trained on, as expected from here on, if it knows
     slots: list[tuple[str, list[tuple[str, float]]]]  # (unit, [(order, probability), ...])
-    tried: Tried | None = None  # of a player that searches, in movement phases
+    tried: SearchReasons | None = None  # of a player that searches, in movement phases
 
 
 def orders_by_player(
@@ -97,11 +91,7 @@ def orders_by_player(
 ) -> dict[str, list[str]]:
     """Return the orders that a player gives for `powers`, as far as these have a decision.
 
-    Args:
-        game: stays as it is.
-        player: any player of this map.
-        powers: their names.
-        seed: 0 .. 2^64 - 1, of the player's draws.
+    `seed`, 0 .. 2^64 - 1, is that of the player's draws.
     """
     decisions = _decisions(game, powers)
     copy = game.copy()  # seeds of its own would end the deals of the game itself
@@ -121,7 +111,6 @@ def orders_by_player(
 
 
 def _tell_deals(game: Game, games: VectorGame, powers: np.ndarray, player: Player) -> None:
-    """Tell a player that listens the deals of a game, of which `games` is a copy."""
     talks = isinstance(game, TalkingGame) and game.table is not None
     if talks and phase_kind(game.phase) == "movement" and isinstance(player, Listener):
         rows, powers = np.zeros(len(powers), np.int64), powers.astype(np.int64)
@@ -135,7 +124,6 @@ def ordering(player: Player) -> Player:
 
 
 def seed_player(player: Player, seed: int) -> None:
-    """Let a player that samples draw from a seed."""
     found = ordering(player)
     if isinstance(found, SamplingPlayer):
         found.generator.manual_seed(seed)
@@ -206,15 +194,12 @@ def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
 
 
 class ValueScale(NamedTuple):
-    """What a player's value counts, as far as its settings say so."""
-
     words: str  # a sentence, or nothing
     solo: float | None  # what is paid at a solo by the rewards that pay 1 for one; None: by none
     more: bool  # other rewards come on top of that
 
 
 def value_scale(player: object) -> ValueScale:
-    """Return what a player's value counts."""
     own = getattr(player, "own", None)  # of a search: what draws its candidates
     found = (getattr(one, "settings", None) for one in (player, own, getattr(own, "policy", None)))
     settings = next((one for one in found if isinstance(one, Mapping)), {})
@@ -240,8 +225,7 @@ def value_scale(player: object) -> ValueScale:
     return ValueScale(words, solo or None, more)
 
 
-def _tried(game: Game, texts: Sequence[str], power: str, reasons: Reasons) -> Tried:
-    """Return reasons in words."""
+def _tried(game: Game, texts: Sequence[str], power: str, reasons: Reasons) -> SearchReasons:
     candidates = []
     for k, orders in enumerate(reasons.candidates):
         value, error = (
@@ -264,13 +248,12 @@ def _tried(game: Game, texts: Sequence[str], power: str, reasons: Reasons) -> Tr
         for p, name in enumerate(game.map.powers)
         if len(reasons.beliefs) > 1 and name in expected and name != power
     }
-    return Tried(
+    return SearchReasons(
         candidates, {name: expected[name] for name in game.powers if name in expected}, beliefs
     )
 
 
 def has_decision(state: dict, power: str) -> bool:
-    """Tell whether a power has something to order in the state of a saved game."""
     kind = phase_kind(state["name"])
     if kind == "retreats":
         return bool(state.get("retreats", {}).get(power))
@@ -282,16 +265,10 @@ def has_decision(state: dict, power: str) -> bool:
 def next_offer(
     game: TalkingGame, power: str, player: Negotiator, seed: int
 ) -> tuple[str, tuple[ClauseRow, ...]] | None:
-    """Return what a player would offer now, and to which power.
+    """Return what a player would offer now, and to which power, in press of the kind `offers`.
 
     None if that is nothing, or what it has offered in this phase already: it waits for an answer,
     or got one.
-
-    Args:
-        game: with press of the kind `offers`.
-        power: has a unit.
-        player: of the power.
-        seed: 0 .. 2^64 - 1, of the player's draws.
     """
     found = player.offers(asked(game, power, player, seed))
     if not found.count:

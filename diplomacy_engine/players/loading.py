@@ -17,6 +17,7 @@ from ..rules.map import MAP_NAMES, Map, load_map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
 from .language.settings import read_settings
+from .language.talker import Talker
 from .names import (
     GREEDY,
     SEARCHES,
@@ -33,15 +34,29 @@ from .names import (
     parse_player,
     short_name,
 )
-from .negotiators.making import make_voice
+from .negotiation import Silent
+from .negotiators.neighbors import Coin, Peaceful
+from .negotiators.planners import Breaker, Dealer, Grudge, Nash, Sanction
 from .policy_files import CHECKPOINT, POLICY, policy_file, ready_policies
 from .population import Population, PopulationMember, read_population, read_weights
 from .protocols import Player, SamplingPlayer
 from .search.making import make_search
 
+NEGOTIATORS = {
+    "silent": Silent,
+    "peaceful": Peaceful,
+    "coin": Coin,
+    "dealer": Dealer,
+    "nash": Nash,
+    "breaker": Breaker,
+    "grudge": Grudge,
+    "sanction": Sanction,
+    "talker": Talker,
+}
+
 
 class PlayerError(UserError):
-    """A player cannot be had; the message is one sentence that says which and why."""
+    """A player cannot be had; the message says which and why."""
 
 
 def load_player(
@@ -78,7 +93,7 @@ def load_player(
             case LanguageSpec():
                 return _language_player(spec, device, greedy, seed)
             case VoiceSpec():
-                return make_voice(spec, load(spec.player))
+                return NEGOTIATORS[spec.kind](load(spec.player), short_name(spec), **spec.options)
             case SearchSpec():
                 return make_search(spec, load)
             case MemberSpec():
@@ -90,14 +105,19 @@ def load_player(
             case OwnSpec():
                 return _own_player(spec, seed)
             case PolicySpec():
-                return _policy(spec, game_map, script, device, greedy or spec.greedy, seed)
+                path, registry = _checkpoint(spec), learning("registry")
+                if game_map is not None:
+                    _check_map(registry.header(path), path, game_map)
+                likeliest = greedy or spec.greedy
+                player = registry.load_player(path, spec.script or script, likeliest, seed, device)
+                player.name = short_name(spec)
+                return player
         raise PlayerError(f"{quoted(spec.text)} stands for members that only `play` draws")
 
     return load(assuming(parse_player(name), assume))
 
 
 def _own_player(spec: OwnSpec, seed: int) -> Player:
-    """Return the player of a module that the user has named, and that is imported."""
     try:
         module = importlib.import_module(spec.module)
     except Exception as error:
@@ -132,32 +152,8 @@ def _own_player(spec: OwnSpec, seed: int) -> Player:
     return player
 
 
-def _policy(
-    spec: PolicySpec,
-    game_map: Map | None,
-    script: str | Path | None,
-    device: str,
-    greedy: bool,
-    seed: int,
-) -> Player:
-    """Return the policy of a checkpoint; see `load_player`."""
-    path, registry = _checkpoint(spec), learning("registry")
-    if game_map is not None:
-        _check_map(registry.header(path), path, game_map)
-    player = registry.load_player(path, spec.script or script, greedy, seed, device)
-    player.name = short_name(spec)
-    return player
-
-
 def policy_map(name: str | Path | PlayerSpec, script: str | Path | None = None) -> Map | None:
-    """Return the map that a player was trained on; None for one that plays any.
-
-    Args:
-        name, script: as for `load_player`.
-
-    Raises:
-        PlayerError: there is no such player, or its checkpoint does not hold its map.
-    """
+    """Return the map that a player was trained on; None for one that plays any."""
     match parse_player(name):
         case VoiceSpec(player=within) | SearchSpec(policy=within):
             return policy_map(within, script)
@@ -166,11 +162,9 @@ def policy_map(name: str | Path | PlayerSpec, script: str | Path | None = None) 
         case DrawnSpec(folder=str(folder)):
             return read_population(folder).map
         case PolicySpec() as spec:
-            return _map_of_policy(spec)
-    return None
-
-
-def _map_of_policy(spec: PolicySpec) -> Map:
+            pass
+        case _:
+            return None
     path = _checkpoint(spec)
     header = learning("registry").header(path)
     if header["map_name"] in MAP_NAMES:
@@ -191,15 +185,9 @@ def load_members(
     seed: int = 0,
     threads: int | None = None,
 ) -> list[Player]:
-    """Return members of a population as players; asked together, they answer in batches.
+    """Return members of a population, or all, as players that answer in batches.
 
-    Args:
-        members: of `population`; None: all.
-        greedy, seed: of their draws, as for `load_player`.
-        threads: that share the batches; None: as many as there are processors.
-
-    Raises:
-        UserError: a member's file is missing, changed, or does not fit; the message names it.
+    `threads` share the batches; None: as many as there are processors.
     """
     members = population.members if members is None else members
     policies = [member for member in members if member.file]
@@ -215,7 +203,6 @@ def load_members(
 
 
 def _language_player(spec: LanguageSpec, device: str, greedy: bool, seed: int) -> Player:
-    """Return a language model as a player; what only such players need is imported here."""
     settings, name = read_settings(spec), short_name(spec)
     from .language.local import LocalPlayer
     from .language.remote import RemotePlayer
@@ -227,12 +214,10 @@ def _language_player(spec: LanguageSpec, device: str, greedy: bool, seed: int) -
 
 
 def learning(module: str) -> Any:
-    """Return a module of the folder learning/, and with it PyTorch."""
     return importlib.import_module(f"diplomacy_engine.learning.{module}")
 
 
 def _checkpoint(spec: PolicySpec) -> Path:
-    """Return the file of a policy; PlayerError if there is none."""
     path = policy_file(spec.path)
     if os.path.isfile(path):
         return path

@@ -83,20 +83,15 @@ _DRAWN = re.compile(rf"{DRAWN}(?::(.*?))?(?:#([0-9]+))?", re.DOTALL)
 
 @dataclass(frozen=True)
 class PlayerSpec:
-    """A player as it was written; the classes below say what it is."""
-
     text: str
 
 
 @dataclass(frozen=True)
-class BotSpec(PlayerSpec):
-    """A bot, which `text` names."""
+class BotSpec(PlayerSpec): ...
 
 
 @dataclass(frozen=True)
 class PolicySpec(PlayerSpec):
-    """The policy of a checkpoint."""
-
     path: str  # of the file, its run folder, or the name of one that comes along
     script: str | None = None  # that plays it; None: the one that is found for it
     greedy: bool = False  # it gives its likeliest orders, whatever else is said
@@ -104,21 +99,16 @@ class PolicySpec(PlayerSpec):
 
 @dataclass(frozen=True)
 class MemberSpec(PlayerSpec):
-    """A member of a population."""
-
     path: str
     greedy: bool = False
 
     @property
     def name(self) -> str:
-        """The member's name."""
         return Path(self.path).name.removesuffix(MEMBER)
 
 
 @dataclass(frozen=True)
 class DrawnSpec(PlayerSpec):
-    """A member that is drawn from a population."""
-
     folder: str | None  # of the population; None: that of the map
     number: int | None  # tells those of one game apart
 
@@ -134,8 +124,6 @@ class LanguageSpec(PlayerSpec):
 
 @dataclass(frozen=True)
 class OwnSpec(PlayerSpec):
-    """A player that a class or function of the user's returns."""
-
     module: str
     name: str  # of the class or function
     argument: str | None  # that it is called with; None: with nothing
@@ -143,8 +131,6 @@ class OwnSpec(PlayerSpec):
 
 @dataclass(frozen=True)
 class SearchSpec(PlayerSpec):
-    """A player that searches."""
-
     kind: str  # one of SEARCHES
     options: Mapping[str, int | float]
     assume: str | None  # who the others are taken for, see `assumption`; None: nobody said
@@ -153,20 +139,13 @@ class SearchSpec(PlayerSpec):
 
 @dataclass(frozen=True)
 class VoiceSpec(PlayerSpec):
-    """A player that talks."""
-
     kind: str  # one of VOICES
     options: Mapping[str, int]
     player: PlayerSpec  # who gives the orders
 
 
 def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
-    """Return what a player's name says; files are not looked at.
-
-    Raises:
-        UserError: there is no such negotiator or option, its value is out of range, or a language
-            model is not named in one of its ways.
-    """
+    """Return what a player's name says; files are not looked at."""
     if isinstance(name, PlayerSpec):
         return name
     text = str(name)
@@ -240,7 +219,6 @@ def _search(text: str) -> SearchSpec | None:
 
 
 def _read_options(text: str, written: str | None, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a player's name."""
     options = {}
     for part in (written or "").split():
         option, _, value = part.partition("=")
@@ -289,7 +267,6 @@ def assumption(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def assuming(player: PlayerSpec, assume: str | None) -> PlayerSpec:
-    """Return a player whose searches take the others for `assume` where they do not say it."""
     match player:
         case SearchSpec() if assume and player.assume is None and player.kind == ASSUMING:
             return replace(player, assume=assume)
@@ -315,11 +292,8 @@ def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
     """Return what tables, pages and saved games call a player: its name without other folders.
 
     A policy that comes along has its own name, a run folder that of the folder, and a checkpoint
-    its path from the current folder if it is below, else its folder's and its own.
-
-    Args:
-        player: the player, or how it is written.
-        folders: so many more folders stand before files and folders, to tell two apart.
+    its path from the current folder if it is below, else its folder's and its own. `folders` more
+    folders stand before files and folders, to tell two apart.
     """
 
     def path_tail(path: str | Path, parts: int = 1) -> str:
@@ -377,10 +351,7 @@ def _short_assumption(text: str, path_tail: Callable[..., str]) -> str:
 
 
 def short_names(players: Sequence[str | PlayerSpec]) -> list[str]:
-    """Return the short names of several players, with so many folders that they are told apart.
-
-    Names that no folders tell apart, as those of one file, stay alike.
-    """
+    """Return short names with so many folders that they are told apart, if any tell them apart."""
     names = [short_name(player) for player in players]
     for folders in range(1, 40):
         twice = [i for i, name in enumerate(names) if names.count(name) > 1]

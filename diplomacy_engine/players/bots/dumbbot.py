@@ -241,7 +241,6 @@ class Dumbbot:
         self._of_thread: dict[int, tuple] = {}
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32."""
         if self._map is not games.map:
             self._map, self._of_thread = games.map, {}
         orders = games.new_orders()

@@ -113,7 +113,6 @@ class RandomBot:
     __repr__ = player_name
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32."""
         numbers = np.empty(len(decisions.slot_province), np.int32)
         games.run(
             lambda first, last: games.call(
@@ -149,7 +148,6 @@ class HoldBot:
     __repr__ = player_name
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32."""
         numbers = np.empty(len(decisions.slot_province), np.int32)
         games.run(
             lambda first, last: games.call(

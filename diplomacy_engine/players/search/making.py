@@ -17,15 +17,6 @@ from .leaves import Critic
 
 
 def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Player:
-    """Return a searching player.
-
-    Args:
-        spec: how it was written.
-        load: returns another player.
-
-    Raises:
-        UserError: it cannot search with that policy.
-    """
     where, policy = quoted(spec.text, 100), load(spec.policy)
     if not isinstance(policy, PolicyPlayer) or policy.settings is None:
         raise UserError(
@@ -49,11 +40,8 @@ def make_assumptions(
 ) -> Assumptions:
     """Return who the others are taken for.
 
-    Args:
-        text: `self`, a player, `pool:FOLDER` for any of the checkpoints in a run folder, or
-            `infer:` with several of the first two and commas between.
-        policy: what `self` is.
-        load: returns a player.
+    `text` is `self` (the policy), a player, `pool:FOLDER` for any of the checkpoints in a run
+    folder, or `infer:` with several of the first two and commas between.
     """
     kind, names = assumption(text)
     if kind == "pool":
