@@ -36,40 +36,30 @@ LANGUAGE = "llm:"
 GREEDY = "greedy"
 DRAWN = "population"
 MOST = 1000  # letters of a name, so that not too many can stand one in front of the other
-# Option -> what its value may be, for each kind of search and of negotiator.
-_COMMON = {
+# Option of a search or negotiator -> what its value may be.
+OPTIONS: dict[str, Any] = {
     "candidates": Annotated[int, Meta(ge=1, le=1000)],
     "draws": Annotated[int, Meta(ge=1, le=10_000)],
     "temperature": Annotated[float, Meta(ge=0.01, le=100)],
     "varied": Annotated[float, Meta(ge=0, le=1)],
+    "profiles": Annotated[int, Meta(ge=1, le=1000)],
+    "sure": Annotated[float, Meta(ge=0, le=100)],
+    "ahead": Annotated[int, Meta(ge=0, le=10)],
+    "assume": str,
+    "iterations": Annotated[int, Meta(ge=1, le=100_000)],
+    "anchor": Annotated[float, Meta(ge=0, le=1000)],
+    "years": Annotated[int, Meta(ge=1, le=100)],
 }
+_CANDIDATES = ("candidates", "draws", "temperature", "varied")
 SEARCHES = {
-    "fast": _COMMON
-    | {
-        "profiles": Annotated[int, Meta(ge=1, le=10_000)],
-        "sure": Annotated[float, Meta(ge=0, le=100)],
-        "ahead": Annotated[int, Meta(ge=0, le=10)],
-        "assume": str,
-    },
-    "equilibrium": _COMMON
-    | {
-        "iterations": Annotated[int, Meta(ge=1, le=100_000)],
-        "anchor": Annotated[float, Meta(ge=0, le=1000)],
-    },
+    "fast": (*_CANDIDATES, "profiles", "sure", "ahead", "assume"),
+    "equilibrium": (*_CANDIDATES, "iterations", "anchor"),
 }
 ASSUMING = "fast"  # the kind of search that expects something of the others
-_PROFILES = {"profiles": Annotated[int, Meta(ge=1, le=1000)]}
-_YEARS = {"years": Annotated[int, Meta(ge=1, le=100)]}
-VOICES: dict[str, dict[str, Any]] = {
-    "silent": {},
-    "peaceful": {},
-    "coin": {},
-    "dealer": _PROFILES,
-    "nash": _PROFILES,
-    "breaker": _PROFILES,
-    "grudge": _PROFILES | _YEARS,
-    "sanction": _PROFILES | _YEARS,
-    "talker": {},
+VOICES = {
+    **dict.fromkeys(("silent", "peaceful", "coin", "talker"), ()),
+    **dict.fromkeys(("dealer", "nash", "breaker"), ("profiles",)),
+    **dict.fromkeys(("grudge", "sanction"), ("profiles", "years")),
 }
 UNBOUND = ("breaker", "grudge", "sanction")  # have an effect only where deals may be broken
 _OPTIONS = r"(?:\(([^()]*)\))?"
@@ -218,7 +208,7 @@ def _search(text: str) -> SearchSpec | None:
     return SearchSpec(text, kind, options, options.pop("assume", None), parse_player(policy))
 
 
-def _read_options(text: str, written: str | None, known: Mapping[str, Any]) -> dict[str, Any]:
+def _read_options(text: str, written: str | None, known: Sequence[str]) -> dict[str, Any]:
     options = {}
     for part in (written or "").split():
         option, _, value = part.partition("=")
@@ -227,7 +217,7 @@ def _read_options(text: str, written: str | None, known: Mapping[str, Any]) -> d
             names = ", ".join(known) or "there are none"
             near = did_you_mean(option, known)
             raise UserError(f"{where}: unknown option ({names}){near}")
-        options[option] = convert(known[option], value, where, strict=False)
+        options[option] = convert(OPTIONS[option], value, where, strict=False)
     return options
 
 

@@ -156,17 +156,8 @@ def read_population(folder: str | Path, game_map: Map | None = None) -> Populati
         raise UserError(f"{path}: met: must count games")
     if (above > met + 0.01 * (met > 0)).any():  # they are rounded
         raise UserError(f"{path}: above: must count some of the games of 'met'")
-    return Population(
-        folder,
-        found,
-        tuple(saved.members),
-        saved.max_years,
-        saved.year_limit,
-        saved.games,
-        saved.seed,
-        met,
-        above,
-    )
+    made = saved.max_years, saved.year_limit, saved.games, saved.seed
+    return Population(folder, found, tuple(saved.members), *made, met, above)
 
 
 def _check_members(members: Sequence[PopulationMember], path: Path) -> None:

@@ -114,18 +114,10 @@ class RandomBot:
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         numbers = np.empty(len(decisions.slot_province), np.int32)
+        position, kind = (games.board, games.table, games.state), (self.restless, self.salt)
         games.run(
             lambda first, last: games.call(
-                random_orders,
-                games.board,
-                games.table,
-                games.state,
-                decisions,
-                first,
-                last,
-                self.restless,
-                self.salt,
-                numbers,
+                random_orders, *position, decisions, first, last, *kind, numbers
             ),
             decisions.count,
         )

@@ -108,7 +108,7 @@ class PolicyDraws:
 
     def __init__(self, policy: PolicyPlayer, temperature: float = 1.0):
         self.policy, self.player, self.temperature = policy, policy, temperature
-        self.name, self.greedy = policy.name, policy.greedy
+        self.name, self.greedy, self.explain = policy.name, policy.greedy, policy.explain
 
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
@@ -149,9 +149,6 @@ class PolicyDraws:
             chosen, _, _ = self.policy.agent.act(obs, asked, greedy=self.greedy, noise=noise)
             numbers.append(order_numbers(asked, chosen))
         return np.concatenate(numbers)
-
-    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        return self.policy.explain(games, decisions)
 
 
 class PlayerDraws:
@@ -224,6 +221,7 @@ class VariedDraws:
     def __init__(self, draws: Draws, share: float = 0.5):
         self.draws, self.share = draws, share
         self.name, self.greedy, self.player = draws.name, draws.greedy, draws.player
+        self.likeliest, self.plain, self.explain = draws.likeliest, draws.plain, draws.explain
 
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
@@ -238,12 +236,3 @@ class VariedDraws:
         varied[row, np.tile(column, decisions.count), decisions.slot_province[slot]] = order
         unlikely = np.full(varied.shape[:2], -np.inf, np.float32)
         return np.concatenate([orders, varied], 1), np.concatenate([logprob, unlikely], 1)
-
-    def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
-        return self.draws.likeliest(games, decisions)
-
-    def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        return self.draws.plain(games, decisions)
-
-    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        return self.draws.explain(games, decisions)

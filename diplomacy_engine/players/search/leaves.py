@@ -168,17 +168,8 @@ class CenterClaims:
 
         def value_slice(first: int, last: int) -> None:
             scratch = np.empty((powers, provinces)), np.empty(powers)
-            games.call(
-                _value_boards,
-                games.board,
-                games.state,
-                rows,
-                first,
-                last,
-                WEIGHTS,
-                *scratch,
-                out,
-            )
+            position = games.board, games.state, rows
+            games.call(_value_boards, *position, first, last, WEIGHTS, *scratch, out)
 
         games.run(value_slice, len(rows))
         return out
