@@ -18,6 +18,7 @@ from ..press.deals import make_offers
 from ..press.game import Game as TalkingGame
 from ..scoring.rewards import REWARDS
 from .asking import ask_player, orders_of
+from .language.questions import slots_of
 from .negotiation import Listener, Negotiator, Silent, Talk
 from .protocols import (
     ExplainingPlayer,
@@ -176,20 +177,15 @@ def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
         raise UserError(f"{power} has no orders to give in {game.phase}")
     _show_past(game, player)
     explanation = player.explain(games, decisions)
-    texts, slots = games.vocabulary.texts, []
-    for s in range(decisions.slot_start[1]):
-        here = slice(decisions.order_start[s], decisions.order_start[s + 1])
-        numbers, shares = decisions.order[here], explanation.probability[here]
-        ranked = [(texts[numbers[i]], float(shares[i])) for i in np.argsort(-shares, kind="stable")]
-        if decisions.slot_province[s] != NONE:
-            name = " ".join(texts[numbers[0]].split()[:2])
-        else:
-            name = f"{'build' if game.adjustments[power] > 0 else 'removal'} {s + 1}"
-        slots.append((name, ranked))
+    slots = []
+    for s, slot in enumerate(slots_of(games, decisions, 0)):
+        shares = explanation.probability[slice(*decisions.order_start[s : s + 2])]
+        ranked = [(slot.texts[i], float(shares[i])) for i in np.argsort(-shares, kind="stable")]
+        slots.append((slot.unit, ranked))
     value, tried = float(explanation.value[0]), None
     if isinstance(player, ReasoningPlayer) and phase_kind(game.phase) == "movement":
         (reasons,) = player.reasons(games, decisions)
-        tried = _tried(game, texts, power, reasons)
+        tried = _tried(game, games.vocabulary.texts, power, reasons)
     return Advice(None if math.isnan(value) else value, slots, tried)
 
 

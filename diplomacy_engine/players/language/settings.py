@@ -101,16 +101,11 @@ def read_settings(spec: LanguageSpec) -> LanguageSettings:
 def settings_of(found: Mapping, where: str) -> LanguageSettings:
     """Return checked settings; `where` is what messages call them. A key is never repeated."""
     settings = convert(LanguageSettings, found, where)
-    _check_server(settings, where)
+    if settings.base_url:
+        read_url(settings.base_url, f"{where}: base_url")
+    elif settings.server or settings.api_key_env:
+        raise UserError(f"{where}: base_url: 'server' and 'api_key_env' need it")
     return _with_constraint(settings, where)
-
-
-def _check_server(settings: LanguageSettings, where: str) -> None:
-    if settings.is_local:
-        if settings.server or settings.api_key_env:
-            raise UserError(f"{where}: base_url: 'server' and 'api_key_env' need it")
-        return
-    read_url(settings.base_url, f"{where}: base_url")
 
 
 def _with_constraint(settings: LanguageSettings, where: str) -> LanguageSettings:

@@ -87,7 +87,7 @@ class PeaceNegotiator:
         )
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Agree to peace alone, with somebody that it is wished of."""
+        """Agree to peace alone, with those with whom it is wished."""
         peace = np.diff(offers.clause_start) == 1
         peace &= offers.kind[offers.clause_start[:-1]] == Clause.PEACE
         return peace & self.wishes(talk)[np.arange(offers.count), partner_of(talk, offers)]

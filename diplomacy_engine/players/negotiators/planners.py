@@ -114,14 +114,8 @@ def swaps(options: LikelyOptions, me: int, other: int) -> list[tuple]:
             helps = [u for u in options.supports(other, ours[1]) if u[0] != theirs[0]]
             mine = [u for u in options.supports(me, theirs[1]) if u[0] != ours[0]]
             if helps and mine:
-                found.append(
-                    (
-                        promise(OURS, *ours),
-                        promise(THEIRS, *helps[0]),
-                        promise(THEIRS, *theirs),
-                        promise(OURS, *mine[0]),
-                    )
-                )
+                sides = (OURS, ours), (THEIRS, helps[0]), (THEIRS, theirs), (OURS, mine[0])
+                found.append(tuple(promise(side, *order) for side, order in sides))
     return found
 
 

@@ -111,11 +111,9 @@ class OfferingPlayer(DealChooser, WishingPlayer):
         n, powers = np.arange(len(talk.game)), talk.games.num_powers
         silent = silence(len(n), powers)
         template, places = read_offers(talk.games, offers)
-        silent["heard"][n, offers.sender], silent["heard_places"][n, offers.sender] = (
-            template,
-            places,
-        )
-        agreed = self._draw(talk, heard=silent["heard"], heard_places=silent["heard_places"])[2]
+        heard, heard_places = silent["heard"], silent["heard_places"]
+        heard[n, offers.sender], heard_places[n, offers.sender] = template, places
+        agreed = self._draw(talk, heard=heard, heard_places=heard_places)[2]
         return agreed[n, offers.sender, 0]
 
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
