@@ -23,7 +23,7 @@ APART = ("evaluation", "capture", "saving")
 def read_updates(folder: Path) -> list[dict]:
     """Return the lines of metrics.jsonl that describe an update."""
     lines = (folder / "metrics.jsonl").read_text().splitlines()
-    return [line for line in map(json.loads, lines) if "charts/SPS" in line]
+    return [line for line in map(json.loads, lines) if "charts/env_steps" in line]
 
 
 def measure(updates: list[dict], warm_up: int) -> dict:

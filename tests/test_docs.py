@@ -1,6 +1,7 @@
 """What the pages in docs/ show is true: examples run, orders read as said, no choice is missing."""
 
 import ast
+import dataclasses
 import importlib
 import importlib.util
 import inspect
@@ -27,7 +28,8 @@ from support.pages import (
     shown,
 )
 
-from diplomacy_engine.commands.cli import main, parser
+from diplomacy_engine.commands import _flags
+from diplomacy_engine.commands.cli import COMMANDS, main, parse
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
 from diplomacy_engine.environments import IDS
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
@@ -113,7 +115,7 @@ def test_commands(page, monkeypatch):
             settings_of(Args, words)
     for words in map(shlex.split, commands(text, TOOLS)):
         if len(words) > 1 and words[0] != "...":
-            parser().parse_args(words)
+            parse(words)
     for name, *words in map(shlex.split, commands(text, LEARNERS)):
         if name == "exploit":  # has the script's flags, behind the player that it names
             settings_of(Args, [word for word in words[1:] if word != "--greedy"])
@@ -128,11 +130,10 @@ def known_flags() -> set[str]:
         names |= _fields_of_args(str(path.relative_to(ROOT)))
     flags = {f"--{name.replace('_', '-')}" for name in names}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
-    parsers = [parser()]
-    for one in parsers:  # a command may have commands of its own
-        flags |= one._option_string_actions.keys()
-        tools = (action.choices for action in one._actions if isinstance(action.choices, dict))
-        parsers += [tool for choices in tools for tool in choices.values()]
+    for flags_class, _ in COMMANDS.values():
+        fields = dataclasses.fields(getattr(_flags, flags_class))
+        flags |= {f"--{field.name.replace('_', '-')}" for field in fields}
+    flags |= {"--as", "--version"}
     for path in (
         ROOT / "tests" / "conftest.py",
         *ROOT.glob("examples/*.py"),
@@ -260,13 +261,13 @@ def test_the_commands_for_a_map(strait):
         program, _, words = line.removeprefix("python ").partition(" ")
         if "colonial" in words:
             if program == "-m":
-                arguments = parser().parse_args(shlex.split(words.partition(" ")[2]))
+                arguments = parse(shlex.split(words.partition(" ")[2]))[1]
                 assert arguments.file == "colonial.map"
             else:
                 map_name = parse_args(Args, shlex.split(words)).map
                 assert map_name == "colonial.toml"
         elif program == "-m":
-            arguments = parser().parse_args(shlex.split(words.partition(" ")[2]))
+            arguments = parse(shlex.split(words.partition(" ")[2]))[1]
             assert "strait.toml" in (getattr(arguments, "map", ""), getattr(arguments, "file", ""))
         else:
             words = words.replace("configs/", f"{ROOT / 'configs'}/")
@@ -282,7 +283,7 @@ def test_the_commands_and_example_of_replays(capsys):
     for line in lines:
         program, words = line.split(" replay ")
         assert program == "python -m diplomacy_engine"
-        assert parser().parse_args(["replay", *shlex.split(words)]).file == "GAMES.jsonl"
+        assert parse(["replay", *shlex.split(words)])[1].file == "GAMES.jsonl"
     (code,) = blocks(PLAYING, "python")
     exec(compile(code, "playing.md", "exec"), {})
     assert capsys.readouterr().out.splitlines() == shown(code) != []
