@@ -163,9 +163,9 @@ class Equilibrium(SearchPlayer):
             tried = np.where(own, tried, profile[sides.game[d]])
             leaves = [b"%d:" % i + row.tobytes() for i, row in zip(d.tolist(), tried)]
             new: dict[bytes, int] = {}
-            for place, leaf in enumerate(leaves):
+            for i, leaf in enumerate(leaves):
                 if leaf not in known:
-                    new.setdefault(leaf, place)
+                    new.setdefault(leaf, i)
             if new:
                 some = np.fromiter(new.values(), np.int64, len(new))
                 at = d[some]
