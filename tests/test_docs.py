@@ -1,7 +1,6 @@
 """What the pages in docs/ show is true: examples run, orders read as said, no choice is missing."""
 
 import ast
-import dataclasses
 import importlib
 import importlib.util
 import inspect
@@ -114,7 +113,7 @@ def test_commands(page, monkeypatch):
         if words and words[0].startswith("--") and words != ["--help"]:
             settings_of(Args, words)
     for words in map(shlex.split, commands(text, TOOLS)):
-        if len(words) > 1 and words[0] != "...":
+        if len(words) > 1 and words[0] != "..." and words[-1] != "--help":
             parse(words)
     for name, *words in map(shlex.split, commands(text, LEARNERS)):
         if name == "exploit":  # has the script's flags, behind the player that it names
@@ -128,12 +127,10 @@ def known_flags() -> set[str]:
     names = set(inspect.signature(Args).parameters)
     for path in ROOT.glob("diplomacy_learners/[a-z]*.py"):  # some need packages that are not here
         names |= _fields_of_args(str(path.relative_to(ROOT)))
+    for flags_class, _ in COMMANDS.values():
+        names |= set(inspect.signature(getattr(_flags, flags_class)).parameters)
     flags = {f"--{name.replace('_', '-')}" for name in names}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
-    for flags_class, _ in COMMANDS.values():
-        fields = dataclasses.fields(getattr(_flags, flags_class))
-        flags |= {f"--{field.name.replace('_', '-')}" for field in fields}
-    flags |= {"--as", "--version"}
     for path in (
         ROOT / "tests" / "conftest.py",
         *ROOT.glob("examples/*.py"),
@@ -142,7 +139,7 @@ def known_flags() -> set[str]:
         flags |= set(re.findall(r'"(--[a-z-]+)"', path.read_text()))
     docker = ["build-arg", "env", "file", "gpus", "publish", "rm", "tag", "target", "volume"]
     flags |= {f"--{name}" for name in docker}
-    return flags | {"--nproc_per_node", "--logdir", "--index-url", "--no-deps"}
+    return flags | {"--as", "--nproc_per_node", "--logdir", "--index-url", "--no-deps"}
 
 
 def _fields_of_args(script: str) -> set[str]:
@@ -259,18 +256,18 @@ def test_the_commands_for_a_map(strait):
     assert len(lines) == 5
     for line in lines:
         program, _, words = line.removeprefix("python ").partition(" ")
+        words = words.replace("configs/", f"{ROOT / 'configs'}/")
         if "colonial" in words:
             if program == "-m":
-                arguments = parse(shlex.split(words.partition(" ")[2]))[1]
+                _, arguments = parse(shlex.split(words.partition(" ")[2]))
                 assert arguments.file == "colonial.map"
             else:
                 map_name = parse_args(Args, shlex.split(words)).map
                 assert map_name == "colonial.toml"
         elif program == "-m":
-            arguments = parse(shlex.split(words.partition(" ")[2]))[1]
+            _, arguments = parse(shlex.split(words.partition(" ")[2]))
             assert "strait.toml" in (getattr(arguments, "map", ""), getattr(arguments, "file", ""))
         else:
-            words = words.replace("configs/", f"{ROOT / 'configs'}/")
             assert parse_args(Args, shlex.split(words)).map == "strait.toml"
     words = "evaluate --map strait.toml --player dumbbot --against random --games 2"
     assert main(words.split()) == 0

@@ -421,7 +421,7 @@ def test_talk_of_another_kind_is_refused(trained, tmp_path, capsys):
     for more, *words in (
         (["--pool-bots", "nash+dumbbot"], "--pool-bots", "'nash+dumbbot'"),
         (["--eval-bots", "grudge+dumbbot"], "--eval-bots", "'grudge+dumbbot'"),
-        (["--wish-entropy", "-1"], "wish_entropy"),
+        (["--wish-entropy", "-1"], "--wish-entropy"),
         (["--start-from", "three-pure-1"], "press.py"),
         (["--start-from", str(trained("offers")), *sizes], "--press", "'offers'"),
     ):

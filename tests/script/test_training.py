@@ -48,12 +48,13 @@ from diplomacy_engine.commands import cli
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.learning import frozen, registry, run_log, startup
+from diplomacy_engine.learning import evaluations, frozen, registry, run_log, startup
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.ranks import TrainingError
 from diplomacy_engine.matches.evaluation import evaluate_player
 from diplomacy_engine.matches.figures import wilson_interval
 from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.names import short_names
 from diplomacy_engine.rules.map import MapError, load_map
 
 FEW = {"total_timesteps": 200, "eval_games": 2}
@@ -90,7 +91,7 @@ def test_a_run_leaves_what_it_promises(trained):
     assert "charts/episodic_return_score" not in names  # of a mix only
     assert {"selfplay/opponent_age", "eval/random/win", "eval/hold/solo"} <= names
     raw = (run / "metrics.jsonl").read_text()
-    assert "charts/SPS" in raw and "timing/outside_network_share" in raw
+    assert "charts/decisions_per_second" in raw and "timing/outside_network_share" in raw
     evaluated = [line["global_step"] for line in lines if "eval/random/win" in line]
     assert len(evaluated) == 2 and 300 <= evaluated[0] < 320  # at 300, and once at the end
     assert "eval/lookahead/win" in lines[-1] and "eval/lookahead/win" not in set().union(
@@ -103,7 +104,7 @@ def test_a_run_leaves_what_it_promises(trained):
         assert found and all(game["map"] == "small" for game in found)
     tags = {tag for _, tag, _ in events(run)}
     assert {"settings/text_summary", "custom_scalars__config__"} <= tags
-    assert {name for name in names if "/" in name} <= tags | {"charts/SPS"}
+    assert {name for name in names if "/" in name} <= tags | {"charts/decisions_per_second"}
     rates = [line["charts/learning_rate"] for line in lines if "charts/learning_rate" in line]
     assert rates == sorted(rates, reverse=True) and 0 < rates[-1] < rates[0] / 3
     assert 0.9e-3 < rates[0] <= 1e-3
@@ -138,11 +139,11 @@ def test_the_average_is_what_is_frozen_evaluated_and_kept(tmp_path, monkeypatch)
         return original(run, *args, **kwargs)
 
     original, freeze = ppo.Run.__init__, frozen.frozen_copy
-    evaluate = ppo.engine.evaluate_player
+    evaluate = evaluations.evaluate_player
     monkeypatch.setattr(ppo.Run, "__init__", made)
     monkeypatch.setattr(frozen, "frozen_copy", lambda agent: copied.append(agent) or freeze(agent))
     monkeypatch.setattr(
-        ppo.engine,
+        evaluations,
         "evaluate_player",
         lambda game_map, player, *args, **kwargs: (
             evaluated.append(player.agent.agent) or evaluate(game_map, player, *args, **kwargs)
@@ -172,7 +173,7 @@ def test_any_player_is_evaluated_against(tmp_path):
     policy = str(REPOSITORY / "runs" / "reference" / "small__pure__1")
     bots = ["hold", policy, f"fast(candidates=2 draws=4 profiles=2):{policy}"]
     run = train(tmp_path / "runs", eval_bots=bots, **FEW)
-    for name in bots:
+    for name in short_names(bots):
         assert 0 <= metrics(run)[-1][f"eval/{name}/win"] <= 1
     assert resume(run, "--total-timesteps", "300") == 0
 
@@ -470,15 +471,9 @@ class Curious(ppo.Run):
         return super().values_of(rows, powers)
 
 
-def curious(monkeypatch, run_class: type) -> None:
-    """Have the script's `train` make such a run, as an edited one does."""
-    train, run = ppo.train.__defaults__, (None, run_class)
-    monkeypatch.setattr(ppo.train, "__defaults__", (*run, *train[2:]))
-
-
 def test_what_a_changed_run_has_more_is_kept(tmp_path, monkeypatch):
     """Without being named anywhere; the resumed run equals the unbroken one bit for bit."""
-    curious(monkeypatch, Curious)
+    monkeypatch.setattr(ppo, "Run", Curious)
     changes = {"year_limit": "truncate", "max_years": 2, "total_timesteps": 300}
     whole = train(tmp_path / "whole", **changes)
     kept = load(whole)["run"]
@@ -498,7 +493,7 @@ def test_what_cannot_be_kept_is_named_at_the_start(tmp_path, monkeypatch, capsys
             super().__init__(setup, ranks)
             self.opened = {"here": object()}
 
-    curious(monkeypatch, Unkept)
+    monkeypatch.setattr(ppo, "Run", Unkept)
     runs = tmp_path / "runs"
     argv = ["--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(runs)]
     refused(argv, "run.opened.here", "object", "REBUILT", capsys=capsys)
