@@ -38,10 +38,10 @@ from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.frozen import frozen_copy
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.players.asking import ask_player, begin_games
+from diplomacy_engine.players.loading import make_search
 from diplomacy_engine.players.names import PlayerSpec, SearchSpec, parse_player
 from diplomacy_engine.players.policy import PolicyPlayer
 from diplomacy_engine.players.search.best_response import BestResponse, Search
-from diplomacy_engine.players.search.making import make_search
 from diplomacy_engine.rules.state import in_movement
 from diplomacy_engine.training import settings
 from diplomacy_engine.training.run_folder import RunFolder

@@ -11,7 +11,7 @@ from ..constants import phase_kind
 from ..errors import UserError
 from ..matches.figures import percent
 from ..pictures.board import phase_title
-from ..players.advice import Tried, has_decision
+from ..players.advice import SearchReasons, has_decision
 from ..press.game import Game
 from ..press.words import offer_words
 from ..replays.replay import make_replay
@@ -260,7 +260,7 @@ class TextGame:
             best = ", ".join(f"{text} {percent(share, 0)}" for text, share in ranked[:_MOST_HINTS])
             self.write(f"  {unit}: {best}")
 
-    def _show_tried(self, tried: Tried) -> None:
+    def _show_tried(self, tried: SearchReasons) -> None:
         """Show what a search has tried, best first, and what it expects of the others."""
         if all(candidate.value is None for candidate in tried.candidates):
             self.write("  it found only these orders, so it had nothing to compare:")

@@ -18,6 +18,7 @@ from ..press.deals import make_offers
 from ..press.game import Game as TalkingGame
 from ..scoring.rewards import REWARDS
 from .asking import ask_player, orders_of
+from .language.questions import slots_of
 from .negotiation import Listener, Negotiator, Silent, Talk
 from .protocols import (
     ExplainingPlayer,
@@ -67,8 +68,6 @@ def orders_for(
 
 
 class Candidate(NamedTuple):
-    """Joint orders that a player has tried."""
-
     orders: list[str]
     value: float | None  # what they are worth; None if they were not tried
     error: float | None  # standard error of that, if it is known
@@ -76,20 +75,16 @@ class Candidate(NamedTuple):
     own: bool  # whether they are the player's own draw, without a search
 
 
-class Tried(NamedTuple):
-    """Why a player that searches orders what it does."""
-
+class SearchReasons(NamedTuple):
     candidates: list[Candidate]  # those it would give first, then by value
     expected: dict[str, list[tuple[str, float]]]  # power -> (order, share), the likeliest of a unit
     beliefs: dict[str, dict[str, float]]  # power -> whom it is taken for -> probability
 
 
 class Advice(NamedTuple):
-    """What a player thinks of a power's decision."""
-
     value: float | None  # the reward that it was trained on, as expected from here on, if it knows
     slots: list[tuple[str, list[tuple[str, float]]]]  # (unit, [(order, probability), ...])
-    tried: Tried | None = None  # of a player that searches, in movement phases
+    tried: SearchReasons | None = None  # of a player that searches, in movement phases
 
 
 def orders_by_player(
@@ -97,11 +92,7 @@ def orders_by_player(
 ) -> dict[str, list[str]]:
     """Return the orders that a player gives for `powers`, as far as these have a decision.
 
-    Args:
-        game: stays as it is.
-        player: any player of this map.
-        powers: their names.
-        seed: 0 .. 2^64 - 1, of the player's draws.
+    `seed`, 0 .. 2^64 - 1, is that of the player's draws.
     """
     decisions = _decisions(game, powers)
     copy = game.copy()  # seeds of its own would end the deals of the game itself
@@ -121,7 +112,6 @@ def orders_by_player(
 
 
 def _tell_deals(game: Game, games: VectorGame, powers: np.ndarray, player: Player) -> None:
-    """Tell a player that listens the deals of a game, of which `games` is a copy."""
     talks = isinstance(game, TalkingGame) and game.table is not None
     if talks and phase_kind(game.phase) == "movement" and isinstance(player, Listener):
         rows, powers = np.zeros(len(powers), np.int64), powers.astype(np.int64)
@@ -135,7 +125,6 @@ def ordering(player: Player) -> Player:
 
 
 def seed_player(player: Player, seed: int) -> None:
-    """Let a player that samples draw from a seed."""
     found = ordering(player)
     if isinstance(found, SamplingPlayer):
         found.generator.manual_seed(seed)
@@ -188,33 +177,25 @@ def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
         raise UserError(f"{power} has no orders to give in {game.phase}")
     _show_past(game, player)
     explanation = player.explain(games, decisions)
-    texts, slots = games.vocabulary.texts, []
-    for s in range(decisions.slot_start[1]):
-        here = slice(decisions.order_start[s], decisions.order_start[s + 1])
-        numbers, shares = decisions.order[here], explanation.probability[here]
-        ranked = [(texts[numbers[i]], float(shares[i])) for i in np.argsort(-shares, kind="stable")]
-        if decisions.slot_province[s] != NONE:
-            name = " ".join(texts[numbers[0]].split()[:2])
-        else:
-            name = f"{'build' if game.adjustments[power] > 0 else 'removal'} {s + 1}"
-        slots.append((name, ranked))
+    slots = []
+    for s, slot in enumerate(slots_of(games, decisions, 0)):
+        shares = explanation.probability[slice(*decisions.order_start[s : s + 2])]
+        ranked = [(slot.texts[i], float(shares[i])) for i in np.argsort(-shares, kind="stable")]
+        slots.append((slot.unit, ranked))
     value, tried = float(explanation.value[0]), None
     if isinstance(player, ReasoningPlayer) and phase_kind(game.phase) == "movement":
         (reasons,) = player.reasons(games, decisions)
-        tried = _tried(game, texts, power, reasons)
+        tried = _tried(game, games.vocabulary.texts, power, reasons)
     return Advice(None if math.isnan(value) else value, slots, tried)
 
 
 class ValueScale(NamedTuple):
-    """What a player's value counts, as far as its settings say so."""
-
     words: str  # a sentence, or nothing
     solo: float | None  # what is paid at a solo by the rewards that pay 1 for one; None: by none
     more: bool  # other rewards come on top of that
 
 
 def value_scale(player: object) -> ValueScale:
-    """Return what a player's value counts."""
     own = getattr(player, "own", None)  # of a search: what draws its candidates
     found = (getattr(one, "settings", None) for one in (player, own, getattr(own, "policy", None)))
     settings = next((one for one in found if isinstance(one, Mapping)), {})
@@ -240,8 +221,7 @@ def value_scale(player: object) -> ValueScale:
     return ValueScale(words, solo or None, more)
 
 
-def _tried(game: Game, texts: Sequence[str], power: str, reasons: Reasons) -> Tried:
-    """Return reasons in words."""
+def _tried(game: Game, texts: Sequence[str], power: str, reasons: Reasons) -> SearchReasons:
     candidates = []
     for k, orders in enumerate(reasons.candidates):
         value, error = (
@@ -264,13 +244,12 @@ def _tried(game: Game, texts: Sequence[str], power: str, reasons: Reasons) -> Tr
         for p, name in enumerate(game.map.powers)
         if len(reasons.beliefs) > 1 and name in expected and name != power
     }
-    return Tried(
+    return SearchReasons(
         candidates, {name: expected[name] for name in game.powers if name in expected}, beliefs
     )
 
 
 def has_decision(state: dict, power: str) -> bool:
-    """Tell whether a power has something to order in the state of a saved game."""
     kind = phase_kind(state["name"])
     if kind == "retreats":
         return bool(state.get("retreats", {}).get(power))
@@ -282,16 +261,10 @@ def has_decision(state: dict, power: str) -> bool:
 def next_offer(
     game: TalkingGame, power: str, player: Negotiator, seed: int
 ) -> tuple[str, tuple[ClauseRow, ...]] | None:
-    """Return what a player would offer now, and to which power.
+    """Return what a player would offer now, and to which power, in press of the kind `offers`.
 
     None if that is nothing, or what it has offered in this phase already: it waits for an answer,
     or got one.
-
-    Args:
-        game: with press of the kind `offers`.
-        power: has a unit.
-        player: of the power.
-        seed: 0 .. 2^64 - 1, of the player's draws.
     """
     found = player.offers(asked(game, power, player, seed))
     if not found.count:

@@ -20,7 +20,6 @@ def ask_player(games: VectorGame, decisions: Decisions, player: Player) -> np.nd
 
 
 def _checked(numbers: object, decisions: Decisions, player: object) -> np.ndarray:
-    """Return what a player has answered; UserError unless these are order numbers."""
     slots = len(decisions.slot_province)
     if (
         not isinstance(numbers, np.ndarray)
@@ -41,12 +40,9 @@ def _checked(numbers: object, decisions: Decisions, player: object) -> np.ndarra
 def ask_players(
     games: VectorGame, decisions: Decisions, players: Sequence[Player], who: np.ndarray
 ) -> np.ndarray:
-    """Return the orders of all, (E, V) int32.
+    """Return the orders of all, (E, V) int32; `who` (D,) says which of `players` decides.
 
-    Args:
-        decisions: D of them, of any rows of `games`.
-        players: each is asked once for all its decisions; those of a group together.
-        who: (D,) integers, which of `players` decides.
+    Each player is asked once for all its decisions; those of a `group` together.
     """
     orders = games.new_orders()
     groups: dict[int, list[int]] = {}  # of players that are asked together
@@ -69,7 +65,7 @@ def ask_players(
 
 
 def orders_of(games: VectorGame, player: Player, decisions: Decisions | None = None) -> np.ndarray:
-    """Return the orders (E, V) int32 that one player gives, for all pending decisions or these."""
+    """Return the orders (E, V) int32 of one player, for all pending decisions or these."""
     decisions = games.decisions() if decisions is None else decisions
     orders = games.new_orders()
     if decisions.count:
@@ -78,7 +74,7 @@ def orders_of(games: VectorGame, player: Player, decisions: Decisions | None = N
 
 
 def begin_games(games: VectorGame, players: Iterable[Player], rows: np.ndarray) -> None:
-    """Tell players that remember that other games begin in `rows` (integers)."""
+    """Tell players that remember that other games begin in `rows`."""
     for player in players:
         if isinstance(player, StatefulPlayer):
             player.begin(games, rows)

@@ -7,7 +7,7 @@ For these, and only when one is asked for, the folder learning/ is loaded, with 
 import importlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,9 @@ from ..rules.map import MAP_NAMES, Map, load_map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
 from .language.settings import read_settings
+from .language.talker import Talker
 from .names import (
+    ASSUMING,
     GREEDY,
     SEARCHES,
     BotSpec,
@@ -30,18 +32,38 @@ from .names import (
     SearchSpec,
     VoiceSpec,
     assuming,
+    assumption,
     parse_player,
     short_name,
 )
-from .negotiators.making import make_voice
+from .negotiation import Silent
+from .negotiators.neighbors import Coin, Peaceful
+from .negotiators.planners import Breaker, Dealer, Grudge, Nash, Sanction
+from .policy import PolicyPlayer
 from .policy_files import CHECKPOINT, POLICY, policy_file, ready_policies
 from .population import Population, PopulationMember, read_population, read_weights
 from .protocols import Player, SamplingPlayer
-from .search.making import make_search
+from .search.assumptions import Assumptions
+from .search.best_response import FAST, BestResponse
+from .search.draws import Draws, PlayerDraws, PolicyDraws, VariedDraws
+from .search.equilibrium import Equilibrium
+from .search.leaves import Critic
+
+NEGOTIATORS = {
+    "silent": Silent,
+    "peaceful": Peaceful,
+    "coin": Coin,
+    "dealer": Dealer,
+    "nash": Nash,
+    "breaker": Breaker,
+    "grudge": Grudge,
+    "sanction": Sanction,
+    "talker": Talker,
+}
 
 
 class PlayerError(UserError):
-    """A player cannot be had; the message is one sentence that says which and why."""
+    """A player cannot be had; the message says which and why."""
 
 
 def load_player(
@@ -78,7 +100,7 @@ def load_player(
             case LanguageSpec():
                 return _language_player(spec, device, greedy, seed)
             case VoiceSpec():
-                return make_voice(spec, load(spec.player))
+                return NEGOTIATORS[spec.kind](load(spec.player), short_name(spec), **spec.options)
             case SearchSpec():
                 return make_search(spec, load)
             case MemberSpec():
@@ -90,87 +112,107 @@ def load_player(
             case OwnSpec():
                 return _own_player(spec, seed)
             case PolicySpec():
-                return _policy(spec, game_map, script, device, greedy or spec.greedy, seed)
+                path, registry = _checkpoint(spec), learning("registry")
+                if game_map is not None:
+                    _check_map(registry.header(path), path, game_map)
+                likeliest = greedy or spec.greedy
+                player = registry.load_player(path, spec.script or script, likeliest, seed, device)
+                player.name = short_name(spec)
+                return player
         raise PlayerError(f"{quoted(spec.text)} stands for members that only `play` draws")
 
     return load(assuming(parse_player(name), assume))
 
 
+def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Player:
+    where, policy = quoted(spec.text, 100), load(spec.policy)
+    if not isinstance(policy, PolicyPlayer) or policy.settings is None:
+        raise UserError(
+            f"{where}: {quoted(spec.policy.text, 60)} has no values to search with; a search "
+            "needs a checkpoint or run folder of a trained policy"
+        )
+    name, options = short_name(spec), dict(spec.options)
+    own: Draws = PolicyDraws(policy, options.pop("temperature", 1.0))
+    varied = options.pop("varied", 0.0)
+    if varied:
+        own = VariedDraws(own, varied)
+    value = Critic(policy)
+    if spec.kind == ASSUMING:
+        assumed = make_assumptions(spec.assume or "self", policy, load)
+        return BestResponse(own, value, name, assumed, FAST._replace(**options))
+    return Equilibrium(own, value, name, **options)
+
+
+def make_assumptions(
+    text: str, policy: PolicyPlayer, load: Callable[[PlayerSpec], Player]
+) -> Assumptions:
+    """Return who the others are taken for.
+
+    `text` is `self` (the policy), a player, `pool:FOLDER` for any of the checkpoints in a run
+    folder, or `infer:` with several of the first two and commas between.
+    """
+    kind, names = assumption(text)
+    if kind == "pool":
+        folder = policy_file(names[0]).parent / "checkpoints"
+        names = [str(path) for path in sorted(Path(folder).glob("*.pt"))]
+        if not names:
+            raise UserError(f"--assume {quoted(text, 60)}: there are no checkpoints in {folder}")
+    if len(set(names)) < len(names) or "" in names:
+        raise UserError(f"--assume {quoted(text, 60)} names a player twice, or an empty one")
+    before, _, rest = text.partition(":")
+    meant = did_you_mean(before, ("infer", "pool")) if rest and not kind else ""
+    if meant and before not in SEARCHES and not Path(text).exists():
+        raise UserError(f"--assume {quoted(text, 60)}: there is no {quoted(before, 20)}{meant}")
+
+    def draws(name: str) -> Draws:
+        player = policy if name == "self" else load(parse_player(name))
+        return PolicyDraws(player) if isinstance(player, PolicyPlayer) else PlayerDraws(player)
+
+    return Assumptions({name: draws(name) for name in names}, learns=kind == "infer")
+
+
 def _own_player(spec: OwnSpec, seed: int) -> Player:
-    """Return the player of a module that the user has named, and that is imported."""
+    who = quoted(spec.text, 300)
     try:
         module = importlib.import_module(spec.module)
     except Exception as error:
         # Whatever a user's module does wrong while it is imported, this sentence says where.
         raise PlayerError(
-            f"there is no player {quoted(spec.text, 300)}: cannot import {quoted(spec.module)}: "
+            f"there is no player {who}: cannot import {quoted(spec.module)}: "
             f"{error!s:.300}{did_you_mean(spec.module, (*SEARCHES, GREEDY))}"
         ) from error
     make = getattr(module, spec.name, None)
     if not callable(make):
-        raise PlayerError(
-            f"there is no player {quoted(spec.text, 300)}: {spec.module} has no class or function "
-            f"{quoted(spec.name)}"
-        )
+        missing = f"{spec.module} has no class or function {quoted(spec.name)}"
+        raise PlayerError(f"there is no player {who}: {missing}")
     try:
         player = make() if spec.argument is None else make(spec.argument)
     except UserError:
         raise
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise PlayerError(
-            f"player {quoted(spec.text, 300)} cannot be made: {reason:.300}"
-        ) from error
+        raise PlayerError(f"player {who} cannot be made: {reason:.300}") from error
     if not callable(getattr(player, "act", None)):
-        raise PlayerError(
-            f"{quoted(spec.text, 300)} is not a player: it has no method act; it is a "
-            f"{quoted(type(player).__name__)}"
-        )
+        kind = quoted(type(player).__name__)
+        raise PlayerError(f"{who} is not a player: it has no method act; it is a {kind}")
     player.name = short_name(spec)
     if isinstance(player, SamplingPlayer):
         player.generator.manual_seed(seed)
     return player
 
 
-def _policy(
-    spec: PolicySpec,
-    game_map: Map | None,
-    script: str | Path | None,
-    device: str,
-    greedy: bool,
-    seed: int,
-) -> Player:
-    """Return the policy of a checkpoint; see `load_player`."""
-    path, registry = _checkpoint(spec), learning("registry")
-    if game_map is not None:
-        _check_map(registry.header(path), path, game_map)
-    player = registry.load_player(path, spec.script or script, greedy, seed, device)
-    player.name = short_name(spec)
-    return player
-
-
 def policy_map(name: str | Path | PlayerSpec, script: str | Path | None = None) -> Map | None:
-    """Return the map that a player was trained on; None for one that plays any.
-
-    Args:
-        name, script: as for `load_player`.
-
-    Raises:
-        PlayerError: there is no such player, or its checkpoint does not hold its map.
-    """
-    match parse_player(name):
+    """Return the map that a player was trained on; None for one that plays any."""
+    spec = parse_player(name)
+    match spec:
         case VoiceSpec(player=within) | SearchSpec(policy=within):
             return policy_map(within, script)
         case MemberSpec(path=path):
             return read_population(Path(path).parent).map
         case DrawnSpec(folder=str(folder)):
             return read_population(folder).map
-        case PolicySpec() as spec:
-            return _map_of_policy(spec)
-    return None
-
-
-def _map_of_policy(spec: PolicySpec) -> Map:
+    if not isinstance(spec, PolicySpec):
+        return None
     path = _checkpoint(spec)
     header = learning("registry").header(path)
     if header["map_name"] in MAP_NAMES:
@@ -191,15 +233,9 @@ def load_members(
     seed: int = 0,
     threads: int | None = None,
 ) -> list[Player]:
-    """Return members of a population as players; asked together, they answer in batches.
+    """Return members of a population, or all, as players that answer in batches.
 
-    Args:
-        members: of `population`; None: all.
-        greedy, seed: of their draws, as for `load_player`.
-        threads: that share the batches; None: as many as there are processors.
-
-    Raises:
-        UserError: a member's file is missing, changed, or does not fit; the message names it.
+    `threads` share the batches; None: as many as there are processors.
     """
     members = population.members if members is None else members
     policies = [member for member in members if member.file]
@@ -207,15 +243,12 @@ def load_members(
     made: dict[str, Player] = {m.name: make_bot(m.name) for m in members if not m.file}
     if policies:
         threads, populations = threads or os.cpu_count() or 1, learning("populations")
-        players = populations.population_players(
-            population, policies, weights, greedy, seed, threads
-        )
-        made |= {player.name: player for player in players}
+        given = population, policies, weights, greedy, seed, threads
+        made |= {player.name: player for player in populations.population_players(*given)}
     return [made[member.name] for member in members]
 
 
 def _language_player(spec: LanguageSpec, device: str, greedy: bool, seed: int) -> Player:
-    """Return a language model as a player; what only such players need is imported here."""
     settings, name = read_settings(spec), short_name(spec)
     from .language.local import LocalPlayer
     from .language.remote import RemotePlayer
@@ -227,12 +260,10 @@ def _language_player(spec: LanguageSpec, device: str, greedy: bool, seed: int) -
 
 
 def learning(module: str) -> Any:
-    """Return a module of the folder learning/, and with it PyTorch."""
     return importlib.import_module(f"diplomacy_engine.learning.{module}")
 
 
 def _checkpoint(spec: PolicySpec) -> Path:
-    """Return the file of a policy; PlayerError if there is none."""
     path = policy_file(spec.path)
     if os.path.isfile(path):
         return path
@@ -251,11 +282,7 @@ def _check_map(header: dict, path: Path, game_map: Map) -> None:
     if header["vocabulary_hash"] == vocabulary(game_map).hash:
         return
     if header["map_name"] != game_map.name:
-        raise PlayerError(
-            f"checkpoint {path} was trained on map {header['map_name']!r:.60}, "
-            f"not on {game_map.name!r}"
-        )
-    raise PlayerError(
-        f"checkpoint {path} was trained on another version of map {game_map.name!r}: "
-        "its orders are numbered differently"
-    )
+        trained = f"map {header['map_name']!r:.60}, not on {game_map.name!r}"
+    else:
+        trained = f"another version of map {game_map.name!r}: its orders are numbered differently"
+    raise PlayerError(f"checkpoint {path} was trained on {trained}")

@@ -36,40 +36,30 @@ LANGUAGE = "llm:"
 GREEDY = "greedy"
 DRAWN = "population"
 MOST = 1000  # letters of a name, so that not too many can stand one in front of the other
-# Option -> what its value may be, for each kind of search and of negotiator.
-_COMMON = {
+# Option of a search or negotiator -> what its value may be.
+OPTIONS: dict[str, Any] = {
     "candidates": Annotated[int, Meta(ge=1, le=1000)],
     "draws": Annotated[int, Meta(ge=1, le=10_000)],
     "temperature": Annotated[float, Meta(ge=0.01, le=100)],
     "varied": Annotated[float, Meta(ge=0, le=1)],
+    "profiles": Annotated[int, Meta(ge=1, le=1000)],
+    "sure": Annotated[float, Meta(ge=0, le=100)],
+    "ahead": Annotated[int, Meta(ge=0, le=10)],
+    "assume": str,
+    "iterations": Annotated[int, Meta(ge=1, le=100_000)],
+    "anchor": Annotated[float, Meta(ge=0, le=1000)],
+    "years": Annotated[int, Meta(ge=1, le=100)],
 }
+_CANDIDATES = ("candidates", "draws", "temperature", "varied")
 SEARCHES = {
-    "fast": _COMMON
-    | {
-        "profiles": Annotated[int, Meta(ge=1, le=10_000)],
-        "sure": Annotated[float, Meta(ge=0, le=100)],
-        "ahead": Annotated[int, Meta(ge=0, le=10)],
-        "assume": str,
-    },
-    "equilibrium": _COMMON
-    | {
-        "iterations": Annotated[int, Meta(ge=1, le=100_000)],
-        "anchor": Annotated[float, Meta(ge=0, le=1000)],
-    },
+    "fast": (*_CANDIDATES, "profiles", "sure", "ahead", "assume"),
+    "equilibrium": (*_CANDIDATES, "iterations", "anchor"),
 }
 ASSUMING = "fast"  # the kind of search that expects something of the others
-_PROFILES = {"profiles": Annotated[int, Meta(ge=1, le=1000)]}
-_YEARS = {"years": Annotated[int, Meta(ge=1, le=100)]}
-VOICES: dict[str, dict[str, Any]] = {
-    "silent": {},
-    "peaceful": {},
-    "coin": {},
-    "dealer": _PROFILES,
-    "nash": _PROFILES,
-    "breaker": _PROFILES,
-    "grudge": _PROFILES | _YEARS,
-    "sanction": _PROFILES | _YEARS,
-    "talker": {},
+VOICES = {
+    **dict.fromkeys(("silent", "peaceful", "coin", "talker"), ()),
+    **dict.fromkeys(("dealer", "nash", "breaker"), ("profiles",)),
+    **dict.fromkeys(("grudge", "sanction"), ("profiles", "years")),
 }
 UNBOUND = ("breaker", "grudge", "sanction")  # have an effect only where deals may be broken
 _OPTIONS = r"(?:\(([^()]*)\))?"
@@ -83,20 +73,15 @@ _DRAWN = re.compile(rf"{DRAWN}(?::(.*?))?(?:#([0-9]+))?", re.DOTALL)
 
 @dataclass(frozen=True)
 class PlayerSpec:
-    """A player as it was written; the classes below say what it is."""
-
     text: str
 
 
 @dataclass(frozen=True)
-class BotSpec(PlayerSpec):
-    """A bot, which `text` names."""
+class BotSpec(PlayerSpec): ...
 
 
 @dataclass(frozen=True)
 class PolicySpec(PlayerSpec):
-    """The policy of a checkpoint."""
-
     path: str  # of the file, its run folder, or the name of one that comes along
     script: str | None = None  # that plays it; None: the one that is found for it
     greedy: bool = False  # it gives its likeliest orders, whatever else is said
@@ -104,21 +89,16 @@ class PolicySpec(PlayerSpec):
 
 @dataclass(frozen=True)
 class MemberSpec(PlayerSpec):
-    """A member of a population."""
-
     path: str
     greedy: bool = False
 
     @property
     def name(self) -> str:
-        """The member's name."""
         return Path(self.path).name.removesuffix(MEMBER)
 
 
 @dataclass(frozen=True)
 class DrawnSpec(PlayerSpec):
-    """A member that is drawn from a population."""
-
     folder: str | None  # of the population; None: that of the map
     number: int | None  # tells those of one game apart
 
@@ -134,8 +114,6 @@ class LanguageSpec(PlayerSpec):
 
 @dataclass(frozen=True)
 class OwnSpec(PlayerSpec):
-    """A player that a class or function of the user's returns."""
-
     module: str
     name: str  # of the class or function
     argument: str | None  # that it is called with; None: with nothing
@@ -143,8 +121,6 @@ class OwnSpec(PlayerSpec):
 
 @dataclass(frozen=True)
 class SearchSpec(PlayerSpec):
-    """A player that searches."""
-
     kind: str  # one of SEARCHES
     options: Mapping[str, int | float]
     assume: str | None  # who the others are taken for, see `assumption`; None: nobody said
@@ -153,20 +129,13 @@ class SearchSpec(PlayerSpec):
 
 @dataclass(frozen=True)
 class VoiceSpec(PlayerSpec):
-    """A player that talks."""
-
     kind: str  # one of VOICES
     options: Mapping[str, int]
     player: PlayerSpec  # who gives the orders
 
 
 def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
-    """Return what a player's name says; files are not looked at.
-
-    Raises:
-        UserError: there is no such negotiator or option, its value is out of range, or a language
-            model is not named in one of its ways.
-    """
+    """Return what a player's name says; files are not looked at."""
     if isinstance(name, PlayerSpec):
         return name
     text = str(name)
@@ -239,8 +208,7 @@ def _search(text: str) -> SearchSpec | None:
     return SearchSpec(text, kind, options, options.pop("assume", None), parse_player(policy))
 
 
-def _read_options(text: str, written: str | None, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a player's name."""
+def _read_options(text: str, written: str | None, known: Sequence[str]) -> dict[str, Any]:
     options = {}
     for part in (written or "").split():
         option, _, value = part.partition("=")
@@ -249,7 +217,7 @@ def _read_options(text: str, written: str | None, known: Mapping[str, Any]) -> d
             names = ", ".join(known) or "there are none"
             near = did_you_mean(option, known)
             raise UserError(f"{where}: unknown option ({names}){near}")
-        options[option] = convert(known[option], value, where, strict=False)
+        options[option] = convert(OPTIONS[option], value, where, strict=False)
     return options
 
 
@@ -289,7 +257,6 @@ def assumption(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def assuming(player: PlayerSpec, assume: str | None) -> PlayerSpec:
-    """Return a player whose searches take the others for `assume` where they do not say it."""
     match player:
         case SearchSpec() if assume and player.assume is None and player.kind == ASSUMING:
             return replace(player, assume=assume)
@@ -315,11 +282,8 @@ def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
     """Return what tables, pages and saved games call a player: its name without other folders.
 
     A policy that comes along has its own name, a run folder that of the folder, and a checkpoint
-    its path from the current folder if it is below, else its folder's and its own.
-
-    Args:
-        player: the player, or how it is written.
-        folders: so many more folders stand before files and folders, to tell two apart.
+    its path from the current folder if it is below, else its folder's and its own. `folders` more
+    folders stand before files and folders, to tell two apart.
     """
 
     def path_tail(path: str | Path, parts: int = 1) -> str:
@@ -377,10 +341,7 @@ def _short_assumption(text: str, path_tail: Callable[..., str]) -> str:
 
 
 def short_names(players: Sequence[str | PlayerSpec]) -> list[str]:
-    """Return the short names of several players, with so many folders that they are told apart.
-
-    Names that no folders tell apart, as those of one file, stay alike.
-    """
+    """Return short names with so many folders that they are told apart, if any tell them apart."""
     names = [short_name(player) for player in players]
     for folders in range(1, 40):
         twice = [i for i, name in enumerate(names) if names.count(name) > 1]

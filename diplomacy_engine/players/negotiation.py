@@ -27,7 +27,6 @@ class Talk(NamedTuple):
     breaches: np.ndarray | None = None
 
     def take(self, rows: np.ndarray) -> "Talk":
-        """Return those who are asked in the given rows."""
         known = Deals(*(array[rows] for array in self.known))
         breaches = None if self.breaches is None else self.breaches[rows]
         return Talk(self.games, self.decisions, self.game[rows], self.power[rows], known, breaches)
@@ -58,10 +57,9 @@ class Negotiator(Player, Protocol):
 
 @runtime_checkable
 class Listener(Negotiator, Protocol):
-    """A negotiator that is told what came of the talk; `isinstance` tells whether one is."""
+    """A negotiator that is told the deals of a phase before it orders."""
 
-    def hear(self, talk: Talk) -> None:
-        """Learn the deals of this phase, before it orders."""
+    def hear(self, talk: Talk) -> None: ...
 
 
 def spoken(player: Player, count: int) -> list[str]:
@@ -84,11 +82,8 @@ def negotiate(
 ) -> None:
     """Hold the talk of this phase in all games.
 
-    Args:
-        press: of the games.
-        decisions: all pending decisions of the games.
-        players: those that are no negotiators say nothing.
-        seat_player: (E, P) integers, which of `players` plays each power.
+    `seat_player` (E, P) says which of `players` plays each power; those that are no negotiators
+    say nothing.
     """
     games, talking = press.games, press.talking()
     seats = np.zeros(seat_player.shape, bool)
@@ -113,14 +108,14 @@ def negotiate(
             wish[game, power] = player.wishes(talk(game, power))
         press.propose(wish)
     else:
-        hold = _make_offers if press.protocol == "offers" else _propose_and_choose
-        hold(press, decisions, players, np.where(seats, seat_player, NONE), speakers, talk)
+        answering = np.where(seats, seat_player, NONE)
+        _hold_offers(press, decisions, players, answering, speakers, talk)
     for player, game, power in speakers:
         if isinstance(player, Listener):
             player.hear(talk(game, power))
 
 
-def _make_offers(
+def _hold_offers(
     press: Press,
     decisions: Decisions,
     players: Sequence[Player],
@@ -128,59 +123,35 @@ def _make_offers(
     speakers: list[tuple[Negotiator, np.ndarray, np.ndarray]],
     talk: Callable[[np.ndarray, np.ndarray], Talk],
 ) -> None:
-    """Hold the rounds of offers and answers; `seat_player` is NONE where nobody can answer."""
-    for _ in range(press.rounds):
-        parts, words = [], []
-        for player, game, power in speakers:
-            parts.append(player.offers(talk(game, power)))
-            words += spoken(player, parts[-1].count)
-        offers = join_offers(parts)
-        if not offers.count:
-            return
-        receiver = offers.receiver.astype(np.int64)
-        game = offers.game.astype(np.int64)
-        agreed, answers = np.zeros(offers.count, bool), [""] * offers.count
-        for number, player in enumerate(players):
-            rows = np.flatnonzero(seat_player[game, receiver] == number)
-            if len(rows) and isinstance(player, Negotiator):
-                agreed[rows] = player.answers(talk(game[rows], receiver[rows]), offers.take(rows))
-                for row, text in zip(rows, spoken(player, len(rows))):
-                    answers[row] = text
-        press.settle(offers, agreed, decisions, (words, answers))
+    """Hold the rounds of offers; `seat_player` is NONE where nobody can answer.
 
-
-def _propose_and_choose(
-    press: Press,
-    decisions: Decisions,
-    players: Sequence[Player],
-    seat_player: np.ndarray,
-    speakers: list[tuple[Negotiator, np.ndarray, np.ndarray]],
-    talk: Callable[[np.ndarray, np.ndarray], Talk],
-) -> None:
-    """Hold the rounds in which each power makes an offer to each other and picks one of each pair.
-
-    The arguments are those of `_make_offers`.
+    The receiver answers; in `propose-choose` press each power makes an offer to each other, and
+    both sides pick one of each pair.
     """
+    choosing = press.protocol == "propose-choose"
     for _ in range(press.rounds):
         parts, words = [], []
         for player, game, power in speakers:
-            parts.append(player.proposals(talk(game, power)))
+            offer = player.proposals if choosing else player.offers
+            parts.append(offer(talk(game, power)))
             words += spoken(player, parts[-1].count)
         offers = join_offers(parts)
         if not offers.count:
             return
-        picked = np.zeros((2, offers.count), bool)  # by the sender, by the receiver
-        game = np.tile(offers.game.astype(np.int64), 2)
-        power = np.concatenate([offers.sender, offers.receiver]).astype(np.int64)
-        both, answers = np.tile(np.arange(offers.count), 2), [""] * offers.count
+        sides = [offers.sender, offers.receiver] if choosing else [offers.receiver]
+        power = np.concatenate(sides).astype(np.int64)
+        game = np.tile(offers.game.astype(np.int64), len(sides))
+        number_of = np.tile(np.arange(offers.count), len(sides))
+        agreed, answers = np.zeros((len(sides), offers.count), bool), [""] * offers.count
         for number, player in enumerate(players):
             rows = np.flatnonzero(seat_player[game, power] == number)
             if len(rows) and isinstance(player, Negotiator):
-                asked = offers.take(both[rows])
-                picked.flat[rows] = player.choices(talk(game[rows], power[rows]), asked)
-                for row, text in zip(rows, spoken(player, len(rows))):
-                    answers[both[row]] = text or answers[both[row]]
-        press.settle(offers, picked.all(0), decisions, (words, answers))
+                answer = player.choices if choosing else player.answers
+                asked = offers.take(number_of[rows])
+                agreed.flat[rows] = answer(talk(game[rows], power[rows]), asked)
+                for row, text in zip(number_of[rows], spoken(player, len(rows))):
+                    answers[row] = text or answers[row]
+        press.settle(offers, agreed.all(0), decisions, (words, answers))
 
 
 def partner_of(talk: Talk, offers: Offers) -> np.ndarray:
@@ -203,12 +174,7 @@ def best_of_pairs(talk: Talk, offers: Offers, score: np.ndarray) -> np.ndarray:
 
 
 class Silent:
-    """Offers nothing and agrees to nothing; gives orders as another player does.
-
-    Args:
-        player: gives the orders.
-        name: shown in results.
-    """
+    """Offers nothing and agrees to nothing; gives orders as another player does."""
 
     def __init__(self, player: Player, name: str):
         if isinstance(player, Negotiator):
@@ -219,39 +185,30 @@ class Silent:
 
     @property
     def greedy(self) -> bool:
-        """Whether the player gives its likeliest orders."""
         return bool(getattr(self.player, "greedy", False))
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32."""
         return self.player.act(games, decisions)
 
     def begin(self, games: VectorGame, rows: np.ndarray) -> None:
-        """Let a player that remembers forget what was in `rows`."""
         begin = getattr(self.player, "begin", None)
         if begin is not None:
             begin(games, rows)
 
     def wishes(self, talk: Talk) -> np.ndarray:
-        """Return with whom each power wishes peace, (n, P) bool: nobody."""
         return np.zeros((len(talk.game), talk.games.num_powers), bool)
 
     def offers(self, talk: Talk) -> Offers:
-        """Return no offers."""
         return join_offers([])
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Return whether each offer is agreed to, (n,) bool: none."""
         return np.zeros(len(talk.game), bool)
 
     def refusal(self, talk: Talk, offers: Offers) -> str:
-        """Return why the first offer is declined, in a sentence's part."""
         return "it makes no deals"
 
     def proposals(self, talk: Talk) -> Offers:
-        """Return no offers."""
         return join_offers([])
 
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Return which offers are picked, (n,) bool: none."""
         return np.zeros(len(talk.game), bool)

@@ -33,16 +33,13 @@ class Network(Protocol):
         log-probability of all its orders and the value. Gumbel `noise` (N,) decides draws.
         """
 
-    def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation:
-        """Return the probability of every legal order, and the values."""
+    def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation: ...
 
     def values(self, obs: BoardViews) -> np.ndarray:
         """Return the value (D,) float32 of boards for the powers that view them."""
 
 
 class Objective(NamedTuple):
-    """What a policy's values are expectations of."""
-
     reward: RewardMix  # paid in every step, with the weights of the end of training
     gamma: float  # discount from one own decision to the next
     pays_year_limit: bool  # False: a game at the limit is cut off, and pays nothing for its end
@@ -51,9 +48,8 @@ class Objective(NamedTuple):
     def of(cls, settings: dict) -> "Objective":
         """Return the objective of a checkpoint's settings.
 
-        Raises:
-            UserError: it trained for a team, or its reward cannot be had here. One's own reward is
-                code, which the policy's file does not run: its module must be imported already.
+        A reward of one's own is code, which the policy's file does not run: its module must be
+        imported already.
         """
         if settings.get("teams"):
             teams = quoted(settings["teams"], 60)
@@ -70,12 +66,7 @@ class Objective(NamedTuple):
 class PolicyPlayer:
     """A policy as a player of matches. It samples from its own generator.
 
-    Args:
-        agent: the network.
-        name: shown in results.
-        generator: of its draws.
-        greedy: give the likeliest orders instead of drawing.
-        settings: of its training; None where nobody asks what its values mean.
+    `settings` are those of its training; None where nobody asks what its values mean.
     """
 
     def __init__(
@@ -92,22 +83,16 @@ class PolicyPlayer:
     __repr__ = player_name
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32."""
         obs = self.observe(games, decisions.game, decisions.power)
         chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
         return order_numbers(decisions, chosen)
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        """Return the probability of every legal order of `decisions`, and the values."""
         obs = self.observe(games, decisions.game, decisions.power)
         return self.agent.explain(obs, decisions)
 
     def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
-        """Return the boards that `powers` (n,) see in games `rows` (n,).
-
-        Raises:
-            UserError: the policy was trained on another map.
-        """
+        """Return the boards that `powers` (n,) see in games `rows` (n,)."""
         if games.vocabulary.hash != self.agent.vocabulary_hash:
             where = f"another map or order vocabulary than {games.map.name}"
             raise UserError(f"{self.name} was trained on {where}")

@@ -28,8 +28,8 @@ _TRAINING = {
 def policy_file(path: str | Path) -> Path:
     """Return the file that holds a policy: of a folder its checkpoint.pt, else its policy.pt.
 
-    The name of a policy that comes along (`ready_policies`) stands for its file, unless there is a
-    file or folder of that name. Any other path is returned as it is. The file need not exist.
+    The name of a policy that comes along stands for its file, unless there is a file or folder of
+    that name. Any other path is returned as it is; the file need not exist.
     """
     named, path = str(path), Path(path)
     if not os.path.isdir(path):  # which no name is too long for
@@ -45,21 +45,17 @@ def ready_policies() -> dict[str, Path]:
 
 
 def training_of(ready: str) -> str:
-    """Return how a policy that comes along was trained, by its name."""
     return _TRAINING.get(ready.split("-")[1], "")
 
 
 def wins_against_dumbbot(policy: Path) -> dict[str, float] | None:
-    """Return `value`, `low` and `high` of the wins of a policy that comes along, by its file.
-
-    From 1,000 games with sampled orders; None if there is no such evaluation beside it.
-    """
+    """Return the share of wins of 1,000 games with sampled orders, if it was measured."""
     file = policy.with_name("against_dumbbot.json")
     return json.loads(file.read_text())["overall"]["win"] if file.is_file() else None
 
 
 def policies_of(map_name: str) -> list[str]:
-    """Return the names of the policies of a map that come along, those that win most first."""
+    """Those that come along, those that win most first."""
 
     def wins(name: str) -> float:
         found = wins_against_dumbbot(ready[name])
@@ -71,7 +67,6 @@ def policies_of(map_name: str) -> list[str]:
 
 
 def policy_path(flag: str, name: str) -> Path:
-    """Return the file of the policy that a flag names; UserError for a bot."""
     if name in BOTS:
         raise UserError(
             f"--{flag} needs a checkpoint, and {name!r} is a bot: "
@@ -87,7 +82,6 @@ def policy_path(flag: str, name: str) -> Path:
 
 
 def above(path: Path, *names: str) -> str:
-    """Return a hint if a folder above has one of these files, as a run folder does."""
     for folder in (path.parent, path.parent.parent):
         if folder.name and any(os.path.isfile(folder / name) for name in names):
             return f"; did you mean the folder above, {folder}?"

@@ -44,8 +44,6 @@ MOST_MEMBERS = 10_000
 
 @dataclasses.dataclass(frozen=True)
 class PopulationMember:
-    """A player of a base population."""
-
     name: Annotated[str, Meta(pattern=r"\A[\w.-]{1,100}\Z")]
     rating: Annotated[float, Meta(gt=-1e6, lt=1e6)] = 0.0  # openskill's scale, see ratings.py
     sigma: Annotated[float, Meta(ge=0, lt=1e6)] = 0.0  # its standard error
@@ -98,22 +96,18 @@ class Population:
 
     @property
     def title(self) -> str:
-        """What the population is called: its folder, unless it comes along."""
         return "the base population" if self.folder.parent == FOLDERS else str(self.folder)
 
     @property
     def shown_folder(self) -> str:
-        """The folder as one would type it."""
         own = self.folder.parent == FOLDERS
         return f"runs/population/{self.folder.name}" if own else str(self.folder)
 
     @property
     def ratings(self) -> np.ndarray:
-        """The members' ratings, (members,)."""
         return np.array([member.rating for member in self.members])
 
     def member(self, name: str) -> PopulationMember:
-        """Return the member of a name, or of the name of its file; UserError if there is none."""
         name = name.removesuffix(MEMBER)
         for member in self.members:
             if member.name == name:
@@ -125,7 +119,6 @@ class Population:
 
 
 def population_folder(where: str | Path | None, game_map: Map) -> Path:
-    """Return the folder of a population: that given, else the one of the map that comes along."""
     if where is not None:
         return Path(where)
     folder = FOLDERS / game_map.name
@@ -139,14 +132,9 @@ def population_folder(where: str | Path | None, game_map: Map) -> Path:
 
 
 def read_population(folder: str | Path, game_map: Map | None = None) -> Population:
-    """Return the population of a folder; its members' files are looked at when they are loaded.
+    """Read a population; its members' files are looked at when they are loaded.
 
-    Args:
-        folder: with a population.json.
-        game_map: the map to be played; a population of another one is refused.
-
-    Raises:
-        UserError: there is none, or it is not sound.
+    `game_map` is the map to be played; a population of another one is refused.
     """
     folder = Path(folder)
     path = folder / POPULATION
@@ -154,7 +142,8 @@ def read_population(folder: str | Path, game_map: Map | None = None) -> Populati
         raise UserError(f"{folder} is not a population: it has no {POPULATION}")
     saved = read_json(_Saved, path, MOST_LIST)
     try:
-        found = _map(saved)
+        come = saved.map in MAP_NAMES
+        found = load_map(saved.map) if come else Map(dict(saved.map_facts), saved.map)
     except (MapError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"{path}: map: {str(error)[:200]}") from None
     if saved.vocabulary_hash != vocabulary(found).hash:
@@ -167,28 +156,11 @@ def read_population(folder: str | Path, game_map: Map | None = None) -> Populati
         raise UserError(f"{path}: met: must count games")
     if (above > met + 0.01 * (met > 0)).any():  # they are rounded
         raise UserError(f"{path}: above: must count some of the games of 'met'")
-    return Population(
-        folder,
-        found,
-        tuple(saved.members),
-        saved.max_years,
-        saved.year_limit,
-        saved.games,
-        saved.seed,
-        met,
-        above,
-    )
-
-
-def _map(saved: _Saved) -> Map:
-    """Return the map of a population: one that comes along, else as it is written there."""
-    if saved.map in MAP_NAMES:
-        return load_map(saved.map)
-    return Map(dict(saved.map_facts), saved.map)
+    made = saved.max_years, saved.year_limit, saved.games, saved.seed
+    return Population(folder, found, tuple(saved.members), *made, met, above)
 
 
 def _check_members(members: Sequence[PopulationMember], path: Path) -> None:
-    """Raise UserError unless each has its own name, and a file of that name or a bot's."""
     names = set()
     for i, member in enumerate(members):
         file = "" if member.name in BOTS else f"{member.name}{MEMBER}"
@@ -200,7 +172,6 @@ def _check_members(members: Sequence[PopulationMember], path: Path) -> None:
 
 
 def _table(saved: _Saved, name: str, path: Path) -> np.ndarray:
-    """Return a table of pairs of members; UserError unless it is one."""
     rows, size = getattr(saved, name), len(saved.members)
     if [len(row) for row in rows] != [size] * size:
         raise UserError(f"{path}: {name}: must have {size} rows of {size}")
@@ -208,7 +179,6 @@ def _table(saved: _Saved, name: str, path: Path) -> np.ndarray:
 
 
 def write_population(population: Population) -> None:
-    """Write population.json, with the members best rating first."""
     best = sorted(range(len(population.members)), key=lambda i: -population.members[i].rating)
     game_map = population.map
     own = {} if game_map.name in MAP_NAMES else {"map_facts": game_map.facts}
@@ -246,7 +216,7 @@ def pack_weights(weights: Mapping[str, np.ndarray]) -> bytes:
 
 
 def read_weights(population: Population, member: PopulationMember) -> dict[str, np.ndarray]:
-    """Return a member's weights by name, float32; UserError, which names it, if they changed."""
+    """Return a member's weights, float32; UserError, which names it, if its file changed."""
     path, who = population.folder / member.file, f"member {member.name} of {population.folder}"
     try:
         content = read_file(path, MOST_FILE)
@@ -269,14 +239,7 @@ def read_weights(population: Population, member: PopulationMember) -> dict[str, 
 def drawn_member(
     folder: str | None, number: int, game_map: Map, seed: int
 ) -> tuple[Population, PopulationMember]:
-    """Return the member that is drawn for a number, none for two in one game.
-
-    Args:
-        folder: of the population; None: that of the map that comes along.
-        number: of a player of the game; see `names.drawn_names`.
-        game_map: the map to be played.
-        seed: of the draw.
-    """
+    """Draw the member for a number; different numbers of one game stand for different members."""
     population = read_population(population_folder(folder, game_map), game_map)
     order = np.random.default_rng(seed).permutation(len(population.members))
     return population, population.members[order[number % len(order)]]

@@ -65,8 +65,7 @@ class CountingPlayer(Player, Protocol):
 
     keep: int  # of so many games, from the first one on, it keeps its thoughts
 
-    def counts(self) -> dict:
-        """Return what it has counted so far."""
+    def counts(self) -> dict: ...
 
     def thoughts(self, game_number: int, phase: str, power: str) -> dict:
         """Return what led to a decision of a game that it keeps; nothing if it was not asked."""

@@ -40,11 +40,8 @@ def check_named(
 ) -> None:
     """Raise UserError unless the command line names the players of a file that must be named.
 
-    Args:
-        names: of players, as the file has them.
-        given: the names on the command line.
-        source: what the message calls the file.
-        flag: with which the command line names players.
+    `given` are the names on the command line; `source` is what the message calls the file, and
+    `flag` names players on the command line.
     """
     for name in names:
         if needs_naming(name) and name not in given:

@@ -10,9 +10,8 @@ from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.negotiation import Talk, negotiate
-from diplomacy_engine.players.negotiators.breakers import Breaker, Grudge, Sanction
-from diplomacy_engine.players.negotiators.neighbors import Peaceful, Surroundings
-from diplomacy_engine.players.negotiators.planners import Nash
+from diplomacy_engine.players.negotiators.neighbors import Peaceful, PowerReach
+from diplomacy_engine.players.negotiators.planners import Breaker, Grudge, Nash, Sanction
 from diplomacy_engine.press.deals import empty_deals
 from diplomacy_engine.press.table import Press, PressRules
 from tests.support.press import FixedOrders
@@ -82,7 +81,7 @@ def talk_after(player, breaches):
     games = Game.from_position(OPEN).vector_game
     press, zero = Press(games, "mutual", binding=False), np.zeros(1, np.int64)
     talk = Talk(games, games.decisions(), zero, zero, press.known(zero, zero))
-    return talk._replace(breaches=np.array([breaches], np.int32)), Surroundings(games, zero)
+    return talk._replace(breaches=np.array([breaches], np.int32)), PowerReach(games, zero)
 
 
 def test_sanctions_cost_the_breaker():

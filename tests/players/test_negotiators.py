@@ -11,9 +11,9 @@ from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.tournament import play_tournament
 from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.loading import NEGOTIATORS
 from diplomacy_engine.players.negotiation import Negotiator, Talk, negotiate
-from diplomacy_engine.players.negotiators.making import NEGOTIATORS
-from diplomacy_engine.players.negotiators.neighbors import Peaceful, Surroundings
+from diplomacy_engine.players.negotiators.neighbors import Peaceful, PowerReach
 from diplomacy_engine.players.negotiators.planners import Dealer, LikelyOptions, Nash
 from diplomacy_engine.players.search.leaves import CenterClaims
 from diplomacy_engine.press.deals import make_offers
@@ -128,7 +128,7 @@ def test_the_product_of_gains_is_that_of_single_games():
         units = np.bincount(games.state.unit_power[0] + 1, minlength=4)[1:]
         if press.talking()[0] and (units > 0).all() and units.max() <= 3:
             asked = talk(press, 0)
-            around = Surroundings(games, asked.game)
+            around = PowerReach(games, asked.game)
             profiles = nash.trials.draw(games, asked.game)[0].copy()
             best, found = 0.0, None
             for q in np.flatnonzero(around.near()[0, 0]):

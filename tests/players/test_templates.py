@@ -7,7 +7,7 @@ from diplomacy_engine import Game, make_bot
 from diplomacy_engine.constants import NONE, OrderKind
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import orders_of
-from diplomacy_engine.players.negotiators.neighbors import Surroundings
+from diplomacy_engine.players.negotiators.neighbors import PowerReach
 from diplomacy_engine.players.negotiators.templates import (
     ASKS,
     HELPS,
@@ -84,7 +84,7 @@ def check_possible_deals(map_name: str, count: int, phases: int, plain: int) -> 
         fates = press.settle(offers, np.ones(offers.count, bool), full)
         assert (fates == Fate.CONFIRMED).all()
         seen |= set(template.tolist())
-        near = Surroundings(games, rows).near()
+        near = PowerReach(games, rows).near()
         for n in range(min(plain, len(rows))):
             for (mover, helper), pairs in plain_supports(games, full, rows[n]).items():
                 if not near[n, mover, helper]:
@@ -197,7 +197,7 @@ def test_a_power_without_units_does_not_talk():
         "three S1901M; ENGLAND A GAL = LON; ITALY = VIE; RUSSIA A SER = MOS"
     ).vector_game
     rows, powers = np.zeros(1, np.int64), games.map.power_index
-    assert Surroundings(games, rows).near()[0, powers["ENGLAND"], powers["ITALY"]]
+    assert PowerReach(games, rows).near()[0, powers["ENGLAND"], powers["ITALY"]]
     found = possible_deals(games, games.decisions(), rows)
     assert not found.able[0, powers["ITALY"]].any() and not found.able[0, :, powers["ITALY"]].any()
     assert found.able[0, powers["ENGLAND"], powers["RUSSIA"], Template.PEACE]

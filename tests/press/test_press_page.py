@@ -3,7 +3,7 @@
 import pytest
 from support.pages import blocks, page_text, shown
 
-from diplomacy_engine.players.negotiators.making import NEGOTIATORS
+from diplomacy_engine.players.loading import NEGOTIATORS
 from diplomacy_engine.press.deals import MAX_CLAUSES, REFUSALS
 from diplomacy_engine.press.table import MOST_ROUNDS
 

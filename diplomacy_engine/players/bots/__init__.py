@@ -2,7 +2,8 @@
 
 from ..._suggest import did_you_mean
 from ...errors import UserError
-from ..search.lookahead import Lookahead, Mcts
+from ..search.best_response import Lookahead
+from ..search.uct import Mcts
 from .brane import Brane
 from .dumbbot import DeepdipDumbbot, Dumbbot, PaquetteDumbbot
 from .random_bots import ChaosBot, HoldBot, RandomBot

@@ -69,7 +69,6 @@ class PlanScratch(NamedTuple):
 
 
 def plan_scratch(board: Board) -> PlanScratch:
-    """Return fresh scratch for one thread."""
     provinces, centers = len(board.terrain), len(board.center_province)
     reach = np.zeros((provinces, provinces), bool)
     for kind in range(2):
@@ -119,7 +118,6 @@ def _survey_reach(board, state, e, plans):
 
 @jit_inner
 def _bits(mask):
-    """Return how many bits of a mask are set."""
     count = 0
     while mask:
         mask &= mask - 1

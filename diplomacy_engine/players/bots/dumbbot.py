@@ -241,31 +241,18 @@ class Dumbbot:
         self._of_thread: dict[int, tuple] = {}
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32."""
         if self._map is not games.map:
             self._map, self._of_thread = games.map, {}
         orders = games.new_orders()
         numbers = np.empty(len(decisions.slot_province), np.int32)
         graph = node_graph(games.map, self.rules)
+        position = games.board, games.table, graph, games.state, decisions
 
         def order_slice(first: int, last: int, thread: int) -> None:
             if thread not in self._of_thread:
                 self._of_thread[thread] = self._working_arrays(games)
-            games.call(
-                self.kernel,
-                games.board,
-                games.table,
-                graph,
-                games.state,
-                decisions,
-                first,
-                last,
-                self.rules,
-                self.salt,
-                *self._of_thread[thread],
-                orders,
-                numbers,
-            )
+            working, kind = self._of_thread[thread], (self.rules, self.salt)
+            games.call(self.kernel, *position, first, last, *kind, *working, orders, numbers)
 
         games.run(order_slice, decisions.count, numbered=True)
         return numbers

@@ -37,7 +37,6 @@ class OrderScratch(NamedTuple):
 
 
 def order_scratch(board: Board, graph: NodeGraph) -> OrderScratch:
-    """Return fresh scratch for one thread."""
     provinces = len(board.terrain)
     most = int(np.diff(graph.way_first).max(initial=0)) + 1
     longest = max(most, provinces, len(graph.kind))
@@ -78,7 +77,6 @@ def insert(ranks, nodes, neighbors, count, rank, node, neighbor, merges):
 
 @jit_inner
 def remove(ranks, nodes, neighbors, count, at):
-    """Remove a candidate from a list; return the list's new length."""
     for i in range(at, count - 1):
         ranks[i], nodes[i], neighbors[i] = ranks[i + 1], nodes[i + 1], neighbors[i + 1]
     return count - 1

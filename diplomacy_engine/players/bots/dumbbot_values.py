@@ -74,7 +74,6 @@ class PowerValues(NamedTuple):
 
 @lru_cache(maxsize=16)
 def node_graph(game_map: Map, rules: DumbbotRules = NORMAN) -> NodeGraph:
-    """Return the nodes of a map as a version of DumbBot sees them."""
     board = game_map.board
     nodes = [
         (kind, location)
@@ -143,7 +142,6 @@ def node_graph(game_map: Map, rules: DumbbotRules = NORMAN) -> NodeGraph:
 
 
 def new_values(board: Board, graph: NodeGraph) -> PowerValues:
-    """Return values for one thread to fill in."""
     provinces, nodes = len(board.terrain), len(graph.kind)
     return PowerValues(
         size=np.zeros(board.num_powers + 1),
@@ -296,7 +294,6 @@ def compute_values(board, graph, state, e, power, rules, values):
 def power_values(
     game_map: Map, state: GameState, e: int, power: int, rules: DumbbotRules = NORMAN
 ) -> tuple[NodeGraph, PowerValues]:
-    """Return the nodes of a map and what they are worth to a power in game e (see PowerValues)."""
     graph = node_graph(game_map, rules)
     values = new_values(game_map.board, graph)
     survey_game(game_map.board, state, e, rules, values)

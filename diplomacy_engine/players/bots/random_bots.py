@@ -113,20 +113,11 @@ class RandomBot:
     __repr__ = player_name
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32."""
         numbers = np.empty(len(decisions.slot_province), np.int32)
+        position, kind = (games.board, games.table, games.state), (self.restless, self.salt)
         games.run(
             lambda first, last: games.call(
-                random_orders,
-                games.board,
-                games.table,
-                games.state,
-                decisions,
-                first,
-                last,
-                self.restless,
-                self.salt,
-                numbers,
+                random_orders, *position, decisions, first, last, *kind, numbers
             ),
             decisions.count,
         )
@@ -149,7 +140,6 @@ class HoldBot:
     __repr__ = player_name
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32."""
         numbers = np.empty(len(decisions.slot_province), np.int32)
         games.run(
             lambda first, last: games.call(

@@ -34,7 +34,6 @@ def request_fields(server: str, constraint: str, slots: Sequence[Slot]) -> dict:
 
 
 def parts(constraint: str, slots: Sequence[Slot]) -> list[list[Slot]]:
-    """Return slots in as few parts as can be asked for at once, one request each."""
     if constraint == "choice":
         return [[slot] for slot in slots]
     if constraint != "json":
@@ -52,7 +51,6 @@ def parts(constraint: str, slots: Sequence[Slot]) -> list[list[Slot]]:
 
 
 def regex(slots: Sequence[Slot]) -> str:
-    """Return a regular expression for one line each."""
     return "".join(f"({'|'.join(map(re.escape, slot.texts))})\n" for slot in slots)
 
 
@@ -66,7 +64,6 @@ def grammar(slots: Sequence[Slot]) -> str:
 
 
 def json_schema(slots: Sequence[Slot]) -> dict:
-    """Return a JSON schema for an object with one order for each slot."""
     properties = {slot.unit: {"type": "string", **_values(slot)} for slot in slots}
     return {
         "type": "object",

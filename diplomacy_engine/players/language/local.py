@@ -54,9 +54,7 @@ class LocalModel(Protocol):
 class LocalPlayer(LanguagePlayer):
     """Asks a model of this process; each of its orders is legal, and none is missing.
 
-    Attributes:
-        recording: whether `trace` grows with every decision.
-        trace: (row, phase, power, Reply) of each decision while recording, for training.
+    While `recording`, `trace` grows with every decision: (row, phase, power, Reply), for training.
     """
 
     def __init__(self, name: str, settings: LanguageSettings, model: Any, greedy: bool = False):
@@ -68,11 +66,10 @@ class LocalPlayer(LanguagePlayer):
 
     @property
     def generator(self) -> Seedable:
-        """The generator of its draws."""
         return self.model.generator
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        """Return the probability of every legal order as a whole; it knows no values (NaN)."""
+        """It knows no values (NaN)."""
         shares = []
         for question in self.questions(games, decisions):
             shares += self.model.order_shares(self.prompt(question), question)
@@ -80,7 +77,6 @@ class LocalPlayer(LanguagePlayer):
         return Explanation(np.concatenate(shares).astype(np.float32), value)
 
     def _answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
-        """Let the model write, a batch of questions of one kind at a time."""
         answers, size = [], self.settings.batch
         about_deals = isinstance(questions[0], TalkQuestion)
         free = (0 if questions[0].slots else MOST_SPOKEN) if about_deals else None

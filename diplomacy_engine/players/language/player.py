@@ -48,8 +48,6 @@ class Counts:
 
 
 class Exchange(NamedTuple):
-    """One request and what came of it."""
-
     question: Question | TalkQuestion
     messages: list[dict]  # role and content
     reply: str
@@ -60,8 +58,6 @@ class Exchange(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The orders that a model has given to a question."""
-
     numbers: list[int]  # of each slot; NONE where no legal one came
     at_once: int  # slots ordered in the first reply
     exchanges: list[Exchange]
@@ -71,9 +67,7 @@ class Answer(NamedTuple):
 def add_thoughts(saved_games: Sequence[dict], players: Mapping[str, CountingPlayer]) -> None:
     """Add the prompts and replies that language models have kept to saved games, as `thoughts`.
 
-    Args:
-        saved_games: of a match.
-        players: the language models in it, by the names that these games know them by.
+    `players` are by the names that these games know them by.
     """
     for saved in saved_games:
         number = int(saved["id"].split("-")[1])  # after the seed
@@ -88,16 +82,8 @@ def add_thoughts(saved_games: Sequence[dict], players: Mapping[str, CountingPlay
 class LanguagePlayer:
     """A language model as a player, wherever it runs; `_answers` says how it is asked.
 
-    Args:
-        name: shown in results.
-        settings: see there.
-
-    Attributes:
-        keep: of so many games, from the first one on, the last prompt and reply of each decision
-            are kept for `thoughts`.
-
-    Raises:
-        UserError: the log cannot be written.
+    Of `keep` games, from the first one on, the last prompt and reply of each decision are kept for
+    `thoughts`.
     """
 
     def __init__(self, name: str, settings: LanguageSettings):
@@ -121,7 +107,6 @@ class LanguagePlayer:
     __repr__ = player_name
 
     def begin(self, games: VectorGame, rows: np.ndarray) -> None:
-        """Forget what was in these rows."""
         gone = set(rows.tolist())
         self._told = {key: told for key, told in self._told.items() if key[0] not in gone}
         for row in rows.tolist():
@@ -130,14 +115,12 @@ class LanguagePlayer:
             self._games_begun += 1
 
     def watch(self, games: VectorGame, rows: np.ndarray) -> None:
-        """Remember the last movement phase of these rows."""
         if not self.settings.history:
             return
         for row in rows.tolist():
             self._remember(Game.from_row(games, row), row)
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32."""
         if not decisions.count:
             return np.zeros(0, np.int32)
         questions = self.questions(games, decisions)
@@ -150,18 +133,13 @@ class LanguagePlayer:
         return self._with_fallback(games, decisions, questions, numbers)
 
     def questions(self, games: VectorGame, decisions: Decisions) -> list[Question]:
-        """Return what the model is asked for decisions."""
         if self.settings.history and self.settings.prompt != "minimal":
             self.watch(games, np.unique(decisions.game))
         past = {row: list(phases.items()) for row, phases in self._past.items()}
         return [self._with_deals(q) for q in questions_of(games, decisions, past)]
 
     def converse(self, questions: Sequence[TalkQuestion]) -> list[Answer]:
-        """Ask about deals, or for sentences; what is no possible answer is NONE.
-
-        Args:
-            questions: all with slots, or all without.
-        """
+        """Ask about deals, or for sentences; what is no possible answer is NONE."""
         if not questions:
             return []
         begun = time.monotonic()
@@ -174,34 +152,28 @@ class LanguagePlayer:
         return answers
 
     def learn_deals(self, row: int, phase: str, power: str, deals: list[str]) -> None:
-        """Remember what a power has agreed upon in a phase, in words, for its orders."""
         self._told[row, power] = phase, deals
 
     def _with_deals(self, question: Question) -> Question:
-        """Return a question with the deals of this phase, if powers negotiate in this game."""
         phase, deals = self._told.get((question.row, question.power), ("", None))
         if deals is None:
             return question
         return question._replace(deals=deals if phase == question.game.phase else [])
 
     def prompt(self, question: Question | TalkQuestion) -> str:
-        """Return the text of a question."""
         if isinstance(question, TalkQuestion):
             return question.prompt
         settings = self.settings
         return prompt_text(question, settings.prompt, settings.history, settings.thinking)
 
     def counts(self) -> dict:
-        """Return the counters, as a result's `llm` has them."""
         found = asdict(self.counted)
         return found | {"seconds": round(found["seconds"], 3), "fallback": self.settings.fallback}
 
     def thoughts(self, game_number: int, phase: str, power: str) -> dict:
-        """Return the prompt and the reply of one of the games kept, by the number of the game."""
         return self._thoughts.get((game_number, phase, power), {})
 
     def _answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
-        """Ask the model; all questions are of one kind."""
         raise NotImplementedError
 
     # --- What is kept -----------------------------------------------------------------------
@@ -270,7 +242,6 @@ class LanguagePlayer:
         questions: Sequence[Question],
         numbers: np.ndarray,
     ) -> np.ndarray:
-        """Return the numbers (S,) with those of the fallback where a slot has none."""
         rows = [d for d, first in enumerate(decisions.slot_start[:-1])
                 if (numbers[first : decisions.slot_start[d + 1]] == NONE).any()]  # fmt: skip
         if not rows:

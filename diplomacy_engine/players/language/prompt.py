@@ -66,12 +66,8 @@ anybody says binds.
 def prompt_text(question: Question, form: str, history: int = 1, thinking: int = 0) -> str:
     """Return the prompt of a question; it ends with a newline.
 
-    Args:
-        question: what is asked.
-        form: `list`, with all legal orders; `windows`, with what is near each unit; or `minimal`,
-            the units alone, without rules and board.
-        history: past movement phases that are told.
-        thinking: tokens of free text allowed before the orders.
+    The form is `list`, with all legal orders; `windows`, with what is near each unit; or `minimal`,
+    the units alone, without rules and board. `thinking` are tokens allowed before the orders.
     """
     first = _ORDERING if question.deals is None else _AGREED
     parts = _position(question, form, history, first)
@@ -87,11 +83,8 @@ def talk_text(
 ) -> str:
     """Return a prompt about deals; it ends with a newline.
 
-    Args:
-        question, form, history: as for `prompt_text`.
-        lines: what there is to choose from, or to answer, with a heading.
-        task: what each line of the reply shall be.
-        count: of these lines.
+    `lines` is what there is to choose from, or to answer, with a heading; `task` what each of
+    `count` lines of the reply shall be.
     """
     parts = [*_position(question, form, history, _TALKING), _DEALS, "\n".join(lines) + "\n"]
     number = "1 line" if count == 1 else f"{count} lines"
@@ -99,11 +92,7 @@ def talk_text(
 
 
 def sentence_text(question: Question, other: str, what: str) -> str:
-    """Return the prompt for a sentence to another power; it ends with a newline.
-
-    Args:
-        what: it is about, such as `You agree to its offer: peace between ...`.
-    """
+    """Return the prompt for a sentence to another power with what it is about."""
     first = f"Diplomacy, map {question.game.map.name}, {question.game.phase}, {question.power}"
     return f"{first}\n\n{what}\nSay one short sentence to {other} with it.\n"
 
@@ -119,7 +108,8 @@ def _position(question: Question, form: str, history: int, first: str) -> list[s
         parts.append(f"Now: {game.phase} ({_PHASES[phase].format(year)}). {_years_left(game)}\n")
         parts.append(f"You are {question.power}.{_owed(question)}\n")
         parts.append(_board(game))
-        parts += [_played(name, lines) for name, lines in question.past[-history:] if history]
+        for name, lines in question.past[-history:] if history else ():
+            parts.append("\n".join([f"Orders of {name}", *lines]) + "\n")
     if form == "windows":
         parts.append(_windows(question))
     return parts
@@ -150,7 +140,6 @@ def _owed(question: Question) -> str:
 
 
 def _board(game: Game) -> str:
-    """Return all units and centers by power."""
     units, centers, dislodged = game.units, game.centers, game.dislodged
     lines = ["Units and supply centers"]
     for power in game.powers:
@@ -173,12 +162,7 @@ def _board(game: Game) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _played(name: str, lines: Sequence[str]) -> str:
-    return "\n".join([f"Orders of {name}", *lines]) + "\n"
-
-
 def _windows(question: Question) -> str:
-    """Return where each own unit could go, and what is there."""
     game, lines = question.game, []
     board, state = game.map.board, game.vector_game.state
     mine = game.map.power_index[question.power]
@@ -193,7 +177,6 @@ def _windows(question: Question) -> str:
 
 
 def _place(game: Game, location: int) -> str:
-    """Return a location with who stands there and whose center it is."""
     board, state = game.map.board, game.vector_game.state
     v = int(board.location_province[location])
     facts = []
@@ -217,7 +200,6 @@ def _legal_orders(slots: Sequence[Slot]) -> str:
 
 
 def _form(slots: Sequence[Slot], thinking: int) -> str:
-    """Return what is to be written, which ends the prompt."""
     count = len(slots)
     lines = ["1 line, its order:" if count == 1 else f"{count} lines, an order each, for:"]
     lines += [slot.unit for slot in slots]

@@ -12,14 +12,11 @@ from ...games.vector_game import VectorGame
 
 
 class Slot(NamedTuple):
-    """One order that is to be given."""
-
     unit: str  # such as A PAR; in winter `build 1` or `removal 1`, and so on
     numbers: list[int]  # of its legal orders
     texts: list[str]  # of the same
 
     def harmless(self) -> list[int]:
-        """Return the orders that change least: hold, disband, remove, waive."""
         return [
             number
             for number, text in zip(self.numbers, self.texts)
@@ -28,8 +25,6 @@ class Slot(NamedTuple):
 
 
 class Question(NamedTuple):
-    """One power's orders in one phase."""
-
     game: Game  # the position, to be read
     row: int  # of it among the games
     power: str
@@ -55,12 +50,10 @@ class Question(NamedTuple):
         return Slot(slot.unit, [number for number, _ in kept], [text for _, text in kept])
 
     def written(self, numbers: Collection[int]) -> list[str]:
-        """Return orders as texts."""
         texts = self.game.vector_game.vocabulary.texts
         return [texts[number] for number in numbers]
 
     def province(self, number: int) -> int:
-        """Return the province of the unit that an order is for, or of a build."""
         games = self.game.vector_game
         return int(games.board.location_province[games.table.location[number]])
 
@@ -77,28 +70,20 @@ class TalkQuestion(NamedTuple):
 
     @classmethod
     def of(cls, question: Question, prompt: str, units: Sequence[str], texts: Sequence[str]):
-        """Return what the power of a question is asked: of each unit one of the texts."""
         texts = list(texts)
         slots = [Slot(unit, list(range(len(texts))), texts) for unit in units]
         return cls(question.game, question.row, question.power, prompt, slots, texts)
 
     def open_slot(self, slot: Slot, given: Collection[int]) -> Slot:
-        """Return the slot: answers do not take each other's place."""
         return slot
 
     def written(self, numbers: Collection[int]) -> list[str]:
-        """Return lines as texts."""
         return [self.texts[number] for number in numbers]
 
 
 def questions_of(
     games: VectorGame, decisions: Decisions, past: dict[int, list[tuple[str, list[str]]]]
 ) -> Iterator[Question]:
-    """Yield the questions that decisions are.
-
-    Args:
-        past: row -> earlier movement phases, as in Question.
-    """
     # Copies of a position share a Game: making one takes longer than all the rest here.
     shared = [array for name, array in games.state._asdict().items() if name != "seed"]
     copies: dict[bytes, Game] = {}
@@ -121,7 +106,6 @@ def questions_of(
 
 
 def slots_of(games: VectorGame, decisions: Decisions, d: int) -> list[Slot]:
-    """Return the slots of decision d."""
     slots, first = [], int(decisions.slot_start[d])
     for s in range(first, int(decisions.slot_start[d + 1])):
         numbers = decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]].tolist()

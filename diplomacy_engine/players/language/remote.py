@@ -31,7 +31,7 @@ class RemotePlayer(LanguagePlayer):
         )
 
     def _answers(self, questions: Sequence[Question]) -> list[Answer]:
-        """Ask for all questions of a phase; what is not there at the deadline is given up."""
+        """What is not there at the deadline is given up."""
         until = time.monotonic() + self.settings.deadline
         first = []
         if not self.server.answered:  # one request finds out whether there is a server
@@ -55,7 +55,6 @@ class RemotePlayer(LanguagePlayer):
         return conversation.answer()
 
     def _run(self, conversations: Sequence["_Conversation"], until: float) -> None:
-        """Have conversations in threads until all are over, or time is."""
         todo: SimpleQueue = SimpleQueue()
         futures = []
         for conversation in conversations:
@@ -110,7 +109,6 @@ class _Conversation:
         self._lock = threading.Lock()
 
     def stop(self) -> None:
-        """Count no answer that comes from now on."""
         with self._lock:
             if self._under_way and not self._stopped:
                 self.late += 1
@@ -124,14 +122,12 @@ class _Conversation:
         self.exchanges.append(Exchange(self.question, messages, reply, verdict, *tokens, seconds))
 
     def answer(self) -> Answer:
-        """Return what has come so far."""
         with self._lock:
             self._stopped = True
             numbers = [self.numbers.get(s, NONE) for s in range(len(self.question.slots))]
             return Answer(numbers, self.at_once, list(self.exchanges), self.late)
 
     def run(self) -> None:
-        """Talk to the server."""
         settings, prompt = self.player.settings, self.player.prompt(self.question)
         slots = self.question.slots
         indices = {slot.unit: s for s, slot in enumerate(slots)}
@@ -167,7 +163,6 @@ class _Conversation:
         return read_reply(question, asked, self.numbers, text)
 
     def _so_far(self, asked: Sequence[int]) -> str:
-        """Return what a prompt for some of the units says besides."""
         slots = self.question.slots
         if len(asked) == len(slots):
             return ""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from ..._http import NoReply, Reply, Server, TooLate
+from ..._http import NoReply, Server, TooLate
 from ...errors import UserError
 
 MOST_BYTES = 4 * 2**20  # of a reply
@@ -15,22 +15,13 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 8.0  # seconds before a request is sent agai
 
 
 class Completion(NamedTuple):
-    """What a server has answered."""
-
     text: str
     tokens_in: int
     tokens_out: int
 
 
 class ChatServer(Server):
-    """An OpenAI-compatible server.
-
-    Args:
-        base_url: its address, such as http://127.0.0.1:8000/v1.
-        model: the name that it knows the model by.
-        key: sent with each request, and kept out of all texts; empty: none.
-        retries: times that a request is sent again.
-    """
+    """An OpenAI-compatible server; the key is sent with each request, and kept out of all texts."""
 
     def __init__(self, base_url: str, model: str, key: str = "", retries: int = 2):
         url = urlsplit(base_url)
@@ -42,23 +33,21 @@ class ChatServer(Server):
         self.retried = 0
 
     def complete(self, messages: Sequence[dict], until: float, **more: object) -> Completion:
-        """Return the server's answer to a conversation.
+        """Return the server's answer to messages, given up at `until` of time.monotonic().
 
-        Args:
-            messages: of the conversation, with role and content.
-            until: moment of time.monotonic() at which it is given up.
-            more: other fields of the request.
-
-        Raises:
-            NoReply: no answer that can be used.
-            UserError: the request itself is refused, as every other would be.
+        `more` are other fields. UserError: the request itself is refused, as every other would be.
         """
         body = json.dumps({"model": self.model, "messages": list(messages)} | more).encode()
+        sent = {"Content-Type": "application/json"}
+        if self._key:
+            sent["Authorization"] = f"Bearer {self._key}"
         pause = _FIRST_PAUSE
         for left in range(self.retries, -1, -1):
             wait = None
             try:
-                status, headers, content = self._post(body, until)
+                status, headers, content = self.ask(
+                    "POST", self._path, until, MOST_BYTES, body, sent
+                )
                 if status < 300:
                     return self._completion(content)
                 trouble: NoReply = NoReply(f"status {status}: {self._message(content)}")
@@ -80,12 +69,6 @@ class ChatServer(Server):
             pause = min(2 * pause, _LONGEST_PAUSE)
         raise AssertionError("a request is answered or not")
 
-    def _post(self, body: bytes, until: float) -> Reply:
-        headers = {"Content-Type": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        return self.ask("POST", self._path, until, MOST_BYTES, body, headers)
-
     def _completion(self, content: bytes) -> Completion:
         try:
             found = json.loads(content)
@@ -106,7 +89,6 @@ class ChatServer(Server):
         )
 
     def _message(self, content: bytes) -> str:
-        """Return what the body of an error says, on one line."""
         text = content.decode(errors="replace")
         try:
             found = json.loads(text)
@@ -118,7 +100,6 @@ class ChatServer(Server):
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return for how many seconds a server asks to be left alone, if it does."""
     try:
         wait = float(headers.get("Retry-After", ""))
     except ValueError:

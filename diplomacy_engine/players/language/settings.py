@@ -75,11 +75,9 @@ class LanguageSettings:
 
     @property
     def is_local(self) -> bool:
-        """Whether the model runs in this process."""
         return not self.base_url
 
     def api_key(self) -> str:
-        """Return the server's key from the environment; UserError if it is not there."""
         if not self.api_key_env:
             return ""
         key = os.environ.get(self.api_key_env, "").strip()
@@ -93,11 +91,6 @@ class LanguageSettings:
 
 
 def read_settings(spec: LanguageSpec) -> LanguageSettings:
-    """Return the settings of a language model.
-
-    Raises:
-        UserError: they or their file are not as they must be; keys are never repeated.
-    """
     if spec.file:
         return settings_of(read_toml(spec.file, MOST_BYTES), spec.file)
     if not spec.url:
@@ -106,30 +99,16 @@ def read_settings(spec: LanguageSpec) -> LanguageSettings:
 
 
 def settings_of(found: Mapping, where: str) -> LanguageSettings:
-    """Return settings that are checked.
-
-    Args:
-        found: names and values as in a settings file.
-        where: what error messages call it.
-
-    Raises:
-        UserError: a name is unknown, or a value is wrong; a key is never repeated.
-    """
+    """Return checked settings; `where` is what messages call them. A key is never repeated."""
     settings = convert(LanguageSettings, found, where)
-    _check_server(settings, where)
+    if settings.base_url:
+        read_url(settings.base_url, f"{where}: base_url")
+    elif settings.server or settings.api_key_env:
+        raise UserError(f"{where}: base_url: 'server' and 'api_key_env' need it")
     return _with_constraint(settings, where)
 
 
-def _check_server(settings: LanguageSettings, where: str) -> None:
-    if settings.is_local:
-        if settings.server or settings.api_key_env:
-            raise UserError(f"{where}: base_url: 'server' and 'api_key_env' need it")
-        return
-    read_url(settings.base_url, f"{where}: base_url")
-
-
 def _with_constraint(settings: LanguageSettings, where: str) -> LanguageSettings:
-    """Return settings whose constraint is one that the backend has."""
     known = ("trie",) if settings.is_local else CONSTRAINTS[settings.server]
     chosen = settings.constraint or known[0]
     if chosen not in known:

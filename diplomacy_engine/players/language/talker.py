@@ -15,7 +15,7 @@ from ...errors import UserError
 from ...press.deals import Offers, join_offers, province_bits
 from ...press.words import offer_words
 from ..negotiation import Silent, Talk, best_of_pairs
-from ..negotiators.templates import ToPartners, deal_offers, possible_deals
+from ..negotiators.templates import DealChooser, deal_offers, possible_deals
 from ..protocols import Player
 from .player import LanguagePlayer
 from .prompt import sentence_text, talk_text
@@ -26,21 +26,12 @@ NOTHING = "nothing"
 ANSWERS = ("no", "yes")
 
 
-class Talker(ToPartners, Silent):
+class Talker(DealChooser, Silent):
     """A language model that offers and answers deals.
 
     It chooses among the deals that a trained policy chooses among, with powers with which it has
-    none in this phase, and answers whatever it is offered.
-
-    Args:
-        player: the language model, which gives the orders, too.
-        name: shown in results.
-
-    Attributes:
-        said: what it says with each of the last offers or answers.
-
-    Raises:
-        UserError: the player is no language model.
+    none in this phase, and answers whatever it is offered. `said` is what it says with each of the
+    last offers or answers.
     """
 
     player: LanguagePlayer
@@ -54,7 +45,6 @@ class Talker(ToPartners, Silent):
         self.said: list[str] = []
 
     def _offers_to(self, talk: Talk, partners: np.ndarray) -> Offers:
-        """Return at most one offer of each power to one of each group (any, P) bool of partners."""
         rows, row = np.unique(talk.game, return_inverse=True)
         possible = possible_deals(talk.games, talk.decisions, rows)
         seats = np.arange(len(row)), talk.power
@@ -84,7 +74,6 @@ class Talker(ToPartners, Silent):
         return join_offers(made)
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Return whether each offer is agreed to, (n,) bool."""
         texts, agreed = _texts(talk, offers), np.zeros(offers.count, bool)
         names = [talk.games.map.powers[power] for power in offers.sender]
         seats, which = np.unique(np.stack([talk.game, talk.power]), axis=1, return_inverse=True)
@@ -117,11 +106,9 @@ class Talker(ToPartners, Silent):
         return best_of_pairs(talk, offers, score)
 
     def refusal(self, talk: Talk, offers: Offers) -> str:
-        """Return nothing: what it says with its answer is the reason."""
         return ""
 
     def wishes(self, talk: Talk) -> np.ndarray:
-        """Return with whom each power wishes peace, (n, P) bool."""
         powers = np.arange(talk.games.num_powers)
         has_units = (talk.games.state.unit_power[talk.game][:, None] == powers[:, None]).any(2)
         others = has_units & (powers != talk.power[:, None])
@@ -137,13 +124,11 @@ class Talker(ToPartners, Silent):
         return wish
 
     def hear(self, talk: Talk) -> None:
-        """Learn the deals of this phase, before it orders."""
         for s, position in enumerate(self._positions(talk)):
             deals = _deals(talk, s)
             self.player.learn_deals(position.row, position.game.phase, position.power, deals)
 
     def _positions(self, talk: Talk) -> list[Question]:
-        """Return the position of each power in a talk (n), and what is known of its past."""
         decisions, powers = talk.decisions, talk.games.num_powers
         keys = decisions.game.astype(np.int64) * powers + decisions.power
         rows = np.searchsorted(keys, talk.game * powers + talk.power)
@@ -157,14 +142,12 @@ class Talker(ToPartners, Silent):
         units: Sequence[str],
         texts: Sequence[str],
     ) -> TalkQuestion:
-        """Return a question about deals: of each unit one of the texts."""
         settings = self.player.settings
         form, history = settings.prompt, settings.history
         prompt = talk_text(position, form, history, lines, task, len(units))
         return TalkQuestion.of(position, prompt, units, texts)
 
     def _sentences(self, asked: Sequence[tuple[Question, str, str]]) -> list[str]:
-        """Return what is said: of each a position, who hears it, and what it is about."""
         questions = [
             TalkQuestion.of(position, sentence_text(position, other, what), [], [])
             for position, other, what in asked
@@ -176,7 +159,6 @@ class Talker(ToPartners, Silent):
 
 
 def _texts(talk: Talk, offers: Offers) -> list[str]:
-    """Return offers in words."""
     texts = []
     for o in range(offers.count):
         rows = zip(*(array[slice(*offers.clause_start[o : o + 2])] for array in offers[4:]))
@@ -187,7 +169,6 @@ def _texts(talk: Talk, offers: Offers) -> list[str]:
 
 
 def _deals(talk: Talk, s: int) -> list[str]:
-    """Return what the power of a row has agreed upon, in words."""
     games, me, known = talk.games, int(talk.power[s]), talk.known
     names, provinces = games.map.powers, games.map.provinces
     partners = np.flatnonzero(known.dealt[s, me])

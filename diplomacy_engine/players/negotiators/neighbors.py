@@ -11,7 +11,7 @@ from ..negotiation import Silent, Talk, best_of_pairs, partner_of
 COIN_SEED = 0x636F696E
 
 
-class Surroundings:
+class PowerReach:
     """What the powers of n games hold and can reach with one move by land or sea.
 
     Attributes:
@@ -44,9 +44,6 @@ class Surroundings:
         """Return how many units of two powers can move to each center that both can reach.
 
         (..., C), 0 for other centers and for those that one of the two holds.
-
-        Args:
-            row, one, other: (...) integers: of the n games, and the two powers.
         """
         mine, theirs = (
             np.where(self.held[row, power], 0, self.reach[row, power])[..., self._centers]
@@ -55,7 +52,6 @@ class Surroundings:
         return (mine + theirs) * ((mine > 0) & (theirs > 0))
 
     def near(self) -> np.ndarray:
-        """Return which powers can meet in one move, (n, P, P) bool; nobody is near itself."""
         meets = np.einsum("npv,nqv->npq", self.reach > 0, self.reach > 0, dtype=np.int64) > 0
         found = meets | (self.threat > 0) | (self.threat > 0).swapaxes(1, 2)
         found &= ~np.eye(found.shape[1], dtype=bool)
@@ -63,24 +59,20 @@ class Surroundings:
 
 
 def first_choice(score: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Return the column (n,) with the greatest score among those allowed, the first of equals.
-
-    NONE where none is allowed.
-    """
+    """Return the column (n,) with the greatest allowed score, the first of equals, or NONE."""
     best = np.where(allowed, score, -np.inf).argmax(1)
     return np.where(allowed.any(1), best, NONE)
 
 
-class Wisher:
+class PeaceNegotiator:
     """What somebody says who wishes peace and no other deals, in every protocol."""
 
     def wishes(self, talk: Talk) -> np.ndarray:
-        """Return with whom each power wishes peace, (n, P) bool."""
         raise NotImplementedError
 
     def offers(self, talk: Talk) -> Offers:
-        """Return an offer of peace to the most dangerous neighbor that it is wished of."""
-        around, n = Surroundings(talk.games, talk.game), np.arange(len(talk.game))
+        """Offer peace to the most dangerous neighbor."""
+        around, n = PowerReach(talk.games, talk.game), np.arange(len(talk.game))
         danger = around.threat[n, :, talk.power]
         wanted = self.wishes(talk) & ~talk.known.peace[n, talk.power]
         chosen = first_choice(danger, wanted & around.near()[n, talk.power])
@@ -89,44 +81,39 @@ class Wisher:
         )
 
     def proposals(self, talk: Talk) -> Offers:
-        """Return an offer of peace to every power that it is wished of."""
         wanted = self.wishes(talk) & ~talk.known.peace[np.arange(len(talk.game)), talk.power]
         return make_offers(
             [(talk.game[s], talk.power[s], q, PEACE_ALONE) for s, q in np.argwhere(wanted)]
         )
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Return which offers (n,) are peace alone, with somebody that it is wished of."""
+        """Agree to peace alone, with those with whom it is wished."""
         peace = np.diff(offers.clause_start) == 1
         peace &= offers.kind[offers.clause_start[:-1]] == Clause.PEACE
         return peace & self.wishes(talk)[np.arange(offers.count), partner_of(talk, offers)]
 
     def refusal(self, talk: Talk, offers: Offers) -> str:
-        """Return why the first offer is declined, in a sentence's part."""
         if not self.wishes(talk)[0, offers.sender[0]]:
             return "it does not want peace with you"
         return "it agrees to peace and to nothing else"
 
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Return which offers (n,) are picked of the two of each pair: of such peace."""
         return best_of_pairs(talk, offers, self.answers(talk, offers).astype(float))
 
 
-class Peaceful(Wisher, Silent):
+class Peaceful(PeaceNegotiator, Silent):
     """Keeps peace with all but the neighbor that is the easiest to take centers from.
 
     That is the one with fewest centers for each own unit that can move to what it holds.
     """
 
     def _target(self, talk: Talk) -> np.ndarray:
-        """Return the power (n,) that it wants to attack, or NONE."""
-        around, n = Surroundings(talk.games, talk.game), np.arange(len(talk.game))
+        around, n = PowerReach(talk.games, talk.game), np.arange(len(talk.game))
         attackers = around.threat[n, talk.power]
         ease = -around.centers / np.maximum(attackers, 1)
         return first_choice(ease, around.near()[n, talk.power] & (attackers > 0))
 
     def wishes(self, talk: Talk) -> np.ndarray:
-        """Return with whom each power wishes peace, (n, P) bool."""
         powers = np.arange(talk.games.num_powers)
         return (powers != self._target(talk)[:, None]) & (powers != talk.power[:, None])
 
@@ -135,7 +122,6 @@ class Coin(Peaceful):
     """Wishes peace by a toss of a coin for each other power: what talk is worth without thought."""
 
     def wishes(self, talk: Talk) -> np.ndarray:
-        """Return with whom each power wishes peace, (n, P) bool, from the game's seed and turn."""
         state, powers = talk.games.state, talk.games.num_powers
         wish = [
             np.random.default_rng([COIN_SEED, seed, turn, power]).random(powers) < 0.5

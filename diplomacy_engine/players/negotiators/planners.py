@@ -1,4 +1,9 @@
-"""`dealer` and `nash`: negotiators that try what a deal would bring before they offer or agree.
+"""Negotiators that try what a deal would bring before they offer or agree.
+
+`dealer` and `nash` keep their deals. Where deals may be broken, `breaker` does, and `grudge` and
+`sanction` mind; these are those of Kramar et al. (2022): a deviator that answers best to others who
+keep their word, negotiators that stop dealing with who broke a deal, and such as also want its
+loss.
 
 To try a deal takes long, so that only those about the likeliest moves are tried. A trained policy
 does not try: its deals, in templates.py, come from the board alone.
@@ -9,38 +14,33 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ...constants import MOVE, MOVE_VIA, NONE, SUPPORT_HOLD
+from ...games.decisions import Decisions
+from ...games.vector_game import VectorGame
 from ...press.deals import Clause, Offers, Side, make_offers
 from ...press.table import PEACE_ALONE
+from ...rules.state import in_movement
 from ..negotiation import Silent, Talk, best_of_pairs, partner_of
 from ..protocols import Player
-from .neighbors import Surroundings
+from .neighbors import PowerReach
 from .templates import is_support
 from .trials import EPSILON, Trials
 
+GRUDGE_YEARS = 3
 MOST_MOVES = 2  # of a power, for which it asks for support; the likeliest
 OURS, THEIRS = Side.SENDER, Side.RECEIVER
 
 
 def promise(side: Side, province: int, order: int) -> tuple[int, int, int, int]:
-    """Return the clause by which a side promises an order of its unit in a province."""
     return Clause.ORDER, side, province, order
 
 
 class LikelyOptions:
     """One game of a talk, as far as deals to try need it: they begin with what is likely anyhow.
 
-    Args:
-        talk, row: somebody of this game.
-        around: of the talk.
-        profiles: (K, V) int32 of the game.
-
-    Attributes:
-        orders: province -> legal order numbers (any,) int32 of the unit there, by power and
-            province.
-        unit_power: (V,) int8, as in GameState.
+    `profiles` are (K, V) of that game; `orders` are the legal ones, by the province of the unit.
     """
 
-    def __init__(self, talk: Talk, row: int, around: Surroundings, profiles: np.ndarray):
+    def __init__(self, talk: Talk, row: int, around: PowerReach, profiles: np.ndarray):
         games, decisions, game = talk.games, talk.decisions, int(talk.game[row])
         self.board, self.table = games.board, games.table
         self.unit_power = games.state.unit_power[game]
@@ -54,7 +54,6 @@ class LikelyOptions:
         self._moves: dict[int, list[tuple[int, int]]] = {}
 
     def units(self, power: int) -> list[int]:
-        """Return the provinces of a power's units, in rising order."""
         return [v for v in self.orders if self.unit_power[v] == power]
 
     def likely_moves(self, power: int) -> list[tuple[int, int]]:
@@ -78,7 +77,6 @@ class LikelyOptions:
         return moves
 
     def supports(self, power: int, move: int) -> list[tuple[int, int]]:
-        """Return (province, order number) of a power's supports of a move, one of each unit."""
         return [
             (v, int(number))
             for v in self.units(power)
@@ -100,7 +98,6 @@ class LikelyOptions:
 
 
 def support_deals(options: LikelyOptions, me: int, other: int, mine: bool) -> list[tuple]:
-    """Return deals by which one side supports a likely move of the other; one a move."""
     attacker, helper = (me, other) if mine else (other, me)
     sides = (OURS, THEIRS) if mine else (THEIRS, OURS)
     return [
@@ -111,21 +108,14 @@ def support_deals(options: LikelyOptions, me: int, other: int, mine: bool) -> li
 
 
 def swaps(options: LikelyOptions, me: int, other: int) -> list[tuple]:
-    """Return deals by which each side supports a likely move of the other."""
     found = []
     for ours in options.likely_moves(me):
         for theirs in options.likely_moves(other):
             helps = [u for u in options.supports(other, ours[1]) if u[0] != theirs[0]]
             mine = [u for u in options.supports(me, theirs[1]) if u[0] != ours[0]]
             if helps and mine:
-                found.append(
-                    (
-                        promise(OURS, *ours),
-                        promise(THEIRS, *helps[0]),
-                        promise(THEIRS, *theirs),
-                        promise(OURS, *mine[0]),
-                    )
-                )
+                sides = (OURS, ours), (THEIRS, helps[0]), (THEIRS, theirs), (OURS, mine[0])
+                found.append(tuple(promise(side, *order) for side, order in sides))
     return found
 
 
@@ -149,10 +139,7 @@ def defence_deals(options: LikelyOptions, me: int, other: int) -> list[tuple]:
 class Planner(Silent):
     """Offers the best of some templates, by what it would bring with orders as its player gives.
 
-    Args:
-        player: gives the orders, and is taken to give those of everybody when deals are tried.
-        name: shown in results.
-        profiles: joint orders on which each deal is tried.
+    Its player is taken to give the orders of everybody when deals are tried on `profiles`.
     """
 
     value = "claims"
@@ -170,10 +157,9 @@ class Planner(Silent):
         raise NotImplementedError
 
     def agrees(self, talk: Talk, sender: np.ndarray, gain: np.ndarray) -> np.ndarray:
-        """Return whether powers (n,) agree to what brings them `gain`."""
         return gain > EPSILON
 
-    def partners(self, talk: Talk, around: Surroundings) -> np.ndarray:
+    def partners(self, talk: Talk, around: PowerReach) -> np.ndarray:
         """Return with whom each power would deal at all, (n, P) bool."""
         return around.near()[self._seats(talk)]
 
@@ -182,8 +168,7 @@ class Planner(Silent):
         return gains[self._seats(talk)]
 
     def wishes(self, talk: Talk) -> np.ndarray:
-        """Return with whom each power wishes peace, (n, P) bool: neighbors, if it would agree."""
-        around = Surroundings(talk.games, talk.game)
+        around = PowerReach(talk.games, talk.game)
         seat, other = np.nonzero(self.partners(talk, around))
         wish = np.zeros((len(talk.game), talk.games.num_powers), bool)
         if len(seat):
@@ -195,17 +180,15 @@ class Planner(Silent):
         return wish
 
     def offers(self, talk: Talk) -> Offers:
-        """Return at most one offer of each power."""
         return self._best(talk, lambda seats, others: seats)
 
     def proposals(self, talk: Talk) -> Offers:
-        """Return at most one offer of each power to each other one."""
         powers = talk.games.num_powers
         return self._best(talk, lambda seats, others: seats * powers + others)
 
     def _best(self, talk: Talk, group: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Offers:
         """Return the best offer of each group of seats and partners, if any is wanted."""
-        around = Surroundings(talk.games, talk.game)
+        around = PowerReach(talk.games, talk.game)
         games, which = np.unique(talk.game, return_inverse=True)
         profiles = self.trials.draw(talk.games, games)
         rows, seen = [], {}
@@ -229,13 +212,11 @@ class Planner(Silent):
         return offers.take(best[score[best] > 0])
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Return whether each offer is agreed to, (n,) bool."""
         n = np.arange(len(talk.game))
         gains, possible = self.trials.gains(talk, n, offers)
         return possible & self.agrees(talk, offers.sender, self.worth(talk, gains))
 
     def refusal(self, talk: Talk, offers: Offers) -> str:
-        """Return why the first offer is declined, in a sentence's part."""
         gains, possible = self.trials.gains(talk, np.arange(len(talk.game)), offers)
         if not possible[0]:
             return "it conflicts with what is already agreed"
@@ -247,7 +228,6 @@ class Planner(Silent):
         return f"it reckons the deal would cost it {cost}"
 
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Return which offers are picked, (n,) bool: those that it would rather make itself."""
         n = np.arange(len(talk.game))
         gains, possible = self.trials.gains(talk, n, offers)
         theirs = gains[n, partner_of(talk, offers)]
@@ -267,7 +247,6 @@ class Nash(Planner):
     """
 
     def templates(self, options: LikelyOptions, me: int, other: int) -> Iterator[tuple]:
-        """Yield peace, a center closed to both, supports of likely moves, and swaps of these."""
         yield PEACE_ALONE
         yield from closed_centers(options, me, other)
         yield from support_deals(options, me, other, mine=True)
@@ -275,7 +254,6 @@ class Nash(Planner):
         yield from swaps(options, me, other)
 
     def score(self, mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-        """Return the product of the gains."""
         return np.where((mine > EPSILON) & (theirs > EPSILON), mine * theirs, 0.0)
 
 
@@ -296,12 +274,109 @@ class Dealer(Planner):
         yield from support_deals(options, me, other, mine=False)
 
     def score(self, mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-        """Return the own gain."""
         return np.where(mine > EPSILON, mine, 0.0)
 
     def agrees(self, talk: Talk, sender: np.ndarray, gain: np.ndarray) -> np.ndarray:
-        """Return whether powers (n,) agree to what brings them `gain` centers."""
         owner = talk.games.state.center_owner[talk.game]
         own = (owner == talk.power[:, None]).sum(1)
         theirs = (owner == np.asarray(sender)[:, None]).sum(1)
         return (gain > EPSILON) | ((np.abs(gain) <= EPSILON) & (theirs <= own - 2))
+
+
+class Responder(Nash):
+    """A `nash` that sometimes gives the orders that answer best, if partners keep their deals.
+
+    They are chosen among its player's own and those of the profiles on which it tries deals.
+    """
+
+    breaks_deals = False
+    _talk: Talk | None = None
+
+    def hear(self, talk: Talk) -> None:
+        state = talk.games.state
+        self._talk = talk
+        self._heard = state.seed[talk.game].copy(), state.turn[talk.game].copy()
+
+    def weights(self, talk: Talk) -> tuple[np.ndarray, np.ndarray]:
+        """Return who looks for an answer (n,) bool, and how it weighs all powers' shares (n, P)."""
+        raise NotImplementedError
+
+    def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        numbers = super().act(games, decisions)
+        talk, state = self._talk, games.state
+        if talk is None or talk.games is not games:
+            return numbers
+        present = (state.seed[talk.game] == self._heard[0]) & (
+            state.turn[talk.game] == self._heard[1]
+        )
+        wanted, weights = self.weights(talk)
+        seat_of = np.full((games.num_games, games.num_powers), NONE, np.int64)
+        looking = np.flatnonzero(present & wanted)
+        seat_of[talk.game[looking], talk.power[looking]] = looking
+        seats = seat_of[decisions.game, decisions.power]
+        rows = np.flatnonzero(in_movement(state, decisions.game) & (seats != NONE))
+        if not len(rows):
+            return numbers
+        provinces = len(games.board.terrain)
+        own, seats = decisions.by_province(numbers, provinces)[rows], seats[rows]
+        best = self.trials.respond(talk.take(seats), own, weights[seats], not self.breaks_deals)
+        orders = np.full((decisions.count, provinces), NONE, np.int32)
+        orders[rows] = best
+        row = decisions.slot_decision
+        asked = np.isin(row, rows)
+        numbers = numbers.copy()
+        numbers[asked] = orders[row[asked], decisions.slot_province[asked]]
+        return numbers
+
+
+class Breaker(Responder):
+    """Deals as `nash` does, and then orders what is best for it if the others keep the deals."""
+
+    breaks_deals = True
+
+    def weights(self, talk: Talk) -> tuple[np.ndarray, np.ndarray]:
+        dealt = talk.known.dealt[self._seats(talk)].any(1)
+        return dealt, (np.arange(talk.games.num_powers) == talk.power[:, None]).astype(float)
+
+
+class Grudge(Nash):
+    """As `nash`, but makes no deals for `years` with who broke one with it."""
+
+    def __init__(self, player: Player, name: str, profiles: int = 8, years: int = GRUDGE_YEARS):
+        super().__init__(player, name, profiles)
+        self.years = years
+
+    def distrusts(self, talk: Talk) -> np.ndarray:
+        """Return which powers broke a deal with each of those asked of late, (n, P) bool."""
+        if talk.breaches is None:
+            return np.zeros((len(talk.game), talk.games.num_powers), bool)
+        return (talk.breaches != NONE) & (talk.breaches < self.years)
+
+    def partners(self, talk: Talk, around: PowerReach) -> np.ndarray:
+        return super().partners(talk, around) & ~self.distrusts(talk)
+
+    def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
+        n = np.arange(len(talk.game))
+        return super().answers(talk, offers) & ~self.distrusts(talk)[n, offers.sender]
+
+    def refusal(self, talk: Talk, offers: Offers) -> str:
+        if self.distrusts(talk)[0, offers.sender[0]]:
+            return "it has not forgotten that you broke a deal"
+        return super().refusal(talk, offers)
+
+    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
+        n = np.arange(len(talk.game))
+        distrusted = self.distrusts(talk)[n, partner_of(talk, offers)]
+        return super().choices(talk, offers) & ~distrusted
+
+
+class Sanction(Grudge, Responder):
+    """As `grudge`, and what a breaker loses is as much worth to it as what it gains itself."""
+
+    def weights(self, talk: Talk) -> tuple[np.ndarray, np.ndarray]:
+        distrusts = self.distrusts(talk)
+        own = np.arange(talk.games.num_powers) == talk.power[:, None]
+        return distrusts.any(1), own.astype(float) - distrusts
+
+    def worth(self, talk: Talk, gains: np.ndarray) -> np.ndarray:
+        return (gains * self.weights(talk)[1]).sum(1)

@@ -11,8 +11,8 @@ from ...policy.talk_views import SLOTS, OfferViews, TalkViews, Template, silence
 from ...press.deals import Offers, join_offers
 from ..negotiation import Talk, best_of_pairs
 from ..policy import Network, PolicyPlayer
-from .neighbors import Wisher
-from .templates import ToPartners, deal_offers, possible_deals, read_offers
+from .neighbors import PeaceNegotiator
+from .templates import DealChooser, deal_offers, possible_deals, read_offers
 
 
 class TalkingNetwork(Network, Protocol):
@@ -21,11 +21,10 @@ class TalkingNetwork(Network, Protocol):
     def draw_talk(self, obs: BoardViews, *asked: np.ndarray | None) -> tuple[np.ndarray, ...]:
         """Return what powers say, drawn by noise in (0, 1) that is the last of `asked`."""
 
-    def draw_noise(self, shape: tuple[int, ...], generator: Any) -> np.ndarray:
-        """Return such noise, float32."""
+    def draw_noise(self, shape: tuple[int, ...], generator: Any) -> np.ndarray: ...
 
 
-class WishingPlayer(Wisher, PolicyPlayer):
+class WishingPlayer(PeaceNegotiator, PolicyPlayer):
     """A policy that wishes peace as it did in training.
 
     Where deals are offered, it offers and accepts peace alone, by the same wishes.
@@ -35,7 +34,6 @@ class WishingPlayer(Wisher, PolicyPlayer):
     _heard: tuple | None = None
 
     def wishes(self, talk: Talk) -> np.ndarray:
-        """Return with whom each power wishes peace, (n, P) bool."""
         others = self._others(talk)
         noise = np.full(others.shape, 0.5, np.float32)
         if not self.greedy:
@@ -45,13 +43,11 @@ class WishingPlayer(Wisher, PolicyPlayer):
 
     @staticmethod
     def _others(talk: Talk) -> np.ndarray:
-        """Return which other powers can answer, (n, P) bool."""
         shape = talk.games.num_games, talk.games.num_powers
         others = who_can_answer(talk.decisions, shape)[talk.game]
         return others & (np.arange(shape[1]) != talk.power[:, None])
 
     def hear(self, talk: Talk) -> None:
-        """Learn with whom there is peace, or any deal, before it orders."""
         state, n = talk.games.state, np.arange(len(talk.game))
         deals = np.zeros((2, talk.games.num_games, *[talk.games.num_powers] * 2), bool)
         for kept, known in zip(deals, (talk.known.peace, talk.known.dealt)):
@@ -65,7 +61,6 @@ class WishingPlayer(Wisher, PolicyPlayer):
     def observe(
         self, games: VectorGame, rows: np.ndarray, powers: np.ndarray
     ) -> TalkViews | OfferViews:
-        """Return what `powers` (n,) see in `rows` (n,), the deals of this phase, too."""
         views = super().observe(games, rows, powers)
         peace, dealt = np.zeros((2, len(rows), games.num_powers), bool)
         if self._heard is not None and self._heard[0] is games:
@@ -78,7 +73,7 @@ class WishingPlayer(Wisher, PolicyPlayer):
         return TalkViews.of(views, peace=peace, num_powers=powers)
 
 
-class OfferingPlayer(ToPartners, WishingPlayer):
+class OfferingPlayer(DealChooser, WishingPlayer):
     """A policy that offers and answers as it did in training.
 
     Where there are wishes alone, it wishes the peace that it would agree to.
@@ -99,7 +94,6 @@ class OfferingPlayer(ToPartners, WishingPlayer):
         return self.agent.draw_talk(obs, *given.values(), noise)
 
     def _offers_to(self, talk: Talk, partners: np.ndarray) -> Offers:
-        """Return at most one offer of each power to one of each group (any, P) bool of partners."""
         rows, row = np.unique(talk.game, return_inverse=True)
         possible = possible_deals(talk.games, talk.decisions, rows)
         free = ~talk.known.dealt[np.arange(len(row)), talk.power]
@@ -114,15 +108,12 @@ class OfferingPlayer(ToPartners, WishingPlayer):
         return join_offers(parts)
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Return whether each offer is agreed to, (n,) bool: none that is of no template."""
         n, powers = np.arange(len(talk.game)), talk.games.num_powers
         silent = silence(len(n), powers)
         template, places = read_offers(talk.games, offers)
-        silent["heard"][n, offers.sender], silent["heard_places"][n, offers.sender] = (
-            template,
-            places,
-        )
-        agreed = self._draw(talk, heard=silent["heard"], heard_places=silent["heard_places"])[2]
+        heard, heard_places = silent["heard"], silent["heard_places"]
+        heard[n, offers.sender], heard_places[n, offers.sender] = template, places
+        agreed = self._draw(talk, heard=heard, heard_places=heard_places)[2]
         return agreed[n, offers.sender, 0]
 
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
@@ -131,7 +122,6 @@ class OfferingPlayer(ToPartners, WishingPlayer):
         return best_of_pairs(talk, offers, (own | self.answers(talk, offers)).astype(float))
 
     def wishes(self, talk: Talk) -> np.ndarray:
-        """Return with whom each power wishes peace, (n, P) bool."""
         heard = np.where(self._others(talk), Template.PEACE, NONE)
         return self._draw(talk, heard=heard)[2][..., 0]
 

@@ -16,7 +16,7 @@ from ...policy.talk_views import PLACES, SLOTS, TEMPLATE_OF, Template
 from ...press.deals import Clause, Offers, Side
 from ...rules.vocabulary import OrderTable
 from ..negotiation import Talk
-from .neighbors import Surroundings
+from .neighbors import PowerReach
 
 OURS, THEIRS, BOTH = map(int, (Side.SENDER, Side.RECEIVER, Side.BOTH))
 # Kind and side of all that an offer may have: the orders of PossibleDeals, a zone, peace.
@@ -38,7 +38,7 @@ class PossibleDeals(NamedTuple):
 
 
 def is_support(table: OrderTable, support: np.ndarray, move: np.ndarray) -> np.ndarray:
-    """Return whether orders support moves, bool; of their numbers one or both may be an array."""
+    """Tell whether orders support moves; of their numbers one or both may be an array."""
     return (
         (table.kind[support] == SUPPORT_MOVE)
         & (table.target[support] == table.target[move])
@@ -47,7 +47,7 @@ def is_support(table: OrderTable, support: np.ndarray, move: np.ndarray) -> np.n
     )
 
 
-class ToPartners:
+class DealChooser:
     """A negotiator that chooses among possible deals in one place, `_offers_to`.
 
     That takes a talk and groups (any, P) bool of partners, and returns at most one offer of each
@@ -55,11 +55,9 @@ class ToPartners:
     """
 
     def offers(self, talk: Talk) -> Offers:
-        """Return at most one offer of each power, to one that it has no deal with yet."""
         return self._offers_to(talk, np.ones((1, talk.games.num_powers), bool))
 
     def proposals(self, talk: Talk) -> Offers:
-        """Return at most one offer of each power to each other one."""
         return self._offers_to(talk, np.eye(talk.games.num_powers, dtype=bool))
 
 
@@ -70,17 +68,14 @@ def possible_deals(games: VectorGame, decisions: Decisions, rows: np.ndarray) ->
     most units can reach); that one supports a move of the other (two for each side, into different
     provinces: centers of third powers first, then centers of nobody); and a support for a support.
 
-    Args:
-        games: the games.
-        decisions: all pending decisions of games `rows` at least, with all legal orders.
-        rows: n games, in rising order.
+    `decisions` are all of games `rows` at least, with all legal orders; rows are in rising order.
     """
     n, powers = len(rows), games.num_powers
     shape = n, powers, powers, SLOTS
     able, orders = np.zeros(shape, bool), np.full((*shape, 4), NONE, np.int32)
     places = np.full((*shape, PLACES), NONE, np.int16)
     found = PossibleDeals(able, orders, places)
-    around, index = Surroundings(games, rows), np.full(games.num_games, NONE)
+    around, index = PowerReach(games, rows), np.full(games.num_games, NONE)
     index[rows] = np.arange(n)
     has_units = np.zeros((n, powers), bool)
     mine = index[decisions.game] != NONE
@@ -99,14 +94,12 @@ def possible_deals(games: VectorGame, decisions: Decisions, rows: np.ndarray) ->
 
 
 def _province_of(games: VectorGame, locations: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return the provinces of a column of the vocabulary's table, NONE where there is no order."""
     return np.where(numbers == NONE, NONE, games.board.location_province[locations[numbers]])
 
 
 def _find_zones(
-    found: PossibleDeals, games: VectorGame, around: Surroundings, meets: np.ndarray
+    found: PossibleDeals, games: VectorGame, around: PowerReach, meets: np.ndarray
 ) -> None:
-    """Add the centers that two powers can reach and neither holds, most units in reach first."""
     centers, powers = games.board.center_province, np.arange(games.num_powers)
     row = np.arange(len(meets))[:, None, None]
     units = around.open_to_both(row, powers[:, None], powers) * meets[..., None]
@@ -135,7 +128,7 @@ def _find_supports(
     kinds = table.kind[decisions.order]
 
     def of_kind(*wanted: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the rows (of n) and powers that could give an order of a kind, and its number."""
+        """Return rows (of n) and powers that could give an order of a kind, and its number."""
         at = np.flatnonzero(np.isin(kinds, wanted))
         at = at[index[decisions.game[of_order[at]]] != NONE]
         d = of_order[at]
@@ -181,7 +174,6 @@ def _find_supports(
 
 
 def _first_of(keys: np.ndarray) -> np.ndarray:
-    """Return which of sorted keys are the first of their kind, bool."""
     first = np.ones(len(keys), bool)
     first[1:] = keys[1:] != keys[:-1]
     return first
@@ -256,7 +248,6 @@ def read_offers(games: VectorGame, offers: Offers) -> tuple[np.ndarray, np.ndarr
 
 
 def _read_orders(games: VectorGame, side: np.ndarray, order: np.ndarray) -> tuple[int, np.ndarray]:
-    """Return template and places of an offer of orders, (orders,) by these sides."""
     table, nothing = games.table, (NONE, np.full(PLACES, NONE, np.int16))
     known = ((order >= 0) & (order < len(table.kind))).all()
     if not known or not np.isin(table.kind[order], (MOVE, MOVE_VIA, SUPPORT_MOVE)).all():

@@ -33,10 +33,7 @@ class Trials:
     With and without a deal the profiles are the same, so that their luck cancels. Under a deal an
     order that breaks it becomes what `Press.correct` makes of it.
 
-    Args:
-        player: draws the orders, of every power.
-        profiles: K.
-        value: `claims` (shares of the centers owned and in reach, which add up to 1) or `centers`.
+    `value` is `claims` (shares of the centers owned and in reach) or `centers`.
     """
 
     def __init__(self, player: Player, profiles: int, value: str):
@@ -46,10 +43,7 @@ class Trials:
         self._drawn: tuple = ()
 
     def draw(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
-        """Return profiles of the games `rows`, (rows, K, V) int32, by their seeds and turns.
-
-        The rows are in rising order.
-        """
+        """Return profiles (rows, K, V) of games in rising order, by their seeds and turns."""
         state, count = games.state, self.profiles
         key = (games, rows.tobytes(), state.seed[rows].tobytes(), state.turn[rows].tobytes())
         if self._drawn and self._drawn[0][0] is games and self._drawn[0][1:] == key[1:]:
@@ -75,7 +69,7 @@ class Trials:
         return profiles
 
     def _of_policy(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
-        """Return the profiles of a policy; each board is encoded once, and its generator rests."""
+        """Each board is encoded once, and the policy's own generator rests."""
         decisions = games.decisions(rows)
         seeds = phase_seeds(games, decisions.game, decisions.power, Salt.TRIALS, self.profiles)
         drawn, _ = PolicyDraws(self.player).draw(games, decisions, seeds)
@@ -87,10 +81,7 @@ class Trials:
     def gains(self, talk: Talk, asker: np.ndarray, offers: Offers) -> tuple[np.ndarray, np.ndarray]:
         """Return what offers would bring every power, (O, P), and whether they can be confirmed.
 
-        Args:
-            talk: n powers who ask.
-            asker: (O,) which of them asks; what it knows of the deals made so far holds.
-            offers: to try.
+        `asker` (O,) is who of the n in the talk asks; what it knows of the deals made so far holds.
         """
         games, n = talk.games, len(talk.game)
         rows, which = np.unique(talk.game, return_inverse=True)
@@ -112,12 +103,9 @@ class Trials:
     def respond(self, talk: Talk, own: np.ndarray, weights: np.ndarray, keeps: bool) -> np.ndarray:
         """Return the orders (n, V) that answer best to the profiles of others who keep their deals.
 
-        Args:
-            talk: n powers that order.
-            own: (n, V), their orders by province as their player gives them.
-            weights: (n, P), what the value of the board for each power counts.
-            keeps: whether they keep their deals themselves. The candidates are their own orders
-                as the deals leave them, and those of the profiles; or both without regard to deals.
+        `own` (n, V) are those of the player; `weights` (n, P) what each power's value counts. The
+        candidates are the own orders as the deals leave them, and those of the profiles; or,
+        unless they keep their deals, both without regard to these.
         """
         games, n = talk.games, len(talk.game)
         rows, which = np.unique(talk.game, return_inverse=True)
@@ -190,7 +178,6 @@ class Trials:
 
 
 def _padded(array: np.ndarray, length: int) -> np.ndarray:
-    """Return an array with as many more rows of nothing; of integers that is NONE."""
     nothing = NONE if array.dtype.kind == "i" else 0
     out = np.full((length, *array.shape[1:]), nothing, array.dtype)
     out[: len(array)] = array

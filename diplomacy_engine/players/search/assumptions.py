@@ -24,11 +24,8 @@ class Assumptions:
     """What each other power may be. Begins even in every game, and learns from orders given.
 
     Bayes' rule: after a movement phase the probability of a hypothesis is multiplied by that of the
-    orders given under it, unit by unit, estimated from draws with additive smoothing.
-
-    Args:
-        hypotheses: players by name.
-        learns: False: they stay equally likely, and each profile draws one anew.
+    orders given under it, unit by unit, estimated from draws with additive smoothing. Without
+    `learns` they stay equally likely, and each profile draws one anew.
     """
 
     def __init__(self, hypotheses: dict[str, Draws], learns: bool = True):
@@ -38,7 +35,6 @@ class Assumptions:
         self._when: np.ndarray = np.zeros(0, np.int64)  # (E,) movement phase that `_past` holds
 
     def begin(self, games: VectorGame, rows: np.ndarray) -> None:
-        """Forget what was learned in `rows`."""
         if not self.learns:
             return
         self._fit(games)
@@ -63,9 +59,6 @@ class Assumptions:
     def watch(self, games: VectorGame, rows: np.ndarray) -> None:
         """Learn from the orders of the last movement phase, if it was remembered; then remember
         the present position if it is one of a movement phase.
-
-        Args:
-            rows: integers, each once.
         """
         if not self.learns:
             return
@@ -98,12 +91,7 @@ class Assumptions:
             np.add.at(self._log, (asked.game[decision], asked.power[decision], number), log)
 
     def draw(self, games: VectorGame, decisions: Decisions, seeds: np.ndarray) -> np.ndarray:
-        """Return draws of what other powers order, (D, R, V) int32 by province.
-
-        Args:
-            decisions: D of them, in a movement phase.
-            seeds: (D, R) uint64, which decide the draws.
-        """
+        """Return draws of what other powers order, (D, R, V) by province, from seeds (D, R)."""
         if len(self.hypotheses) == 1:
             (draws,) = self.hypotheses.values()
             return draws.draw(games, decisions, seeds)[0]
@@ -116,14 +104,7 @@ class Assumptions:
         return found
 
     def pick(self, copies: VectorGame, decisions: Decisions, games: VectorGame, rows: np.ndarray):
-        """Return which hypothesis gives each order when copies of games are played on, (D,).
-
-        Args:
-            copies: of games.
-            decisions: D of them, in movement phases of `copies`.
-            games: what the copies were made of.
-            rows: (D,) rows of `games`, of which these are copies.
-        """
+        """Return which hypothesis gives orders when copies of `rows` (D,) are played on, (D,)."""
         if len(self.hypotheses) == 1:
             return np.zeros(decisions.count, np.int64)
         seeds = phase_seeds(copies, decisions.game, decisions.power, Salt.WATCHING, 1)
@@ -132,7 +113,6 @@ class Assumptions:
     def _pick_hypotheses(
         self, games: VectorGame, rows: np.ndarray, powers: np.ndarray, seeds: np.ndarray
     ) -> np.ndarray:
-        """Return which hypothesis each seed (D, R) picks for powers (D,) of rows (D,)."""
         shares = np.maximum(self.probabilities(games, rows), LEAST)
         shares = shares[np.arange(len(rows)), powers]
         return pick_shares(shares[:, None], unit_places(seeds))

@@ -16,18 +16,17 @@ from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.state import Salt
+from ..bots.dumbbot import Dumbbot
 from ..protocols import Reasons
 from .assumptions import Assumptions
-from .draws import Draws, phase_seeds
-from .leaves import LeafValue
+from .draws import Draws, PlayerDraws, VariedDraws, phase_seeds
+from .leaves import CenterClaims, LeafValue
 from .player import SearchPlayer
 
 HASH = np.random.default_rng(0x0D1B).integers(1, 2**62, 4096) * 2 + 1
 
 
 class SearchSettings(NamedTuple):
-    """How much is tried."""
-
     draws: int = 48  # own joint orders drawn
     candidates: int = 12  # of these tried, at most
     profiles: int = 14  # of the others' orders that each candidate meets
@@ -49,6 +48,7 @@ class SearchSettings(NamedTuple):
 
 
 FAST = SearchSettings(ahead=1)
+ONE_STEP = SearchSettings(draws=48, candidates=48, profiles=8, halving=False, sure=0.0)
 
 
 class Search(NamedTuple):
@@ -62,15 +62,10 @@ class Search(NamedTuple):
 
 
 def distinct(drawn: np.ndarray, logprob: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return which draws are tried, (D, K) int64, and how many of each row that are, (D,).
+    """Return which draws (D, n) are tried, (D, most) int64, and how many of each row that are.
 
     The first draw, the likeliest ones, and for a quarter of the room those that were drawn next,
     so that unlikely ones are among them. No two are the same.
-
-    Args:
-        drawn: (D, n, V) int32.
-        logprob: (D, n).
-        most: K.
     """
     hashed = (drawn.astype(np.int64) * HASH[: drawn.shape[2]]).sum(2)
     kept, count = np.zeros((len(drawn), most), np.int64), np.empty(len(drawn), np.int64)
@@ -88,10 +83,7 @@ def distinct(drawn: np.ndarray, logprob: np.ndarray, most: int) -> tuple[np.ndar
 def with_likeliest(
     own: Draws, games: VectorGame, decisions: Decisions, drawn: np.ndarray, logprob: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return draws (D, K, V) and (D, K) with the likeliest orders among them.
-
-    They come second, behind the first draw, or first if the player is greedy.
-    """
+    """Return draws with the likeliest orders second, or first if the player is greedy."""
     likeliest, its_logprob = own.likeliest(games, decisions)
     at = 0 if own.greedy else 1
     return (
@@ -103,13 +95,8 @@ def with_likeliest(
 class BestResponse(SearchPlayer):
     """Tries its orders against what the others may do before it gives them.
 
-    Args:
-        own, value, name: see `SearchPlayer`.
-        assumed: who the others are taken for; None: players such as this one draws from.
-        settings: how much is tried.
-
-    Whoever wants to see what is found before orders are given sets `note`, which is called with
-    every `Search` that `act` makes.
+    Who wants to see what is found before orders are given sets `note`, which is called with every
+    `Search` that `act` makes.
     """
 
     note: Callable[[Search], None] | None = None
@@ -127,27 +114,22 @@ class BestResponse(SearchPlayer):
         self.settings = settings
 
     def begin(self, games: VectorGame, rows: np.ndarray) -> None:
-        """Forget what was in `rows` (integers): other games begin there, from any position."""
         self.assumed.begin(games, rows)
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32."""
         self.watch(games, np.unique(decisions.game))
         return super().act(games, decisions)
 
     def watch(self, games: VectorGame, rows: np.ndarray) -> None:
-        """Learn who the others are from what they ordered in the last movement phase."""
         self.assumed.watch(games, rows)
 
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return the orders of movement decisions, (D, V) int32 by province."""
         found = self.search(games, decisions)
         if self.note is not None:
             self.note(found)
         return found.candidates[np.arange(decisions.count), found.choice]
 
     def reasons(self, games: VectorGame, decisions: Decisions) -> list[Reasons]:
-        """Return the reasons for each of `decisions`, of a movement phase. Changes nothing."""
         found, reasons = self.search(games, decisions), []
         shares = self.assumed.probabilities(games, decisions.game)
         for d, count in enumerate(found.count):
@@ -164,7 +146,6 @@ class BestResponse(SearchPlayer):
         return reasons
 
     def search(self, games: VectorGame, decisions: Decisions) -> Search:
-        """Try orders for movement decisions."""
         settings, leaves = self.settings, self.leaves(games)
         seeds = phase_seeds(games, decisions.game, decisions.power, Salt.CANDIDATES, settings.draws)
         drawn, logprob = self.own.draw(games, decisions, seeds)
@@ -215,7 +196,6 @@ class BestResponse(SearchPlayer):
         rows: np.ndarray,
         powers: np.ndarray,
     ) -> np.ndarray:
-        """Return orders (S,) when copies of `games` are played on; see leaves.PlayOn."""
         draws = [self.own, *self.assumed.hypotheses.values()]
         who = 1 + self.assumed.pick(copies, decisions, games, rows)
         who[decisions.power == powers] = 0
@@ -229,7 +209,6 @@ class BestResponse(SearchPlayer):
         return numbers
 
     def profiles(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return draws of what the others order, (D, R, V) int32."""
         every = games.decisions(np.unique(decisions.game))
         start = (
             np.searchsorted(every.game, decisions.game),
@@ -255,3 +234,21 @@ class BestResponse(SearchPlayer):
             for i, d in enumerate(owner):
                 profiles[d] = np.where(drawn[i] != NONE, drawn[i], profiles[d])
         return profiles
+
+
+class Lookahead(BestResponse):
+    """Looks one step ahead: of 48 joint orders it gives the best against eight of the others'.
+
+    DumbBot proposes them, half of them with another order for one unit. One step look-ahead as
+    PyTAG's OSLA; but where all move at once a step is worth nothing without the orders of the
+    others, so they are taken for DumbBots. Without a network: `CenterClaims` says what a board is
+    worth.
+    """
+
+    name = "lookahead"
+
+    def __init__(self):
+        expected = Assumptions({"dumbbot": PlayerDraws(Dumbbot())})
+        super().__init__(
+            VariedDraws(PlayerDraws(Dumbbot())), CenterClaims(), self.name, expected, ONE_STEP
+        )

@@ -39,9 +39,7 @@ def phase_seeds(
 ) -> np.ndarray:
     """Return (n, count) uint64 seeds, numbers `first` and on, of powers' draws in this phase.
 
-    Args:
-        rows, powers: (n,) integers.
-        salt: what they are used for, one of `Salt`.
+    `salt` is what they are used for, one of `Salt`.
     """
     out = np.empty((len(rows), count), np.uint64)
     rows, powers = np.asarray(rows, np.int64), np.asarray(powers, np.int64)
@@ -50,7 +48,6 @@ def phase_seeds(
 
 
 def unit_places(seeds: np.ndarray) -> np.ndarray:
-    """Return a place in [0, 1) for each seed, float64."""
     return (seeds >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
@@ -87,16 +84,10 @@ class Draws(Protocol):
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return K joint orders of each decision.
+        """Return K joint orders of each movement decision, from seeds (D, K).
 
-        Args:
-            games: stay as they are.
-            decisions: D of them, in a movement phase.
-            seeds: (D, K) uint64, which decide the draws.
-
-        Returns:
-            (D, K, V) int32 order numbers by province, NONE where the power has no unit; (D, K)
-            float32 log-probabilities, 0 where they are not known.
+        (D, K, V) int32 order numbers by province, NONE where the power has no unit; (D, K) float32
+        log-probabilities, 0 where they are not known, -inf of varied orders.
         """
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
@@ -105,29 +96,26 @@ class Draws(Protocol):
     def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return the orders (S,) int32 that the player gives by itself, in any phase."""
 
-    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        """Return the probability of every legal order, and the values; see `ExplainingPlayer`."""
+    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation: ...
 
 
 class PolicyDraws:
     """Draws of a policy. A board is encoded once, however many orders are drawn for it.
 
-    Args:
-        policy: that draws.
-        temperature: of the last of several draws. That of the first is 1, and of those between them
-            it rises evenly: a policy that is sure of itself would draw one thing over and over.
+    `temperature` is that of the last of several draws. That of the first is 1, and between them it
+    rises evenly: a policy that is sure of itself would draw one thing over and over.
     """
 
     def __init__(self, policy: PolicyPlayer, temperature: float = 1.0):
         self.policy, self.player, self.temperature = policy, policy, temperature
-        self.name, self.greedy = policy.name, policy.greedy
+        self.name, self.greedy, self.explain = policy.name, policy.greedy, policy.explain
 
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return K joint orders of each decision and their log-probabilities; see `Draws`."""
         shape = seeds.shape
-        heat = np.tile(np.linspace(1.0, self.temperature, shape[1], dtype=np.float32), shape[0])
+        rising = np.linspace(1.0, self.temperature, shape[1], dtype=np.float32)
+        temperatures = np.tile(rising, shape[0])
         which, seeds = np.repeat(np.arange(shape[0]), shape[1]), seeds.reshape(-1)
         orders = np.empty((len(which), len(games.board.terrain)), np.int32)
         logprob = np.empty(len(which), np.float32)
@@ -137,13 +125,12 @@ class PolicyDraws:
             obs = self.policy.observe(games, asked.game, asked.power)
             noise = order_noise(asked, seeds[part])
             chosen, logprob[part], _ = self.policy.agent.act(
-                obs, asked, temperature=heat[part], noise=noise
+                obs, asked, temperature=temperatures[part], noise=noise
             )
             orders[part] = asked.by_province(order_numbers(asked, chosen), orders.shape[1])
         return orders.reshape(*shape, -1), logprob.reshape(shape)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
-        """Return the likeliest order of each slot in turn (D, 1, V), and log-probabilities."""
         obs = self.policy.observe(games, decisions.game, decisions.power)
         chosen, logprob, _ = self.policy.agent.act(obs, decisions, greedy=True)
         numbers = order_numbers(decisions, chosen)
@@ -151,7 +138,6 @@ class PolicyDraws:
         return orders[:, None], logprob[:, None]
 
     def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return orders (S,) drawn from the games' seeds, or the likeliest of a greedy policy."""
         numbers = []
         board = np.cumsum(np.diff(decisions.game, prepend=-1) != 0) - 1
         ends = np.flatnonzero(np.diff(board // CHUNK)) + 1
@@ -164,10 +150,6 @@ class PolicyDraws:
             numbers.append(order_numbers(asked, chosen))
         return np.concatenate(numbers)
 
-    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        """Return the policy's probability of every legal order, and its values."""
-        return self.policy.explain(games, decisions)
-
 
 class PlayerDraws:
     """Draws of any player that draws from games' seeds, as the bots do, on copies of the games."""
@@ -179,7 +161,6 @@ class PlayerDraws:
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return what the player orders (D, K, V) in copies that have these seeds; see `Draws`."""
         asked, count = seeds.shape
         spare = self._spare
         if spare is None or not spare.is_like(games):
@@ -198,12 +179,10 @@ class PlayerDraws:
         return found.reshape(asked, count, -1), np.zeros((asked, count), np.float32)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
-        """Return none, since they are not known: (D, 0, V) and (D, 0)."""
         shape = decisions.count, 0
         return np.zeros((*shape, len(games.board.terrain)), np.int32), np.zeros(shape, np.float32)
 
     def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return what the player orders in the games themselves, (S,)."""
         return ask_player(games, decisions, self.player)
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
@@ -222,15 +201,9 @@ class PlayerDraws:
 
 
 def vary(decisions: Decisions, rows: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Choose any unit of each decision in `rows` and any legal order of that unit.
+    """Choose any unit of each movement decision in `rows` (n,) and any legal order of it.
 
-    Args:
-        decisions: of movement phases.
-        rows: (n,) integers.
-        seeds: (n,) uint64, which decide the choice.
-
-    Returns:
-        (n,) the slots and (n,) int32 the order numbers.
+    The seeds (n,) decide; returned are the slots (n,) and the order numbers (n,) int32.
     """
     first, ends = decisions.slot_start[rows], decisions.slot_start[rows + 1]
     slot = first + (seeds >> np.uint64(40)).astype(np.int64) % (ends - first)
@@ -240,21 +213,19 @@ def vary(decisions: Decisions, rows: np.ndarray, seeds: np.ndarray) -> tuple[np.
 
 
 class VariedDraws:
-    """Draws of a player, of which some have another order for one unit.
+    """Draws of a player, of which a share, rounded down, have another order for one unit.
 
-    Args:
-        draws: of the player.
-        share: of those with another order, 0 to 1, rounded down.
+    These come last.
     """
 
     def __init__(self, draws: Draws, share: float = 0.5):
         self.draws, self.share = draws, share
         self.name, self.greedy, self.player = draws.name, draws.greedy, draws.player
+        self.likeliest, self.plain, self.explain = draws.likeliest, draws.plain, draws.explain
 
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return joint orders; varied ones come last, with a log-probability of -inf."""
         count = seeds.shape[1]
         plain = max(1, count - int(count * self.share))
         orders, logprob = self.draws.draw(games, decisions, seeds[:, :plain])
@@ -265,15 +236,3 @@ class VariedDraws:
         varied[row, np.tile(column, decisions.count), decisions.slot_province[slot]] = order
         unlikely = np.full(varied.shape[:2], -np.inf, np.float32)
         return np.concatenate([orders, varied], 1), np.concatenate([logprob, unlikely], 1)
-
-    def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
-        """Return the likeliest orders of the player, without variation."""
-        return self.draws.likeliest(games, decisions)
-
-    def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return the orders (S,) of the player, without variation."""
-        return self.draws.plain(games, decisions)
-
-    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        """Return the probabilities and values of the player, without variation."""
-        return self.draws.explain(games, decisions)

@@ -44,12 +44,7 @@ class Sides(NamedTuple):
 
 
 def mixtures_of(regret: np.ndarray, possible: np.ndarray) -> np.ndarray:
-    """Return the mixtures (..., K) of regret matching: shares of the positive regrets, else even.
-
-    Args:
-        regret: (..., K), summed up so far.
-        possible: (..., K) bool, at least one of them.
-    """
+    """Return mixtures (..., K) of regret matching: shares of the positive regrets, else even."""
     positive = np.maximum(regret, 0.0) * possible
     total = positive.sum(-1, keepdims=True)
     even = possible / possible.sum(-1, keepdims=True)
@@ -65,23 +60,16 @@ def anchored(
 ) -> np.ndarray:
     """Return the mixtures (..., K) of piKL: exp((value + anchor * logprob) / (exploring + anchor)).
 
-    With a great `anchor` they are the policy, with 0 those of Hedge.
-
-    Args:
-        value: (..., K), means so far.
-        logprob: (..., K), of the policy to stay near.
-        anchor: what a nat of distance from it costs.
-        exploring: (..., 1), falls with the iterations.
-        possible: (..., K) bool, at least one of them.
+    With a great `anchor`, the cost of a nat of distance from the policy, they are the policy; with
+    0 those of Hedge. `exploring` falls with the iterations.
     """
-    heat = np.maximum(exploring + anchor, 1e-12)
-    logit = np.where(possible, (value + anchor * logprob) / heat, -np.inf)
+    temperature = np.maximum(exploring + anchor, 1e-12)
+    logit = np.where(possible, (value + anchor * logprob) / temperature, -np.inf)
     share = np.exp(logit - logit.max(-1, keepdims=True))
     return share / share.sum(-1, keepdims=True)
 
 
 def without_unlikely(shares: np.ndarray) -> np.ndarray:
-    """Return mixtures (D, K) without what is less likely than UNLIKELY."""
     shares = np.where(shares < UNLIKELY, 0.0, shares)
     return shares / shares.sum(1, keepdims=True)
 
@@ -91,15 +79,8 @@ class Equilibrium(SearchPlayer):
 
     Gray et al. 2021, *Human-Level Performance in No-Press Diplomacy via Equilibrium Search*,
     section 3.2: in each iteration one profile is drawn from all mixtures, and every candidate of
-    every power is valued against the others' part of it.
-
-    Args:
-        own, value, name: see `SearchPlayer`; the others' candidates are drawn from it, too.
-        candidates: of each power.
-        iterations: of regret matching.
-        draws: joint orders drawn to find those candidates.
-        anchor: mixtures are those of piKL, near the policy that draws: what a nat of distance from
-            it costs. None: plain regret matching.
+    every power is valued against the others' part of it. The candidates of all come from `own`,
+    the best of `draws`. With an `anchor` the mixtures are those of piKL.
     """
 
     def __init__(
@@ -117,7 +98,6 @@ class Equilibrium(SearchPlayer):
         self.anchor = anchor
 
     def sides(self, games: VectorGame, rows: np.ndarray) -> Sides:
-        """Return the candidates of every power that moves in `rows` (G,)."""
         asked = games.decisions(rows)
         game = np.searchsorted(rows, asked.game)
         seeds = phase_seeds(games, asked.game, asked.power, Salt.CANDIDATES, self.draws)
@@ -130,7 +110,6 @@ class Equilibrium(SearchPlayer):
         return Sides(asked, game, orders, logprob, count, follow)
 
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return the orders of movement decisions, (D, V) int32 by province."""
         rows = np.unique(decisions.game)
         sides = self.sides(games, rows)
         shares, _ = self.solve(games, sides)
@@ -140,7 +119,6 @@ class Equilibrium(SearchPlayer):
         return sides.orders[mine, which]
 
     def reasons(self, games: VectorGame, decisions: Decisions) -> list[Reasons]:
-        """Return the reasons for each of `decisions`, of a movement phase. Changes nothing."""
         sides = self.sides(games, np.unique(decisions.game))
         shares, values = self.solve(games, sides)
         shares, reasons = without_unlikely(shares), []
@@ -166,7 +144,8 @@ class Equilibrium(SearchPlayer):
         seeds = phase_seeds(games, asked.game, asked.power, Salt.CHOICE, self.iterations, first=1)
         place = unit_places(seeds)
         d, k = np.nonzero(possible & (count > 1)[:, None])
-        known, met = _Known(), []
+        known: dict[bytes, float] = {}  # mixtures narrow, so most leaves come again
+        met = []
         for n in range(self.iterations):
             mixture = mixtures_of(regret, possible)
             if self.anchor is not None:  # the schedule of Bakhtin et al. 2023
@@ -182,15 +161,24 @@ class Equilibrium(SearchPlayer):
             tried = orders[d, k]
             own = orders[d, which[d]] != NONE  # the power's own units
             tried = np.where(own, tried, profile[sides.game[d]])
-            new, names = known.look(d, tried)
-            if len(new):
-                at = d[new]
+            leaves = [b"%d:" % i + row.tobytes() for i, row in zip(d.tolist(), tried)]
+            new: dict[bytes, int] = {}
+            for i, leaf in enumerate(leaves):
+                if leaf not in known:
+                    new.setdefault(leaf, i)
+            if new:
+                some = np.fromiter(new.values(), np.int64, len(new))
+                at = d[some]
                 found = self.leaves(games).evaluate(
-                    games, asked.game[at], asked.power[at], tried[new], sides.follow[sides.game[at]]
+                    games,
+                    asked.game[at],
+                    asked.power[at],
+                    tried[some],
+                    sides.follow[sides.game[at]],
                 )
-                known.add(names, new, found)
+                known |= zip(new, found.tolist())
             value = np.zeros(possible.shape)
-            value[d, k] = known.values(names)
+            value[d, k] = [known[leaf] for leaf in leaves]
             mean = (value * mixture).sum(1, keepdims=True)
             met.append(mean[:, 0])
             regret += (n + 1) * (value - mean) * possible
@@ -198,28 +186,3 @@ class Equilibrium(SearchPlayer):
             worth += (n + 1) * value
         weight = self.iterations * (self.iterations + 1) / 2
         return total / total.sum(1, keepdims=True), worth / weight
-
-
-class _Known:
-    """The values of leaves that were tried before: mixtures narrow, so most come again."""
-
-    def __init__(self):
-        self._value: dict[bytes, float] = {}
-
-    def look(self, d: np.ndarray, orders: np.ndarray) -> tuple[np.ndarray, list[bytes]]:
-        """Return which of the leaves are new, each once, and the names of all."""
-        names = [b"%d:" % i + row.tobytes() for i, row in zip(d.tolist(), orders)]
-        new: dict[bytes, int] = {}
-        for place, name in enumerate(names):
-            if name not in self._value and name not in new:
-                new[name] = place
-        return np.fromiter(new.values(), np.int64, len(new)), names
-
-    def add(self, names: list[bytes], new: np.ndarray, values: np.ndarray) -> None:
-        """Keep the values of new leaves."""
-        for place, value in zip(new.tolist(), values.tolist()):
-            self._value[names[place]] = value
-
-    def values(self, names: list[bytes]) -> np.ndarray:
-        """Return the values of leaves that are known."""
-        return np.array([self._value[name] for name in names])

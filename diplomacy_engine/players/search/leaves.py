@@ -29,8 +29,7 @@ class LeafValue(Protocol):
     def paid(self, result: StepResult, victory_centers: int) -> np.ndarray:
         """Return what a step of n games has brought every power, (n, P)."""
 
-    def values(self, boards: list) -> np.ndarray:
-        """Return what boards that `look` returned are worth, in their order."""
+    def values(self, boards: list) -> np.ndarray: ...
 
     def look(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> object:
         """Return whatever is needed to value rows (n,) for powers (n,) later on."""
@@ -54,24 +53,19 @@ class Critic:
         self.discount, self.at_once = self.objective.gamma, False
 
     def paid(self, result: StepResult, victory_centers: int) -> np.ndarray:
-        """Return the reward of training that a step of n games has paid every power, (n, P)."""
         found = reward_input(result, victory_centers, self.objective.pays_year_limit)
         return self.objective.reward(found, 1.0)
 
     def look(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
-        """Return the boards as powers (n,) see them in rows (n,)."""
         return self.policy.observe(games, rows, powers)
 
     def values(self, boards: list) -> np.ndarray:
-        """Return the policy's values of boards that `look` returned, in their order."""
         obs = boards[0].join(boards)  # views of a policy that talks have more to them
         parts = np.split(np.arange(len(obs.row)), range(CHUNK, len(obs.row), CHUNK))
         return np.concatenate([self.policy.agent.values(obs.take(part)) for part in parts])
 
 
 class Weights(NamedTuple):
-    """What counts in the value of a board."""
-
     # Of the claims to a center before and after captures; the rest is for who has it now.
     claimed_before: float = 0.9
     claimed_after: float = 0.35
@@ -156,17 +150,14 @@ class CenterClaims:
     at_once = True
 
     def paid(self, result: StepResult, victory_centers: int) -> np.ndarray:
-        """Return the exact result of games that have just ended, (n, P); 0 in running ones."""
         winner = result.winner[:, None] == np.arange(result.centers.shape[1])
         exact = np.where((result.ended == SOLO)[:, None], winner, squared_shares(result.centers))
         return np.where((result.ended == RUNNING)[:, None], 0.0, exact)
 
     def look(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
-        """Return what rows (n,) are worth to powers (n,); nothing is left to be done."""
         return self.shares(games, rows)[np.arange(len(rows)), powers]
 
     def values(self, boards: list) -> np.ndarray:
-        """Return the values that `look` returned, one part after the other."""
         return np.concatenate(boards)
 
     def shares(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
@@ -177,32 +168,20 @@ class CenterClaims:
 
         def value_slice(first: int, last: int) -> None:
             scratch = np.empty((powers, provinces)), np.empty(powers)
-            games.call(
-                _value_boards,
-                games.board,
-                games.state,
-                rows,
-                first,
-                last,
-                WEIGHTS,
-                *scratch,
-                out,
-            )
+            position = games.board, games.state, rows
+            games.call(_value_boards, *position, first, last, WEIGHTS, *scratch, out)
 
         games.run(value_slice, len(rows))
         return out
 
 
 class Leaves:
-    """Tries joint orders on copies of games, and values what comes of them."""
+    """Tries joint orders on copies of games, and values what comes of them.
+
+    `following` gives all orders until the power has to decide again.
+    """
 
     def __init__(self, games: VectorGame, value: LeafValue, following: Player):
-        """Make room for boards of `games`' map and year limit.
-
-        Args:
-            value: what boards are worth.
-            following: gives all orders until the power has to decide again.
-        """
         self.value, self.following = value, following
         self.spare = games.spare(ROOM)
         self.tried = 0  # leaves so far
@@ -218,36 +197,17 @@ class Leaves:
         ahead: int = 0,
         play_on: PlayOn | None = None,
     ) -> np.ndarray:
-        """Return what joint orders are worth, (n,) float64.
+        """Return what joint orders (n, V) of all powers are worth to `powers` (n,), float64.
 
-        Args:
-            rows: (n,), of `games`, which stay as they are.
-            powers: (n,), for whom.
-            orders: (n, V) int32, of all powers.
-            seeds: (n,) uint64, of the draws that follow.
-            ahead: movement phases that are played on before a board is valued.
-            play_on: gives the orders in these, if there are any.
+        The seeds (n,) are of the draws that follow; `play_on` gives the orders of the
+        `ahead` movement phases that are played on.
         """
-        found = np.empty(len(rows))
-        for first in range(0, len(rows), ROOM):
-            part = slice(first, first + ROOM)
-            given = rows[part], powers[part], orders[part], seeds[part]
-            found[part] = self._evaluate(games, *given, ahead, play_on)
-        self.tried += len(rows)
-        return found
-
-    def _evaluate(
-        self,
-        games: VectorGame,
-        rows: np.ndarray,
-        powers: np.ndarray,
-        orders: np.ndarray,
-        seeds: np.ndarray,
-        ahead: int,
-        play_on: PlayOn | None,
-    ) -> np.ndarray:
-        """Return what `evaluate` does, (n,) float64, for at most ROOM rows."""
         spare, count = self.spare, len(rows)
+        if count > ROOM:
+            parts = [slice(first, first + ROOM) for first in range(0, count, ROOM)]
+            given = [(rows[part], powers[part], orders[part], seeds[part]) for part in parts]
+            return np.concatenate([self.evaluate(games, *some, ahead, play_on) for some in given])
+        self.tried += count
         copies = np.arange(count)
         spare.copy_from(games, rows, copies)
         spare.seed_games(copies, seeds)

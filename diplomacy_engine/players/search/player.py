@@ -16,13 +16,7 @@ MOST = 128  # decisions searched at once, which bounds the memory
 
 
 class SearchPlayer:
-    """Searches for its movement orders, and gives all others as the player that it is made of.
-
-    Args:
-        own: draws that player's orders.
-        value: what boards are worth.
-        name: shown in results.
-    """
+    """Searches for its movement orders; all others are drawn from `own`."""
 
     def __init__(self, own: Draws, value: LeafValue, name: str):
         self.own, self.value, self.name = own, value, name
@@ -32,11 +26,9 @@ class SearchPlayer:
 
     @property
     def greedy(self) -> bool:
-        """Whether the likeliest orders are given where nothing is searched."""
         return self.own.greedy
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32."""
         numbers = np.full(len(decisions.slot_province), NONE, np.int32)
         moving = in_movement(games.state, decisions.game)
         for searched, give in ((False, self.own.plain), (True, self._searched)):
@@ -47,7 +39,6 @@ class SearchPlayer:
         return numbers
 
     def _searched(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return the orders (S,) that the search has chosen."""
         parts = range(0, decisions.count, MOST)
         rows = [np.arange(first, min(first + MOST, decisions.count)) for first in parts]
         orders = np.concatenate([self.choose(games, decisions.take(part)) for part in rows])
@@ -59,15 +50,12 @@ class SearchPlayer:
         raise NotImplementedError
 
     def reasons(self, games: VectorGame, decisions: Decisions) -> list[Reasons]:
-        """Return the reasons for each of `decisions`, of a movement phase. Changes nothing."""
         raise NotImplementedError
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        """Return what the player that it is made of thinks: see `ExplainingPlayer`."""
         return self.own.explain(games, decisions)
 
     def leaves(self, games: VectorGame) -> Leaves:
-        """Return room to try orders of these games in."""
         made = self._leaves
         if made is None or not made.spare.is_like(games):
             made = self._leaves = Leaves(games, self.value, Dumbbot())

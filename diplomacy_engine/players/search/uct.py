@@ -18,7 +18,8 @@ from ...constants import NONE, RUNNING
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.state import Salt, in_movement, next_random, random_below
-from .draws import Draws, phase_seeds, vary
+from ..bots.dumbbot import Dumbbot
+from .draws import Draws, PlayerDraws, phase_seeds, vary
 from .leaves import CenterClaims
 from .player import SearchPlayer
 
@@ -28,8 +29,6 @@ MOST_TREES = 128
 
 
 class UctSettings(NamedTuple):
-    """How much is tried."""
-
     leaves: int = 512  # boards valued for one decision
     draws: int = 16  # joint orders of every power of a node, half of them with a variation
     candidates: int = 8  # of these tried, at most
@@ -58,7 +57,6 @@ class Trees(NamedTuple):
 
 
 def new_trees(trees: int, nodes: int, powers: int, candidates: int, provinces: int) -> Trees:
-    """Return room for trees that nothing is known of."""
     at, by_power = (trees, nodes), (trees, nodes, powers)
     by_order = (*by_power, candidates)
     return Trees(
@@ -245,11 +243,7 @@ def _back_up(trees, which, leaves):
 class DecoupledUct(SearchPlayer):
     """Grows a tree for each decision and gives the orders that were tried most at its root.
 
-    Args:
-        own: draws the joint orders of all powers and, as they come, retreats and adjustments.
-        value: what boards are worth.
-        name: shown in results.
-        settings: how much is tried.
+    `own` draws the joint orders of all powers and, as they come, retreats and adjustments.
     """
 
     def __init__(self, own: Draws, value: CenterClaims, name: str, settings: UctSettings):
@@ -257,10 +251,9 @@ class DecoupledUct(SearchPlayer):
         self.settings = settings
         self._trees: Trees | None = None
         self._boards: VectorGame | None = None  # of all nodes: row t * N + n
-        self._desk: VectorGame | None = None  # where orders are drawn and played
+        self._scratch: VectorGame | None = None  # where orders are drawn and played
 
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return the orders of movement decisions, (D, V) int32 by province."""
         most = self._make_room(games, decisions.count)
         edges = range(0, decisions.count, most)
         return np.concatenate(
@@ -271,24 +264,22 @@ class DecoupledUct(SearchPlayer):
         )
 
     def _make_room(self, games: VectorGame, trees: int) -> int:
-        """Make room to grow as many trees at once as are asked for, or as may be; return that."""
         settings, provinces = self.settings, len(games.board.terrain)
         nodes = settings.leaves + 1
         node_bytes = settings.candidates * (4 * provinces + 12 * games.num_powers) + 30 * provinces
         trees = max(1, min(trees, MOST_TREES, MEMORY // (nodes * node_bytes)))
         made = self._trees
-        if made is None or not self._desk.is_like(games) or len(made.made) < trees:
+        if made is None or not self._scratch.is_like(games) or len(made.made) < trees:
             shape = trees, nodes, games.num_powers, settings.candidates, provinces
             self._trees = new_trees(*shape)
             self._boards = games.spare(trees * nodes)
-            self._desk = games.spare(trees * settings.draws)
+            self._scratch = games.spare(trees * settings.draws)
         return trees
 
     def _search(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
-        """Return the orders (n, V) of as many decisions as there is room for."""
         trees, settings = self._trees, self.settings
         every, nodes = np.arange(len(rows)), trees.parent.shape[1]
-        boards, desk = self._boards, self._desk
+        boards, scratch = self._boards, self._scratch
         seeds = phase_seeds(games, rows, powers, Salt.CANDIDATES, 2)
         boards.copy_from(games, rows, every * nodes)
         boards.seed_games(every * nodes, seeds[:, 0])
@@ -297,14 +288,14 @@ class DecoupledUct(SearchPlayer):
         picked = np.zeros((len(every), games.num_powers), np.int8)
         none = np.full(len(every), NONE)
         over, value = np.zeros(len(every), np.bool_), np.zeros(picked.shape)
-        desk.call(_add_nodes, trees, every, none, picked, value, over)
+        scratch.call(_add_nodes, trees, every, none, picked, value, over)
         self._draw(every, np.zeros(len(every), np.int64))
         at, ends = np.empty(len(every), np.int64), np.empty(len(every), np.int8)
         for _ in range(settings.leaves):
             at[:] = 0
             waiting = every
             while len(waiting):
-                desk.call(_descend, trees, waiting, settings.exploration, at, picked, ends)
+                scratch.call(_descend, trees, waiting, settings.exploration, at, picked, ends)
                 waiting = waiting[ends[waiting] == UNKNOWN]
                 if len(waiting):
                     self._draw(waiting, at[waiting])
@@ -313,7 +304,7 @@ class DecoupledUct(SearchPlayer):
             if len(new):
                 leaves[new] = trees.made[new]
                 self._play(new, at[new], picked)
-            desk.call(_back_up, trees, every, leaves)
+            scratch.call(_back_up, trees, every, leaves)
         tried = trees.tried[every, 0, powers]
         mean = trees.total[every, 0, powers] / np.maximum(tried, 1)
         best = (tried + mean / 2).argmax(1)  # values are at most 1, so they decide ties only
@@ -321,49 +312,64 @@ class DecoupledUct(SearchPlayer):
         return np.where(games.state.unit_power[rows] == powers[:, None], orders, NONE)
 
     def _draw(self, which: np.ndarray, nodes: np.ndarray) -> None:
-        """Draw the joint orders of nodes, one node a tree."""
-        boards, desk, draws = self._boards, self._desk, self.settings.draws
+        boards, scratch, draws = self._boards, self._scratch, self.settings.draws
         source = which * self._trees.parent.shape[1] + nodes
         copies = np.arange(len(which) * draws)
-        desk.copy_from(boards, np.repeat(source, draws), copies)
+        scratch.copy_from(boards, np.repeat(source, draws), copies)
         no_power = np.full(len(which), NONE)
-        desk.seed_games(
+        scratch.seed_games(
             copies, phase_seeds(boards, source, no_power, Salt.CANDIDATES, draws).reshape(-1)
         )
-        decisions = desk.decisions(copies, reuse=True)
-        drawn = desk.new_orders()
-        numbers = self.own.plain(desk, decisions)
+        decisions = scratch.decisions(copies, reuse=True)
+        drawn = scratch.new_orders()
+        numbers = self.own.plain(scratch, decisions)
         varied = np.flatnonzero(decisions.game % draws >= draws // 2)
         game, power = decisions.game[varied], decisions.power[varied]
-        slot, order = vary(decisions, varied, phase_seeds(desk, game, power, Salt.CHOICE, 1)[:, 0])
+        slot, order = vary(
+            decisions, varied, phase_seeds(scratch, game, power, Salt.CHOICE, 1)[:, 0]
+        )
         numbers[slot] = order
-        desk.write_orders(drawn, decisions, numbers)
+        scratch.write_orders(drawn, decisions, numbers)
         drawn = drawn[: len(copies)].reshape(len(which), draws, -1)
         unit_power = boards.state.unit_power[source]
-        desk.call(_learn_orders, self._trees, which, nodes, unit_power, drawn)
+        scratch.call(_learn_orders, self._trees, which, nodes, unit_power, drawn)
 
     def _play(self, which: np.ndarray, nodes: np.ndarray, picked: np.ndarray) -> None:
         """Add the boards that the picked orders (T, P) lead to, and value them."""
-        trees, boards, desk = self._trees, self._boards, self._desk
+        trees, boards, scratch = self._trees, self._boards, self._scratch
         nodes_a_tree = trees.parent.shape[1]
         source = which * nodes_a_tree + nodes
         rows, state = np.arange(len(which)), boards.state
-        orders, seeds = desk.new_orders(), np.empty(len(which), np.uint64)
+        orders, seeds = scratch.new_orders(), np.empty(len(which), np.uint64)
         units, seed = state.unit_power[source], state.seed[source]
-        desk.call(
+        scratch.call(
             _write_profiles, trees, which, nodes, picked, units, seed, orders[: len(which)], seeds
         )
-        desk.copy_from(boards, source, rows)
-        desk.seed_games(rows, seeds)
-        desk.step(orders, rows)
+        scratch.copy_from(boards, source, rows)
+        scratch.seed_games(rows, seeds)
+        scratch.step(orders, rows)
         while True:
-            moving = in_movement(desk.state, rows)
-            over = desk.state.end[rows] != RUNNING
+            moving = in_movement(scratch.state, rows)
+            over = scratch.state.end[rows] != RUNNING
             others = rows[~moving & ~over]
             if not len(others):
                 break
-            decisions = desk.decisions(others, reuse=True)
-            desk.write_orders(orders, decisions, self.own.plain(desk, decisions))
-            desk.step(orders, others)
-        boards.copy_from(desk, rows, which * nodes_a_tree + trees.made[which], keep_seeds=True)
-        desk.call(_add_nodes, trees, which, nodes, picked, self.value.shares(desk, rows), over)
+            decisions = scratch.decisions(others, reuse=True)
+            scratch.write_orders(orders, decisions, self.own.plain(scratch, decisions))
+            scratch.step(orders, others)
+        boards.copy_from(scratch, rows, which * nodes_a_tree + trees.made[which], keep_seeds=True)
+        scratch.call(
+            _add_nodes, trees, which, nodes, picked, self.value.shares(scratch, rows), over
+        )
+
+
+class Mcts(DecoupledUct):
+    """Monte Carlo tree search: the baseline of PyTAG, where all powers choose at once.
+
+    DumbBot proposes every power's orders, and `CenterClaims` says what a board is worth.
+    """
+
+    name = "mcts"
+
+    def __init__(self):
+        super().__init__(PlayerDraws(Dumbbot()), CenterClaims(), self.name, UctSettings())

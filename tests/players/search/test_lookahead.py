@@ -9,10 +9,9 @@ from diplomacy_engine import Game, VectorGame, evaluate_player, load_map, make_b
 from diplomacy_engine.constants import NONE, RUNNING, SOLO, YEAR_LIMIT
 from diplomacy_engine.players.asking import ask_player, orders_of
 from diplomacy_engine.players.search.assumptions import Assumptions
-from diplomacy_engine.players.search.best_response import BestResponse, SearchSettings
+from diplomacy_engine.players.search.best_response import BestResponse, Lookahead, SearchSettings
 from diplomacy_engine.players.search.draws import PlayerDraws, VariedDraws
 from diplomacy_engine.players.search.leaves import CenterClaims, Leaves
-from diplomacy_engine.players.search.lookahead import Lookahead
 from diplomacy_engine.players.search.uct import DecoupledUct, UctSettings
 from diplomacy_engine.scoring.outcomes import figure_values
 
