@@ -10,7 +10,17 @@ from .._progress import label
 from ..matches.evaluation import evaluate_player
 from ..matches.figures import limit_text, mean_text, percent, share_text
 from ..scoring.outcomes import FIGURES, RATES
-from ._arguments import (
+from ._console import (
+    make_console,
+    no_draws,
+    notes_on_wins,
+    print_counts,
+    print_draws,
+    print_table,
+    print_talk,
+)
+from ._flags import Evaluate
+from ._matches import (
     add_counts,
     asks_language_model,
     check_files,
@@ -28,20 +38,9 @@ from ._arguments import (
     worth_keeping,
     write_files,
 )
-from ._console import (
-    make_console,
-    no_draws,
-    notes_on_wins,
-    print_counts,
-    print_draws,
-    print_table,
-    print_talk,
-)
-from ._flags import Evaluate
 
 
 def run_evaluate(arguments: Evaluate) -> int:
-    """Evaluate a player, print the table and write the files asked for."""
     check_files(arguments)
     names = arguments.player, arguments.against
     press = press_rules(arguments, names)
@@ -77,7 +76,6 @@ def run_evaluate(arguments: Evaluate) -> int:
 
 
 def print_evaluation(console: Console, result: dict) -> None:
-    """Print the result of an evaluation."""
     manner = "greedy" if result["greedy"] else "sampled orders"
     overall, by_power = {"all seats": result["overall"]}, result["by_power"]
     by_team, orders = result.get("by_team", {}), result["orders"]

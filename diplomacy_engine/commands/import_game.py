@@ -14,7 +14,6 @@ _MOST_NOTES = 20
 
 
 def run_import_game(arguments: ImportGame) -> int:
-    """Read, report and write."""
     if arguments.output:
         check_target(Path(arguments.output))
     notes: list[str] = []

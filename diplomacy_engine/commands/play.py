@@ -33,8 +33,8 @@ from ..press.game import Game
 from ..press.table import MOST_ROUNDS, PressRules
 from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
-from ._arguments import check_assume, map_of, press_rules
 from ._flags import Play
+from ._matches import check_assume, map_of, press_rules
 
 MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
@@ -43,7 +43,6 @@ TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on
 
 
 def run_play(arguments: Play) -> int:
-    """Play until interrupted; return 0."""
     if arguments.watch and (arguments.power or arguments.guest):
         raise UserError("--watch seats nobody, so it cannot be combined with --power or --guest")
     if arguments.text and arguments.guest:
@@ -261,7 +260,6 @@ def _is_drawn(name: str) -> bool:
 
 
 def _member(name: str, game_map: Map, seed: int) -> tuple[Population, PopulationMember]:
-    """Return the member that is drawn for a name."""
     spec = parse_player(name)
     if spec.number is None:
         raise UserError(f"{quoted(name)} is not one of the members drawn")

@@ -54,14 +54,14 @@ from ..records import convert, read_toml
 from ..replays.replay import load_replays
 from ..rules.map import Map, load_map
 from ..training.settings import CONFIGS
-from ._arguments import (
+from ._console import make_console, print_table
+from ._flags import Make, Rank, Show
+from ._matches import (
     load_players,
     map_of,
     showing_progress,
     write_result,
 )
-from ._console import make_console, print_table
-from ._flags import Make, Rank, Show
 
 RUNS = CONFIGS / "population" / "runs.toml"
 # Fast on every map, where those that search are not.
@@ -73,7 +73,6 @@ RANKS = "ranks.json"  # of the policies that come along and are no members
 
 
 def run_show(arguments: Show) -> int:
-    """Write the page of a population."""
     population = _population(arguments)
     file = Path(arguments.output or f"population_{_plain(population.map.name)}.html")
     check_target(file)
@@ -87,7 +86,6 @@ def run_show(arguments: Show) -> int:
 
 
 def run_rank(arguments: Rank) -> int:
-    """Rank players, print where they stand and write the file asked for."""
     if bool(arguments.player) == bool(arguments.saved_games):
         raise UserError("give either --player or --saved-games")
     if arguments.json:
@@ -118,7 +116,6 @@ def run_rank(arguments: Rank) -> int:
 
 
 def _population(arguments: Any) -> Population:
-    """Return the population of a command's flags."""
     if arguments.population:
         game_map = load_map(arguments.map) if arguments.map else None
         return read_population(arguments.population, game_map)
@@ -131,7 +128,6 @@ def _population(arguments: Any) -> Population:
 
 
 def _rank_players(arguments: Any, population: Population) -> dict[str, Standing]:
-    """Return where each of the players stands that the command names."""
     players = load_players(arguments.player, population.map, arguments)
     members = load_members(population, seed=arguments.seed, threads=arguments.threads)
     num_games = arguments.games or rank_games(population.map.name)
@@ -152,14 +148,12 @@ def _rank_players(arguments: Any, population: Population) -> dict[str, Standing]
 
 
 def _rank_saved(arguments: Any, population: Population) -> dict[str, Standing]:
-    """Return where the person stands whose saved games the command names."""
     who, rng = arguments.who or PERSON, np.random.default_rng(arguments.seed)
     replays = [replay for file in arguments.saved_games for replay in load_replays(file)]
     return {who: rank_person(population, replays, who, rng)}
 
 
 def print_standings(population: Population, found: dict[str, Standing]) -> None:
-    """Print where players stand."""
     console = make_console()
     console.print(
         f"among {len(population.members)} members of {population.title} on map "
@@ -208,15 +202,12 @@ class _Recipe(Struct):
 
 
 class RecipeRun(NamedTuple):
-    """A run that a population takes policies from."""
-
     name: str  # begins the names of its members
     scheme: str  # in words
     folder: Path
 
 
 def run_make(arguments: Make) -> int:
-    """Make a population: train, take policies, play the tournament, write."""
     game_map = load_map(arguments.map)
     if arguments.runs and not arguments.output:
         raise UserError("--runs needs --output: the folder of the new population")

@@ -16,7 +16,6 @@ _CLEAR = "\x1b[2J\x1b[H"
 
 
 def run_replay(arguments: ReplayFlags) -> int:
-    """Write the page or picture, or show the game as text."""
     if bool(arguments.output) == arguments.text:
         raise UserError("give either --output FILE, for a page or picture, or --text")
     target = Path(arguments.output) if arguments.output else None
@@ -55,11 +54,9 @@ def run_replay(arguments: ReplayFlags) -> int:
 
 
 def show(replay: Replay, number: int | None = None) -> None:
-    """Step through a game by keys; where there is no keyboard or screen, print it.
+    """Step through a game by keys, from a phase on.
 
-    Args:
-        replay: the game.
-        number: the phase to begin with; printed, it is the only one.
+    Where there is no keyboard or screen, print that phase, or all of them.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         for i in range(len(replay.frames)) if number is None else [number]:

@@ -10,7 +10,17 @@ from ..errors import UserError
 from ..matches.figures import limit_text, mean_text, share_text
 from ..matches.tournament import check_tournament, play_tournament
 from ..players.names import short_names
-from ._arguments import (
+from ._console import (
+    make_console,
+    no_draws,
+    notes_on_wins,
+    print_counts,
+    print_draws,
+    print_table,
+    print_talk,
+)
+from ._flags import Tournament
+from ._matches import (
     add_counts,
     asks_language_model,
     check_files,
@@ -28,20 +38,9 @@ from ._arguments import (
     worth_keeping,
     write_files,
 )
-from ._console import (
-    make_console,
-    no_draws,
-    notes_on_wins,
-    print_counts,
-    print_draws,
-    print_table,
-    print_talk,
-)
-from ._flags import Tournament
 
 
 def run_tournament(arguments: Tournament) -> int:
-    """Play a tournament, print its tables and write the files asked for."""
     check_files(arguments)
     names = _player_names(arguments.players)
     press = press_rules(arguments, names)
@@ -93,7 +92,6 @@ def _figures(result: dict) -> Iterator[tuple]:
 
 
 def print_tournament(console: Console, result: dict) -> None:
-    """Print the result of a tournament."""
     players = result["players"]
     manner = "greedy" if result["greedy"] else "sampled orders"
     console.print(

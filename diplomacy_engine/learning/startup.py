@@ -39,7 +39,7 @@ CHANGEABLE = ("total_timesteps", "track", "cuda")  # settings of a run that is r
 
 @dataclass(frozen=True)
 class Setup:
-    """What a run begins with, or goes on with."""
+    """What a run starts from, new or resumed."""
 
     learner: Learner
     args: Any  # the settings, checked
@@ -50,7 +50,6 @@ class Setup:
     folder: RunFolder | None = None  # where that lies
 
     def policy(self, agent: torch.nn.Module, global_step: int) -> dict:
-        """Return what is needed to play an agent that has learned from so many decisions."""
         script, options = self.learner.file, asdict(self.args)
         model = agent.state_dict()
         return checkpoints.policy_dict(script, options, self.game_map, model, global_step)
@@ -58,9 +57,7 @@ class Setup:
     def resume(self, run: Any, ranks: Ranks) -> bool:
         """Bring a new run to where its checkpoint is; False if it begins without one.
 
-        Raises:
-            UserError: the checkpoint is not one of such a run, or something of a new run cannot be
-                kept in one, which is said before anything has been learned.
+        What of a new run cannot be kept is a UserError before anything has been learned.
         """
         if self.saved is None:
             checkpoint_state.pack(run)
@@ -84,10 +81,7 @@ Train = Callable[[Setup, Ranks], bool]  # plays and learns; returns whether it c
 
 
 def main(learner: Learner, train: Train, args: Any) -> int:
-    """Train with the settings of a command line; return the exit status.
-
-    What the user did wrong is said in one sentence.
-    """
+    """Train with the settings of a command line; return the exit status."""
     ranks = Ranks.of_torchrun() or Ranks()
     with _reported(ranks) as status:
         args = ranks.agree(checked, args)
@@ -153,13 +147,7 @@ def logs(setup: Setup, ranks: Ranks) -> Iterator[RunLog]:
 
 
 def new_run(learner: Learner, args: Any, ranks: Ranks) -> Setup:
-    """Return what a new run begins with.
-
-    Raises:
-        UserError: settings out of range or against each other, no such map, another map's policy,
-            too little memory, a folder that cannot be written, or a policy that is not played as it
-            learns.
-    """
+    """Return what a new run begins with; UserError for all that would stop it later."""
     weights = None
     args, game_map = _with_teams(args, load_map(args.map))
     if args.start_from:
@@ -220,7 +208,6 @@ def _check_beginning(learner: Learner, args: Any, model: dict, game_map: Map) ->
 
 
 def _check_memory(learner: Learner, args: Any, game_map: Map, ranks: Ranks) -> None:
-    """Raise UserError if a run with these settings needs more memory than there is."""
     weights = learner.weights(vars(args), game_map).values()
     check_memory(args, game_map, sum(weight.numel() for weight in weights), ranks.count)
 
@@ -278,10 +265,6 @@ def resumed_run(learner: Learner, args: Any, ranks: Ranks) -> Setup:
     """Return what the run in the folder --resume goes on with; only the first rank changes files.
 
     Whoever resumes a run trusts its folder: its settings may name code.
-
-    Raises:
-        UserError: no such run, one of another version, script, map or number of ranks, or flags
-            that cannot change.
     """
     folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(args.resume)
     with _closed_on_failure(folder):

@@ -18,11 +18,7 @@ PROCESS_BYTES = 180 * 2**20  # of its own that a process has once PyTorch is loa
 def check_args(args: Any, game_map: Map, ranks: int = 1, talks: bool = False) -> None:
     """Raise UserError for settings that contradict each other, the map, or what is installed.
 
-    Args:
-        args: the settings.
-        game_map: with the teams of the settings.
-        ranks: how many processes train together.
-        talks: whether powers can talk before they order.
+    The map has the teams of the settings; `talks`: whether powers can talk before they order.
     """
     powers = len(game_map.powers)
     if args.learner_seats > powers:

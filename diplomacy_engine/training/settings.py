@@ -45,7 +45,6 @@ def command_line(
     Args:
         args_class: a flat dataclass with defaults. Fields `map` and `config` make it take a
             settings file, `resume` the settings of a run, `start_from` the map of a policy.
-        argv: `sys.argv[1:]`.
         about: what the help begins with; None: the docstring of the dataclass's module.
     """
     if hasattr(signal, "SIGPIPE") and {"-h", "--help"} & set(sys.argv):
@@ -69,16 +68,11 @@ def command_line(
 
 
 def parse_args(args_class: type[_Args], argv: list[str]) -> _Args:
-    """Return the settings of a command line; SystemExit where something is wrong with it."""
     return tyro.cli(args_class, **command_line(args_class, argv))
 
 
 def load_config(args_class: type[_Args], path: str | Path, **given: Any) -> _Args:
-    """Return the dataclass with the values that a TOML file sets, and those given.
-
-    Raises:
-        UserError: the file cannot be read, or has an unknown setting or a value that does not fit.
-    """
+    """Return the dataclass with the values that a TOML file sets, and those given."""
     try:
         values = tomllib.loads(read_file(path, MAX_FILE_BYTES).decode())
     except OSError as error:
@@ -93,7 +87,6 @@ def load_config(args_class: type[_Args], path: str | Path, **given: Any) -> _Arg
 
 
 def map_file(game_map: str) -> Path | None:
-    """Return the settings file of a map, if there is one."""
     path = CONFIGS / f"{game_map}.toml"
     return path if re.fullmatch(r"[A-Za-z0-9_-]+", game_map) and path.is_file() else None
 
@@ -156,7 +149,6 @@ def _given(words: list[str], name: str) -> str | None:
 
 
 def _default(args_class: type[_Args], words: list[str]) -> _Args:
-    """Return the settings that flags change."""
     names = {field.name for field in dataclasses.fields(args_class)}
     given = {name: _given(words, name) if name in names else None for name in _DECIDING}
     empty = [f"--{_dashes(name)}" for name, value in given.items() if value == ""]
@@ -187,11 +179,6 @@ def _map_of_policy(name: str) -> str:
 
 
 def _resumed(args_class: type[_Args], path: str) -> _Args:
-    """Return the settings of a run that is to go on.
-
-    Raises:
-        UserError: it is no run, or one of another script.
-    """
     folder = Path(path)
     if path in ready_policies() or (folder / "policy.pt").is_file():
         raise UserError(
