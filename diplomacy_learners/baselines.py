@@ -152,9 +152,11 @@ class Independent(nn.Module):
         for part in parts_by_power(obs, decisions):
             given = None if chosen is None else chosen[part.slots]
             own_noise = noise[part.orders] if noise is not None and len(noise) else noise
-            heat = None if temperature is None else temperature[part.rows]
+            own_temperature = None if temperature is None else temperature[part.rows]
             agent = self.powers[part.power]
-            action = agent.get_action_and_value(part.obs, part.decisions, given, own_noise, heat)
+            action = agent.get_action_and_value(
+                part.obs, part.decisions, given, own_noise, own_temperature
+            )
             drawn[part.slots] = action.chosen
             if chosen is None:
                 probability[part.orders] = action.probability.cpu()
@@ -259,8 +261,9 @@ class Policies(OpponentPool):
         asked = decisions.take(order)
         found = np.empty(len(decisions.slot_province), np.int64)
         slots = ragged_rows(decisions.slot_start[order], asked.slot_start)
-        noise, heat = ops.draw_noise(asked), temperature[order]
-        found[slots] = frozen.act(networks, key[order], obs.take(order), asked, noise, heat)
+        found[slots] = frozen.act(
+            networks, key[order], obs.take(order), asked, ops.draw_noise(asked), temperature[order]
+        )
         return found
 
 
@@ -282,7 +285,7 @@ class TeamRun(Run):
         return super().values_of(rows, engine.living_mate(alive, team, powers))
 
 
-class Prospects(Critic):
+class LearnerCritic(Critic):
     """What positions are worth to a learner while it learns; see Critic."""
 
     def __init__(self, run: Run):
@@ -306,9 +309,9 @@ class Counterfactual:
     """
 
     def __init__(self, run: Run):
-        self.count, prospects = run.args.alternatives, Prospects(run)
-        self.draws = PolicyDraws(prospects.policy)
-        self.leaves = Leaves(run.games, prospects, engine.load_player("dumbbot"))
+        self.count, critic = run.args.alternatives, LearnerCritic(run)
+        self.draws = PolicyDraws(critic.policy)
+        self.leaves = Leaves(run.games, critic, engine.load_player("dumbbot"))
 
     def values(
         self, games: engine.VectorGame, seen: Experience, orders: np.ndarray, values: np.ndarray

@@ -170,7 +170,7 @@ class Sample(NamedTuple):
 
 
 def make_model(args: Args, game_map: Map, seed: int = 0) -> LanguageModel:
-    """Return the model of a run as it is before the first step; its parts to learn want gradients."""
+    """Return the model of a run before its first step; its parts to learn want gradients."""
     settings = LanguageSettings(
         model=args.model,
         constraint="trie",
@@ -575,7 +575,7 @@ def open_log(
     run: Run, folder: RunFolder, wandb_id: str | None = None, seconds: float = 0.0
 ) -> RunLog:
     args = run.args
-    wandb = start_wandb(args, folder, wandb_id) if args.track else None
+    wandb = start_wandb(asdict(args), folder, wandb_id) if args.track else None
     progress = Progress(args.steps, run.step, unit="steps")
     return RunLog(folder, progress, run.game_map, wandb, wandb_id, seconds)
 

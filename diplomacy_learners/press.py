@@ -53,7 +53,7 @@ from diplomacy_engine.press.table import Press, PressRules
 from diplomacy_engine.training import settings
 from ppo_selfplay_diplomacy import AT_RANDOM, LEARNER, Run
 
-Told = dict[str, np.ndarray]  # the talk of TalkViews or OfferViews by name, of every seat
+PhaseTalk = dict[str, np.ndarray]  # the talk of TalkViews or OfferViews by name, of every seat
 
 
 @dataclass(frozen=True)
@@ -335,7 +335,7 @@ class LearnerTalk(NamedTuple):
     counts: WishCounts
     views: type  # what those see who decide
     # Holds the talk of a phase.
-    hold: Callable[["LearnerTalk", Run, engine.Decisions, startup.Clock], Told]
+    hold: Callable[["LearnerTalk", Run, engine.Decisions, startup.Clock], PhaseTalk]
 
 
 class TalkRun(Run):
@@ -369,7 +369,7 @@ def speakers(
 
 def hold_wishes(
     talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: startup.Clock
-) -> Told:
+) -> PhaseTalk:
     """Hold the talk of a phase in which each power says with which others it wishes peace.
 
     Returns that of TalkViews by name, of every seat: (E, P, ...).
@@ -393,7 +393,7 @@ def hold_wishes(
 
 def hold_offers(
     talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: startup.Clock
-) -> Told:
+) -> PhaseTalk:
     """Hold the talk of a phase in which each power makes one offer, and answers what it hears.
 
     Returns that of OfferViews by name, of every seat: (E, P, ...).
@@ -431,7 +431,7 @@ class Kind(NamedTuple):
     player: type[WishingPlayer]
     views: type
     counts: type[WishCounts]
-    hold: Callable[..., Told]
+    hold: Callable[..., PhaseTalk]
 
 
 KINDS = {

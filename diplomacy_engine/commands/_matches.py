@@ -105,8 +105,6 @@ def check_files(arguments: Any) -> None:
                 f"`python -m diplomacy_engine replay GAMES.jsonl --output {file}` shows them"
             )
         check_target(path)
-    if arguments.save_count is not None and not arguments.save_games:
-        raise UserError("--save-count has no effect: it needs --save-games")
 
 
 def asks_language_model(name: str) -> bool:
@@ -139,11 +137,11 @@ def _decisions(games: int, seats: float, game_map: Map) -> float:
 
 def keep_thoughts(players: Iterable[Player], games: int) -> None:
     """Let language models keep prompts and replies of so many games."""
-    for player in _counting(players).values():
+    for player in counting(players).values():
         player.keep = games
 
 
-def _counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:
+def counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:
     """Return those among the players that count, or that talk and whose orders come from such."""
     found = {p.name: p.player if isinstance(p, Silent) else p for p in players}
     return {name: player for name, player in found.items() if isinstance(player, CountingPlayer)}
@@ -152,16 +150,10 @@ def _counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:
 def add_counts(result: dict, saved_games: Sequence[dict], players: Iterable[Player]) -> None:
     """Add what language models have counted to a result, as `llm`, and their prompts and replies
     to the saved games, as `thoughts`."""
-    counting = _counting(players)
-    if not counting:
-        return
-    result["llm"] = {name: player.counts() for name, player in counting.items()}
-    add_thoughts(saved_games, counting)
-
-
-def worth_keeping(players: Iterable[Player]) -> bool:
-    """Tell whether finished games, as those of language models, are kept if a match breaks off."""
-    return bool(_counting(players))
+    found = counting(players)
+    if found:
+        result["llm"] = {name: player.counts() for name, player in found.items()}
+        add_thoughts(saved_games, found)
 
 
 def exit_code(report: MatchReport, games: int) -> int:

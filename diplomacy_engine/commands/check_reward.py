@@ -11,11 +11,7 @@ from ..matches.reward_schemes import SCHEMES, check_reward
 from ..players.loading import load_player
 from ._console import make_console, print_table
 from ._flags import CheckReward
-from ._matches import (
-    map_of,
-    showing_progress,
-    write_result,
-)
+from ._matches import map_of, showing_progress, write_result
 
 
 def run_check_reward(arguments: CheckReward) -> int:

@@ -245,14 +245,22 @@ def _session(
     for name in names:
         _rehearse(game, name, load(name))
     file = _file(arguments, game.map, play)
-    offers = partial(offered, talk=press is not None)
-    begin = new_game if maps else None
-    told = {name: member.name for name, (_, member) in drawn.items()}
-    years = arguments.draws_after if play is None else play.draws_after
     return PlaySession(
-        game, file, opponents, load, seats, hint, seed, play, offers, maps, begin, press, told,
-        years,
-    )  # fmt: skip
+        game,
+        file,
+        opponents,
+        load,
+        seats=seats,
+        hint=hint,
+        seed=seed,
+        saved=play,
+        offered=partial(offered, talk=press is not None),
+        maps=maps,
+        new_game=new_game if maps else None,
+        press=press,
+        drawn={name: member.name for name, (_, member) in drawn.items()},
+        draws_after=arguments.draws_after if play is None else play.draws_after,
+    )
 
 
 def _is_drawn(name: str) -> bool:

@@ -56,12 +56,7 @@ from ..rules.map import Map, load_map
 from ..training.settings import CONFIGS
 from ._console import make_console, print_table
 from ._flags import Make, Rank, Show
-from ._matches import (
-    load_players,
-    map_of,
-    showing_progress,
-    write_result,
-)
+from ._matches import load_players, map_of, showing_progress, write_result
 
 RUNS = CONFIGS / "population" / "runs.toml"
 # Fast on every map, where those that search are not.
@@ -90,14 +85,6 @@ def run_rank(arguments: Rank) -> int:
         raise UserError("give either --player or --saved-games")
     if arguments.json:
         check_target(Path(arguments.json))
-    if arguments.who and not arguments.saved_games:
-        raise UserError("--as has no effect without --saved-games")
-    for name in ("games", "threads", "greedy", "assume", "script"):
-        if arguments.saved_games and getattr(arguments, name):
-            flag = f"--{name.replace('_', '-')}"
-            raise UserError(
-                f"{flag} has no effect with --saved-games: those games have already been played"
-            )
     population = _population(arguments)
     found = _rank_saved(arguments, population) if arguments.saved_games else {}
     if arguments.player:

@@ -24,11 +24,6 @@ def run_replay(arguments: ReplayFlags) -> int:
             raise UserError(f"{target} must end in {', '.join(_SUFFIXES)}")
         check_target(target)
     is_page = target is not None and target.suffix.lower() == ".html"
-    for name in ("game", "phase", "theme"):
-        useless = is_page or (name == "theme" and target is None)
-        if useless and getattr(arguments, name) is not None:
-            where = "a page, which has all games, phases and colors" if is_page else "text"
-            raise UserError(f"--{name} has no effect on {where}")
     replays = load_replays(arguments.file, arguments.map)
     game = arguments.game or 1
     if game > len(replays):

@@ -165,7 +165,7 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
 
 
 def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
-    """Return the weights of the policies in a checkpoint, by the decisions they had learned from."""
+    """Return the weights of a checkpoint's policies, by the decisions they had learned from."""
     models = {saved["global_step"]: saved["model"]}
     if "run" in saved:  # else it has no pool, or one of an earlier version
         pool = saved["run"]["pool"]

@@ -31,6 +31,7 @@ from ..matches.evaluation import Evaluation
 from ..matches.figures import share_text
 from ..players.names import short_name, short_names
 from ..rules.map import Map
+from ..training.checks import RunSettings
 from ..training.clock import Clock
 from ..training.next_steps import next_steps
 from ..training.run_folder import RunFolder
@@ -172,7 +173,7 @@ class RunLog:
             figures |= {f"{tag}/orders/{name}": share for name, share in orders}
         return figures
 
-    def begin(self, args: Any) -> None:
+    def begin(self, args: RunSettings) -> None:
         """Log the settings beside their defaults, and how TensorBoard shows the run's figures."""
         defaults, said = asdict(type(args)()), origins(args)
         for line in said:
@@ -343,7 +344,7 @@ class NoLog(RunLog):
         return ""
 
 
-def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
+def start_wandb(settings: dict[str, Any], folder: RunFolder, wandb_id: str | None) -> Any:
     """Start a W&B run; UserError if it cannot.
 
     W&B itself reads WANDB_ENTITY, WANDB_MODE, WANDB_TAGS and other variables of the environment.
@@ -363,11 +364,11 @@ def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
         run = wandb.init(
             project=os.environ.get("WANDB_PROJECT", "diplomacy-selfplay"),
             name=folder.path.name,
-            tags=[Path(args.map).stem, *tags],
+            tags=[Path(settings["map"]).stem, *tags],
             id=wandb_id,
             resume="allow" if wandb_id else None,
             dir=str(folder.path),
-            config=asdict(args),
+            config=settings,
             save_code=True,
         )
     except wandb.errors.Error as error:
@@ -375,7 +376,7 @@ def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
             f"W&B could not start ({str(error).splitlines()[0]}); log in with `wandb login`"
             f"{offline}"
         ) from None
-    other = [name for name, value in asdict(args).items() if _differs(run.config, name, value)]
+    other = [name for name, value in settings.items() if _differs(run.config, name, value)]
     if other and not wandb_id:
         run.finish(exit_code=2)
         raise UserError(

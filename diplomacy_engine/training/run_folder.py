@@ -30,9 +30,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .._files import FolderLock, _reason, atomic_write, check_writable, read_file
+from .._files import FolderLock, _reason, atomic_write, check_writable
 from ..errors import UserError
 from ..players.policy_files import CHECKPOINT
+from ..records import read_json
 
 MAX_ARGS_BYTES = 1_000_000
 KEPT = 5  # copies in checkpoints/
@@ -142,16 +143,7 @@ class RunFolder:
         atomic_write(self.path / "args.json", json.dumps(dict(args), indent=2).encode())
 
     def load_args(self) -> dict[str, Any]:
-        path = self.path / "args.json"
-        try:
-            values = json.loads(read_file(path, MAX_ARGS_BYTES))
-        except OSError as error:
-            raise UserError(f"{path} cannot be read: {_reason(error)}") from error
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{path} is not JSON: {error}") from None
-        if not isinstance(values, dict):
-            raise UserError(f"{path} is not a dictionary of settings")
-        return values
+        return read_json(dict[str, Any], self.path / "args.json", MAX_ARGS_BYTES)
 
     def log(self, step: int, figures: Mapping[str, Any]) -> None:
         """Append one line to metrics.jsonl: `global_step`, then the figures; no number is null."""
@@ -164,7 +156,6 @@ class RunFolder:
         with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
             for line in file:
                 if name.encode() in line:
-                    # Whoever has written this file: it decides no more than what is kept.
                     with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
                         most = max(most, float(json.loads(line)[name]))
         return most

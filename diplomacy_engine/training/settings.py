@@ -11,18 +11,16 @@ import re
 import shlex
 import signal
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import tyro
 
-from .._files import read_file
 from ..errors import UserError
 from ..flags import read_words
 from ..players.loading import learning
 from ..players.policy_files import CHECKPOINT, above, policy_path, ready_policies
-from ..records import convert
+from ..records import convert, read_toml
 from ..rules.map import MAP_NAMES
 from .run_folder import RunFolder
 
@@ -73,14 +71,9 @@ def parse_args(args_class: type[_Args], argv: list[str]) -> _Args:
 
 def load_config(args_class: type[_Args], path: str | Path, **given: Any) -> _Args:
     """Return the dataclass with the values that a TOML file sets, and those given."""
-    try:
-        values = tomllib.loads(read_file(path, MAX_FILE_BYTES).decode())
-    except OSError as error:
-        raise UserError(
-            f"settings file {path} cannot be read: {error.strerror}{_meant(str(path))}"
-        ) from None
-    except (ValueError, RecursionError) as error:  # also of numbers too long for Python
-        raise UserError(f"settings file {path} is not TOML: {error}") from None
+    if not Path(path).exists():
+        raise UserError(f"there is no settings file {path}{_meant(str(path))}")
+    values = read_toml(path, MAX_FILE_BYTES)
     if "config" in values:
         raise UserError(f"{path}: config: can only be given as a flag")
     return convert(args_class, values | given, path)

@@ -78,7 +78,6 @@ def test_files_that_cannot_be_meant(words, tmp_path, capsys):
     def refused(*more):
         return refusal(*words.split(), *more, capsys=capsys)
 
-    assert "--save-count has no effect: it needs --save-games" in refused("--save-count", "3")
     page = tmp_path / "x.html"
     message = refused("--save-games", page)
     assert "saved games are a .jsonl file" in message and f"--output {page}" in message
