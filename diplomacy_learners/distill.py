@@ -240,7 +240,7 @@ def evaluate(args: Args, agent: Agent, game_map: Map, seed: int) -> dict[str, fl
     return {name: result["overall"][name]["value"] for name in names}
 
 
-def run(args: Args) -> None:
+def run(args: Args) -> int:
     args = checked(args)
     if not args.policy:
         raise UserError("--policy is missing: name the checkpoint or run folder to train")
@@ -294,18 +294,11 @@ def run(args: Args) -> None:
         shown = ", ".join(f"{name} {value:.3g}" for name, value in figures.items())
         print(f"round {number}: {decisions:,} decisions, {shown}", flush=True)
     log.close()
+    return 0
 
 
 def main(args: Args) -> int:
-    try:
-        run(args)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("error: interrupted; the policies of finished rounds are kept", file=sys.stderr)
-        return 130
-    return 0
+    return settings.exit_status(run, args, "the policies of finished rounds are kept")
 
 
 if __name__ == "__main__":

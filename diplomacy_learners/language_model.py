@@ -607,14 +607,7 @@ def train(args: Args) -> int:
 
 
 def main(args: Args) -> int:
-    try:
-        return train(args)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("error: interrupted; the last checkpoint is kept", file=sys.stderr)
-        return 130
+    return settings.exit_status(train, args, "the last checkpoint is kept")
 
 
 LEARNER_HERE = registry.register(__name__, __file__, Args, load=load_checkpoint_player)

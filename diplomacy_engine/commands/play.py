@@ -33,6 +33,7 @@ from ..press.game import Game
 from ..press.table import MOST_ROUNDS, PressRules
 from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
+from ._console import print_notes
 from ._flags import Play
 from ._matches import check_assume, map_of, press_rules
 
@@ -159,7 +160,11 @@ def _resumed(arguments: Any) -> PlaySession:
         raise UserError("--resume keeps the teams of the saved game; leave --teams out")
     names = [*(arguments.against or []), *([arguments.hint] if arguments.hint else [])]
     asked = press_rules(arguments, names if arguments.press else [], MOST_ROUNDS)
-    game, play = read_session(arguments.resume, arguments.map, arguments.max_years, asked)
+    notes: list[str] = []
+    game, play = read_session(
+        arguments.resume, arguments.map, arguments.max_years, asked, notes.append
+    )
+    print_notes(notes)
     press = asked if play is None else play.rules
     if asked not in (None, press):
         raise UserError(

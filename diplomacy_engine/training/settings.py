@@ -11,6 +11,7 @@ import re
 import shlex
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -126,6 +127,18 @@ def fail(message: object) -> NoReturn:
     """Print one sentence to standard error and exit with 2."""
     print(f"error: {message}", file=sys.stderr)
     raise SystemExit(2)
+
+
+def exit_status(train: Callable[[_Args], int], args: _Args, kept: str) -> int:
+    """Train with some settings; what the user did wrong, or Ctrl-C, is said in one sentence."""
+    try:
+        return train(args)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"error: interrupted; {kept}", file=sys.stderr)
+        return 130
 
 
 def _dashes(name: str) -> str:
