@@ -91,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse(argv: Sequence[str]) -> tuple[str, Any]:
-    """Return the command of a command line, and its flags; SystemExit if tyro has shown the help."""
+    """Return the command of a command line, and its flags; SystemExit after tyro's own words."""
     command, rest = _command(list(argv))
     flags = getattr(_flags, COMMANDS[command][0])
     return command, read_flags(flags, rest, f"{program()} {command}")
