@@ -53,11 +53,7 @@ class FolderLock:
     """Keeps other processes from locking the same folder, until `close` or the end of this one.
 
     The folder itself is locked, so no file stays behind, however the process ends. Where the system
-    cannot do that (Windows, some network drives) nothing is locked.
-
-    Raises:
-        BlockingIOError: it is locked already.
-        OSError: there is no such folder.
+    cannot do that (Windows, some network drives) nothing is locked. BlockingIOError: it is locked.
     """
 
     def __init__(self, path: str | Path):
@@ -82,14 +78,8 @@ def atomic_write(
 ) -> None:
     """Write a file whole or not at all: what was there stays until the new content is on the disk.
 
-    Args:
-        path: the file.
-        content: its bytes, or a function that writes them into an open binary file.
-        mode: permissions of the new file, before the umask takes some away.
-
-    Raises:
-        UserError: it cannot be written. As with any other exception of `content`, the file
-            is then as it was before and nothing else is left behind.
+    `content` is bytes, or a function that writes them into an open binary file. UserError if it
+    cannot be written; then, as after any other exception of `content`, nothing is left behind.
     """
     device = os.path.exists(path) and not os.path.isfile(path)  # or a pipe: none can be replaced
     path = Path(path if device else os.path.realpath(path))  # a link stays one
@@ -151,7 +141,6 @@ def check_target(file: Path) -> None:
 
 
 def file_sha256(path: str | Path) -> str:
-    """Return the sha256 of a file, in hexadecimal."""
     try:
         with open_file(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -34,8 +34,6 @@ class Unreachable(NoReply):
 
 
 class Reply(NamedTuple):
-    """What a server has answered."""
-
     status: int
     headers: http.client.HTTPMessage
     body: bytes
@@ -54,12 +52,7 @@ def read_url(text: str, source: str) -> SplitResult:
 
 
 class Server:
-    """A server.
-
-    Args:
-        url: its address.
-        key: replaced wherever the server repeats it; empty: none.
-    """
+    """A server; its `key`, if it has one, is replaced wherever it repeats that."""
 
     def __init__(self, url: SplitResult, key: str = ""):
         self._url, self._key = url, key
@@ -74,15 +67,9 @@ class Server:
         body: bytes | None = None,
         headers: dict[str, str] | None = None,
     ) -> Reply:
-        """Return the answer to a request.
+        """Return the answer to a request; NoReply unless it comes whole.
 
-        Args:
-            method, path, body, headers: of the request.
-            until: moment of time.monotonic() at which it is given up.
-            most: bytes of the answer's body.
-
-        Raises:
-            NoReply: there is no whole answer.
+        That is before `until` of time.monotonic(), and with a body of at most `most` bytes.
         """
         secure = self._url.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
@@ -121,7 +108,6 @@ class Server:
                 connection.shutdown(socket.SHUT_RDWR)
 
     def clean(self, text: str) -> str:
-        """Return a text of the server without the key."""
         return text.replace(self._key, "[key]") if self._key else text
 
     def said(self, text: str, most: int) -> str:

@@ -49,14 +49,8 @@ class _Console(Console):
 class Progress:
     """A status line: how far, how fast, how long still, and the latest figures.
 
-    Args:
-        total: steps of the whole run.
-        start: steps done before, by the run that this one goes on with.
-        unit: what a step is.
-        every: seconds between plain lines where there is no terminal.
-        file: where to write; standard output if None.
-        keep: whether the line on a terminal stays once it is over.
-        clock: returns seconds; for tests.
+    The `start` steps were made by the run that this one goes on with; `every` seconds lie between
+    plain lines where there is no terminal; `keep`: the line on a terminal stays once it is over.
     """
 
     def __init__(
@@ -158,11 +152,9 @@ class Progress:
 
     @property
     def finished(self) -> bool:
-        """Whether all steps have been made."""
         return self._step >= self.total
 
     def close(self) -> None:
-        """End the status line."""
         if self._live is not None:
             self._draw()
             self._live.stop()
@@ -171,7 +163,6 @@ class Progress:
             self._draw()
 
     def summarize(self, summary: Mapping[str, object], title: str = "summary") -> None:
-        """Print a table of a summary, names beside values."""
         table = Table(title=escape(title), show_header=False)
         table.add_column()
         table.add_column(overflow="fold")  # a path must be there whole
@@ -195,7 +186,6 @@ def label(name: str) -> str:
 
 
 def show(name: str, value: object) -> str:
-    """Return a figure's value as text."""
     if isinstance(value, str | bool):
         return str(value)
     number = float(value)  # type: ignore[arg-type]

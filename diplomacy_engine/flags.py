@@ -21,10 +21,9 @@ _Flags = TypeVar("_Flags")
 
 
 def parse(flags_class: type[_Flags], argv: Sequence[str], prog: str) -> _Flags:
-    """Return the flags of a command line, a dataclass; SystemExit where tyro finds a mistake.
+    """Return the flags of a command line; UserError if one is out of range.
 
-    Raises:
-        UserError: a value is out of its range.
+    SystemExit where tyro finds a mistake.
     """
     return checked(tyro.cli(flags_class, args=read_words(flags_class, argv), prog=prog))
 

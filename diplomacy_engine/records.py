@@ -27,19 +27,11 @@ _FIELD = re.compile(r"Object (?P<what>missing|contains) [a-z]+ field `(?P<name>.
 
 
 def convert(cls: type[_Record], values: object, source: object, strict: bool = True) -> _Record:
-    """Return a record of a class with the values of a dictionary, or of a list for a list of them.
+    """Return `values`, as json or tomllib read them, as a record; UserError if they do not fit.
 
     For a dataclass a key may be written with dashes, a float without a fraction is a whole number,
-    numbers of NumPy are numbers, and none is infinite.
-
-    Args:
-        cls: a dataclass, a Struct, or any other type that `msgspec.convert` takes.
-        values: as json or tomllib read them.
-        source: what the message calls them, such as the file's path.
-        strict: False: texts stand for numbers, too.
-
-    Raises:
-        UserError: a key is unknown or missing, or a value of the wrong type or out of range.
+    numbers of NumPy are numbers, and none is infinite. The message calls them `source`, such as the
+    file's path; if not `strict`, texts stand for numbers, too.
     """
     if dataclasses.is_dataclass(cls):
         values = _settings(cls, values, source)
@@ -52,16 +44,11 @@ def convert(cls: type[_Record], values: object, source: object, strict: bool = T
 
 
 def read_json(cls: type[_Record], path: str | Path, most: int) -> _Record:
-    """Return the record in a JSON file of at most so many bytes.
-
-    Raises:
-        UserError: it cannot be read, is not JSON, or does not fit.
-    """
+    """Return the record in a JSON file of at most so many bytes; UserError if it has none."""
     return convert(cls, parse_json(_content(path, most), path), path)
 
 
 def parse_json(content: bytes | str, source: object) -> Any:
-    """Return what a JSON text says; UserError if it is none."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:  # also of numbers too long for Python
@@ -69,11 +56,7 @@ def parse_json(content: bytes | str, source: object) -> Any:
 
 
 def read_toml(path: str | Path, most: int) -> dict[str, Any]:
-    """Return what is in a TOML file of at most so many bytes.
-
-    Raises:
-        UserError: it cannot be read, or is not TOML.
-    """
+    """Return what is in a TOML file of at most so many bytes; UserError if it cannot be read."""
     try:
         return tomllib.loads(_content(path, most).decode())
     except (ValueError, RecursionError) as error:

@@ -133,7 +133,6 @@ class Independent(nn.Module):
         return super().load_state_dict(saved, *how, **options)
 
     def get_value(self, obs: engine.BoardViews) -> torch.Tensor:
-        """Return the value (D,) of boards, each from the network of the power that views it."""
         powers = np.unique(obs.power).tolist() or [0]
         rows = [np.flatnonzero(obs.power == power) for power in powers]
         found = [self.powers[p].get_value(obs.take(own)) for p, own in zip(powers, rows)]
@@ -147,16 +146,17 @@ class Independent(nn.Module):
         noise: np.ndarray | None = None,
         temperature: np.ndarray | None = None,
     ) -> ppo.Action:
-        """Do as Agent, each decision with the network of its power."""
         drawn = np.empty(len(decisions.slot_province), np.int64)
         probability = torch.zeros(len(decisions.order))
         rows, found = [], []
         for part in parts_by_power(obs, decisions):
             given = None if chosen is None else chosen[part.slots]
             own_noise = noise[part.orders] if noise is not None and len(noise) else noise
-            heat = None if temperature is None else temperature[part.rows]
+            own_temperature = None if temperature is None else temperature[part.rows]
             agent = self.powers[part.power]
-            action = agent.get_action_and_value(part.obs, part.decisions, given, own_noise, heat)
+            action = agent.get_action_and_value(
+                part.obs, part.decisions, given, own_noise, own_temperature
+            )
             drawn[part.slots] = action.chosen
             if chosen is None:
                 probability[part.orders] = action.probability.cpu()
@@ -220,7 +220,6 @@ class Central(Agent):
 def make_player(
     agent: nn.Module, name: str, seed: int = 0, greedy: bool = False, settings: dict | None = None
 ) -> PolicyPlayer:
-    """Return a policy of any scheme as a player of matches; see `policy_player`."""
     player = policy_player(agent, name, seed, greedy, settings)
     if isinstance(agent, Central):  # a player does not see what other powers order
         alone = partial(Agent.get_action_and_value, agent)
@@ -238,7 +237,6 @@ class Policies(OpponentPool):
         self.each = len(game_map.powers) if args.scheme == "independent" else 1
 
     def is_due(self, global_step: int) -> bool:
-        """Tell whether the learner is to be frozen now, or its stage is over."""
         wanted, newest = self.args.freeze_score, self.copies[-1]
         games, score = self.games[newest], self.score[newest]
         beaten = wanted is not None and games >= FREEZE_GAMES and score >= wanted * games
@@ -251,7 +249,6 @@ class Policies(OpponentPool):
         decisions: engine.Decisions,
         temperature: np.ndarray,
     ) -> np.ndarray:
-        """Return what copies `who` (D,), in ascending order, choose, (S,)."""
         if self.each == 1:
             return super().act(who, obs, decisions, temperature)
         networks = {
@@ -264,8 +261,9 @@ class Policies(OpponentPool):
         asked = decisions.take(order)
         found = np.empty(len(decisions.slot_province), np.int64)
         slots = ragged_rows(decisions.slot_start[order], asked.slot_start)
-        noise, heat = ops.draw_noise(asked), temperature[order]
-        found[slots] = frozen.act(networks, key[order], obs.take(order), asked, noise, heat)
+        found[slots] = frozen.act(
+            networks, key[order], obs.take(order), asked, ops.draw_noise(asked), temperature[order]
+        )
         return found
 
 
@@ -280,16 +278,14 @@ class TeamRun(Run):
         super().__init__(setup, ranks, Policies)
 
     def plays_on(self, result: engine.StepResult) -> np.ndarray:
-        """Return for which powers (E, P) the game goes on if it does for any."""
         return engine.alive_with_team(result.alive, self.game_map.teams.of_power)
 
     def values_of(self, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
-        """Return the values (n,) of positions; of a power that is out, of one of its team."""
         alive, team = self.games.outcomes().alive[rows], self.game_map.teams.of_power
         return super().values_of(rows, engine.living_mate(alive, team, powers))
 
 
-class Prospects(Critic):
+class LearnerCritic(Critic):
     """What positions are worth to a learner while it learns; see Critic."""
 
     def __init__(self, run: Run):
@@ -313,9 +309,9 @@ class Counterfactual:
     """
 
     def __init__(self, run: Run):
-        self.count, prospects = run.args.alternatives, Prospects(run)
-        self.draws = PolicyDraws(prospects.policy)
-        self.leaves = Leaves(run.games, prospects, engine.load_player("dumbbot"))
+        self.count, critic = run.args.alternatives, LearnerCritic(run)
+        self.draws = PolicyDraws(critic.policy)
+        self.leaves = Leaves(run.games, critic, engine.load_player("dumbbot"))
 
     def values(
         self, games: engine.VectorGame, seen: Experience, orders: np.ndarray, values: np.ndarray
@@ -423,7 +419,6 @@ AGENTS = {"independent": Independent, "central": Central}
 
 
 def make_agent(options: dict, game_map: engine.Map) -> nn.Module:
-    """Return a new agent with the scheme and the network settings of `options`."""
     network = options["hidden"], options["num_layers"], options["autoregressive"]
     return AGENTS.get(options["scheme"], Agent)(game_map, *network)
 

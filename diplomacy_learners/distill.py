@@ -98,12 +98,10 @@ class Lesson(NamedTuple):
     value: np.ndarray  # (n,) float32, what the policy said before
 
     def take(self, rows: np.ndarray) -> "Lesson":
-        """Return the given rows, in that order."""
         return Lesson(self.experience.take(rows), *(array[rows] for array in self[1:]))
 
     @staticmethod
     def join(parts: "list[Lesson]") -> "Lesson":
-        """Return all rows of `parts`, one part after the other."""
         experience, *arrays = zip(*parts)
         return Lesson(Experience.join(list(experience)), *map(np.concatenate, arrays))
 
@@ -165,8 +163,6 @@ def spread_out(
     each nat of distance from the policy costs `spread` (piKL, Jacob et al. 2022).
 
     Args:
-        lesson: what was played, a row for each decision.
-        policy: that learns.
         searches: of the movement decisions among them, in their order.
         moving: (n,) bool, which those are.
     """
@@ -231,7 +227,6 @@ def learn(
 
 
 def evaluate(args: Args, agent: Agent, game_map: Map, seed: int) -> dict[str, float]:
-    """Return figures of the policy alone, without a search."""
     player = policy_player(agent, "distilled", seed)
     result = evaluate_player(
         game_map,
@@ -245,8 +240,7 @@ def evaluate(args: Args, agent: Agent, game_map: Map, seed: int) -> dict[str, fl
     return {name: result["overall"][name]["value"] for name in names}
 
 
-def run(args: Args) -> None:
-    """Distil."""
+def run(args: Args) -> int:
     args = checked(args)
     if not args.policy:
         raise UserError("--policy is missing: name the checkpoint or run folder to train")
@@ -300,19 +294,11 @@ def run(args: Args) -> None:
         shown = ", ".join(f"{name} {value:.3g}" for name, value in figures.items())
         print(f"round {number}: {decisions:,} decisions, {shown}", flush=True)
     log.close()
+    return 0
 
 
 def main(args: Args) -> int:
-    """Distil; return the exit status."""
-    try:
-        run(args)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("error: interrupted; the policies of finished rounds are kept", file=sys.stderr)
-        return 130
-    return 0
+    return settings.exit_status(run, args, "the policies of finished rounds are kept")
 
 
 if __name__ == "__main__":

@@ -164,19 +164,13 @@ class Args:
 
 
 class Sample(NamedTuple):
-    """A reply to learn from."""
-
     reply: Reply
     advantage: float
     row: int  # of the game that it was written in
 
 
 def make_model(args: Args, game_map: Map, seed: int = 0) -> LanguageModel:
-    """Return the model of a run as it is before the first step; its parts to learn want gradients.
-
-    Raises:
-        UserError: it cannot be had, or --lora needs a package.
-    """
+    """Return the model of a run before its first step; its parts to learn want gradients."""
     settings = LanguageSettings(
         model=args.model,
         constraint="trie",
@@ -207,7 +201,6 @@ def make_model(args: Args, game_map: Map, seed: int = 0) -> LanguageModel:
 
 
 def learned_weights(network: nn.Module) -> dict[str, nn.Parameter]:
-    """Return what is learned, by name."""
     return {name: part for name, part in network.named_parameters() if part.requires_grad}
 
 
@@ -233,7 +226,6 @@ class Learner(LocalPlayer):
     """The model as it plays while it is trained; the time it takes goes to the model's clock."""
 
     def act(self, games, decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32."""
         with self.model.clock("player"):
             return super().act(games, decisions)
 
@@ -244,7 +236,6 @@ def own_centers(games: VectorGame, rows: np.ndarray) -> np.ndarray:
 
 
 def learning_powers(args: Args, game_map: Map, step: int) -> list[int]:
-    """Return the powers that the model plays in a step, by number."""
     powers = list(game_map.powers)
     if args.seats == "all":
         return list(range(len(powers)))
@@ -443,14 +434,12 @@ class Run:
         return report
 
     def policy(self) -> dict:
-        """Return the model as it can be played."""
         weights = {n: p.detach().cpu() for n, p in learned_weights(self.model.network).items()}
         args = asdict(self.args)
         whole = checkpoints.policy_dict(__file__, args, self.game_map, weights, self.decisions)
         return whole | {"tokenizer": tokenizer_hash(self.model)}
 
     def save(self, log: RunLog) -> None:
-        """Write a checkpoint; the run can go on from it, and it can be played."""
         content = io.BytesIO()
         whole = self.policy() | {"step": self.step, "optimizer": self.optimizer.state_dict()}
         whole |= {"files": log.flush(), "wandb_id": log.wandb_id, "seconds": log.seconds}
@@ -458,7 +447,6 @@ class Run:
         log.folder.save_checkpoint(self.step, content.getvalue())
 
     def load(self, saved: dict) -> None:
-        """Take up a checkpoint."""
         take_weights(self.model, saved)
         self.optimizer.load_state_dict(saved["optimizer"])
         self.step, self.decisions = saved["step"], saved["global_step"]
@@ -488,7 +476,6 @@ def waterfall(clock: Clock, seconds: float) -> dict[str, float]:
 
 
 def tokenizer_hash(model: LanguageModel) -> str:
-    """Return what tells a model's tokenizer from others."""
     text = model.tokenizer.backend_tokenizer.to_str()
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -521,7 +508,6 @@ def load_checkpoint_player(
 
 
 def check_args(args: Args, game_map: Map) -> None:
-    """Raise UserError for settings that cannot be."""
     names = ("each", "all", *game_map.powers)
     if args.seats not in names:
         raise UserError(
@@ -547,7 +533,6 @@ def check_args(args: Args, game_map: Map) -> None:
 
 
 def start_run(args: Args) -> tuple[Run, RunLog]:
-    """Begin a run in a new folder."""
     game_map = load_map(args.map)
     check_args(args, game_map)
     run = Run(args, game_map)
@@ -589,15 +574,13 @@ def resume_run(args: Args) -> tuple[Run, RunLog]:
 def open_log(
     run: Run, folder: RunFolder, wandb_id: str | None = None, seconds: float = 0.0
 ) -> RunLog:
-    """Open the logs of a run, those of W&B with --track."""
     args = run.args
-    wandb = start_wandb(args, folder, wandb_id) if args.track else None
+    wandb = start_wandb(asdict(args), folder, wandb_id) if args.track else None
     progress = Progress(args.steps, run.step, unit="steps")
     return RunLog(folder, progress, run.game_map, wandb, wandb_id, seconds)
 
 
 def train(args: Args) -> int:
-    """Train with some settings; return the exit status."""
     args = checked(args)
     run, log = resume_run(args) if args.resume else start_run(args)
     args = run.args
@@ -624,15 +607,7 @@ def train(args: Args) -> int:
 
 
 def main(args: Args) -> int:
-    """Train; return the exit status."""
-    try:
-        return train(args)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("error: interrupted; the last checkpoint is kept", file=sys.stderr)
-        return 130
+    return settings.exit_status(train, args, "the last checkpoint is kept")
 
 
 LEARNER_HERE = registry.register(__name__, __file__, Args, load=load_checkpoint_player)

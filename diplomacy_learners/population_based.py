@@ -99,9 +99,7 @@ def explored(settings: dict, first: Any, rng: np.random.Generator, anew: float =
     """Return settings as another member of a population tries them.
 
     Args:
-        settings: of VARIED.
         first: those that the population began with, as attributes.
-        rng: of the draws.
         anew: probability that a setting is drawn around that, not changed by one of FACTORS.
     """
     found = {}
@@ -137,8 +135,6 @@ class Member:
     """A training of a population.
 
     Args:
-        home: folder of the population.
-        number: of the member.
         args: settings of the population.
         settings: those that are varied, as this member has them; None: as its run folder says, or
             as it begins.
@@ -172,7 +168,6 @@ class Member:
         return convert(ppo.Args, values, self.folder / "args.json")
 
     def own_args(self) -> ppo.Args:
-        """Return the settings of its training."""
         args = self.args
         own = {field.name: getattr(args, field.name) for field in fields(ppo.Args)} | self.settings
         own |= {"runs_folder": str(self.home), "exp_name": self.name, "config": None}
@@ -338,7 +333,6 @@ def trainable(tune: Any, home: Path, args: Args, first: int) -> type:
 
 
 def check(args: Args) -> None:
-    """Raise UserError if there can be no population with these settings."""
     for name in args.explore:
         if name not in VARIED:
             raise UserError(f"--explore {name}: these can be varied: {', '.join(VARIED)}")
@@ -360,7 +354,6 @@ def check_members(args: Args) -> str:
 
 
 def make_folder(args: Args, map_name: str) -> Path:
-    """Make the folder of a new population and return it."""
     folder = RunFolder.create(
         args.runs_folder, map_name, args.exp_name, args.seed, asdict(args), __file__
     )
@@ -372,7 +365,6 @@ def make_folder(args: Args, map_name: str) -> Path:
 
 
 def resumed(args: Args) -> tuple[Path, Args]:
-    """Return the folder of a population that goes on, and its settings."""
     home = Path(args.resume).resolve()
     kept = convert(Args, RunFolder(home).load_args(), home / "args.json")
     if args != replace(kept, resume=args.resume, address=args.address):
@@ -417,7 +409,6 @@ def connected(address: str | None) -> Iterator[None]:
 
 
 def train_population(home: Path, args: Args) -> None:
-    """Train all members to their end."""
     import ray
     from ray import tune
     from ray.tune.schedulers import PopulationBasedTraining
@@ -488,7 +479,6 @@ def train_population(home: Path, args: Args) -> None:
 
 
 def main(args: Args) -> int:
-    """Train a population; return the exit status, of what the user did wrong as well."""
     try:
         args = checked(args)
         if find_spec("ray") is None:

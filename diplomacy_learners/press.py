@@ -53,7 +53,7 @@ from diplomacy_engine.press.table import Press, PressRules
 from diplomacy_engine.training import settings
 from ppo_selfplay_diplomacy import AT_RANDOM, LEARNER, Run
 
-Told = dict[str, np.ndarray]  # the talk of TalkViews or OfferViews by name, of every seat
+PhaseTalk = dict[str, np.ndarray]  # the talk of TalkViews or OfferViews by name, of every seat
 
 
 @dataclass(frozen=True)
@@ -96,12 +96,10 @@ class TalkingAgent(ppo.Agent):
         return TalkCodes(*codes, self.deals(boards.views, codes), boards.views)
 
     def order_tables(self, codes: TalkCodes, orders: Orders) -> ops.OrderTables:
-        """Return what legal orders are scored from, with whom there are deals as well."""
         tables = super().order_tables(codes, orders)
         return tables._replace(context=tables.context + codes.deals)
 
     def get_value(self, obs: BoardViews) -> torch.Tensor:
-        """Return the value (D,) of the boards for the powers that view them."""
         return self.critic(self.encode_boards(self.inputs(obs)).view).squeeze(-1)
 
     def get_action(
@@ -271,7 +269,6 @@ class OfferingAgent(TalkingAgent):
         """Choose what each power offers, and whether it would agree to what it could be offered.
 
         Args:
-            obs, able, places, heard, heard_places: as for `talk_logits`.
             noise: (D, 1 + P) in (0, 1), by which offers and answers are drawn; None: the likeliest.
 
         Returns:
@@ -338,7 +335,7 @@ class LearnerTalk(NamedTuple):
     counts: WishCounts
     views: type  # what those see who decide
     # Holds the talk of a phase.
-    hold: Callable[["LearnerTalk", Run, engine.Decisions, startup.Clock], Told]
+    hold: Callable[["LearnerTalk", Run, engine.Decisions, startup.Clock], PhaseTalk]
 
 
 class TalkRun(Run):
@@ -372,11 +369,10 @@ def speakers(
 
 def hold_wishes(
     talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: startup.Clock
-) -> Told:
+) -> PhaseTalk:
     """Hold the talk of a phase in which each power says with which others it wishes peace.
 
-    Returns:
-        The talk of TalkViews by name, of every seat: (E, P, ...).
+    Returns that of TalkViews by name, of every seat: (E, P, ...).
     """
     games, powers = run.games, np.arange(run.games.num_powers)
     talking = decisions.take(talk.press.talking()[decisions.game])
@@ -397,11 +393,10 @@ def hold_wishes(
 
 def hold_offers(
     talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: startup.Clock
-) -> Told:
+) -> PhaseTalk:
     """Hold the talk of a phase in which each power makes one offer, and answers what it hears.
 
-    Returns:
-        The talk of OfferViews by name, of every seat: (E, P, ...).
+    Returns that of OfferViews by name, of every seat: (E, P, ...).
     """
     games = run.games
     talking = decisions.take(talk.press.talking()[decisions.game])
@@ -424,23 +419,19 @@ class TalkingAgentNetwork(AgentNetwork):
     """An agent in arrays, as players ask it that talk (players/negotiators/policies.py)."""
 
     def draw_talk(self, obs: BoardViews, *asked: np.ndarray | None) -> tuple[np.ndarray, ...]:
-        """Return what powers say."""
         return self.agent.draw_talk(obs, *asked)
 
     @staticmethod
     def draw_noise(shape: tuple[int, ...], generator: torch.Generator) -> np.ndarray:
-        """Return noise in (0, 1), by which talk is drawn."""
         return torch.rand(shape, generator=generator).numpy()
 
 
 class Kind(NamedTuple):
-    """What one kind of talk is made of."""
-
     agent: type[TalkingAgent]
     player: type[WishingPlayer]
     views: type
     counts: type[WishCounts]
-    hold: Callable[..., Told]
+    hold: Callable[..., PhaseTalk]
 
 
 KINDS = {
@@ -464,7 +455,6 @@ def play_phase(run: TalkRun, clock: startup.Clock) -> tuple[engine.StepResult, d
 
 
 def evaluate(run: Run, ranks: Ranks, log: startup.RunLog, last: bool = False) -> None:
-    """Play the policy against each bot, with talk; as the script's."""
     evaluations.evaluate(run, ranks, log, press=PressRules(run.args.press), think=None)
 
 
@@ -474,7 +464,6 @@ def train(setup: startup.Setup, ranks: Ranks) -> bool:
 
 
 def make_agent(options: dict, game_map: engine.Map) -> TalkingAgent:
-    """Return a new agent with the network settings of `options`."""
     network = options["hidden"], options["num_layers"], options["autoregressive"]
     return KINDS[options["press"]].agent(game_map, *network)
 
@@ -486,7 +475,6 @@ def make_player(
     greedy: bool = False,
     settings: dict | None = None,
 ) -> WishingPlayer:
-    """Return an agent as a player of matches; `settings` are those it was trained with."""
     (player,) = (kind.player for kind in KINDS.values() if isinstance(agent, kind.agent))
     generator = torch.Generator().manual_seed(seed)
     return player(TalkingAgentNetwork(agent), name, generator, greedy, settings)

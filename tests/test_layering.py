@@ -13,7 +13,7 @@ LEARNING = "learning"  # the home of PyTorch
 # Lowest first. A folder imports from those on lines above its own; files lie on the ground.
 FLOORS = (
     (
-        *("_fields", "_files", "_http", "_jit", "_progress", "_suggest"),
+        *("_files", "_http", "_jit", "_progress", "_suggest"),
         *("constants", "errors", "flags", "records"),
     ),
     ("rules", "scoring"),

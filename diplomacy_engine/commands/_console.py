@@ -46,15 +46,8 @@ def print_table(
 ) -> None:
     """Print a table of texts, in several parts one below the other if it is too wide.
 
-    Each part has the rows' names; a long one goes over several lines. No cell is ever cut, unless
-    it alone is wider than the console.
-
-    Args:
-        console: where.
-        first: heading of the names.
-        columns: headings of the others.
-        rows: name and cells of each.
-        title: a line above.
+    Each part has the rows' names, below the heading `first`; a long one goes over several lines. No
+    cell is ever cut, unless it alone is wider than the console.
     """
     names = [first, *(name for name, _ in rows)]
     cells = [columns, *(found for _, found in rows)]
@@ -80,7 +73,6 @@ def print_table(
 
 
 def print_counts(console: Console, counts: dict[str, dict]) -> None:
-    """Print what was asked of language models, and what came of it."""
     for name, counted in counts.items():
         share = counted["fell_back"] / max(1, counted["orders"])
         if share > 0.01:
@@ -125,7 +117,6 @@ def notes_on_wins(found: Iterable[Mapping[str, Mapping]]) -> list[str]:
 
 
 def print_draws(console: Console, result: dict) -> None:
-    """Print how the draws of a match came about, if players could vote for them."""
     draws = result.get("draws")
     if draws is not None:
         agreed, limit = (share_text(draws[name]) for name in ("agreed", "year_limit"))
@@ -137,7 +128,6 @@ def print_draws(console: Console, result: dict) -> None:
 
 
 def print_talk(console: Console, result: dict) -> None:
-    """Print what was said in the games of a match, if powers could talk."""
     talk = result.get("press")
     if talk is None:
         return

@@ -49,9 +49,9 @@ from ..press.table import Press
 from ..rules.adjudicator.movement import adjudicate_rows, movement_scratch
 from ..rules.map import Map, load_map
 from ..rules.state import GameState
-from ._arguments import write_result
 from ._console import make_console, print_table
 from ._flags import Bench
+from ._matches import write_result
 
 NUM_GAMES = 4096  # with fewer, starting threads and joining their lists cost more of each phase
 YEARS = 10  # of a game: on standard 1901 to 1910, as other engines' figures were taken
@@ -78,8 +78,6 @@ SEARCHED = 16  # decisions that a bot is timed with if it searches, which takes 
 
 
 class Play(NamedTuple):
-    """What was played in a measured time."""
-
     phases: int
     games: int  # games that ended
     seconds: float
@@ -134,17 +132,8 @@ def measure(
 ) -> dict:
     """Measure the engine on a map; return the figures as written by `bench --json`.
 
-    Args:
-        game_map: a map's name or file, or a Map.
-        threads: of the play; the stages are timed in one.
-        num_games: games at once.
-        seconds: of play that are measured; stages and bots come on top.
-        until_year: the last year of a game; None for the tenth.
-        seed: of the games.
-        press: whether talk is timed, too.
-
-    Raises:
-        UserError: the year is before the map's first or more than 1,000 years after it.
+    So many `seconds` of play are measured, on `threads`; stages, in one, and bots come on top.
+    Games last until the fall of `until_year`, the tenth if None.
     """
     found_map = load_map(game_map)
     until_year = last_year(found_map, until_year)
@@ -201,12 +190,9 @@ def median_microseconds(
     seconds: float,
     prepare: Callable[[], object] = lambda: None,
 ) -> float:
-    """Return the median time of a call, in microseconds an item.
+    """Return the median time of a call, in microseconds an item, of at least three calls.
 
-    Args:
-        function: called again and again, at least three times, until the seconds are over.
-        items: done by a call.
-        prepare: called before each call and not timed.
+    What `prepare` does before each is not timed.
     """
     prepare()
     function()
@@ -307,7 +293,6 @@ def _time_bot(name, games: VectorGame, decisions: Decisions, seconds: float) -> 
 
 
 def machine() -> dict:
-    """Return what the figures were measured on."""
     return {"cpu": _cpu_name(), "cores": os.cpu_count(), "system": platform.system()}
 
 
@@ -321,7 +306,6 @@ def _cpu_name() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what computes."""
     return {
         "diplomacy_engine": sys.modules[__package__.partition(".")[0]].__version__,
         "python": platform.python_version(),
@@ -331,7 +315,6 @@ def versions() -> dict[str, str]:
 
 
 def run_bench(arguments: Bench) -> int:
-    """Measure, print the tables and write the file asked for."""
     if arguments.json:
         check_target(Path(arguments.json))
     game_map = load_map(arguments.map)
@@ -352,7 +335,6 @@ def run_bench(arguments: Bench) -> int:
 
 
 def print_bench(console: Console, result: dict) -> None:
-    """Print the figures."""
     machine = result["machine"]
     console.print(
         f"random play on map {result['map']} to {result['until_year']}: {result['threads']} "

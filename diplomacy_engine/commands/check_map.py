@@ -8,7 +8,6 @@ from .import_map import map_counts
 
 
 def run_check_map(arguments: CheckMap) -> int:
-    """Check a map file; return 2 if something is wrong."""
     try:
         game_map = load_map(arguments.file)
     except MapError as error:

@@ -9,17 +9,12 @@ from .._jit import announce_compilation
 from ..matches.figures import limit_text
 from ..matches.reward_schemes import SCHEMES, check_reward
 from ..players.loading import load_player
-from ._arguments import (
-    map_of,
-    showing_progress,
-    write_result,
-)
 from ._console import make_console, print_table
 from ._flags import CheckReward
+from ._matches import map_of, showing_progress, write_result
 
 
 def run_check_reward(arguments: CheckReward) -> int:
-    """Check a reward, print the verdict and write the file asked for."""
     if arguments.json:
         check_target(Path(arguments.json))
     game_map = map_of(arguments.map, arguments.players, arguments.script)
@@ -47,7 +42,6 @@ def run_check_reward(arguments: CheckReward) -> int:
 
 
 def print_schemes(console: Console, result: dict) -> None:
-    """Print the verdicts on a reward, and the pairs of games that decide."""
     teams = f", teams {result['teams']}" if "teams" in result else ""
     console.print(
         f"reward {result['reward']} on map {result['map']}{teams}: {result['pairs']:,} pairs of "

@@ -91,25 +91,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse(argv: Sequence[str]) -> tuple[str, Any]:
-    """Return the command of a command line, and its flags.
-
-    Raises:
-        UserError: there is no such command, or a flag is out of its range.
-        SystemExit: tyro has shown the help, or what is wrong with a flag.
-    """
+    """Return the command of a command line, and its flags; SystemExit after tyro's own words."""
     command, rest = _command(list(argv))
     flags = getattr(_flags, COMMANDS[command][0])
     return command, read_flags(flags, rest, f"{program()} {command}")
 
 
 def runner(command: str) -> Any:
-    """Return the function that does what the flags of a command say."""
     words = command.replace("-", "_").split()
     return getattr(importlib.import_module(f".{words[0]}", __package__), f"run_{words[-1]}")
 
 
 def program() -> str:
-    """Return how the commands were called."""
     return NAME if Path(sys.argv[0]).stem == NAME else "python -m diplomacy_engine"
 
 

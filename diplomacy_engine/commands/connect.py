@@ -36,9 +36,9 @@ from ..players.loading import load_player
 from ..players.names import VoiceSpec, parse_player
 from ..rules.map import Map, load_map
 from ..rules.state import LAST_YEAR
-from ._arguments import check_assume
 from ._console import make_console, print_table
 from ._flags import Diplomacy, Webdip
+from ._matches import check_assume
 
 DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
 
@@ -52,7 +52,6 @@ def _vote_draw(text: str) -> str | int:
 
 
 def run_diplomacy(arguments: Diplomacy) -> int:
-    """Play until the game is over, or list games."""
     if arguments.ca and not arguments.ssl:
         raise UserError("--ca has no effect: it needs --ssl")
     wire = Wire(read_address(arguments.address), arguments.ssl, arguments.ca)
@@ -80,7 +79,6 @@ def run_diplomacy(arguments: Diplomacy) -> int:
 
 
 def run_webdip(arguments: Webdip) -> int:
-    """Play until the game is over."""
     url = arguments.url or os.environ.get("WEBDIP_URL", "")
     if not url:
         raise UserError("give the site's address, or set WEBDIP_URL")
@@ -189,7 +187,6 @@ def _accounts(arguments: Any) -> Callable[[str, int], Account]:
 
 
 def say(text: str) -> None:
-    """Print what happens, at once."""
     print(printable(text), flush=True)
 
 
@@ -198,7 +195,6 @@ def _play(
     connect: Callable[[Map, int | None], Connection],
     carries_talk: bool = False,
 ) -> int:
-    """Load the player, connect and play; tell and keep what came of it."""
     if not arguments.player:
         raise UserError("choose who gives the orders with --player, such as dumbbot")
     spec = parse_player(arguments.player)

@@ -10,74 +10,46 @@ from .._progress import label
 from ..matches.evaluation import evaluate_player
 from ..matches.figures import limit_text, mean_text, percent, share_text
 from ..scoring.outcomes import FIGURES, RATES
-from ._arguments import (
-    add_counts,
-    asks_language_model,
-    check_files,
-    exit_code,
-    figure_rows,
-    games_of,
-    keep_thoughts,
-    load_players,
-    map_of,
-    press_rules,
-    samples,
-    settings_of,
-    showing_progress,
-    tell_decisions,
-    worth_keeping,
-    write_files,
-)
-from ._console import (
-    make_console,
-    no_draws,
-    notes_on_wins,
-    print_counts,
-    print_draws,
-    print_table,
-    print_talk,
-)
+from . import _console, _matches
 from ._flags import Evaluate
 
 
 def run_evaluate(arguments: Evaluate) -> int:
-    """Evaluate a player, print the table and write the files asked for."""
-    check_files(arguments)
+    _matches.check_files(arguments)
     names = arguments.player, arguments.against
-    press = press_rules(arguments, names)
-    game_map = map_of(arguments.map, names, arguments.script)
+    press = _matches.press_rules(arguments, names)
+    game_map = _matches.map_of(arguments.map, names, arguments.script)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     powers, sides = len(game_map.powers), len(game_map.teams.names)
-    seats = asks_language_model(arguments.player)
-    seats += (powers - 1) * asks_language_model(arguments.against)
-    num_games = games_of(arguments, seats, game_map)
-    player, against = load_players(names, game_map, arguments)
-    tell_decisions(num_games, seats, game_map)
+    seats = _matches.asks_language_model(arguments.player)
+    seats += (powers - 1) * _matches.asks_language_model(arguments.against)
+    num_games = _matches.games_of(arguments, seats, game_map)
+    player, against = _matches.load_players(names, game_map, arguments)
+    _matches.tell_decisions(num_games, seats, game_map)
     announce_compilation()
-    keep_thoughts((player, against), samples(arguments))
+    _matches.keep_thoughts((player, against), _matches.samples(arguments))
     num_games = -(-num_games // sides) * sides
-    with showing_progress(num_games) as progress:
+    with _matches.showing_progress(num_games) as progress:
         report = evaluate_player(
-            settings_of(arguments, game_map, press),
+            _matches.settings_of(arguments, game_map, press),
             player,
             against,
             num_games,
-            samples=samples(arguments),
+            samples=_matches.samples(arguments),
             progress=progress,
-            keep_finished=worth_keeping((player, against)),
+            keep_finished=bool(_matches.counting((player, against))),  # those are dear
         )
     result = report.result(per_game=bool(arguments.per_game))
     result["greedy"] |= arguments.greedy
-    add_counts(result, report.saved_games, (player, against))
-    print_evaluation(make_console(), result)
+    _matches.add_counts(result, report.saved_games, (player, against))
+    print_evaluation(_console.make_console(), result)
     parts = {"": result["overall"]} | result.get("by_team", {}) | result["by_power"]
-    figures = figure_rows(result["player"], result["against"], parts)
-    write_files(arguments, result, figures, report.saved_games)
-    return exit_code(report, num_games)
+    figures = _matches.figure_rows(result["player"], result["against"], parts)
+    _matches.write_files(arguments, result, figures, report.saved_games)
+    return _matches.exit_code(report, num_games)
 
 
 def print_evaluation(console: Console, result: dict) -> None:
-    """Print the result of an evaluation."""
     manner = "greedy" if result["greedy"] else "sampled orders"
     overall, by_power = {"all seats": result["overall"]}, result["by_power"]
     by_team, orders = result.get("by_team", {}), result["orders"]
@@ -108,16 +80,16 @@ def print_evaluation(console: Console, result: dict) -> None:
     else:
         _print_figures(console, overall, True)
         _print_figures(console, by_power, False, par)
-    notes = notes_on_wins([result["overall"]])
+    notes = _console.notes_on_wins([result["overall"]])
     if par:
         where = f"in {par['games']:,} games with copies of it in all seats"
         notes.insert(0, f"par: the result of {par['player']} in that seat, {where}")
     console.print("\n" + "\n".join(notes), markup=False)
-    print_draws(console, result)
-    print_talk(console, result)
+    _console.print_draws(console, result)
+    _console.print_talk(console, result)
 
     if "llm" in result:
-        print_counts(console, result["llm"])
+        _console.print_counts(console, result["llm"])
 
 
 def _print_figures(
@@ -128,7 +100,7 @@ def _print_figures(
     Those that say the same as another by rule are left out.
     """
     same = {"elimination"}  # what survival leaves
-    if no_draws(columns.values()):
+    if _console.no_draws(columns.values()):
         same |= {"solo", "most_centers"}
     rows = []
     for name in FIGURES:
@@ -139,7 +111,7 @@ def _print_figures(
         if name in par:
             shares = (par[name].get(column) for column in columns)
             rows.append(("  par", ["" if share is None else percent(share) for share in shares]))
-    print_table(console, "figure", list(columns), rows)
+    _console.print_table(console, "figure", list(columns), rows)
 
 
 def _figure_text(figure: str, found: dict[str, float], interval: bool) -> str:

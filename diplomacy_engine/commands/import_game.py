@@ -12,7 +12,6 @@ from ._flags import ImportGame
 
 
 def run_import_game(arguments: ImportGame) -> int:
-    """Read, report and write."""
     if arguments.output:
         check_target(Path(arguments.output))
     notes: list[str] = []

@@ -13,7 +13,6 @@ from ._flags import ImportMap
 
 
 def run_import_map(arguments: ImportMap) -> int:
-    """Import a map; nothing is written if it cannot be played."""
     path = Path(arguments.file)
     draft = read_dvar(path) if read_text(path).lstrip()[:1] in ("{", "[") else read_dpjudge(path)
     game_map = draft.finished()
@@ -29,7 +28,6 @@ def run_import_map(arguments: ImportMap) -> int:
 
 
 def map_counts(game_map: Map) -> str:
-    """Return the counts of a map as one line."""
     board, words = game_map.board, vocabulary(game_map)
     return (
         f"{len(game_map.powers)} powers, {len(game_map.provinces)} provinces, "

@@ -15,7 +15,6 @@ LETTERS_PER_TOKEN = 3  # of such texts, about, with tokenizers of 50,000 tokens
 
 
 def run_llm_prompt(arguments: LlmPrompt) -> int:
-    """Print a prompt."""
     name = arguments.player
     spec = parse_player(name) if name else None
     if spec is not None and not isinstance(spec, LanguageSpec):

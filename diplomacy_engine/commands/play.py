@@ -33,9 +33,9 @@ from ..press.game import Game
 from ..press.table import MOST_ROUNDS, PressRules
 from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
-from ._arguments import check_assume, map_of, press_rules
 from ._console import print_notes
 from ._flags import Play
+from ._matches import check_assume, map_of, press_rules
 
 MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
@@ -44,7 +44,6 @@ TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on
 
 
 def run_play(arguments: Play) -> int:
-    """Play until interrupted; return 0."""
     if arguments.watch and (arguments.power or arguments.guest):
         raise UserError("--watch seats nobody, so it cannot be combined with --power or --guest")
     if arguments.text and arguments.guest:
@@ -251,14 +250,22 @@ def _session(
     for name in names:
         _rehearse(game, name, load(name))
     file = _file(arguments, game.map, play)
-    offers = partial(offered, talk=press is not None)
-    begin = new_game if maps else None
-    told = {name: member.name for name, (_, member) in drawn.items()}
-    years = arguments.draws_after if play is None else play.draws_after
     return PlaySession(
-        game, file, opponents, load, seats, hint, seed, play, offers, maps, begin, press, told,
-        years,
-    )  # fmt: skip
+        game,
+        file,
+        opponents,
+        load,
+        seats=seats,
+        hint=hint,
+        seed=seed,
+        saved=play,
+        offered=partial(offered, talk=press is not None),
+        maps=maps,
+        new_game=new_game if maps else None,
+        press=press,
+        drawn={name: member.name for name, (_, member) in drawn.items()},
+        draws_after=arguments.draws_after if play is None else play.draws_after,
+    )
 
 
 def _is_drawn(name: str) -> bool:
@@ -266,7 +273,6 @@ def _is_drawn(name: str) -> bool:
 
 
 def _member(name: str, game_map: Map, seed: int) -> tuple[Population, PopulationMember]:
-    """Return the member that is drawn for a name."""
     spec = parse_player(name)
     if spec.number is None:
         raise UserError(f"{quoted(name)} is not one of the members drawn")

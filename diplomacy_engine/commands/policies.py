@@ -14,7 +14,6 @@ from ._flags import Policies
 
 
 def run_policies(arguments: Policies) -> int:
-    """Print the list."""
     maps = MAP_NAMES if arguments.map is None else (arguments.map,)
     names = [(game_map, name) for game_map in maps for name in policies_of(game_map)]
     if not names:

@@ -54,14 +54,9 @@ from ..records import convert, read_toml
 from ..replays.replay import load_replays
 from ..rules.map import Map, load_map
 from ..training.settings import CONFIGS
-from ._arguments import (
-    load_players,
-    map_of,
-    showing_progress,
-    write_result,
-)
 from ._console import make_console, print_table
 from ._flags import Make, Rank, Show
+from ._matches import load_players, map_of, showing_progress, write_result
 
 RUNS = CONFIGS / "population" / "runs.toml"
 # Fast on every map, where those that search are not.
@@ -73,7 +68,6 @@ RANKS = "ranks.json"  # of the policies that come along and are no members
 
 
 def run_show(arguments: Show) -> int:
-    """Write the page of a population."""
     population = _population(arguments)
     file = Path(arguments.output or f"population_{_plain(population.map.name)}.html")
     check_target(file)
@@ -87,19 +81,10 @@ def run_show(arguments: Show) -> int:
 
 
 def run_rank(arguments: Rank) -> int:
-    """Rank players, print where they stand and write the file asked for."""
     if bool(arguments.player) == bool(arguments.saved_games):
         raise UserError("give either --player or --saved-games")
     if arguments.json:
         check_target(Path(arguments.json))
-    if arguments.who and not arguments.saved_games:
-        raise UserError("--as has no effect without --saved-games")
-    for name in ("games", "threads", "greedy", "assume", "script"):
-        if arguments.saved_games and getattr(arguments, name):
-            flag = f"--{name.replace('_', '-')}"
-            raise UserError(
-                f"{flag} has no effect with --saved-games: those games have already been played"
-            )
     population = _population(arguments)
     found = _rank_saved(arguments, population) if arguments.saved_games else {}
     if arguments.player:
@@ -118,7 +103,6 @@ def run_rank(arguments: Rank) -> int:
 
 
 def _population(arguments: Any) -> Population:
-    """Return the population of a command's flags."""
     if arguments.population:
         game_map = load_map(arguments.map) if arguments.map else None
         return read_population(arguments.population, game_map)
@@ -131,7 +115,6 @@ def _population(arguments: Any) -> Population:
 
 
 def _rank_players(arguments: Any, population: Population) -> dict[str, Standing]:
-    """Return where each of the players stands that the command names."""
     players = load_players(arguments.player, population.map, arguments)
     members = load_members(population, seed=arguments.seed, threads=arguments.threads)
     num_games = arguments.games or rank_games(population.map.name)
@@ -152,14 +135,12 @@ def _rank_players(arguments: Any, population: Population) -> dict[str, Standing]
 
 
 def _rank_saved(arguments: Any, population: Population) -> dict[str, Standing]:
-    """Return where the person stands whose saved games the command names."""
     who, rng = arguments.who or PERSON, np.random.default_rng(arguments.seed)
     replays = [replay for file in arguments.saved_games for replay in load_replays(file)]
     return {who: rank_person(population, replays, who, rng)}
 
 
 def print_standings(population: Population, found: dict[str, Standing]) -> None:
-    """Print where players stand."""
     console = make_console()
     console.print(
         f"among {len(population.members)} members of {population.title} on map "
@@ -208,15 +189,12 @@ class _Recipe(Struct):
 
 
 class RecipeRun(NamedTuple):
-    """A run that a population takes policies from."""
-
     name: str  # begins the names of its members
     scheme: str  # in words
     folder: Path
 
 
 def run_make(arguments: Make) -> int:
-    """Make a population: train, take policies, play the tournament, write."""
     game_map = load_map(arguments.map)
     if arguments.runs and not arguments.output:
         raise UserError("--runs needs --output: the folder of the new population")

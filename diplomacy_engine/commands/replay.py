@@ -17,7 +17,6 @@ _CLEAR = "\x1b[2J\x1b[H"
 
 
 def run_replay(arguments: ReplayFlags) -> int:
-    """Write the page or picture, or show the game as text."""
     if bool(arguments.output) == arguments.text:
         raise UserError("give either --output FILE, for a page or picture, or --text")
     target = Path(arguments.output) if arguments.output else None
@@ -26,11 +25,6 @@ def run_replay(arguments: ReplayFlags) -> int:
             raise UserError(f"{target} must end in {', '.join(_SUFFIXES)}")
         check_target(target)
     is_page = target is not None and target.suffix.lower() == ".html"
-    for name in ("game", "phase", "theme"):
-        useless = is_page or (name == "theme" and target is None)
-        if useless and getattr(arguments, name) is not None:
-            where = "a page, which has all games, phases and colors" if is_page else "text"
-            raise UserError(f"--{name} has no effect on {where}")
     notes: list[str] = []
     replays = load_replays(arguments.file, arguments.map, notes.append)
     print_notes(notes)
@@ -58,11 +52,9 @@ def run_replay(arguments: ReplayFlags) -> int:
 
 
 def show(replay: Replay, number: int | None = None) -> None:
-    """Step through a game by keys; where there is no keyboard or screen, print it.
+    """Step through a game by keys, from a phase on.
 
-    Args:
-        replay: the game.
-        number: the phase to begin with; printed, it is the only one.
+    Where there is no keyboard or screen, print that phase, or all of them.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         for i in range(len(replay.frames)) if number is None else [number]:

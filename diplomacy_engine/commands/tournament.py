@@ -10,65 +10,38 @@ from ..errors import UserError
 from ..matches.figures import limit_text, mean_text, share_text
 from ..matches.tournament import check_tournament, play_tournament
 from ..players.names import short_names
-from ._arguments import (
-    add_counts,
-    asks_language_model,
-    check_files,
-    exit_code,
-    figure_rows,
-    games_of,
-    keep_thoughts,
-    load_players,
-    map_of,
-    press_rules,
-    samples,
-    settings_of,
-    showing_progress,
-    tell_decisions,
-    worth_keeping,
-    write_files,
-)
-from ._console import (
-    make_console,
-    no_draws,
-    notes_on_wins,
-    print_counts,
-    print_draws,
-    print_table,
-    print_talk,
-)
+from . import _console, _matches
 from ._flags import Tournament
 
 
 def run_tournament(arguments: Tournament) -> int:
-    """Play a tournament, print its tables and write the files asked for."""
-    check_files(arguments)
+    _matches.check_files(arguments)
     names = _player_names(arguments.players)
-    press = press_rules(arguments, names)
-    game_map = map_of(arguments.map, names, arguments.script)
+    press = _matches.press_rules(arguments, names)
+    game_map = _matches.map_of(arguments.map, names, arguments.script)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
-    asked = sum(map(asks_language_model, names)) * len(game_map.powers) / len(names)
-    num_games = games_of(arguments, asked, game_map)
+    asked = sum(map(_matches.asks_language_model, names)) * len(game_map.powers) / len(names)
+    num_games = _matches.games_of(arguments, asked, game_map)
     check_tournament(short_names(names), game_map, num_games)
-    players = load_players(names, game_map, arguments)
-    tell_decisions(num_games, asked, game_map)
+    players = _matches.load_players(names, game_map, arguments)
+    _matches.tell_decisions(num_games, asked, game_map)
     announce_compilation()
-    keep_thoughts(players, samples(arguments))
-    with showing_progress(num_games) as progress:
+    _matches.keep_thoughts(players, _matches.samples(arguments))
+    with _matches.showing_progress(num_games) as progress:
         report = play_tournament(
-            settings_of(arguments, game_map, press),
+            _matches.settings_of(arguments, game_map, press),
             players,
             num_games,
-            samples=samples(arguments),
+            samples=_matches.samples(arguments),
             progress=progress,
-            keep_finished=worth_keeping(players),
+            keep_finished=bool(_matches.counting(players)),  # those are dear
         )
     result = report.result(per_game=bool(arguments.per_game))
     result["greedy"] |= arguments.greedy
-    add_counts(result, report.saved_games, players)
-    print_tournament(make_console(), result)
-    write_files(arguments, result, _figures(result), report.saved_games)
-    return exit_code(report, num_games)
+    _matches.add_counts(result, report.saved_games, players)
+    print_tournament(_console.make_console(), result)
+    _matches.write_files(arguments, result, _figures(result), report.saved_games)
+    return _matches.exit_code(report, num_games)
 
 
 def _player_names(words: Sequence[str]) -> list[str]:
@@ -85,15 +58,14 @@ def _figures(result: dict) -> Iterator[tuple]:
     for name, found in result["players"].items():
         overall = {"rating": found["rating"]} | found["overall"]
         columns = found.get("by_team", {}) | found["by_power"]
-        yield from figure_rows(name, "", {"": overall} | columns)
+        yield from _matches.figure_rows(name, "", {"": overall} | columns)
     for name, row in result["cross_table"].items():
         for other, pair in row.items():
             shares = {figure: pair[figure] for figure in ("above", "solos")} if pair else {}
-            yield from figure_rows(name, other, {"": shares})
+            yield from _matches.figure_rows(name, other, {"": shares})
 
 
 def print_tournament(console: Console, result: dict) -> None:
-    """Print the result of a tournament."""
     players = result["players"]
     manner = "greedy" if result["greedy"] else "sampled orders"
     console.print(
@@ -103,7 +75,7 @@ def print_tournament(console: Console, result: dict) -> None:
         markup=False,
     )
     labels = {name: f"{number} {name}" for number, name in enumerate(players, 1)}
-    solos = not no_draws(standing["overall"] for standing in players.values())
+    solos = not _console.no_draws(standing["overall"] for standing in players.values())
     rates = ("solo", "win") if solos else ("win",)
     columns = "rating", "sigma", "bootstrap", "seats", *rates, "centers", "rank"
     ratings = []
@@ -119,11 +91,11 @@ def print_tournament(console: Console, result: dict) -> None:
             f"{overall['rank']['value']:.2f}",
         )
         ratings.append((labels[name], cells))
-    print_table(console, "player", columns, ratings)
+    _console.print_table(console, "player", columns, ratings)
     notes = [
         "sigma, bootstrap: the rating's standard error by the rating model, and by resampling "
         "the games; the interval uses the larger one",
-        *notes_on_wins([standing["overall"] for standing in players.values()]),
+        *_console.notes_on_wins([standing["overall"] for standing in players.values()]),
     ]
     console.print("\n" + "\n".join(notes), markup=False)
     powers = {power for standing in players.values() for power in standing["by_power"]}
@@ -138,7 +110,7 @@ def print_tournament(console: Console, result: dict) -> None:
             (labels[name], ["" if p == name else _cell(row[p], figure) for p in players])
             for name, row in result["cross_table"].items()
         ]
-        print_table(console, "player", numbers, rows, title)
+        _console.print_table(console, "player", numbers, rows, title)
     for key, side in (("by_team", "team"), ("by_power", "power")):
         sides = {name: standing[key] for name, standing in players.items() if key in standing}
         columns = list(dict.fromkeys(side for standing in sides.values() for side in standing))
@@ -148,12 +120,12 @@ def print_tournament(console: Console, result: dict) -> None:
         ]
         if rows:
             title = f"by {side}: {'% / '.join(rates)}% / centers / rank"
-            print_table(console, "player", columns, rows, title)
+            _console.print_table(console, "player", columns, rows, title)
 
-    print_draws(console, result)
-    print_talk(console, result)
+    _console.print_draws(console, result)
+    _console.print_talk(console, result)
     if "llm" in result:
-        print_counts(console, result["llm"])
+        _console.print_counts(console, result["llm"])
 
 
 def _power_cell(figures: dict[str, dict] | None, rates: Sequence[str]) -> str:

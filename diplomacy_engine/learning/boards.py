@@ -46,9 +46,8 @@ class Boards(NamedTuple):
     def split(self, firsts: np.ndarray, boards: np.ndarray) -> "Iterator[Boards]":
         """Yield K parts.
 
-        Args:
-            firsts: (K + 1,), part k has views firsts[k]..firsts[k + 1] - 1.
-            boards: (K + 1,), and these look at none but boards[k]..boards[k + 1] - 1.
+        Part k has views firsts[k]..firsts[k + 1] - 1, and these look at none but
+        boards[k]..boards[k + 1] - 1.
         """
         views, sizes, provinces = np.diff(firsts), np.diff(boards), self.owner.shape[1]
         before = np.repeat(boards[:-1], views)
@@ -70,8 +69,6 @@ class Boards(NamedTuple):
 
 
 class Codes(NamedTuple):
-    """What a network makes of boards."""
-
     provinces: torch.Tensor  # (G, V, H)
     powers: torch.Tensor  # (G, P, 3 H)
     view: torch.Tensor  # (D, 3 H), of those who decide
@@ -101,10 +98,8 @@ class Orders:
     def split(self, firsts: np.ndarray, provinces: np.ndarray) -> "Iterator[Orders]":
         """Yield the orders of K parts of the decisions; nothing may be picked yet.
 
-        Args:
-            firsts: (K + 1,), part k has decisions firsts[k]..firsts[k + 1] - 1.
-            provinces: (K + 1,), and they name none but provinces[k]..provinces[k + 1] - 1, by
-                board * V + province.
+        Part k has decisions firsts[k]..firsts[k + 1] - 1, and they name none but
+        provinces[k]..provinces[k + 1] - 1, by board * V + province.
         """
         decisions, (rows, blocked, named) = self.decisions, self.lookup
         begins = decisions.order_start[decisions.slot_start[firsts]]
@@ -180,7 +175,6 @@ class BoardInputs(nn.Module):
         return self
 
     def forward(self, views: BoardViews) -> Boards:
-        """Return the boards of D views."""
         device = self.borders.device
         owner = np.ascontiguousarray(views.board[..., UNIT_OWNER])
         viewer = views.row * np.int64(self.num_powers) + views.power
@@ -197,9 +191,8 @@ class BoardInputs(nn.Module):
     ) -> Orders:
         """Return the legal orders of D decisions, those of the boards' views.
 
-        Args:
-            chosen: (S,) positions in the slots' lists of what was given, if it is known.
-            related: whether orders are told how they relate to those given to earlier units.
+        `chosen` (S,) are positions in the slots' lists of what was given, if it is known;
+        `related`: whether orders are told how they relate to those given to earlier units.
         """
         picked = None if chosen is None else decisions.order_start[:-1] + chosen
         lookup = self.network.orders(boards.views, decisions, picked, related)

@@ -44,8 +44,7 @@ class Kept:
 def pack(value: Any, name: str = "run") -> Any:
     """Return a value as tensors, numbers, texts, and dictionaries and lists of these.
 
-    Raises:
-        UserError: something in it cannot be kept; `name` says where.
+    UserError, with `name` as its place, if something in it cannot be kept.
     """
     if isinstance(value, Kept):
         return {part: pack(getattr(value, part), f"{name}.{part}") for part in value.kept()}
@@ -129,13 +128,7 @@ def check_learned(
 
 
 def save(run: Any, ranks: Ranks, log: Any) -> None:
-    """Write a checkpoint from which the run can go on exactly.
-
-    Args:
-        run: a Kept, with `setup`, `average` and `step`.
-        ranks: all of which call this; the first one writes.
-        log: of the run.
-    """
+    """Write a checkpoint from which the run can go on exactly; all ranks call this."""
     with log.clock("saving"):
         files = log.flush()
         own = {name: pack(getattr(run, name), f"run.{name}") for name in run.OF_RANK}
@@ -164,8 +157,7 @@ def _saved(value: Any) -> bytes:
 def go_on(run: Any, saved: dict, ranks: Ranks) -> None:
     """Continue a new run exactly from a checkpoint of as many ranks.
 
-    Raises:
-        Exception: of any kind, if the checkpoint is not one of such a run.
+    An exception of any kind if the checkpoint is not one of such a run.
     """
     restore(run, saved["run"])
     own = saved["ranks"][ranks.rank]

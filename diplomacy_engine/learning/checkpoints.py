@@ -38,11 +38,7 @@ HEADER = {  # what a checkpoint says of itself
 
 
 def read(path: str | Path) -> dict:
-    """Return a checkpoint's dictionary.
-
-    Raises:
-        UserError: the file is not a sound checkpoint.
-    """
+    """Return a checkpoint's dictionary; UserError if the file is not a sound one."""
     path = Path(path)
     try:
         with open_file(path) as file, zipfile.ZipFile(file) as parts:
@@ -113,10 +109,8 @@ def _is_small(value: object) -> bool:
 def check_weights(found: Any, expected: Mapping[str, torch.Tensor]) -> None:
     """Raise ValueError unless weights are those of a network, and sound numbers.
 
-    Args:
-        found: what a checkpoint gives as tensors by name.
-        expected: those of a network that may have no memory; only shape and type are looked at, so
-            that one larger than its file is refused before it is made.
+    Those `expected` may have no memory, so that a network larger than its file is refused before it
+    is made.
     """
     if not isinstance(found, dict) or found.keys() != expected.keys():
         raise ValueError("its weights do not match")
@@ -176,14 +170,7 @@ def map_of(saved: dict, path: str | Path) -> Map:
 def policy_dict(
     script: str | Path, args: dict, game_map: Map, model: dict, global_step: int
 ) -> dict[str, Any]:
-    """Return what is needed to play a policy.
-
-    Args:
-        script: the file that trains it.
-        args: its settings.
-        model: its weights.
-        global_step: the decisions it has learned from.
-    """
+    """Return what is needed to play a policy that has learned from `global_step` decisions."""
     return {
         "format": CHECKPOINT_FORMAT,
         "script_name": Path(script).name,

@@ -18,11 +18,7 @@ LAST_BOTS = {"lookahead": 2, "mcts": 20}
 def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options: Any) -> None:
     """Play the policy against each bot, all seats equally often, a part on each rank; log it.
 
-    Args:
-        run: of a learner, with `args`, `average`, `setup` and `step`.
-        ranks, log: of the run.
-        last: whether LAST_BOTS are met as well.
-        options: for `evaluate_player`.
+    At the `last` evaluation LAST_BOTS are met as well; `options` are for `evaluate_player`.
     """
     args, parts = run.args, {}
     games = dict.fromkeys(args.eval_bots, args.eval_games)

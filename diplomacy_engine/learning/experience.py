@@ -19,14 +19,12 @@ class Experience(NamedTuple):
     chosen: np.ndarray  # (S,) int64, position of the chosen order in each slot's list
 
     def take(self, rows: np.ndarray) -> "Experience":
-        """Return the decisions of the given rows, in that order."""
         decisions = self.decisions.take(rows)
         slots = ragged_rows(self.decisions.slot_start[rows], decisions.slot_start)
         return Experience(self.obs.take(rows), decisions, self.chosen[slots])
 
     @staticmethod
     def join(parts: "list[Experience]") -> "Experience":
-        """Return all rows of `parts`, one part after the other."""
         if not parts:
             none = np.zeros(0, np.int64)
             return Experience(BoardViews(*[none] * 5), join_decisions([]), none)
@@ -44,7 +42,6 @@ class Batch(NamedTuple):
     returns: np.ndarray
 
     def take(self, rows: np.ndarray) -> "Batch":
-        """Return the transitions of the given rows, in that order."""
         return Batch(self.experience.take(rows), *(array[rows] for array in self[1:]))
 
     def sums(self) -> dict[str, np.ndarray]:
@@ -55,7 +52,6 @@ class Batch(NamedTuple):
         return {"batch": np.array([len(returns), *sums])}
 
     def tensors(self, device: torch.device) -> dict[str, torch.Tensor]:
-        """Return the arrays by name as tensors on a device, (B,) each."""
         arrays = zip(self._fields[1:], self[1:])
         return {name: on_device(array, device) for name, array in arrays}
 

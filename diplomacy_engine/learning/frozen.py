@@ -17,8 +17,7 @@ from .checkpoints import check_weights
 def frozen_copy(agent: nn.Module, weights: Mapping[str, torch.Tensor] | None = None) -> nn.Module:
     """Return a copy of an agent that never learns, with other weights if some are given.
 
-    Raises:
-        ValueError: the weights are not those of such an agent.
+    ValueError if these are not those of such an agent.
     """
     frozen = copy.deepcopy(agent).requires_grad_(False).eval()
     if weights is not None:
@@ -47,13 +46,11 @@ def stackable(agent: nn.Module) -> bool:
 
 
 class Stack:
-    """Plain agents of one shape whose boards are encoded in one call, as each would alone.
+    """Plain agents of one shape, by ascending number, whose boards are encoded in one call.
 
-    The agent's own `encode` runs once, with all weights in the place of one agent's: a layer still
-    computes for each agent by itself, and what has no weights for all at once.
-
-    Args:
-        agents: by ascending number.
+    Each is encoded as it would be alone. The agent's own `encode` runs once, with all weights in
+    the place of one agent's: a layer still computes for each agent by itself, and what has no
+    weights for all at once.
     """
 
     def __init__(self, agents: Mapping[int, nn.Module]):
@@ -119,10 +116,7 @@ def act(
     """Choose the orders of D decisions, each by a network of its own.
 
     Args:
-        agents: by number.
         who: (D,) which of them decides, in ascending order.
-        obs: (D,) of the deciding powers.
-        decisions: D of them.
         noise: (N,) Gumbel noise of the draws; empty: the likeliest orders.
         temperature: (D,), divides the scores that are drawn from; None for 1.
         stacks: in which some of the agents are, of numbers that follow each other.

@@ -57,12 +57,7 @@ Trie = dict[int, "Trie | int"]
 
 
 def make_trie(paths: Sequence[Sequence[int]], numbers: Sequence[int]) -> Trie:
-    """Return a trie of orders.
-
-    Args:
-        paths: the tokens of each, of which none begins with another.
-        numbers: of the same orders.
-    """
+    """Return a trie of orders from the tokens of each, of which none begins with another."""
     root: Trie = {}
     for path, number in zip(paths, numbers):
         node = root
@@ -109,7 +104,6 @@ class OrderTokens:
         self._tries: dict[tuple[int, ...], Trie] = {}
 
     def trie(self, slot: Slot) -> Trie:
-        """Return the trie of a slot's legal orders."""
         key = tuple(slot.numbers)
         if key not in self._tries:
             if len(self._tries) >= KEPT_TRIES:
@@ -122,9 +116,6 @@ class Draft:
     """A reply while it is written.
 
     Args:
-        prompt: its tokens.
-        question: what is asked.
-        orders: the tokens of the map's orders.
         thinking: tokens of free text before the orders.
         opening: tokens that end the free text.
         skip: whether tokens without an alternative are passed over at once.
@@ -160,13 +151,9 @@ class Draft:
         return None if self.node is None else list(self.node)
 
     def take(self, token: int, logprob: float, text: str = "", end: int | None = None) -> None:
-        """Go on with a token.
+        """Go on with a token that was chosen.
 
-        Args:
-            token: the one chosen.
-            logprob: its log-probability among the choices.
-            text: of the free text with it, if it is free text.
-            end: the token that ends texts.
+        `text` is free text with it, if it is that; `end` is the token that ends texts.
         """
         if self.node is None or len(self.node) > 1:
             self.at.append(len(self.tokens))
@@ -185,7 +172,6 @@ class Draft:
         self._follow()
 
     def reply(self, text: str) -> Reply:
-        """Return what was written, with its text."""
         return Reply(
             self.prompt, self.tokens, self.numbers, self.at, self.allowed, self.logprobs, text
         )
@@ -233,9 +219,7 @@ class LanguageModel:
     Args:
         network: of transformers; it stays in evaluation mode, since with dropout the probabilities
             learned from would not be those that were played with.
-        tokenizer: of the same.
         settings: temperature and thinking are used.
-        seed: of the draws.
         skip: whether tokens without an alternative are passed over at once; it changes no order.
 
     Raises:
@@ -256,7 +240,6 @@ class LanguageModel:
 
     @property
     def device(self) -> torch.device:
-        """Where it computes."""
         return self.network.device
 
     def prompt_tokens(self, prompt: str) -> list[int]:
@@ -518,12 +501,9 @@ class LanguageModel:
 def load_language_model(
     settings: LanguageSettings, device: str = "cpu", seed: int = 0
 ) -> LanguageModel:
-    """Return the model in a folder, or in a .gguf file.
+    """Return the model in a folder, or in a .gguf file; UserError if it cannot be loaded.
 
     Nothing is taken from the network, and no code that lies in the folder runs.
-
-    Raises:
-        UserError: there is none, it cannot be loaded, or not without code of its own.
     """
     path = Path(settings.model)
     where = {"local_files_only": True, "trust_remote_code": False}
@@ -553,7 +533,6 @@ def load_language_model(
 
 
 def make_tiny_model(game_map: Map, seed: int):
-    """Return a random network and a tokenizer of the map's orders; both are small."""
     games = VectorGame(game_map, 1, threads=1, auto_reset=False)
     prompts = [prompt_text(q, "minimal") for q in questions_of(games, games.decisions(), {})]
     orders = vocabulary(game_map).texts

@@ -16,7 +16,6 @@ class OfferRound:
     once, and its board is encoded once. Only what was offered counts as an answer.
 
     Args:
-        press: of the games, with `offers`.
         decisions: all pending ones, with all legal orders.
         able: (E, P) bool, who can talk; nobody in games that are in no movement phase.
 
@@ -63,7 +62,6 @@ class OfferRound:
         """Keep what powers (n,) of games (n,) have said.
 
         Args:
-            game, power: those asked.
             choice: (n,), power * SLOTS + slot of what is offered, or NONE.
             logprob: (n,), log-probability of this.
             agreed: (n, P, SLOTS) bool, what they would agree to.

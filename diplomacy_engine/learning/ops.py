@@ -75,7 +75,6 @@ def draw_orders(
 
     Args:
         orders: of which nothing is picked yet.
-        tables: what their scores are computed from.
         noise: (N,) Gumbel noise, by which they are drawn; LIKELIEST: the likeliest ones; None: from
             torch's own generator.
         temperature: (D,), divides the scores that are drawn from; None for 1.
@@ -166,8 +165,6 @@ def score_slots(
     """Score each slot's picked order against all that could have been.
 
     Args:
-        orders: with what was picked.
-        tables: of which `provinces`, `kinds` and `weight` are used.
         bases: (S, H), added to the code of each order of a slot.
 
     Returns:

@@ -14,11 +14,7 @@ from . import ops
 
 
 class AgentNetwork:
-    """An agent in arrays, as players ask it (players/policy.py).
-
-    Args:
-        agent: with `inputs`, `get_value` and `get_action_and_value` as in the script.
-    """
+    """An agent such as the script's in arrays, as players ask it (players/policy.py)."""
 
     def __init__(self, agent: nn.Module):
         self.agent = agent
@@ -35,7 +31,6 @@ class AgentNetwork:
         temperature: np.ndarray | None = None,
         noise: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return chosen positions (S,), log-probabilities (D,) and values (D,)."""
         if greedy:
             noise = ops.LIKELIEST
         elif noise is None:
@@ -47,13 +42,11 @@ class AgentNetwork:
 
     @torch.no_grad()
     def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation:
-        """Return the probability of every legal order, (N,), and the values (D,)."""
         action = self.agent.get_action_and_value(obs, decisions, noise=ops.LIKELIEST)
         return Explanation(_array(action.probability), _array(action.value))
 
     @torch.no_grad()
     def values(self, obs: BoardViews) -> np.ndarray:
-        """Return the value (D,) float32 of boards for the powers that view them."""
         return _array(self.agent.get_value(obs))
 
 

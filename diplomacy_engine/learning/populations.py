@@ -1,8 +1,5 @@
 """Populations of policies: loaded to be asked together, and taken from the runs that trained them.
 
-    python -m diplomacy_engine population make --map small
-    python -m diplomacy_engine population rank --player runs/small__...
-
 Members are policies of the plain learner, ppo_selfplay_diplomacy.py (docs/tournament.md).
 """
 
@@ -31,11 +28,9 @@ STACKED = 16  # networks whose boards are encoded together: many more no longer 
 
 
 class PolicyGroup:
-    """A group of policies that are asked together; each orders what it would order alone.
+    """Policies of one map that are asked together; each orders what it would order alone.
 
-    Args:
-        players: of one map; they learn here that they belong to this group.
-        threads: that share the networks.
+    The players learn here that they belong to this group, whose networks `threads` share.
     """
 
     def __init__(self, players: Sequence[PolicyPlayer], threads: int):
@@ -96,7 +91,6 @@ class PolicyGroup:
         return found
 
     def _choose(self, rows: slice, who, obs, decisions, noise, temperature) -> np.ndarray:
-        """Return what is chosen for some of the decisions, as `frozen.act` does."""
         own = decisions.part(rows.start, rows.stop)
         begin = decisions.order_start[decisions.slot_start[rows.start]]
         noise = noise[begin : begin + len(own.order)]
@@ -112,7 +106,7 @@ def population_players(
     seed: int,
     threads: int,
 ) -> list[PolicyPlayer]:
-    """Return members as players that are asked together, in `threads` threads; see load_members."""
+    """Return members as players that are asked together, in `threads` threads."""
     learner, known, players = registry.plain(), {}, []
     for number, (member, arrays) in enumerate(zip(members, weights)):
         path = population.folder / member.file
@@ -132,8 +126,6 @@ def population_players(
 
 
 class Policy(NamedTuple):
-    """A policy of a run, as a population keeps it."""
-
     decisions: int  # that it had learned from
     settings: dict[str, Any]  # of the run
     command: str  # that trains so
@@ -150,9 +142,6 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
 
     They are its newest one, those of its pool, and, if these are too few, those of its earlier
     checkpoints. Untrained ones are left out.
-
-    Raises:
-        UserError: there is no such run, or its policies are not those of the plain learner.
     """
     newest, learner = policy_file(folder), registry.plain()
     found: dict[int, Policy] = {}
@@ -176,11 +165,7 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
 
 
 def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
-    """Return the weights of the policies in a checkpoint, by the decisions they had learned from.
-
-    Raises:
-        Exception: of any kind, if its pool has anything that cannot be.
-    """
+    """Return the weights of a checkpoint's policies, by the decisions they had learned from."""
     models = {saved["global_step"]: saved["model"]}
     if "run" in saved:  # else it has no pool, or one of an earlier version
         pool = saved["run"]["pool"]

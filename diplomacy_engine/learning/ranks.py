@@ -80,7 +80,6 @@ class Pipes:
         self._inbox = np.zeros(0, np.uint8)
 
     def gather(self, value: Any) -> list:
-        """Return the values of all ranks, by rank."""
         if not self.first:
             self.pipes[0].send(value)
             return self.pipes[0].recv()
@@ -116,24 +115,18 @@ class Distributed:
     """A link over torch.distributed."""
 
     def gather(self, value: Any) -> list:
-        """Return the values of all ranks, by rank."""
         values = [None] * distributed.get_world_size()
         distributed.all_gather_object(values, value)
         return values
 
     def add(self, tensor: torch.Tensor) -> None:
-        """Make a tensor the sum of all ranks'."""
         distributed.all_reduce(tensor)
 
 
 class Ranks:
     """The processes that train together, or this one alone.
 
-    Args:
-        link: to the others, if there are any.
-        rank: the number of this one among all.
-        count: how many there are.
-        local: the number of this one among those of this machine.
+    It is number `rank` of `count`, and number `local` of those of this machine.
     """
 
     def __init__(self, link: Link | None = None, rank: int = 0, count: int = 1, local: int = 0):
@@ -177,9 +170,6 @@ class Ranks:
 
         Ranks of one GPU keep it busy: while one plays and prepares, another computes. torchrun's
         have one each, as NCCL asks for.
-
-        Raises:
-            UserError: there are GPUs, but none is left for this rank of torchrun's.
         """
         gpus = torch.cuda.device_count() if wants_gpu else 0
         if gpus:
@@ -258,8 +248,7 @@ class Ranks:
     def sum_gradients(self, weights: torch.nn.Parameter, figures: torch.Tensor) -> torch.Tensor:
         """Make the gradient of `weights` (any,) its sum over all ranks.
 
-        Returns:
-            The sum of `figures` (any,), which travel with it.
+        Returns the sum of `figures` (any,), which travel with it.
         """
         if self._link is None:
             return figures

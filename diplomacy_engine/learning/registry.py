@@ -57,7 +57,6 @@ class Learner:
 
     @property
     def name(self) -> str:
-        """Of the script, as its checkpoints and messages say it."""
         return self.file.name
 
     @cached_property
@@ -69,11 +68,9 @@ class Learner:
         return tuple(name for name in settings if name in settings.read)
 
     def settings(self, saved: dict) -> dict:
-        """Return the settings with which a checkpoint was trained."""
         return asdict(self.args_class()) | saved["args"]
 
     def agent(self, saved: dict, path: str | Path) -> nn.Module:
-        """Return the network of a checkpoint; UserError if it does not fit this script."""
         with checkpoints.fitting(path, self.file):
             game_map, settings = checkpoints.map_of(saved, path), self.settings(saved)
             sizes = {name: settings[name] for name in self.network}
@@ -93,9 +90,8 @@ class Learner:
     def policy(self, flag: str, name: str) -> dict:
         """Return the policy that a flag names, as `checkpoints.policy_part` does.
 
-        Raises:
-            UserError: there is none, it does not fit, or another script made it and the name does
-                not say, as `FILE.py:PATH`, that this one computes the same.
+        UserError if it does not fit, or another script made it and the name does not say, as
+        `FILE.py:PATH`, that this one computes the same.
         """
         script, colon, rest = name.rpartition(".py:")
         path = policy_path(flag, rest if colon else name)
@@ -145,7 +141,6 @@ def register(
 
     Args:
         module, file: the script's `__name__` and `__file__`.
-        args_class: its settings.
         make_agent: returns a new network for settings, as a dictionary, and a map. What it reads of
             the settings decides which network a checkpoint has.
         make_player: returns an agent as a player; see `policy_player`.
@@ -163,11 +158,7 @@ def register(
 
 
 def of_file(file: str | Path) -> Learner:
-    """Return the learner of a script that the user names; it is imported once.
-
-    Raises:
-        UserError: there is no such script, or it does not register itself.
-    """
+    """Return the learner of a script that the user names; it is imported once."""
     path = Path(file).resolve()
     if path in _known:
         return _known[path]
@@ -198,15 +189,10 @@ def plain() -> Learner:
 
 
 def of_checkpoint(saved: dict, path: str | Path, script: str | Path | None = None) -> Learner:
-    """Return the learner that plays a checkpoint.
+    """Return the learner that plays a checkpoint; UserError if none that is known made it.
 
-    Args:
-        saved: its dictionary.
-        path: its file.
-        script: that the user has named; OWN: the copy in its run folder, if that has trained it.
-
-    Raises:
-        UserError: another script made it than those that are known.
+    `script` is one that the user has named; OWN: the copy in its run folder, if that has trained
+    it.
     """
     name = saved["script_name"]
     if script == OWN:
@@ -264,11 +250,7 @@ def load_player(
     seed: int = 0,
     device: str = "cpu",
 ) -> Player:
-    """Return the policy of a checkpoint as a player.
-
-    Raises:
-        UserError: it cannot be played; the message says which other script may be able to.
-    """
+    """Return a checkpoint's policy as a player; UserError says which other script may play it."""
     saved = checkpoints.read(path)
     learner = of_checkpoint(saved, path, script)
     try:

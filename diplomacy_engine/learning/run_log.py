@@ -31,6 +31,7 @@ from ..matches.evaluation import Evaluation
 from ..matches.figures import share_text
 from ..players.names import short_name, short_names
 from ..rules.map import Map
+from ..training.checks import RunSettings
 from ..training.clock import Clock
 from ..training.next_steps import next_steps
 from ..training.run_folder import RunFolder
@@ -51,8 +52,6 @@ class RunLog:
 
     Args:
         folder: the run folder; TensorBoard's events come to lie in it.
-        progress: the status line.
-        game_map: of the run.
         wandb: a W&B run that has begun, if any.
         wandb_id: of an earlier W&B run, which is remembered where none goes on now.
         seconds: spent by earlier processes of this run.
@@ -126,8 +125,6 @@ class RunLog:
         """Log an evaluation, and keep the sample games, also as a page that replays them.
 
         Args:
-            reports: of the games against each bot.
-            global_step: learner decisions so far.
             eval_bots: that are met at every evaluation; the last one is the yardstick.
             policy: what played. If it has won more games against the last of `eval_bots` than at
                 any evaluation before, it is kept as best.pt.
@@ -176,12 +173,8 @@ class RunLog:
             figures |= {f"{tag}/orders/{name}": share for name, share in orders}
         return figures
 
-    def begin(self, args: Any) -> None:
-        """Log what does not change in a run: its settings, and how TensorBoard shows its figures.
-
-        Args:
-            args: the settings, a dataclass whose defaults are what they are compared with.
-        """
+    def begin(self, args: RunSettings) -> None:
+        """Log the settings beside their defaults, and how TensorBoard shows the run's figures."""
         defaults, said = asdict(type(args)()), origins(args)
         for line in said:
             self.progress.message(line)
@@ -234,7 +227,6 @@ class RunLog:
         self.writer._get_file_writer().add_summary(summary, global_step)
 
     def message(self, text: str) -> None:
-        """Print a line above the status line."""
         self.progress.message(text)
 
     def flush(self) -> dict[str, int]:
@@ -249,7 +241,6 @@ class RunLog:
         """Log the figures of an update, and bring the status line up to date.
 
         Args:
-            counters: `global_step` and others, which are charts too.
             groups: figures by name, by the group that stands before their names: at least `losses`,
                 `selfplay` (empty before a game has ended), `pool` and `charts`.
         """
@@ -338,7 +329,6 @@ class NoLog(RunLog):
         """Log nothing."""
 
     def flush(self) -> dict[str, int]:
-        """Write nothing."""
         return {}
 
     def update(self, *_: Any) -> None:
@@ -351,11 +341,10 @@ class NoLog(RunLog):
         """Print nothing."""
 
     def intact(self) -> str:
-        """Say nothing."""
         return ""
 
 
-def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
+def start_wandb(settings: dict[str, Any], folder: RunFolder, wandb_id: str | None) -> Any:
     """Start a W&B run; UserError if it cannot.
 
     W&B itself reads WANDB_ENTITY, WANDB_MODE, WANDB_TAGS and other variables of the environment.
@@ -375,11 +364,11 @@ def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
         run = wandb.init(
             project=os.environ.get("WANDB_PROJECT", "diplomacy-selfplay"),
             name=folder.path.name,
-            tags=[Path(args.map).stem, *tags],
+            tags=[Path(settings["map"]).stem, *tags],
             id=wandb_id,
             resume="allow" if wandb_id else None,
             dir=str(folder.path),
-            config=asdict(args),
+            config=settings,
             save_code=True,
         )
     except wandb.errors.Error as error:
@@ -387,7 +376,7 @@ def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
             f"W&B could not start ({str(error).splitlines()[0]}); log in with `wandb login`"
             f"{offline}"
         ) from None
-    other = [name for name, value in asdict(args).items() if _differs(run.config, name, value)]
+    other = [name for name, value in settings.items() if _differs(run.config, name, value)]
     if other and not wandb_id:
         run.finish(exit_code=2)
         raise UserError(
@@ -438,12 +427,10 @@ def _by_side(result: dict) -> dict[str, dict]:
 
 
 def _wins(evaluations: Mapping[str, dict]) -> dict[str, float]:
-    """Return the win rates of evaluations, as the status line names them."""
     return {f"win_{bot}": found["overall"]["win"]["value"] for bot, found in evaluations.items()}
 
 
 def _cell(value: object) -> str:
-    """Return a setting as a cell of a Markdown table."""
     return f"`{value}`".replace("|", "\\|") if value not in ("", None, ()) else ""
 
 
@@ -479,10 +466,6 @@ def dashboard(opponents: Sequence[str], sides: Sequence[str]) -> dict[str, dict[
     """Return the evaluations against each opponent, the last first, and DASHBOARD.
 
     In the form that SummaryWriter.add_custom_scalars takes.
-
-    Args:
-        opponents: of the evaluations.
-        sides: the map's powers, or teams.
     """
     last_first = list(reversed(opponents))
     wins = {f"wins against {name}": f"eval/{name}/win" for name in last_first}

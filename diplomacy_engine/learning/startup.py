@@ -23,7 +23,7 @@ from ..players.loading import load_player
 from ..records import convert
 from ..rules.map import Map, load_map
 from ..rules.vocabulary import vocabulary
-from ..training.checks import check_args, check_memory
+from ..training.checks import RunSettings, check_args, check_memory
 from ..training.clock import Clock
 from ..training.run_folder import RunFolder, check_new
 from ..training.signals import StopSignals
@@ -39,10 +39,10 @@ CHANGEABLE = ("total_timesteps", "track", "cuda")  # settings of a run that is r
 
 @dataclass(frozen=True)
 class Setup:
-    """What a run begins with, or goes on with."""
+    """What a run starts from, new or resumed."""
 
     learner: Learner
-    args: Any  # the settings, checked
+    args: RunSettings  # checked
     game_map: Map  # with their teams
     device: torch.device  # where this rank's network computes
     weights: dict | None = None  # those of --start-from
@@ -50,7 +50,6 @@ class Setup:
     folder: RunFolder | None = None  # where that lies
 
     def policy(self, agent: torch.nn.Module, global_step: int) -> dict:
-        """Return what is needed to play an agent that has learned from so many decisions."""
         script, options = self.learner.file, asdict(self.args)
         model = agent.state_dict()
         return checkpoints.policy_dict(script, options, self.game_map, model, global_step)
@@ -58,9 +57,7 @@ class Setup:
     def resume(self, run: Any, ranks: Ranks) -> bool:
         """Bring a new run to where its checkpoint is; False if it begins without one.
 
-        Raises:
-            UserError: the checkpoint is not one of such a run, or something of a new run cannot be
-                kept in one, which is said before anything has been learned.
+        What of a new run cannot be kept is a UserError before anything has been learned.
         """
         if self.saved is None:
             checkpoint_state.pack(run)
@@ -83,11 +80,8 @@ class Setup:
 Train = Callable[[Setup, Ranks], bool]  # plays and learns; returns whether it came to its end
 
 
-def main(learner: Learner, train: Train, args: Any) -> int:
-    """Train with the settings of a command line; return the exit status.
-
-    What the user did wrong is said in one sentence.
-    """
+def main(learner: Learner, train: Train, args: RunSettings) -> int:
+    """Train with the settings of a command line; return the exit status."""
     ranks = Ranks.of_torchrun() or Ranks()
     with _reported(ranks) as status:
         args = ranks.agree(checked, args)
@@ -100,7 +94,7 @@ def main(learner: Learner, train: Train, args: Any) -> int:
     return status[0]
 
 
-def run(learner: Learner, train: Train, args: Any, ranks: Ranks) -> int:
+def run(learner: Learner, train: Train, args: RunSettings, ranks: Ranks) -> int:
     """Train with some settings, in ranks that have been started; return the exit status."""
     with _reported(ranks) as status:
         begin = resumed_run if args.resume else new_run
@@ -152,14 +146,8 @@ def logs(setup: Setup, ranks: Ranks) -> Iterator[RunLog]:
         log.close()
 
 
-def new_run(learner: Learner, args: Any, ranks: Ranks) -> Setup:
-    """Return what a new run begins with.
-
-    Raises:
-        UserError: settings out of range or against each other, no such map, another map's policy,
-            too little memory, a folder that cannot be written, or a policy that is not played as it
-            learns.
-    """
+def new_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
+    """Return what a new run begins with; UserError for all that would stop it later."""
     weights = None
     args, game_map = _with_teams(args, load_map(args.map))
     if args.start_from:
@@ -177,7 +165,7 @@ def new_run(learner: Learner, args: Any, ranks: Ranks) -> Setup:
     return Setup(learner, args, game_map, ranks.choose_device(args.cuda), weights)
 
 
-def _with_teams(args: Any, game_map: Map) -> tuple[Any, Map]:
+def _with_teams(args: RunSettings, game_map: Map) -> tuple[RunSettings, Map]:
     """Return the settings and the map with the teams of `args`, if a learner has such.
 
     The learner then has as many seats of a game as the largest team.
@@ -189,7 +177,7 @@ def _with_teams(args: Any, game_map: Map) -> tuple[Any, Map]:
     return replace(args, teams=game_map.teams.text, learner_seats=seats), game_map
 
 
-def _check_start(learner: Learner, args: Any, saved: dict, game_map: Map) -> None:
+def _check_start(learner: Learner, args: RunSettings, saved: dict, game_map: Map) -> None:
     """Raise UserError unless a run can begin with the policy `saved` of --start-from."""
     if saved["vocabulary_hash"] != vocabulary(game_map).hash:
         raise UserError(
@@ -206,7 +194,7 @@ def _check_start(learner: Learner, args: Any, saved: dict, game_map: Map) -> Non
             )
 
 
-def _check_beginning(learner: Learner, args: Any, model: dict, game_map: Map) -> None:
+def _check_beginning(learner: Learner, args: RunSettings, model: dict, game_map: Map) -> None:
     """Raise UserError unless a new network can begin with the weights of --start-from."""
     with torch.device("meta"):
         agent = learner.make_agent(vars(args), game_map)
@@ -219,13 +207,12 @@ def _check_beginning(learner: Learner, args: Any, model: dict, game_map: Map) ->
         ) from None
 
 
-def _check_memory(learner: Learner, args: Any, game_map: Map, ranks: Ranks) -> None:
-    """Raise UserError if a run with these settings needs more memory than there is."""
+def _check_memory(learner: Learner, args: RunSettings, game_map: Map, ranks: Ranks) -> None:
     weights = learner.weights(vars(args), game_map).values()
     check_memory(args, game_map, sum(weight.numel() for weight in weights), ranks.count)
 
 
-def check_policy(learner: Learner, args: Any, game_map: Map) -> None:
+def check_policy(learner: Learner, args: RunSettings, game_map: Map) -> None:
     """Raise UserError unless a policy is played, frozen and scored as the learner plays it.
 
     A changed script could change one of these alone, and its figures would mislead. So on some
@@ -274,14 +261,10 @@ def check_policy(learner: Learner, args: Any, game_map: Map) -> None:
         games.step(orders)
 
 
-def resumed_run(learner: Learner, args: Any, ranks: Ranks) -> Setup:
+def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
     """Return what the run in the folder --resume goes on with; only the first rank changes files.
 
     Whoever resumes a run trusts its folder: its settings may name code.
-
-    Raises:
-        UserError: no such run, one of another version, script, map or number of ranks, or flags
-            that cannot change.
     """
     folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(args.resume)
     with _closed_on_failure(folder):
@@ -319,7 +302,7 @@ def resumed_run(learner: Learner, args: Any, ranks: Ranks) -> Setup:
                 f"continued by {ranks.count}: resume it with as many on one machine, or with "
                 f"torchrun --nproc_per_node={count}"
             )
-        # Pictures are worth no run that has setup.
+        # No run is refused its end for pictures.
         check_args(replace(args, capture_games=0), game_map, ranks.count, learner.talks)
         _check_memory(learner, args, game_map, ranks)
         device = ranks.choose_device(args.cuda)
@@ -373,7 +356,7 @@ def _cut_back(setup: Setup) -> None:
 def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 0.0) -> RunLog:
     announce_compilation()
     args, wandb_id = setup.args, setup.saved and setup.saved["wandb_id"]
-    wandb = start_wandb(args, folder, wandb_id) if args.track else None
+    wandb = start_wandb(asdict(args), folder, wandb_id) if args.track else None
     progress = Progress(args.total_timesteps, start)
     bots = getattr(args, "pool_bots", ())
     exploited = bots[0] if len(bots) == 1 == args.pool_bot_prob else None

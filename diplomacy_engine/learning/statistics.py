@@ -32,12 +32,9 @@ def finished_games(
     """Return how the games `rows` went, as sums over those in which the learner took part.
 
     Args:
-        result: of the step with which they are over.
-        rows: of the games.
         member: (E, P), who played each power, by number.
         learns: (E, P) bool, the powers that the learner has played.
         side: (P,), which power or team each power is of.
-        first_year: of the map's games.
         frozen_at: learner decisions when a copy was frozen, by its number.
         copies: numbers of the pool's copies, oldest first.
 
@@ -129,7 +126,6 @@ class Results(Kept):
         return finished_games(result, rows, member, learns, *about)
 
     def count(self, total: Sums) -> None:
-        """Take in the sums of a step of all ranks."""
         for name in self.counters.keys() & total.keys():
             self.counters[name] += int(total[name])
         for name in self.sums:
@@ -153,7 +149,6 @@ class Episodes(Kept):
     """Counts episodes, a stream's decisions in one game, and what they are paid.
 
     Args:
-        num_streams: of the buffer.
         parts: names of the rewards of a mix; each is counted by itself, too.
     """
 
@@ -166,7 +161,6 @@ class Episodes(Kept):
         self.ended = np.zeros(3 + len(self.parts))  # how many have ended, and their sums
 
     def decide(self, streams: np.ndarray) -> None:
-        """Count a decision of each of `streams` (n,)."""
         self.running[streams, 0] += 1
 
     def pay(self, streams: np.ndarray, rewards: np.ndarray, parts: Mapping[str, np.ndarray]):
@@ -176,7 +170,6 @@ class Episodes(Kept):
             self.running[streams, column] += parts[name]
 
     def end(self, streams: np.ndarray) -> None:
-        """Count the episodes of `streams` (n,) as ended."""
         self.ended += [len(streams), *self.running[streams].sum(0)]
         self.running[streams] = 0
 
@@ -214,9 +207,7 @@ def of_update(
 
     Args:
         run: of a learner, with `results`, `episodes` and `pool`.
-        losses: means over the update's minibatches.
         sums: of all ranks, of `Batch.sums` and `Episodes.take`.
-        charts: more figures, of the group `charts`.
     """
     episodes, pool = run.episodes.figures(sums), run.pool
     frozen = pool.next_number - len(pool.bots) - 1  # copies so far

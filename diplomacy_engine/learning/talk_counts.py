@@ -13,11 +13,7 @@ from .statistics import Episodes
 
 
 class WishCounts(Kept):
-    """Adds up the wishes of movement phases.
-
-    Args:
-        powers: names of the powers.
-    """
+    """Adds up the wishes of movement phases."""
 
     REBUILT = ("powers",)
     said = "wishes"  # what the learner's part is called
@@ -116,7 +112,6 @@ class OfferCounts(WishCounts):
         self._add_deals(able, told["dealt"])
 
     def figures(self, sums: Mapping[str, Any]) -> dict[str, float]:
-        """Return the figures `press/*` from sums of `take`."""
         figures = super().figures(sums)
         chances, heard = sums["chances"], sums["heard"].sum()
         if chances:
@@ -139,9 +134,7 @@ class TalkEpisodes(Episodes):
         self.counts = counts
 
     def take(self) -> Sums:
-        """Return the sums over what has ended, and was said, since the last call."""
         return super().take() | self.counts.take()
 
     def figures(self, sums: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-        """Return the figures by group."""
         return super().figures(sums) | {"press": self.counts.figures(sums)}

@@ -1,7 +1,8 @@
 """Which of the trainer's settings fit each other; the range of each one stands at its field."""
 
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import Protocol
 
 from .._suggest import quoted
 from ..errors import UserError
@@ -15,14 +16,42 @@ from ..scoring.rewards import try_reward
 PROCESS_BYTES = 180 * 2**20  # of its own that a process has once PyTorch is loaded
 
 
-def check_args(args: Any, game_map: Map, ranks: int = 1, talks: bool = False) -> None:
+class RunSettings(Protocol):
+    """What the library reads of a learner's settings, a frozen dataclass with these fields.
+
+    A learner that knows teams has `teams` and `team_victory` as well, one that talks `press`.
+    """
+
+    map: str
+    resume: str | None
+    start_from: str | None
+    exp_name: str
+    runs_folder: str
+    seed: int
+    total_timesteps: int
+    processes: int
+    cuda: bool
+    track: bool
+    num_envs: int
+    num_steps: int
+    num_minibatches: int
+    max_years: int
+    year_limit: str
+    reward: str
+    hidden: int
+    learner_seats: int
+    pool_size: int
+    pool_bots: Sequence[str]
+    pool_bot_prob: float
+    eval_bots: Sequence[str]
+    eval_games: int
+    capture_games: int
+
+
+def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = False) -> None:
     """Raise UserError for settings that contradict each other, the map, or what is installed.
 
-    Args:
-        args: the settings.
-        game_map: with the teams of the settings.
-        ranks: how many processes train together.
-        talks: whether powers can talk before they order.
+    The map has the teams of the settings; `talks`: whether powers can talk before they order.
     """
     powers = len(game_map.powers)
     if args.learner_seats > powers:
@@ -72,7 +101,7 @@ def check_args(args: Any, game_map: Map, ranks: int = 1, talks: bool = False) ->
         )
 
 
-def check_memory(args: Any, game_map: Map, weights: int, ranks: int = 1) -> None:
+def check_memory(args: RunSettings, game_map: Map, weights: int, ranks: int = 1) -> None:
     """Raise UserError if a run needs more memory than this machine has.
 
     Counted is what grows with the flags named: copies of the network with `weights` numbers, of

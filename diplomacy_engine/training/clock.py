@@ -20,7 +20,6 @@ class Clock:
 
     @contextmanager
     def __call__(self, stage: str) -> Iterator[None]:
-        """Add the time of a `with` block to a stage."""
         start, before, self._inside = time.perf_counter(), self._inside, 0.0
         try:
             yield

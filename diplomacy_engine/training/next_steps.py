@@ -24,11 +24,7 @@ def next_steps(
 ) -> str:
     """Return the commands, each below what it is for; an empty text if no policy has been saved.
 
-    Args:
-        folder: of the run.
-        resume: whether the run can go on.
-        player: as its policy is written; None: as its folder.
-        flags: that matches of the policy need, such as `--press offers`.
+    The policy is written `player`, else as its folder; `flags` are those that matches of it need.
     """
     if not folder.checkpoint.is_file():
         return ""

@@ -30,9 +30,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .._files import FolderLock, _reason, atomic_write, check_writable, read_file
+from .._files import FolderLock, _reason, atomic_write, check_writable
 from ..errors import UserError
 from ..players.policy_files import CHECKPOINT
+from ..records import read_json
 
 MAX_ARGS_BYTES = 1_000_000
 KEPT = 5  # copies in checkpoints/
@@ -40,7 +41,6 @@ _GROWING = ("metrics.jsonl", "events.out.tfevents*", "games/*.jsonl", "replies.j
 
 
 def check_new(root: str | Path, exp_name: str) -> None:
-    """Raise UserError unless the folder of a new run could be made in `root`."""
     if not re.fullmatch(r"[^/\\\x00-\x1f]{1,100}", exp_name):
         raise UserError(
             f"experiment name {exp_name!r:.120} must be 1 to 100 characters without slashes"
@@ -70,19 +70,7 @@ class RunFolder:
         args: Mapping[str, Any],
         script: str | Path,
     ) -> "RunFolder":
-        """Make a new run folder with args.json and a copy of the script.
-
-        Args:
-            root: the folder of all runs, made if need be.
-            map_name: name of the map.
-            exp_name: name of the experiment; becomes part of the folder's name.
-            seed: seed of the run.
-            args: settings, as for JSON.
-            script: file to copy.
-
-        Raises:
-            UserError: the name cannot be part of a folder's, or nothing can be written there.
-        """
+        """Make a new run folder with args.json and a copy of the script; UserError if it cannot."""
         check_new(root, exp_name)
         now = int(time.time())
         while True:
@@ -110,9 +98,7 @@ class RunFolder:
     def open(cls, path: str | Path) -> "RunFolder":
         """Return an existing run folder to go on with; leftovers of a killed write are removed.
 
-        Raises:
-            UserError: it is no run folder, has no checkpoint, another process works in it, or it
-                cannot be written in.
+        UserError if it has no checkpoint, another process works in it, or it cannot be written in.
         """
         run = cls(path)
         for name in ("args.json", CHECKPOINT):
@@ -148,29 +134,16 @@ class RunFolder:
 
     @property
     def checkpoint(self) -> Path:
-        """The newest checkpoint."""
         return self.path / CHECKPOINT
 
     def save_script(self, script: str | Path) -> None:
-        """Copy the script that trains; UserError if it cannot be written."""
         atomic_write(self.path / Path(script).name, Path(script).read_bytes())
 
     def save_args(self, args: Mapping[str, Any]) -> None:
-        """Write args.json; UserError if it cannot be, and it is then as it was."""
         atomic_write(self.path / "args.json", json.dumps(dict(args), indent=2).encode())
 
     def load_args(self) -> dict[str, Any]:
-        """Return the settings in args.json; UserError if it is damaged."""
-        path = self.path / "args.json"
-        try:
-            values = json.loads(read_file(path, MAX_ARGS_BYTES))
-        except OSError as error:
-            raise UserError(f"{path} cannot be read: {_reason(error)}") from error
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{path} is not JSON: {error}") from None
-        if not isinstance(values, dict):
-            raise UserError(f"{path} is not a dictionary of settings")
-        return values
+        return read_json(dict[str, Any], self.path / "args.json", MAX_ARGS_BYTES)
 
     def log(self, step: int, figures: Mapping[str, Any]) -> None:
         """Append one line to metrics.jsonl: `global_step`, then the figures; no number is null."""
@@ -183,7 +156,6 @@ class RunFolder:
         with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
             for line in file:
                 if name.encode() in line:
-                    # Whoever has written this file: it decides no more than what is kept.
                     with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
                         most = max(most, float(json.loads(line)[name]))
         return most
@@ -199,7 +171,6 @@ class RunFolder:
         self._append(self.path / "replies.jsonl", lines)
 
     def save_page(self, name: str, page: str) -> Path:
-        """Write games/{name}.html, which replays games; return the file."""
         path = self.path / "games" / f"{name}.html"
         atomic_write(path, page.encode())
         return path
@@ -227,13 +198,7 @@ class RunFolder:
     ) -> None:
         """Replace checkpoint.pt, and keep the `keep` newest ones in checkpoints/ as well.
 
-        Args:
-            step: learner decisions so far, which names the copy.
-            content: as for atomic_write.
-            keep: how many; 0 for none.
-
-        Raises:
-            UserError: it cannot be written; the earlier checkpoint is intact.
+        UserError if it cannot be written; the earlier checkpoint is intact.
         """
         atomic_write(self.checkpoint, content)
         self.keep_checkpoint(step, keep)
@@ -270,9 +235,6 @@ class RunFolder:
         """Shorten the growing files to `sizes` and delete those that are not in it.
 
         A file is cut after its last whole line or event record within the size.
-
-        Raises:
-            UserError: a file cannot be changed.
         """
         ends: dict[Path, int | None] = {}  # all are read before one is changed
         for path in self._growing():

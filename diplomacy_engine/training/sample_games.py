@@ -16,8 +16,6 @@ CHOICES = 5  # likeliest orders of a unit that are kept
 
 
 class ShownGames(NamedTuple):
-    """Some games as a page and as pictures."""
-
     page: str  # HTML that replays them all
     images: dict[str, bytes]  # name -> PNG
 
@@ -25,13 +23,7 @@ class ShownGames(NamedTuple):
 def show_games(
     games: Mapping[str, Sequence[Mapping]], title: str, game_map: Map | None = None
 ) -> ShownGames:
-    """Return the replay page of saved games, and pictures of the first of each group.
-
-    Args:
-        games: whom they were played against -> saved games.
-        title: of the page.
-        game_map: they were played on; None for the one that they name.
-    """
+    """Return the replay page of saved games by opponent, and pictures of the first of each."""
     replays, images = [], {}
     for name, saved_games in games.items():
         for saved in saved_games:

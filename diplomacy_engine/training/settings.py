@@ -11,18 +11,17 @@ import re
 import shlex
 import signal
 import sys
-import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import tyro
 
-from .._files import read_file
 from ..errors import UserError
 from ..flags import read_words
 from ..players.loading import learning
 from ..players.policy_files import CHECKPOINT, above, policy_path, ready_policies
-from ..records import convert
+from ..records import convert, read_toml
 from ..rules.map import MAP_NAMES
 from .run_folder import RunFolder
 
@@ -45,7 +44,6 @@ def command_line(
     Args:
         args_class: a flat dataclass with defaults. Fields `map` and `config` make it take a
             settings file, `resume` the settings of a run, `start_from` the map of a policy.
-        argv: `sys.argv[1:]`.
         about: what the help begins with; None: the docstring of the dataclass's module.
     """
     if hasattr(signal, "SIGPIPE") and {"-h", "--help"} & set(sys.argv):
@@ -69,31 +67,20 @@ def command_line(
 
 
 def parse_args(args_class: type[_Args], argv: list[str]) -> _Args:
-    """Return the settings of a command line; SystemExit where something is wrong with it."""
     return tyro.cli(args_class, **command_line(args_class, argv))
 
 
 def load_config(args_class: type[_Args], path: str | Path, **given: Any) -> _Args:
-    """Return the dataclass with the values that a TOML file sets, and those given.
-
-    Raises:
-        UserError: the file cannot be read, or has an unknown setting or a value that does not fit.
-    """
-    try:
-        values = tomllib.loads(read_file(path, MAX_FILE_BYTES).decode())
-    except OSError as error:
-        raise UserError(
-            f"settings file {path} cannot be read: {error.strerror}{_meant(str(path))}"
-        ) from None
-    except (ValueError, RecursionError) as error:  # also of numbers too long for Python
-        raise UserError(f"settings file {path} is not TOML: {error}") from None
+    """Return the dataclass with the values that a TOML file sets, and those given."""
+    if not Path(path).exists():
+        raise UserError(f"there is no settings file {path}{_meant(str(path))}")
+    values = read_toml(path, MAX_FILE_BYTES)
     if "config" in values:
         raise UserError(f"{path}: config: can only be given as a flag")
     return convert(args_class, values | given, path)
 
 
 def map_file(game_map: str) -> Path | None:
-    """Return the settings file of a map, if there is one."""
     path = CONFIGS / f"{game_map}.toml"
     return path if re.fullmatch(r"[A-Za-z0-9_-]+", game_map) and path.is_file() else None
 
@@ -142,6 +129,18 @@ def fail(message: object) -> NoReturn:
     raise SystemExit(2)
 
 
+def exit_status(train: Callable[[_Args], int], args: _Args, kept: str) -> int:
+    """Train with some settings; what the user did wrong, or Ctrl-C, is said in one sentence."""
+    try:
+        return train(args)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"error: interrupted; {kept}", file=sys.stderr)
+        return 130
+
+
 def _dashes(name: str) -> str:
     return name.replace("_", "-")
 
@@ -156,7 +155,6 @@ def _given(words: list[str], name: str) -> str | None:
 
 
 def _default(args_class: type[_Args], words: list[str]) -> _Args:
-    """Return the settings that flags change."""
     names = {field.name for field in dataclasses.fields(args_class)}
     given = {name: _given(words, name) if name in names else None for name in _DECIDING}
     empty = [f"--{_dashes(name)}" for name, value in given.items() if value == ""]
@@ -187,11 +185,6 @@ def _map_of_policy(name: str) -> str:
 
 
 def _resumed(args_class: type[_Args], path: str) -> _Args:
-    """Return the settings of a run that is to go on.
-
-    Raises:
-        UserError: it is no run, or one of another script.
-    """
     folder = Path(path)
     if path in ready_policies() or (folder / "policy.pt").is_file():
         raise UserError(

@@ -11,7 +11,7 @@ from support.commands import SCRIPT, refusal, write_checkpoint
 
 import diplomacy_engine
 from diplomacy_engine._progress import Progress
-from diplomacy_engine.commands import _arguments
+from diplomacy_engine.commands import _matches
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.saved_game import read_saved_games
@@ -78,7 +78,6 @@ def test_files_that_cannot_be_meant(words, tmp_path, capsys):
     def refused(*more):
         return refusal(*words.split(), *more, capsys=capsys)
 
-    assert "--save-count has no effect: it needs --save-games" in refused("--save-count", "3")
     page = tmp_path / "x.html"
     message = refused("--save-games", page)
     assert "saved games are a .jsonl file" in message and f"--output {page}" in message
@@ -149,7 +148,7 @@ def test_progress(words, monkeypatch, capsys):
             seen.append((step, self.total, self.unit))
             super().update(step, **figures)
 
-    monkeypatch.setattr(_arguments, "Progress", Seen)
+    monkeypatch.setattr(_matches, "Progress", Seen)
     assert main(words.split()) == 0
     steps = [step for step, _, _ in seen]
     total = 6 if words == EVALUATE else 9
@@ -162,7 +161,7 @@ def test_progress(words, monkeypatch, capsys):
 def test_progress_vanishes_from_a_terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with _arguments.showing_progress(10) as report:
+    with _matches.showing_progress(10) as report:
         report(4.7)
         assert "4 of 10 games" in sys.stderr.getvalue()
     assert sys.stderr.getvalue().rpartition("games")[2].count("\x1b[2K") >= 1

@@ -277,7 +277,7 @@ def test_a_run_is_tracked_by_wandb(tmp_path, monkeypatch):
     logged = []
     nothing = dict.fromkeys(("define_metric", "finish", "log_artifact"), lambda *a, **k: None)
     fake = types.SimpleNamespace(id="one", log=logged.append, **nothing)
-    monkeypatch.setattr(grpo, "start_wandb", lambda args, folder, wandb_id: fake)
+    monkeypatch.setattr(grpo, "start_wandb", lambda settings, folder, wandb_id: fake)
     folder = train(tmp_path, f"{TINY} --steps 1 --eval-interval 0 --track")
     assert any("charts/episodic_return" in line for line in logged)
     assert load(folder)["wandb_id"] == "one"

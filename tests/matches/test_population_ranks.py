@@ -220,8 +220,6 @@ def test_a_bots_games_rated_as_a_persons(tmp_path, small, capsys):
 
 def test_refusals(tmp_path, capsys):
     rank = ["population", "rank"]
-    found = refusal(*rank, "--player", "dumbbot", "--as", "ENGLAND", capsys=capsys)
-    assert "--as has no effect" in found
     found = refusal(*rank, "--player", "dumbbot", "--population", tmp_path, capsys=capsys)
     assert "is not a population" in found
     make = ["population", "make", "--map", "small"]
@@ -256,12 +254,3 @@ def test_refusals(tmp_path, capsys):
     assert "no finished game has nobody" in refusal(
         *rank, "--saved-games", games, "--as", "nobody", capsys=capsys
     )
-    for flag, value in (
-        ("--greedy", ()),
-        ("--games", (10,)),
-        ("--threads", (1,)),
-        ("--assume", ("dumbbot",)),
-        ("--script", ("own.py",)),
-    ):
-        found = refusal(*rank, "--saved-games", games, flag, *value, capsys=capsys)
-        assert f"{flag} has no effect with --saved-games" in found

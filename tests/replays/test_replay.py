@@ -215,9 +215,6 @@ def test_bad_flags(small_file, tmp_path, capsys):
         (): "give either --output FILE",
         ("--output", str(tmp_path / "page.pdf")): "must end in .html, .svg, .png",
         ("--output", str(tmp_path / "none" / "page.html")): "there is no folder",
-        ("--output", str(tmp_path / "a.html"), "--phase", "F1901M"): "--phase has no effect on a",
-        ("--output", str(tmp_path / "a.html"), "--game", "1"): "--game has no effect on a page",
-        ("--text", "--theme", "dark"): "--theme has no effect on text",
         ("--text", "--map", "atlantis"): "atlantis",
         ("--text", "--map", "standard"): "(the game names map small)",
     }

@@ -204,10 +204,10 @@ def test_open_refuses_what_is_no_run(run, tmp_path):
     with pytest.raises(UserError, match=r"it has no args\.json"):
         RunFolder.open(tmp_path / "none")
     (run.path / "args.json").write_text("{")
-    with pytest.raises(UserError, match="is not JSON"):
+    with pytest.raises(UserError, match="not JSON"):
         run.load_args()
     (run.path / "args.json").write_text("[]")
-    with pytest.raises(UserError, match="is not a dictionary"):
+    with pytest.raises(UserError, match=r"args\.json: expected"):
         run.load_args()
 
 

@@ -1,4 +1,4 @@
-"""What the commands share: kinds of arguments, options of matches and the files they write."""
+"""What commands that play matches share: their players, games, and the files they write."""
 
 import csv
 import io
@@ -53,12 +53,8 @@ def note_teams(players: Sequence[Player], game_map: Map) -> None:
 def press_rules(arguments: Any, names: Sequence[str], rounds: int = 1) -> PressRules | None:
     """Return how the powers of a match talk; None if they do not.
 
-    Args:
-        names: of the players.
-        rounds: of offers, if nothing is said.
-
-    Raises:
-        UserError: an option has no effect.
+    Where the flags do not say it, there are so many `rounds` of offers. UserError: a flag has no
+    effect.
     """
     if arguments.press is None:
         for flag in ("press_rounds", "open_press", "binding"):
@@ -109,25 +105,16 @@ def check_files(arguments: Any) -> None:
                 f"`python -m diplomacy_engine replay GAMES.jsonl --output {file}` shows them"
             )
         check_target(path)
-    if arguments.save_count is not None and not arguments.save_games:
-        raise UserError("--save-count has no effect: it needs --save-games")
 
 
 def asks_language_model(name: str) -> bool:
-    """Tell whether a player asks a language model."""
     return any(isinstance(part, LanguageSpec) for part in parts(name))
 
 
 def games_of(arguments: Any, seats: float, game_map: Map) -> int:
-    """Return how many games are to be played.
+    """Return how many games are to be played; UserError if --games must say it.
 
-    Args:
-        arguments: of the command.
-        seats: of a game that language models have, on average.
-        game_map: the map.
-
-    Raises:
-        UserError: the number is not given, and a language model would be asked many times.
+    `seats` is how many of a game language models have, on average: they would be asked many times.
     """
     games = GAMES if arguments.games is None else arguments.games
     if seats and arguments.games is None:
@@ -139,7 +126,6 @@ def games_of(arguments: Any, seats: float, game_map: Map) -> int:
 
 
 def tell_decisions(games: int, seats: float, game_map: Map) -> None:
-    """Say how many decisions of language models a match will have, if any."""
     if seats:
         about = f"about {_decisions(games, seats, game_map):,.0f} decisions of language models"
         print(f"{games:,} games have {about}", file=sys.stderr, flush=True)
@@ -151,11 +137,11 @@ def _decisions(games: int, seats: float, game_map: Map) -> float:
 
 def keep_thoughts(players: Iterable[Player], games: int) -> None:
     """Let language models keep prompts and replies of so many games."""
-    for player in _counting(players).values():
+    for player in counting(players).values():
         player.keep = games
 
 
-def _counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:
+def counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:
     """Return those among the players that count, or that talk and whose orders come from such."""
     found = {p.name: p.player if isinstance(p, Silent) else p for p in players}
     return {name: player for name, player in found.items() if isinstance(player, CountingPlayer)}
@@ -164,27 +150,14 @@ def _counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:
 def add_counts(result: dict, saved_games: Sequence[dict], players: Iterable[Player]) -> None:
     """Add what language models have counted to a result, as `llm`, and their prompts and replies
     to the saved games, as `thoughts`."""
-    counting = _counting(players)
-    if not counting:
-        return
-    result["llm"] = {name: player.counts() for name, player in counting.items()}
-    add_thoughts(saved_games, counting)
-
-
-def worth_keeping(players: Iterable[Player]) -> bool:
-    """Tell whether finished games are dear enough to be kept if a match breaks off.
-
-    Those of language models are.
-    """
-    return bool(_counting(players))
+    found = counting(players)
+    if found:
+        result["llm"] = {name: player.counts() for name, player in found.items()}
+        add_thoughts(saved_games, found)
 
 
 def exit_code(report: MatchReport, games: int) -> int:
-    """Return the exit code of a match whose result is out; tell why, if it broke off.
-
-    Args:
-        games: that were to be played.
-    """
+    """Return the exit code of a match whose result is out; tell why, if it broke off."""
     if report.cause is None:
         return 0
     interrupted = isinstance(report.cause, KeyboardInterrupt)
@@ -195,7 +168,6 @@ def exit_code(report: MatchReport, games: int) -> int:
 
 
 def settings_of(arguments: Any, game_map: Map, press: PressRules | None = None) -> MatchSettings:
-    """Return what a command's flags say of its games."""
     return MatchSettings(
         game_map,
         seed=arguments.seed,
@@ -218,13 +190,7 @@ def write_files(
     figures: Iterable[Sequence],
     saved_games: Sequence[dict],
 ) -> None:
-    """Write the files that a match was asked for.
-
-    Args:
-        result: of the match.
-        figures: rows of FIGURE_COLUMNS.
-        saved_games: to write.
-    """
+    """Write the files that a match was asked for; `figures` are rows of FIGURE_COLUMNS."""
     rows = result.pop("per_game", [])
     write_result(arguments.json, result)
     if arguments.csv:
@@ -290,6 +256,5 @@ def showing_progress(games: int) -> Iterator[Callable[[float], None]]:
 
 
 def write_result(path: str | None, result: dict) -> None:
-    """Write what a command found as JSON, if a file for it was named."""
     if path:
         atomic_write(path, (json.dumps(result, indent=2) + "\n").encode())
