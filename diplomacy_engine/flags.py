@@ -25,7 +25,7 @@ def parse(flags_class: type[_Flags], argv: Sequence[str], prog: str) -> _Flags:
 
     SystemExit where tyro finds a mistake.
     """
-    return checked(tyro.cli(flags_class, args=read_words(flags_class, argv), prog=prog))
+    return checked(tyro.cli(flags_class, args=read_words(flags_class, argv, positional=True), prog=prog))
 
 
 def checked(flags: _Flags) -> _Flags:
@@ -38,11 +38,11 @@ def checked(flags: _Flags) -> _Flags:
         raise UserError(f"--{name.replace('_', '-')}: {reason}") from None
 
 
-def read_words(args_class: type, argv: Sequence[str]) -> list[str]:
+def read_words(args_class: type, argv: Sequence[str], positional: bool = False) -> list[str]:
     """Return a command line in the forms that tyro reads.
 
     W&B's `${args}` sends `--track=False`, `--anneal_lr True` and lists in brackets, and people
-    write `1e6` for a whole number.
+    write `1e6` for a whole number. With `positional`, a word may follow a switch.
     """
     hints = typing.get_type_hints(args_class)
     words: list[str] = []
@@ -55,7 +55,7 @@ def read_words(args_class: type, argv: Sequence[str]) -> list[str]:
             hint = hints.get(name)
             kinds = (hint, *typing.get_args(hint))
             words.append(word)
-        elif bool in kinds:
+        elif bool in kinds and (word.lower() in _BOOLS or not positional):
             if word.lower() not in _BOOLS:
                 raise UserError(f"{words[-1]} takes True or False, not {word!r:.60}")
             words[-1] = words[-1] if _BOOLS[word.lower()] else f"--no-{words[-1][2:]}"

@@ -143,6 +143,11 @@ def test_every_help_has_examples_that_can_be_pasted(command, capsys):
     assert runner(command).__name__ == f"run_{command.split()[-1].replace('-', '_')}"
 
 
+def test_a_file_may_follow_a_switch():
+    assert parse(["replay", "--text", "games.jsonl"])[1].file == "games.jsonl"
+    assert parse(["replay", "--text=False", "games.jsonl", "--output", "a.png"])[1].text is False
+
+
 def test_a_help_imports_no_engine():
     """What a command does is imported when it is done."""
     code = "import sys; sys.argv = ['-m']; from diplomacy_engine.commands.cli import main\n"
