@@ -51,12 +51,10 @@ def text_width(text: str, size: float) -> float:
 
 
 def name_lines(name: str) -> list[str]:
-    """Return a province's name in the lines in which a picture shows it."""
     return textwrap.wrap(name, 11, break_long_words=False) or [name]
 
 
 def layout_of(game_map: Map) -> Layout:
-    """Return the layout of a map; it is made once."""
     if game_map.name in MAP_NAMES and load_map(game_map.name).facts == game_map.facts:
         return _drawn(game_map.name)
     return _discs(game_map)
@@ -135,7 +133,6 @@ def _hexagon(x: float, y: float) -> str:
 
 
 def _given_positions(game_map: Map) -> np.ndarray | None:
-    """Return the positions (V, 2) of a map file that gives one for every province, else None."""
     if any(code not in game_map.positions for code in game_map.provinces):
         return None
     return np.array([game_map.positions[code] for code in game_map.provinces], float)
@@ -176,7 +173,6 @@ def _by_distance(distance: np.ndarray) -> np.ndarray:
 
 
 def _links(game_map: Map) -> list[tuple[str, str]]:
-    """Return the pairs of provinces that border, by land or sea."""
     return sorted(
         {
             (min(first, second), max(first, second))
@@ -191,11 +187,8 @@ def _links(game_map: Map) -> list[tuple[str, str]]:
 def _clear_of_links(points: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Return the points moved a little, so that fewer links pass beneath the discs of others.
 
-    A disc and a link too close to it push each other away; what cannot be had is left.
-
-    Args:
-        points: (V, 2).
-        ends: (links, 2), the points that each link joins.
+    A disc and a link too close to it push each other away; what cannot be had is left. `ends`
+    (links, 2) are the points that each link joins.
     """
     numbers = np.arange(len(ends))
     for _ in range(_CLEARINGS if len(ends) else 0):

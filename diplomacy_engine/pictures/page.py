@@ -21,7 +21,6 @@ CHART = {"left": LEFT, "right": RIGHT, "width": WIDTH}  # what a page must know 
 
 
 def web_file(name: str) -> str:
-    """Return a shared file of the pages, `page.css` or `page.js`."""
     return (files(__package__) / "web" / name).read_text(encoding="utf-8")
 
 

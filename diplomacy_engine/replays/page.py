@@ -22,7 +22,6 @@ from .replay import Replay, chart_svg, order_lines
 
 
 def page(replays: Sequence[Replay], title: str) -> str:
-    """Return the HTML page that replays games."""
     maps: dict[Map, str] = {}
     games = [
         {
@@ -61,14 +60,12 @@ def _web_file(name: str) -> str:
 
 
 def _script() -> str:
-    """Return the page's script, the shared part of all pages before its own."""
     shared = re.sub(r"^export ", "", web_file("page.js"), flags=re.MULTILINE)
     own = re.sub(r"^import .*\n", "", _web_file("replay.js"), flags=re.MULTILINE)
     return f"\n{shared}\n{own}"
 
 
 def _packed(replay: Replay) -> str:
-    """Return all phases of a game: what the page shows of each."""
     frames, drawing = [], drawing_of(replay.map)
     for number, frame in enumerate(replay.frames):
         frames.append(
@@ -91,7 +88,6 @@ def _packed(replay: Replay) -> str:
 
 
 def _thought(game_map: Map, thought: dict | None) -> dict:
-    """Return what a player thought with its orders in words, if it thought anything."""
     if not thought:
         return {}
     orders = {

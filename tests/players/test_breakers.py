@@ -14,7 +14,7 @@ from diplomacy_engine.players.negotiators.breakers import Breaker, Grudge, Sanct
 from diplomacy_engine.players.negotiators.neighbors import Peaceful, Surroundings
 from diplomacy_engine.players.negotiators.planners import Nash
 from diplomacy_engine.press.deals import empty_deals
-from diplomacy_engine.press.table import Press, PressRules
+from diplomacy_engine.press.press import Press, PressRules
 from tests.support.press import FixedOrders
 
 # ENGLAND can walk into a center of ITALY.

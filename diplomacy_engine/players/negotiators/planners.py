@@ -10,7 +10,7 @@ import numpy as np
 
 from ...constants import MOVE, MOVE_VIA, NONE, SUPPORT_HOLD
 from ...press.deals import Clause, Offers, Side, make_offers
-from ...press.table import PEACE_ALONE
+from ...press.press import PEACE_ALONE
 from ..negotiation import Silent, Talk, best_of_pairs, partner_of
 from ..protocols import Player
 from .neighbors import Surroundings
