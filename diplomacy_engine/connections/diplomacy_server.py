@@ -193,7 +193,7 @@ class DiplomacySeats:
         """Take a seat, or take note that it is ours; return the game as it sees it."""
         wanted, token = power, self._tokens[power]
         if wanted == ANY:
-            wanted = next(iter(self._free(token)), None)
+            wanted = next(iter(free_powers(self._wire, token, self._id)), None)
             if wanted is None:
                 raise Refused(f"{self._id} has no free power")
         try:
@@ -229,13 +229,10 @@ class DiplomacySeats:
     def _refusal(self, error: ServerError, token: object) -> UserError:
         """Return an error with what else there is to take."""
         try:
-            free = self._free(token)
+            free = free_powers(self._wire, token, self._id)
         except ServerError:
             return error
         return Refused(f"{error}; free powers of {self._id}: {', '.join(free) or 'none'}")
-
-    def _free(self, token: object) -> list[str]:
-        return free_powers(self._wire, token, self._id)
 
     def _note(self, data: _GameData) -> None:
         status = data.status

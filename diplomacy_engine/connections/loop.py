@@ -118,7 +118,12 @@ class SeatLoop:
         try:
             if not self._entered:
                 self._enter()
-            positions = [_or_eliminated(position) for position in self.connection.positions()]
+            positions = [
+                position
+                if position.over or any(is_alive(position.game, power) for power in position.seats)
+                else position._replace(over=_ELIMINATED)
+                for position in self.connection.positions()
+            ]
             self._waited, self._pause = 0.0, POLL
             for position in positions:
                 self._play(position)
@@ -245,13 +250,7 @@ class SeatLoop:
             self.connection.finish(position, power)
 
     def _seed(self, position: Position) -> int:
-        moment = parse_phase(position.game.phase)
-        return seed_from(self.seed, *moment)
-
-
-def _or_eliminated(position: Position) -> Position:
-    alive = any(is_alive(position.game, power) for power in position.seats)
-    return position if alive or position.over else position._replace(over=_ELIMINATED)
+        return seed_from(self.seed, *parse_phase(position.game.phase))
 
 
 def dropped(game: Game, sent: Sequence[str], kept: Sequence[str]) -> list[str]:

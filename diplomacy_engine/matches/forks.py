@@ -1,8 +1,5 @@
 """Forked rollouts: play the same position on many times, and compare what comes of it.
 
-    games = VectorGame("small", 1 + 16, auto_reset=False)
-    result = fork(games, [0], 16, years=2, players=[make_bot("random")])
-
 The copies of a position form a group. A score says how a power stands at the end of a rollout, an
 advantage how much better than the mean of its group, in units of the group's spread: what
 group-relative policy optimization (Shao et al. 2024) learns from.

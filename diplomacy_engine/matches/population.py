@@ -5,7 +5,7 @@ members' ratings are anchors, so that two players who were ranked at different t
 map with teams a seat is a team's.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -145,7 +145,8 @@ def rank_player(
     `settings` are fields of MatchSettings in place of the population's; `game_map` may be its map
     with teams.
     """
-    rules = _rules(population, settings)
+    kept = {"max_years": population.max_years, "year_limit": population.year_limit}
+    rules = MatchSettings(**{"game_map": population.map} | kept | settings)
     rng, teams = np.random.default_rng(rules.seed), rules.game_map.teams
     for number, member in enumerate(members):
         if isinstance(member, SamplingPlayer):  # else the second player of two met other draws
@@ -153,11 +154,6 @@ def rank_player(
     seats = candidate_seats(len(members), len(teams.names), num_games, rng)
     report = play_tables(rules, (player, *members), seats[:, teams.of_power], progress=progress)
     return rank_after_games(population.ratings, seats, report.figures()[1]["rank"], rng)
-
-
-def _rules(population: Population, changes: Mapping[str, Any]) -> MatchSettings:
-    rules = {"max_years": population.max_years, "year_limit": population.year_limit}
-    return MatchSettings(**{"game_map": population.map} | rules | changes)
 
 
 def base_tournament(

@@ -98,12 +98,6 @@ data-rating="{shown.rating["value"]:.3f}" data-scheme="{scheme}" data-decisions=
 """
 
 
-def _matrix(population: Population) -> str:
-    with np.errstate(invalid="ignore"):
-        shares = np.where(population.met > 0, population.above / population.met, np.nan)
-    return matrix_svg([member.name for member in population.members], shares)
-
-
 def population_page(
     population: Population, ranked: Mapping[str, PopulationRank] | None = None
 ) -> str:
@@ -116,6 +110,9 @@ def population_page(
         (files(__package__) / "web" / f"population.{kind}").read_text(encoding="utf-8")
         for kind in ("css", "js")
     )
+    with np.errstate(invalid="ignore"):
+        shares = np.where(population.met > 0, population.above / population.met, np.nan)
+    matrix = matrix_svg([member.name for member in population.members], shares)
     spread = 25 / 6 * len(population.map.powers) ** 0.5
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -132,6 +129,6 @@ aria-label="Find members"></p>
 {_ladder(_members(population, ranked or {}))}
 <h2>Who ends above whom</h2>
 <details><summary>Show the table of all pairs</summary>
-<div class="wide">{_matrix(population)}</div></details>
+<div class="wide">{matrix}</div></details>
 <script>{script}</script></body></html>
 """

@@ -82,8 +82,10 @@ def _drawn(name: str) -> Layout:
 
 @lru_cache(maxsize=32)
 def _discs(game_map: Map) -> Layout:
-    points = _given_positions(game_map)
-    if points is None:
+    given = game_map.positions
+    if all(code in given for code in game_map.provinces):
+        points = np.array([given[code] for code in game_map.provinces], float)
+    else:
         points = _by_distance(game_map.board.distance)
     links = _links(game_map)
     index = game_map.province_index
@@ -130,12 +132,6 @@ def _hexagon(x: float, y: float) -> str:
         (x + DISC * 1.12 * np.cos(a), y + DISC * 1.12 * np.sin(a)) for a in np.arange(6) * np.pi / 3
     ]
     return "M" + "L".join(f"{u:.1f} {v:.1f}" for u, v in corners) + "Z"
-
-
-def _given_positions(game_map: Map) -> np.ndarray | None:
-    if any(code not in game_map.positions for code in game_map.provinces):
-        return None
-    return np.array([game_map.positions[code] for code in game_map.provinces], float)
 
 
 def _by_distance(distance: np.ndarray) -> np.ndarray:

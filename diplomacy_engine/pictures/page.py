@@ -1,8 +1,7 @@
 """What the pages that show games are made of: one stylesheet, one script, a map's facts as JSON.
 
-`web/page.css` and `web/page.js` are shared by the page on which people play and the page of a
-replay; a population's page has the style, too. The script draws no board itself: it gets the ground
-of a map once, and for each phase what lies on it, drawn by board.py as in every other picture.
+The script draws no board itself: it gets the ground of a map once, and for each phase what lies on
+it, drawn by board.py as in every other picture.
 """
 
 import base64
