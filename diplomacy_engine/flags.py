@@ -56,7 +56,9 @@ def read_words(args_class: type, argv: Sequence[str]) -> list[str]:
             hint = hints.get(name)
             kinds = (hint, *typing.get_args(hint))
             words.append(word)
-        elif bool in kinds and word.lower() in _BOOLS:
+        elif bool in kinds:
+            if word.lower() not in _BOOLS:
+                raise UserError(f"{words[-1]} takes True or False, not {word!r:.60}")
             words[-1] = words[-1] if _BOOLS[word.lower()] else f"--no-{words[-1][2:]}"
             kinds = ()
         elif int in kinds and re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d+", word):

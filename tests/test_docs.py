@@ -27,7 +27,8 @@ from support.pages import (
     shown,
 )
 
-from diplomacy_engine.commands.cli import main, parser
+from diplomacy_engine.commands import _flags
+from diplomacy_engine.commands.cli import COMMANDS, main, parse
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
 from diplomacy_engine.environments import IDS
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
@@ -112,8 +113,8 @@ def test_commands(page, monkeypatch):
         if words and words[0].startswith("--") and words != ["--help"]:
             settings_of(Args, words)
     for words in map(shlex.split, commands(text, TOOLS)):
-        if len(words) > 1 and words[0] != "...":
-            parser().parse_args(words)
+        if len(words) > 1 and words[0] != "..." and words[-1] != "--help":
+            parse(words)
     for name, *words in map(shlex.split, commands(text, LEARNERS)):
         if name == "exploit":  # has the script's flags, behind the player that it names
             settings_of(Args, [word for word in words[1:] if word != "--greedy"])
@@ -126,13 +127,10 @@ def known_flags() -> set[str]:
     names = set(inspect.signature(Args).parameters)
     for path in ROOT.glob("diplomacy_learners/[a-z]*.py"):  # some need packages that are not here
         names |= _fields_of_args(str(path.relative_to(ROOT)))
+    for flags_class, _ in COMMANDS.values():
+        names |= set(inspect.signature(getattr(_flags, flags_class)).parameters)
     flags = {f"--{name.replace('_', '-')}" for name in names}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
-    parsers = [parser()]
-    for one in parsers:  # a command may have commands of its own
-        flags |= one._option_string_actions.keys()
-        tools = (action.choices for action in one._actions if isinstance(action.choices, dict))
-        parsers += [tool for choices in tools for tool in choices.values()]
     for path in (
         ROOT / "tests" / "conftest.py",
         *ROOT.glob("examples/*.py"),
@@ -141,7 +139,7 @@ def known_flags() -> set[str]:
         flags |= set(re.findall(r'"(--[a-z-]+)"', path.read_text()))
     docker = ["build-arg", "env", "file", "gpus", "publish", "rm", "tag", "target", "volume"]
     flags |= {f"--{name}" for name in docker}
-    return flags | {"--nproc_per_node", "--logdir", "--index-url", "--no-deps"}
+    return flags | {"--as", "--nproc_per_node", "--logdir", "--index-url", "--no-deps"}
 
 
 def _fields_of_args(script: str) -> set[str]:
@@ -258,18 +256,18 @@ def test_the_commands_for_a_map(strait):
     assert len(lines) == 5
     for line in lines:
         program, _, words = line.removeprefix("python ").partition(" ")
+        words = words.replace("configs/", f"{ROOT / 'configs'}/")
         if "colonial" in words:
             if program == "-m":
-                arguments = parser().parse_args(shlex.split(words.partition(" ")[2]))
+                _, arguments = parse(shlex.split(words.partition(" ")[2]))
                 assert arguments.file == "colonial.map"
             else:
                 map_name = parse_args(Args, shlex.split(words)).map
                 assert map_name == "colonial.toml"
         elif program == "-m":
-            arguments = parser().parse_args(shlex.split(words.partition(" ")[2]))
+            _, arguments = parse(shlex.split(words.partition(" ")[2]))
             assert "strait.toml" in (getattr(arguments, "map", ""), getattr(arguments, "file", ""))
         else:
-            words = words.replace("configs/", f"{ROOT / 'configs'}/")
             assert parse_args(Args, shlex.split(words)).map == "strait.toml"
     words = "evaluate --map strait.toml --player dumbbot --against random --games 2"
     assert main(words.split()) == 0
@@ -282,7 +280,7 @@ def test_the_commands_and_example_of_replays(capsys):
     for line in lines:
         program, words = line.split(" replay ")
         assert program == "python -m diplomacy_engine"
-        assert parser().parse_args(["replay", *shlex.split(words)]).file == "GAMES.jsonl"
+        assert parse(["replay", *shlex.split(words)])[1].file == "GAMES.jsonl"
     (code,) = blocks(PLAYING, "python")
     exec(compile(code, "playing.md", "exec"), {})
     assert capsys.readouterr().out.splitlines() == shown(code) != []

@@ -1,6 +1,7 @@
 """Where the commands print, and tables that fit there."""
 
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from .._suggest import printable
 from ..matches.figures import percent, share_text
 
 _GAP = 2  # characters between two columns
@@ -27,6 +29,12 @@ def make_console() -> Console:
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = 200
     return console
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Tell what does not agree in a file that is read all the same."""
+    for note in notes:
+        print(f"note: {printable(note)}", file=sys.stderr)
 
 
 def print_table(

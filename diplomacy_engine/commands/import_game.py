@@ -1,16 +1,14 @@
 """`import-game`: games that were played elsewhere become saved games."""
 
 import json
-import sys
 from pathlib import Path
 
 from .._files import atomic_write, check_target
 from .._suggest import printable
 from ..errors import UserError
 from ..games.imports import read_games, short_report
+from ._console import print_notes
 from ._flags import ImportGame
-
-_MOST_NOTES = 20
 
 
 def run_import_game(arguments: ImportGame) -> int:
@@ -25,10 +23,7 @@ def run_import_game(arguments: ImportGame) -> int:
         reports = [short_report(game, arguments.map) for game in games]
     except UserError as error:
         raise UserError(f"{arguments.file}: {error}") from None
-    for note in notes[:_MOST_NOTES]:
-        print(f"note: {printable(note)}", file=sys.stderr)
-    if len(notes) > _MOST_NOTES:
-        print(f"note: and {len(notes) - _MOST_NOTES} more", file=sys.stderr)
+    print_notes(notes)
     for report in reports:
         print(printable(report))
     if arguments.output:

@@ -34,6 +34,7 @@ from ..press.press import MOST_ROUNDS, PressRules
 from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
 from ._arguments import check_assume, map_of, press_rules
+from ._console import print_notes
 from ._flags import Play
 
 MAP = "standard"  # where nothing says which
@@ -160,7 +161,11 @@ def _resumed(arguments: Any) -> PlaySession:
         raise UserError("--resume keeps the teams of the saved game; leave --teams out")
     names = [*(arguments.against or []), *([arguments.hint] if arguments.hint else [])]
     asked = press_rules(arguments, names if arguments.press else [], MOST_ROUNDS)
-    game, play = read_session(arguments.resume, arguments.map, arguments.max_years, asked)
+    notes: list[str] = []
+    game, play = read_session(
+        arguments.resume, arguments.map, arguments.max_years, asked, notes.append
+    )
+    print_notes(notes)
     press = asked if play is None else play.rules
     if asked not in (None, press):
         raise UserError(

@@ -9,6 +9,7 @@ from ..errors import UserError
 from ..pictures.png import png
 from ..replays.page import page
 from ..replays.replay import Replay, frame_svg, frame_text, load_replays
+from ._console import print_notes
 from ._flags import Replay as ReplayFlags
 
 _SUFFIXES = (".html", ".svg", ".png")
@@ -30,7 +31,9 @@ def run_replay(arguments: ReplayFlags) -> int:
         if useless and getattr(arguments, name) is not None:
             where = "a page, which has all games, phases and colors" if is_page else "text"
             raise UserError(f"--{name} has no effect on {where}")
-    replays = load_replays(arguments.file, arguments.map)
+    notes: list[str] = []
+    replays = load_replays(arguments.file, arguments.map, notes.append)
+    print_notes(notes)
     game = arguments.game or 1
     if game > len(replays):
         raise UserError(

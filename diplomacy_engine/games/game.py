@@ -16,6 +16,7 @@ from ..constants import (
     BUILD,
     DISBANDED,
     FALL_RETREATS,
+    MOVE,
     NONE,
     RESULT_WORDS,
     RETREAT,
@@ -214,7 +215,7 @@ class Game:
             self._lists = legal_numbers(self._games)
         return self._lists
 
-    def submit(self, power: str, orders: list[str], strict: bool = True) -> None:
+    def submit(self, power: str, orders: list[str], strict: bool = True) -> list[str]:
         """Give a power's orders for this phase, in place of those it gave before.
 
         Args:
@@ -222,6 +223,9 @@ class Game:
             orders: order texts; units left out hold or disband.
             strict: refuse all of them if one is illegal. Otherwise an illegal order is kept as
                 `void` and does nothing.
+
+        Returns:
+            What is wrong with each order that is void: the order and the reason.
 
         Raises:
             UserError: unknown power, not a list of texts, or (strict) an illegal order, with the
@@ -232,12 +236,16 @@ class Game:
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
             raise UserError(f"the orders of {name} must be a list of texts, not {quoted(orders)}")
         given: list[tuple[str, list[int]]] = []
+        wrong = []
         for text in texts:
             numbers, reason = self._understand(name, text, given)
+            if reason:
+                wrong.append(f"{text!r:.200}: {reason}")
             if reason and strict:
-                raise UserError(f"{text!r:.200}: {reason}")
+                raise UserError(wrong[0])
             given.append((self._order_text(text, numbers), numbers))
         self._submitted[name] = given
+        return wrong
 
     def withdraw(self, power: str) -> None:
         """Take back what a power has submitted for this phase."""
@@ -357,11 +365,13 @@ class Game:
             return [], "the game is over"
         if power in self.conceded:
             return [], f"{power} has conceded and gives no more orders"
+        games, table = self._games, self._games.table
         try:
-            order = read_order(self.map, text)
+            order = read_order(self.map, text, self.unit_kinds)
         except UserError as error:
             return [], str(error)
-        games, table = self._games, self._games.table
+        if order.kind == MOVE and games.state.phase[0] in (SPRING_RETREATS, FALL_RETREATS):
+            order = order._replace(kind=RETREAT)  # as judges write it
         winter = games.state.phase[0] == WINTER_ADJUSTMENTS
         owed = owed_adjustments(games).get(power, 0) if winter else 0
         if order.kind == WAIVE:
@@ -392,6 +402,11 @@ class Game:
         else:
             owner = self._ordered_units()[0][province]
         return numbers if owner == self.map.power_index[power] else []
+
+    @property
+    def unit_kinds(self) -> np.ndarray:
+        """(V,) the kind of the unit that this phase orders in each province, or NONE."""
+        return self._ordered_units()[1]
 
     def _ordered_units(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (power, kind, location), (V,) each, of the units that this phase orders."""
@@ -478,7 +493,9 @@ class Game:
         powers, kinds, locations = self._ordered_units()
         found = {}
         for power, given in self._submitted.items():
-            for unit in [ordered_unit(self.map, text) for text, numbers in given if not numbers]:
+            for unit in [
+                ordered_unit(self.map, text, kinds) for text, numbers in given if not numbers
+            ]:
                 if unit is None or unit.place.province in chosen:
                     continue
                 v = unit.place.province
@@ -536,7 +553,7 @@ class Game:
         results = {}
         for given in self._submitted.values():
             for text, numbers in given:
-                unit = None if numbers else ordered_unit(self.map, text)
+                unit = None if numbers else ordered_unit(self.map, text, state.unit_kind[0])
                 if unit is not None:
                     written = as_written(self.map, unit)
                     stands = own.get(unit.place.province, written)

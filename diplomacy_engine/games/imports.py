@@ -19,9 +19,9 @@ from ..constants import COMPLETED, parse_phase, phase_kind
 from ..errors import UserError
 from ..records import convert, parse_json, read_json
 from ..rules.map import Map, load_map
-from ..rules.notation import province_of
+from ..rules.notation import no_order, province_of
 from .game import Game
-from .order_blocks import MOST_LETTERS, Block, completed, is_blocks, read_blocks, read_position
+from .order_blocks import FORMS, MOST_LETTERS, Block, left_out, read_blocks, read_position
 from .saved_game import MAX_GAME_BYTES, Ending, read_saved_games
 from .webdiplomacy import DRAWN, Phase, Variant, classic, history_phases, read_variant
 
@@ -55,12 +55,13 @@ def read_games(
             yield _saved(path, game, game_map, variant, note) if is_history(game) else game
         return
     found_map = load_map(game_map or "standard")
-    text = _text(path)
-    if text is None or not is_blocks(found_map, text):
+    try:
+        text = read_file(path, 4 * MOST_LETTERS).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):  # no text of orders
         yield from read_saved_games(path)
         return
     try:
-        yield _of_blocks(read_blocks(found_map, text), found_map, Path(path).stem, note)
+        yield _of_blocks(read_blocks(found_map, text, note), found_map, Path(path).stem, note)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
 
@@ -77,7 +78,7 @@ def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dic
         UserError: there is no game in it.
     """
     if text.lstrip()[:1] not in ("{", "["):
-        return _of_blocks(read_blocks(game_map, text), game_map, "pasted", note)
+        return _of_blocks(read_blocks(game_map, text, note), game_map, "pasted", note)
     found = parse_json(text, "what was pasted")
     game = convert(dict, found[-1] if isinstance(found, list) and found else found, "the game")
     if is_history(game):
@@ -86,24 +87,6 @@ def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dic
     if "phases" not in game and "units" in game:
         return Game.from_state(game_map, game).to_saved_game()
     return game
-
-
-def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note) -> dict:
-    """Return the saved game of blocks of orders, or of units."""
-    state = read_position(game_map, blocks)
-    if state is None:
-        return played_blocks(blocks, game_map, game_id, note)
-    game = Game.from_state(game_map, state)
-    game.id = game_id
-    return game.to_saved_game()
-
-
-def _text(path: str | Path) -> str | None:
-    """Return a file's text; None for what is no text of orders."""
-    try:
-        return read_file(path, 4 * MOST_LETTERS).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        return None
 
 
 def _json_games(path: Path) -> Iterator[dict]:
@@ -157,28 +140,34 @@ def _variant_file(path: str | Path, game_map: Map) -> Variant:
         raise UserError(f"{path}: {error}") from None
 
 
-def played_blocks(
-    blocks: Sequence[Block], game_map: Map, game_id: str, note: Note = lambda text: None
-) -> dict:
-    """Return the saved game of blocks of orders, from the map's first phase on.
+def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note) -> dict:
+    """Return the saved game of blocks of units, or of orders, from the map's first phase on.
 
     Phases without a block are played without orders. Blocks without a phase belong to the first
-    one. An order that is not legal is kept as void, and told.
+    one. An order that is not legal is kept as void, and told; so is what is no order, left out.
 
     Raises:
-        UserError: there is none, or a phase comes twice or too early.
+        UserError: there is none, or a phase is too early.
     """
-    phases: list[Phase] = []
+    state = read_position(game_map, blocks)
+    if state is not None:
+        game = Game.from_state(game_map, state)
+        game.id = game_id
+        return game.to_saved_game()
+    found: dict[str, dict[str, list[str]]] = {}
     first = Game(game_map).phase
     for block in blocks:
-        name = block.phase or first
-        if not phases or phases[-1].name != name:
-            if any(phase.name == name for phase in phases):
-                raise UserError(f"line {block.line}: {name} comes twice")
-            phases.append(Phase(name, {}))
-        phases[-1].orders.setdefault(block.power, []).extend(block.orders)
-    if not phases:
-        raise UserError("there are no orders in it")
+        orders = found.setdefault(block.phase or first, {}).setdefault(block.power, [])
+        told = [(text, no_order(game_map, text)) for text in block.orders]
+        orders += [text for text, reason in told if not reason]
+        if all(reason for _, reason in told):  # a line of something else is told as one
+            told = [(", ".join(block.orders), told[0][1])] if told else []
+        for text, reason in told:
+            if reason:
+                note(left_out(block.line, text, reason))
+    if not any(texts for orders in found.values() for texts in orders.values()):
+        raise UserError(f"no phase with orders was found; {FORMS}")
+    phases = [Phase(name, found[name]) for name in sorted(found, key=_moment)]
     return replayed(phases, game_map, game_id, note).to_saved_game()
 
 
@@ -258,16 +247,10 @@ def _moment(name: str) -> tuple[int, int]:
 
 
 def _give(game: Game, phase: Phase, note: Note) -> None:
-    """Submit the orders of a phase; tell of each power the first that is not legal."""
-    letters = {province_of(unit): unit[0] for own in game.units.values() for unit in own}
-    letters |= {province_of(u): u[0] for own in game.dislodged.values() for u in own}
+    """Submit the orders of a phase; tell of each that is not legal."""
     for power, texts in phase.orders.items():
-        whole = [completed(game.map, text, letters) for text in texts]
-        try:
-            game.submit(power, whole)
-        except UserError as error:
-            note(f"{phase.name}, {power}: {error}")
-            game.submit(power, whole, strict=False)
+        for reason in game.submit(power, texts, strict=False):
+            note(f"{phase.name}, {power}: {reason}")
 
 
 def _differs(game: Game, phase: Phase) -> bool:

@@ -5,10 +5,10 @@
     GERMANY
     A Ber - Kie; F Kie - Den
 
-A line that names a phase begins that phase; one that begins with a power's name and a colon, or is
-just the name, begins the orders of that power. Orders stand one a line, or with commas or
-semicolons between. What is said about an order's outcome is left out. A unit's letter may be
-missing where the board tells it.
+A line that names a phase begins that phase, whatever else of its kind stands there (`Movement
+results for Spring of 1901. (game.001)`, `S01`); one that begins with a power's name and a colon, or
+is just the name, begins the orders of that power. Orders stand one a line, or with commas or
+semicolons between; rules/notation.py reads them. What is neither is left out, and told.
 
 Blocks of units in place of orders are a position; a line `centers: Par, Mar` in a power's block
 says what it owns:
@@ -19,50 +19,39 @@ says what it owns:
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from .._suggest import printable, quoted
-from ..constants import NONE, UNIT_LETTERS, phase_kind, phase_name
+from ..constants import NONE, UNIT_LETTERS, parse_phase, phase_kind, phase_name
 from ..errors import UserError
 from ..rules.map import Map
-from ..rules.notation import place_text, province_of, read_order, read_place
+from ..rules.names import power_called
+from ..rules.notation import no_order, order_texts, place_text, province_of, read_place
 
 MOST_LETTERS = 1_000_000
 _MOST_OF_A_LINE, _MOST_OF_A_NAME = 2000, 60  # letters
-_CODE = re.compile(r"([SFW])(\d{1,4})([MRA])")
-_SEASON = re.compile(
-    r"(spring|summer|fall|autumn|winter)[\s,]*(?:of[\s,]+)?(\d{1,4})\b[\s,:.-]*([a-z ]*)[\s:.]*",
-    re.IGNORECASE,
-)
-_SEASONS = {"spring": 0, "summer": 1, "fall": 2, "autumn": 2, "winter": 4}
-_WORDS = {
-    "": 0,
-    "movement": 0,
-    "moves": 0,
-    "diplomacy": 0,
-    "orders": 0,
-    "retreat": 1,
-    "retreats": 1,
-    "adjustments": 0,
-    "adjustment": 0,
-    "builds": 0,
+_SEASONS = {"spring": 0, "summer": 1, "fall": 2, "autumn": 2, "winter": 4, "s": 0, "f": 2, "w": 4}
+_KINDS = {
+    **dict.fromkeys(("movement", "moves", "diplomacy", "m"), 0),
+    **dict.fromkeys(("retreat", "retreats", "r"), 1),
+    **dict.fromkeys(("adjustment", "adjustments", "builds", "unit placement", "a"), 2),
 }
-_REMARKS = re.compile(
-    r"\*[^*]*\*|\((?!\s*(?:[nesw]c|(?:north|east|south|west)\s+coast)\s*\))[^)]*\)|\[[^\]]*\]|[_`]|"
-    r"\*+$",
-    re.IGNORECASE,
-)
-_OUTCOME = re.compile(
-    r"\s+(?:fails?|failed|bounced?s?|succeeds?|succeeded|dislodged|cut|void|no convoy)$",
-    re.IGNORECASE,
-)
-_SENTENCE = re.compile(r"^the\s+(army|fleet)\s+(?:at|in)\s+", re.IGNORECASE)
-_HELP = re.compile(
-    r"^(.*?\s(?:s|supports?|c|convoys?)\s+)(?:(?:hold|move)\s+(?:to|from)\s+)?(.*)$", re.I
-)
+_BESIDE = {"", "of", "the", "for", "results", "result", "orders", "order", "phase", "turn", "and"}
+_BESIDE |= {"adjudication", "season", "status", "date", "report", "removals", "disbands", "year"}
+# Names of games: `(game.001)`, `of the game X`
+_ASIDE = re.compile(r"\([^)]*[\d.][^)]*\)|(?<=\d)\s.*?\b(?:(?:of the game|for|in)\b|turn \d).*")
 _CENTERS = re.compile(r"^(?:(?:supply\s+)?cent(?:er|re)s?|scs?)\b\s*:?\s*(.*)$", re.IGNORECASE)
-_LETTERS = ("", "A ", "F ")
+_OF_POWER = re.compile(
+    r"([^:]{3,60}?)(?::|\s+(?:[-\u2013\u2014]\s*)?(?=[(*\[<]*(?:[AF]|army|fleet)\b))(.*)",
+    re.IGNORECASE,
+)
+_TAGS = re.compile(r"\*\*|__|[<\[]/?(?:b|i|u|s|em|strong|li|ul|ol|p|br)/?[>\]]", re.IGNORECASE)
+_NOTHING = ("none", "no orders", "nmr", "-")
+FORMS = (
+    "a line names a phase (Spring 1901, S1901M, Movement results for Spring of 1901), and below it "
+    "stand each power's name and orders (France: A Par-Bur, F Bre-MAO)"
+)
 
 
 class Block(NamedTuple):
@@ -74,38 +63,48 @@ class Block(NamedTuple):
     line: int
 
 
-def read_blocks(game_map: Map, text: str) -> list[Block]:
-    """Return the blocks of a text.
+def read_blocks(
+    game_map: Map, text: str, note: Callable[[str], object] = lambda text: None
+) -> list[Block]:
+    """Return the blocks of a text; `note` is told what belongs to none.
 
     Raises:
-        UserError: it is too long, or a line belongs to no power.
+        UserError: it is too long, or an order belongs to no power.
     """
     if len(text) > MOST_LETTERS:
         raise UserError(f"a text of orders may have at most {MOST_LETTERS:,} characters")
     blocks: list[Block] = []
     phase = power = ""
     for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > _MOST_OF_A_LINE:
+            raise UserError(f"line {number} has more than {_MOST_OF_A_LINE:,} characters")
         line = _plain(line)
         if not line:
             continue
-        if len(line) > _MOST_OF_A_LINE:
-            raise UserError(f"line {number} has more than {_MOST_OF_A_LINE:,} characters")
-        named = read_phase(line)
+        named = read_phase(line, phase, int(game_map.board.first_year))
         if named:
-            phase, power = named, ""
+            power = "" if re.search(r"\d", line) else power
+            phase = named
             continue
-        head, rest = _heading(game_map, line)
-        if head:
-            power, line = head, rest
-        orders = list(_orders(line))
-        if not power:
-            raise UserError(
-                f"line {number}, {quoted(printable(line), 60)}, is under no power's name, such "
-                f"as {game_map.powers[0]}"
-            )
-        if orders or head:
+        head, line = _heading(game_map, line)
+        power = head or power
+        orders = [t for t in order_texts(line) if t.lower() not in _NOTHING]
+        if power and (orders or head):
             blocks.append(Block(phase, power, orders, number))
+            continue
+        if not all(no_order(game_map, order) for order in orders):
+            raise UserError(
+                f"line {number}, {quoted(printable(line), 60)}, is under no power's name, such as "
+                f"{game_map.powers[0]}"
+            )
+        if orders:
+            note(left_out(number, line, "it is under no power's name"))
     return blocks
+
+
+def left_out(line: int, text: str, reason: str) -> str:
+    """Return the note on a text of a line that is no order."""
+    return f"line {line}, {quoted(printable(text), 60)}, is left out: {reason}"
 
 
 def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
@@ -184,77 +183,47 @@ def _all_centers(
     return found
 
 
-def is_blocks(game_map: Map, text: str) -> bool:
-    """Tell whether a text begins as such blocks do: with a phase's or a power's name."""
-    for line in text.splitlines():
-        line = _plain(line)
-        if line:
-            return bool(read_phase(line) or _heading(game_map, line)[0])
-    return False
-
-
 def _plain(line: str) -> str:
     """Return a line without the marks of a list, quotation or heading."""
-    return line.replace("**", "").strip().lstrip("#>\u2022*-= \t").rstrip("= \t")
+    return _TAGS.sub("", line).strip().lstrip("#>\u2022*-= \t").rstrip("= \t")
 
 
-def read_phase(line: str) -> str:
-    """Return the phase that a line names, such as F1901R; empty if it names none."""
+def read_phase(line: str, before: str = "", first_year: int = 1901) -> str:
+    """Return the phase that a line names, such as F1901R; empty if it names none.
+
+    Args:
+        line: such as `Spring 1901`, `S01`, `Retreat orders for Fall of 1902. (game.006)`, or
+            `Retreats` alone.
+        before: the phase named before it, of which the latter are.
+        first_year: of the map; its century is that of years with two digits.
+    """
     if len(line) > _MOST_OF_A_NAME:
         return ""
-    code = _CODE.fullmatch(line.rstrip(":").upper())
-    if code:
-        return code[0]
-    found = _SEASON.fullmatch(line)
-    if found is None:
+    text = _ASIDE.sub(" ", line.lower())
+    words = [word.replace("-", " ") for word in re.findall(r"unit.placement|[^\W\d_]+|\d+", text)]
+    years = [int(word) for word in words if word.isdecimal()]
+    seasons = [_SEASONS[word] for word in words if word in _SEASONS]
+    kinds = [_KINDS[word] for word in words if word in _KINDS]
+    beside = sum(word in _BESIDE for word in words)
+    if len(years) + len(seasons) + len(kinds) + beside != len(words):
         return ""
-    season, year, word = found[1].lower(), int(found[2]), " ".join(found[3].lower().split())
-    if word not in _WORDS or year == 0:
+    if before and kinds and not years and not seasons and len(words[0]) > 1:
+        years, number = [parse_phase(before)[0]], min(parse_phase(before)[1], 3) // 2 * 2
+    elif len(years) == len(seasons) == 1 and 0 < years[0] < 10_000:
+        number = seasons[0]
+    else:
         return ""
-    number = _SEASONS[season]
-    if _WORDS[word] and number in (0, 2):
-        number += 1
+    year = years[0] + (first_year // 100 * 100 if years[0] < 100 <= first_year else 0)
+    if kinds and number != 4:
+        number = 4 if kinds[0] == 2 else number // 2 * 2 + max(kinds[0], number % 2)
     return phase_name(year, number)
 
 
 def _heading(game_map: Map, line: str) -> tuple[str, str]:
     """Return the power whose name a line begins with, and the rest of the line."""
-    name, colon, rest = line.partition(":")
-    if len(name) > _MOST_OF_A_NAME:
-        return "", line
-    name = re.sub(r"[*_`]|\(.*?\)", "", name).strip().upper()
-    matching = [p for p in game_map.powers if len(name) >= 3 and p.startswith(name)]
-    return (matching[0], rest if colon else "") if len(matching) == 1 else ("", line)
-
-
-def _orders(line: str) -> Iterator[str]:
-    for part in re.split(r"[;,]|\s{3,}|(?<=\w)\.\s+(?=[AF]\s)", line):
-        text = " ".join(_REMARKS.sub(" ", part).split()).rstrip(".")
-        text = _SENTENCE.sub(r"\1 ", _OUTCOME.sub("", text).rstrip("-=>: "))
-        if text and text.lower() not in ("none", "no orders", "nmr", "-"):
-            yield text
-
-
-def completed(game_map: Map, text: str, units: Mapping[str, str]) -> str:
-    """Return an order with the unit letters that it leaves out.
-
-    Args:
-        game_map: the map.
-        text: the order.
-        units: province -> A or F, of the units on the board.
-    """
-    helped = _HELP.match(text)
-    for letter in _LETTERS:
-        for other in _LETTERS if helped else ("",):
-            tried = f"{letter}{helped[1]}{other}{helped[2]}" if helped else letter + text
-            try:
-                order = read_order(game_map, tried)
-            except UserError:
-                continue
-            named = [unit for unit in (order.unit, order.other) if unit is not None]
-            if letter or other:
-                there = [units.get(game_map.provinces[unit.place.province]) for unit in named]
-                if there != ["AF"[unit.kind] for unit in named]:
-                    continue
-            return tried
-    return text
+    found = _OF_POWER.match(line)
+    power = found and power_called(game_map, found[1])
+    if power:
+        return power, found[2]
+    power = power_called(game_map, line) if len(line) <= _MOST_OF_A_NAME else None
+    return (power, "") if power else ("", line)

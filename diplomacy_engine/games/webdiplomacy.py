@@ -17,6 +17,7 @@ from ..constants import COMPLETED, NONE, PHASE_KINDS, phase_name
 from ..errors import UserError
 from ..records import convert
 from ..rules.map import Map
+from ..rules.names import power_called
 from ..rules.notation import place_text, province_of, read_order, read_place
 
 FIRST_YEAR = 1901
@@ -30,12 +31,6 @@ _CLASSIC_PLACES = """
     MAR GAS BAR NWG NTH SKA HEL BAL BOT NAO IRI ENG MAO WES LYO TYS ION ADR AEG EAS BLA TYR BOH VIE
     TRI BUD GAL SPA/NC SPA/SC STP/NC STP/SC BUL/EC BUL/SC
 """  # in the order of its numbers, from 1 on
-_NAMES = {  # that our standard map spells otherwise
-    "Skagerrack": "SKA",
-    "Heligoland Bight": "HEL",
-    "Gulf of Lyons": "LYO",
-    "Bulgaria (North Coast)": "BUL/EC",
-}
 _LETTERS = {"Army": "A", "Fleet": "F"}
 _YES = (True, "Yes")
 
@@ -147,13 +142,14 @@ def read_variant(data: object, game_map: Map) -> Variant:
     places, powers = {}, {}
     found = convert(_Variant, data, "the variant")
     for row in found.territories:
-        _, place = read_place(game_map, _NAMES.get(row.name, row.name))
+        _, place = read_place(game_map, row.name)
         text = place_text(game_map, place)
         if text not in game_map.location_index:
             raise UserError(f"map {game_map.name} has no {quoted(row.name, 60)}")
         places[row.id] = text
     for row in found.countries:
-        powers[row.countryID] = game_map.powers[game_map.power_number(row.name)]
+        power = power_called(game_map, row.name) or row.name
+        powers[row.countryID] = game_map.powers[game_map.power_number(power)]
     if set(places.values()) != set(game_map.locations) or set(powers.values()) != set(
         game_map.powers
     ):

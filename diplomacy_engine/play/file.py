@@ -11,7 +11,7 @@ from msgspec.structs import astuple
 
 from ..constants import phase_kind
 from ..errors import UserError
-from ..games.imports import read_games, read_pasted
+from ..games.imports import Note, read_games, read_pasted
 from ..games.position import set_ending
 from ..games.saved_game import MAX_GAME_BYTES, in_disorder
 from ..press.game import Game
@@ -143,6 +143,7 @@ def read_session(
     game_map: Map | str | None = None,
     max_years: int | None = None,
     press: PressRules | None = None,
+    note: Note = lambda text: None,
 ) -> tuple[Game, PlayRecord | None]:
     """Return the game in a file, and its key `play`, if it has one.
 
@@ -151,6 +152,7 @@ def read_session(
             counts.
         game_map: the map; None for the one it names.
         max_years, press: of a game without the key `play`.
+        note: told in a sentence what does not agree with our rules.
 
     Raises:
         UserError: there is no game in it that could go on; names the file.
@@ -158,7 +160,7 @@ def read_session(
     """
     if os.path.getsize(file) > MAX_GAME_BYTES:
         raise UserError(f"{file} is too large to be a game")
-    saved = deque(read_games(file, game_map), maxlen=1)
+    saved = deque(read_games(file, game_map, note=note), maxlen=1)
     if not saved:
         raise UserError(f"{file} has no game in it")
     (saved,), play = saved, None

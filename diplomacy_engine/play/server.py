@@ -43,7 +43,6 @@ from .view import board_view, draft_view, game_view, hint_view, past_view
 TOKEN_HEADER, POWER_HEADER = "X-Play-Token", "X-Play-Power"
 MAX_BODY = 100_000  # bytes
 MAX_ORDERS, MAX_ORDER, MAX_TERMS = 500, 200, 20
-MAX_NOTES = 5  # of what does not agree in a game that was pasted
 MAX_CONNECTIONS = 200  # a browser keeps six
 PAGES = {
     "/": ("index.html", "text/html"),
@@ -231,7 +230,7 @@ class _Vote(_Step):
 
 def _paste(session: PlaySession, viewer: Viewer, text: str) -> dict:
     notes = session.paste(viewer, text)
-    return game_view(session, viewer) | {"notes": notes[:MAX_NOTES]}
+    return game_view(session, viewer) | {"notes": notes}
 
 
 def _read(session: PlaySession, viewer: Viewer, text: str, orders: list[str]) -> dict:

@@ -12,7 +12,6 @@ import dataclasses
 import hmac
 import json
 import os
-import re
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +37,7 @@ from ..players.names import short_name, short_names
 from ..players.protocols import ExplainingPlayer, Player
 from ..press.game import Game
 from ..press.press import PressRules
+from ..rules.notation import order_texts
 from ..rules.state import seed_from
 from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, PlayRecord, Seat, pasted_game, rebuild
 from .talk import answer_offer, broken_orders, make_offer, players_talk
@@ -399,7 +399,7 @@ class PlaySession:
         """Return orders with those of a text added, which take the place of the same units'.
 
         Args:
-            text: one or more orders, `;` or line ends between them.
+            text: one or more orders, as rules/notation.py finds them.
             orders: legal ones, from before.
 
         Raises:
@@ -407,7 +407,7 @@ class PlaySession:
         """
         with self.lock:
             power, kept = self._only_seat(viewer), list(orders)
-            for part in filter(None, map(str.strip, re.split(r"[;\n]", text))):
+            for part in order_texts(text):
                 trial = self.game.copy()
                 trial.submit(power, [part])
                 (order,) = trial.orders[power]

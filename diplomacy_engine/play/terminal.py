@@ -15,7 +15,7 @@ from ..players.advice import Tried, has_decision
 from ..press.game import Game
 from ..press.words import offer_words
 from ..replays.replay import make_replay
-from ..rules.notation import province_of, read_order
+from ..rules.notation import order_texts, province_of, read_order
 from .file import HOST
 from .session import PlayError, PlaySession, Viewer
 from .view import CANDIDATES, partners_bound_to, sentences, votes_view
@@ -203,14 +203,8 @@ class TextGame:
 
     def _add(self, line: str) -> None:
         """Add the orders of a line to those so far, up to one that is illegal."""
-        power = self.viewer.power
-        for text in filter(None, (part.strip() for part in line.split(";"))):
-            trial = self.session.game.copy()
-            trial.submit(power, [text])
-            (order,) = trial.orders[power]
-            rest = [old for old in self.orders if _unit(old) != _unit(order) or old == "WAIVE"]
-            trial.submit(power, [*rest, order])
-            self.orders = [*rest, order]
+        for text in order_texts(line):
+            self.orders = self.session.read_orders(self.viewer, text, self.orders)
         self._show_orders()
 
     def _show_orders(self) -> None:

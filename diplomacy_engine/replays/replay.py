@@ -11,7 +11,7 @@ from .._suggest import counted, did_you_mean, printable, quoted
 from ..constants import phase_kind
 from ..errors import UserError
 from ..games.causes import played_orders, result_words
-from ..games.imports import read_games
+from ..games.imports import Note, read_games
 from ..games.position import (
     load_state,
     owned_centers,
@@ -104,8 +104,12 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def load_replays(path: str | Path, game_map: str | None = None) -> list[Replay]:
+def load_replays(
+    path: str | Path, game_map: str | None = None, note: Note = lambda text: None
+) -> list[Replay]:
     """Return the games of a file, of any kind that games/imports.py reads.
+
+    `note` is told in a sentence what does not agree with our rules.
 
     Of a run folder, all of its sample games, each with the decisions after which it was played.
     """
@@ -113,10 +117,10 @@ def load_replays(path: str | Path, game_map: str | None = None) -> list[Replay]:
         files = sorted(Path(path).glob("games/*.jsonl")) or sorted(Path(path).glob("*.jsonl"))
         if not files:
             raise UserError(f"the folder {path} has no saved games, in games/ or itself")
-        found = [(_moment(file), load_replays(file, game_map)) for file in files]
+        found = [(_moment(file), load_replays(file, game_map, note)) for file in files]
         return [r._replace(id=f"{moment}{r.id}") for moment, replays in found for r in replays]
     try:
-        games = list(read_games(path, game_map))
+        games = list(read_games(path, game_map, note=note))
     except UnicodeDecodeError:
         raise UserError(f"{path} is not a text file") from None
     if not games:

@@ -2,13 +2,15 @@
 
 Output is always `A PAR - BUR`, `F STP/SC B` and so on. Input may be in any letter case, with full
 province names, a map's aliases, words such as HOLDS or VIA CONVOY, coasts in any usual style, and
-dashes without blanks. Reading a text tells what it says (`OrderText`); `matching_orders` tells
-which of a list of legal orders it means. `order_words` writes an order as people read it: `Army
-Budapest: move to Serbia`.
+dashes without blanks; the wordings of other sites, of judges and zines are read, too, and a result
+behind an order is left out. Reading a text tells what it says (`OrderText`); `matching_orders`
+tells which of a list of legal orders it means. `order_texts` finds the orders of a line, and
+`order_words` writes an order as people read it: `Army Budapest: move to Serbia`.
 """
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
 from typing import NamedTuple
@@ -24,6 +26,7 @@ from ..constants import (
     HOLD,
     MOVE,
     MOVE_VIA,
+    NONE,
     RETREAT,
     SUPPORT_HOLD,
     SUPPORT_MOVE,
@@ -34,45 +37,78 @@ from ..constants import (
 )
 from ..errors import UserError
 from .map import Map, coast_numbers
+from .names import PLACES, POWERS
 from .vocabulary import OrderVocabulary
 
 MAX_TEXT = 200  # characters; no order of any map comes near
 
 # Hyphens, dashes, minus and arrow of the Unicode tables count as the dash of a move.
-_DASHES = "\\-\u2010-\u2015\u2212\u2192"
-_DASH = re.compile(f"[{_DASHES}]")
-_TOKEN = re.compile(f"[{_DASHES}]+>?|[/()*]|[^\\s{_DASHES}/()*]+")
-_UNIT_WORDS = {"A": ARMY, "ARMY": ARMY, "F": FLEET, "FLEET": FLEET}
+_DASHES = "\\-\u2010-\u2015\u2212\u2192="
+_DASH = re.compile(f"[{_DASHES}>]")
+_SIGNS = ".,:;|!_`'\"{}<>"  # say nothing in an order
+_TOKEN = re.compile(f"[{_DASHES}]+>?|(?<= )>(?= )|[/()*]|[^\\s{_DASHES}/()*{_SIGNS}]+")
+_UNIT_WORDS = {"A": ARMY, "ARMY": ARMY, "F": FLEET, "FLEET": FLEET, "UNIT": NONE}
 _VERBS = {
-    "H": HOLD,
-    "HOLD": HOLD,
-    "HOLDS": HOLD,
-    "-": MOVE,
-    "TO": MOVE,
-    "MOVE": MOVE,
-    "MOVES": MOVE,
-    "S": SUPPORT_HOLD,
-    "SUPPORT": SUPPORT_HOLD,
-    "SUPPORTS": SUPPORT_HOLD,
-    "C": CONVOY,
-    "CONVOY": CONVOY,
-    "CONVOYS": CONVOY,
-    "R": RETREAT,
-    "RETREAT": RETREAT,
-    "RETREATS": RETREAT,
-    "D": DISBAND,
-    "DISBAND": DISBAND,
-    "DISBANDS": DISBAND,
-    "REMOVE": DISBAND,
-    "REMOVES": DISBAND,
-    "B": BUILD,
-    "BUILD": BUILD,
-    "BUILDS": BUILD,
+    word: kind
+    for kind, words in (
+        (HOLD, "H HOLD HOLDS STAND STANDS"),
+        (MOVE, "- TO INTO MOVE MOVES"),
+        (SUPPORT_HOLD, "S SUPPORT SUPPORTS"),
+        (CONVOY, "C CONVOY CONVOYS"),
+        (RETREAT, "R RETREAT RETREATS"),
+        (DISBAND, "D DISBAND DISBANDS REMOVE REMOVES DESTROY"),
+        (BUILD, "B BUILD BUILDS"),
+    )
+    for word in words.split()
 }
 _USUAL_COASTS = coast_numbers(COASTS[1:])
 _LONG_COASTS = {"NORTH": "NC", "EAST": "EC", "SOUTH": "SC", "WEST": "WC"}
+_NATIONS = "|".join(name for names in POWERS.items() for name in (names[0], *names[1]))
+_FROM = r"(.+?) FROM ([^(*]+(?:\(\w+ COAST\))?)"
+# What sites, judges and zines write -> as it is read here.
+_WORDINGS = [
+    (re.compile(wording), read)
+    for wording, read in (
+        (r"^[\[(*|'\" ]+", ""),
+        (rf"\*?\b(?:{_NATIONS})\b[*: ]*(?=(?:ARMY|FLEET|UNIT|[AF])\b)", ""),
+        (r"\bAN? (?=(?:ARMY|FLEET|UNIT)\b)", ""),
+        (r"\b(ARMY|FLEET|UNIT) (?:AT|IN)\b", r"\1"),
+        (r"\b([AF])\((\w+(?:\(\w\w\))?)\)", r"\1 \2 "),  # A(Vie)
+        (r"^([AF] \w+)\W+(?=\1\b)", ""),  # A PAR: A PAR - BUR
+        (r"\bMOVES? (?:TO\b|-)", "-"),
+        (r"\bR(?:ETREATS?)? (?:TO\b|-)", "R "),
+        (r"\b(?:VIA|BY) CONVOY\b", "VIA"),
+        (r"->? *(?=(?:BOUNCE|FAIL|SUCCEED|DISLODGE)[SD]?\b|(?:CUT|VOID|FAILED|SUCCEEDED)\b)", " "),
+        (r"\bSUPPORTS? HOLD TO\b", "S"),
+        (rf"\bSUPPORTS? - {_FROM}", r"S \2 - \1 "),
+        (rf"\bCONVOYS? TO {_FROM}", r"C A \2 - \1 "),
+        (r" S([AF]) (\w+) ?- ?\2\b", r" S \1 \2"),  # A FIN SA SWE-SWE, of zines
+        (r" (?:S(?=[AF] )|C(?=A ))", r"\g<0> "),
+        (r"\bBUL(?:GARIA)? ?[/(] ?N(?:C|ORTH COAST)\b", "BUL(EC"),  # webDiplomacy's name of it
+        (r"\bTO HOLD\b|- ?(?:H|HOLDS?)\b", " H"),
+        (r"^(?:DO NOT USE BUILD ORDER|(?:BUILD )?WAIVE[SD])\b", "WAIVE"),
+        (r"^(.+) BUILDS? (ARMY|FLEET)\b", r"BUILD \2 \1 "),
+    )
+]
+_BULLET = re.compile(r"(?m)^[ \t]*(?:[-*\u2022>#]|\(?\d{1,3}[.):])[ \t]+")
+_UNIT_BEGINS = r"(?=\s*[(\[*'`\"]*(?:the\s+)?(?:[AF]|army|fleet|builds?|destroy|removes?)[\s(])"
+_BETWEEN = re.compile(  # a comma in brackets is part of a remark, unless another unit follows
+    rf"\n|[;,](?![^()\[\]]{{0,100}}[)\]])|[;,]{_UNIT_BEGINS}|\s(?=[(\[]){_UNIT_BEGINS}|\s{{3,}}"
+    rf"|\s\s(?=\S){_UNIT_BEGINS}|(?<=[\w)*])[.]\s{_UNIT_BEGINS}"
+    r"|(?<=[a-z])(?:(?=Build (?:army|fleet) at )|The +at .*)",  # webDiplomacy glues sentences
+    re.IGNORECASE,
+)
+_MOST_OF_A_LINE = 2000
+# What may come behind an order: its result, in words or brackets.
+_RESULTS = {
+    *("(", ")", "*", "CUT", "VOID", "ILLEGAL", "INVALID", "RESOLVED", "FAIL", "FAILS", "FAILED"),
+    *("BOUNCE", "BOUNCES", "BOUNCED", "SUCCEEDS", "SUCCEEDED", "SUCCESS", "DISLODGED", "NO"),
+    *("CONVOY", "AND", "OK", "#", ""),
+}
 # What may come after a province in an order.
-_AFTER_PLACE = {*_VERBS, *COASTS[1:], *_LONG_COASTS, "/", "(", "VIA", "BY"}
+_AFTER_PLACE = {*_VERBS, *COASTS[1:], *_LONG_COASTS, *_RESULTS, "/", "VIA", "BY", "FROM"}
+# Words of names that people leave out or add.
+_OF_PLACES = ("-", "PROVINCE", "OF", "SEA", "OCEAN", "GULF", "PENINSULA", "ISLAND")
 
 
 class Place(NamedTuple):
@@ -85,7 +121,7 @@ class Place(NamedTuple):
 class UnitText(NamedTuple):
     """A unit as written."""
 
-    kind: int  # UnitKind
+    kind: int  # UnitKind; NONE if none is written
     place: Place
 
 
@@ -112,33 +148,68 @@ class GivenOrder(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _province_words(game_map: Map) -> tuple[dict[tuple[str, ...], int], int]:
-    """Return token sequences that name a province -> its index, and the length of the longest.
+def _names(game_map: Map) -> tuple[dict[tuple[str, ...], tuple[int, ...]], list]:
+    """Return token sequences -> the provinces they name, and the full names in short.
 
-    Codes come first, then aliases and full names. What would name two provinces names none, nor
-    does what begins like an order: were "Par H" a name, nobody could tell PAR to hold.
+    Codes come first, then aliases and full names, then PLACES. What begins like an order names
+    nothing: were "Par H" a name, nobody could tell PAR to hold.
     """
-    codes = {(code,): index for code, index in game_map.province_index.items()}
-    words, named_twice = dict(codes), set()
-    spelled = [*game_map.aliases.items()]
-    spelled += [(name, code) for code, name in game_map.province_names.items()]
-    for name, code in spelled:
+    codes = {(code,): (index,) for code, index in game_map.province_index.items()}
+    exact, plain = dict(codes), []
+    named = [(name.upper(), code) for code, name in game_map.province_names.items()]
+    for name, code in (*game_map.aliases.items(), *named):
         index, tokens = game_map.province_index[code], _tokens(name)
-        for key in {tokens, tuple(token for token in tokens if token != "-")}:
+        if len(name) > 3:
+            plain.append((_plain(tokens), index))
+        short = tokens[:-1] if len(tokens) > 2 and tokens[-1] in _OF_PLACES else tokens
+        keys = {tuple(t for t in key if t != "-") for key in (tokens, short)}
+        for key in {tokens, short, *keys}:
             if key[:1] in codes and key[1:2] and key[1] in _AFTER_PLACE:
                 continue
-            if key and key not in codes and words.setdefault(key, index) != index:
-                named_twice.add(key)
-    for key in named_twice:
-        del words[key]
-    return words, max(map(len, words))
+            if key and key not in codes and index not in exact.get(key, ()):
+                exact[key] = (*exact.get(key, ()), index)
+    for other, name in PLACES.items():
+        if _tokens(name) in exact:
+            exact.setdefault(_tokens(other), exact[_tokens(name)])
+    return exact, plain
+
+
+def _plain(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(token for token in tokens if token not in _OF_PLACES)
+
+
+def _find(game_map: Map, tokens: tuple[str, ...]) -> tuple[int, tuple[int, ...]]:
+    """Return how many of the first tokens name a place, and which provinces they may mean.
+
+    Names that are not known exactly may be cut: `N Atl`, `Western Med`.
+    """
+    exact, plain = _names(game_map)
+    for length in range(len(tokens), 0, -1):
+        key = tokens[:length]
+        whole = tuple(token for token in key if token != "-")  # Mid-Atlantic for Mid Atlantic
+        own = exact.get(whole) == exact.get(key[:1]) and key[2:] not in exact  # no move from it
+        if key[-1] != "-" and (own or tokens[0] not in game_map.province_index):
+            key = key if key in exact else whole
+        if key in exact:
+            return length, exact[key]
+    ends = (i for i in range(1, len(tokens)) if tokens[i] in _AFTER_PLACE)
+    length = next(ends, len(tokens))
+    given = _plain(tokens[:length])
+    if len("".join(given)) < 3:
+        return length, ()
+    found = dict.fromkeys(
+        index
+        for name, index in plain
+        if len(given) <= len(name) and all(map(str.startswith, name, given))
+    )
+    return length, tuple(found)
 
 
 def _tokens(text: str) -> tuple[str, ...]:
-    return tuple(
-        "-" if _DASH.match(token) else token
-        for token in _TOKEN.findall(text.upper().replace(".", ""))
-    )
+    if not text.isascii():  # e with an accent is e
+        text = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", text))
+    found = _TOKEN.findall(text.upper().replace("[", "(").replace("]", ")"))
+    return tuple("-" if _DASH.match(token) else token for token in found if token != "THE")
 
 
 class _Reader:
@@ -149,6 +220,9 @@ class _Reader:
             raise UserError(f"an order is a text, not {type(text).__name__}")
         if len(text) > MAX_TEXT:
             raise UserError(f"a text of {len(text)} characters is too long")
+        text = text.upper()
+        for wording, read in _WORDINGS:
+            text = wording.sub(read, text)
         self.map = game_map
         self.tokens = _tokens(text)
         self.next = 0
@@ -163,41 +237,40 @@ class _Reader:
             self.next += len(words)
         return found
 
-    def end(self) -> None:
-        if self.next < len(self.tokens):
+    def end(self, may_follow: Iterable[str] = ("",)) -> None:
+        if self.peek() not in may_follow:
             rest = " ".join(self.tokens[self.next :])
             raise UserError(f"{rest!r} at the end has no meaning")
 
     def unit(self) -> UnitText:
+        """Read a unit; without A or F its kind is NONE."""
         word = self.peek()
-        if word not in _UNIT_WORDS:
-            found = f"not {word!r}" if word else "and nothing follows"
-            raise UserError(f"a unit begins with A or F, {found}")
-        self.next += 1
-        return UnitText(_UNIT_WORDS[word], self.place())
+        if not word:
+            raise UserError("a unit begins with A or F, and nothing follows")
+        self.next += word in _UNIT_WORDS
+        return UnitText(_UNIT_WORDS.get(word, NONE), self.place())
 
     def place(self) -> Place:
-        words, longest = _province_words(self.map)
         rest = self.tokens[self.next :]
-        for length in range(min(len(rest), longest), 0, -1):
-            province = words.get(rest[:length])
-            if province is not None:
-                self.next += length
-                return Place(province, self.coast(self.map.provinces[province]))
         if not rest:
             raise UserError("a province is missing at its end")
-        near = []
-        for token in rest:
-            if token in ("-", "/", "(", ")") or (near and token in _VERBS):
-                break
-            near.append(token)
-        raise UnknownProvince(self.map, " ".join(near or rest[:1]))
+        length, found = _find(self.map, rest)
+        if not found:
+            raise UnknownProvince(self.map, " ".join(rest[:length]))
+        codes = [self.map.provinces[index] for index in found]
+        if len(found) > 1:
+            raise UserError(f"{' '.join(rest[:length])!r:.50} may be {' or '.join(codes)}")
+        self.next += length
+        while self.peek() in _OF_PLACES[1:]:
+            self.next += 1
+        return Place(found[0], self.coast(codes[0]))
 
     def coast(self, province: str) -> int:
         """Read `/SC`, `(SC)`, `SC` or `SOUTH COAST`, if a coast comes next.
 
         Coasts of other names are read after a slash or in brackets only.
         """
+        begin = self.next
         closing = self.take("(")
         slash = not closing and self.take("/")
         word = self.peek()
@@ -209,7 +282,10 @@ class _Reader:
             self.next += 1
         elif word in _LONG_COASTS and _LONG_COASTS[word] in numbers and self.take(word, "COAST"):
             coast = numbers[_LONG_COASTS[word]]
-        elif closing or slash:
+        elif closing:  # a result
+            self.next = begin
+            return 0
+        elif slash:
             *others, last = numbers
             raise UserError(
                 f"{word!r} after {province} is not a coast ({', '.join(others)} or {last})"
@@ -220,8 +296,13 @@ class _Reader:
             raise UserError(f"the bracket after {province} is not closed")
         return coast
 
-    def skip_via(self) -> bool:
-        return self.take("VIA", "CONVOY") or self.take("VIA") or self.take("BY", "CONVOY")
+    def begin(self) -> int | None:
+        """Step over what stands before an order's unit; return BUILD or DISBAND if it says so."""
+        first = _VERBS.get(self.peek())
+        if first not in (BUILD, DISBAND) or len(self.peek()) == 1:
+            return None
+        self.next += 1
+        return first
 
 
 class UnknownProvince(UserError):
@@ -229,7 +310,7 @@ class UnknownProvince(UserError):
 
     def __str__(self) -> str:
         game_map, word = self.args
-        names = {" ".join(key): index for key, index in _province_words(game_map)[0].items()}
+        names = {" ".join(key): found[0] for key, found in _names(game_map)[0].items()}
         near = difflib.get_close_matches(word.upper()[:40], names, 1, 0.5)
         hint = f"; did you mean {game_map.provinces[names[near[0]]]}?" if near else ""
         return str(UserError(f"there is no province {word!r:.50} on this map{hint}"))
@@ -247,74 +328,115 @@ def _remembered(read: Callable) -> Callable:
 
 
 @_remembered
-def read_order(game_map: Map, text: str) -> OrderText:
-    """Return what an order text says.
-
-    Raises:
-        UserError: it cannot be read; the reason does not repeat the text.
-    """
+def _read_order(game_map: Map, text: str) -> OrderText:
+    """Return what an order text says; the kind of a unit without a letter is NONE."""
     reader = _Reader(game_map, text)
     if not reader.tokens:
         raise UserError("the order is empty")
-    if reader.tokens[0] in ("WAIVE", "WAIVES", "WAIVED"):
-        reader.next = 1
-        reader.end()
+    if reader.take("WAIVE"):
+        reader.end(_RESULTS)
         return OrderText(WAIVE)
-    first = _VERBS.get(reader.tokens[0])
-    if first in (BUILD, DISBAND) and len(reader.tokens[0]) > 1:
-        reader.next = 1
-        order = OrderText(first, reader.unit())
+    first = reader.begin()
+    unit = reader.unit()
+    if first is not None:
+        order = OrderText(first, unit)
     else:
-        reader.take("*")
-        unit = reader.unit()
         verb = _VERBS.get(reader.peek())
         if verb is None:
             if not reader.peek():
                 raise UserError("it does not say what the unit is to do, such as H to hold")
             raise UserError(f"{reader.peek()!r} is not one of H, -, S, C, R, D and B")
-        moves_in_words = reader.peek() in ("MOVE", "MOVES")
         reader.next += 1
-        if moves_in_words or verb == RETREAT:
-            _ = reader.take("TO") or reader.take("-")
         order = _read_tail(reader, unit, verb)
-    reader.end()
+    reader.end(_RESULTS)
     return order
 
 
-def ordered_unit(game_map: Map, text: str) -> UnitText | None:
+def read_order(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> OrderText:
+    """Return what an order text says.
+
+    Args:
+        game_map: the map.
+        text: the order.
+        kinds: (V,), the kind of the unit in each province or NONE, for units that the text names
+            without A or F; None: there may be no such unit.
+
+    Raises:
+        UserError: it cannot be read; the reason does not repeat the text.
+    """
+    order = _read_order(game_map, text)
+    if NONE not in (order.unit and order.unit.kind, order.other and order.other.kind):
+        return order
+    unit = order.unit and _with_kind(game_map, order.unit, kinds)
+    return order._replace(unit=unit, other=order.other and _with_kind(game_map, order.other, kinds))
+
+
+def _with_kind(game_map: Map, unit: UnitText, kinds: Sequence[int] | None) -> UnitText:
+    """Return a unit with the kind of the one that stands there, if none is written."""
+    v = unit.place.province
+    if unit.kind != NONE:
+        return unit
+    if kinds is None:
+        raise UserError(f"a unit begins with A or F, not {game_map.provinces[v]!r}")
+    if kinds[v] == NONE:
+        raise UserError(f"there is no unit in {game_map.provinces[v]}")
+    return unit._replace(kind=int(kinds[v]))
+
+
+def ordered_unit(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> UnitText | None:
     """Return the unit that an order text begins with, however the text goes on; None if none."""
     try:
         reader = _Reader(game_map, text)
-        if _VERBS.get(reader.peek()) in (BUILD, DISBAND) and len(reader.peek()) > 1:
-            reader.next += 1
-        reader.take("*")
-        return reader.unit()
+        reader.begin()
+        return _with_kind(game_map, reader.unit(), kinds)
     except UserError:
         return None
 
 
+def order_texts(text: str) -> list[str]:
+    """Return the orders of a text, without list marks and signs around them.
+
+    They stand between line ends, commas, semicolons, wide gaps or full stops. Remarks such as
+    results stay with their order; `read_order` steps over them.
+    """
+    lines = _BULLET.sub("", text[:_MOST_OF_A_LINE].replace("**", ""))
+    parts = (part.strip(" \t`'\"_~{}<>") for part in _BETWEEN.split(lines))
+    return [part for part in parts if part]
+
+
+def no_order(game_map: Map, text: str) -> str:
+    """Return why a text cannot be read as an order, possible or not; nothing if it can."""
+    try:
+        _read_order(game_map, text)
+    except UnknownProvince as error:  # the hint takes too long for each line of a long text
+        return f"there is no province {error.args[1]!r:.50} on this map"
+    except UserError as error:
+        return str(error)
+    return ""
+
+
 def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
     if verb == MOVE:
-        target = reader.place()
-        return OrderText(MOVE, unit, target, via=reader.skip_via())
+        target, via = reader.place(), False
+        while unit.kind != FLEET and reader.map.can_convoy[target.province] and reader.take("-"):
+            target, via = reader.place(), True  # an army's way over the sea
+        return OrderText(MOVE, unit, target, via=reader.take("VIA") or via)
     if verb == RETREAT:
         return OrderText(RETREAT, unit, reader.place())
     if verb not in (SUPPORT_HOLD, CONVOY):
         return OrderText(verb, unit)
+    moving = CONVOY if verb == CONVOY else SUPPORT_MOVE
     other = reader.unit()
     following = _VERBS.get(reader.peek())
-    if verb == SUPPORT_HOLD and (not reader.peek() or following == HOLD):
+    if verb == SUPPORT_HOLD and (following == HOLD or reader.peek() in _RESULTS):
         reader.next += following == HOLD
         return OrderText(SUPPORT_HOLD, unit, other=other)
     if following != MOVE:
         raise UserError("it does not say where the other unit is to go")
-    in_words = reader.peek() in ("MOVE", "MOVES")
     reader.next += 1
-    if in_words:
-        reader.take("TO")
     target = reader.place()
-    reader.skip_via()
-    return OrderText(CONVOY if verb == CONVOY else SUPPORT_MOVE, unit, target, other)
+    reader.take("VIA")
+    return OrderText(moving, unit, target, other)
 
 
 @_remembered
@@ -326,18 +448,11 @@ def read_place(game_map: Map, text: str) -> tuple[int | None, Place]:
     """
     try:
         reader = _Reader(game_map, text)
-        if not reader.tokens:
-            raise UserError("it is empty")
-        reader.take("*")
-        kind = None
-        if len(reader.tokens) > reader.next + 1:
-            kind = _UNIT_WORDS.get(reader.peek())
-            reader.next += kind is not None
-        place = reader.place()
+        unit = reader.unit()
         reader.end()
     except UserError as error:
         raise UserError(f"{quoted(text)} is not a unit or province: {error}") from None
-    return kind, place
+    return None if unit.kind == NONE else unit.kind, unit.place
 
 
 @_remembered
@@ -349,12 +464,11 @@ def read_unit(game_map: Map, text: str) -> tuple[UnitText, bool]:
     """
     try:
         reader = _Reader(game_map, text)
-        starred = reader.take("*")
-        unit = reader.unit()
+        unit = _with_kind(game_map, reader.unit(), None)
         reader.end()
     except UserError as error:
         raise UserError(f"{quoted(text)} is not a unit: {error}") from None
-    return unit, starred
+    return unit, text.lstrip().startswith("*")
 
 
 def read_orders(

@@ -22,8 +22,11 @@ TARGET = Path(__file__).parents[2] / "docs" / "dashboard.png"
 def main(folder: str) -> None:
     """Start TensorBoard on a run folder, and photograph it."""
     run = Path(folder).resolve()
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(run.parent), "--port", "0"]
-    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    # A folder's name alone: the page shows it, and no picture shows a path of this machine.
+    words = ["-m", "tensorboard.main", "--logdir", run.parent.name, "--port", "0"]
+    server = subprocess.Popen(
+        [sys.executable, *words], cwd=run.parent.parent, stderr=subprocess.PIPE, text=True
+    )
     try:
         address = next(
             found[0] for line in server.stderr if (found := re.search(r"http://\S+", line))

@@ -32,6 +32,7 @@ from diplomacy_engine._files import atomic_write
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
+from diplomacy_engine.games.imports import read_pasted
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.population_page import population_page
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
@@ -47,7 +48,7 @@ from diplomacy_engine.press.daide import is_daide, read_message
 from diplomacy_engine.press.game import Game as PressGame
 from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.replays.page import page
-from diplomacy_engine.replays.replay import load_replays
+from diplomacy_engine.replays.replay import load_replays, make_replay
 from diplomacy_engine.rules.map import MAPS_FOLDER, Map, load_map
 from diplomacy_engine.rules.teams import read_teams
 
@@ -216,6 +217,35 @@ def replies(folder: Path) -> Iterator[Try]:
         for slot, number in found.numbers.items():
             assert number in question.slots[slot].numbers
         return "read" if found.numbers else "nothing"
+
+    yield one
+
+
+REPORT = """Movement results for Spring of 1901.  (game.001)
+Austria-Hungary: Army Vienna -> Galicia.  (*bounce*)
+FRANCE: (A PAR-BUR), Mar S Par-Bur; F Bre-MAO  Bounced with lon (1 against 1).
+The fleet at London support move to English Channel from Brest. (fail)
+Fall 1901
+France: A Bur-Bel, A Mar-Spa (moves, at last)
+Retreats
+Winter, 1901
+France:
+Build army at Paris.
+"""
+
+
+@contextmanager
+def reports(folder: Path) -> Iterator[Try]:
+    """A pasted report of a game; what is taken can be shown, and each note is one line."""
+    game_map = load_map("standard")
+
+    def one(rng: random.Random) -> str:
+        text, notes = mutated_text(rng, REPORT, (*WORDS, "Spring 1901", "Italy:", "\n")), []
+        saved = tried(lambda: read_pasted(text, game_map, notes.append))
+        if isinstance(saved, dict):
+            tried(lambda: make_replay(saved))
+        assert all(note.isprintable() for note in notes)
+        return outcome(saved)
 
     yield one
 
@@ -579,6 +609,7 @@ ATTACKS: dict[Callable, int] = {
     settings: 300,
     daide: 300,
     replies: 80,
+    reports: 60,
     saved_games: 80,
     sessions: 60,
     populations: 60,

@@ -20,6 +20,7 @@ from reference.adjudicator import ReferenceMap, legal_orders
 from support.games import orderable, play_randomly, state
 from support.maps import TRIBES
 
+from diplomacy_engine.constants import MOVE, RETREAT, phase_kind
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
@@ -108,9 +109,11 @@ def changed_words(data, words: list[str], pool: list[str]) -> list[str]:
     return words
 
 
-def meaning(text: str) -> tuple:
+def meaning(text: str, game: Game) -> tuple:
     """Return what an order text says, but for coasts and VIA, which may be filled in."""
-    order = read_order(STANDARD, text)
+    order = read_order(STANDARD, text, game.unit_kinds)
+    if phase_kind(game.phase) == "retreats" and order.kind == MOVE:
+        order = order._replace(kind=RETREAT)  # a move says it, too
     units = [(unit.kind, unit.place.province) for unit in (order.unit, order.other) if unit]
     return order.kind, units, order.target and order.target.province
 
@@ -132,7 +135,7 @@ def test_changed_orders_are_refused_or_mean_what_they_say(data):
     else:
         (order,) = game.orders[power]
         assert order in own | {listed.rpartition("/")[0] for listed in own}
-        assert meaning(order) == meaning(text)
+        assert meaning(order, game) == meaning(text, game)
     game.adjudicate()
 
 

@@ -323,6 +323,8 @@ def test_a_power_that_is_out_is_paid_at_its_teams_end():
     play_phase(run)
     assert not games.outcomes().alive[0, 0]
     assert buffer.open.tolist() == [True, False] and buffer.rewards[0, 0] == 0
+    here, powers = np.zeros(2, np.int64), np.array([0, 1])
+    assert np.ptp(run.values_of(here, powers)) == 0  # where a cut comes, the living one's stands
     # The army of ITALY stays in Rome: 4 of 5 squares belong to the team at the end of 1906.
     for _ in range(2):
         ppo.pay_learner(run, games.step(games.new_orders()))

@@ -15,15 +15,20 @@ from diplomacy_learners import baselines, distill, population_based, press
 ALL = pytest.mark.parametrize("name", LEARNERS)
 
 
-@ALL
-def test_a_run_that_is_stopped_goes_on_bit_for_bit(name, trained, tmp_path, monkeypatch):
+TWO = [pytest.param(name, 2, marks=pytest.mark.slow) for name in ("independent", "offers")]
+
+
+@pytest.mark.parametrize(("name", "processes"), [*((name, 1) for name in LEARNERS), *TWO])
+def test_a_run_that_is_stopped_goes_on_bit_for_bit(name, processes, trained, tmp_path, monkeypatch):
     """With warm-ups, temperatures, averages and bots, it ends as one that never stopped."""
+    changes = {"processes": processes}
+    whole = trained(name) if processes == 1 else train(name, tmp_path / "whole", **changes)
     with monkeypatch.context() as patch:
         stop_in_step(patch, 9)
-        stopped = train(name, tmp_path / "stopped", status=STOPPED)
-    assert load(stopped)["global_step"] < load(trained(name))["global_step"]
+        stopped = train(name, tmp_path / "stopped", status=STOPPED, **changes)
+    assert load(stopped)["global_step"] < load(whole)["global_step"]
     assert LEARNERS[name].main(["--resume", str(stopped)]) == 0
-    assert_same_run(trained(name), stopped)
+    assert_same_run(whole, stopped)
 
 
 @ALL

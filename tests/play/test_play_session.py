@@ -702,7 +702,7 @@ def test_a_pasted_game_begins_the_session(tmp_path):
     for text, reason in (
         (json.dumps(Game("small").to_saved_game()), "this game is on map small, not on standard"),
         (json.dumps(game.to_state() | {"name": "COMPLETED"}), "this game is over"),
-        ("", "there are no orders in it"),
+        ("", "no phase with orders was found"),
     ):
         with pytest.raises(UserError, match=reason):
             session.paste(host, text)
@@ -763,6 +763,8 @@ def test_orders_can_be_typed(file):
     host = viewer(session)
     assert session.read_orders(host, "a lon - par", []) == ["A LON - PAR"]
     assert session.read_orders(host, "A LON H;", ["A LON - PAR"]) == ["A LON H"]
+    assert session.read_orders(host, "Lon-Par", []) == ["A LON - PAR"]
+    assert session.read_orders(host, "- **A LON**: H, (Lon-Par)", []) == ["A LON - PAR"]
     assert "A MOS" in refused("invalid", session.read_orders, host, "A MOS H", [])
     refused("invalid", session.read_orders, host, "A LON - ", [])
 

@@ -58,7 +58,7 @@ def make_session(tmp_path, game=None, host="ENGLAND", player="hold", chosen=True
 def test_results_name_the_units(tmp_path):
     state = {"name": "S1901M", "units": {"ENGLAND": ["A LON"], "RUSSIA": ["A PAR"]}}
     session = make_session(tmp_path, Game.from_state("small", state))
-    shown = typed(session, "A LON - PAR", "go", "quit")
+    shown = typed(session, "Lon-Par", "go", "quit")
     assert re.search(r"ENGLAND +A LON - PAR   \(bounced with A PAR\)\n", shown)
 
 

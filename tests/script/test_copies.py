@@ -24,6 +24,7 @@ TEXT = (REPOSITORY / "ppo_selfplay_diplomacy.py").read_text()
 FEW = {"total_timesteps": 60, "eval_games": 2, "eval_bots": ["hold"], "capture_games": 0}
 
 # What is edited, by what stands in its place.
+SETTING = "    gamma: Share = "
 INIT = "        self.score = layer_init("
 TABLES = "        tables = self.order_tables(codes, orders)\n"
 VALUED = "        return self.get_action(codes, orders, noise, temperature)._replace(value=value)\n"
@@ -154,10 +155,17 @@ def test_the_script_itself_is_accepted(name):
 
 @pytest.fixture
 def mine(made_once, imported, monkeypatch) -> tuple[Path, Path]:
-    """Return a script of another formula, but the same shapes, and a run of it; it is unknown."""
+    """Return a script of another formula, but the same shapes, and a run of it; it is unknown.
+
+    It has a setting of its own, too.
+    """
 
     def make(folder: Path) -> Path:
-        script = imported(write(folder / "mine.py", (LAST_NORM, f"{LAST_NORM[:-1]}.tanh() * 3\n")))
+        edits = (
+            (LAST_NORM, f"{LAST_NORM[:-1]}.tanh() * 3\n"),
+            (SETTING, f"    mine: int = 1\n{SETTING}"),
+        )
+        script = imported(write(folder / "mine.py", *edits))
         return train(folder / "runs", script=script, learning_rate=0.01, **FEW)
 
     run = made_once("mine", make)
@@ -194,7 +202,7 @@ def test_its_script_plays_it_where_it_is_named(mine, imported, tmp_path, capsys)
         assert cli.main(["evaluate", "--games", "2", "--against", "hold", *words]) == 0
     named = f"{script}:{run}"
     flags = "--pool-bots", named, "--pool-bot-prob", "1", "--eval-bots", named
-    assert f"eval/{named}/win" in metrics(train(tmp_path / "runs", *flags, **FEW))[-1]
+    assert f"eval/mine.py:{run.name}/win" in metrics(train(tmp_path / "runs", *flags, **FEW))[-1]
     started = train(tmp_path / "on", "--start-from", f"{ppo.__file__}:{run}", **FEW)
     assert load(started)["args"]["start_from"] == f"{ppo.__file__}:{run}"
     copy = shutil.copytree(run, tmp_path / "copy")
@@ -229,7 +237,7 @@ def test_defaults_of_a_copy_are_what_runs(imported, tmp_path):
     script = imported(write(tmp_path / "mine.py", *edits))
     for argv in ([], ["--map", "small"]):
         args = settings.parse_args(script.Args, argv)
-        assert (args.ent_coef, args.num_layers) == (0.5, 3)
+        assert args == script.Args() and (args.ent_coef, args.num_layers) == (0.5, 3)
     args = settings.parse_args(script.Args, ["--map", "three", "--num-layers", "1"])
     assert (args.ent_coef, args.num_layers, args.learner_seats) == (0.5, 1, 2)
     flags = "--map small --processes 1 --num-envs 4 --num-steps 4 --total-timesteps 20 --hidden 8 "

@@ -58,7 +58,7 @@ def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
     assert cli.main([*words[3:], "--games", "2"]) == 0
     assert f"{run.name} against dumbbot" in capsys.readouterr().out
     words = found["play against it"]
-    assert cli.parser().parse_args(words[3:]).against == [str(run)]
+    assert cli.parse(words[3:])[1].against == (str(run),)
     words = found["continue it"]
     assert main(words[words.index("--resume") :]) == 0
     assert "continue it" not in told(capsys.readouterr().out)  # it has made all its decisions
@@ -77,7 +77,7 @@ def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch):
     found = told(next_steps(run, resume=False, player="my learner.py:runs/x", flags=flags))
     words = ["evaluate", "--player", "my learner.py:runs/x", "--teams", "ENGLAND+ITALY"]
     assert found["measure how strong it is"][3:] == words
-    assert cli.parser().parse_args(found["play against it"][3:]).teams == "ENGLAND+ITALY"
+    assert cli.parse(found["play against it"][3:])[1].teams == "ENGLAND+ITALY"
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
     for called, words in (
         ("ppo_selfplay_diplomacy.py", ["python", "ppo_selfplay_diplomacy.py", "--resume"]),

@@ -2,21 +2,23 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from ..._suggest import printable, quoted
-from ...constants import WAIVE
 from ...errors import UserError
 from ...press.daide import is_daide
-from ...rules.notation import ordered_unit, read_order
+from ...rules.notation import no_order, order_texts, ordered_unit
 from .prompt import OPENING
 from .questions import Question, Slot, TalkQuestion
 
 MOST_LINES = 1000  # of a reply that are looked at
+MOST_OF_A_LINE = 500  # letters
 MOST_SAID = 200  # letters of a sentence
 _TAG = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 _BULLET = re.compile(r"^(?:[-*•]|\(?\d{1,3}[.):])\s+")
+_STRING = re.compile(r'[{}]|("(?:[^"\\\n]|\\.){0,500}")(\s*:)?')  # of JSON; the second: a key
 
 
 class Reading(NamedTuple):
@@ -43,14 +45,15 @@ def read_reply(
     accepted = [texts[number] for number in given.values()]
     numbers: dict[int, int] = {}
     complaints = []
-    for line in reply_lines(text):
-        if not _is_meant_as_order(question, line):
-            continue
-        if not question.winter and _has_order(question, {**given, **numbers}, line):
-            continue
+    kinds = game.unit_kinds
+    for line in _order_lines(question, text, kinds):
+        ordered, unit = {**given, **numbers}, ordered_unit(game.map, line, kinds)
+        places = map(question.province, ordered.values())
+        if not question.winter and unit is not None and unit.place.province in places:
+            continue  # of several orders the first counts
         try:
             game.submit(power, [*accepted, line])
-            number, slot = _slot_of(question, game, asked, {**given, **numbers}, line)
+            number, slot = _slot_of(question, game, asked, ordered)
         except UserError as error:
             reason = str(error).removeprefix(f"{line!r:.200}: ")
             complaints.append(f"{quoted(line)} is not legal: {reason}")
@@ -60,6 +63,11 @@ def read_reply(
         accepted.append(texts[number])
         numbers[slot] = number
     missing = [question.slots[s].unit for s in asked if s not in numbers]
+    if not numbers and not complaints and text.strip():
+        example = question.slots[asked[0]].texts[0]
+        complaints.append(
+            f"no line of it is an order, such as {example!r}; it begins {quoted(text.strip(), 60)}"
+        )
     if missing:
         complaints.append(f"no legal order for {', '.join(missing)}")
     return Reading(numbers, complaints)
@@ -68,7 +76,8 @@ def read_reply(
 def read_choices(question: TalkQuestion, asked: Sequence[int], text: str) -> Reading:
     """Return what a reply about deals says: a line for each slot that was asked, or nothing."""
     known = {_plain(text): number for number, text in enumerate(question.texts)}
-    found = [known[line] for line in map(_plain, reply_lines(text)) if line in known]
+    lines = reply_lines(text, lambda line: _plain(line) in known)
+    found = [known[line] for line in map(_plain, lines) if line in known]
     if len(found) != len(asked):
         return Reading({}, [f"{len(found)} lines are possible answers, not {len(asked)}"])
     return Reading(dict(zip(asked, found)), [])
@@ -88,15 +97,30 @@ def sentence_of(text: str) -> str:
     return "" if is_daide(line) else printable(line)[:MOST_SAID]
 
 
-def reply_lines(text: str) -> list[str]:
-    """Return the lines of a reply that may be orders, without bullets and quotation marks."""
+def reply_lines(text: str, wanted: Callable[[str], object]) -> list[str]:
+    """Return the texts of JSON in a reply that are wanted, wherever they stand; without any, its
+    lines, without bullets and quotation marks."""
     text = _without_thoughts(text)
-    if OPENING in text:
-        text = text.rpartition(OPENING)[2]
-    found = _json_texts(text)
-    lines = text.splitlines() if found is None else found
+    found = _json_texts(text, wanted)
+    lines = found or text.rpartition(OPENING)[2].splitlines()
     cleaned = (_BULLET.sub("", line.strip()).strip("`'\"*,; ") for line in lines[:MOST_LINES])
-    return [line for line in cleaned if 0 < len(line) <= 200]
+    return [line for line in cleaned if 0 < len(line) <= MOST_OF_A_LINE]
+
+
+def _order_lines(question: Question, text: str, kinds: Sequence[int]) -> list[str]:
+    """Return what a reply means as orders, one each."""
+    game_map = question.game.map
+
+    def whole(said: str) -> bool:
+        return not any(no_order(game_map, part) for part in order_texts(said) or [""])
+
+    return [
+        order
+        for line in reply_lines(text, whole)
+        for order in takewhile(
+            lambda part: _is_meant_as_order(question, part, kinds), order_texts(line)
+        )
+    ]
 
 
 def _without_thoughts(text: str) -> str:
@@ -115,31 +139,35 @@ def _without_thoughts(text: str) -> str:
     return "".join(kept) + text[end:]
 
 
-def _json_texts(text: str) -> list[str] | None:
-    """Return the texts of a reply that is a JSON object or list, None if it is neither."""
-    first, last = text.find("{"), text.rfind("}")
-    if first < 0 or last < first:
-        first, last = text.find("["), text.rfind("]")
-    try:
-        found = json.loads(text[first : last + 1]) if 0 <= first < last else None
-    except (ValueError, RecursionError):
-        return None
-    values = list(found.values()) if isinstance(found, dict) else found
-    if values and len(values) == 1 and isinstance(values[0], dict | list):  # {"orders": [...]}
-        values = list(values[0].values()) if isinstance(values[0], dict) else values[0]
-    if not isinstance(values, list):
-        return None
-    return [value for value in values if isinstance(value, str)]
+def _json_texts(text: str, wanted: Callable[[str], object]) -> list[str]:
+    """Return the wanted texts of JSON in a reply, whole or not: alone, with the key, or with those
+    before it in an object, as in {"unit": "A PAR", "order": "- BUR"}, and the object's key."""
+    texts, key, held = [], "", [""]
+    begin = min((at for at in map(text.find, "{[") if at >= 0), default=len(text))
+    for match in islice(_STRING.finditer(text, begin), 5 * MOST_LINES):
+        if not match[1]:
+            key, held = "", [key]
+            continue
+        try:
+            said = json.loads(match[1])
+        except ValueError:
+            continue
+        if match[2]:
+            key = said
+            continue
+        held.append(said)
+        tried = (said, f"{key} {said}", " ".join(held[1:5]), " ".join(held[:5]))
+        texts += [one for one in tried if wanted(one)][:1]
+        key = ""
+    return texts
 
 
-def _is_meant_as_order(question: Question, line: str) -> bool:
+def _is_meant_as_order(question: Question, line: str, kinds: Sequence[int]) -> bool:
     """Tell whether a line is an order, or begins as one for an own unit."""
     game_map = question.game.map
-    try:
-        read_order(game_map, line)
-        return True
-    except UserError:
-        unit = ordered_unit(game_map, line)
+    unit = ordered_unit(game_map, line, kinds)
+    if not no_order(game_map, line):
+        return unit is not None or "WAIVE" in line.upper()
     if unit is None or len(line.split()) > 12:
         return False
     return (
@@ -148,20 +176,14 @@ def _is_meant_as_order(question: Question, line: str) -> bool:
     )
 
 
-def _has_order(question: Question, given: Mapping[int, int], line: str) -> bool:
-    """Tell whether the unit of a line has an order already; of several the first counts."""
-    unit = ordered_unit(question.game.map, line)
-    return unit is not None and unit.place.province in map(question.province, given.values())
-
-
 def _slot_of(
-    question: Question, game, asked: Sequence[int], given: Mapping[int, int], line: str
+    question: Question, game, asked: Sequence[int], given: Mapping[int, int]
 ) -> tuple[int, int | None]:
-    """Return the number of an order that a game has taken, and the slot it is for.
+    """Return the number of the last order that a game has taken, and the slot it is for.
 
     No slot if that is not among those asked, or has an order.
     """
-    if read_order(game.map, line).kind == WAIVE:
+    if game.orders[question.power][-1] == "WAIVE":
         number = question.waive
     else:
         before = set(given.values())

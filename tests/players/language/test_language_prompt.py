@@ -16,7 +16,7 @@ GOLDEN = Path(__file__).parent / "golden_prompts"
 POSITIONS = {
     "small_S1901M": ("small S1901M; ENGLAND A LON = LON; RUSSIA A MOS = MOS", "ENGLAND"),
     "small_S1902R": (
-        "small S1902R; ENGLAND A PAR, A WAL = LON PAR; RUSSIA *A LON > HOL WAL, A MOS = MOS",
+        "small S1902R; ENGLAND A PAR, A WAL = LON PAR; RUSSIA *A LON > HOL, A MOS = MOS",
         "RUSSIA",
     ),
     "three_F1901M": None,

@@ -120,7 +120,7 @@ def bad_after_first(bad):
     ("bad", "verdict"),
     [
         ("", "no legal order for F BRE, A MAR, A PAR"),
-        ('{"F BRE": "F BRE H", "A M', "no legal order"),
+        ('{"F BRE": "F BR', "no legal order"),
         ("I'm sorry, but I can't help with that.", "no legal order"),
         (raw(json.dumps({"choices": [{"message": {"refusal": "no"}}]}).encode()), "no legal order"),
         (raw(b'{"choices": [{"mess'), "not a chat completion"),

@@ -57,6 +57,79 @@ def test_replies_that_are_understood(france, text):
     assert complaints == []
 
 
+FIRST = ["F BRE - MAO", "A MAR - SPA", "A PAR - BUR"]
+FORMS = {
+    "lines": "\n".join(FIRST),
+    "list under a key": json.dumps({"orders": FIRST}),
+    "by unit": json.dumps({o[:5]: o for o in FIRST}),
+    "reasoning first": json.dumps({"reasoning": "Nothing is worth a risk.", "orders": FIRST}),
+    "reasoning last": json.dumps({"orders": FIRST, "reasoning": "A PAR H is too slow; so we go."}),
+    "reasoning with orders": json.dumps(
+        {"thoughts": "A PAR H; A MAR H would be safe.", "orders": FIRST}
+    ),
+    "fenced": "```json\n" + json.dumps({"orders": FIRST}, indent=2) + "\n```",
+    "prose around": "Here you are:\n```json\n" + json.dumps(FIRST) + "\n```\nGood luck!",
+    "trailing comma": '{"orders": ["F BRE - MAO", "A MAR - SPA", "A PAR - BUR",],}',
+    "braces in the prose": "The set {MAO, SPA, BUR} is mine.\n"
+    + json.dumps({"orders": FIRST})
+    + "\n(That {is} all.)",
+    "deeply nested": json.dumps({"result": {"power": "FRANCE", "phase": {"orders": FIRST}}}),
+    "other keys": json.dumps(
+        {"power": "FRANCE", "phase": "S1901M", "moves": FIRST, "confidence": 0.7}
+    ),
+    "objects unit order": json.dumps([{"unit": o[:5], "order": o[6:]} for o in FIRST]),
+    "objects with actions": json.dumps(
+        {"orders": [{"unit": o[:5], "action": "MOVE", "target": o[8:]} for o in FIRST]}
+    ),
+    "objects whole orders": json.dumps([{"order": o, "why": "It is free."} for o in FIRST]),
+    "one text with semicolons": json.dumps({"orders": "; ".join(FIRST)}),
+    "one text with lines": json.dumps({"orders": "\n".join(FIRST)}),
+    "values without the unit": json.dumps({o[:5]: o[6:] for o in FIRST}),
+    "cut off": json.dumps({"reasoning": "Go.", "orders": FIRST})[:-2],
+    "two objects": json.dumps({"plan": "Go."}) + "\n" + json.dumps({"orders": FIRST}),
+    "comments in JSON": '{//\n"orders": ["F BRE - MAO", // sea\n"A MAR - SPA",\n"A PAR - BUR"]}',
+    "single quotes": "['F BRE - MAO', 'A MAR - SPA', 'A PAR - BUR']",
+    "quoted lines": '"F BRE - MAO",\n"A MAR - SPA",\n"A PAR - BUR"',
+    "semicolons": "; ".join(FIRST) + ";",
+    "commas": ", ".join(FIRST) + ".",
+    "bullets": "".join(f"• {o}\n" for o in FIRST),
+    "stars": "".join(f"* {o}\n" for o in FIRST),
+    "numbers": "1. F BRE - MAO\n2) A MAR - SPA\n(3) A PAR - BUR",
+    "bold": "".join(f"- **{o}**\n" for o in FIRST),
+    "bold units": "".join(f"**{o[:5]}**: {o[6:]}\n" for o in FIRST),
+    "bold units and prose": "".join(f"1. **{o[:5]}**: {o}\n" for o in FIRST),
+    "words": "Fleet Brest moves to the Mid-Atlantic Ocean.\nA Marseilles - Spain.\npar-Burgundy",
+    "no letters": "bre-mao\nmar-spa\npar-bur",
+    "arrows": "F BRE -> MAO\nA MAR → SPA\nA PAR => BUR",
+    "power first": "FRANCE: F BRE - MAO, A MAR - SPA, A PAR - BUR",
+    "remarks": "F BRE - MAO (west, at last)\nA MAR - SPA  # a center\nA PAR - BUR [to fight]",
+    "remarks behind commas": "F BRE - MAO, to sea\nA MAR - SPA, a center\nA PAR - BUR, to fight",
+    "table": "| Unit | Order |\n|---|---|\n| F BRE | - MAO |\n| A MAR | - SPA |\n| A PAR | - BUR |",
+    "table of whole": "| Unit | Order |\n|---|---|\n"
+    + "".join(f"| {o[:5]} | {o} |\n" for o in FIRST),
+    "thoughts": "<think>A PAR H?</think>\n" + "\n".join(FIRST),
+    "bold heading": "I look at it {calmly}.\n\n**Orders:**\n" + "\n".join(FIRST),
+    "tags": "<orders>\n" + "\n".join(FIRST) + "\n</orders>",
+    "nested by unit": json.dumps(
+        {"orders": {o[:5]: {"action": "move", "to": o[8:]} for o in FIRST}}
+    ),
+    "yaml": "orders:\n" + "".join(f"  - {o}\n" for o in FIRST),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_replies(france, form):
+    found, _ = read(france, FORMS[form])
+    assert sorted(found.values()) == sorted(FIRST)
+
+
+def test_a_second_request_says_what_was_wrong_with_the_form(france):
+    reading = read_reply(france, [0, 1, 2], {}, '{"plan": "go west", "orders": "attack"}')
+    text = complaint(reading, france.slots)
+    assert "go west" in text and repr(france.slots[0].texts[0]) in text
+    assert "no legal order for F BRE, A MAR, A PAR" in text
+
+
 @pytest.mark.parametrize(
     ("text", "left"),
     [
@@ -68,7 +141,7 @@ def test_replies_that_are_understood(france, text):
     ],
 )
 def test_thoughts_are_left_out(text, left):
-    assert reply_lines(text) == ([left] if left else [])
+    assert reply_lines(text, bool) == ([left] if left else [])
 
 
 DELIMITERS = (
