@@ -49,7 +49,7 @@ from diplomacy_engine.policy.talk_views import (
     TalkViews,
     who_can_answer,
 )
-from diplomacy_engine.press.table import Press, PressRules
+from diplomacy_engine.press.press import Press, PressRules
 from diplomacy_engine.training import settings
 from ppo_selfplay_diplomacy import AT_RANDOM, LEARNER, Run
 

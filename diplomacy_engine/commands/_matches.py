@@ -29,7 +29,7 @@ from ..players.names import (
 )
 from ..players.negotiation import Silent
 from ..players.protocols import CountingPlayer, Player
-from ..press.table import PressRules
+from ..press.press import PressRules
 from ..rules.map import Map, load_map
 
 GAMES = 1000  # of a match

@@ -45,7 +45,7 @@ from ..players.bots import BOTS, RandomBot
 from ..players.protocols import Player
 from ..players.search.player import SearchPlayer
 from ..press.deals import empty_deals
-from ..press.table import Press
+from ..press.press import Press
 from ..rules.adjudicator.movement import adjudicate_rows, movement_scratch
 from ..rules.map import Map, load_map
 from ..rules.state import GameState

@@ -30,7 +30,7 @@ from ..players.population import Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
 from ..players.trust import check_named
 from ..press.game import Game
-from ..press.table import MOST_ROUNDS, PressRules
+from ..press.press import MOST_ROUNDS, PressRules
 from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
 from ._console import print_notes

@@ -25,12 +25,12 @@ from ..matches.figures import limit_text, mean_text, percent
 from ..matches.match import MatchSettings
 from ..matches.population import (
     PROVISIONAL,
-    Standing,
+    PopulationRank,
     base_tournament,
     rank_games,
     rank_person,
     rank_player,
-    read_standings,
+    read_ranks,
 )
 from ..matches.population_page import population_page
 from ..play.session import PERSON
@@ -73,7 +73,7 @@ def run_show(arguments: Show) -> int:
     check_target(file)
     own = population.folder / RANKS
     ranks = arguments.ranks or (own if own.is_file() else None)
-    ranked = read_standings(ranks) if ranks else {}
+    ranked = read_ranks(ranks) if ranks else {}
     atomic_write(file, population_page(population, ranked).encode())
     others = f", and {len(ranked)} other players" if ranked else ""
     print(f"{file} shows {len(population.members)} members of {population.title}{others}")
@@ -89,7 +89,7 @@ def run_rank(arguments: Rank) -> int:
     found = _rank_saved(arguments, population) if arguments.saved_games else {}
     if arguments.player:
         found = _rank_players(arguments, population)
-    print_standings(population, found)
+    print_ranks(population, found)
     result = {
         "map": population.map.name,
         "population": population.shown_folder,
@@ -114,7 +114,7 @@ def _population(arguments: Any) -> Population:
     return read_population(population_folder(None, game_map), game_map)
 
 
-def _rank_players(arguments: Any, population: Population) -> dict[str, Standing]:
+def _rank_players(arguments: Any, population: Population) -> dict[str, PopulationRank]:
     players = load_players(arguments.player, population.map, arguments)
     members = load_members(population, seed=arguments.seed, threads=arguments.threads)
     num_games = arguments.games or rank_games(population.map.name)
@@ -134,13 +134,13 @@ def _rank_players(arguments: Any, population: Population) -> dict[str, Standing]
     return found
 
 
-def _rank_saved(arguments: Any, population: Population) -> dict[str, Standing]:
+def _rank_saved(arguments: Any, population: Population) -> dict[str, PopulationRank]:
     who, rng = arguments.who or PERSON, np.random.default_rng(arguments.seed)
     replays = [replay for file in arguments.saved_games for replay in load_replays(file)]
     return {who: rank_person(population, replays, who, rng)}
 
 
-def print_standings(population: Population, found: dict[str, Standing]) -> None:
+def print_ranks(population: Population, found: dict[str, PopulationRank]) -> None:
     console = make_console()
     console.print(
         f"among {len(population.members)} members of {population.title} on map "

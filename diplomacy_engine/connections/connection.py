@@ -33,8 +33,6 @@ class Refused(UserError):
 
 
 class Address(NamedTuple):
-    """Where a server listens."""
-
     host: str
     port: int
 
@@ -43,8 +41,6 @@ class Address(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A game as its server has it."""
-
     id: str  # of the game, for people
     game: Game
     seats: Sequence[str]  # powers that this connection plays
@@ -56,7 +52,6 @@ class Position(NamedTuple):
 
 
 def is_alive(game: Game, power: str) -> bool:
-    """Tell whether a power has units or centers left."""
     return bool(game.units[power] or game.centers[power] or power in game.dislodged)
 
 
@@ -75,31 +70,17 @@ class Connection(Protocol):
         """Return the games, as they stand now."""
 
     def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
-        """Send a power's orders; return the texts of those that the server has kept.
+        """Send a power's orders, as Game writes them, in place of all that were sent before.
 
-        Args:
-            position: what the orders are for.
-            power: one of its seats.
-            orders: texts as Game writes them, in place of all that were sent before; units left
-                out hold or disband.
-
-        Raises:
-            PhaseOver: they are not taken.
+        Units left out hold or disband. Returns the texts of those that the server has kept;
+        PhaseOver if they are not taken.
         """
 
     def finish(self, position: Position, power: str) -> None:
         """Say that a power has given its orders, so that the phase may end; PhaseOver if it has."""
 
     def send(self, position: Position, message: Mapping) -> None:
-        """Say what one of the seats says to another power, where powers may talk.
-
-        Args:
-            position: whose phase it is said in.
-            message: with `sender`, `recipient` and `message`, as a saved game has them.
-
-        Raises:
-            PhaseOver: it is not taken.
-        """
+        """Say what a message of a saved game says; PhaseOver if it is not taken."""
 
     def vote_draw(self, position: Position, power: str) -> None:
         """Vote for a draw in this phase."""
@@ -115,7 +96,6 @@ Say = Callable[[str], None]
 
 
 def read_address(text: str) -> Address:
-    """Return the parts of HOST:PORT; UserError if they are none."""
     host, colon, port = text.rpartition(":")
     sound = colon and _HOST.fullmatch(host) and port.isascii() and port.isdigit()
     if not sound or not 0 < int(port[:9]) < 65536:
@@ -126,11 +106,7 @@ def read_address(text: str) -> Address:
 
 
 def read_secret(path: str | Path, what: str) -> str:
-    """Return the first line of a file that holds a password or key.
-
-    Raises:
-        UserError: it cannot be read or used; its content is never repeated.
-    """
+    """Return the first line of a file; no error repeats its content."""
     try:
         text = read_file(path, _MOST_SECRET).decode().strip("\r\n")
     except OSError as error:
@@ -141,13 +117,11 @@ def read_secret(path: str | Path, what: str) -> str:
 
 
 def environment_secret(name: str, what: str) -> str:
-    """Return a secret of the environment, empty if it is not there."""
     text = os.environ.get(name, "").strip()
     return checked_secret(text, f"{name} holds", what) if text else ""
 
 
 def checked_secret(text: str, where: str, what: str) -> str:
-    """Return a secret; UserError if it cannot be one."""
     if not text or not text.isprintable():
         raise UserError(f"{where} no {what}: it must be one line of printable characters")
     return text

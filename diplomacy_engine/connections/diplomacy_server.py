@@ -51,8 +51,6 @@ class Account(NamedTuple):
 
 
 class _Power(Struct):
-    """A power of a game."""
-
     units: list[str]
     centers: list[str]
     retreats: dict | None = None
@@ -107,8 +105,6 @@ class _Note(Struct):
 
 
 class _Row(Struct):
-    """A game in a list of them."""
-
     game_id: str
     map_name: str
     phase: str
@@ -121,12 +117,9 @@ class DiplomacySeats:
     """Seats in one game.
 
     Args:
-        wire: to the server.
-        game_id: of the game.
         accounts: of each power that is to be played, or of ANY.
         game_map: the map of the player.
         any_map: whether the game may have a map of another name.
-        max_years: as for Game.
         registration: password that the game asks for; empty: none.
         must_talk: whether only a game is played in which powers may talk.
         say: told what is worth knowing.
@@ -158,13 +151,11 @@ class DiplomacySeats:
         self._told = ""  # the status, as it was last told
 
     def enter(self) -> None:
-        """See connection.Connection."""
         self._wire.open()
         self._tokens = {power: _sign_in(self._wire, a) for power, a in self._accounts.items()}
         self._unsure = set(self._tokens)
 
     def positions(self) -> list[Position]:
-        """See connection.Connection."""
         seen, failed = [], {}
         wanted = self._alive if self._talks else self._alive[:1]  # each sees what it said and heard
         for power in sorted(self._unsure.union(wanted) if self._talks else self._unsure or wanted):
@@ -202,7 +193,7 @@ class DiplomacySeats:
         """Take a seat, or take note that it is ours; return the game as it sees it."""
         wanted, token = power, self._tokens[power]
         if wanted == ANY:
-            wanted = next(iter(self._free(token)), None)
+            wanted = next(iter(free_powers(self._wire, token, self._id)), None)
             if wanted is None:
                 raise Refused(f"{self._id} has no free power")
         try:
@@ -232,30 +223,24 @@ class DiplomacySeats:
         return data
 
     def _leave(self, data: _GameData, token: object) -> None:
-        """Give a seat back that was just taken."""
         where = {"game_id": self._id, "game_role": data.role, "phase": data.phase_abbr}
         self._wire.ask("leave_game", token=token, **where)
 
     def _refusal(self, error: ServerError, token: object) -> UserError:
         """Return an error with what else there is to take."""
         try:
-            free = self._free(token)
+            free = free_powers(self._wire, token, self._id)
         except ServerError:
             return error
         return Refused(f"{error}; free powers of {self._id}: {', '.join(free) or 'none'}")
 
-    def _free(self, token: object) -> list[str]:
-        return free_powers(self._wire, token, self._id)
-
     def _note(self, data: _GameData) -> None:
-        """Say once what is not as usual."""
         status = data.status
         if status not in ("active", *_FINISHED, self._told):
             self._say(f"{self._id}: the game is {words_of(status, 20)}")
         self._told = status
 
     def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
-        """See connection.Connection."""
         try:
             return _give(self._wire, self._tokens[power], position, power, orders)
         except ServerError as error:
@@ -263,11 +248,9 @@ class DiplomacySeats:
             raise PhaseOver(str(error)) from None
 
     def finish(self, position: Position, power: str) -> None:
-        """See connection.Connection."""
         _finish(self._wire, self._tokens[power], position, power)
 
     def send(self, position: Position, message: Mapping) -> None:
-        """See connection.Connection."""
         power, phase = message["sender"], position.game.phase
         where = {"game_id": self._id, "game_role": power, "phase": phase}
         said = {key: message[key] for key in ("sender", "recipient", "message")} | {"phase": phase}
@@ -278,7 +261,6 @@ class DiplomacySeats:
             raise PhaseOver(str(error)) from None
 
     def vote_draw(self, position: Position, power: str) -> None:
-        """See connection.Connection."""
         where = {"game_id": self._id, "game_role": power, "phase": position.game.phase}
         try:
             self._wire.ask("vote", token=self._tokens[power], vote="yes", **where)
@@ -286,7 +268,6 @@ class DiplomacySeats:
             self._say(f"{position.id}: {error}")
 
     def wait(self, seconds: float) -> None:
-        """See connection.Connection."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             note = self._wire.wait(left)
@@ -313,18 +294,11 @@ class DiplomacySeats:
         return note.name in _NEWS or (self._talks and note.name == _MESSAGE)
 
     def close(self) -> None:
-        """See connection.Connection."""
         self._wire.close()
 
 
 class DiplomacyDummies:
-    """The powers that nobody plays, in all games of a server on maps like the standard one.
-
-    Args:
-        wire: to the server.
-        game_map, any_map, max_years: as for DiplomacySeats.
-        say: told what is worth knowing.
-    """
+    """The powers that nobody plays, in all games of a server on maps like the standard one."""
 
     def __init__(
         self,
@@ -342,12 +316,10 @@ class DiplomacyDummies:
         self._passed_over: set[str] = set()
 
     def enter(self) -> None:
-        """See connection.Connection."""
         self._wire.open()
         self._token = _sign_in(self._wire, Account(*_BOT))
 
     def positions(self) -> list[Position]:
-        """See connection.Connection."""
         waiting = self._wire.ask(
             "get_dummy_waiting_powers", token=self._token, buffer_size=_MOST_GAMES
         )
@@ -369,51 +341,38 @@ class DiplomacyDummies:
         return found
 
     def _taken(self, game_id: str, powers: list[str]) -> Position:
-        """Take the waiting powers of a game."""
         where = {"token": self._token, "game_id": game_id}
         self._wire.ask("join_powers", power_names=powers, **where)
         data = _game_data(self._wire, power_name=powers[0] if powers else None, **where)
         return self._reader.position(game_id, [data], powers)._replace(talks=False)
 
     def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
-        """See connection.Connection."""
         try:
             return _give(self._wire, self._token, position, power, orders)
         except ServerError as error:
             raise PhaseOver(str(error)) from None
 
     def finish(self, position: Position, power: str) -> None:
-        """See connection.Connection."""
         _finish(self._wire, self._token, position, power)
 
     def vote_draw(self, position: Position, power: str) -> None:
         """Do nothing: powers that nobody plays have no vote."""
 
     def wait(self, seconds: float) -> None:
-        """See connection.Connection."""
         until = time.monotonic() + min(seconds, _DUMMY_POLL)  # nobody is told that one waits
         while (left := until - time.monotonic()) > 0:
             self._wire.wait(left)
 
     def close(self) -> None:
-        """See connection.Connection."""
         self._wire.close()
 
 
 class _GameReader:
-    """Makes positions of what the server says of a game."""
-
     def __init__(self, game_map: Map, any_map: bool, max_years: int | None):
         self.map, self.any_map, self.max_years = game_map, any_map, max_years
 
     def position(self, game_id: str, seen: Sequence[_GameData], seats: Sequence[str]) -> Position:
-        """Return a game as its `data_game` has it; UserError for one that cannot be played.
-
-        Args:
-            game_id: its name.
-            seen: it, as one or more of the seats see it.
-            seats: powers that are played here.
-        """
+        """Return the game that `seen` is, as one or more of its seats see it."""
         data = seen[-1]
         name, status = data.map_name, data.status
         if name != self.map.name and not self.any_map:
@@ -444,7 +403,6 @@ class _GameReader:
         )
 
     def _messages(self, seen: Sequence[_GameData], phase: str, is_last: bool) -> list[Mapping]:
-        """Return what the seats said and heard in a phase, as far as we know the words."""
         found: dict[int, dict] = {}
         for data in seen:
             rows = data.messages if is_last else (data.message_history or {}).get(phase)
@@ -455,7 +413,6 @@ class _GameReader:
 
 
 def _history(data: _GameData) -> list[dict]:
-    """Return the phases that were played, as a saved game has them."""
     return [
         {
             "name": name,
@@ -468,7 +425,6 @@ def _history(data: _GameData) -> list[dict]:
 
 
 def _present(data: _GameData) -> dict:
-    """Return the phase that is being played."""
     name = data.phase_abbr
     state: dict = {"name": name, "units": {}, "centers": {}, "retreats": {}}
     state["note"] = data.note or ""
@@ -486,7 +442,6 @@ def _controlled_since(data: _GameData, power: str) -> int:
 
 
 def _sign_in(wire: Wire, account: Account) -> object:
-    """Return the token of a user."""
     return wire.ask("sign_in", username=account.user, password=account.password)
 
 
@@ -496,7 +451,6 @@ def _game_data(wire: Wire, **fields: object) -> _GameData:
 
 
 def _own(data: _GameData, power: str) -> _Power:
-    """Return what the server says of a power; UserError if that is nothing."""
     if power not in data.powers:
         raise UserError(f"the game has no power {words_of(power, 40)}")
     return data.powers[power]
@@ -530,15 +484,12 @@ def _finish(wire: Wire, token: object, position: Position, power: str) -> None:
 
 
 def free_powers(wire: Wire, token: object, game_id: str) -> list[str]:
-    """Return the powers of a game that nobody plays, in order."""
     found = wire.ask("get_playable_powers", token=token, game_id=game_id)
     names = convert(list[str], found or [], f"the free powers of {wire.name}")
     return sorted(words_of(name, 40) for name in names)
 
 
 class ListedGame(NamedTuple):
-    """A game of a server, for people."""
-
     id: str
     map: str
     phase: str
@@ -549,7 +500,6 @@ class ListedGame(NamedTuple):
 
 
 def list_games(wire: Wire, account: Account) -> list[ListedGame]:
-    """Return the games of a server that are not over."""
     wire.open()
     try:
         token = _sign_in(wire, account)

@@ -25,13 +25,7 @@ _TOO_BIG = 1009  # with which a line is closed whose message was too long
 
 
 class ServerError(Refused):
-    """The server has answered with an error.
-
-    Args:
-        server: its name.
-        kind: its name of the error, such as TokenException.
-        words: what it says.
-    """
+    """The server has answered with an error."""
 
     def __init__(self, server: str, kind: str, words: str):
         super().__init__(f"{server} refuses: {words or kind}")
@@ -41,14 +35,7 @@ class ServerError(Refused):
 class Wire:
     """A line to a server, over which requests are made one after the other.
 
-    Args:
-        address: of the server.
-        secure: whether the line is encrypted.
-        authority: file of certificates by which a server is known, in place of the system's.
-        seconds: that an answer may take.
-
-    Raises:
-        UserError: the file holds none, or the package websockets is missing.
+    `authority` is a file of certificates by which a server is known, in place of the system's.
     """
 
     def __init__(
@@ -89,7 +76,6 @@ class Wire:
             )
 
     def close(self) -> None:
-        """Hang up."""
         self._socket = None
         self._notes.clear()
         with contextlib.suppress(Exception):
@@ -97,7 +83,6 @@ class Wire:
 
     @contextlib.contextmanager
     def _losses(self, what: str) -> Iterator[None]:
-        """Turn what goes wrong on the way into ConnectionLost."""
         try:
             yield
         except TimeoutError:
@@ -165,7 +150,6 @@ class Wire:
 
 
 def _trusted(authority: str | Path | None) -> ssl.SSLContext:
-    """Return by whose word a server is who it says; None: the system's list."""
     try:
         return ssl.create_default_context(cafile=authority)
     except ssl.SSLError:
@@ -175,7 +159,6 @@ def _trusted(authority: str | Path | None) -> ssl.SSLContext:
 
 
 def _websockets() -> tuple[Callable, type[Exception]]:
-    """Return how the package websockets connects, and its errors; UserError without it."""
     try:
         from websockets.exceptions import WebSocketException
         from websockets.sync.client import connect

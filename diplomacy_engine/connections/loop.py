@@ -37,8 +37,6 @@ _ELIMINATED = "with our powers eliminated"
 
 @dataclass
 class Counts:
-    """What came of it."""
-
     phases: int = 0
     orders: int = 0
     dropped: int = 0
@@ -99,11 +97,7 @@ class SeatLoop:
         self._refusals = 0
 
     def run(self) -> Counts:
-        """Play until all games are over.
-
-        Raises:
-            UserError: the server refuses, sends something malformed, or is gone for too long.
-        """
+        """Play until all games are over."""
         try:
             while not self._round():
                 pass
@@ -124,7 +118,12 @@ class SeatLoop:
         try:
             if not self._entered:
                 self._enter()
-            positions = [_or_eliminated(position) for position in self.connection.positions()]
+            positions = [
+                position
+                if position.over or any(is_alive(position.game, power) for power in position.seats)
+                else position._replace(over=_ELIMINATED)
+                for position in self.connection.positions()
+            ]
             self._waited, self._pause = 0.0, POLL
             for position in positions:
                 self._play(position)
@@ -165,7 +164,6 @@ class SeatLoop:
         self._sleep(pause)
 
     def _play(self, position: Position) -> None:
-        """Give the orders that a game waits for."""
         name, phase = position.id, position.game.phase
         last = self.counts.last.get(name)
         self.counts.last[name] = position
@@ -215,7 +213,6 @@ class SeatLoop:
         return left > 0
 
     def _begin(self, position: Position, before: str | None) -> None:
-        """Note that another phase begins."""
         name, phase = position.id, position.game.phase
         if before is not None and _moment(phase) < _moment(before):
             self._say(f"{name}: the server has gone back from {before} to {phase}")
@@ -253,15 +250,7 @@ class SeatLoop:
             self.connection.finish(position, power)
 
     def _seed(self, position: Position) -> int:
-        """Return the seed of what the player draws in a phase."""
-        moment = parse_phase(position.game.phase)
-        return seed_from(self.seed, *moment)
-
-
-def _or_eliminated(position: Position) -> Position:
-    """Return a position, as over if none of its seats has anything left."""
-    alive = any(is_alive(position.game, power) for power in position.seats)
-    return position if alive or position.over else position._replace(over=_ELIMINATED)
+        return seed_from(self.seed, *parse_phase(position.game.phase))
 
 
 def dropped(game: Game, sent: Sequence[str], kept: Sequence[str]) -> list[str]:
@@ -277,7 +266,6 @@ def dropped(game: Game, sent: Sequence[str], kept: Sequence[str]) -> list[str]:
 
 
 def _means(game: Game, text: str, order: str) -> bool:
-    """Tell whether a text says what an order of the vocabulary does."""
     if text == order:
         return True
     vocabulary = game.vector_game.vocabulary
@@ -294,7 +282,6 @@ def _moment(phase: str) -> tuple[int, int]:
 
 
 def _standing(position: Position) -> str:
-    """Return how many centers the seats of a game have in the end."""
     return ", ".join(
         f"{power} {counted(len(position.game.centers[power]), 'center')}"
         for power in position.seats

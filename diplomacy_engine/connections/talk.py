@@ -16,14 +16,13 @@ from ..players.names import UNBOUND, VoiceSpec
 from ..players.negotiation import Negotiator
 from ..press.daide import MOST_SIGNS, ClauseRow, is_daide
 from ..press.game import Game
-from ..press.table import MOST_ROUNDS
+from ..press.press import MOST_ROUNDS
 from ..rules.map import Map
 
 _MOST_MESSAGES = 50  # of one sender in a phase; what comes after them is not read
 
 
 def known_messages(game_map: Map, messages: Sequence[Mapping]) -> list[Mapping]:
-    """Return those messages of a phase that may be offers and answers, by time."""
     counts: dict[str, int] = {}
     found = []
     for message in sorted(messages, key=lambda message: message["time_sent"]):
@@ -37,10 +36,7 @@ def known_messages(game_map: Map, messages: Sequence[Mapping]) -> list[Mapping]:
 
 
 def talking_game(saved: Mapping, game_map: Map, max_years: int | None) -> Game:
-    """Return a game with the deals of its last phase; see press.game.Game.from_saved_game.
-
-    Messages that are no offers and answers which we know have no effect.
-    """
+    """Messages that are no offers and answers which we know have no effect."""
     game = Game.from_saved_game(saved, game_map, max_years)
     game.take_up_talk("offers", MOST_ROUNDS, strict=False)
     return game
@@ -51,12 +47,7 @@ def say_what_is_left(
 ) -> list[dict]:
     """Answer the open offers to some powers, and let these make new ones; return the messages.
 
-    Args:
-        game: in a movement phase; what is said is said in it, too.
-        powers: that the player plays.
-        player: talks for them.
-        seed: 0 .. 2^64 - 1, of its draws.
-        offering: whether offers are made.
+    They are said in the game, too. Offers are made only if `offering`.
     """
     first, powers = len(game.messages), [power for power in powers if game.units[power]]
     said = -1
@@ -100,7 +91,6 @@ def _as_if_agreed(game: Game, power: str) -> Game:
 
 
 def deals_of(game: PlainGame, power: str) -> list[str]:
-    """Return the deals of a power in this phase, in words; none where nobody talks."""
     return game.deals(power) if isinstance(game, Game) else []
 
 
@@ -124,7 +114,6 @@ def rehearse(player: Negotiator, game_map: Map) -> None:
 
 
 def check_voice(spec: object) -> None:
-    """Raise UserError if a player's talk is of a kind that no server carries."""
     if isinstance(spec, VoiceSpec) and spec.kind in UNBOUND:
         raise UserError(
             f"{quoted(spec.text, 100)} has no effect on a server, which does not count broken deals"

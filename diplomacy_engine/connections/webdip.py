@@ -6,11 +6,12 @@ may see in the answer of `game/playercontext`, which also says which versions of
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from ..constants import COMPLETED, UNIT_LETTERS, parse_phase, phase_kind
+from ..constants import ARMY, COMPLETED, FLEET, SEA, UNIT_LETTERS, parse_phase, phase_kind
 from ..errors import UserError
 from ..games.game import Game
 from ..games.imports import played_on, replayed
@@ -30,14 +31,14 @@ from ..games.webdiplomacy import (
 )
 from ..records import convert
 from ..rules.map import Map
-from ..rules.notation import location_of, province_of
+from ..rules.notation import location_of, province_of, read_order
 from .connection import ConnectionLost, PhaseOver, Position, Refused, Say
-from .sea_paths import convoy_path
 from .webdip_site import Gone, Site
 
 POLL = 0.5  # seconds between two looks at the site
 _MOST_LOOKS = 10  # for files that fit together
 _NOT_PROCESSING = "Not-processing"
+_MOST_PATHS = 20_000  # over the sea, that are looked at
 
 
 class _Version(Struct):
@@ -55,15 +56,11 @@ class _Game(Struct):
 
 
 class _Member(Struct):
-    """We, in a game."""
-
     countryID: int
     orderStatus: list[str] | None = None
 
 
 class _Context(Struct):
-    """What a player sees of a game."""
-
     game: _Game
     files: dict[str, _Version | None] = {}
     member: _Member | None = None
@@ -100,14 +97,8 @@ class _Board(Struct):
 class WebdipSeat:
     """A seat in one game.
 
-    Args:
-        site: where it is.
-        game_id: of the game; None: the only one that the key's user plays.
-        country: that is to be played; None: the one that the user has there.
-        game_map: the map of the player.
-        max_years: as for Game.
-        say: told what is worth knowing.
-        sleep: waits between two looks.
+    Without `game_id` it is the only one that the key's user plays, without `country` whichever the
+    user has there.
     """
 
     def __init__(
@@ -134,7 +125,6 @@ class WebdipSeat:
         self._told: set[str] = set()
 
     def enter(self) -> None:
-        """See connection.Connection."""
         try:
             if self._id is None:
                 self._id = self._only_game()
@@ -151,7 +141,6 @@ class WebdipSeat:
         return numbers[0]
 
     def positions(self) -> list[Position]:
-        """See connection.Connection."""
         try:
             for _ in range(_MOST_LOOKS):
                 context = self._context()
@@ -202,7 +191,6 @@ class WebdipSeat:
         return self._last
 
     def _seat(self, context: _Context) -> tuple[_Member, str]:
-        """Return the member that we are, and its power."""
         member = context.member
         if member is None:
             raise Refused(f"the key's user has no seat in game {self._id} of {self.name}")
@@ -220,7 +208,6 @@ class WebdipSeat:
         return member, self._variant.power(country)
 
     def _tell(self, note: str) -> None:
-        """Say something once."""
         if note not in self._told:
             self._say(f"game {self._id}: {note}")
         self._told.add(note)
@@ -232,7 +219,6 @@ class WebdipSeat:
         return found
 
     def _file(self, files: Mapping[str, _Version | None], name: str) -> dict:
-        """Return a file in the version that the site names."""
         row = self._version(files, name)
         known = self._files.get(name)
         if known is None or known[0] != row.version:
@@ -280,7 +266,6 @@ class WebdipSeat:
         return self._ended(found, board, end) if name == COMPLETED else found
 
     def _ended(self, game: Game, board: _Board, end: str) -> Game:
-        """Return a game that has ended as the site says, by votes or for the last that stayed."""
         saved = game.to_saved_game()
         if end == DRAWN:
             saved |= Ending(True, True).notes()
@@ -305,14 +290,12 @@ class WebdipSeat:
         return found
 
     def _near(self, unit: str) -> list[str]:
-        """Return the locations next to a unit's."""
         board, kind = self._map.board, UNIT_LETTERS.index(unit[0])
         here = self._map.location_index[location_of(unit)]
         near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
         return [self._map.locations[location] for location in near.tolist()]
 
     def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
-        """See connection.Connection."""
         phase = position.game.phase
         winter = phase_kind(phase) == "adjustments"
         rows = [
@@ -323,7 +306,6 @@ class WebdipSeat:
         return kept_texts(self._variant, position.game, kept)
 
     def finish(self, position: Position, power: str) -> None:
-        """See connection.Connection."""
         self._orders(position, power, [], "Yes")  # no orders: those that were saved stay
 
     def _orders(
@@ -339,7 +321,6 @@ class WebdipSeat:
         return convert(list[dict], answer, f"the orders that {self.name} has kept")
 
     def vote_draw(self, position: Position, power: str) -> None:
-        """See connection.Connection."""
         body = {"gameID": self._id, "countryID": self._variant.country(power)}
         try:
             self._site.post_plain("game/setvote", body | {"vote": "Draw", "voteOn": "Yes"})
@@ -347,7 +328,6 @@ class WebdipSeat:
             self._say(f"game {self._id}: no vote for a draw: {error}")
 
     def wait(self, seconds: float) -> None:
-        """See connection.Connection."""
         self._sleep(min(seconds, POLL))
 
     def close(self) -> None:
@@ -361,7 +341,6 @@ def _is_skipped(phase: Phase, game: Game) -> bool:
 
 
 def kept_texts(variant: Variant, game: Game, rows: Sequence[Mapping]) -> list[str]:
-    """Return the orders that a site has kept, as texts; what cannot be read is none of ours."""
     letters, texts = _letters(game), []
     for row in rows:
         with contextlib.suppress(UserError):
@@ -370,9 +349,55 @@ def kept_texts(variant: Variant, game: Game, rows: Sequence[Mapping]) -> list[st
 
 
 def _letters(game: Game) -> dict[str, str]:
-    """Return province -> A or F of the units that a phase is about."""
     if game.dislodged:
         units = [unit for own in game.dislodged.values() for unit in own]
     else:
         units = [unit for own in game.units.values() for unit in own]
     return {province_of(unit): unit[0] for unit in units}
+
+
+def convoy_path(game: Game, text: str) -> list[str]:
+    """Return the provinces over which an army that an order is about goes by sea.
+
+    Its own first; none if it goes by land, or if no fleets on the board can carry it. A convoy goes
+    over the fleet that is ordered, a support not.
+    """
+    if text == "WAIVE":
+        return []
+    order = read_order(game.map, text)
+    names, verb = game.map.provinces, text.split()[2]
+    mover = order.unit if verb == "-" else order.other
+    if order.target is None or mover is None or mover.kind != ARMY or verb not in ("-", "S", "C"):
+        return []
+    origin, goal = mover.place.province, order.target.province
+    by_land = bool(game.map.board.reach[ARMY, game.map.board.province_location[origin], goal])
+    if (verb == "-" and not order.via) or (verb == "S" and by_land):
+        return []
+    own = order.unit.place.province
+    for path in _sea_paths(game, origin, goal):
+        if (verb != "C" or own in path) and (verb != "S" or own not in path):
+            return [names[v] for v in path]
+    return []
+
+
+def _sea_paths(game: Game, origin: int, goal: int) -> Iterator[list[int]]:
+    """Yield ways over fleets on the board, the shortest first, as provinces without the goal."""
+    board = game.map.board
+    fleets = [unit for own in game.units.values() for unit in own if unit[0] == "F"]
+    seas = [game.map.province_index[province_of(unit)] for unit in fleets]
+    seas = [v for v in seas if board.terrain[v] == SEA]
+    near = {v: _sea_neighbors(game.map, v) for v in seas}
+    paths = deque([origin, v] for v in seas if origin in near[v])
+    for _ in range(_MOST_PATHS):
+        if not paths:
+            return
+        path = paths.popleft()
+        if goal in near[path[-1]]:
+            yield path
+        paths.extend([*path, v] for v in seas if v not in path and v in near[path[-1]])
+
+
+def _sea_neighbors(game_map: Map, v: int) -> set[int]:
+    board, here = game_map.board, game_map.board.province_location[v]
+    near = board.neighbor[FLEET, here, : board.neighbor_count[FLEET, here]]
+    return {int(board.location_province[location]) for location in near.tolist()}

@@ -26,16 +26,7 @@ class Gone(UserError):
 
 
 class Site:
-    """A webDiplomacy site.
-
-    Args:
-        url: its address, such as https://webdiplomacy.net.
-        key: of a user, kept out of all texts.
-        seconds: that an answer may take.
-
-    Raises:
-        UserError: the address is none.
-    """
+    """A webDiplomacy site, such as https://webdiplomacy.net; the key of a user is in no text."""
 
     def __init__(self, url: str, key: str, seconds: float = _SECONDS):
         parts = read_url(url, "the site")
@@ -92,7 +83,6 @@ class Site:
         return self._json(answer, route)
 
     def _checked(self, answer: Reply, route: str) -> None:
-        """Raise what an answer's status means."""
         words = words_of(self._server.clean(answer.body[:2000].decode(errors="replace")))
         status = answer.status
         if status == 200:

@@ -22,7 +22,7 @@ from ..players.asking import orders_of
 from ..players.loading import load_player
 from ..players.negotiation import Negotiator, Talk
 from ..press.deals import CONFIRMED, Clause, Side, make_offers
-from ..press.table import Press
+from ..press.press import Press
 from ..records import convert
 from ..scoring.mixes import make_steady_mix
 from ..scoring.rewards import REWARDS, reward_input

@@ -24,7 +24,7 @@ from ..errors import UserError
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..matches.forks import random_beginnings
-from ..press.table import Press
+from ..press.press import Press
 from ..scoring.rewards import reward_input
 from ..scoring.teams import alive_with_team
 from .agent_games import seeds_of

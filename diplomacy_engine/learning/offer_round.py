@@ -6,7 +6,7 @@ from ..constants import NONE
 from ..games.decisions import Decisions
 from ..players.negotiators.templates import deal_offers, possible_deals
 from ..policy.talk_views import SLOTS, TEMPLATE_OF, silence
-from ..press.table import Press
+from ..press.press import Press
 
 
 class OfferRound:

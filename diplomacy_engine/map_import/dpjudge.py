@@ -40,27 +40,18 @@ _PLACE = r"[A-Za-z]{3}(?:/[A-Za-z]{1,10})?"
 
 
 class _Place(NamedTuple):
-    """A line of terrain and borders."""
-
     kind: str  # LAND, COAST, WATER, PORT or SHUT
     near: list[str]
     at: tuple[Path, int]
 
 
 def read_dpjudge(path: Path) -> Draft:
-    """Return the map of a `.map` file.
-
-    Raises:
-        MapError: it cannot be read or played; the message has the file, the line and the reason.
-    """
     reader = _Reader(path)
     reader.read(path)
     return reader.draft()
 
 
 class _Reader:
-    """What the lines so far say."""
-
     def __init__(self, path: Path):
         self.path = path
         self.files: list[str] = []
@@ -85,7 +76,6 @@ class _Reader:
         refuse(*self.at, reason)
 
     def read(self, path: Path) -> None:
-        """Read a file, line by line."""
         self.files.append(path.name)
         for number, line in enumerate(read_text(path).split("\n"), 1):
             self.at = (path, number)
@@ -94,7 +84,6 @@ class _Reader:
                 self.line(path, line, words)
 
     def line(self, path: Path, line: str, words: list[str]) -> None:
-        """Read a line of some words."""
         first, rest = words[0].upper(), words[1:]
         if first == "VICTORY":
             if len(rest) != 1 or not re.fullmatch(r"[0-9]{1,4}", rest[0]):
@@ -137,7 +126,6 @@ class _Reader:
             self.power_line(words)
 
     def include(self, path: Path, name: str) -> None:
-        """Read the lines of another file of the same folder."""
         name = name if "." in name else f"{name}.map"
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
             self.fail(f"{quoted(name, 40)} is not the name of a file in the same folder")
@@ -152,7 +140,6 @@ class _Reader:
         self.at = (path, number)
 
     def begin(self, words: list[str]) -> None:
-        """Read the first phase."""
         season, year, kind = [*map(str.upper, words), "", "", ""][:3]
         known = season == "SPRING" and kind == "MOVEMENT" and len(words) == 3
         if not known or not re.fullmatch(r"[0-9]{1,4}", year) or int(year) < 1:
@@ -161,7 +148,6 @@ class _Reader:
         self.first_phase = f"S{int(year)}M"
 
     def name(self, line: str) -> None:
-        """Read a place's name, code and aliases."""
         name, _, rest = line.partition("=")
         name, words = " ".join(name.split()), rest.split()
         if not name or not words or "=" in rest:
@@ -182,7 +168,6 @@ class _Reader:
                 self.aliases.setdefault(code, []).append(alias)
 
     def of_power(self, first: str, words: list[str]) -> None:
-        """Read a line about the power above it."""
         if first in ("OWNS", "CENTERS"):
             kept = self.owned.get(self.power, []) if first == "OWNS" else []
             self.owned[self.power] = kept
@@ -222,7 +207,6 @@ class _Reader:
         return name
 
     def listed(self, first: str, words: list[str]) -> list[str]:
-        """Return the powers that a line of DUMMY or UNPLAYED is about."""
         upper = [word.upper() for word in words]
         if not words:
             if self.power is None:
@@ -245,7 +229,6 @@ class _Reader:
         return found
 
     def place(self, kind: str, words: list[str]) -> None:
-        """Read a place's terrain and neighbors."""
         if not words or not re.fullmatch(_PLACE, words[0]):
             shown = quoted(words[0], 40) if words else "nothing"
             self.fail(f"a place needs a code of three letters, perhaps with a coast, not {shown}")
@@ -264,7 +247,6 @@ class _Reader:
         self.terrain[place] = _Place(kind, near, self.at)
 
     def power_line(self, words: list[str]) -> None:
-        """Read a power and its home centers, or centers that nobody owns."""
         if words[0].upper() in ("UNOWNED", "NEUTRAL"):
             self.power = None
             self.add_centers([], words[1:])
@@ -277,7 +259,6 @@ class _Reader:
     # What all lines together say
 
     def draft(self) -> Draft:
-        """Return the map that the lines say."""
         draft = Draft(self.path)
         provinces = self.provinces(draft)
         army, fleet = self.borders()
@@ -300,7 +281,6 @@ class _Reader:
         return draft
 
     def provinces(self, draft: Draft) -> dict[str, dict]:
-        """Return the provinces without their owners."""
         found: dict[str, dict] = {}
         closed = []
         for place, (kind, _, at) in self.terrain.items():
@@ -338,7 +318,6 @@ class _Reader:
         return found
 
     def coasts(self, place: str) -> list[str]:
-        """Return the coasts of a place."""
         start = f"{place.upper()}/"
         return [p.upper().partition("/")[2] for p in self.terrain if p.upper().startswith(start)]
 
@@ -365,7 +344,6 @@ class _Reader:
             draft.notes.append(f"left out, since they may mean several places: {words}")
 
     def set_owners(self, provinces: dict[str, dict], playing: list[str]) -> None:
-        """Give the home centers their powers."""
         for power in playing:
             homes = self.homes[power]
             if power in self.owned and sorted(self.owned[power]) != sorted(homes):
@@ -384,7 +362,6 @@ class _Reader:
                 provinces[code]["home_of"] = power
 
     def add_neutral(self, draft: Draft) -> None:
-        """Add the units of powers that nobody plays."""
         dummies = [power for power in dict.fromkeys(self.dummies) if self.units.get(power)]
         for power in dummies:
             homes, stands = set(self.owned.get(power, self.homes[power])), set(self.units[power])
@@ -413,10 +390,7 @@ class _Reader:
         )
 
     def borders(self) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
-        """Return the pairs of places between which armies and fleets can move.
-
-        Places are codes for armies and locations for fleets; every pair is there both ways.
-        """
+        """Return the pairs of codes for armies and of locations for fleets, both ways."""
         kinds = {place.upper(): line.kind for place, line in self.terrain.items()}
         army: dict[tuple[str, str], tuple[Path, int]] = {}
         fleet: dict[tuple[str, str], tuple[Path, int]] = {}

@@ -13,12 +13,7 @@ BORDERS = ("army_borders", "fleet_borders")
 
 
 class Draft:
-    """What a map file will say.
-
-    Attributes:
-        facts: as a map file says them; see docs/own_map.md.
-        notes: what the report says besides the counts, a sentence each.
-    """
+    """A map file to be: its facts, and notes for the report, a sentence each."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -26,21 +21,14 @@ class Draft:
         self.notes: list[str] = []
 
     def finished(self) -> Map:
-        """Return the map, checked.
-
-        Raises:
-            MapError: it cannot be played; the message names the province or power.
-        """
         return Map(self.facts, str(self.path))
 
 
 def refuse(path: Path, line: int, reason: str) -> NoReturn:
-    """Raise the MapError of a line that cannot be read or played."""
     raise MapError(str(path), [f"line {line}: {reason}"])
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text; MapError if it is none."""
     try:
         content = read_file(path, MAX_FILE_BYTES)
     except OSError as error:
@@ -57,7 +45,6 @@ def read_text(path: Path) -> str:
 
 
 def map_name(name: str, notes: list[str]) -> str:
-    """Return a name for a map, made of another program's; `notes` tells if it had to change."""
     word = re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:40].strip("_") or "map"
     if word in MAP_NAMES:
         word = f"{word}_imported"
@@ -67,7 +54,6 @@ def map_name(name: str, notes: list[str]) -> str:
 
 
 def map_file_text(facts: Mapping, source: str) -> str:
-    """Return the text of the map file that says these facts."""
     lines = [f"# Imported from {source}.", "# Format: docs/own_map.md.", ""]
     for key, value in facts.items():
         if not isinstance(value, dict):
@@ -88,7 +74,6 @@ def map_file_text(facts: Mapping, source: str) -> str:
 
 
 def _value(value: object) -> str:
-    """Return a text, number, truth value or list of these as TOML, which here is as JSON."""
     return json.dumps(value, ensure_ascii=False)
 
 

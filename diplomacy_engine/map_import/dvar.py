@@ -41,11 +41,6 @@ _CYCLE = ("Movement", "Retreat", "Movement", "Retreat", "Adjustment")
 
 
 def read_dvar(path: Path) -> Draft:
-    """Return the map of a DVAR file.
-
-    Raises:
-        MapError: it cannot be read or played; the message says where and why.
-    """
     return _Reader(path).draft()
 
 
@@ -76,7 +71,6 @@ class _Reader:
         raise MapError(str(self.path), [f"{at}: {reason}" if at else reason])
 
     def check(self, value: object, owner: dict, keys: dict, optional: dict | None = None) -> dict:
-        """Return a dictionary of which all keys are known and have values of their kinds."""
         if not isinstance(value, dict):
             self.fail(owner, f"{quoted(value, 40)} should be {{...}}")
         known = keys | (optional or {})
@@ -91,7 +85,6 @@ class _Reader:
         return value
 
     def draft(self) -> Draft:
-        """Return the map that the file says."""
         root = self.check(self.root, self.root, _TOP, _TOP_OPTIONAL)
         if root["schemaVersion"] != 1:
             self.fail(root, f"schemaVersion {root['schemaVersion']} is not 1")
@@ -142,7 +135,6 @@ class _Reader:
         return powers, neutral
 
     def victory(self, facts: dict) -> None:
-        """Read how the game ends."""
         for condition in self.root["victoryConditions"]:
             kind = condition.get("type") if isinstance(condition, dict) else None
             if kind == "supply-center-majority" and "victory_supply_centers" not in facts:
@@ -159,7 +151,6 @@ class _Reader:
             self.fail(self.root, "there is no victory by a number of supply centers")
 
     def first_year(self) -> int:
-        """Return the year of the first phase."""
         state = self.check(
             self.root["initialState"],
             self.root,
@@ -169,7 +160,6 @@ class _Reader:
         return phase["year"]
 
     def seasons(self, draft: Draft) -> None:
-        """Check that a year is two movements with retreats and a winter."""
         year, phase = self.first_year(), self.root["initialState"]["phase"]
         root = self.check(
             self.root["phaseProgression"], self.root, {"seasons": list, "transitions": list}
@@ -246,7 +236,6 @@ class _Reader:
         return places, found
 
     def coasts(self, draft: Draft, places: dict[str, str], provinces: dict[str, dict]) -> None:
-        """Add the named coasts to `places` and `provinces`."""
         coasts: dict[str, list[tuple[str, str, dict]]] = {}
         for entry in self.root["namedCoasts"]:
             entry = self.check(entry, self.root, _COAST)
@@ -315,7 +304,6 @@ class _Reader:
     def units(
         self, draft: Draft, powers: dict[str, str], neutral: list[str], places: dict[str, str]
     ) -> None:
-        """Read the units of the start."""
         found: dict[str, list[str]] = {name: [] for name in sorted(powers.values())}
         nobodys, whose = [], set()
         state = self.root["initialState"]

@@ -16,7 +16,7 @@ from .match import MatchReport, MatchSettings, match_settings
 from .tables import play_tables
 
 
-class Par(NamedTuple):
+class SeatResults(NamedTuple):
     """What a player wins in each seat against copies of itself, since no map is even.
 
     Measured by `evaluate --map MAP --player dumbbot --against dumbbot --seed 1 --games N`, to the
@@ -30,19 +30,19 @@ class Par(NamedTuple):
 
 
 _KNOWN = {
-    "small": Par(
+    "small": SeatResults(
         "dumbbot",
         40_000,
         {"ENGLAND": 0.0588, "RUSSIA": 0.9410},
         {"ENGLAND": 0.0588, "RUSSIA": 0.9410},
     ),
-    "three": Par(
+    "three": SeatResults(
         "dumbbot",
         30_000,
         {"ENGLAND": 0.0164, "ITALY": 0.0001, "RUSSIA": 0.8481},
         {"ENGLAND": 0.0212, "ITALY": 0.0001, "RUSSIA": 0.8508},
     ),
-    "standard": Par(
+    "standard": SeatResults(
         "dumbbot",
         7_000,
         dict(
@@ -67,8 +67,9 @@ _KNOWN = {
 }
 
 
-def par_of(game_map: Map, player: str, max_years: int, year_limit: str) -> Par | None:
-    """Return what a player wins in each seat against its like; None where it is not known."""
+def known_results(
+    game_map: Map, player: str, max_years: int, year_limit: str
+) -> SeatResults | None:
     par = _KNOWN.get(game_map.name)
     if par is None or player != par.player or year_limit != "draw" or game_map.teams.text:
         return None
@@ -120,7 +121,7 @@ class Evaluation(MatchReport):
         if self.talk is not None:
             result["press"] = settings.press._asdict() | self.talk.figures()
         elif settings.draws_after is None:
-            par = par_of(game_map, against, years, settings.year_limit)
+            par = known_results(game_map, against, years, settings.year_limit)
             if par is not None:
                 result["par"] = par._asdict()
         if per_game:

@@ -26,7 +26,7 @@ def wilson_interval(successes: float, count: int) -> tuple[float, float]:
 
 
 def mean_interval(strata: Sequence[np.ndarray], least: float, most: float) -> tuple[float, float]:
-    """Return the 95% interval of a mean over games of several kinds, such as seats.
+    """Return the 95% interval of a mean over games of several kinds (strata), such as seats.
 
     It is Student's, from the variance within each stratum, with the degrees of freedom of
     Satterthwaite (1946); see Cochran, Sampling Techniques (1977), section 5.4. Where a stratum has
@@ -36,10 +36,6 @@ def mean_interval(strata: Sequence[np.ndarray], least: float, most: float) -> tu
     Values that are all alike have no variance, but others may come. How often they do is at most
     the upper end of Wilson's interval for none in so many games, and they lie between `least` and
     `most`; so does the interval. One game says nothing: its interval is the whole range.
-
-    Args:
-        strata: (n,) values of each kind of game.
-        least, most: the range of the values.
     """
     values = np.concatenate(strata)
     count, mean = len(values), float(values.mean())
@@ -72,10 +68,7 @@ def summarize(
 ) -> dict[str, dict[str, float]]:
     """Return value, low and high of FIGURES over games.
 
-    Args:
-        values: (games,) of each figure.
-        seat: (games,) the power played, by which means are stratified.
-        ranges: of MEANS, see outcomes.figure_ranges.
+    Means are stratified by `seat` (games,), the power played; `ranges` are those of MEANS.
     """
     count = len(seat)
     summary = {}
@@ -94,11 +87,7 @@ def by_side(
 ) -> dict[str, dict]:
     """Return a player's figures with each power or team that it has played.
 
-    Args:
-        names: of these.
-        values: (games, sides) of each figure.
-        mine: (games, sides) bool, where the player sat.
-        ranges: as for `summarize`.
+    `values` and `mine`, which says where the player sat, are (games, sides).
     """
     return {
         name: summarize(
@@ -114,14 +103,13 @@ def by_side(
 def figure_values_of_teams(
     outcomes: Outcomes, game_map: Map, year_limit: str = "draw"
 ) -> dict[str, np.ndarray]:
-    """Return FIGURES of every team of a map in every finished game, (E, teams) float64 each."""
+    """Return FIGURES of every team in every finished game, (E, teams) float64 each."""
     teams = game_map.teams
     victory_centers = teams.victory_centers or game_map.board.victory_centers
     return figure_values(outcomes.of_teams(teams.of_power), victory_centers, year_limit)
 
 
 def named_teams(game_map: Map) -> dict[str, str | int]:
-    """Return the entries by which results name a map's teams and their victory."""
     return {"teams": game_map.teams.text, "team_victory": game_map.teams.victory_centers}
 
 
@@ -140,7 +128,6 @@ def team_ranges(game_map: Map, max_years: int) -> dict[str, tuple[float, float]]
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """Return a share from 0 to 1 in percent."""
     return f"{100 * share:.{digits}f}%"
 
 
@@ -151,12 +138,10 @@ def share_text(figure: Mapping[str, float], digits: int = 1) -> str:
 
 
 def mean_text(figure: Mapping[str, float], digits: int = 1) -> str:
-    """Return a mean or rating with its interval, as `share_text` does a share."""
     value, low, high = (f"{figure[name]:.{digits}f}" for name in ("value", "low", "high"))
     return f"{value} ({low} to {high})"
 
 
 def limit_text(rules: Mapping[str, Any]) -> str:
-    """Return when games end at the latest; `rules` have `max_years` and `year_limit`."""
     then = "then a draw" if rules["year_limit"] == "draw" else "then cut off"
     return f"at most {rules['max_years']} years, {then}"

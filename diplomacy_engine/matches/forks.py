@@ -1,8 +1,5 @@
 """Forked rollouts: play the same position on many times, and compare what comes of it.
 
-    games = VectorGame("small", 1 + 16, auto_reset=False)
-    result = fork(games, [0], 16, years=2, players=[make_bot("random")])
-
 The copies of a position form a group. A score says how a power stands at the end of a rollout, an
 advantage how much better than the mean of its group, in units of the group's spread: what
 group-relative policy optimization (Shao et al. 2024) learns from.
@@ -25,8 +22,6 @@ Hook = Callable[[VectorGame, Decisions, np.ndarray], None]
 
 
 class Rollouts(NamedTuple):
-    """What became of each copy of each position."""
-
     score: np.ndarray  # (positions, copies, P) float32
     advantage: np.ndarray  # the same shape; relative to the group, 0 where all scored the same
     ended: np.ndarray  # (positions, copies) int8, End; RUNNING where the horizon came first
@@ -61,22 +56,17 @@ def fork(
 ) -> Rollouts:
     """Copy positions, play every copy some years on, and score the powers within each group.
 
-    The positions themselves stay. Position k's copies stand in the rows after all positions:
-    `destinations(games, positions, copies)[k]`. They keep the positions they reached.
+    The positions themselves stay. Position k's copies stand in the rows
+    `destinations(games, positions, copies)[k]`, where they keep the positions they reached.
 
     Args:
         games: made with auto_reset=False; its last rows, one for each copy, are played in.
         rows: (positions,) integers, none among those last rows.
-        copies: rollouts of each position.
         years: horizon: a rollout stops when it has been in `years` springs after its first
             phase, or with its game.
-        players: who plays.
         seats: (P,) which of `players` plays each power; None: the first plays all.
         score: (games, rows) -> (rows, P), how the powers of rows stand.
         note: called with games, decisions and the orders about to be given, to record them.
-
-    Raises:
-        ValueError: the arguments do not fit each other.
     """
     rows = np.asarray(rows)
     seats = np.zeros(games.num_powers, np.int64) if seats is None else np.asarray(seats)
@@ -137,16 +127,9 @@ def random_beginnings(
 ) -> np.ndarray:
     """Start every game anew and play it 0..most_phases phases with random legal orders.
 
-    Games that end on the way are started anew and stay in the opening.
-
-    Args:
-        games: E games; all are reset first.
-        most_phases: the number of phases is drawn uniformly up to this, for each game.
-        seed: of those numbers; the orders come from the games' own seeds.
-        opening_share: probability that a game has none of these phases.
-
-    Returns:
-        (E,) int64, the phases asked for in each game.
+    Games that end on the way are started anew and stay in the opening, as does a share of
+    `opening_share`. The seed is of the numbers of phases, which are drawn uniformly and returned,
+    (E,) int64; orders come from the games' own seeds.
     """
     if most_phases < 0:
         raise UserError(f"most_phases must be 0 or more, not {most_phases}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..constants import AGREED, YEAR_LIMIT
 from ..errors import UserError
-from ..press.table import PressRules, TalkCounter
+from ..press.press import PressRules, TalkCounter
 from ..rules.map import Map, load_map
 from ..rules.state import LAST_YEAR
 from ..rules.vocabulary import vocabulary
@@ -53,7 +53,7 @@ class MatchSettings:
             raise UserError(f"draws_after must be a year from 1 to {LAST_YEAR:,}")
 
     def game_seeds(self, first: int, count: int) -> np.ndarray:
-        """Return what so many games from number `first` (counted from 0) draw from, uint64.
+        """Return what games from number `first` (counted from 0) draw from, uint64.
 
         A game's seed depends on its number alone, not on those that are played with it.
         """
@@ -61,7 +61,6 @@ class MatchSettings:
 
 
 def match_settings(match: MatchSettings | Map | str | Path, **changes: Any) -> MatchSettings:
-    """Return settings with some changed; of a map alone all that are not named are the usual."""
     if isinstance(match, MatchSettings):
         return replace(match, **changes)
     return MatchSettings(match, **changes)

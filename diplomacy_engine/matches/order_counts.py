@@ -17,11 +17,7 @@ from ..games.vector_game import VectorGame
 
 
 class OrderCounter:
-    """Counts the kinds of orders that one of a match's players gives in movement phases.
-
-    Args:
-        player: its number; it has one seat in each game, or all those of a team.
-    """
+    """Counts the kinds of orders that one of a match's players gives in movement phases."""
 
     def __init__(self, player: int):
         self.player = player
@@ -32,7 +28,6 @@ class OrderCounter:
         self.among_allies = np.zeros(4, np.int64)
 
     def __add__(self, other: "OrderCounter") -> "OrderCounter":
-        """Return the orders of the same player in this match and another."""
         both = OrderCounter(self.player)
         both.given = self.given + other.given
         both.bounced = self.bounced + other.bounced

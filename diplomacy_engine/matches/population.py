@@ -5,7 +5,7 @@ members' ratings are anchors, so that two players who were ranked at different t
 map with teams a seat is a team's.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,25 +34,16 @@ PROVISIONAL = 20  # fewer games say little of a person
 
 
 def rank_games(map_name: str) -> int:
-    """Return how many games a rank is found by, unless somebody says otherwise."""
     return GAMES.get(map_name, OTHER_GAMES)
 
 
 def candidate_seats(
     members: int, powers: int, num_games: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return who sits where when one player meets the members of a population.
+    """Return who sits where, (E, powers), where 0 is the player and 1 + i member i.
 
     A table is played once in every rotation, so that nobody's powers are better than another's.
     Members are dealt like cards: nobody comes again before all have come, or twice at a table.
-
-    Args:
-        members: how many; at least powers - 1.
-        powers: of the map, or teams.
-        num_games: rounded up to a multiple of the powers.
-
-    Returns:
-        (E, powers) integers: 0 is the player, 1 + i member i.
     """
     if members < powers - 1:
         raise UserError(f"a table of {powers} needs {powers - 1} members besides the player")
@@ -75,8 +66,8 @@ _Rating = Annotated[float, Meta(gt=-1e9, lt=1e9)]
 _Count = Annotated[int, Meta(ge=0, lt=10**9)]
 
 
-class Standing(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a player stands among the members of a population."""
+class PopulationRank(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a player ranks among the members of a population."""
 
     value: _Rating
     low: _Rating  # of its 95% interval
@@ -89,7 +80,6 @@ class Standing(Struct, frozen=True, forbid_unknown_fields=True):
     games: _Count
 
     def text(self) -> str:
-        """Return rank, rating, their intervals and the share in one line."""
         return (
             f"rank {self.rank} of {self.of} ({self.best} to {self.worst}), rating "
             f"{mean_text(asdict(self))}, population share {percent(self.share, 0)}"
@@ -97,37 +87,33 @@ class Standing(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Ranks(Struct):
-    players: dict[Annotated[str, Meta(pattern=r"\A[^\x00-\x1f]{1,200}\Z")], Standing]
+    players: dict[Annotated[str, Meta(pattern=r"\A[^\x00-\x1f]{1,200}\Z")], PopulationRank]
 
 
-def read_standings(path: str | Path) -> dict[str, Standing]:
-    """Return where players stand by a file that `population rank --json` has written, by name.
-
-    Raises:
-        UserError: it cannot be read, or is no such file; it may come from anybody.
-    """
+def read_ranks(path: str | Path) -> dict[str, PopulationRank]:
+    """Return the ranks of a file that `population rank --json` has written, by name."""
     return read_json(_Ranks, path, MOST_RANKS).players
 
 
-def standing(
+def rank_after_games(
     ratings: np.ndarray,
     seats: np.ndarray,
     ranks: np.ndarray,
     rng: np.random.Generator,
-    strangers: int = 0,
-) -> Standing:
-    """Return where a player stands after some games.
+    others: int = 0,
+) -> PopulationRank:
+    """Return where a player ranks after some games.
 
     Args:
         ratings: (members,), which stay.
         seats: (E, seats) integers: 0 is the player, who has one seat; 1 + i is member i.
         ranks: (E, seats), 1 = best; equal ones are ties.
         rng: breaks ties and draws resamples.
-        strangers: so many others play too, numbered after the members and rated along.
+        others: so many others play too, numbered after the members and rated along.
     """
     members = len(ratings)
-    mean = np.array([MEAN, *ratings, *[MEAN] * strangers])
-    deviation = np.array([DEVIATION, *[0.0] * members, *[DEVIATION] * strangers])
+    mean = np.array([MEAN, *ratings, *[MEAN] * others])
+    deviation = np.array([DEVIATION, *[0.0] * members, *[DEVIATION] * others])
     fitted, errors = fit_ratings(mean, deviation, seats, ranks, rng)
     value, error, games = float(fitted[0]), float(errors[0]), len(seats)
     if games > 1:  # where all resamples are alike, the model's own error is larger
@@ -142,7 +128,7 @@ def standing(
     np.add.at(above, seats, ahead)
     some = np.flatnonzero(met[1 : members + 1]) + 1
     share = float((above[some] / met[some]).mean()) if len(some) else 0.0
-    return Standing(value, low, high, rank, best, worst, members + 1, share, games)
+    return PopulationRank(value, low, high, rank, best, worst, members + 1, share, games)
 
 
 def rank_player(
@@ -153,31 +139,21 @@ def rank_player(
     *,
     progress: Callable[[float], None] | None = None,
     **settings: Any,
-) -> Standing:
-    """Play a player against a population, and return where it stands.
+) -> PopulationRank:
+    """Play a player against all members of a population, and return where it ranks.
 
-    Args:
-        population: whose ratings, years and year limit hold.
-        player: the one to be ranked.
-        members: the population's, in its order.
-        num_games: rounded up to a multiple of the powers, or of the teams.
-        progress: called now and then with how many games have been played.
-        settings: fields of MatchSettings, such as `seed` or `threads`; `game_map` is the
-            population's map with teams, if there shall be any.
+    `settings` are fields of MatchSettings in place of the population's; `game_map` may be its map
+    with teams.
     """
-    rules = _rules(population, settings)
+    kept = {"max_years": population.max_years, "year_limit": population.year_limit}
+    rules = MatchSettings(**{"game_map": population.map} | kept | settings)
     rng, teams = np.random.default_rng(rules.seed), rules.game_map.teams
     for number, member in enumerate(members):
         if isinstance(member, SamplingPlayer):  # else the second player of two met other draws
             member.generator.manual_seed(seed_from(rules.seed, number) >> 1)
     seats = candidate_seats(len(members), len(teams.names), num_games, rng)
     report = play_tables(rules, (player, *members), seats[:, teams.of_power], progress=progress)
-    return standing(population.ratings, seats, report.figures()[1]["rank"], rng)
-
-
-def _rules(population: Population, changes: Mapping[str, Any]) -> MatchSettings:
-    rules = {"max_years": population.max_years, "year_limit": population.year_limit}
-    return MatchSettings(**{"game_map": population.map} | rules | changes)
+    return rank_after_games(population.ratings, seats, report.figures()[1]["rank"], rng)
 
 
 def base_tournament(
@@ -186,16 +162,9 @@ def base_tournament(
     num_games: int,
     progress: Callable[[float], None] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Rate the members of a population that is made, in games among them all.
+    """Rate the members of a new population in games among them all.
 
-    Args:
-        settings: of all games.
-        players: the members.
-        num_games: at least as many as players.
-        progress: called now and then with how many games have been played.
-
-    Returns:
-        `rating` and `sigma` (players,), `met` and `above` as Population has them.
+    Returns `rating` and `sigma` (players,), `met` and `above` as Population has them.
     """
     game_map = settings.game_map
     count, powers = len(players), len(game_map.powers)
@@ -212,20 +181,11 @@ def base_tournament(
 
 def rank_person(
     population: Population, replays: Sequence[Replay], who: str, rng: np.random.Generator
-) -> Standing:
-    """Return where a person stands by saved games.
+) -> PopulationRank:
+    """Return where a person ranks by saved games, of which some may say nothing.
 
-    Games that are not over, and games without the person, say nothing.
-
-    Args:
-        population: whose members are known by the names in the games' `players`. Other players are
-            rated along, each name as one.
-        replays: the games.
-        who: the power that the person played, or the person's name in `players`.
-        rng: breaks ties and draws resamples.
-
-    Raises:
-        UserError: a game is of another map or with teams, or none says anything.
+    Members are known by the names in the games' `players`; other players are rated along, each name
+    as one. `who` is the power that the person played, or the person's name in `players`.
     """
     names = {name: 1 + i for i, name in enumerate(m.name for m in population.members)}
     known, seats, finals = len(names), [], []
@@ -248,4 +208,4 @@ def rank_person(
             f"no finished game has {who} in one seat and a member of {population.title} in another"
         )
     found = places(np.array(finals))
-    return standing(population.ratings, np.array(seats), found, rng, len(names) - known)
+    return rank_after_games(population.ratings, np.array(seats), found, rng, len(names) - known)

@@ -31,7 +31,10 @@ def fit_ratings(
     rng: np.random.Generator,
     counts: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ratings after some games.
+    """Return the ratings after some games, (players,) float64 means and deviations.
+
+    Without anchors the deviations are those of the distance from the mean of all, since only
+    differences mean something.
 
     Args:
         mean, deviation: (players,) ratings before; a deviation of 0 makes a player an anchor, whose
@@ -40,10 +43,6 @@ def fit_ratings(
         ranks: (E, P), 1 = best; equal ones are ties.
         rng: breaks ties.
         counts: (E,) how often each game counts; None: once.
-
-    Returns:
-        (players,) float64 means and deviations. Without anchors the deviations are those of the
-        distance from the mean of all, since only differences mean something.
     """
     players, (_, size) = len(mean), seats.shape
     spread = DEVIATION / 2 * np.sqrt(size)  # of what a difference of ratings is measured by
@@ -91,10 +90,6 @@ def bootstrap_errors(
     """Return the standard errors (players,) of ratings after some games, 0 for anchors.
 
     Each resample draws as many games with replacement, and ties are broken anew.
-
-    Args:
-        mean, deviation, seats, ranks, rng: as for `fit_ratings`.
-        resamples: how many.
     """
     games = len(seats)
     draws = rng.multinomial(games, np.full(games, 1 / games), resamples)

@@ -1,4 +1,4 @@
-"""Which scheme a reward is, by twin games: the same game with the policy of one power exchanged.
+"""Which scheme a reward is, by pairs of games that differ in the policy of one power.
 
 The schemes are those of Song et al. 2019 (Arena, section 2.3.1). With R the rewards of a whole game
 and dR what an exchange of power x's policy changes, a reward is the first of these that holds:
@@ -34,7 +34,7 @@ TOLERANCE = 1e-5  # of the largest reward; rewards are float32, their sums over 
 BATCH = 512  # pairs at once
 
 
-class Twins(NamedTuple):
+class GamePairs(NamedTuple):
     """Pairs of games; the policy of `power` is `instead` in the second one."""
 
     seed: np.ndarray  # (pairs,) uint64, of both games
@@ -42,7 +42,7 @@ class Twins(NamedTuple):
     power: np.ndarray  # (pairs,)
     instead: np.ndarray  # (pairs,) number of a player
     rewards: dict[str, np.ndarray]  # (2, pairs, P) float64, sums over the games, by name
-    differ: bool  # whether any two twins ended in different positions
+    differ: bool  # whether any two pairs ended in different positions
 
 
 class Verdict(NamedTuple):
@@ -57,7 +57,7 @@ class Verdict(NamedTuple):
     against: dict[str, int]  # pair that contradicts most, of each scheme before the verdict
 
 
-def play_twins(
+def play_pairs(
     game_map: Map,
     players: Sequence[Player],
     rewards: Mapping[str, Reward],
@@ -67,23 +67,12 @@ def play_twins(
     year_limit: str = "draw",
     threads: int | None = None,
     report: Callable[[float], None] | None = None,
-) -> Twins:
+) -> GamePairs:
     """Play pairs of games and add up the rewards of each.
 
     The powers take turns in being exchanged; who plays what is drawn. Pair i is the same however
-    many there are.
-
-    Args:
-        game_map: perhaps with teams.
-        players: two or more that draw from the games' own seeds, or not at all; so policies are
-            to be greedy.
-        rewards: by name, each of a RewardInput.
-        num_pairs: of games.
-        seed: of everything that is drawn.
-        max_years: years after which a game ends; None: the map's own.
-        year_limit: `draw` or `truncate`.
-        threads: of the games.
-        report: called after each step with how many pairs have been played.
+    many there are. The players draw from the games' own seeds or not at all, so policies are to be
+    greedy. `report` is called after each step with how many pairs have been played.
     """
     powers, count = len(game_map.powers), len(players)
     draws = [np.random.default_rng([seed, use]) for use in range(3)]
@@ -91,8 +80,8 @@ def play_twins(
     power = np.arange(num_pairs) % powers
     pair = np.arange(num_pairs)
     instead = (seats[pair, power] + 1 + draws[1].integers(count - 1, size=num_pairs)) % count
-    twin_seats = seats.copy()
-    twin_seats[pair, power] = instead
+    second_seats = seats.copy()
+    second_seats[pair, power] = instead
     seeds = draws[2].integers(0, 2**64, num_pairs, np.uint64)
     sums = {name: np.zeros((2, num_pairs, powers)) for name in rewards}
     pays_limit, differ = year_limit != "truncate", False
@@ -104,7 +93,7 @@ def play_twins(
         )
         rows = np.arange(2 * half)
         games.seed_games(rows, np.tile(seeds[some], 2))
-        who_plays = np.concatenate([seats[some], twin_seats[some]])
+        who_plays = np.concatenate([seats[some], second_seats[some]])
         begin_games(games, players, rows)
         state, victory_centers = games.state, games.board.victory_centers
         while (running := state.end == RUNNING).any():
@@ -120,15 +109,14 @@ def play_twins(
         for array in (state.center_owner, state.unit_power, state.unit_location, state.year):
             one, other = array.reshape(2, half, -1)
             differ = differ or not np.array_equal(one, other)
-    return Twins(seeds, seats, power, instead, sums, differ)
+    return GamePairs(seeds, seats, power, instead, sums, differ)
 
 
 def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
     """Return which scheme pairs of games leave.
 
-    Args:
-        rewards: (2, pairs, n) of n powers, or other agents, in each game and in its twin.
-        exchanged: (pairs,) whose policy differs.
+    `rewards` are (2, pairs, n) of n powers, or other agents, in each game and in its pair; of
+    `exchanged` (pairs,) the policy differs.
     """
     tolerance = TOLERANCE * np.abs(rewards).max(initial=0.0)
     change = rewards[1] - rewards[0]
@@ -196,21 +184,12 @@ def check_reward(
     """Find out which scheme a reward is among the powers of a map, and among and within its teams.
 
     A team's reward is the mean of what its powers are paid. Rewards are not discounted: that, and
-    what becomes of a game that is cut off, is the trainer's business.
+    what becomes of a game that is cut off, is the trainer's business. One with weights that change
+    is looked at at the beginning, in the middle and at the end of training.
 
-    Args:
-        reward: a name, `module:function`, or a mix; one with weights that change is looked at at
-            the beginning, in the middle and at the end of training.
-
-    The other arguments are those of `play_twins`.
-
-    Returns:
-        The result as `check-reward --json` writes it. Each of `checks` is one verdict, at one
-        `progress` of training and at one node of the tree of teams; `against` are the pairs of
-        games that contradict the schemes before it.
-
-    Raises:
-        UserError: no such reward, fewer than two players or powers, or all games alike.
+    Returns the result as `check-reward --json` writes it. Each of `checks` is one verdict, at one
+    `progress` of training and at one node of the tree of teams; `against` are the pairs of games
+    that contradict the schemes before it.
     """
     check_year_limit(year_limit)
     mix = make_reward_mix(reward, game_map.teams)
@@ -224,10 +203,10 @@ def check_reward(
             f"checking a reward on map {game_map.name} needs {len(game_map.powers)} pairs of "
             "games and at least one year"
         )
-    twins = play_twins(
+    pairs = play_pairs(
         game_map, players, mix.parts, num_pairs, seed, max_years, year_limit, threads, report
     )
-    if not twins.differ:
+    if not pairs.differ:
         raise UserError("all games ended as their twins did: these players are too alike to tell")
     at = [0.0, 0.5, 1.0]
     if mix.weights(0.0) == mix.weights(0.5) == mix.weights(1.0):
@@ -235,15 +214,15 @@ def check_reward(
     checks = []
     for progress in at:
         weights = mix.weights(progress)
-        paid = sum(weight * twins.rewards[name] for name, weight in weights.items())
+        paid = sum(weight * pairs.rewards[name] for name, weight in weights.items())
         for name, (powers, of_power) in nodes_of(game_map).items():
-            asked = np.flatnonzero(np.isin(twins.power, powers))
+            asked = np.flatnonzero(np.isin(pairs.power, powers))
             belongs = of_power[:, None] == np.arange(of_power.max() + 1)
             means = paid[:, asked][:, :, powers] @ (belongs / belongs.sum(0))
-            place = np.searchsorted(powers, twins.power[asked])
+            place = np.searchsorted(powers, pairs.power[asked])
             verdict = judge(means, of_power[place])
             against = {
-                scheme: _shown(game_map, players, twins, paid, int(asked[pair]))
+                scheme: _shown(game_map, players, pairs, paid, int(asked[pair]))
                 for scheme, pair in verdict.against.items()
             }
             found = {"progress": progress, "among": name, "pairs": len(asked)}
@@ -263,16 +242,16 @@ def check_reward(
 
 
 def _shown(
-    game_map: Map, players: Sequence[Player], twins: Twins, paid: np.ndarray, pair: int
+    game_map: Map, players: Sequence[Player], pairs: GamePairs, paid: np.ndarray, pair: int
 ) -> dict:
     """Return a pair of games as a result has it, so that it can be played again."""
     one, other = (dict(zip(game_map.powers, rewards[pair].tolist())) for rewards in paid)
     return {
         "pair": pair + 1,
-        "seed": int(twins.seed[pair]),
-        "players": {p: players[n].name for p, n in zip(game_map.powers, twins.seats[pair])},
-        "power": game_map.powers[twins.power[pair]],
-        "instead": players[twins.instead[pair]].name,
+        "seed": int(pairs.seed[pair]),
+        "players": {p: players[n].name for p, n in zip(game_map.powers, pairs.seats[pair])},
+        "power": game_map.powers[pairs.power[pair]],
+        "instead": players[pairs.instead[pair]].name,
         "rewards": one,
         "twin_rewards": other,
     }

@@ -24,7 +24,7 @@ from ..players.negotiation import honest_seats, negotiate
 from ..players.protocols import Player
 from ..press.daide import messages_of
 from ..press.deals import Offers, Words
-from ..press.table import Press, TalkCounter, notes_of
+from ..press.press import Press, TalkCounter, notes_of
 from ..rules.state import in_movement
 from ..scoring.outcomes import Outcomes
 from .match import MatchReport, MatchSettings
@@ -42,7 +42,6 @@ class GameRecorder:
         ] = {}  # step -> what was said before
 
     def listen(self, press: Press) -> None:
-        """Keep what powers say in the recorded games, to write it into their saved games."""
         press.log, press.logged = [], self.rows
 
     def note(self, games: VectorGame, orders: np.ndarray, press: Press | None = None) -> None:
@@ -69,9 +68,7 @@ class GameRecorder:
     ) -> list[Game]:
         """Return the recorded games of a match that began with the opening position.
 
-        Args:
-            games: those that were played.
-            think: asked before every phase, with row and Game, for the `thoughts` to keep with it.
+        `think` is asked before every phase, with row and Game, for the `thoughts` to keep with it.
         """
         replayed = [Game(games.map, games.max_years or None) for _ in range(self.rows)]
         texts = games.vocabulary.texts
@@ -101,11 +98,10 @@ class GameRecorder:
 
     @staticmethod
     def _say(game: Game, row: int, talk: list[tuple[Offers, np.ndarray, Words]]) -> None:
-        """Say in a game what was said in a row."""
-        for offers, fates, words in talk:
+        for offers, results, words in talk:
             mine = np.flatnonzero(offers.game == row)
             own = tuple([texts[o] for o in mine] for texts in words)
-            said = list(messages_of(game.vector_game, offers.take(mine), fates[mine], own))
+            said = list(messages_of(game.vector_game, offers.take(mine), results[mine], own))
             for sender, recipient, text in said:
                 game.send(game.powers[sender], game.powers[recipient], text)
 
@@ -207,11 +203,9 @@ def play_tables(
     keep_finished: bool = False,
     kind: type[Report] = MatchReport,
 ) -> Report:
-    """Play games with given players at given powers, and return what has come of them.
+    """Play games with given players at given powers, and return a report of this `kind`.
 
     Args:
-        settings: of the match.
-        players: each is asked once a step for all its decisions in all games of a batch.
         seats: (G, P) integers, which of `players` plays each power.
         first: number of the first game in the whole match, counted from 0.
         samples: games of lower numbers are saved.
@@ -221,7 +215,6 @@ def play_tables(
         progress: called now and then with how many games have been played, running ones in part.
         keep_finished: if the match breaks off, return the games that have ended by then, if any,
             and why it did (`MatchReport.cause`); else the error is raised.
-        kind: of the report.
     """
     counter = None if counted is None else OrderCounter(counted)
     talk = None if settings.press is None else TalkCounter()

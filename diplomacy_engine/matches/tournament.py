@@ -46,16 +46,10 @@ def balanced_seats(
 def cross_table(seats: np.ndarray, ranks: np.ndarray, solo: np.ndarray, players: int) -> dict:
     """Return what each player did in the games it shares with each other one.
 
-    Args:
-        seats: (E, P), the player at each seat.
-        ranks: (E, P), 1 = best; equal ones are ties.
-        solo: (E, P), 1 at the seat that won a solo.
-        players: how many.
-
-    Returns:
-        `games`, `above` and `solos`, (players, players) each: the games that two players share; the
-        sum over these games of the share of their pairs of seats in which the first ranks above the
-        second, a tie being half; the games in which the first wins a solo. The diagonals are 0.
+    Of `seats`, `ranks` (1 = best) and `solo`, (E, P) each, it counts `games`, `above` and `solos`,
+    (players, players) each: the games that two players share; the sum over these games of the
+    share of their pairs of seats in which the first ranks above the second, a tie being half; the
+    games in which the first wins a solo. The diagonals are 0.
     """
     games, above, solos = np.zeros((3, players, players))
     has = seats[:, :, None] == np.arange(players)  # (E, P, players)
@@ -75,8 +69,6 @@ def cross_table(seats: np.ndarray, ranks: np.ndarray, solo: np.ndarray, players:
 
 
 class Tournament(MatchReport):
-    """The report of a tournament."""
-
     def result(self, per_game: bool = False) -> dict:
         """Return the result as `tournament --json` writes it.
 
@@ -173,18 +165,8 @@ def play_tournament(
     """Play mixed tables of several players with different names.
 
     On a map with teams (`Map.with_teams`) a player has all powers of a team, and what is said of
-    powers here is said of teams; only `by_power` is of each power by itself.
-
-    Args:
-        match: a map's name or file, a Map, or all settings.
-        players: two or more.
-        num_games: at least as many as players.
-        samples: so many games are saved.
-        progress, keep_finished: see `play_tables`.
-        settings: fields of MatchSettings, such as `seed` or `max_years`.
-
-    Raises:
-        UserError: too few players, games or years, or two players of one name.
+    powers here is said of teams; only `by_power` is of each power by itself. `settings` are fields
+    of MatchSettings.
     """
     rules = match_settings(match, **settings)
     check_tournament([player.name for player in players], rules.game_map, num_games)
@@ -202,7 +184,6 @@ def play_tournament(
 
 
 def check_tournament(names: Sequence[str], game_map: Map, num_games: int) -> None:
-    """Raise UserError unless these players can have a tournament of so many games."""
     if len(names) < 2:
         raise UserError("a tournament needs at least two players")
     for name in names:

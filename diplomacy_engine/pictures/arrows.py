@@ -51,8 +51,6 @@ _FAILURES = {"bounce", "void", "cut", "no convoy", "disrupted"}
 
 
 class _Drawn(NamedTuple):
-    """An order that can be drawn."""
-
     given: GivenOrder
     order: OrderText
     place: Point  # of the ordered unit
@@ -67,12 +65,7 @@ def order_marks(
 ) -> tuple[str, str, list[tuple[str, str, Point]]]:
     """Return SVG text that belongs below the units, what belongs above them, and what is built.
 
-    Args:
-        drawing: of the map.
-        units: where each unit stands; the text of a dislodged one begins with `*`.
-        orders: by power; those that mean nothing on this map are left out.
-        outcome: result words by unit.
-        retreating: whether the orders are for the dislodged units.
+    Of `units` the text of a dislodged one begins with `*`; `outcome` are result words by unit.
     """
     drawn = list(_drawable(drawing, units, orders, retreating))
     paths = {}
@@ -115,7 +108,6 @@ def _drawable(
     orders: Mapping[str, Sequence[GivenOrder]],
     retreating: bool,
 ) -> Iterator[_Drawn]:
-    """Yield the orders that can be drawn."""
     for given in itertools.chain.from_iterable(orders.values()):
         if given.order is None or given.order.kind == WAIVE:
             continue
@@ -249,7 +241,6 @@ def _towards(start: Point, end: Point, length: float) -> Point:
 
 
 def _shortened(points: list[Point], first: float, last: float) -> list[Point]:
-    """Return a path that begins and ends some way before its ends."""
     return [
         _towards(points[0], points[1], first),
         *points[1:-1],
@@ -258,7 +249,6 @@ def _shortened(points: list[Point], first: float, last: float) -> list[Point]:
 
 
 def _along(points: list[Point], share: float) -> Point:
-    """Return the point at a share of a path's way, by its legs."""
     spots = _smooth(points)
     lengths = [math.dist(a, b) for a, b in itertools.pairwise(spots)]
     left = share * sum(lengths)
@@ -294,7 +284,6 @@ def _legs(points: list[Point]) -> Iterator[tuple[Point, Point, Point, Point]]:
 
 
 def _smooth(points: list[Point]) -> list[Point]:
-    """Return points along the smooth path, twelve a leg."""
     found = [points[0]]
     for a, b, c, d in _legs(points):
         for i in range(1, 13):
@@ -339,7 +328,6 @@ def _ring(place: Point, radius: float, name: str) -> str:
 
 
 def cross(place: Point, size: float = 5.0) -> str:
-    """Return a red cross; `size` is half its side."""
     x, y = place
     wide = 2 * size
     path = f"M{x - size:.1f} {y - size:.1f}l{wide:g} {wide:g}m0 {-wide:g}l{-wide:g} {wide:g}"
@@ -347,7 +335,6 @@ def cross(place: Point, size: float = 5.0) -> str:
 
 
 def plus(place: Point) -> str:
-    """Return the badge of a unit that is built."""
     x, y = place[0] + 13, place[1] - 13
     return (
         f'<circle class="badge" cx="{x:.1f}" cy="{y:.1f}" r="6.5"/>'

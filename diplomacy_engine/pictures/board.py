@@ -83,15 +83,11 @@ def board_svg(
     """Return the position of a game as an SVG.
 
     Args:
-        game: a Game.
         orders: power -> order texts to draw; texts that say nothing on this map are left out.
         outcome: result words by unit as `Game.adjudicate` returns them; failed orders are crossed.
         theme: `light`, `dark`, or `auto` for what the reader's screen prefers.
         width: in pixels; None lets the picture fill its frame.
         legend: show the phase, and every power with its supply centers, below the board.
-
-    Raises:
-        UserError: unknown theme, or a width below 1.
     """
     scene, given = scene_of(game, orders or {}, outcome or {})
     return scene_svg(drawing_of(game.map), scene, given, outcome, theme, width, legend)
@@ -102,7 +98,6 @@ def scene_of(
     orders: Mapping[str, Sequence[str]],
     outcome: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> tuple[Scene, dict[str, list[GivenOrder]]]:
-    """Return the position of a game, and orders read for it; as for `board_svg`."""
     scene = Scene(
         game.phase,
         game.units,
@@ -134,7 +129,6 @@ def scene_svg(
     width: int | None = None,
     legend: bool = True,
 ) -> str:
-    """Return a scene as an SVG; see `board_svg`."""
     if theme not in THEMES:
         raise UserError(f"theme must be one of {', '.join(THEMES)}, not {theme!r:.40}")
     if width is not None and (type(width) is not int or width < 1):
@@ -174,7 +168,6 @@ def province_owners(drawing: Drawing, scene: Scene) -> dict[str, tuple[str, str]
 
 
 def ground(drawing: Drawing, owners: Mapping[str, tuple[str, str]]) -> str:
-    """Return the board without units and names: provinces in their owners' colors, center marks."""
     parts = []
     for text, code, is_mark in _ground_parts(drawing):
         parts.append(text)
@@ -244,7 +237,6 @@ def _labels(drawing: Drawing) -> str:
 
 @lru_cache(maxsize=32)
 def full_names(drawing: Drawing) -> str:
-    """Return the provinces' full names, for pages that show them in place of the codes."""
     text = '<g class="names">'
     for code in drawing.map.provinces:
         x, y = drawing.layout.names[code]
@@ -287,7 +279,6 @@ def overlay(
 
 
 def orders_svg(drawing: Drawing, scene: Scene, orders: Mapping[str, Sequence[GivenOrder]]) -> str:
-    """Return orders alone, to be laid over a picture of the same scene."""
     _, (below, above, _) = _placed_marks(drawing, scene, orders, {})
     return below + above
 
@@ -307,7 +298,6 @@ def _placed_marks(drawing: Drawing, scene: Scene, orders: Mapping, outcome: Mapp
 
 
 def unit_place(layout: Layout, unit: str, dislodged: bool = False) -> tuple[float, float]:
-    """Return where a unit text such as `F STP/SC` stands in the picture."""
     x, y = layout.units[location_of(unit)]
     if dislodged:
         x, y = x + DISLODGED_SHIFT[0], y + DISLODGED_SHIFT[1]
@@ -341,7 +331,6 @@ def unit_svg(
 
 
 def _legend(drawing: Drawing, scene: Scene) -> str:
-    """Return one line: the phase, then each power's color, name and centers."""
     game_map, layout = drawing.map, drawing.layout
     y, left, title = layout.height + _LEGEND_HEIGHT / 2, 100.0, scene.phase
     if layout.width >= 4 * _TITLE_WIDTH:

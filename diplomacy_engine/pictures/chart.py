@@ -20,11 +20,7 @@ def centers_svg(
 ) -> str:
     """Return the chart; x runs over the phases, from LEFT to WIDTH - RIGHT.
 
-    Args:
-        drawing: of the map.
-        phases: in order, the name of each, such as `S1901M`, and power -> supply centers; powers
-            without any may be missing.
-        theme: as for board_svg.
+    `phases` are in order the name of each, such as `S1901M`, and power -> supply centers.
     """
     if theme not in THEMES:
         raise UserError(f"theme must be one of {', '.join(THEMES)}, not {theme!r:.40}")
@@ -90,7 +86,6 @@ def centers_svg(
 
 
 def _spring(phase: str) -> int | None:
-    """Return the year of a spring movement phase."""
     try:
         year, kind = parse_phase(phase)
     except UserError:

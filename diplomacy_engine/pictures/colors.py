@@ -7,6 +7,7 @@ maps get the rest of it, of Tol's muted set, and then hues of the golden angle.
 import colorsys
 import re
 from functools import lru_cache
+from importlib.resources import files
 
 from ..rules.map import Map
 from .layout import LABEL_SIZE, NAME_SIZE
@@ -67,61 +68,8 @@ _GROUND = {
     },
 }
 
-_RULES = """
-.dip-board{font-family:"DejaVu Sans",Verdana,Arial,sans-serif}
-.dip-board .water{fill:var(--water)}
-.dip-board .province{stroke:var(--coast-line);stroke-width:1.1;stroke-linejoin:round}
-.dip-board .land,.dip-board .coast{fill:var(--land)}
-.dip-board .sea{fill:var(--sea);stroke:var(--sea-line)}
-.dip-board .neutral{fill:var(--neutral);stroke:var(--coast-line);stroke-width:.8}
-.dip-board .lake{fill:var(--sea);stroke:var(--sea-line)}
-.dip-board .wall{fill:none;stroke:var(--wall);stroke-width:4;stroke-linecap:round}
-.dip-board .link{fill:none;stroke:var(--link);stroke-width:2.6;stroke-dasharray:.1 6}
-.dip-board .link,.dip-board .cross{stroke-linecap:round}
-.dip-board .location{fill:transparent;stroke:none}
-.dip-board .label{fill:var(--text);stroke:var(--land);stroke-width:3;stroke-opacity:.8}
-.dip-board .label{font-size:LABELpx;text-anchor:middle;paint-order:stroke;stroke-linejoin:round}
-.dip-board .label.sea{fill:var(--sea-text);stroke:var(--sea);font-style:italic}
-.dip-board .names{display:none}
-.dip-board .names .label{font-size:NAMEpx}
-.dip-board .center{fill:var(--center);stroke:var(--center-line);stroke-width:1.4}
-.dip-board .token{stroke-width:1.4;stroke-linejoin:round;paint-order:stroke}
-.dip-board [data-power][data-dislodged] .token{stroke:var(--fail);stroke-dasharray:4 2}
-.dip-board [data-power][data-dislodged] .token{stroke-width:2.4}
-.dip-board .order{fill:none;stroke-linecap:round;stroke-linejoin:round}
-.dip-board .order .edge{stroke-width:4.6;opacity:.8}
-.dip-board .order .line{stroke-width:2.8}
-.dip-board .order .head{stroke-width:1;paint-order:stroke}
-.dip-board .support .line{stroke-width:2.2;stroke-dasharray:6 4}
-.dip-board .convoy .line{stroke-width:3;stroke-dasharray:.1 6}
-.dip-board .retreat .line{stroke-dasharray:9 4}
-.dip-board .hold .line{stroke-width:2}
-.dip-board .failed .line{opacity:.75}
-.dip-board .cross{fill:none;stroke:var(--fail);stroke-width:3;stroke-linecap:round}
-.dip-board .cross.edge{stroke:var(--halo);stroke-width:6}
-.dip-board .built .token{stroke-dasharray:3 2}
-.dip-board .plus{fill:none;stroke:var(--text);stroke-width:2.6;stroke-linecap:round}
-.dip-board .badge{fill:var(--halo);stroke:var(--text);stroke-width:1.2}
-.dip-board .dislodged-ring{fill:none;stroke:var(--fail);stroke-width:2.2;stroke-dasharray:3 3}
-.dip-board .thought{fill:none}
-.dip-board .thought .line{opacity:.5;stroke-linecap:round}
-.dip-board .thought text{font-size:9px}
-.dip-board .grid{stroke:var(--sea-line);stroke-width:.6;opacity:.6}
-.dip-board .victory{stroke:var(--text);stroke-width:1;stroke-dasharray:5 4}
-.dip-board .tick{fill:var(--text);font-size:13.5px;text-anchor:middle}
-.dip-board .tick.side{text-anchor:end}
-.dip-board .series{fill:none;stroke-linejoin:round}
-.dip-board .series .line{stroke-width:2.4}
-.dip-board .series .edge{stroke-width:3.6;opacity:.7}
-.dip-board .count.small{font-size:13.5px}
-.dip-board .paper{fill:var(--paper)}
-.dip-board .phase{fill:var(--text);font-size:13.5px;font-weight:bold}
-.dip-board .count{fill:var(--text);font-size:12px}
-""".replace("LABEL", f"{LABEL_SIZE:g}").replace("NAME", f"{NAME_SIZE:g}")
-
 
 def power_color(game_map: Map, power: str, dark: bool = False) -> str:
-    """Return a power's color, such as `#0064a4`."""
     if power in _POWERS:
         return _POWERS[power][dark]
     if power not in game_map.power_index:
@@ -138,7 +86,6 @@ def power_color(game_map: Map, power: str, dark: bool = False) -> str:
 
 @lru_cache(maxsize=64)
 def variables(game_map: Map, dark: bool) -> dict[str, str]:
-    """Return the CSS variables of a theme, name -> color, without their dashes."""
     found = dict(_GROUND["dark" if dark else "light"])
     for power in game_map.unit_powers:
         color = power_color(game_map, power, dark)
@@ -152,7 +99,6 @@ def variables(game_map: Map, dark: bool) -> dict[str, str]:
 
 @lru_cache(maxsize=128)
 def style_sheet(game_map: Map, *themes: str) -> str:
-    """Return the style of pictures in these themes; see board.py for the names in it."""
     sheet = ""
     for theme in themes:
         here = f'.dip-board[data-theme="{theme}"]'
@@ -160,7 +106,9 @@ def style_sheet(game_map: Map, *themes: str) -> str:
         if theme == "auto":
             dark = _block(here, variables(game_map, True))
             sheet += f"@media (prefers-color-scheme:dark){{{dark}}}"
-    sheet += _RULES.replace("\n", "")
+    rules = (files(__package__) / "web" / "board.css").read_text(encoding="utf-8")
+    rules = rules.replace("LABEL", f"{LABEL_SIZE:g}").replace("NAME", f"{NAME_SIZE:g}")
+    sheet += rules.replace("\n", "")
     for power in game_map.unit_powers:
         mine = f'[data-power="{power}"]'
         sheet += (
@@ -186,7 +134,6 @@ def _block(selector: str, colors: dict[str, str]) -> str:
 
 
 def with_plain_colors(svg: str, game_map: Map, dark: bool) -> str:
-    """Return a picture with every CSS variable replaced by its color, for readers without them."""
     colors = variables(game_map, dark)
     return re.sub(r"var\(--([\w-]+)\)", lambda match: colors[match[1]], svg)
 

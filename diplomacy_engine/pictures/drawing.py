@@ -9,25 +9,15 @@ from .layout import layout_of
 
 
 class Drawing:
-    """How a map is drawn.
-
-    Attributes:
-        map: the Map.
-        layout: where its provinces lie; see Layout.
-        seas: codes of its sea provinces.
-    """
-
     def __init__(self, game_map: Map):
         self.map, self.layout = game_map, layout_of(game_map)
         terrain = game_map.board.terrain
         self.seas = frozenset(c for v, c in enumerate(game_map.provinces) if terrain[v] == SEA)
 
     def style(self, *themes: str) -> str:
-        """Return the style of pictures in these themes; see colors.py."""
         return style_sheet(self.map, *themes)
 
 
 @lru_cache(maxsize=32)
 def drawing_of(game_map: Map) -> Drawing:
-    """Return the drawing of a map (one object per map object)."""
     return Drawing(game_map)

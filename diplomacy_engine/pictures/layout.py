@@ -51,12 +51,10 @@ def text_width(text: str, size: float) -> float:
 
 
 def name_lines(name: str) -> list[str]:
-    """Return a province's name in the lines in which a picture shows it."""
     return textwrap.wrap(name, 11, break_long_words=False) or [name]
 
 
 def layout_of(game_map: Map) -> Layout:
-    """Return the layout of a map; it is made once."""
     if game_map.name in MAP_NAMES and load_map(game_map.name).facts == game_map.facts:
         return _drawn(game_map.name)
     return _discs(game_map)
@@ -84,8 +82,10 @@ def _drawn(name: str) -> Layout:
 
 @lru_cache(maxsize=32)
 def _discs(game_map: Map) -> Layout:
-    points = _given_positions(game_map)
-    if points is None:
+    given = game_map.positions
+    if all(code in given for code in game_map.provinces):
+        points = np.array([given[code] for code in game_map.provinces], float)
+    else:
         points = _by_distance(game_map.board.distance)
     links = _links(game_map)
     index = game_map.province_index
@@ -134,13 +134,6 @@ def _hexagon(x: float, y: float) -> str:
     return "M" + "L".join(f"{u:.1f} {v:.1f}" for u, v in corners) + "Z"
 
 
-def _given_positions(game_map: Map) -> np.ndarray | None:
-    """Return the positions (V, 2) of a map file that gives one for every province, else None."""
-    if any(code not in game_map.positions for code in game_map.provinces):
-        return None
-    return np.array([game_map.positions[code] for code in game_map.provinces], float)
-
-
 def _by_distance(distance: np.ndarray) -> np.ndarray:
     """Return points (V, 2) whose distances are like the steps between the provinces.
 
@@ -176,7 +169,6 @@ def _by_distance(distance: np.ndarray) -> np.ndarray:
 
 
 def _links(game_map: Map) -> list[tuple[str, str]]:
-    """Return the pairs of provinces that border, by land or sea."""
     return sorted(
         {
             (min(first, second), max(first, second))
@@ -191,11 +183,8 @@ def _links(game_map: Map) -> list[tuple[str, str]]:
 def _clear_of_links(points: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Return the points moved a little, so that fewer links pass beneath the discs of others.
 
-    A disc and a link too close to it push each other away; what cannot be had is left.
-
-    Args:
-        points: (V, 2).
-        ends: (links, 2), the points that each link joins.
+    A disc and a link too close to it push each other away; what cannot be had is left. `ends`
+    (links, 2) are the points that each link joins.
     """
     numbers = np.arange(len(ends))
     for _ in range(_CLEARINGS if len(ends) else 0):

@@ -18,10 +18,7 @@ _FONT = 'font-family="system-ui, sans-serif"'
 def matrix_svg(names: Sequence[str], shares: np.ndarray) -> str:
     """Return who ends above whom as a square of colors, row above column.
 
-    Args:
-        names: of the players, in order.
-        shares: (players, players), of the games of row and column in which the row ends above; NaN
-            where they never met.
+    `shares` are (players, players); NaN where two never met.
     """
     count = len(names)
     cell = SIDE / count

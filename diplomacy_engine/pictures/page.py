@@ -1,8 +1,7 @@
 """What the pages that show games are made of: one stylesheet, one script, a map's facts as JSON.
 
-`web/page.css` and `web/page.js` are shared by the page on which people play and the page of a
-replay; a population's page has the style, too. The script draws no board itself: it gets the ground
-of a map once, and for each phase what lies on it, drawn by board.py as in every other picture.
+The script draws no board itself: it gets the ground of a map once, and for each phase what lies on
+it, drawn by board.py as in every other picture.
 """
 
 import base64
@@ -21,7 +20,6 @@ CHART = {"left": LEFT, "right": RIGHT, "width": WIDTH}  # what a page must know 
 
 
 def web_file(name: str) -> str:
-    """Return a shared file of the pages, `page.css` or `page.js`."""
     return (files(__package__) / "web" / name).read_text(encoding="utf-8")
 
 

@@ -15,17 +15,7 @@ from .colors import with_plain_colors
 
 
 def png(svg: str, game_map: Map, theme: str = "light", width: int = 1200) -> bytes:
-    """Return an SVG of board.py or chart.py as a PNG.
-
-    Args:
-        svg: the picture.
-        game_map: the map whose powers' colors it uses.
-        theme: `light` or `dark`.
-        width: in pixels, 1 to 8,000.
-
-    Raises:
-        UserError: another theme or width, or resvg-py is not installed or cannot draw this.
-    """
+    """Return an SVG of board.py or chart.py as a PNG, 1 to 8,000 pixels wide."""
     if theme not in ("light", "dark"):
         raise UserError(f"a PNG is light or dark, not {theme!r:.40}")
     if type(width) is not int or not 1 <= width <= 8000:
@@ -42,7 +32,6 @@ def png(svg: str, game_map: Map, theme: str = "light", width: int = 1200) -> byt
 
 
 def renderer() -> ModuleType:
-    """Return what draws PNGs; UserError if it is not installed."""
     try:
         import resvg_py  # only when a PNG is wanted
     except ImportError:
@@ -56,9 +45,6 @@ def pixels(svg: str, game_map: Map, width: int) -> np.ndarray:
     """Return an SVG of board.py or chart.py as pixels, (height, width, 3) uint8.
 
     The sides are even, as video formats want them: an odd last row or column is left out.
-
-    Raises:
-        UserError: as for `png`.
     """
     try:
         from PIL import Image  # only when pixels are wanted

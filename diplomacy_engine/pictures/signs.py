@@ -1,4 +1,4 @@
-"""The legend of the signs on a board: `signs` returns each as a small picture with its meaning."""
+"""The legend of the signs on a board: each as a small picture with its meaning."""
 
 from .arrows import GONE, cross, plus
 from .board import unit_svg
@@ -9,10 +9,7 @@ _VIEW = "0 0 116 44"
 
 
 def signs(drawing: Drawing) -> list[tuple[str, str]]:
-    """Return (SVG, meaning) of each sign, drawn in the color of the map's first power.
-
-    The SVGs have no style of their own: they are for pages that show a board of the same map.
-    """
+    """Return (SVG, meaning) of each sign, for pages that show a board of the same map."""
     power = drawing.map.powers[0]
     place = next(text for text in drawing.map.locations if "/" not in text)
 

@@ -15,7 +15,7 @@ from ..games.imports import Note, read_games, read_pasted
 from ..games.position import set_ending
 from ..games.saved_game import MAX_GAME_BYTES, in_disorder
 from ..press.game import Game
-from ..press.table import MOST_ROUNDS, PROTOCOLS, PressRules
+from ..press.press import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..records import convert
 from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map

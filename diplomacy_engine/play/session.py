@@ -36,7 +36,7 @@ from ..players.advice import (
 from ..players.names import short_name, short_names
 from ..players.protocols import ExplainingPlayer, Player
 from ..press.game import Game
-from ..press.table import PressRules
+from ..press.press import PressRules
 from ..rules.notation import order_texts
 from ..rules.state import seed_from
 from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, PlayRecord, Seat, pasted_game, rebuild

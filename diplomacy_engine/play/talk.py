@@ -14,7 +14,7 @@ from ..players.advice import agrees, asked, next_offer, refusal
 from ..players.negotiation import Negotiator, spoken
 from ..players.protocols import Player
 from ..press.game import Game
-from ..press.table import PEACE_ALONE
+from ..press.press import PEACE_ALONE
 
 
 def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:

@@ -11,7 +11,7 @@ from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..press.deals import Deals, Offers, join_offers
-from ..press.table import Press
+from ..press.press import Press
 from .protocols import Player
 
 

@@ -69,8 +69,6 @@ class OrderColumns(NamedTuple):
 
 
 def order_columns(board: Board, table: OrderTable) -> OrderColumns:
-    """Return the columns of a map's whole vocabulary."""
-
     def province_of(locations: np.ndarray) -> np.ndarray:
         return np.where(locations == NONE, NONE, board.location_province[locations])
 
@@ -127,7 +125,6 @@ def feature_rows(columns: OrderColumns, offsets: np.ndarray, views: BoardViews) 
 
 
 def num_globals(num_powers: int) -> int:
-    """Return the width of `global_features`."""
     return len(Phase) + 3 + num_powers * len(POWER_SCALARS)
 
 
@@ -153,10 +150,7 @@ def global_features(views: BoardViews) -> np.ndarray:
 
 
 def province_borders(board: Board) -> np.ndarray:
-    """Return (V, V) float32: each province's row shares 1 among those an army or fleet can reach.
-
-    A province without any has a row of zeros.
-    """
+    """Return (V, V) float32: each province's row shares 1 among its neighbors, if it has any."""
     provinces = len(board.terrain)
     borders = np.zeros((provinces, provinces), np.float32)
     for unit_kind in range(2):
@@ -286,8 +280,6 @@ def _compact(rows, place):
 
 
 class OrderRows(NamedTuple):
-    """Which rows make up the codes of the legal orders of some decisions."""
-
     rows: np.ndarray  # (N, ROWS) int32, rows that are summed up; NONE for none
     blocked: np.ndarray  # (N,) bool, its province was adjusted by an earlier slot
     # Of each role the provinces that are named, by board * V + province: the rest needs no code.
@@ -305,11 +297,8 @@ def order_rows(
 ) -> OrderRows:
     """Look up the rows of every legal order.
 
-    Args:
-        columns, reach: of the map.
-        views: (D,) of the deciding powers; decisions: D of them.
-        picked: (S,), which of the N orders each slot is given; None: not known yet.
-        related: whether to look up relations to earlier orders.
+    `picked` (S,) are the numbers among the N orders that slots are given; None: not known yet.
+    Without `related` no relations to earlier orders are looked up.
     """
     lengths = np.diff(decisions.order_start)
     assert lengths.min(initial=1) > 0, "a slot without a legal order would have no policy"
@@ -331,14 +320,7 @@ def order_rows(
 
 
 class NetworkInputs:
-    """What a network is told of the boards and orders of one map.
-
-    Attributes:
-        num_features, num_globals, num_kinds: rows of the province features' table, width of
-            `globals`, rows of the table of kinds.
-        borders: see `province_borders`.
-        neighbors, neighbor_of: the same as lists, and those of its transpose.
-    """
+    """What a network is told of the boards and orders of one map."""
 
     def __init__(self, game_map: Map):
         board = game_map.board
@@ -351,11 +333,9 @@ class NetworkInputs:
         self.num_kinds = NUM_KINDS
 
     def features(self, views: BoardViews) -> np.ndarray:
-        """Return `feature_rows`."""
         return feature_rows(self.columns, self.offsets, views)
 
     def globals(self, views: BoardViews) -> np.ndarray:
-        """Return `global_features`."""
         return global_features(views)
 
     def orders(
@@ -365,5 +345,4 @@ class NetworkInputs:
         picked: np.ndarray | None = None,
         related: bool = True,
     ) -> OrderRows:
-        """Return `order_rows`."""
         return order_rows(self.columns, self.reach, views, decisions, picked, related)

@@ -40,7 +40,6 @@ def aligned(*shape: int) -> np.ndarray:
 
 
 def zeros(*shape: int) -> np.ndarray:
-    """Return `aligned` zeros."""
     out = aligned(*shape)
     out.fill(0)
     return out

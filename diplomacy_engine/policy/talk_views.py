@@ -12,8 +12,6 @@ from ..games.observation import BoardViews
 
 
 class Template(IntEnum):
-    """The kinds of deals that a policy offers."""
-
     PEACE = 0
     ZONE = 1  # both keep out of a center
     ASK = 2  # the receiver supports a move of the sender
@@ -30,6 +28,21 @@ SLOTS = len(TEMPLATE_OF)
 # goals. NONE where there is nothing.
 PLACES = 6
 LEAST_LOGPROB = -1e15  # what is less overflows when it is squared
+
+
+def _take(views: Any, rows: np.ndarray) -> Any:
+    """Return the views of the given rows, in that order, and only the boards they need."""
+    boards = BoardViews(*views[:5]).take(rows)
+    return type(views)(*boards, *(array[rows] for array in views[5:]))
+
+
+def _part(views: Any, first: int, last: int) -> Any:
+    return _take(views, np.arange(first, last))
+
+
+def _join(parts: Sequence[Any]) -> Any:
+    boards = BoardViews.join([BoardViews(*part[:5]) for part in parts])
+    return type(parts[0])(*boards, *map(np.concatenate, zip(*(part[5:] for part in parts))))
 
 
 class TalkViews(NamedTuple):
@@ -53,7 +66,7 @@ class TalkViews(NamedTuple):
         peace: np.ndarray | None = None,
         num_powers: int = 0,
     ) -> "TalkViews":
-        """Return views with this talk; where none is given, nobody of `num_powers` was asked."""
+        """Where no talk is given, nobody of `num_powers` was asked."""
         shape = len(views.row), num_powers
         return cls(
             *views[:5],
@@ -62,21 +75,9 @@ class TalkViews(NamedTuple):
             np.zeros(shape, bool) if peace is None else peace,
         )
 
-    def take(self, rows: np.ndarray) -> "TalkViews":
-        """Return the views of the given rows, in that order, and only the boards they need."""
-        return _take(self, rows)
-
-    def part(self, first: int, last: int) -> "TalkViews":
-        """Return views first..last-1, and only the boards they need."""
-        return self.take(np.arange(first, last))
-
-    @staticmethod
-    def join(parts: "Sequence[TalkViews]") -> "TalkViews":
-        """Return all views of `parts`, one part after the other."""
-        return _join(parts)
+    take, part, join = _take, _part, staticmethod(_join)
 
     def talk_is_sound(self, provinces: int) -> bool:
-        """Tell whether what was said can be."""
         return _within(self.wish, NONE, 1) and _within(self.talk_logprob, LEAST_LOGPROB, 0)
 
 
@@ -100,24 +101,12 @@ class OfferViews(NamedTuple):
 
     @classmethod
     def of(cls, views: BoardViews, num_powers: int, **talk: np.ndarray) -> "OfferViews":
-        """Return views with this talk; where none is given, nobody of `num_powers` talked."""
+        """Where no talk is given, nobody of `num_powers` talked."""
         return cls(*views[:5], **silence(len(views.row), num_powers) | talk)
 
-    def take(self, rows: np.ndarray) -> "OfferViews":
-        """Return the views of the given rows, in that order, and only the boards they need."""
-        return _take(self, rows)
-
-    def part(self, first: int, last: int) -> "OfferViews":
-        """Return views first..last-1, and only the boards they need."""
-        return self.take(np.arange(first, last))
-
-    @staticmethod
-    def join(parts: "Sequence[OfferViews]") -> "OfferViews":
-        """Return all views of `parts`, one part after the other."""
-        return _join(parts)
+    take, part, join = _take, _part, staticmethod(_join)
 
     def talk_is_sound(self, provinces: int) -> bool:
-        """Tell whether what was said can be, on a map of so many provinces."""
         able = self.able.reshape(len(self.choice), -1)
         made = np.flatnonzero(self.choice != NONE)
         return (
@@ -133,7 +122,7 @@ class OfferViews(NamedTuple):
 
 
 def silence(count: int, powers: int) -> dict[str, np.ndarray]:
-    """Return the talk of so many OfferViews by name, if nobody of `powers` says anything."""
+    """Return the talk of OfferViews by name, if nobody says anything."""
     return {
         "able": np.zeros((count, powers, SLOTS), bool),
         "places": np.full((count, powers, SLOTS, PLACES), NONE, np.int16),
@@ -145,16 +134,6 @@ def silence(count: int, powers: int) -> dict[str, np.ndarray]:
         "peace": np.zeros((count, powers), bool),
         "dealt": np.zeros((count, powers), bool),
     }
-
-
-def _take(views: Any, rows: np.ndarray) -> Any:
-    boards = BoardViews(*views[:5]).take(rows)
-    return type(views)(*boards, *(array[rows] for array in views[5:]))
-
-
-def _join(parts: Sequence[Any]) -> Any:
-    boards = BoardViews.join([BoardViews(*part[:5]) for part in parts])
-    return type(parts[0])(*boards, *map(np.concatenate, zip(*(part[5:] for part in parts))))
 
 
 def _within(array: np.ndarray, low: float, high: float) -> bool:

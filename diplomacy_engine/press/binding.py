@@ -320,42 +320,42 @@ def _copy_pair(source, i, p, q, target, j):
 @jit
 def confirm_offers(
     board, kinds, aims, state, deals, talking, decisions, decision_of, offers, agreed, sets, kept,
-    fates,
+    results,
 ):  # fmt: skip
     """Confirm offers, one after the other, each whole or not at all.
 
     Reads   decisions with all legal orders, decision_of (E, P) their rows or NONE; agreed (O,) bool
-    Writes  deals; fates (O,) Fate; sets (2, W) and kept, deals of one game, to work with
+    Writes  deals; results (O,) OfferResult; sets (2, W) and kept, deals of one game, to work with
     Rule    every unit of both sides must keep an order under all confirmed deals together
     """
     for o in range(offers.game.shape[0]):
         e, p, q = offers.game[o], offers.sender[o], offers.receiver[o]
         if not agreed[o]:
-            fates[o] = DECLINED
+            results[o] = DECLINED
             continue
         if not talking[e]:
-            fates[o] = LATE
+            results[o] = LATE
             continue
         if p == q:
-            fates[o] = OWN
+            results[o] = OWN
             continue
         if not (is_alive(state, e, p) and is_alive(state, e, q)):
-            fates[o] = DEAD_POWER
+            results[o] = DEAD_POWER
             continue
         _copy_pair(deals, e, p, q, kept, 0)
-        fate = CONFIRMED
+        result = CONFIRMED
         for me, other, side in ((p, q, SENDER), (q, p, RECEIVER)):
-            if fate == CONFIRMED:
+            if result == CONFIRMED:
                 d = decision_of[e, me]
-                fate = _agree(board, state, deals, decisions, d, offers, o, me, other, side)
+                result = _agree(board, state, deals, decisions, d, offers, o, me, other, side)
         for me in (p, q):
-            if fate == CONFIRMED:
-                fate = _check_side(kinds, aims, deals, decisions, decision_of[e, me], sets)
-        if fate == CONFIRMED:
+            if result == CONFIRMED:
+                result = _check_side(kinds, aims, deals, decisions, decision_of[e, me], sets)
+        if result == CONFIRMED:
             deals.dealt[e, p, q] = deals.dealt[e, q, p] = True
         else:
             _copy_pair(kept, 0, p, q, deals, e)
-        fates[o] = fate
+        results[o] = result
 
 
 @jit

@@ -46,7 +46,7 @@ ClauseRow = tuple[int, int, int, int]  # kind, side, province, order, as in Offe
 
 
 def offer_text(games: VectorGame, sender: int, receiver: int, clauses: Sequence[ClauseRow]) -> str:
-    """Return an offer in the position of a one-game VectorGame as DAIDE."""
+    """`games` has one game, in whose position the offer is written."""
     parts = [_clause_text(games, (sender, receiver), clause) for clause in clauses]
     inside = parts[0] if len(parts) == 1 else " ".join(["AND", *(f"( {part} )" for part in parts)])
     return f"PRP ( {inside} )"
@@ -139,23 +139,16 @@ def is_daide(text: str) -> bool:
 
 
 def is_answer(text: str) -> bool:
-    """Tell whether an offer or answer is an answer."""
     return not text.lstrip().startswith("PRP")
 
 
 def read_message(
     games: VectorGame, sender: int, receiver: int, text: str
 ) -> tuple[str, list[ClauseRow]]:
-    """Return what an offer or an answer in the position of a one-game VectorGame says.
+    """Return PRP, YES or REJ, and the clauses of the offer, in the position of `games` (one).
 
-    Args:
-        sender, receiver: of the offer, also where the text is an answer to it.
-
-    Returns:
-        PRP, YES or REJ, and the clauses of the offer.
-
-    Raises:
-        UserError: the text is none, or names what is not there; the reason does not repeat it.
+    `sender` and `receiver` are those of the offer, also where the text is an answer to it.
+    UserError does not repeat the text.
     """
     tree = _tree(text)
     verb = "PRP"
@@ -171,7 +164,6 @@ def read_message(
 
 
 def _tree(text: str) -> list:
-    """Return a text's words as nested lists, one for each pair of brackets."""
     if len(text) > MOST_SIGNS:
         raise UserError(f"it is longer than {MOST_SIGNS:,} signs")
     stack: list[list] = [[]]
@@ -251,7 +243,6 @@ def _standing(games: VectorGame, unit: object) -> tuple[int, int, int]:
 
 
 def _read_unit(games: VectorGame, powers: tuple[int, int], unit: object) -> tuple[Side, int, int]:
-    """Return the side that a unit is of, its province and its location."""
     power, _, location = _standing(games, unit)
     if power not in powers:
         raise UserError(f"{quoted(unit)} belongs to neither side")
@@ -260,7 +251,6 @@ def _read_unit(games: VectorGame, powers: tuple[int, int], unit: object) -> tupl
 
 
 def _read_order(games: VectorGame, location: int, rest: list) -> int:
-    """Return the legal order that stands after a unit."""
     table, where = games.table, games.board.location_province
 
     def province(place: object) -> int:
@@ -302,28 +292,25 @@ def _read_order(games: VectorGame, location: int, rest: list) -> int:
 
 
 def messages_of(
-    games: VectorGame, offers: Offers, fates: np.ndarray, words: Words
+    games: VectorGame, offers: Offers, results: np.ndarray, words: Words
 ) -> Iterator[tuple[int, int, str]]:
     """Yield (sender, recipient, text) of what was said in a one-game VectorGame.
 
-    Args:
-        offers: of a round, wishes for peace among them.
-        fates: (O,) what became of each; NONE if nobody answers. What was agreed to in vain stands
-            as declined.
-        words: said with them, which follows as it is.
+    Of `results` (O,) NONE is an offer that nobody answers, such as a wish for peace; what was
+    agreed to in vain stands as declined.
     """
     said = []
-    for o, fate in enumerate(fates):
+    for o, result in enumerate(results):
         p, q = int(offers.sender[o]), int(offers.receiver[o])
         rows = zip(*(array[slice(*offers.clause_start[o : o + 2])] for array in offers[4:]))
         text = offer_text(games, p, q, [tuple(map(int, row)) for row in rows])
-        said.append((p, q, text, "YES" if fate == CONFIRMED else "REJ"))
+        said.append((p, q, text, "YES" if result == CONFIRMED else "REJ"))
     for (p, q, text, _), sentence in zip(said, words[0]):
         yield p, q, text
         if sentence:
             yield p, q, sentence
-    for (p, q, text, answer), fate, sentence in zip(said, fates, words[1]):
-        if fate != NONE:
+    for (p, q, text, answer), result, sentence in zip(said, results, words[1]):
+        if result != NONE:
             yield q, p, f"{answer} ( {text} )"
             if sentence:
                 yield q, p, sentence

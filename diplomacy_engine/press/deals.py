@@ -24,8 +24,6 @@ MAX_POWERS = 64  # to whom an order is promised is kept as bits of a uint64
 
 
 class Clause(IntEnum):
-    """The kinds of clauses."""
-
     ORDER = 0
     KEEP_OUT = 1
     LEAVE = 2
@@ -34,14 +32,12 @@ class Clause(IntEnum):
 
 
 class Side(IntEnum):
-    """Whom a clause binds."""
-
     SENDER = 0
     RECEIVER = 1
     BOTH = 2
 
 
-class Fate(IntEnum):
+class OfferResult(IntEnum):
     """What became of an offer: confirmed, declined, or why it was refused."""
 
     CONFIRMED = 0
@@ -54,13 +50,16 @@ class Fate(IntEnum):
     LATE = 7
 
 
-FATES = tuple(fate.name.lower().replace("_", " ") for fate in Fate)
-REFUSALS = FATES[Fate.ILLEGAL :]
+REFUSALS = tuple(
+    result.name.lower().replace("_", " ") for result in OfferResult if result >= OfferResult.ILLEGAL
+)
 
 # Plain ints for the compiled kernels, which fold them into the machine code.
 ORDER, KEEP_OUT, LEAVE, PEACE, ZONE = map(int, Clause)
 SENDER, RECEIVER, BOTH = map(int, Side)
-CONFIRMED, DECLINED, ILLEGAL, CONTRADICTS, NOTHING_LEFT, OWN, DEAD_POWER, LATE = map(int, Fate)
+CONFIRMED, DECLINED, ILLEGAL, CONTRADICTS, NOTHING_LEFT, OWN, DEAD_POWER, LATE = map(
+    int, OfferResult
+)
 
 
 class Offers(NamedTuple):
@@ -77,11 +76,10 @@ class Offers(NamedTuple):
 
     @property
     def count(self) -> int:
-        """O, the number of offers."""
         return len(self.game)
 
     def take(self, rows: np.ndarray) -> "Offers":
-        """Return the offers of the given rows (integers or a mask), in that order."""
+        """Return the offers of some rows (integers or a mask), in that order."""
         rows = np.asarray(rows)
         if rows.dtype == bool:
             rows = np.flatnonzero(rows)
@@ -100,13 +98,7 @@ Words = tuple[Sequence[str], Sequence[str]]
 def make_offers(
     rows: Sequence[tuple[int, int, int, Sequence[tuple[int, int, int, int]]]],
 ) -> Offers:
-    """Return Offers of rows (game, sender, receiver, clauses).
-
-    A clause is (kind, side, province, order), as in Offers.
-
-    Raises:
-        UserError: an offer has no clause, or more than MAX_CLAUSES.
-    """
+    """Return Offers of rows (game, sender, receiver, clauses (kind, side, province, order))."""
     lengths = [len(clauses) for _, _, _, clauses in rows]
     if any(not 1 <= length <= MAX_CLAUSES for length in lengths):
         raise UserError(f"an offer has 1 to {MAX_CLAUSES} clauses, not {max(lengths) or 0}")
@@ -125,7 +117,6 @@ def make_offers(
 
 
 def join_offers(parts: Sequence[Offers]) -> Offers:
-    """Return all offers of `parts`, one part after the other."""
     if not parts:
         return make_offers([])
     ends = np.cumsum([0, *(len(part.kind) for part in parts)])
@@ -147,7 +138,6 @@ class Deals(NamedTuple):
 
 
 def empty_deals(board: Board, games: int) -> Deals:
-    """Return Deals of so many games in which nothing is agreed upon yet."""
     powers, provinces = board.num_powers, len(board.terrain)
     if powers > MAX_POWERS:
         raise UserError(f"deals are made among at most {MAX_POWERS} powers, not {powers}")
@@ -177,8 +167,7 @@ def province_bits(sets: np.ndarray, provinces: int) -> np.ndarray:
 def order_aims(game_map: Map) -> np.ndarray:
     """Return the province that each order aims at, (A,) uint16; V where there is none.
 
-    That is where the unit moves, or where the unit that it supports or convoys would go. A support
-    to hold aims nowhere; a support of anybody's attack does.
+    A support of a move and a convoy aim where the other unit goes; a support to hold aims nowhere.
     """
     table, board = vocabulary(game_map).table, game_map.board
     aiming = np.isin(table.kind, (MOVE, MOVE_VIA, SUPPORT_MOVE, CONVOY))

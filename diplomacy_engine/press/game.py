@@ -15,17 +15,17 @@ from ..games.saved_game import NO_PRESS
 from ..rules.map import Map
 from ..rules.notation import read_place
 from .daide import ClauseRow, is_answer, is_daide, offer_text, read_message
-from .deals import CONFIRMED, MAX_CLAUSES, Clause, Fate, Side, make_offers
-from .table import MOST_ROUNDS, Press, PressRules, notes_of
+from .deals import CONFIRMED, MAX_CLAUSES, Clause, OfferResult, Side, make_offers
+from .press import MOST_ROUNDS, Press, PressRules, notes_of
 from .words import offer_words
 
 _WHY = {
-    Fate.ILLEGAL: "it asks for something impossible on this board",
-    Fate.CONTRADICTS: "it contradicts a promise",
-    Fate.NOTHING_LEFT: "a unit that must leave has nowhere to go",
-    Fate.OWN: "a power cannot make a deal with itself",
-    Fate.DEAD_POWER: "a power without units and centers cannot make deals",
-    Fate.LATE: "deals can only be made in movement phases",
+    OfferResult.ILLEGAL: "it asks for something impossible on this board",
+    OfferResult.CONTRADICTS: "it contradicts a promise",
+    OfferResult.NOTHING_LEFT: "a unit that must leave has nowhere to go",
+    OfferResult.OWN: "a power cannot make a deal with itself",
+    OfferResult.DEAD_POWER: "a power without units and centers cannot make deals",
+    OfferResult.LATE: "deals can only be made in movement phases",
 }
 
 
@@ -174,7 +174,7 @@ class Game(PlainGame):
         return self._put(press, p, q, tuple(clauses), write=True)
 
     def put(self, sender: str, receiver: str, clauses: Sequence[ClauseRow]) -> int:
-        """Offer a deal as negotiators write it, in rows of press.deals.Offers; else as `offer`."""
+        """Offer a deal in rows of press.deals.Offers, as negotiators write it."""
         p, q = self.map.power_number(sender), self.map.power_number(receiver)
         return self._put(self._talking(), p, q, tuple(clauses), write=True)
 
@@ -212,10 +212,11 @@ class Game(PlainGame):
         return number
 
     def _settle(self, press: Press, p: int, q: int, clauses: Sequence, what: str) -> None:
-        """Confirm an offer, or raise UserError with the reason."""
-        fate = Fate(int(press.settle(make_offers([(0, p, q, clauses)]), np.ones(1, bool))[0]))
-        if fate != CONFIRMED:
-            raise UserError(f"{what}: {_WHY[fate]}")
+        result = OfferResult(
+            int(press.settle(make_offers([(0, p, q, clauses)]), np.ones(1, bool))[0])
+        )
+        if result != CONFIRMED:
+            raise UserError(f"{what}: {_WHY[result]}")
 
     def offers(self, power: str) -> dict[int, str]:
         """Return the open offers to a power in words, by number."""
@@ -333,10 +334,7 @@ class Game(PlainGame):
         }
 
     def legal_orders(self, place: str) -> list[str]:
-        """Return the orders a unit can be given, those that break a deal left out.
-
-        See games.game.Game.legal_orders.
-        """
+        """Return the orders a unit can be given, those that break a deal left out."""
         texts, bound = super().legal_orders(place), self._bound_lists()
         if bound is None:
             return texts
@@ -346,7 +344,6 @@ class Game(PlainGame):
     def _understand(
         self, power: str, text: str, given: list[tuple[str, list[int]]]
     ) -> tuple[list[int], str]:
-        """Return what a text means, as the plain game does, but for orders that break a deal."""
         numbers, reason = super()._understand(power, text, given)
         bound = self._bound_lists()
         if bound is None or not numbers:
@@ -355,7 +352,6 @@ class Game(PlainGame):
         return (kept, "") if kept else ([], self._why_broken(power, numbers[0]))
 
     def _why_broken(self, power: str, number: int) -> str:
-        """Return which deal an order breaks."""
         for offer in self._this_phase():
             p = self.map.power_index[power]
             if offer.state != "deal" or p not in (offer.sender, offer.receiver):
@@ -372,10 +368,7 @@ class Game(PlainGame):
         return "it breaks an agreement"
 
     def adjudicate(self) -> dict[str, list[str]]:
-        """Play the phase; units without an order, or with a void one, keep what was promised.
-
-        See games.game.Game.adjudicate.
-        """
+        """Play the phase; units without an order, or with a void one, keep what was promised."""
         broken = {}
         if self.all_agree():  # no orders are played, so none breaks or keeps a promise
             return super().adjudicate()
@@ -466,7 +459,6 @@ class Game(PlainGame):
                         raise UserError(text) from None
 
     def _read(self, message: Mapping) -> None:
-        """Do what a message of this phase says."""
         press = self._talking()
         p, q = (self.map.power_number(message[role]) for role in ("sender", "recipient"))
         if is_answer(message["message"]):
@@ -510,7 +502,6 @@ class Game(PlainGame):
 
 
 def _texts(texts: Sequence[str]) -> list[str]:
-    """Return several texts, of which one may stand alone."""
     found = [texts] if isinstance(texts, str) else texts
     if not isinstance(found, list | tuple) or not all(isinstance(text, str) for text in found):
         raise UserError(

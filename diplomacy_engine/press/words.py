@@ -1,4 +1,4 @@
-"""What powers say to each other, in words: clauses, and the messages of saved games."""
+"""Offers and the messages of saved games in words."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,11 +17,7 @@ _MOST_SAID = 2000  # letters that are shown of a free message
 def offer_words(
     game_map: Map, sender: int, receiver: int, clauses: Sequence[ClauseRow], full: bool = False
 ) -> str:
-    """Return an offer in words.
-
-    Args:
-        full: with names as people write them, rather than as orders are written.
-    """
+    """With `full` names as people write them, rather than as orders are written."""
     return "; ".join(_clause_words(game_map, sender, receiver, row, full) for row in clauses)
 
 
@@ -43,11 +39,9 @@ def _clause_words(game_map: Map, sender: int, receiver: int, clause: ClauseRow, 
 
 
 def message_words(games: VectorGame, message: Mapping) -> str:
-    """Return a message of a saved game in words; free talk and what means nothing as it stands.
+    """Return a message of a saved game in words; what means nothing as it stands.
 
-    Args:
-        games: of one game, in the position in which it was said.
-        message: with `sender`, `recipient` and `message`.
+    `games` is of one game, in the position in which it was said.
     """
     text, powers = message["message"], games.map.power_index
     p, q = (powers.get(message[role]) for role in ("sender", "recipient"))

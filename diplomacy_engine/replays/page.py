@@ -1,8 +1,7 @@
 """The page that replays games: one file that needs nothing but itself.
 
-It holds each map's ground once. What changes from phase to phase is drawn here, by the same code as
-every other picture, and stored compressed; the page only shows it. So the browser needs no second
-implementation of the drawing, and a long game stays small.
+It holds each map's ground once. What changes from phase to phase is drawn here and stored
+compressed, so that the browser needs no second implementation of the drawing.
 """
 
 import base64
@@ -22,7 +21,6 @@ from .replay import Replay, chart_svg, order_lines
 
 
 def page(replays: Sequence[Replay], title: str) -> str:
-    """Return the HTML page that replays games."""
     maps: dict[Map, str] = {}
     games = [
         {
@@ -44,7 +42,9 @@ def page(replays: Sequence[Replay], title: str) -> str:
     facts = {"games": games, "maps": shown, "chart": CHART}
     # Inside a script element only this sign could end it.
     data = json.dumps(facts, separators=(",", ":")).replace("<", "\\u003c")
-    script = _script()
+    shared = re.sub(r"^export ", "", web_file("page.js"), flags=re.MULTILINE)
+    own = re.sub(r"^import .*\n", "", _web_file("replay.js"), flags=re.MULTILINE)
+    script = f"\n{shared}\n{own}"
     parts = {
         "policy": content_policy(script, "img-src data:"),
         "title": escape(title),
@@ -60,15 +60,7 @@ def _web_file(name: str) -> str:
     return (files(__package__) / "web" / name).read_text(encoding="utf-8")
 
 
-def _script() -> str:
-    """Return the page's script, the shared part of all pages before its own."""
-    shared = re.sub(r"^export ", "", web_file("page.js"), flags=re.MULTILINE)
-    own = re.sub(r"^import .*\n", "", _web_file("replay.js"), flags=re.MULTILINE)
-    return f"\n{shared}\n{own}"
-
-
 def _packed(replay: Replay) -> str:
-    """Return all phases of a game: what the page shows of each."""
     frames, drawing = [], drawing_of(replay.map)
     for number, frame in enumerate(replay.frames):
         frames.append(
@@ -91,7 +83,6 @@ def _packed(replay: Replay) -> str:
 
 
 def _thought(game_map: Map, thought: dict | None) -> dict:
-    """Return what a player thought with its orders in words, if it thought anything."""
     if not thought:
         return {}
     orders = {

@@ -35,8 +35,6 @@ MOST_SAID = 100_000  # letters that are shown of a language model's prompt or re
 
 
 class Frame(NamedTuple):
-    """One phase of a replay."""
-
     scene: Scene
     orders: dict[str, list[GivenOrder]]  # by power; units without an order but with a result last
     outcome: dict[str, list[str]]  # unit -> result words
@@ -48,8 +46,6 @@ class Frame(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """A saved game, checked and ready to be shown."""
-
     id: str
     map: Map
     frames: list[Frame]
@@ -59,7 +55,6 @@ class Replay(NamedTuple):
 
     @property
     def result(self) -> str:
-        """How the game ended, in a few words."""
         if not self.winners:
             return f"not over: as it stood in {phase_title(self.frames[-1].scene.phase)}"
         names = [self.named(power) for power in self.winners]
@@ -81,7 +76,6 @@ class Replay(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What came of it, in a few words: `England wins with 18 centers`."""
         if not self.winners:
             return f"Not over, in {phase_title(self.frames[-1].scene.phase)}"
         if 2 < len(self.winners) == len(self.map.powers):
@@ -91,12 +85,10 @@ class Replay(NamedTuple):
         return known.result[0].upper() + known.result[1:]
 
     def named(self, power: str) -> str:
-        """Return a power with its player, as far as it is known: `Italy (dumbbot)`."""
         who = self.players.get(power)
         return power.capitalize() + (f" ({who})" if who else "")
 
     def find(self, phase: str) -> int:
-        """Return the number of a phase by its name; UserError if the game has no such phase."""
         names, asked = [frame.scene.phase for frame in self.frames], phase
         phase = phase.upper()
         if phase not in names:
@@ -108,7 +100,6 @@ class Replay(NamedTuple):
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names as a sentence has them: `Austria, England and Italy`."""
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
 
@@ -121,9 +112,6 @@ def load_replays(
     `note` is told in a sentence what does not agree with our rules.
 
     Of a run folder, all of its sample games, each with the decisions after which it was played.
-
-    Raises:
-        UserError: there is none, or one cannot be read; the message names file and game.
     """
     if Path(path).is_dir():
         files = sorted(Path(path).glob("games/*.jsonl")) or sorted(Path(path).glob("*.jsonl"))
@@ -148,16 +136,10 @@ def load_replays(
 
 
 def _moment(file: Path) -> str:
-    """Return what a file of a run's games, named by learner decisions, says of the time."""
     return f"{int(file.stem):,} decisions, " if file.stem.isdecimal() else f"{file.stem}, "
 
 
 def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
-    """Return a saved game ready to be shown.
-
-    Raises:
-        UserError: it is not a saved game, or a position in it is impossible on its map.
-    """
     game_id, found_map, phases, ending = read_saved_game(saved, game_map)
     frames, passed, given_up = [], {}, set()
     games = VectorGame(found_map, 1, threads=1, auto_reset=False)
@@ -197,7 +179,6 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
 
 
 def _players(saved: Mapping, game_map: Map) -> dict[str, str]:
-    """Return who played each power, as far as the game says so in the way of `evaluate`."""
     found = saved.get("players")
     if not isinstance(found, Mapping):
         return {}
@@ -246,13 +227,11 @@ def _thoughts(game_map: Map, found: object) -> dict[str, dict]:
 def frame_svg(
     replay: Replay, number: int, theme: str = "auto", width: int | None = None, legend: bool = True
 ) -> str:
-    """Return the picture of a phase with its orders and their results."""
     frame, drawing = replay.frames[number], drawing_of(replay.map)
     return scene_svg(drawing, frame.scene, frame.orders, frame.outcome, theme, width, legend)
 
 
 def chart_svg(replay: Replay, theme: str = "auto") -> str:
-    """Return the chart of the centers of a game."""
     phases = [(frame.scene.phase, frame.scene.centers) for frame in replay.frames]
     return centers_svg(drawing_of(replay.map), phases, theme)
 
@@ -290,7 +269,6 @@ def order_lines(replay: Replay, number: int) -> list[dict]:
 
 
 def frame_text(replay: Replay, number: int, width: int = 100) -> str:
-    """Return a phase as text: what was said, and each power's centers, units, orders, results."""
     frame = replay.frames[number]
     lines = [
         f"{replay.map.name} {frame.scene.phase}  phase {number + 1} of {len(replay.frames)}  "

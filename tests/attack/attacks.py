@@ -46,7 +46,7 @@ from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
 from diplomacy_engine.press.daide import is_daide, read_message
 from diplomacy_engine.press.game import Game as PressGame
-from diplomacy_engine.press.table import PressRules
+from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import load_replays, make_replay
 from diplomacy_engine.rules.map import MAPS_FOLDER, Map, load_map

@@ -12,8 +12,7 @@ from diplomacy_engine.commands.cli import main
 from diplomacy_engine.connections import webdip_site
 from diplomacy_engine.connections.connection import ConnectionLost, PhaseOver
 from diplomacy_engine.connections.loop import SeatLoop, dropped
-from diplomacy_engine.connections.sea_paths import convoy_path
-from diplomacy_engine.connections.webdip import WebdipSeat, _letters, kept_texts
+from diplomacy_engine.connections.webdip import WebdipSeat, _letters, convoy_path, kept_texts
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.imports import read_games

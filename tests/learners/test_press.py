@@ -22,7 +22,7 @@ from diplomacy_engine.policy.talk_views import (
     TalkViews,
     who_can_answer,
 )
-from diplomacy_engine.press.table import Press, PressRules
+from diplomacy_engine.press.press import Press, PressRules
 from diplomacy_learners import press
 
 FEW = {"wish_entropy": 0.25, "total_timesteps": 40, "eval_games": 1, "capture_games": 0}

@@ -16,7 +16,7 @@ from diplomacy_engine.matches.match import MatchReport, MatchSettings
 from diplomacy_engine.matches.tables import GameRecorder, play_games
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
-from diplomacy_engine.press.table import PressRules
+from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.scoring.outcomes import FIGURES, Outcomes, figure_values
 

@@ -10,11 +10,11 @@ from support.commands import refusal
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.matches.population import (
-    Standing,
+    PopulationRank,
     candidate_seats,
+    rank_after_games,
     rank_player,
-    read_standings,
-    standing,
+    read_ranks,
 )
 from diplomacy_engine.matches.population_page import population_page
 from diplomacy_engine.matches.ratings import DEVIATION
@@ -59,7 +59,7 @@ def test_a_standing_covers_the_truth():
     hits = 0
     for _ in range(20):
         seats = candidate_seats(30, 3, 150, rng)
-        stands = standing(ratings, seats, simulated([28, *ratings], seats, rng), rng)
+        stands = rank_after_games(ratings, seats, simulated([28, *ratings], seats, rng), rng)
         hits += stands.low < 28 < stands.high
         assert stands.best <= stands.rank <= stands.worst and stands.of == 31
         assert 0.4 < stands.share < 0.8
@@ -151,7 +151,7 @@ def test_a_page_runs_no_code_but_its_own(small, tmp_path):
     assert text.count("<script") == 1 and "<b>" not in text and "&lt;script&gt;" in text
     assert "default-src 'none'" in text and "://" not in text.replace("http://www.w3.org", "")
     ranks = tmp_path / "ranks.json"
-    sound = dict.fromkeys(Standing.__struct_fields__, 1)
+    sound = dict.fromkeys(PopulationRank.__struct_fields__, 1)
     for bad, name in (
         ([], "object"),
         ({"players": {"x": {}}}, "players[...].value"),
@@ -164,10 +164,10 @@ def test_a_page_runs_no_code_but_its_own(small, tmp_path):
     ):
         ranks.write_text(json.dumps(bad))
         with pytest.raises(UserError) as error:
-            read_standings(ranks)
+            read_ranks(ranks)
         assert name in str(error.value) and "ranks.json" in str(error.value)
     ranks.write_text(json.dumps({"players": {"<b>": sound}}))
-    assert "<b>" not in population_page(population, read_standings(ranks))
+    assert "<b>" not in population_page(population, read_ranks(ranks))
 
 
 def test_the_page_sorts_and_finds(tmp_path, open_page):

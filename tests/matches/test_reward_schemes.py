@@ -8,11 +8,11 @@ from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.reward_schemes import (
     SCHEMES,
-    Twins,
+    GamePairs,
     check_reward,
     judge,
     nodes_of,
-    play_twins,
+    play_pairs,
 )
 from diplomacy_engine.players.asking import ask_players
 from diplomacy_engine.players.loading import load_player
@@ -55,14 +55,14 @@ def made_by_hand(broken_row: int = -1) -> dict:
     }
 
 
-def verdicts(twins: Twins) -> dict:
+def verdicts(twins: GamePairs) -> dict:
     return {name: judge(paid, twins.power) for name, paid in twins.rewards.items()}
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_shipped_rewards_on_three_maps(name):
     game_map = load_map(name)
-    twins = play_twins(game_map, PLAYERS, REWARDS, PAIRS[name])
+    twins = play_pairs(game_map, PLAYERS, REWARDS, PAIRS[name])
     found = verdicts(twins)
     constant = EVERYWHERE | {"ordinal": len(game_map.powers) / 2}
     for reward in REWARDS:
@@ -85,14 +85,14 @@ def test_the_shipped_rewards_on_three_maps(name):
 
 
 def test_the_year_limit_decides():
-    found = verdicts(play_twins(load_map("small"), PLAYERS, REWARDS, 400, year_limit="truncate"))
+    found = verdicts(play_pairs(load_map("small"), PLAYERS, REWARDS, 400, year_limit="truncate"))
     competitive = {name for name, verdict in found.items() if verdict.scheme == COMPETITIVE}
     assert competitive == {"terminal"}
     assert (found["draw_size"].low, found["draw_size"].high) == (0, 1)
 
 
 def test_powers_that_cannot_meet_are_isolated():
-    found = verdicts(play_twins(load_map("small"), PLAYERS, REWARDS, 100, max_years=1))
+    found = verdicts(play_pairs(load_map("small"), PLAYERS, REWARDS, 100, max_years=1))
     isolated = {name for name, verdict in found.items() if verdict.scheme == ISOLATED}
     assert isolated == {  # paid for one's own centers alone
         "center_delta",
@@ -109,7 +109,7 @@ def test_powers_that_cannot_meet_are_isolated():
 @pytest.mark.parametrize("name", ["small", "three"])
 def test_rewards_made_by_hand(name):
     row = 137
-    twins = play_twins(load_map(name), PLAYERS, made_by_hand(row), 400)
+    twins = play_pairs(load_map(name), PLAYERS, made_by_hand(row), 400)
     found = verdicts(twins)
     for scheme in SCHEMES:
         if scheme in found:
@@ -145,7 +145,7 @@ def test_the_counterexample_can_be_played_again():
 
 def test_pairs_are_the_same_however_many_there_are():
     few, many = (
-        play_twins(load_map("small"), PLAYERS, {"score": make_reward("score")}, count, seed=5)
+        play_pairs(load_map("small"), PLAYERS, {"score": make_reward("score")}, count, seed=5)
         for count in (10, 30)
     )
     assert np.array_equal(few.rewards["score"], many.rewards["score"][:, :10])
@@ -166,7 +166,7 @@ def test_between_teams_and_within():
     assert schemes("team:lead_delta") == [COMPETITIVE, COLLABORATIVE]
     assert schemes("team:sum_of_squares=1,power:center_delta=0.2")[1] == DILEMMA
     mix = make_reward_mix("sum_of_squares", game_map.teams)
-    paid = play_twins(game_map, PLAYERS, mix.parts, 60).rewards["sum_of_squares"]
+    paid = play_pairs(game_map, PLAYERS, mix.parts, 60).rewards["sum_of_squares"]
     assert np.array_equal(paid[..., 0], paid[..., 1])  # the members' are the same in every game
     np.testing.assert_allclose(paid[..., 0] + paid[..., 2], 1, atol=1e-6)
 

@@ -20,7 +20,7 @@ from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.negotiation import Silent
 from diplomacy_engine.press.deals import make_offers
 from diplomacy_engine.press.game import Game
-from diplomacy_engine.press.table import PEACE_ALONE, PressRules
+from diplomacy_engine.press.press import PEACE_ALONE, PressRules
 
 pytestmark = pytest.mark.usefixtures("compiled")
 UNITS = {

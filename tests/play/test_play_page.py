@@ -27,7 +27,7 @@ from diplomacy_engine.players.language.settings import settings_of
 from diplomacy_engine.players.language.talker import Talker
 from diplomacy_engine.players.protocols import Explanation
 from diplomacy_engine.press.game import Game as TalkingGame
-from diplomacy_engine.press.table import PressRules
+from diplomacy_engine.press.press import PressRules
 
 pytestmark = pytest.mark.usefixtures("compiled")
 ROOT = Path(__file__).parents[2]

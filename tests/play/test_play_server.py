@@ -29,7 +29,7 @@ from diplomacy_engine.play.server import (
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.press.game import Game
-from diplomacy_engine.press.table import PressRules
+from diplomacy_engine.press.press import PressRules
 
 pytestmark = pytest.mark.usefixtures("compiled")
 SEATS = {"ENGLAND": Seat(HOST), "RUSSIA": Seat(GUEST)}

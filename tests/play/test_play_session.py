@@ -23,7 +23,7 @@ from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.protocols import Explanation
 from diplomacy_engine.press.game import Game as TalkingGame
-from diplomacy_engine.press.table import PressRules
+from diplomacy_engine.press.press import PressRules
 
 
 class Thinker:

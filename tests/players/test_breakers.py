@@ -13,7 +13,7 @@ from diplomacy_engine.players.negotiation import Talk, negotiate
 from diplomacy_engine.players.negotiators.neighbors import Peaceful, PowerReach
 from diplomacy_engine.players.negotiators.planners import Breaker, Grudge, Nash, Sanction
 from diplomacy_engine.press.deals import empty_deals
-from diplomacy_engine.press.table import Press, PressRules
+from diplomacy_engine.press.press import Press, PressRules
 from tests.support.press import FixedOrders
 
 # ENGLAND can walk into a center of ITALY.

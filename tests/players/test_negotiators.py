@@ -17,7 +17,7 @@ from diplomacy_engine.players.negotiators.neighbors import Peaceful, PowerReach
 from diplomacy_engine.players.negotiators.planners import Dealer, LikelyOptions, Nash
 from diplomacy_engine.players.search.leaves import CenterClaims
 from diplomacy_engine.press.deals import make_offers
-from diplomacy_engine.press.table import PROTOCOLS, Press, PressRules
+from diplomacy_engine.press.press import PROTOCOLS, Press, PressRules
 from tests.support.press import FixedOrders, asked_by, breaks
 
 # ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.

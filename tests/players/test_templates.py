@@ -18,8 +18,8 @@ from diplomacy_engine.players.negotiators.templates import (
     read_offers,
 )
 from diplomacy_engine.policy.talk_views import TEMPLATE_OF, TEMPLATES, Template
-from diplomacy_engine.press.deals import Clause, Fate, Side, make_offers
-from diplomacy_engine.press.table import Press
+from diplomacy_engine.press.deals import Clause, OfferResult, Side, make_offers
+from diplomacy_engine.press.press import Press
 
 CLAUSE_FIELDS = ("kind", "side", "province", "order")
 # ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.
@@ -81,8 +81,8 @@ def check_possible_deals(map_name: str, count: int, phases: int, plain: int) -> 
         template, places = read_offers(games, offers)
         assert (template == TEMPLATE_OF[slot]).all()
         assert (places == found.places[row, sender, receiver, slot]).all()
-        fates = press.settle(offers, np.ones(offers.count, bool), full)
-        assert (fates == Fate.CONFIRMED).all()
+        results = press.settle(offers, np.ones(offers.count, bool), full)
+        assert (results == OfferResult.CONFIRMED).all()
         seen |= set(template.tolist())
         near = PowerReach(games, rows).near()
         for n in range(min(plain, len(rows))):

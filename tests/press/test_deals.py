@@ -9,19 +9,19 @@ from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.press.deals import Clause, Fate, Side, make_offers
-from diplomacy_engine.press.table import Press
+from diplomacy_engine.press.deals import Clause, OfferResult, Side, make_offers
+from diplomacy_engine.press.press import Press
 from tests.support.press import breaks, talk_at_random
 
 
 def play_random_deals(map_name: str, games_at_once: int, phases: int, seed: int) -> set[int]:
-    """Compare bound lists with the plain predicate in random play; return the fates seen."""
+    """Compare bound lists with the plain predicate in random play; return the results seen."""
     rng = np.random.default_rng(seed)
     games = VectorGame(map_name, games_at_once, seed=seed, threads=2)
     press, bot, seen = Press(games, "offers", rounds=2), make_bot("chaos"), set()
     for _ in range(phases):
-        asked, fates = talk_at_random(press, rng)
-        seen |= set(fates.tolist())
+        asked, results = talk_at_random(press, rng)
+        seen |= set(results.tolist())
         full = games.decisions()
         bound = press.bound(full)
         for name in ("game", "power", "slot_start", "slot_province"):
@@ -54,7 +54,12 @@ def play_random_deals(map_name: str, games_at_once: int, phases: int, seed: int)
 def test_lists_are_what_a_plain_predicate_leaves(map_name, at_once, phases):
     """Random deals bind exactly the orders that break one; nothing is broken afterwards."""
     seen = play_random_deals(map_name, at_once, phases, seed=5)
-    assert {Fate.CONFIRMED, Fate.DECLINED, Fate.CONTRADICTS, Fate.OWN} <= seen
+    assert {
+        OfferResult.CONFIRMED,
+        OfferResult.DECLINED,
+        OfferResult.CONTRADICTS,
+        OfferResult.OWN,
+    } <= seen
 
 
 @pytest.mark.slow
@@ -106,9 +111,9 @@ def promise(games, text, side=Side.SENDER):
 
 
 def settle(press, *clauses, sender=0, receiver=1, agreed=True):
-    """Put one offer to a game; return its fate."""
+    """Put one offer to a game; return its result."""
     offers = make_offers([(0, sender, receiver, list(clauses))])
-    return Fate(int(press.settle(offers, np.array([agreed]))[0]))
+    return OfferResult(int(press.settle(offers, np.array([agreed]))[0]))
 
 
 def lists(games, decisions) -> dict[str, list[str]]:
@@ -128,43 +133,47 @@ def test_refusals_say_why_and_change_nothing():
     first, other = promise(games, "A PAR - ROM"), promise(games, "A PAR H")
     around_london = "HOL", "PAR", "POR", "WAL"
     wrong = [
-        (Fate.OWN, [first], {"receiver": 0}),
-        (Fate.DECLINED, [first], {"agreed": False}),
-        (Fate.ILLEGAL, [promise(games, "A ROM H")], {}),  # the other's unit
-        (Fate.ILLEGAL, [promise(games, "A SPA H")], {}),  # no unit there
-        (Fate.ILLEGAL, [promise(games, "A PAR - BER") if "A PAR - BER" in games.vocabulary.number
-                        else clause(games, Clause.ORDER, Side.SENDER, "PAR", "A ROM H")], {}),
-        (Fate.ILLEGAL, [promise(games, "A PAR S A SPA")], {}),  # nobody to support
-        (Fate.ILLEGAL, [clause(games, Clause.ZONE, Side.SENDER, "LON")], {}),
-        (Fate.ILLEGAL, [(Clause.KEEP_OUT, Side.SENDER, 999, NONE)], {}),
-        (Fate.ILLEGAL, [(9, Side.SENDER, 0, NONE)], {}),
-        (Fate.CONTRADICTS, [first, other], {}),
-        (Fate.CONTRADICTS, [first, clause(games, Clause.KEEP_OUT, Side.SENDER, "ROM")], {}),
-        (Fate.CONTRADICTS, [other, clause(games, Clause.LEAVE, Side.SENDER, "PAR")], {}),
+        (OfferResult.OWN, [first], {"receiver": 0}),
+        (OfferResult.DECLINED, [first], {"agreed": False}),
+        (OfferResult.ILLEGAL, [promise(games, "A ROM H")], {}),  # the other's unit
+        (OfferResult.ILLEGAL, [promise(games, "A SPA H")], {}),  # no unit there
+        (OfferResult.ILLEGAL, [
+            promise(games, "A PAR - BER") if "A PAR - BER" in games.vocabulary.number
+            else clause(games, Clause.ORDER, Side.SENDER, "PAR", "A ROM H")
+        ], {}),
+        (OfferResult.ILLEGAL, [promise(games, "A PAR S A SPA")], {}),  # nobody to support
+        (OfferResult.ILLEGAL, [clause(games, Clause.ZONE, Side.SENDER, "LON")], {}),
+        (OfferResult.ILLEGAL, [(Clause.KEEP_OUT, Side.SENDER, 999, NONE)], {}),
+        (OfferResult.ILLEGAL, [(9, Side.SENDER, 0, NONE)], {}),
+        (OfferResult.CONTRADICTS, [first, other], {}),
+        (OfferResult.CONTRADICTS, [first, clause(games, Clause.KEEP_OUT, Side.SENDER, "ROM")], {}),
+        (OfferResult.CONTRADICTS, [other, clause(games, Clause.LEAVE, Side.SENDER, "PAR")], {}),
         (
-            Fate.NOTHING_LEFT,
+            OfferResult.NOTHING_LEFT,
             [clause(games, Clause.LEAVE, Side.SENDER, "LON")]
             + [clause(games, Clause.KEEP_OUT, Side.SENDER, p) for p in around_london],
             {},
         ),
     ]  # fmt: skip
-    for fate, clauses, options in wrong:
-        assert settle(press, *clauses, **options) == fate, clauses
+    for result, clauses, options in wrong:
+        assert settle(press, *clauses, **options) == result, clauses
         assert not any(array.any() for array in press.deals[1:])
         assert (press.deals.promised == NONE).all()
-    assert settle(press, first) == Fate.CONFIRMED
+    assert settle(press, first) == OfferResult.CONFIRMED
     kept = [array.copy() for array in press.deals]
-    assert settle(press, other, sender=1, receiver=0) == Fate.ILLEGAL
+    assert settle(press, other, sender=1, receiver=0) == OfferResult.ILLEGAL
     assert settle(press, promise(games, "A PAR H", Side.RECEIVER), sender=1, receiver=0) == (
-        Fate.CONTRADICTS
+        OfferResult.CONTRADICTS
     )
-    assert settle(press, clause(games, Clause.PEACE)) == Fate.CONTRADICTS  # A PAR goes to its unit
+    assert (
+        settle(press, clause(games, Clause.PEACE)) == OfferResult.CONTRADICTS
+    )  # A PAR goes to its unit
     assert all(map(np.array_equal, kept, press.deals))
     games.step(games.new_orders())
     assert press.talking().all() and not press.deals.dealt.any()
     winter = Game.from_position(POSITION.replace("S1901M", "W1901A")).vector_game
     press = Press(winter, "offers")
-    assert settle(press, first) == Fate.LATE and not press.talking().any()
+    assert settle(press, first) == OfferResult.LATE and not press.talking().any()
 
 
 def test_dead_powers_make_no_deals():
@@ -172,7 +181,7 @@ def test_dead_powers_make_no_deals():
     games = Game.from_position("three S1901M; ENGLAND A LON = LON; ITALY A ROM = ROM").vector_game
     press = Press(games, "offers")
     dead = games.map.power_index["RUSSIA"]
-    assert settle(press, clause(games, Clause.PEACE), receiver=dead) == Fate.DEAD_POWER
+    assert settle(press, clause(games, Clause.PEACE), receiver=dead) == OfferResult.DEAD_POWER
     mutual = Press(games, "mutual")
     assert mutual.propose(np.ones((1, 3, 3), bool)).tolist() == [1]
 
@@ -180,7 +189,7 @@ def test_dead_powers_make_no_deals():
 def test_a_promise_to_hold_is_kept_by_a_support():
     """What was promised to hold may also support, but not move."""
     games, press = one_game()
-    assert settle(press, promise(games, "A PAR H")) == Fate.CONFIRMED
+    assert settle(press, promise(games, "A PAR H")) == OfferResult.CONFIRMED
     left = lists(games, press.bound(games.decisions()))["PAR"]
     assert "A PAR H" in left and "A PAR S A LON" in left
     assert not any(" - " in text and " S " not in text for text in left)
@@ -189,7 +198,7 @@ def test_a_promise_to_hold_is_kept_by_a_support():
 def test_zones_order_units_out():
     """Who stands in a zone must go, and nobody may go in; that a move bounces is no breach."""
     games, press = one_game()
-    assert settle(press, clause(games, Clause.ZONE, Side.BOTH, "PAR")) == Fate.CONFIRMED
+    assert settle(press, clause(games, Clause.ZONE, Side.BOTH, "PAR")) == OfferResult.CONFIRMED
     full = games.decisions()
     bound = press.bound(full)
     left = lists(games, bound)
@@ -208,7 +217,7 @@ def test_zones_order_units_out():
 def test_deals_that_may_be_broken_are_counted():
     """Without binding the lists stay whole, and each order against a deal counts."""
     games, press = one_game(binding=False)
-    assert settle(press, clause(games, Clause.PEACE)) == Fate.CONFIRMED
+    assert settle(press, clause(games, Clause.PEACE)) == OfferResult.CONFIRMED
     full = games.decisions()
     assert press.bound(full) is full
     orders, v = games.new_orders(), games.map.province_index
@@ -224,7 +233,7 @@ def test_others_do_not_see_a_deal():
     """A third power's view is the same with and without a deal of two others."""
     games = VectorGame("three", 2, seed=3, auto_reset=False)
     silent, talked = Press(games, "offers"), Press(games, "offers")
-    assert settle(talked, clause(games, Clause.PEACE)) == Fate.CONFIRMED
+    assert settle(talked, clause(games, Clause.PEACE)) == OfferResult.CONFIRMED
     game, power = np.zeros(3, np.int64), np.arange(3)
     for without, with_deal in zip(silent.known(game, power), talked.known(game, power)):
         assert np.array_equal(without[2], with_deal[2])
@@ -232,13 +241,13 @@ def test_others_do_not_see_a_deal():
         assert np.array_equal(without[2], with_deal[2])
     assert talked.observe(game, power).peace[0].tolist() == [False, True, False]
     open_press = Press(games, "offers", open_press=True)
-    assert settle(open_press, clause(games, Clause.PEACE)) == Fate.CONFIRMED
+    assert settle(open_press, clause(games, Clause.PEACE)) == OfferResult.CONFIRMED
     assert open_press.observe(game, power).peace[2].tolist() == [False] * 3
     assert open_press.known(game, power).peace[2, 0, 1]
 
 
 def test_batches_play_as_single_games():
-    """Deals, lists and fates of a batch are those of its games one at a time, in any order."""
+    """Deals, lists and results of a batch are those of its games one at a time, in any order."""
     games = VectorGame("three", 8, seed=4, threads=2, auto_reset=False)
     press, rng = Press(games, "offers"), np.random.default_rng(4)
     for _ in range(5):
@@ -271,12 +280,12 @@ def test_who_is_confirmed_first_rotates():
     for e in range(400):
         rows.append((e, 0, 1, [promise(games, "A PAR H")]))
         rows.append((e, 1, 0, [promise(games, "A PAR - ROM", Side.RECEIVER)]))
-    fates = press.settle(make_offers(rows), np.ones(800, bool)).reshape(400, 2)
-    assert (np.sort(fates, 1) == (Fate.CONFIRMED, Fate.CONTRADICTS)).all()
-    assert 150 < (fates[:, 0] == Fate.CONFIRMED).sum() < 250
+    results = press.settle(make_offers(rows), np.ones(800, bool)).reshape(400, 2)
+    assert (np.sort(results, 1) == (OfferResult.CONFIRMED, OfferResult.CONTRADICTS)).all()
+    assert 150 < (results[:, 0] == OfferResult.CONFIRMED).sum() < 250
     again = Press(games, "offers")
     assert np.array_equal(
-        fates, again.settle(make_offers(rows), np.ones(800, bool)).reshape(400, 2)
+        results, again.settle(make_offers(rows), np.ones(800, bool)).reshape(400, 2)
     )
 
 

@@ -5,7 +5,7 @@ from support.pages import blocks, page_text, shown
 
 from diplomacy_engine.players.loading import NEGOTIATORS
 from diplomacy_engine.press.deals import MAX_CLAUSES, REFUSALS
-from diplomacy_engine.press.table import MOST_ROUNDS
+from diplomacy_engine.press.press import MOST_ROUNDS
 
 PAGE = page_text("docs/press.md")
 

@@ -8,7 +8,7 @@ import pytest
 
 from diplomacy_engine import evaluate_player, load_map, load_player, make_bot
 from diplomacy_engine.players.negotiation import Negotiator
-from diplomacy_engine.press.table import PressRules
+from diplomacy_engine.press.press import PressRules
 
 REFERENCE = Path(__file__).parents[2] / "runs" / "reference"
 FOLDERS = sorted(path.parent for path in REFERENCE.glob("*/policy.pt"))

@@ -7,8 +7,8 @@ import numpy as np
 from diplomacy_engine.constants import NONE, OrderKind
 from diplomacy_engine.games.decisions import Decisions
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.press.deals import Clause, Fate, Offers, Side, make_offers
-from diplomacy_engine.press.table import Press
+from diplomacy_engine.press.deals import Clause, OfferResult, Offers, Side, make_offers
+from diplomacy_engine.press.press import Press
 
 MOVES = (OrderKind.MOVE, OrderKind.MOVE_VIA)
 SUPPORTS = (OrderKind.SUPPORT_HOLD, OrderKind.SUPPORT_MOVE)
@@ -93,16 +93,16 @@ def random_offers(games: VectorGame, decisions: Decisions, rng: np.random.Genera
 
 def talk_at_random(press: Press, rng: np.random.Generator) -> tuple[list[Asked], np.ndarray]:
     """Hold the rounds of a phase with random offers and answers; return what was confirmed."""
-    games, asked, fates = press.games, [], []
+    games, asked, results = press.games, [], []
     for _ in range(press.rounds):
         decisions = games.decisions()
         moving = press.talking()
         offers = random_offers(games, decisions.take(moving[decisions.game]), rng)
         found = press.settle(offers, rng.random(offers.count) < 0.8, decisions)
-        for o in np.flatnonzero(found == Fate.CONFIRMED):
+        for o in np.flatnonzero(found == OfferResult.CONFIRMED):
             asked += asked_by(games, offers, o)
-        fates.append(found)
-    return asked, np.concatenate(fates)
+        results.append(found)
+    return asked, np.concatenate(results)
 
 
 class FixedOrders:

@@ -5,7 +5,7 @@ import numpy as np
 from ...constants import NONE
 from ...games.vector_game import VectorGame
 from ...press.deals import Clause, Offers, make_offers
-from ...press.table import PEACE_ALONE
+from ...press.press import PEACE_ALONE
 from ..negotiation import Silent, Talk, best_of_pairs, partner_of
 
 COIN_SEED = 0x636F696E

@@ -17,7 +17,7 @@ from ...constants import MOVE, MOVE_VIA, NONE, SUPPORT_HOLD
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...press.deals import Clause, Offers, Side, make_offers
-from ...press.table import PEACE_ALONE
+from ...press.press import PEACE_ALONE
 from ...rules.state import in_movement
 from ..negotiation import Silent, Talk, best_of_pairs, partner_of
 from ..protocols import Player

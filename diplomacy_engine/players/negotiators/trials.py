@@ -5,7 +5,7 @@ import numpy as np
 from ...constants import NONE
 from ...games.vector_game import VectorGame
 from ...press.deals import CONFIRMED, Deals, Offers, make_offers
-from ...press.table import Press
+from ...press.press import Press
 from ...rules.state import Salt
 from ..asking import orders_of
 from ..negotiation import Talk
@@ -148,14 +148,14 @@ class Trials:
             return np.zeros(0, bool)
         full = room.decisions(at)
         moved = offers._replace(game=np.arange(m - offers.count, m, dtype=np.int32))
-        fates = press.settle(moved, np.ones(offers.count, bool), full)
+        results = press.settle(moved, np.ones(offers.count, bool), full)
         bound = press.bound(full)
         padded = room.new_orders()
         for k in range(orders.shape[1]):
             padded[:m] = orders[:, k]
             press.correct(padded, bound)
             orders[:, k] = padded[:m]
-        return fates == CONFIRMED
+        return results == CONFIRMED
 
     def _values(self, games: VectorGame, rows: np.ndarray, orders: np.ndarray) -> np.ndarray:
         """Return means over the profiles of what orders (m, K, V) bring every power, (m, P)."""

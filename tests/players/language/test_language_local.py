@@ -25,7 +25,7 @@ from diplomacy_engine.players.language.replies import MOST_SAID
 from diplomacy_engine.players.language.settings import settings_of
 from diplomacy_engine.players.language.talker import Talker
 from diplomacy_engine.press.daide import is_daide
-from diplomacy_engine.press.table import PressRules
+from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.vocabulary import vocabulary
 

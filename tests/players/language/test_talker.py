@@ -23,7 +23,7 @@ from diplomacy_engine.players.language.talker import Talker
 from diplomacy_engine.players.negotiation import negotiate
 from diplomacy_engine.press.daide import is_daide, messages_of
 from diplomacy_engine.press.game import Game
-from diplomacy_engine.press.table import PROTOCOLS, Press, PressRules
+from diplomacy_engine.press.press import PROTOCOLS, Press, PressRules
 from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import make_replay
 

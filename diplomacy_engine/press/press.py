@@ -35,7 +35,7 @@ from .deals import (
     PEACE,
     REFUSALS,
     Deals,
-    Fate,
+    OfferResult,
     Offers,
     Words,
     empty_deals,
@@ -51,8 +51,6 @@ PEACE_ALONE = ((PEACE, BOTH, NONE, NONE),)  # the clauses of an offer of peace
 
 
 class PressRules(NamedTuple):
-    """How powers talk; see Press."""
-
     protocol: str = "mutual"
     rounds: int = 1
     binding: bool = True
@@ -60,7 +58,6 @@ class PressRules(NamedTuple):
 
 
 def notes_of(rules: PressRules | None) -> dict[str, bool]:
-    """Return what saved games say of the rules: `binding` where deals could be broken."""
     return {} if rules is None or rules.binding else {"binding": False}
 
 
@@ -69,7 +66,9 @@ class Tally(NamedTuple):
 
     offered: np.ndarray  # (E,) int64
     agreed: np.ndarray  # (E,) int64, deals; a peace of two wishes is one
-    refused: np.ndarray  # (E, Fate) int64, by Fate: offers declined, or agreed to in vain
+    refused: (
+        np.ndarray
+    )  # (E, OfferResult) int64, by OfferResult: offers declined, or agreed to in vain
     phases: np.ndarray  # (E,) int64, movement phases
     with_deals: np.ndarray  # (E,) int64, those of them with at least one deal
     broken: np.ndarray  # (E, P, P) int64, orders of one power against deals with another
@@ -99,13 +98,6 @@ class Press:
         rounds: of offers in a movement phase.
         binding: orders that break a deal cannot be given; else they are only counted.
         open_press: everybody sees who has peace with whom.
-
-    Attributes:
-        deals: of this phase; only for the games that `talking` names.
-        tally: of every game.
-        log: None, or a list to which the offers of each round are added with their Fate (O,) and
-            what was said with them; a wish of peace is an offer with NONE, since nobody answers it.
-        logged: only those of so many first games.
     """
 
     def __init__(
@@ -137,7 +129,7 @@ class Press:
         self.tally = Tally(
             np.zeros(count, np.int64),
             np.zeros(count, np.int64),
-            np.zeros((count, len(Fate)), np.int64),
+            np.zeros((count, len(OfferResult)), np.int64),
             np.zeros(count, np.int64),
             np.zeros(count, np.int64),
             np.zeros((count, powers, powers), np.int64),
@@ -173,7 +165,6 @@ class Press:
             self._bound[rows] = False
 
     def _note_deals(self, agreed: np.ndarray) -> None:
-        """Count new deals, (E,) integers."""
         self.tally.agreed[:] += agreed
         new = (agreed > 0) & ~self._bound
         self.tally.with_deals[new] += 1
@@ -182,12 +173,7 @@ class Press:
     def propose(self, wish: np.ndarray) -> np.ndarray:
         """Make peace where two living powers wish it of each other; return how many pairs, (E,).
 
-        Args:
-            wish: (E, P, P) bool, of the second power by the first.
-
-        Raises:
-            ValueError: another shape or type.
-            UserError: the protocol has no wishes.
+        `wish` is (E, P, P) bool, of the second power by the first.
         """
         games = self.games
         shape = (games.num_games, games.num_powers, games.num_powers)
@@ -224,7 +210,7 @@ class Press:
         decisions: Decisions | None = None,
         words: Words | None = None,
     ) -> np.ndarray:
-        """Confirm the offers of one round that were agreed to; return the fate (O,) of each, Fate.
+        """Confirm the offers of a round that were agreed to; return the OfferResult (O,) of each.
 
         They are taken by a rotation of the powers that each game's seed and turn give.
 
@@ -233,12 +219,7 @@ class Press:
             agreed: (O,) bool, whether the receiver said yes; with `propose-choose`, whether both
                 picked it, of a pair's two offers.
             decisions: all legal orders of these games, by game and power, if they are at hand.
-            words: said with the offers, which the log keeps; they have no effect.
-
-        Raises:
-            ValueError: games or powers that do not exist, two offers of one sender, or both of a
-                pair picked.
-            UserError: the protocol has no offers.
+            words: said with the offers, which the log keeps.
         """
         games = self.games
         if self.protocol == "mutual":
@@ -269,21 +250,21 @@ class Press:
         games.call(draw_rotations, games.state, powers, first)
         turns = (offers.sender - first[offers.game]) % powers
         rows = np.lexsort(((receiver - first[offers.game]) % powers, turns, offers.game))
-        fates = np.empty(offers.count, np.int8)
-        fates[rows] = self._confirm(offers.take(rows), agreed[rows], talking, decisions)
+        results = np.empty(offers.count, np.int8)
+        results[rows] = self._confirm(offers.take(rows), agreed[rows], talking, decisions)
         if self.log is not None:
             heard = rows[offers.game[rows] < self.logged]
             said = [[texts[o] for o in heard] for texts in words or 2 * ([""] * offers.count,)]
-            self.log.append((offers.take(heard), fates[heard], tuple(said)))
+            self.log.append((offers.take(heard), results[heard], tuple(said)))
         self.tally.offered[:] += np.bincount(offers.game, minlength=count)
-        np.add.at(self.tally.refused, (offers.game, fates), fates != CONFIRMED)
-        self._note_deals(np.bincount(offers.game[fates == CONFIRMED], minlength=count))
-        return fates
+        np.add.at(self.tally.refused, (offers.game, results), results != CONFIRMED)
+        self._note_deals(np.bincount(offers.game[results == CONFIRMED], minlength=count))
+        return results
 
     def _confirm(
         self, offers: Offers, agreed: np.ndarray, talking: np.ndarray, decisions: Decisions
     ) -> np.ndarray:
-        games, fates = self.games, np.empty(offers.count, np.int8)
+        games, results = self.games, np.empty(offers.count, np.int8)
         rows = np.full((games.num_games, games.num_powers), NONE, np.int64)
         rows[decisions.game, decisions.power] = np.arange(decisions.count)
         games.call(
@@ -300,9 +281,9 @@ class Press:
             np.ascontiguousarray(agreed, bool),
             self._sets,
             self._kept,
-            fates,
+            results,
         )
-        return fates
+        return results
 
     def _held(self, honest: np.ndarray | None) -> np.ndarray:
         """Return who cannot or will not break deals, among those with a deal, (E, P) bool."""
@@ -315,11 +296,7 @@ class Press:
     def bound(self, decisions: Decisions, honest: np.ndarray | None = None) -> Decisions:
         """Return the decisions with what the deals leave of their lists; none becomes empty.
 
-        Those of games without a deal stay as they are, and so do all where deals may be broken.
-
-        Args:
-            decisions: with all legal orders.
-            honest: (E, P) bool, who keeps deals that may be broken; None: nobody needs to.
+        `honest` (E, P) bool are those who keep deals that may be broken; None: nobody needs to.
         """
         held = self._held(honest)
         return self._filtered(decisions, held) if held.any() else decisions
@@ -358,10 +335,7 @@ class Press:
     ) -> None:
         """Replace orders (E, V) that break a deal by the promised one, else hold, else a way out.
 
-        Args:
-            orders: of all powers, which are changed.
-            bound: what `bound` returned for all decisions, if it is at hand.
-            honest: as for `bound`; only these powers' orders are replaced.
+        `bound` is what `bound` returned for all decisions, if it is at hand; `honest` as there.
         """
         held = self._held(honest)
         if not held.any():
@@ -378,9 +352,6 @@ class Press:
         """Count the orders (E, V) about to be given that break a deal, (E, P, P) int64.
 
         The first power's orders against its deals with the second; they are added to the tally.
-
-        Args:
-            decisions: all legal orders of these games, if they are at hand.
         """
         self.talking()
         games = self.games
@@ -412,9 +383,9 @@ class Press:
         return broken
 
     def breaches(self, game: np.ndarray, power: np.ndarray) -> np.ndarray:
-        """Return how many years ago each power last broke a deal with powers (n,) of games (n,).
+        """Return how many years ago each power last broke a deal with these powers, (n, P).
 
-        (n, P) int32; NONE if it never did.
+        NONE if it never did.
         """
         self.talking()
         last = self.tally.broken_year[game, :, power]
@@ -444,7 +415,6 @@ class Press:
         )
 
     def observe(self, game: np.ndarray, power: np.ndarray) -> PressView:
-        """Return what powers (D,) of games (D,) know of the deals there."""
         known = self.known(game, power)
         n, powers = np.arange(len(game)), self.games.num_powers
         provinces = len(self.games.board.terrain)
@@ -478,11 +448,10 @@ class TalkCounter:
     def __init__(self) -> None:
         self.games, self.phases, self.with_deals = 0, 0, 0
         self.offered, self.agreed, self.broken = 0, 0, 0
-        self.refused = np.zeros(len(Fate), np.int64)
+        self.refused = np.zeros(len(OfferResult), np.int64)
         self.words: dict[int, np.ndarray] = {}  # player -> words given, and kept
 
     def __add__(self, other: "TalkCounter") -> "TalkCounter":
-        """Return the talk of these matches and of others."""
         both = TalkCounter()
         for name in ("games", *_TALLIED, "refused"):
             setattr(both, name, getattr(self, name) + getattr(other, name))
@@ -491,10 +460,7 @@ class TalkCounter:
         return both
 
     def add(self, press: Press, seat_player: np.ndarray) -> None:
-        """Count what was said in games that were played to their end.
-
-        `seat_player` (E, P) says which player had each power.
-        """
+        """Count what was said in games that were played to their end, with players (E, P)."""
         tally = press.tally
         self.games += len(tally.offered)
         self.refused += tally.refused.sum(0)
