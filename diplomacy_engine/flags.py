@@ -25,7 +25,9 @@ def parse(flags_class: type[_Flags], argv: Sequence[str], prog: str) -> _Flags:
 
     SystemExit where tyro finds a mistake.
     """
-    return checked(tyro.cli(flags_class, args=read_words(flags_class, argv, positional=True), prog=prog))
+    return checked(
+        tyro.cli(flags_class, args=read_words(flags_class, argv, positional=True), prog=prog)
+    )
 
 
 def checked(flags: _Flags) -> _Flags:
