@@ -49,7 +49,8 @@ def test_buffer_equals_plain_lists(seed):
                 streams[s].open = {"id": number, "logprob": logprob, "value": value, "reward": 0.0}
         for _ in range(rng.integers(0, 3)):  # a power may sit out phases that pay it
             rewards = rng.normal(size=num_streams).astype(np.float32)
-            buffer.pay(rewards)
+            streams_open = np.flatnonzero(buffer.open)
+            buffer.pay(streams_open, rewards[streams_open])
             for stream, reward in zip(streams, rewards):
                 if stream.open is not None:
                     stream.open["reward"] += reward
@@ -81,12 +82,12 @@ def test_an_open_transition_is_learned_from_once_with_its_old_logprob_and_value(
     for number in (0, 2):
         logprobs = np.float32([-number, -number - 1])
         buffer.add(np.arange(2), make_experience([number, number + 1]), logprobs, 10 + logprobs)
-        buffer.pay(np.float32([1, 2]))
+        buffer.pay(np.arange(2), np.float32([1, 2]))
     first = take_batch(buffer, 1.0, 1.0)
     assert first.experience.decisions.game.tolist() == [0, 1]
     np.testing.assert_allclose(first.advantages, [1 + 8 - 10, 2 + 7 - 9])  # cut: bootstrapped
     assert buffer.count.max() < 2 and buffer.open.all()
-    buffer.pay(np.float32([4, 8]))
+    buffer.pay(np.arange(2), np.float32([4, 8]))
     buffer.close(np.arange(2), 0.0)
     second = take_batch(buffer, 1.0, 1.0)
     assert second.experience.decisions.game.tolist() == [2, 3]
