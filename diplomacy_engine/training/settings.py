@@ -9,7 +9,6 @@ import itertools
 import os
 import re
 import shlex
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, NoReturn, TypeVar
 
 import tyro
 
+from .._progress import forget
 from ..errors import UserError
 from ..flags import read_words
 from ..players.loading import learning
@@ -46,8 +46,6 @@ def command_line(
             settings file, `resume` the settings of a run, `start_from` the map of a policy.
         about: what the help begins with; None: the docstring of the dataclass's module.
     """
-    if hasattr(signal, "SIGPIPE") and {"-h", "--help"} & set(sys.argv):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `--help | head`
     first = os.environ.get("RANK", "0") == "0"  # of torchrun's processes one is enough to speak
     try:
         words = read_words(args_class, sys.argv[1:] if argv is None else argv)
@@ -58,12 +56,22 @@ def command_line(
         raise SystemExit(2) from None
     about = about or sys.modules[args_class.__module__].__doc__ or ""
     help_text = "\n\n".join(about.split("\n\n")[:2])
-    return {
+    options = {
         "args": words,
         "default": default,
         "description": help_text,
         "console_outputs": first,
     }
+    if {"-h", "--help"} & set(words):
+        try:
+            try:
+                tyro.cli(args_class, **options)  # shows the help and exits
+            finally:
+                sys.stdout.flush()  # here, where a closed pipe can still be told
+        except BrokenPipeError:  # of a reader such as `head`, which has seen enough
+            forget(sys.stdout)
+            raise SystemExit(0) from None
+    return options
 
 
 def parse_args(args_class: type[_Args], argv: list[str]) -> _Args:
