@@ -6,7 +6,6 @@ flag, tyro says; other bad input ends in one sentence on standard error. Both ha
 """
 
 import importlib
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -123,5 +122,5 @@ def _command(argv: list[str]) -> tuple[str, list[str]]:
         print(overview(f"{argv[0]} "))
         raise SystemExit(0 if len(argv) > 1 else 2)
     word = " ".join(argv[: 2 if group else 1])
-    near = did_you_mean(word, group or [re.split(" ", name)[0] for name in COMMANDS])
+    near = did_you_mean(word, group or [name.split()[0] for name in COMMANDS])
     raise UserError(f"there is no command {quoted(word, 60)}{near or f'; see {program()} --help'}")

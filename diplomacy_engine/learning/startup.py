@@ -228,6 +228,7 @@ def check_policy(learner: Learner, args: RunSettings, game_map: Map) -> None:
     with torch.no_grad():
         for weight in agent.parameters():
             weight += 0.1 * torch.randn(weight.shape, generator=generator)
+    player = learner.make_player(agent, "policy").agent
     games, random_bot = VectorGame(game_map, 4, seed=1), load_player("random")
     for _ in range(4):
         decisions, orders = games.decisions(), games.new_orders()
@@ -237,7 +238,6 @@ def check_policy(learner: Learner, args: RunSettings, game_map: Map) -> None:
             drawn = agent.get_action_and_value(obs, decisions, noise=noise)
             scored = agent.get_action_and_value(obs, decisions, drawn.chosen)
             valued = agent.get_value(obs)
-        player = learner.make_player(agent, "policy").agent
         played, logprob, value = player.act(obs, decisions, noise=noise)
         pairs = [
             ("a player of it chooses other orders", played, drawn.chosen),
