@@ -31,7 +31,7 @@ from typing import Annotated, Literal, NamedTuple
 import tyro
 from msgspec import Meta
 
-from diplomacy_engine.training import settings
+from diplomacy_engine.learning import settings
 
 Count = Annotated[int, Meta(ge=1, le=10**9)]
 Share = Annotated[float, Meta(ge=0, le=1)]

@@ -67,7 +67,7 @@ def train(map_name: str, decisions: int, flags: list[str], runs_folder: str) -> 
     """Train for so many decisions; return the run's folder."""
     sys.path.insert(0, str(ROOT))
     import ppo_selfplay_diplomacy as ppo  # here, because torch takes a while to load
-    from diplomacy_engine.training.settings import parse_args
+    from diplomacy_engine.learning.settings import parse_args
 
     never = str(10 * decisions)
     words = ["--map", map_name, "--total-timesteps", str(decisions), "--runs-folder", runs_folder]

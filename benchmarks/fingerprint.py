@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from diplomacy_engine import VectorGame, load_player
-from diplomacy_engine.players.policy_files import ready_policies
+from diplomacy_engine.players.policy.files import ready_policies
 
 REPOSITORY = Path(__file__).parents[1]
 TRAININGS = {  # name -> flags

@@ -17,6 +17,17 @@ from typing import BinaryIO
 from .errors import UserError
 
 
+def _shipped(folder: str, in_clone: str) -> Path:
+    """Return where a folder lies: setup.py puts it into the package, a clone has it beside it."""
+    package = Path(__file__).parent
+    inside = package / folder
+    return inside if inside.is_dir() else package.parent / in_clone
+
+
+CONFIGS = _shipped("configs", "configs")
+REFERENCE = _shipped("reference", "runs/reference")  # policies
+
+
 def open_file(path: str | Path) -> BinaryIO:
     """Open a file for reading; OSError unless it is an ordinary one.
 

@@ -1,7 +1,7 @@
 """Learners beside the one-file trainer; each runs as `python -m diplomacy_learners.NAME`."""
 
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.training.settings import fail
+from diplomacy_engine.learning.settings import fail
 
 try:
     import diplomacy_engine.learning  # noqa: F401

@@ -43,16 +43,15 @@ import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.decisions import ragged_rows
-from diplomacy_engine.learning import frozen, ops, registry, startup
+from diplomacy_engine.learning import frozen, ops, registry, settings, startup
 from diplomacy_engine.learning.boards import Codes, Orders
 from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.ranks import Ranks
-from diplomacy_engine.players.policy import PolicyPlayer
+from diplomacy_engine.players.policy.player import PolicyPlayer
 from diplomacy_engine.players.search.draws import PolicyDraws, phase_seeds
 from diplomacy_engine.players.search.leaves import Critic, Leaves
 from diplomacy_engine.rules.state import Salt, in_movement
-from diplomacy_engine.training import settings
 from ppo_selfplay_diplomacy import LEARNER, WARM_UP_PHASES, Agent, OpponentPool, Run, layer_init
 
 FREEZE_GAMES = 400  # against the newest copy, before --freeze-score can freeze another

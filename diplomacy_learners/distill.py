@@ -33,18 +33,17 @@ from diplomacy_engine import Map, Player, UserError, VectorGame, evaluate_player
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.flags import checked
 from diplomacy_engine.games.decisions import order_positions
-from diplomacy_engine.learning import checkpoints
+from diplomacy_engine.learning import checkpoints, settings
 from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.frozen import frozen_copy
 from diplomacy_engine.learning.players import policy_player
+from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.players.asking import ask_player, begin_games
 from diplomacy_engine.players.loading import make_search
 from diplomacy_engine.players.names import PlayerSpec, SearchSpec, parse_player
-from diplomacy_engine.players.policy import PolicyPlayer
+from diplomacy_engine.players.policy.player import PolicyPlayer
 from diplomacy_engine.players.search.best_response import BestResponse, Search
 from diplomacy_engine.rules.state import in_movement
-from diplomacy_engine.training import settings
-from diplomacy_engine.training.run_folder import RunFolder
 from ppo_selfplay_diplomacy import LEARNER_HERE, Agent, Count, Weight
 
 

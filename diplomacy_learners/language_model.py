@@ -11,7 +11,7 @@ in many copies; a reply is better than the others of its group by what its copy 
 the choices in it become likelier or less likely by that much. Only choices count: tokens that
 were forced are left out, and probabilities are those among the tokens that the trie allowed.
 
-How a model writes is in diplomacy_engine/learning/language_model.py, since players need it, too;
+How a model writes is in diplomacy_engine/extras/language/model.py, since players need it, too;
 docs/language_models.md tells more.
 
 Contents: Args, play_groups, learn, and the loop `train`.
@@ -46,28 +46,27 @@ from torch import nn
 from diplomacy_engine import UserError, VectorGame, evaluate_player, load_map, load_player
 from diplomacy_engine._progress import Progress
 from diplomacy_engine._suggest import did_you_mean, quoted
-from diplomacy_engine.flags import checked
-from diplomacy_engine.learning import checkpoints, registry
-from diplomacy_engine.learning.language_model import (
+from diplomacy_engine.extras.language.local import LocalPlayer, Reply
+from diplomacy_engine.extras.language.model import (
     LanguageModel,
     load_language_model,
     make_tiny_model,
 )
+from diplomacy_engine.extras.language.player import add_thoughts
+from diplomacy_engine.extras.language.settings import LanguageSettings
+from diplomacy_engine.flags import checked
+from diplomacy_engine.learning import checkpoints, registry, settings
+from diplomacy_engine.learning.clock import Clock
+from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.run_log import RunLog, start_wandb
+from diplomacy_engine.learning.signals import StopSignals
 from diplomacy_engine.matches.evaluation import Evaluation
 from diplomacy_engine.matches.forks import center_share, destinations, fork, random_beginnings
 from diplomacy_engine.players import Player
-from diplomacy_engine.players.language.local import LocalPlayer, Reply
-from diplomacy_engine.players.language.player import add_thoughts
-from diplomacy_engine.players.language.settings import LanguageSettings
 from diplomacy_engine.players.names import VoiceSpec, parse_player
 from diplomacy_engine.players.protocols import SamplingPlayer
 from diplomacy_engine.records import convert
 from diplomacy_engine.rules.map import Map
-from diplomacy_engine.training import settings
-from diplomacy_engine.training.clock import Clock
-from diplomacy_engine.training.run_folder import RunFolder
-from diplomacy_engine.training.signals import StopSignals
 
 
 @dataclass(frozen=True)

@@ -50,15 +50,14 @@ import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, load_map
 from diplomacy_engine._files import read_file
 from diplomacy_engine.flags import checked
-from diplomacy_engine.learning import checkpoints, registry, startup
+from diplomacy_engine.learning import checkpoints, registry, settings, startup
 from diplomacy_engine.learning.ranks import Ranks, keep_memory
+from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.matches.population import rank_player
 from diplomacy_engine.players.loading import load_members
-from diplomacy_engine.players.policy_files import CHECKPOINT
+from diplomacy_engine.players.policy.files import CHECKPOINT
 from diplomacy_engine.players.population import population_folder, read_population
 from diplomacy_engine.records import convert
-from diplomacy_engine.training import settings
-from diplomacy_engine.training.run_folder import RunFolder
 
 QUARTER = 0.25  # of the members, and the probability that a setting is drawn anew
 SPREAD = 3.0  # it then is between a third and three times what the population began with

@@ -34,14 +34,14 @@ import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.observation import BoardViews
-from diplomacy_engine.learning import evaluations, ops, registry, startup
+from diplomacy_engine.learning import evaluations, ops, registry, settings, startup
 from diplomacy_engine.learning.boards import Boards, Codes, Orders, on_device
 from diplomacy_engine.learning.offer_round import OfferRound
 from diplomacy_engine.learning.players import AgentNetwork
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.learning.talk_counts import OfferCounts, TalkEpisodes, WishCounts
 from diplomacy_engine.players.negotiators.policies import OfferingPlayer, WishingPlayer
-from diplomacy_engine.policy.talk_views import (
+from diplomacy_engine.players.policy.talk_views import (
     SLOTS,
     TEMPLATE_OF,
     TEMPLATES,
@@ -50,7 +50,6 @@ from diplomacy_engine.policy.talk_views import (
     who_can_answer,
 )
 from diplomacy_engine.press.press import Press, PressRules
-from diplomacy_engine.training import settings
 from ppo_selfplay_diplomacy import AT_RANDOM, LEARNER, Run
 
 PhaseTalk = dict[str, np.ndarray]  # the talk of TalkViews or OfferViews by name, of every seat

@@ -35,6 +35,7 @@ from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyV
 from diplomacy_engine.environments.settings import AgentSettings
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.rules.map import (
     MAP_NAMES,
     MAPS_FOLDER,
@@ -50,7 +51,6 @@ from diplomacy_engine.rules.vocabulary import (
     vocabulary,
 )
 from diplomacy_engine.scoring.rewards import REWARDS
-from diplomacy_engine.training.settings import parse_args
 from ppo_selfplay_diplomacy import Args
 
 RULES, OWN_MAP, ENVIRONMENTS, PLAYING, RESULTS, TRAINING = (

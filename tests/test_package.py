@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from support.pages import ROOT, code_spans, page_text
 
 import diplomacy_engine
-from diplomacy_engine.players.policy_files import ready_policies
+from diplomacy_engine.players.policy.files import ready_policies
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PINS = dict(

@@ -13,8 +13,8 @@ from .._files import atomic_write, check_target
 from .._progress import Progress
 from .._suggest import quoted
 from ..errors import UserError
+from ..extras.language.player import add_thoughts
 from ..matches.match import MatchReport, MatchSettings
-from ..players.language.player import add_thoughts
 from ..players.loading import load_player, policy_map
 from ..players.names import (
     ASSUMING,

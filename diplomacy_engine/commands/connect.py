@@ -11,27 +11,27 @@ from typing import Any
 from .._files import atomic_write, check_target
 from .._jit import announce_compilation
 from .._suggest import printable, quoted
-from ..connections.connection import (
+from ..errors import UserError
+from ..extras.connections.connection import (
     Connection,
     ConnectionLost,
     environment_secret,
     read_address,
     read_secret,
 )
-from ..connections.diplomacy_server import (
+from ..extras.connections.diplomacy_server import (
     ANY,
     Account,
     DiplomacyDummies,
     DiplomacySeats,
     list_games,
 )
-from ..connections.diplomacy_wire import Wire
-from ..connections.loop import TALK, SeatLoop, check_plays
-from ..connections.talk import check_voice
-from ..connections.webdip import WebdipSeat
-from ..connections.webdip_site import Site
-from ..errors import UserError
-from ..games.webdiplomacy import FIRST_YEAR
+from ..extras.connections.diplomacy_wire import Wire
+from ..extras.connections.loop import TALK, SeatLoop, check_plays
+from ..extras.connections.talk import check_voice
+from ..extras.connections.webdip import WebdipSeat
+from ..extras.connections.webdip_site import Site
+from ..extras.imports.webdiplomacy import FIRST_YEAR
 from ..players.loading import load_player
 from ..players.names import VoiceSpec, parse_player
 from ..rules.map import Map, load_map

@@ -3,10 +3,10 @@
 import sys
 
 from ..errors import UserError
+from ..extras.language.prompt import prompt_text
+from ..extras.language.questions import questions_of
+from ..extras.language.settings import read_settings
 from ..games.game import Game
-from ..players.language.prompt import prompt_text
-from ..players.language.questions import questions_of
-from ..players.language.settings import read_settings
 from ..players.loading import load_player
 from ..players.names import LANGUAGE, LanguageSpec, parse_player
 from ._flags import LlmPrompt

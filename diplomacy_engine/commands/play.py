@@ -16,6 +16,7 @@ from .._files import check_target
 from .._jit import announce_compilation
 from .._suggest import quoted
 from ..errors import UserError
+from ..pictures.replays.replay import make_replay
 from ..play.file import GUEST, HOST, PLAYER, PlayRecord, Seat, read_session
 from ..play.server import PlayServer
 from ..play.session import PlaySession
@@ -25,13 +26,12 @@ from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
 from ..players.names import DrawnSpec, VoiceSpec, drawn_names, parse_player
-from ..players.policy_files import CHECKPOINT, policies_of
+from ..players.policy.files import CHECKPOINT, policies_of
 from ..players.population import Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
 from ..players.trust import check_named
 from ..press.game import Game
 from ..press.press import MOST_ROUNDS, PressRules
-from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
 from ._console import print_notes
 from ._flags import Play

@@ -2,12 +2,7 @@
 
 from ..errors import UserError
 from ..matches.figures import share_text
-from ..players.policy_files import (
-    policies_of,
-    ready_policies,
-    training_of,
-    wins_against_dumbbot,
-)
+from ..players.policy.files import policies_of, ready_policies, training_of, wins_against_dumbbot
 from ..rules.map import MAP_NAMES
 from ._console import make_console, print_table
 from ._flags import Policies

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from .._files import atomic_write, check_target, check_writable, read_file
+from .._files import CONFIGS, atomic_write, check_target, check_writable, read_file
 from .._jit import announce_compilation
 from ..errors import UserError
 from ..matches.figures import limit_text, mean_text, percent
@@ -33,12 +33,13 @@ from ..matches.population import (
     read_ranks,
 )
 from ..matches.population_page import population_page
+from ..pictures.replays.replay import load_replays
 from ..play.session import PERSON
 from ..players.loading import (
     learning,
     load_members,
 )
-from ..players.policy_files import CHECKPOINT, policy_file
+from ..players.policy.files import CHECKPOINT, policy_file
 from ..players.population import (
     FOLDERS,
     MEMBER,
@@ -51,9 +52,7 @@ from ..players.population import (
     write_population,
 )
 from ..records import convert, read_toml
-from ..replays.replay import load_replays
 from ..rules.map import Map, load_map
-from ..training.settings import CONFIGS
 from ._console import make_console, print_table
 from ._flags import Make, Rank, Show
 from ._matches import load_players, map_of, showing_progress, write_result

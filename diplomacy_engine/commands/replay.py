@@ -7,8 +7,8 @@ from pathlib import Path
 from .._files import atomic_write, check_target
 from ..errors import UserError
 from ..pictures.png import png
-from ..replays.page import page
-from ..replays.replay import Replay, frame_svg, frame_text, load_replays
+from ..pictures.replays.page import page
+from ..pictures.replays.replay import Replay, frame_svg, frame_text, load_replays
 from ._console import print_notes
 from ._flags import Replay as ReplayFlags
 

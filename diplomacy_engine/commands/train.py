@@ -15,6 +15,6 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     script = importlib.import_module("ppo_selfplay_diplomacy")
-    settings = importlib.import_module("diplomacy_engine.training.settings")
+    settings = importlib.import_module("diplomacy_engine.learning.settings")
     args = settings.parse_args(script.Args, sys.argv[1:])
     return startup.main(script.LEARNER_HERE, script.train, args)

@@ -12,7 +12,7 @@ from torch import nn
 from ..constants import NONE
 from ..games.decisions import Decisions
 from ..games.observation import UNIT_OWNER, BoardViews
-from ..policy.inputs import (
+from ..players.policy.inputs import (
     FIRST_CLASS,
     FIRST_RELATION,
     NUM_BOARD,

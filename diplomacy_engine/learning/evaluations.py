@@ -7,9 +7,9 @@ import numpy as np
 
 from ..matches.evaluation import evaluate_player
 from ..players.loading import load_player
-from ..training.sample_games import thoughts
 from .ranks import Ranks
 from .run_log import RunLog
+from .sample_games import thoughts
 
 # Searches that are met at the end only, in this part of the games of an evaluation.
 LAST_BOTS = {"lookahead": 2, "mcts": 20}

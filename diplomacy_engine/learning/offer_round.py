@@ -5,7 +5,7 @@ import numpy as np
 from ..constants import NONE
 from ..games.decisions import Decisions
 from ..players.negotiators.templates import deal_offers, possible_deals
-from ..policy.talk_views import SLOTS, TEMPLATE_OF, silence
+from ..players.policy.talk_views import SLOTS, TEMPLATE_OF, silence
 from ..press.press import Press
 
 

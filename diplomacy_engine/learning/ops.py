@@ -15,8 +15,8 @@ from torch.nn import functional as F
 
 from ..constants import NONE
 from ..games.decisions import Decisions
-from ..policy import order_logits, sums
-from ..policy.inputs import NetworkInputs
+from ..players.policy import order_logits, sums
+from ..players.policy.inputs import NetworkInputs
 from . import plain_ops
 from .boards import BoardInputs, Boards, Orders
 from .plain_ops import OrderTables

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from ..constants import BUILD, DISBAND, MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from ..games.decisions import ragged_rows
-from ..policy.inputs import FIRST_RELATION, NUM_BOARD, RELATION
+from ..players.policy.inputs import FIRST_RELATION, NUM_BOARD, RELATION
 from .boards import BoardInputs, Boards, Orders, on_device
 
 

@@ -7,7 +7,7 @@ from torch import nn
 from ..games.decisions import Decisions
 from ..games.observation import BoardViews
 from ..players.loading import load_player
-from ..players.policy import PolicyPlayer
+from ..players.policy.player import PolicyPlayer
 from ..players.protocols import Explanation, Player
 from ..rules.map import Map
 from . import ops

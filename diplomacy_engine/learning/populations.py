@@ -15,14 +15,14 @@ import torch
 
 from ..games.decisions import Decisions, order_numbers, ragged_rows
 from ..games.vector_game import VectorGame
-from ..players.policy import PolicyPlayer
-from ..players.policy_files import policy_file
+from ..players.policy.files import policy_file
+from ..players.policy.player import PolicyPlayer
 from ..players.population import Population, PopulationMember
 from ..players.protocols import Player
 from ..rules.state import seed_from
-from ..training.settings import flags_of, with_file
 from . import checkpoints, frozen, ops, registry
 from .ranks import keep_memory
+from .settings import flags_of, with_file
 
 STACKED = 16  # networks whose boards are encoded together: many more no longer fit into a cache
 

@@ -22,8 +22,8 @@ from torch.overrides import TorchFunctionMode
 from .._files import file_sha256
 from .._suggest import quoted
 from ..errors import UserError
-from ..players.policy import PolicyPlayer
-from ..players.policy_files import REFERENCE, policy_path
+from ..players.policy.files import REFERENCE, policy_path
+from ..players.policy.player import PolicyPlayer
 from ..players.protocols import Player
 from ..records import convert
 from ..rules.map import Map, load_map

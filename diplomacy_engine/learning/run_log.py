@@ -31,12 +31,12 @@ from ..matches.evaluation import Evaluation
 from ..matches.figures import share_text
 from ..players.names import short_name, short_names
 from ..rules.map import Map
-from ..training.checks import RunSettings
-from ..training.clock import Clock
-from ..training.next_steps import next_steps
-from ..training.run_folder import RunFolder
-from ..training.sample_games import show_games
-from ..training.settings import origins
+from .checks import RunSettings
+from .clock import Clock
+from .next_steps import next_steps
+from .run_folder import RunFolder
+from .sample_games import show_games
+from .settings import origins
 
 # Counter -> its name in the summary of a run.
 SUMMARY = {

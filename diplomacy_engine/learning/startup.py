@@ -23,14 +23,14 @@ from ..players.loading import load_player
 from ..records import convert
 from ..rules.map import Map, load_map
 from ..rules.vocabulary import vocabulary
-from ..training.checks import RunSettings, check_args, check_memory
-from ..training.clock import Clock
-from ..training.run_folder import RunFolder, check_new
-from ..training.signals import StopSignals
 from . import checkpoint_state, checkpoints, frozen, ops
+from .checks import RunSettings, check_args, check_memory
+from .clock import Clock
 from .ranks import RankLost, Ranks, TrainingError, keep_memory
 from .registry import BUNDLED, Learner
+from .run_folder import RunFolder, check_new
 from .run_log import NoLog, RunLog, start_wandb
+from .signals import StopSignals
 
 __all__ = ["Clock", "Ranks", "RunLog", "Setup", "logs", "main", "run"]
 STOPPED = 130  # exit status of a run that has been stopped before its end

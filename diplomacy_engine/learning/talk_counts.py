@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..constants import NONE
-from ..policy.talk_views import SLOTS, TEMPLATE_OF, TEMPLATES
+from ..players.policy.talk_views import SLOTS, TEMPLATE_OF, TEMPLATES
 from .checkpoint_state import Kept
 from .ranks import Sums
 from .statistics import Episodes

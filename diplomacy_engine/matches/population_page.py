@@ -11,7 +11,7 @@ import numpy as np
 from ..pictures.matrix import matrix_svg
 from ..pictures.page import content_policy, web_file
 from ..players.bots import BOTS
-from ..players.policy_files import ready_policies, training_of
+from ..players.policy.files import ready_policies, training_of
 from ..players.population import Population, PopulationMember
 from .figures import Z, limit_text, mean_text
 from .population import PopulationRank

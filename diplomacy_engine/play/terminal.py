@@ -11,10 +11,10 @@ from ..constants import phase_kind
 from ..errors import UserError
 from ..matches.figures import percent
 from ..pictures.board import phase_title
+from ..pictures.replays.replay import make_replay
 from ..players.advice import SearchReasons, has_decision
 from ..press.game import Game
 from ..press.words import offer_words
-from ..replays.replay import make_replay
 from ..rules.notation import order_texts, province_of, read_order
 from .file import HOST
 from .session import PlayError, PlaySession, Viewer

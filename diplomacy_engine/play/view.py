@@ -23,11 +23,11 @@ from ..pictures.board import orders_svg, phase_title, scene_of
 from ..pictures.chart import centers_svg
 from ..pictures.drawing import drawing_of
 from ..pictures.page import CHART, phase_facts
+from ..pictures.replays.replay import make_replay, order_lines
 from ..press.daide import ClauseRow, is_daide
 from ..press.deals import Clause, Side
 from ..press.game import Game, Offer
 from ..press.words import message_words
-from ..replays.replay import make_replay, order_lines
 from ..rules.map import Map
 from ..rules.notation import order_words, province_of, read_order, rest_of_order
 from .file import GUEST, PLAYER, WATCH

@@ -3,7 +3,7 @@
 from .asking import ask_player, ask_players, orders_of
 from .bots import BOTS, make_bot
 from .loading import PlayerError, load_player
-from .policy import PolicyPlayer
+from .policy.player import PolicyPlayer
 from .protocols import ExplainingPlayer, Explanation, Player, SamplingPlayer, StatefulPlayer
 
 __all__ = [

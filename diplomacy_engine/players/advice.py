@@ -17,8 +17,7 @@ from ..press.daide import ClauseRow
 from ..press.deals import make_offers
 from ..press.game import Game as TalkingGame
 from ..scoring.rewards import REWARDS
-from .asking import ask_player, orders_of
-from .language.questions import slots_of
+from .asking import ask_player, orders_of, slots_of
 from .negotiation import Listener, Negotiator, Silent, Talk
 from .protocols import (
     ExplainingPlayer,

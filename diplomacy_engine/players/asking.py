@@ -1,13 +1,28 @@
 """Asking players for orders, so that none sees what another orders in the same phase."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from ..constants import NONE
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from .protocols import Player, StatefulPlayer
+
+
+class Slot(NamedTuple):
+    unit: str  # such as A PAR; in winter `build 1` or `removal 1`, and so on
+    numbers: list[int]  # of its legal orders
+    texts: list[str]  # of the same
+
+    def harmless(self) -> list[int]:
+        return [
+            number
+            for number, text in zip(self.numbers, self.texts)
+            if text.endswith((" H", " D")) or text == "WAIVE"
+        ]
 
 
 def ask_player(games: VectorGame, decisions: Decisions, player: Player) -> np.ndarray:
@@ -78,3 +93,15 @@ def begin_games(games: VectorGame, players: Iterable[Player], rows: np.ndarray) 
     for player in players:
         if isinstance(player, StatefulPlayer):
             player.begin(games, rows)
+
+
+def slots_of(games: VectorGame, decisions: Decisions, d: int) -> list[Slot]:
+    slots, first = [], int(decisions.slot_start[d])
+    for s in range(first, int(decisions.slot_start[d + 1])):
+        numbers = decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]].tolist()
+        texts = [games.vocabulary.texts[number] for number in numbers]
+        unit = " ".join(texts[0].split()[:2])
+        if decisions.slot_province[s] == NONE:
+            unit = f"{'removal' if texts[0].endswith(' D') else 'build'} {s - first + 1}"
+        slots.append(Slot(unit, numbers, texts))
+    return slots

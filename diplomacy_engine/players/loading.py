@@ -1,7 +1,7 @@
 """Players: whatever gives orders for a batch of pending decisions, by name or from a checkpoint.
 
 The bots are players, and so are the policy in a checkpoint and a language model that runs here.
-For these, and only when one is asked for, the folder learning/ is loaded, with PyTorch.
+For these, and only when one is asked for, learning/ (with PyTorch) and extras/language/ are loaded.
 """
 
 import importlib
@@ -16,8 +16,6 @@ from ..errors import UserError
 from ..rules.map import MAP_NAMES, Map, load_map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
-from .language.settings import read_settings
-from .language.talker import Talker
 from .names import (
     ASSUMING,
     GREEDY,
@@ -39,8 +37,8 @@ from .names import (
 from .negotiation import Silent
 from .negotiators.neighbors import Coin, Peaceful
 from .negotiators.planners import Breaker, Dealer, Grudge, Nash, Sanction
-from .policy import PolicyPlayer
-from .policy_files import CHECKPOINT, POLICY, policy_file, ready_policies
+from .policy.files import CHECKPOINT, POLICY, policy_file, ready_policies
+from .policy.player import PolicyPlayer
 from .population import Population, PopulationMember, read_population, read_weights
 from .protocols import Player, SamplingPlayer
 from .search.assumptions import Assumptions
@@ -58,7 +56,6 @@ NEGOTIATORS = {
     "breaker": Breaker,
     "grudge": Grudge,
     "sanction": Sanction,
-    "talker": Talker,
 }
 
 
@@ -98,9 +95,11 @@ def load_player(
             case BotSpec():
                 return make_bot(spec.text)
             case LanguageSpec():
-                return _language_player(spec, device, greedy, seed)
+                return language("loading").load_language_player(spec, device, greedy, seed)
             case VoiceSpec():
-                return NEGOTIATORS[spec.kind](load(spec.player), short_name(spec), **spec.options)
+                talker = spec.kind == "talker"
+                voice = language("talker").Talker if talker else NEGOTIATORS[spec.kind]
+                return voice(load(spec.player), short_name(spec), **spec.options)
             case SearchSpec():
                 return make_search(spec, load)
             case MemberSpec():
@@ -248,19 +247,12 @@ def load_members(
     return [made[member.name] for member in members]
 
 
-def _language_player(spec: LanguageSpec, device: str, greedy: bool, seed: int) -> Player:
-    settings, name = read_settings(spec), short_name(spec)
-    from .language.local import LocalPlayer
-    from .language.remote import RemotePlayer
-
-    if settings.is_local:
-        model = learning("language_model").load_language_model(settings, device, seed)
-        return LocalPlayer(name, settings, model, greedy)
-    return RemotePlayer(name, settings, greedy)
-
-
 def learning(module: str) -> Any:
     return importlib.import_module(f"diplomacy_engine.learning.{module}")
+
+
+def language(module: str) -> Any:
+    return importlib.import_module(f"diplomacy_engine.extras.language.{module}")
 
 
 def _checkpoint(spec: PolicySpec) -> Path:

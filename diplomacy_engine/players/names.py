@@ -29,7 +29,7 @@ from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 from ..records import convert
 from .bots import BOTS
-from .policy_files import CHECKPOINT, POLICY, policy_file, ready_policies
+from .policy.files import CHECKPOINT, POLICY, policy_file, ready_policies
 from .population import MEMBER
 
 LANGUAGE = "llm:"

@@ -30,7 +30,7 @@ from ..rules.map import MAP_NAMES, Map, MapError, load_map
 from ..rules.vocabulary import vocabulary
 from ..scoring.outcomes import YEAR_LIMITS
 from .bots import BOTS
-from .policy_files import REFERENCE
+from .policy.files import REFERENCE
 
 POPULATION = "population.json"
 MEMBER = ".npz"  # ends the name of a member's file

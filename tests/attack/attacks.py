@@ -31,24 +31,24 @@ from support.serving import serving
 from diplomacy_engine._files import atomic_write
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
+from diplomacy_engine.extras.imports.games import read_pasted
+from diplomacy_engine.extras.language.remote import RemotePlayer
+from diplomacy_engine.extras.language.replies import read_reply
+from diplomacy_engine.extras.language.settings import settings_of
 from diplomacy_engine.games.game import Game
-from diplomacy_engine.games.imports import read_pasted
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.population_page import population_page
+from diplomacy_engine.pictures.replays.page import page
+from diplomacy_engine.pictures.replays.replay import load_replays, make_replay
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
 from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TOKEN_HEADER, WAITING
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.players.language.remote import RemotePlayer
-from diplomacy_engine.players.language.replies import read_reply
-from diplomacy_engine.players.language.settings import settings_of
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
 from diplomacy_engine.press.daide import is_daide, read_message
 from diplomacy_engine.press.game import Game as PressGame
 from diplomacy_engine.press.press import PressRules
-from diplomacy_engine.replays.page import page
-from diplomacy_engine.replays.replay import load_replays, make_replay
 from diplomacy_engine.rules.map import MAPS_FOLDER, Map, load_map
 from diplomacy_engine.rules.teams import read_teams
 

@@ -9,13 +9,13 @@ import pytest
 from attack.watching import tried
 from support.limits import within
 
+from diplomacy_engine.extras.language.server import ChatServer
 from diplomacy_engine.games.game import Game
-from diplomacy_engine.players.language.server import ChatServer
+from diplomacy_engine.pictures.replays.replay import load_replays
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.press.daide import is_daide, read_message
 from diplomacy_engine.press.game import Game as PressGame
 from diplomacy_engine.press.words import message_words
-from diplomacy_engine.replays.replay import load_replays
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.teams import read_teams
 from diplomacy_engine.scoring.mixes import make_reward_mix

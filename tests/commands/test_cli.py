@@ -19,7 +19,7 @@ from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.players import loading
 from diplomacy_engine.players.bots import BOTS
 from diplomacy_engine.players.loading import load_player
-from diplomacy_engine.players.policy_files import ready_policies
+from diplomacy_engine.players.policy.files import ready_policies
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.scoring.outcomes import FIGURES
 

@@ -20,7 +20,7 @@ from diplomacy_engine.environments import IDS
 from diplomacy_engine.environments.agent_games import seeds_of
 from diplomacy_engine.environments.gymnasium_env import NeedsReset
 from diplomacy_engine.players.asking import orders_of
-from diplomacy_engine.players.policy_files import policy_file
+from diplomacy_engine.players.policy.files import policy_file
 
 ROOT = Path(__file__).parents[2]
 

@@ -17,7 +17,7 @@ from support.games import entangled_orders, play_randomly, random_units, standar
 from diplomacy_engine import Game
 from diplomacy_engine.constants import phase_kind
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.replays.replay import make_replay
+from diplomacy_engine.pictures.replays.replay import make_replay
 from diplomacy_engine.rules.map import MAP_NAMES, load_map
 
 UNIT = r"[AF] [A-Z]{3}(?:/[NESW]C)?"

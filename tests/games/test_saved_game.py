@@ -13,7 +13,7 @@ from diplomacy_engine import UserError
 from diplomacy_engine.games import saved_game
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
-from diplomacy_engine.replays.replay import make_replay
+from diplomacy_engine.pictures.replays.replay import make_replay
 from diplomacy_engine.rules.map import MAP_NAMES, MAPS_FOLDER
 
 STATE_KEYS = {

@@ -25,11 +25,11 @@ from diplomacy_engine import (
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.position import load_state
 from diplomacy_engine.learning import checkpoint_state, checkpoints, ops, startup
+from diplomacy_engine.learning.clock import Clock
 from diplomacy_engine.learning.ranks import Ranks
-from diplomacy_engine.players.policy_files import policy_file
+from diplomacy_engine.players.policy.files import policy_file
 from diplomacy_engine.players.search.leaves import Leaves
 from diplomacy_engine.rules.state import in_movement
-from diplomacy_engine.training.clock import Clock
 
 SCHEMES = ("independent", "central", "counterfactual")
 SEED = torch.Generator

@@ -10,10 +10,10 @@ from support.training import STOPPED
 
 from diplomacy_engine import VectorGame, load_player, order_numbers
 from diplomacy_engine.constants import RUNNING
+from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
 from diplomacy_engine.players.search.draws import PolicyDraws
 from diplomacy_engine.players.search.leaves import Critic
-from diplomacy_engine.training.settings import parse_args
 from diplomacy_learners import distill
 
 POLICY = "runs/reference/small__pure__1"

@@ -21,9 +21,9 @@ from support.training import STOPPED, differences, load, metrics
 
 import diplomacy_learners.language_model as grpo
 from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_bot
+from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.matches.figures import wilson_interval
 from diplomacy_engine.matches.forks import fork
-from diplomacy_engine.training.settings import parse_args
 
 TINY = "--groups 2 --copies 6 --eval-interval 2 --eval-games 2 --save-interval 2"
 RICH = f"{TINY} --warm-up 5 --kl-coef 0.1 --kl-warm-up 2 --batch-size 8 --seats each --seed 4"

@@ -22,7 +22,7 @@ from support.training import train as train_alone
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import make_reward_mix
 from diplomacy_engine.learning import startup
-from diplomacy_engine.training.settings import parse_args
+from diplomacy_engine.learning.settings import parse_args
 from diplomacy_learners import population_based as pbt
 
 FLAGS = ["--metric", "eval/random/win", "--eval-population", "0", "--members", "3"]

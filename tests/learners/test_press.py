@@ -15,7 +15,7 @@ from diplomacy_engine.learning.experience import Batch
 from diplomacy_engine.learning.offer_round import OfferRound
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.negotiation import Listener, negotiate
-from diplomacy_engine.policy.talk_views import (
+from diplomacy_engine.players.policy.talk_views import (
     SLOTS,
     TEMPLATES,
     OfferViews,

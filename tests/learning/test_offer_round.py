@@ -5,7 +5,7 @@ import numpy as np
 from diplomacy_engine import Game
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.learning.offer_round import OfferRound
-from diplomacy_engine.policy.talk_views import SLOTS, TEMPLATE_OF, who_can_answer
+from diplomacy_engine.players.policy.talk_views import SLOTS, TEMPLATE_OF, who_can_answer
 from diplomacy_engine.press.press import Press
 
 ENGLAND, ITALY, RUSSIA = range(3)

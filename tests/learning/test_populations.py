@@ -18,13 +18,13 @@ from diplomacy_engine.commands.cli import main
 from diplomacy_engine.learning import frozen
 from diplomacy_engine.learning import populations as pop
 from diplomacy_engine.learning.players import policy_player
+from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.matches.match import MatchSettings
 from diplomacy_engine.matches.population import candidate_seats
 from diplomacy_engine.matches.tables import play_tables
 from diplomacy_engine.players import ask_player, ask_players, load_player, make_bot
 from diplomacy_engine.players.population import FOLDERS, read_population
 from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.training.settings import parse_args
 
 SHAPES = ({}, {"hidden": 16}, {"num_layers": 1}, {"autoregressive": False})
 

@@ -11,7 +11,7 @@ from diplomacy_engine.environments.pettingzoo_env import parallel_env
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.players.bots.dumbbot_rules import DEEPDIP, NORMAN, PAQUETTE
 from diplomacy_engine.players.bots.dumbbot_values import power_values
-from diplomacy_engine.policy.inputs import NUM_BOARD, NetworkInputs
+from diplomacy_engine.players.policy.inputs import NUM_BOARD, NetworkInputs
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from diplomacy_engine.matches.population_page import population_page
 from diplomacy_engine.matches.ratings import DEVIATION
 from diplomacy_engine.players import make_bot
 from diplomacy_engine.players.loading import load_members
-from diplomacy_engine.players.policy_files import ready_policies
+from diplomacy_engine.players.policy.files import ready_policies
 from diplomacy_engine.players.population import FOLDERS, read_population
 
 

@@ -18,13 +18,13 @@ from support.waiting import (
     until,  # the page's policy forbids what Playwright's wait_for_function does
 )
 
+from diplomacy_engine.extras.language.remote import RemotePlayer
+from diplomacy_engine.extras.language.settings import settings_of
+from diplomacy_engine.extras.language.talker import Talker
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.players.language.remote import RemotePlayer
-from diplomacy_engine.players.language.settings import settings_of
-from diplomacy_engine.players.language.talker import Talker
 from diplomacy_engine.players.protocols import Explanation
 from diplomacy_engine.press.game import Game as TalkingGame
 from diplomacy_engine.press.press import PressRules

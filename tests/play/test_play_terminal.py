@@ -24,7 +24,11 @@ from diplomacy_engine.play.file import HOST, PLAYER, Seat
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.players.bots import BOTS, make_bot
-from diplomacy_engine.players.policy_files import policies_of, ready_policies, wins_against_dumbbot
+from diplomacy_engine.players.policy.files import (
+    policies_of,
+    ready_policies,
+    wins_against_dumbbot,
+)
 from diplomacy_engine.rules.map import MAP_NAMES
 
 ROOT = Path(__file__).parents[2]

@@ -10,12 +10,12 @@ from support.serving import serving
 
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
+from diplomacy_engine.pictures.replays.replay import make_replay
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.play.view import board_view, decision_view, game_view
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.replays.replay import make_replay
 
 
 def seated(file, letters="hgp", game=None, draws_after=1901, **changes) -> PlaySession:

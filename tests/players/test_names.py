@@ -21,7 +21,7 @@ from diplomacy_engine.players.names import (
     short_name,
     short_names,
 )
-from diplomacy_engine.players.policy_files import REFERENCE
+from diplomacy_engine.players.policy.files import REFERENCE
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
 from diplomacy_engine.players.search.equilibrium import Equilibrium
 

@@ -276,7 +276,7 @@ def test_tournaments_talk():
 
 def test_names():
     """A negotiator stands before any player's name."""
-    for kind in NEGOTIATORS.keys() - {"talker"}:
+    for kind in NEGOTIATORS:
         player = load_player(f"{kind}+random")
         assert isinstance(player, Negotiator) and player.name == f"{kind}+random"
     assert load_player("nash(profiles=3)+random").trials.profiles == 3

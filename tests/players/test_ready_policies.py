@@ -15,10 +15,10 @@ from support.training import REPOSITORY
 from diplomacy_engine import load_player
 from diplomacy_engine.commands import cli
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.players import policy_files
+from diplomacy_engine.learning import settings
 from diplomacy_engine.players.loading import PlayerError, policy_map
-from diplomacy_engine.players.policy_files import policy_file, ready_policies
-from diplomacy_engine.training import settings
+from diplomacy_engine.players.policy import files as policy_files
+from diplomacy_engine.players.policy.files import policy_file, ready_policies
 
 
 def test_short_names():
@@ -101,7 +101,7 @@ def test_a_wheel_plays(tmp_path):
     result = json.loads((tmp_path / "elsewhere" / "result.json").read_text())
     assert result["map"] == "small" and result["games"] == 20
     assert result["player"] == "small-pure-2"
-    code = "from diplomacy_engine.players.policy_files import REFERENCE; print(REFERENCE)"
+    code = "from diplomacy_engine.players.policy.files import REFERENCE; print(REFERENCE)"
     where = subprocess.run([bin_folder / "python", "-c", code], **options).stdout
     assert where.strip() == str(site / "diplomacy_engine" / "reference")
     for learner in ("ppo_selfplay_diplomacy", "diplomacy_learners.press"):

@@ -17,7 +17,7 @@ from diplomacy_engine.players.negotiators.templates import (
     possible_deals,
     read_offers,
 )
-from diplomacy_engine.policy.talk_views import TEMPLATE_OF, TEMPLATES, Template
+from diplomacy_engine.players.policy.talk_views import TEMPLATE_OF, TEMPLATES, Template
 from diplomacy_engine.press.deals import Clause, OfferResult, Side, make_offers
 from diplomacy_engine.press.press import Press
 

@@ -14,7 +14,7 @@ from diplomacy_engine.errors import UserError
 from diplomacy_engine.play.file import PLAYER, Seat
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.players.policy import Objective
+from diplomacy_engine.players.policy.player import Objective
 from diplomacy_engine.players.trust import check_named, needs_naming
 from diplomacy_engine.press.game import Game
 

@@ -21,7 +21,7 @@ def test_examples(code, capsys):
 
 def test_tables():
     """No negotiator and no reason is missing, and the numbers are those of the code."""
-    for name in (*NEGOTIATORS, *REFUSALS):
+    for name in (*NEGOTIATORS, "talker", *REFUSALS):
         assert f"\n| `{name}` |" in PAGE, name
     assert (
         f"1 to {MAX_CLAUSES} in an offer" in PAGE and f"(default {MOST_ROUNDS} in a `Game`" in PAGE

@@ -17,8 +17,7 @@ from support.training import REPOSITORY, load, main, metrics, refused, resume, t
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import VectorGame, load_map, load_player, order_numbers
 from diplomacy_engine.commands import cli
-from diplomacy_engine.learning import ops, registry, startup
-from diplomacy_engine.training import settings
+from diplomacy_engine.learning import ops, registry, settings, startup
 
 TEXT = (REPOSITORY / "ppo_selfplay_diplomacy.py").read_text()
 FEW = {"total_timesteps": 60, "eval_games": 2, "eval_bots": ["hold"], "capture_games": 0}

@@ -13,10 +13,9 @@ from support.training import REPOSITORY, write_config
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.learning import registry
+from diplomacy_engine.learning import registry, settings
+from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.records import convert
-from diplomacy_engine.training import settings
-from diplomacy_engine.training.settings import parse_args
 
 FILES = sorted(path.stem for path in (REPOSITORY / "diplomacy_learners").glob("[a-z]*.py"))
 LEARNERS = ["ppo_selfplay_diplomacy", *(f"diplomacy_learners.{name}" for name in FILES)]

@@ -14,11 +14,10 @@ from support.training import STOPPED, is_clock, main, metrics, train
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.commands import cli
-from diplomacy_engine.learning import startup
+from diplomacy_engine.learning import settings, startup
+from diplomacy_engine.learning.next_steps import next_steps
+from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.run_log import dashboard
-from diplomacy_engine.training import settings
-from diplomacy_engine.training.next_steps import next_steps
-from diplomacy_engine.training.run_folder import RunFolder
 from diplomacy_learners import baselines
 
 

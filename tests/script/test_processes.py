@@ -32,7 +32,7 @@ from support.waiting import until
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.training.run_folder import RunFolder
+from diplomacy_engine.learning.run_folder import RunFolder
 
 CHANGES = {
     "num_envs": 9,

@@ -9,7 +9,7 @@ from support.training import STOPPED, assert_same_run, load, resume, stop_in_ste
 from diplomacy_engine import VectorGame, evaluate_player, load_map, load_player, make_bot
 from diplomacy_engine.constants import FALL_MOVEMENT, NONE, RUNNING
 from diplomacy_engine.players import orders_of
-from diplomacy_engine.players.policy import Objective
+from diplomacy_engine.players.policy.player import Objective
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
 from diplomacy_engine.players.search.draws import PolicyDraws, phase_seeds
 from diplomacy_engine.players.search.leaves import Critic, Leaves

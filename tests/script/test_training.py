@@ -413,7 +413,7 @@ def test_one_process_at_a_time(copied, capsys):
     """A lock does not outlive its process, nor a run."""
     code = f"""
     import sys
-    from diplomacy_engine.training.run_folder import RunFolder
+    from diplomacy_engine.learning.run_folder import RunFolder
     folder = RunFolder.open({str(copied)!r})
     print("locked", flush=True)
     sys.stdin.readline()

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from ssl import SSLContext
 
-from diplomacy_engine.connections.connection import Address
-from diplomacy_engine.connections.diplomacy_wire import Wire
+from diplomacy_engine.extras.connections.connection import Address
+from diplomacy_engine.extras.connections.diplomacy_wire import Wire
 from diplomacy_engine.games.game import Game
 
 from .diplomacy_package import package_python, spare_convoys

@@ -6,8 +6,8 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from diplomacy_engine.extras.language.questions import Question, questions_of
 from diplomacy_engine.games.game import Game
-from diplomacy_engine.players.language.questions import Question, questions_of
 
 
 def question(position: str, power: str, max_years: int | None = None) -> Question:

@@ -12,7 +12,7 @@ import pytest
 from msgspec import Meta
 from support.training import main, write_config
 
-from diplomacy_engine.training.settings import parse_args
+from diplomacy_engine.learning.settings import parse_args
 from diplomacy_learners import baselines, exploit, press
 
 # What a stopped run is to have under way.

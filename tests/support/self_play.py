@@ -7,11 +7,11 @@ import torch
 from torch import nn
 
 import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine.learning.clock import Clock
 from diplomacy_engine.learning.experience import Batch
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.learning.startup import Setup
 from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.training.clock import Clock
 from ppo_selfplay_diplomacy import Agent, Args, Buffer, OpponentPool, Run
 
 CPU = torch.device("cpu")

@@ -11,8 +11,7 @@ import pytest
 import torch
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.learning import startup
-from diplomacy_engine.training import settings
+from diplomacy_engine.learning import settings, startup
 
 torch.set_num_threads(1)  # as a run does
 REPOSITORY = Path(__file__).parents[2]

@@ -7,10 +7,10 @@ import numpy as np
 from ...constants import NONE
 from ...games.observation import BoardViews
 from ...games.vector_game import VectorGame
-from ...policy.talk_views import SLOTS, OfferViews, TalkViews, Template, silence, who_can_answer
 from ...press.deals import Offers, join_offers
 from ..negotiation import Talk, best_of_pairs
-from ..policy import Network, PolicyPlayer
+from ..policy.player import Network, PolicyPlayer
+from ..policy.talk_views import SLOTS, OfferViews, TalkViews, Template, silence, who_can_answer
 from .neighbors import PeaceNegotiator
 from .templates import DealChooser, deal_offers, possible_deals, read_offers
 

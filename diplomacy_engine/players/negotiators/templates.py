@@ -12,10 +12,10 @@ import numpy as np
 from ...constants import MOVE, MOVE_VIA, NONE, SUPPORT_MOVE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
-from ...policy.talk_views import PLACES, SLOTS, TEMPLATE_OF, Template
 from ...press.deals import Clause, Offers, Side
 from ...rules.vocabulary import OrderTable
 from ..negotiation import Talk
+from ..policy.talk_views import PLACES, SLOTS, TEMPLATE_OF, Template
 from .neighbors import PowerReach
 
 OURS, THEIRS, BOTH = map(int, (Side.SENDER, Side.RECEIVER, Side.BOTH))

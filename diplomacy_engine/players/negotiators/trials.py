@@ -9,7 +9,7 @@ from ...press.press import Press
 from ...rules.state import Salt
 from ..asking import orders_of
 from ..negotiation import Talk
-from ..policy import PolicyPlayer
+from ..policy.player import PolicyPlayer
 from ..protocols import Player
 from ..search.draws import PolicyDraws, phase_seeds
 from ..search.leaves import CenterClaims

@@ -14,7 +14,7 @@ from ...games.decisions import Decisions, order_numbers
 from ...games.vector_game import VectorGame
 from ...rules.state import Salt, decision_seed, in_movement, next_random
 from ..asking import ask_player
-from ..policy import PolicyPlayer
+from ..policy.player import PolicyPlayer
 from ..protocols import Explanation, Player
 
 ROOM = 512  # copies of games on which players are asked at once

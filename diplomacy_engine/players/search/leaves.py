@@ -13,7 +13,7 @@ from ...games.vector_game import StepResult, VectorGame
 from ...rules.state import in_movement
 from ...scoring.rewards import reward_input, squared_shares
 from ..asking import orders_of
-from ..policy import Objective, PolicyPlayer
+from ..policy.player import Objective, PolicyPlayer
 from ..protocols import Player
 from .draws import CHUNK
 

@@ -1,0 +1,1 @@
+"""What only some users meet: other programs' files and servers, and language models."""

@@ -1,0 +1,517 @@
+"""Seats in a game of the `diplomacy` package's server, and the powers there that nobody plays."""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from ...constants import COMPLETED, phase_kind
+from ...errors import UserError
+from ...games.game import Game
+from ...records import convert
+from ...rules.map import MAP_NAMES, Map
+from .connection import (
+    ConnectionLost,
+    PhaseOver,
+    Position,
+    Refused,
+    Say,
+    is_alive,
+    words_of,
+)
+from .diplomacy_wire import ServerError, Wire
+from .talk import known_messages, talking_game
+
+ANY = "any"  # in place of a power: whichever is free
+# The account by which the server lets a program give the orders of powers that nobody plays. Every
+# server has it, and it opens nothing else.
+_BOT = (
+    "#bot@2e723r43tr70fh2239-qf3947-3449-21128-9dh1321d12dm13d83820d28-9dm,xw201=ed283994f4n832483",
+    "#bot:password:28131821--mx1fh5g7hg5gg5g\u00b4[],s222222223djdjje399333x93901deedd|e[[[]{{|@S{@244f",
+)
+_DUMMY_POLL = 1.0  # seconds
+_MOST_GAMES = 1000  # that are asked for at once
+_FINISHED = ("completed", "canceled")
+_NO_PRESS, _PUBLIC_PRESS = "NO_PRESS", "PUBLIC_PRESS"
+_MESSAGE = "game_message_received"
+_NEWS = ("game_processed", "game_phase_update", "game_status_update", "game_deleted")
+
+
+class Account(NamedTuple):
+    """A user of a server; one that it does not know yet is made by logging in."""
+
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"Account({self.user!r})"
+
+
+class _Power(Struct):
+    units: list[str]
+    centers: list[str]
+    retreats: dict | None = None
+    order_is_set: int | None = None
+    controller: dict[str, Any] | None = None  # by the moment since which somebody plays it
+    orders: dict[str, Any] | None = None  # by unit
+    adjust: list[str] | None = None
+
+
+class _Message(Struct):
+    sender: str
+    recipient: str
+    message: str
+    phase: str
+    time_sent: int
+
+
+class _GameData(Struct):
+    """A game as a seat sees it, the server's `data_game`."""
+
+    role: str
+    map_name: str
+    status: str
+    phase_abbr: str
+    powers: dict[str, _Power]
+    state_history: dict[str, dict]
+    order_history: dict[str, dict | None]
+    result_history: dict[str, dict | None]
+    note: str | None = None
+    rules: list[str] | None = None
+    messages: list[_Message] | None = None
+    message_history: dict[str, list[_Message] | None] | None = None
+    deadline: int | None = None
+
+    @property
+    def silence(self) -> str:
+        """Why nobody can talk to one power; empty if one can."""
+        rules = self.rules or ()
+        if _NO_PRESS in rules:
+            return "nobody may talk"
+        return "powers may only talk to all" if _PUBLIC_PRESS in rules else ""
+
+
+class _Note(Struct):
+    """A notification; what it has besides its name depends on that."""
+
+    name: str | None = None
+    game_id: str | None = None
+    powers: dict[str, Any] = {}  # who plays which power, and since when
+    timestamps: dict[str, int | None] = {}
+    current_phase_data: dict = {}
+
+
+class _Row(Struct):
+    game_id: str
+    map_name: str
+    phase: str
+    status: str
+    registration_password: bool
+    deadline: int | None = None
+
+
+class DiplomacySeats:
+    """Seats in one game.
+
+    Args:
+        accounts: of each power that is to be played, or of ANY.
+        game_map: the map of the player.
+        any_map: whether the game may have a map of another name.
+        registration: password that the game asks for; empty: none.
+        must_talk: whether only a game is played in which powers may talk.
+        say: told what is worth knowing.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        game_id: str,
+        accounts: Mapping[str, Account],
+        game_map: Map,
+        *,
+        any_map: bool = False,
+        max_years: int | None = None,
+        registration: str = "",
+        must_talk: bool = False,
+        say: Say = print,
+    ):
+        self.name = wire.name
+        self._wire, self._id, self._accounts = wire, game_id, dict(accounts)
+        self._reader = _GameReader(game_map, any_map, max_years)
+        self._registration, self._must_talk, self._say = registration, must_talk, say
+        self._tokens: dict[str, object] = {}
+        self._unsure: set[str] = set()  # powers whose seat may have been lost
+        self._since: dict[str, int] = {}  # power -> moment at which its seat was taken
+        self._alive: list[str] = []
+        self._talks = False
+        self._phase = ""
+        self._told = ""  # the status, as it was last told
+
+    def enter(self) -> None:
+        self._wire.open()
+        self._tokens = {power: _sign_in(self._wire, a) for power, a in self._accounts.items()}
+        self._unsure = set(self._tokens)
+
+    def positions(self) -> list[Position]:
+        seen, failed = [], {}
+        wanted = self._alive if self._talks else self._alive[:1]  # each sees what it said and heard
+        for power in sorted(self._unsure.union(wanted) if self._talks else self._unsure or wanted):
+            try:
+                seen.append(self._join(power))
+            except Refused as error:
+                if power not in self._since:
+                    raise
+                failed[power] = error
+        seats = list(self._tokens)
+        position = self._reader.position(self._id, seen or [self._watch()], seats)
+        self._alive = [power for power in self._tokens if is_alive(position.game, power)]
+        for power, error in failed.items():
+            if power in self._alive and not position.over:
+                raise error
+        self._unsure = set()
+        self._phase, self._talks = position.game.phase, position.talks
+        if seen:
+            self._note(seen[-1])
+        return [position]
+
+    def _watch(self) -> _GameData:
+        """Return the game as somebody sees it who plays nobody, as of a finished one.
+
+        A token has one role in a game, and keeps it where a vote has ended the game.
+        """
+        token = _sign_in(self._wire, next(iter(self._accounts.values())))
+        return _game_data(self._wire, **self._where(token))
+
+    def _where(self, token: object) -> dict:
+        password = {"registration_password": self._registration} if self._registration else {}
+        return {"token": token, "game_id": self._id} | password
+
+    def _join(self, power: str) -> _GameData:
+        """Take a seat, or take note that it is ours; return the game as it sees it."""
+        wanted, token = power, self._tokens[power]
+        if wanted == ANY:
+            wanted = next(iter(free_powers(self._wire, token, self._id)), None)
+            if wanted is None:
+                raise Refused(f"{self._id} has no free power")
+        try:
+            data = _game_data(self._wire, power_name=wanted, **self._where(token))
+        except ServerError as error:
+            raise self._refusal(error, token) from None
+        role = data.role
+        if data.silence and self._must_talk:
+            self._leave(data, token)
+            raise Refused(
+                f"{data.silence} in {self._id}, and the player talks: give the player behind its + "
+                "alone"
+            )
+        if role == power:
+            self._since[power] = _controlled_since(data, power)
+            return data
+        if power != ANY:
+            self._leave(data, token)
+            raise Refused(
+                f"{self._id} assigns powers at random, and assigned {words_of(role, 40)} instead "
+                f"of {power}; --power {ANY} accepts any"
+            )
+        self._say(f"{self._id}: this is {words_of(role, 40)}")
+        self._tokens = {role: token}
+        self._accounts = {role: self._accounts[ANY]}
+        self._since = {role: _controlled_since(data, role)}
+        return data
+
+    def _leave(self, data: _GameData, token: object) -> None:
+        where = {"game_id": self._id, "game_role": data.role, "phase": data.phase_abbr}
+        self._wire.ask("leave_game", token=token, **where)
+
+    def _refusal(self, error: ServerError, token: object) -> UserError:
+        """Return an error with what else there is to take."""
+        try:
+            free = free_powers(self._wire, token, self._id)
+        except ServerError:
+            return error
+        return Refused(f"{error}; free powers of {self._id}: {', '.join(free) or 'none'}")
+
+    def _note(self, data: _GameData) -> None:
+        status = data.status
+        if status not in ("active", *_FINISHED, self._told):
+            self._say(f"{self._id}: the game is {words_of(status, 20)}")
+        self._told = status
+
+    def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
+        try:
+            return _give(self._wire, self._tokens[power], position, power, orders)
+        except ServerError as error:
+            self._unsure = set(self._tokens)  # we may have been kicked
+            raise PhaseOver(str(error)) from None
+
+    def finish(self, position: Position, power: str) -> None:
+        _finish(self._wire, self._tokens[power], position, power)
+
+    def send(self, position: Position, message: Mapping) -> None:
+        power, phase = message["sender"], position.game.phase
+        where = {"game_id": self._id, "game_role": power, "phase": phase}
+        said = {key: message[key] for key in ("sender", "recipient", "message")} | {"phase": phase}
+        try:
+            self._wire.ask("send_game_message", token=self._tokens[power], message=said, **where)
+        except ServerError as error:
+            self._unsure = set(self._tokens)
+            raise PhaseOver(str(error)) from None
+
+    def vote_draw(self, position: Position, power: str) -> None:
+        where = {"game_id": self._id, "game_role": power, "phase": position.game.phase}
+        try:
+            self._wire.ask("vote", token=self._tokens[power], vote="yes", **where)
+        except ServerError as error:
+            self._say(f"{position.id}: {error}")
+
+    def wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            note = self._wire.wait(left)
+            if note is not None and self._is_news(note):
+                return
+
+    def _is_news(self, content: dict) -> bool:
+        note = convert(_Note, content, f"a message of {self.name}")
+        if note.game_id not in (None, self._id):
+            return False
+        if note.name == "powers_controllers":
+            lost = {
+                power
+                for power in self._alive
+                if note.powers.get(power) != self._accounts[power].user
+                and (note.timestamps.get(power) or 0) > self._since[power]  # else it is old news
+            }
+            for power in sorted(lost):
+                self._say(f"{self._id}: {power} was taken from us")
+            self._unsure |= lost
+            return bool(lost)
+        if note.name == "game_processed":  # it comes once for each seat
+            return note.current_phase_data.get("name") != self._phase
+        return note.name in _NEWS or (self._talks and note.name == _MESSAGE)
+
+    def close(self) -> None:
+        self._wire.close()
+
+
+class DiplomacyDummies:
+    """The powers that nobody plays, in all games of a server on maps like the standard one."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        game_map: Map,
+        *,
+        any_map: bool = False,
+        max_years: int | None = None,
+        say: Say = print,
+    ):
+        self.name = wire.name
+        self._wire, self._say = wire, say
+        self._reader = _GameReader(game_map, any_map, max_years)
+        self._token: object = None
+        self._passed_over: set[str] = set()
+
+    def enter(self) -> None:
+        self._wire.open()
+        self._token = _sign_in(self._wire, Account(*_BOT))
+
+    def positions(self) -> list[Position]:
+        waiting = self._wire.ask(
+            "get_dummy_waiting_powers", token=self._token, buffer_size=_MOST_GAMES
+        )
+        games, found = convert(dict[str, list[str]], waiting, f"the games of {self.name}"), []
+        for game_id, powers in games.items():
+            try:
+                position = self._taken(game_id, powers)
+            except ConnectionLost:
+                raise
+            except ServerError as error:  # the game has gone on, or is gone
+                self._say(f"{words_of(game_id, 60)}: {error}")
+                continue
+            except UserError as error:
+                if game_id not in self._passed_over:
+                    self._say(f"{words_of(game_id, 60)} is skipped: {error}")
+                self._passed_over.add(game_id)
+                continue
+            found.append(position)
+        return found
+
+    def _taken(self, game_id: str, powers: list[str]) -> Position:
+        where = {"token": self._token, "game_id": game_id}
+        self._wire.ask("join_powers", power_names=powers, **where)
+        data = _game_data(self._wire, power_name=powers[0] if powers else None, **where)
+        return self._reader.position(game_id, [data], powers)._replace(talks=False)
+
+    def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
+        try:
+            return _give(self._wire, self._token, position, power, orders)
+        except ServerError as error:
+            raise PhaseOver(str(error)) from None
+
+    def finish(self, position: Position, power: str) -> None:
+        _finish(self._wire, self._token, position, power)
+
+    def vote_draw(self, position: Position, power: str) -> None:
+        """Do nothing: powers that nobody plays have no vote."""
+
+    def wait(self, seconds: float) -> None:
+        until = time.monotonic() + min(seconds, _DUMMY_POLL)  # nobody is told that one waits
+        while (left := until - time.monotonic()) > 0:
+            self._wire.wait(left)
+
+    def close(self) -> None:
+        self._wire.close()
+
+
+class _GameReader:
+    def __init__(self, game_map: Map, any_map: bool, max_years: int | None):
+        self.map, self.any_map, self.max_years = game_map, any_map, max_years
+
+    def position(self, game_id: str, seen: Sequence[_GameData], seats: Sequence[str]) -> Position:
+        """Return the game that `seen` is, as one or more of its seats see it."""
+        data = seen[-1]
+        name, status = data.map_name, data.status
+        if name != self.map.name and not self.any_map:
+            shown = words_of(name, 40)
+            hint = f"--map {name}" if name in MAP_NAMES else "--map FILE, with a map file of it"
+            raise UserError(f"the game is on map {shown!r}, not on {self.map.name!r}: say {hint}")
+        phases = [*_history(data), _present(data)]
+        for phase in () if data.silence else phases:
+            phase["messages"] = self._messages(seen, phase["name"], phase is phases[-1])
+        saved, read = {"id": game_id, "map": name, "phases": phases}, talking_game
+        if data.silence:
+            read = Game.from_saved_game
+        try:
+            game = read(saved, self.map, self.max_years)
+        except UserError as error:
+            raise UserError(f"it is impossible on map {self.map.name}: {error}") from None
+        missing = [p for p in seats if p not in data.powers or not data.powers[p].order_is_set]
+        over = status if status in _FINISHED else "completed" if game.is_over else ""
+        return Position(
+            words_of(game_id, 60),
+            game,
+            list(seats),
+            frozenset(missing),
+            status == "active" or (data.silence != "" and status == "forming"),  # talk comes first
+            data.deadline or math.inf,
+            not data.silence and phase_kind(game.phase) == "movement",
+            over,
+        )
+
+    def _messages(self, seen: Sequence[_GameData], phase: str, is_last: bool) -> list[Mapping]:
+        found: dict[int, dict] = {}
+        for data in seen:
+            rows = data.messages if is_last else (data.message_history or {}).get(phase)
+            for row in rows or ():
+                if row.phase == phase:  # the seats were not read in one moment
+                    found[row.time_sent] = asdict(row)
+        return known_messages(self.map, list(found.values()))
+
+
+def _history(data: _GameData) -> list[dict]:
+    return [
+        {
+            "name": name,
+            "state": state,
+            "orders": data.order_history.get(name) or {},
+            "results": data.result_history.get(name) or {},
+        }
+        for name, state in data.state_history.items()
+    ]
+
+
+def _present(data: _GameData) -> dict:
+    name = data.phase_abbr
+    state: dict = {"name": name, "units": {}, "centers": {}, "retreats": {}}
+    state["note"] = data.note or ""
+    for power, held in data.powers.items():
+        state["units"][power], state["centers"][power] = held.units, held.centers
+        if name != COMPLETED:
+            state["retreats"][power] = held.retreats or {}
+    return {"name": name, "state": state, "orders": {}, "results": {}}
+
+
+def _controlled_since(data: _GameData, power: str) -> int:
+    """Return the server's moment, in microseconds, since which a power has its present user."""
+    times = _own(data, power).controller or {}
+    return max((int(time) for time in times if time.isdecimal() and len(time) < 20), default=0)
+
+
+def _sign_in(wire: Wire, account: Account) -> object:
+    return wire.ask("sign_in", username=account.user, password=account.password)
+
+
+def _game_data(wire: Wire, **fields: object) -> _GameData:
+    given = {key: value for key, value in fields.items() if value is not None}
+    return convert(_GameData, wire.ask("join_game", **given), f"the game of {wire.name}")
+
+
+def _own(data: _GameData, power: str) -> _Power:
+    if power not in data.powers:
+        raise UserError(f"the game has no power {words_of(power, 40)}")
+    return data.powers[power]
+
+
+def _give(
+    wire: Wire, token: object, position: Position, power: str, orders: list[str]
+) -> list[str]:
+    """Send orders, and return those that the server has kept: its answer does not say.
+
+    It waits for us then, until `_finish`, so that they can be looked at before they are played.
+    """
+    where = {"token": token, "game_id": position.game.id}
+    phase = position.game.phase
+    wire.ask("set_orders", game_role=power, phase=phase, orders=orders, wait=True, **where)
+    data = _game_data(wire, power_name=power, **where)
+    if data.phase_abbr != phase:
+        raise PhaseOver(f"{phase} has passed")
+    kept = _own(data, power)
+    texts = [f"{unit} {text}" for unit, text in (kept.orders or {}).items()]
+    return texts + (kept.adjust or [])
+
+
+def _finish(wire: Wire, token: object, position: Position, power: str) -> None:
+    """Let the phase end; from then on the server does not wait for a power."""
+    where = {"game_id": position.game.id, "game_role": power, "phase": position.game.phase}
+    try:
+        wire.ask("set_wait_flag", token=token, wait=False, **where)
+    except ServerError as error:
+        raise PhaseOver(str(error)) from None
+
+
+def free_powers(wire: Wire, token: object, game_id: str) -> list[str]:
+    found = wire.ask("get_playable_powers", token=token, game_id=game_id)
+    names = convert(list[str], found or [], f"the free powers of {wire.name}")
+    return sorted(words_of(name, 40) for name in names)
+
+
+class ListedGame(NamedTuple):
+    id: str
+    map: str
+    phase: str
+    status: str
+    free: list[str]
+    deadline: int  # seconds; 0: none
+    asks_password: bool
+
+
+def list_games(wire: Wire, account: Account) -> list[ListedGame]:
+    wire.open()
+    try:
+        token = _sign_in(wire, account)
+        answer = wire.ask("list_games", token=token, include_protected=True)
+        found = []
+        for row in convert(list[_Row], answer, f"the list of {wire.name}"):
+            if row.status in _FINISHED:
+                continue
+            texts = [words_of(text, 40) for text in (row.map_name, row.phase, row.status)]
+            free = free_powers(wire, token, row.game_id)
+            more = row.deadline or 0, row.registration_password
+            found.append(ListedGame(words_of(row.game_id, 60), *texts, free, *more))
+        return found
+    finally:
+        wire.close()

@@ -1,0 +1,296 @@
+"""The loop of a seat elsewhere: read the position, ask the player, send, compare, wait.
+
+It is the same for every server. No player knows of a network, and none sees more than its position:
+the past of the game, the board, and no order that others gave in this phase.
+"""
+
+import contextlib
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ..._suggest import counted
+from ...constants import COMPLETED, parse_phase
+from ...errors import UserError
+from ...games.game import Game
+from ...games.votes import bot_votes
+from ...players.advice import orders_by_player
+from ...players.negotiation import Negotiator
+from ...players.protocols import Player
+from ...rules.map import Map
+from ...rules.notation import matching_orders, read_order
+from ...rules.state import seed_from
+from .connection import Connection, ConnectionLost, PhaseOver, Position, Say, is_alive
+from .talk import deals_of, keeping_promises, rehearse, say_what_is_left
+
+POLL = 30.0  # seconds after which a game is read anew, whatever was heard of it
+TALK = 10.0  # seconds of talk in a movement phase
+PATIENCE = 600.0  # seconds without a server after which it is given up
+_LONGEST_PAUSE = 30.0  # seconds between two tries to connect
+_MOST_TRIES = 3  # times that orders are given in one phase, if the server keeps losing them
+_MOST_REFUSALS = 5  # in a row
+_AFTER_ALL = (10**9, 0)
+_ELIMINATED = "with our powers eliminated"
+
+
+@dataclass
+class Counts:
+    phases: int = 0
+    orders: int = 0
+    dropped: int = 0
+    messages: int = 0
+    reconnections: int = 0
+    last: dict[str, Position] = field(default_factory=dict)  # by game
+
+    def __str__(self) -> str:
+        counted = f"{self.phases} phases, {self.orders} orders, {self.dropped} of them dropped"
+        said = f", {self.messages} messages" if self.messages else ""
+        return f"{counted}{said}, {self.reconnections} reconnections"
+
+
+class SeatLoop:
+    """Plays the seats of a connection.
+
+    Args:
+        connection: to a server; `run` enters and closes it.
+        player: gives the orders of all its seats.
+        seed: of the player's draws; each phase has one of its own.
+        draws: whether every phase is voted to be a draw.
+        draws_after: year from which powers vote for one as bots do (games/votes.py); None: never.
+        talk: seconds that a player that talks does so in a movement phase, where powers may; at
+            most a third of what the phase lasts.
+        patience: seconds after which a server that does not answer is given up.
+        wait: whether a server that is not there yet is waited for, too.
+        say: told in a sentence what happens.
+        sleep: waits between two tries to connect.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        player: Player,
+        seed: int = 1,
+        *,
+        draws: bool = False,
+        draws_after: int | None = None,
+        talk: float = TALK,
+        patience: float = PATIENCE,
+        wait: bool = False,
+        say: Say = print,
+        sleep: Callable[[float], None] = time.sleep,
+    ):
+        self.connection, self.player, self.seed = connection, player, seed
+        self.draws, self.draws_after, self.talk = draws, draws_after, talk
+        self.patience, self.wait = patience, wait
+        self.counts = Counts()
+        self._say, self._sleep = say, sleep
+        self._given: dict[str, dict[str, int]] = {}  # game -> power -> times in this phase
+        self._dealt: dict[str, dict[str, list[str]]] = {}  # game -> power -> deals it ordered by
+        self._talked: dict[str, float] = {}  # game -> when the talk of this phase ends
+        self._silent: set[str] = set()  # games of which it is told that the player says nothing
+        self._pause = POLL  # until what is known now is looked at again
+        self._entered = self._ever = False
+        self._waited = 0.0
+        self._pauses: Iterator[float] = iter(())
+        self._refusals = 0
+
+    def run(self) -> Counts:
+        """Play until all games are over."""
+        try:
+            while not self._round():
+                pass
+        finally:
+            self.connection.close()
+        return self.counts
+
+    def saved_games(self) -> list[dict]:
+        """Return the games as they stood last, with the player's name at its powers."""
+        return [
+            position.game.to_saved_game()
+            | {"players": dict.fromkeys(position.seats, self.player.name)}
+            for position in self.counts.last.values()
+        ]
+
+    def _round(self) -> bool:
+        """Read and play everything once, then wait; tell whether all is over."""
+        try:
+            if not self._entered:
+                self._enter()
+            positions = [
+                position
+                if position.over or any(is_alive(position.game, power) for power in position.seats)
+                else position._replace(over=_ELIMINATED)
+                for position in self.connection.positions()
+            ]
+            self._waited, self._pause = 0.0, POLL
+            for position in positions:
+                self._play(position)
+            if positions and all(position.over for position in positions):
+                return True
+            self.connection.wait(self._pause)
+        except PhaseOver as error:
+            self._refusals += 1
+            if self._refusals > _MOST_REFUSALS:
+                raise UserError(f"{self.connection.name} accepts no orders: {error}") from None
+            self._say(f"{self.connection.name} did not accept orders: {error}")
+        except ConnectionLost as error:
+            self._recover(error)
+        return False
+
+    def _enter(self) -> None:
+        self.connection.enter()
+        if self._ever:
+            self.counts.reconnections += 1
+            self._say(f"connected to {self.connection.name} again")
+        self._entered = self._ever = True
+
+    def _recover(self, error: ConnectionLost) -> None:
+        """Wait before the next try: 1, 2, 4 ... 30 seconds, as long as the patience lasts."""
+        self.connection.close()
+        if not self._ever and not self.wait:
+            raise UserError(f"{self.connection.name}: {error}") from None
+        if self._entered or not self._waited:
+            self._say(f"{self.connection.name}: {error}; trying again")
+            self._pauses = itertools.chain((1.0, 2.0, 4.0, 8.0, 16.0), itertools.repeat(30.0))
+        self._entered = False
+        if self._waited >= self.patience:
+            raise UserError(
+                f"{self.connection.name} has not answered for {self._waited:.0f} seconds: {error}"
+            ) from None
+        pause = min(next(self._pauses), _LONGEST_PAUSE, max(self.patience - self._waited, 0.1))
+        self._waited += pause
+        self._sleep(pause)
+
+    def _play(self, position: Position) -> None:
+        name, phase = position.id, position.game.phase
+        last = self.counts.last.get(name)
+        self.counts.last[name] = position
+        if position.over:
+            if last is None or not last.over:
+                self._say(f"{name} is over, {position.over}: {_standing(position)}")
+            return
+        if last is None or last.game.phase != phase:
+            self._begin(position, None if last is None else last.game.phase)
+        if not position.running:
+            return
+        waiting = set(position.game.decisions().power.tolist())
+        seats = [p for p in position.seats if position.game.map.power_index[p] in waiting]
+        given, dealt = self._given[name], self._dealt[name]
+        if position.talks and not given and self._talk(position, seats):
+            return
+        for power in seats:
+            times, deals = given.get(power, 0), deals_of(position.game, power)
+            again = power in position.missing or dealt.get(power) != deals
+            if times == 0 or (again and times < _MOST_TRIES):
+                self._order(position, power)
+                given[power], dealt[power] = times + 1, deals
+
+    def _talk(self, position: Position, seats: list[str]) -> bool:
+        """Let the player say what it has to say; tell whether the talk goes on after that."""
+        name = position.id
+        if not isinstance(self.player, Negotiator):
+            if name not in self._silent:
+                self._say(f"{name}: powers may talk in this game, but the player says nothing")
+            self._silent.add(name)
+            return False
+        if name not in self._talked and position.seconds < math.inf:
+            for power in seats:
+                self.connection.give(position, power, [])  # should the phase end meanwhile
+        seconds = min(self.talk, position.seconds / 3)
+        left = self._talked.setdefault(name, time.monotonic() + seconds) - time.monotonic()
+        seed, offering = self._seed(position), left > seconds / 2
+        try:
+            for message in say_what_is_left(position.game, seats, self.player, seed, offering):
+                self.connection.send(position, message)
+                self.counts.messages += 1
+        except PhaseOver as error:
+            self._say(f"{name}: the player's message was refused: {error}")
+            left = 0.0
+            self._talked[name] = -math.inf
+        self._pause = min(self._pause, max(left, 0.01))
+        return left > 0
+
+    def _begin(self, position: Position, before: str | None) -> None:
+        name, phase = position.id, position.game.phase
+        if before is not None and _moment(phase) < _moment(before):
+            self._say(f"{name}: the server has gone back from {before} to {phase}")
+        else:
+            self._say(f"{name}: {phase}")
+        self._given[name], self._dealt[name], self._refusals = {}, {}, 0
+        self._talked.pop(name, None)
+        self.counts.phases += 1
+        if position.running:
+            for power in filter(position.game.units.get, position.seats):
+                if self.draws or self._wants_draw(position.game, power):
+                    self.connection.vote_draw(position, power)
+
+    def _wants_draw(self, game: Game, power: str) -> bool:
+        if self.draws_after is None:
+            return False
+        return bool(bot_votes(game.vector_game, self.draws_after)[0, game.map.power_index[power]])
+
+    def _order(self, position: Position, power: str) -> None:
+        if position.seconds < math.inf:  # so that nothing worse than holds comes of a slow player
+            self.connection.give(position, power, [])
+        seed = self._seed(position)
+        (orders,) = orders_by_player(position.game, self.player, [power], seed).values()
+        orders = keeping_promises(position.game, power, orders)
+        for _ in range(2):
+            lost = dropped(position.game, orders, self.connection.give(position, power, orders))
+            if not lost:
+                break
+        self._refusals = 0
+        self.counts.orders += len(orders)
+        self.counts.dropped += len(lost)
+        for text in lost:
+            self._say(f"{position.id}: {power}'s order {text} was dropped by the server")
+        with contextlib.suppress(PhaseOver):  # at its deadline
+            self.connection.finish(position, power)
+
+    def _seed(self, position: Position) -> int:
+        return seed_from(self.seed, *parse_phase(position.game.phase))
+
+
+def dropped(game: Game, sent: Sequence[str], kept: Sequence[str]) -> list[str]:
+    """Return the orders that a server has not kept; a text that means the same counts as kept."""
+    left, lost = list(kept), []
+    for text in sent:
+        found = next((other for other in left if _means(game, other, text)), None)
+        if found is None:
+            lost.append(text)
+        else:
+            left.remove(found)
+    return lost
+
+
+def _means(game: Game, text: str, order: str) -> bool:
+    if text == order:
+        return True
+    vocabulary = game.vector_game.vocabulary
+    number = vocabulary.number.get(order)
+    try:
+        read = read_order(game.map, text)
+    except UserError:
+        return False
+    return number is not None and bool(matching_orders(game.map, vocabulary, read, [number]))
+
+
+def _moment(phase: str) -> tuple[int, int]:
+    return _AFTER_ALL if phase == COMPLETED else parse_phase(phase)
+
+
+def _standing(position: Position) -> str:
+    return ", ".join(
+        f"{power} {counted(len(position.game.centers[power]), 'center')}"
+        for power in position.seats
+    )
+
+
+def check_plays(player: Player, game_map: Map) -> None:
+    """Raise UserError unless a player gives orders in the first position of a map; it is compiled
+    and loaded by that, so that no deadline passes meanwhile."""
+    orders_by_player(Game(game_map), player, game_map.powers[:1], 1)
+    if isinstance(player, Negotiator):
+        rehearse(player, game_map)

@@ -1,0 +1,120 @@
+"""Talk with powers that others play elsewhere: offers and answers as DAIDE, each in a message.
+
+Nobody there knows of rounds. So a phase has a time for talk; offers are made in its first half
+alone, so that their answers still come in time. Who has offered something keeps itself free to do
+it until it is answered: it neither offers nor agrees to what would contradict that.
+"""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+
+from ..._suggest import quoted
+from ...errors import UserError
+from ...games.game import Game as PlainGame
+from ...players.advice import agrees, next_offer
+from ...players.names import UNBOUND, VoiceSpec
+from ...players.negotiation import Negotiator
+from ...press.daide import MOST_SIGNS, ClauseRow, is_daide
+from ...press.game import Game
+from ...press.press import MOST_ROUNDS
+from ...rules.map import Map
+
+_MOST_MESSAGES = 50  # of one sender in a phase; what comes after them is not read
+
+
+def known_messages(game_map: Map, messages: Sequence[Mapping]) -> list[Mapping]:
+    counts: dict[str, int] = {}
+    found = []
+    for message in sorted(messages, key=lambda message: message["time_sent"]):
+        sender, text = message["sender"], message["message"]
+        sides = {sender, message["recipient"]}
+        if len(sides) == 2 and sides <= set(game_map.powers):
+            counts[sender] = counts.get(sender, 0) + 1
+            if counts[sender] <= _MOST_MESSAGES and len(text) <= MOST_SIGNS and is_daide(text):
+                found.append(message)
+    return found
+
+
+def talking_game(saved: Mapping, game_map: Map, max_years: int | None) -> Game:
+    """Messages that are no offers and answers which we know have no effect."""
+    game = Game.from_saved_game(saved, game_map, max_years)
+    game.take_up_talk("offers", MOST_ROUNDS, strict=False)
+    return game
+
+
+def say_what_is_left(
+    game: Game, powers: Sequence[str], player: Negotiator, seed: int, offering: bool
+) -> list[dict]:
+    """Answer the open offers to some powers, and let these make new ones; return the messages.
+
+    They are said in the game, too. Offers are made only if `offering`.
+    """
+    first, powers = len(game.messages), [power for power in powers if game.units[power]]
+    said = -1
+    while said < len(game.messages):
+        said = len(game.messages)
+        for power in powers:
+            for number in game.offers(power):
+                _answer(game, power, number, agrees(game, number, player, seed))
+            found = next_offer(game, power, player, seed) if offering else None
+            if found is not None:
+                _offer(game, power, *found)
+    return game.messages[first:]
+
+
+def _answer(game: Game, power: str, number: int, agreed: bool) -> None:
+    """Answer an offer; no, if the power could not keep its word."""
+    with contextlib.suppress(UserError):
+        if agreed:
+            _as_if_agreed(game, power).accept(power, number)
+            game.accept(power, number)
+            return
+    game.decline(power, number)
+
+
+def _offer(game: Game, power: str, receiver: str, clauses: tuple[ClauseRow, ...]) -> None:
+    """Make an offer, unless the power could not keep its word."""
+    trial = _as_if_agreed(game, power)
+    with contextlib.suppress(UserError):
+        trial.accept(receiver, trial.put(power, receiver, clauses))
+        game.put(power, receiver, clauses)
+
+
+def _as_if_agreed(game: Game, power: str) -> Game:
+    """Return a copy of a game in which all open offers of a power have been agreed to."""
+    copy, own = game.copy(), game.map.power_index[power]
+    for offer in game.said(power):
+        if offer.sender == own and offer.state == "open":
+            with contextlib.suppress(UserError):  # it cannot be agreed to any more
+                copy.accept(copy.powers[offer.receiver], offer.number)
+    return copy
+
+
+def deals_of(game: PlainGame, power: str) -> list[str]:
+    return game.deals(power) if isinstance(game, Game) else []
+
+
+def keeping_promises(game: PlainGame, power: str, orders: list[str]) -> list[str]:
+    """Return a power's orders, for units that must by a deal what the deal says.
+
+    Who plans without the lists of legal orders may have left such a unit out.
+    """
+    if not deals_of(game, power):
+        return orders
+    copy = game.copy()
+    copy.submit(power, orders, strict=False)
+    copy.adjudicate()
+    return copy.history[-1]["orders"][power]
+
+
+def rehearse(player: Negotiator, game_map: Map) -> None:
+    """Let a player talk once, so that what must be compiled is."""
+    game = Game(game_map, press="offers")
+    say_what_is_left(game, game.powers, player, 1, True)
+
+
+def check_voice(spec: object) -> None:
+    if isinstance(spec, VoiceSpec) and spec.kind in UNBOUND:
+        raise UserError(
+            f"{quoted(spec.text, 100)} has no effect on a server, which does not count broken deals"
+        )

@@ -1,0 +1,403 @@
+"""A seat in a game of a webDiplomacy site, by its API of September 2026.
+
+What everybody may see stands in files (`game.json`, `history.json`, `variant.json`), what a player
+may see in the answer of `game/playercontext`, which also says which versions of the files count.
+"""
+
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from ...constants import ARMY, COMPLETED, FLEET, SEA, UNIT_LETTERS, parse_phase, phase_kind
+from ...errors import UserError
+from ...games.game import Game
+from ...games.saved_game import Ending
+from ...records import convert
+from ...rules.map import Map
+from ...rules.notation import location_of, province_of, read_order
+from ..imports.games import played_on, replayed
+from ..imports.webdiplomacy import (
+    DRAWN,
+    FINISHED,
+    PHASES,
+    OrderRow,
+    Phase,
+    Variant,
+    history_phases,
+    order_row,
+    order_text,
+    phase_of,
+    read_variant,
+)
+from .connection import ConnectionLost, PhaseOver, Position, Refused, Say
+from .webdip_site import Gone, Site
+
+POLL = 0.5  # seconds between two looks at the site
+_MOST_LOOKS = 10  # for files that fit together
+_NOT_PROCESSING = "Not-processing"
+_MOST_PATHS = 20_000  # over the sea, that are looked at
+
+
+class _Version(Struct):
+    url: str = ""
+    version: str | None = None  # none of a file that was never written
+
+
+class _Game(Struct):
+    phase: str
+    turn: int = -1
+    processStatus: str | None = None
+    pressType: str | None = None
+    phaseMinutes: int | None = None
+    gameOver: str | None = None
+
+
+class _Member(Struct):
+    countryID: int
+    orderStatus: list[str] | None = None
+
+
+class _Context(Struct):
+    game: _Game
+    files: dict[str, _Version | None] = {}
+    member: _Member | None = None
+
+
+class _Listed(Struct):
+    gameID: int
+
+
+class _Games(Struct):
+    games: list[_Listed]
+
+
+class _Territory(Struct):
+    terrID: int
+    occupiedFromTerrID: int | None = None
+    standoff: bool | str | None = None
+
+
+class _Player(Struct):
+    status: str
+    countryID: int
+
+
+class _Board(Struct):
+    """`game.json`, the board as it stands."""
+
+    turn: int
+    phase: str
+    territories: list[_Territory]
+    members: list[_Player] | None = None
+
+
+class WebdipSeat:
+    """A seat in one game.
+
+    Without `game_id` it is the only one that the key's user plays, without `country` whichever the
+    user has there.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        game_id: int | None,
+        country: int | None,
+        game_map: Map,
+        *,
+        max_years: int | None = None,
+        say: Say = print,
+        sleep: Callable[[float], None] = time.sleep,
+    ):
+        self.name = site.name
+        self._site, self._id, self._country = site, game_id, country
+        self._map, self._max_years = game_map, max_years
+        self._say, self._sleep = say, sleep
+        self._variant: Variant | None = None
+        self._files: dict[str, tuple[str | None, dict]] = {}  # name -> version, content
+        self._game: Game | None = None  # after the phases that have been played
+        self._played: list[Phase] = []
+        self._last: Position | None = None
+        self._seen: tuple = ()
+        self._told: set[str] = set()
+
+    def enter(self) -> None:
+        try:
+            if self._id is None:
+                self._id = self._only_game()
+            self._context()
+        except Gone as error:
+            if self._last is None:
+                raise Refused(f"{self.name} has no game {self._id}: {error}") from None
+
+    def _only_game(self) -> int:
+        numbers = [row.gameID for row in self._site.get(_Games, "game/playercontext").games]
+        if len(numbers) != 1:
+            which = ", ".join(map(str, numbers[:20])) or "none"
+            raise Refused(f"choose a game of {self.name} with --game-id: {which}")
+        return numbers[0]
+
+    def positions(self) -> list[Position]:
+        try:
+            for _ in range(_MOST_LOOKS):
+                context = self._context()
+                if context.game.phase == "Pre-game":
+                    self._tell("it has not begun")
+                    return []
+                position = self._read(context)
+                if position is not None:
+                    return [position]
+                self._sleep(POLL)
+        except Gone as error:
+            if self._last is None:
+                raise Refused(f"{self.name} has lost game {self._id}: {error}") from None
+            return [self._last._replace(over="gone from the site")]
+        raise ConnectionLost("its files do not fit together")
+
+    def _context(self) -> _Context:
+        more = {} if self._country is None else {"countryID": self._country}
+        return self._site.get(_Context, "game/playercontext", gameID=self._id, orders=1, **more)
+
+    def _read(self, context: _Context) -> Position | None:
+        """Return the position; None while the files are of another phase than the context."""
+        game, (member, power) = context.game, self._seat(context)
+        turn, phase = game.turn, game.phase
+        if phase != FINISHED and phase not in PHASES:
+            raise UserError(f"game {self._id} of {self.name} is in an unknown phase")
+        files, status = context.files, set(member.orderStatus or ())
+        seen = turn, phase, self._version(files, "history").version
+        if self._last is None or self._seen != seen or self._last.over:
+            now = self._now(files, turn, phase, game.gameOver or "")
+            if now is None:
+                return None
+            self._last = Position(f"game {self._id}", now, [power], frozenset())
+            self._seen = seen
+        if game.pressType not in (None, "NoPress"):
+            self._tell("powers may talk in it, but the player says nothing")
+        over = ""
+        if phase == FINISHED:
+            winners = self._last.game.winners
+            over = f"a solo of {winners[0]}" if len(winners) == 1 else "a draw"
+        self._last = self._last._replace(
+            # An extended phase takes back that we are ready, and waits for us again.
+            missing=frozenset() if {"Ready", "None"} & status else frozenset([power]),
+            running=game.processStatus == _NOT_PROCESSING and not over,
+            seconds=60.0 * (1 if game.phaseMinutes is None else game.phaseMinutes),
+            over=over,
+        )
+        return self._last
+
+    def _seat(self, context: _Context) -> tuple[_Member, str]:
+        member = context.member
+        if member is None:
+            raise Refused(f"the key's user has no seat in game {self._id} of {self.name}")
+        country = member.countryID
+        if self._country not in (None, country):
+            raise Refused(f"our country in game {self._id} is {country}, not {self._country}")
+        if self._variant is None:
+            data = self._file(context.files, "variant")
+            try:
+                self._variant = read_variant(data, self._map)
+            except UserError as error:
+                raise UserError(
+                    f"the game's map is not {self._map.name}: {error}; give its map file with --map"
+                ) from None
+        return member, self._variant.power(country)
+
+    def _tell(self, note: str) -> None:
+        if note not in self._told:
+            self._say(f"game {self._id}: {note}")
+        self._told.add(note)
+
+    def _version(self, files: Mapping[str, _Version | None], name: str) -> _Version:
+        found = files.get(name)
+        if found is None:
+            raise UserError(f"the answer of {self.name} names no file {name}.json")
+        return found
+
+    def _file(self, files: Mapping[str, _Version | None], name: str) -> dict:
+        row = self._version(files, name)
+        known = self._files.get(name)
+        if known is None or known[0] != row.version:
+            self._files[name] = row.version, self._site.file(row.url, row.version or "")
+        return self._files[name][1]
+
+    def _now(
+        self, files: Mapping[str, _Version | None], turn: int, phase: str, end: str
+    ) -> Game | None:
+        """Return the game in its present phase; None if a file is of another one."""
+        past, name, board = self._file(files, "history"), phase_of(turn, phase), None
+        if phase in ("Retreats", FINISHED):
+            board = convert(_Board, self._file(files, "game"), f"game.json of {self.name}")
+        if phase == FINISHED and past.get("phases") == []:  # nothing was played
+            ended = Game.from_state(self._map, Game(self._map).to_state() | {"name": COMPLETED})
+            return self._ended(ended, board, end)
+        *played, last = history_phases(self._variant, past)
+        fits = board is None or (board.turn, board.phase) == (turn, phase)
+        if not fits or last.name != name:
+            self._files.clear()
+            return None
+        if phase == "Retreats":
+            last = last._replace(retreats=self._retreats(board, last))
+        done, years = self._played, self._max_years
+        try:
+            if self._game is None or played[: len(done)] != done:
+                opening = [(played or [last])[0]._replace(orders={})]
+                self._game = replayed(opening, self._map, str(self._id), max_years=years)
+                done = []
+            for one in played[len(done) :]:
+                if not _is_skipped(one, self._game):
+                    self._game = played_on(self._game, [one], self._tell)
+            found = self._game
+            if not _is_skipped(last, found):
+                found = played_on(found.copy(), [last], self._tell)
+        except UserError as error:
+            self._tell(f"its history cannot be played by our rules, the position can: {error}")
+            self._game = replayed([last], self._map, str(self._id), max_years=years)
+            found = self._game.copy()
+        self._played = played
+        if found.phase != name:  # one that our rules skip; the last orders stay known
+            state = found.to_state() | replayed([last], self._map).to_state()
+            before, found = found, Game.from_state(self._map, state, years)
+            found.id, found.history = before.id, before.history
+        return self._ended(found, board, end) if name == COMPLETED else found
+
+    def _ended(self, game: Game, board: _Board, end: str) -> Game:
+        saved = game.to_saved_game()
+        if end == DRAWN:
+            saved |= Ending(True, True).notes()
+        for member in board.members or ():
+            if end == "Won" and member.status == "Won":
+                winner = self._variant.power(member.countryID)
+                saved["phases"][-1]["state"]["note"] = f"Victory by: {winner}"
+        return Game.from_saved_game(saved, self._map, self._max_years)
+
+    def _retreats(self, board: _Board, phase: Phase) -> dict[str, list[str]]:
+        """Return the places to which each dislodged unit may retreat, by `game.json`."""
+        closed, came_from, found = set(), {}, {}
+        for row in board.territories:
+            place = province_of(self._variant.place(row.terrID))
+            if row.standoff is True:
+                closed.add(place)
+            if origin := row.occupiedFromTerrID:
+                came_from[place] = province_of(self._variant.place(origin))
+        for unit in (text[1:] for own in phase.units.values() for text in own if text[0] == "*"):
+            shut = {*closed, came_from.get(province_of(unit))}  # what is occupied, Game knows
+            found[unit] = [place for place in self._near(unit) if province_of(place) not in shut]
+        return found
+
+    def _near(self, unit: str) -> list[str]:
+        board, kind = self._map.board, UNIT_LETTERS.index(unit[0])
+        here = self._map.location_index[location_of(unit)]
+        near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
+        return [self._map.locations[location] for location in near.tolist()]
+
+    def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
+        phase = position.game.phase
+        winter = phase_kind(phase) == "adjustments"
+        rows = [
+            order_row(self._variant, text, winter, convoy_path(position.game, text))
+            for text in dict.fromkeys(orders)  # one Wait fills all builds
+        ]
+        kept = self._orders(position, power, rows, "No")
+        return kept_texts(self._variant, position.game, kept)
+
+    def finish(self, position: Position, power: str) -> None:
+        self._orders(position, power, [], "Yes")  # no orders: those that were saved stay
+
+    def _orders(
+        self, position: Position, power: str, rows: Sequence[dict], ready: str
+    ) -> list[Mapping]:
+        turn, phase, _ = self._seen
+        body = {"gameID": self._id, "turn": turn, "phase": phase, "ready": ready}
+        body |= {"countryID": self._variant.country(power), "orders": list(rows)}
+        try:
+            answer = self._site.post("game/orders", body)
+        except Gone as error:
+            raise PhaseOver(str(error)) from None
+        return convert(list[dict], answer, f"the orders that {self.name} has kept")
+
+    def vote_draw(self, position: Position, power: str) -> None:
+        body = {"gameID": self._id, "countryID": self._variant.country(power)}
+        try:
+            self._site.post_plain("game/setvote", body | {"vote": "Draw", "voteOn": "Yes"})
+        except (Gone, PhaseOver, Refused) as error:
+            self._say(f"game {self._id}: no vote for a draw: {error}")
+
+    def wait(self, seconds: float) -> None:
+        self._sleep(min(seconds, POLL))
+
+    def close(self) -> None:
+        """Do nothing: every request has a line of its own."""
+
+
+def _is_skipped(phase: Phase, game: Game) -> bool:
+    """Tell whether our rules have no such phase, as where nobody can retreat or build."""
+    ends = COMPLETED in (phase.name, game.phase)
+    return not ends and parse_phase(phase.name) < parse_phase(game.phase)
+
+
+def kept_texts(variant: Variant, game: Game, rows: Sequence[Mapping]) -> list[str]:
+    letters, texts = _letters(game), []
+    for row in rows:
+        with contextlib.suppress(UserError):
+            texts.append(order_text(variant, convert(OrderRow, row, "an order"), letters))
+    return texts
+
+
+def _letters(game: Game) -> dict[str, str]:
+    if game.dislodged:
+        units = [unit for own in game.dislodged.values() for unit in own]
+    else:
+        units = [unit for own in game.units.values() for unit in own]
+    return {province_of(unit): unit[0] for unit in units}
+
+
+def convoy_path(game: Game, text: str) -> list[str]:
+    """Return the provinces over which an army that an order is about goes by sea.
+
+    Its own first; none if it goes by land, or if no fleets on the board can carry it. A convoy goes
+    over the fleet that is ordered, a support not.
+    """
+    if text == "WAIVE":
+        return []
+    order = read_order(game.map, text)
+    names, verb = game.map.provinces, text.split()[2]
+    mover = order.unit if verb == "-" else order.other
+    if order.target is None or mover is None or mover.kind != ARMY or verb not in ("-", "S", "C"):
+        return []
+    origin, goal = mover.place.province, order.target.province
+    by_land = bool(game.map.board.reach[ARMY, game.map.board.province_location[origin], goal])
+    if (verb == "-" and not order.via) or (verb == "S" and by_land):
+        return []
+    own = order.unit.place.province
+    for path in _sea_paths(game, origin, goal):
+        if (verb != "C" or own in path) and (verb != "S" or own not in path):
+            return [names[v] for v in path]
+    return []
+
+
+def _sea_paths(game: Game, origin: int, goal: int) -> Iterator[list[int]]:
+    """Yield ways over fleets on the board, the shortest first, as provinces without the goal."""
+    board = game.map.board
+    fleets = [unit for own in game.units.values() for unit in own if unit[0] == "F"]
+    seas = [game.map.province_index[province_of(unit)] for unit in fleets]
+    seas = [v for v in seas if board.terrain[v] == SEA]
+    near = {v: _sea_neighbors(game.map, v) for v in seas}
+    paths = deque([origin, v] for v in seas if origin in near[v])
+    for _ in range(_MOST_PATHS):
+        if not paths:
+            return
+        path = paths.popleft()
+        if goal in near[path[-1]]:
+            yield path
+        paths.extend([*path, v] for v in seas if v not in path and v in near[path[-1]])
+
+
+def _sea_neighbors(game_map: Map, v: int) -> set[int]:
+    board, here = game_map.board, game_map.board.province_location[v]
+    near = board.neighbor[FLEET, here, : board.neighbor_count[FLEET, here]]
+    return {int(board.location_province[location]) for location in near.tolist()}

@@ -1,0 +1,1 @@
+"""Games and maps in the files of other programs."""

@@ -1,0 +1,301 @@
+"""Games that were played elsewhere, made into saved games.
+
+A file is one of these, told apart by what is in it:
+
+    saved games of ours or the `diplomacy` package, one a line of a .jsonl file, or a .json file
+    the `history.json` of a game on a webDiplomacy site
+    blocks of order texts by power and phase, or of units; order_blocks.py
+
+What was ordered is played again by our rules, and what does not agree is told.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ..._files import open_file, read_file
+from ..._suggest import quoted
+from ...constants import COMPLETED, parse_phase, phase_kind
+from ...errors import UserError
+from ...games.game import Game
+from ...games.saved_game import MAX_GAME_BYTES, Ending, read_saved_games
+from ...records import convert, parse_json, read_json
+from ...rules.map import Map, load_map
+from ...rules.notation import no_order, province_of
+from .order_blocks import FORMS, MOST_LETTERS, Block, left_out, read_blocks, read_position
+from .webdiplomacy import DRAWN, Phase, Variant, classic, history_phases, read_variant
+
+Note = Callable[[str], object]
+_END = (10**9, 0)
+_MOST_SKIPPED = 3  # phases in which nobody has anything to order
+
+
+def read_games(
+    path: str | Path,
+    game_map: Map | str | None = None,
+    variant: str | Path | None = None,
+    note: Note = lambda text: None,
+) -> Iterator[dict]:
+    """Yield the games of a file as saved games.
+
+    Args:
+        path: the file.
+        game_map: of games that do not name theirs; None: the standard map.
+        variant: the site's `variant.json`, of a history on another map than its Classic one.
+        note: told in a sentence what does not agree with our rules.
+
+    Raises:
+        UserError: there is no such game in it; names the file.
+        OSError: it cannot be read.
+    """
+    with open_file(path) as file:
+        begin = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if begin[:1] in (b"{", b"[", b""):
+        for game in _json_games(Path(path)):
+            yield _saved(path, game, game_map, variant, note) if is_history(game) else game
+        return
+    found_map = load_map(game_map or "standard")
+    try:
+        text = read_file(path, 4 * MOST_LETTERS).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):  # no text of orders
+        yield from read_saved_games(path)
+        return
+    try:
+        yield _of_blocks(read_blocks(found_map, text, note), found_map, Path(path).stem, note)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dict:
+    """Return the game of a text as a saved game: what a file may have, or a state as JSON.
+
+    Args:
+        text: of several games the last one counts.
+        game_map: its map.
+        note: told in a sentence what does not agree with our rules.
+
+    Raises:
+        UserError: there is no game in it.
+    """
+    if text.lstrip()[:1] not in ("{", "["):
+        return _of_blocks(read_blocks(game_map, text, note), game_map, "pasted", note)
+    found = parse_json(text, "what was pasted")
+    game = convert(dict, found[-1] if isinstance(found, list) and found else found, "the game")
+    if is_history(game):
+        phases = history_phases(classic(game_map), game)
+        return replayed(phases, game_map, "pasted", note).to_saved_game()
+    if "phases" not in game and "units" in game:
+        return Game.from_state(game_map, game).to_saved_game()
+    return game
+
+
+def _json_games(path: Path) -> Iterator[dict]:
+    """Yield the dictionaries of a file: one a line, or one or a list of them that is all of it."""
+    try:
+        yield from read_saved_games(path)
+    except UserError as error:
+        try:
+            whole = json.loads(read_file(path, MAX_GAME_BYTES))
+        except (OSError, ValueError, RecursionError):
+            raise error from None
+        if whole == []:
+            raise
+        yield from convert(list[dict], whole if isinstance(whole, list) else [whole], path)
+
+
+def is_history(data: Mapping) -> bool:
+    """Tell whether JSON data is the `history.json` of a webDiplomacy site, of any quality."""
+    phases = data.get("phases")
+    rows = isinstance(phases, list) and phases and isinstance(phases[0], dict)
+    return "map" not in data and bool(rows) and "turn" in phases[0]
+
+
+def _saved(
+    path: str | Path,
+    game: dict,
+    game_map: Map | str | None,
+    variant: str | Path | None,
+    note: Note,
+) -> dict:
+    """Return the saved game of a `history.json`."""
+    found_map = load_map(game_map or "standard")
+    try:
+        known = classic(found_map) if variant is None else _variant_file(variant, found_map)
+        phases = history_phases(known, game)
+        game_id = str(game["gameID"]) if type(game.get("gameID")) is int else "game"
+        played = replayed(phases, found_map, game_id, note)
+        if played.is_draw and game.get("gameOver") == DRAWN:
+            # What the site says of votes: such a game has no other end without a solo.
+            return played.to_saved_game() | Ending(True, True).notes()
+        return played.to_saved_game()
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def _variant_file(path: str | Path, game_map: Map) -> Variant:
+    data = read_json(dict, path, MAX_GAME_BYTES)
+    try:
+        return read_variant(data, game_map)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note) -> dict:
+    """Return the saved game of blocks of units, or of orders, from the map's first phase on.
+
+    Phases without a block are played without orders. Blocks without a phase belong to the first
+    one. An order that is not legal is kept as void, and told; so is what is no order, left out.
+
+    Raises:
+        UserError: there is none, or a phase is too early.
+    """
+    state = read_position(game_map, blocks)
+    if state is not None:
+        game = Game.from_state(game_map, state)
+        game.id = game_id
+        return game.to_saved_game()
+    found: dict[str, dict[str, list[str]]] = {}
+    first = Game(game_map).phase
+    for block in blocks:
+        orders = found.setdefault(block.phase or first, {}).setdefault(block.power, [])
+        told = [(text, no_order(game_map, text)) for text in block.orders]
+        orders += [text for text, reason in told if not reason]
+        if all(reason for _, reason in told):  # a line of something else is told as one
+            told = [(", ".join(block.orders), told[0][1])] if told else []
+        for text, reason in told:
+            if reason:
+                note(left_out(block.line, text, reason))
+    if not any(texts for orders in found.values() for texts in orders.values()):
+        raise UserError(f"no phase with orders was found; {FORMS}")
+    phases = [Phase(name, found[name]) for name in sorted(found, key=_moment)]
+    return replayed(phases, game_map, game_id, note).to_saved_game()
+
+
+def replayed(
+    phases: Sequence[Phase],
+    game_map: Map,
+    game_id: str = "game",
+    note: Note = lambda text: None,
+    max_years: int | None = None,
+) -> Game:
+    """Return a game that was played elsewhere, played again by our rules.
+
+    Where a phase says what its position was and ours is another, it goes on from the said one.
+
+    Args:
+        phases: in order; the last one may have no orders yet.
+        game_map, max_years: as for Game.
+        game_id: names the game.
+        note: told in a sentence what does not agree.
+
+    Raises:
+        UserError: a position is impossible, or the phases are out of order.
+    """
+    game = _start(phases[0], game_map, max_years)
+    game.id = game_id
+    return played_on(game, phases, note)
+
+
+def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: None) -> Game:
+    """Return a game after more phases; see `replayed`. The game itself may be played on."""
+    for phase in phases:
+        game = _caught_up(game, phase, note)
+        if game.phase != phase.name:
+            note(f"{phase.name} is skipped: by our rules this is {game.phase}")
+            continue
+        if phase.units is not None and _differs(game, phase):
+            note(
+                f"{phase.name} has a position that differs from our rules' result; the game "
+                "continues from it"
+            )
+            game = _placed(game, phase)
+        still_open = phase is phases[-1] and not any(phase.orders.values())
+        if game.is_over or still_open:
+            break
+        _give(game, phase, note)
+        game.adjudicate()
+    return game
+
+
+def _start(phase: Phase, game_map: Map, max_years: int | None) -> Game:
+    game = Game(game_map, max_years)
+    if phase.units is None:
+        if _moment(phase.name) < _moment(game.phase):
+            raise UserError(f"{phase.name} is before {game.phase}, the first phase of the map")
+        return game
+    if phase.name == game.phase and not _differs(game, phase):
+        return game
+    return Game.from_state(game_map, _state(phase, {}), max_years)
+
+
+def _caught_up(game: Game, phase: Phase, note: Note) -> Game:
+    """Play the phases before one in which nobody gave an order that is known."""
+    if game.is_over != (phase.name == COMPLETED) and phase.units is not None:
+        return _placed(game, phase)
+    skipped = 0
+    while not game.is_over and _moment(game.phase) < _moment(phase.name):
+        skipped += 1
+        if phase_kind(game.phase) == "movement" or skipped > _MOST_SKIPPED:
+            raise UserError(f"{phase.name} comes where {game.phase} should")
+        note(f"there is no record of {game.phase}: it is played without orders")
+        game.adjudicate()
+    return game
+
+
+def _moment(name: str) -> tuple[int, int]:
+    return _END if name == COMPLETED else parse_phase(name)
+
+
+def _give(game: Game, phase: Phase, note: Note) -> None:
+    """Submit the orders of a phase; tell of each that is not legal."""
+    for power, texts in phase.orders.items():
+        for reason in game.submit(power, texts, strict=False):
+            note(f"{phase.name}, {power}: {reason}")
+
+
+def _differs(game: Game, phase: Phase) -> bool:
+    """Tell whether a phase says of another position."""
+    gone = game.dislodged
+    for power in game.powers:
+        ours = [*game.units[power], *(f"*{unit}" for unit in gone.get(power, {}))]
+        if sorted(ours) != sorted(phase.units.get(power, [])):
+            return True
+    return False
+
+
+def _placed(game: Game, phase: Phase) -> Game:
+    """Return a game that goes on from the position of a phase, with the same history."""
+    retreats = game.dislodged if game.phase == phase.name else {}
+    known = {key: text for key, text in game.to_state().items() if key.startswith("last_")}
+    placed = Game.from_state(game.map, _state(phase, retreats) | known, game.max_years)
+    placed.id, placed.history = game.id, game.history
+    return placed
+
+
+def _state(phase: Phase, known: Mapping[str, Mapping[str, list[str]]]) -> dict:
+    """Return the state of a phase; if nothing says where a dislodged unit may go, then only where
+    it went."""
+    retreats: dict[str, dict[str, list[str]]] = {}
+    for power, texts in phase.units.items():
+        for unit in (text[1:] for text in texts if text.startswith("*")):
+            goals = [t.split(" R ")[1] for t in phase.orders.get(power, []) if _leaves(t, unit)]
+            places = known.get(power, {}).get(unit, goals)
+            retreats.setdefault(power, {})[unit] = phase.retreats.get(unit, places)
+    over = phase.name == COMPLETED
+    units = {p: [t for t in texts if not t.startswith("*")] for p, texts in phase.units.items()}
+    state = {"name": phase.name, "units": units, "centers": phase.centers or {}}
+    return state if over else state | {"retreats": retreats}
+
+
+def _leaves(text: str, unit: str) -> bool:
+    return " R " in text and province_of(" ".join(text.split()[:2])) == province_of(unit)
+
+
+def short_report(saved: Mapping, game_map: Map | str | None = None) -> str:
+    """Return what a saved game is, in a line; UserError if it is none."""
+    game = Game.from_saved_game(saved, game_map)
+    names = [phase["name"] for phase in saved["phases"]]
+    centers = sorted(((len(held), power) for power, held in game.centers.items()), reverse=True)
+    held = ", ".join(f"{power} {count}" for count, power in centers if count)
+    span = f"{len(names)} phases from {names[0]} to {names[-1]}" if names[1:] else names[0]
+    return f"game {quoted(game.id, 60)} on map {game.map.name}: {span}; centers: {held}"

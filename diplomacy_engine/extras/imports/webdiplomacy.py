@@ -1,0 +1,342 @@
+"""webDiplomacy's numbers and rows: its map, its orders and the phases of its `history.json`.
+
+Territories and countries are numbers there. A variant's `variant.json` names them; those of its
+Classic variant, which is our standard map, are known without. Source: the site's public
+api/README.md and doc/gamedata/02-spec.md; the answers of its route game/status of 2025 have the
+same phases in other types.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, NamedTuple
+
+from msgspec import Meta, Struct
+
+from ..._suggest import quoted
+from ...constants import COMPLETED, NONE, PHASE_KINDS, phase_name
+from ...errors import UserError
+from ...records import convert
+from ...rules.map import Map
+from ...rules.names import power_called
+from ...rules.notation import place_text, province_of, read_order, read_place
+
+FIRST_YEAR = 1901
+FINISHED, DRAWN = "Finished", "Drawn"  # a phase; how a game that is over ended (gameOver)
+PHASES = ("Diplomacy", "Retreats", "Builds")
+MOST_PHASES = 2000
+_CLASSIC_POWERS = ("ENGLAND", "FRANCE", "ITALY", "GERMANY", "AUSTRIA", "TURKEY", "RUSSIA")
+_CLASSIC_PLACES = """
+    CLY EDI LVP YOR WAL LON POR SPA NAF TUN NAP ROM TUS PIE VEN APU GRE ALB SER BUL RUM CON SMY ANK
+    ARM SYR SEV UKR WAR LVN MOS STP FIN SWE NWY DEN KIE BER PRU SIL MUN RUH HOL BEL PIC BRE PAR BUR
+    MAR GAS BAR NWG NTH SKA HEL BAL BOT NAO IRI ENG MAO WES LYO TYS ION ADR AEG EAS BLA TYR BOH VIE
+    TRI BUD GAL SPA/NC SPA/SC STP/NC STP/SC BUL/EC BUL/SC
+"""  # in the order of its numbers, from 1 on
+_LETTERS = {"Army": "A", "Fleet": "F"}
+_YES = (True, "Yes")
+
+
+class _Territory(Struct):
+    id: int
+    name: str
+
+
+class _Country(Struct):
+    countryID: int
+    name: str
+
+
+class _Variant(Struct):
+    """`variant.json`, as far as it is read."""
+
+    territories: list[_Territory]
+    countries: list[_Country]
+
+
+class _UnitRow(Struct):
+    terrID: int
+    countryID: int
+    type: str | None = None
+    unitType: str | None = None
+    retreating: bool | str | None = None
+
+
+class OrderRow(Struct):
+    """An order of the site."""
+
+    type: str
+    terrID: int | None = None
+    toTerrID: int | None = None
+    fromTerrID: int | None = None
+    unitType: str | None = None
+    viaConvoy: bool | str | None = None
+
+
+class _ArchivedOrder(OrderRow, kw_only=True):
+    countryID: int
+    dislodged: bool | str | None = None
+
+
+class _CenterRow(Struct):
+    terrID: int
+    countryID: int | None = None
+
+
+class _PhaseRow(Struct):
+    phase: str
+    units: list[_UnitRow]
+    centers: list[_CenterRow]
+    orders: list[_ArchivedOrder]
+    turn: int = -1
+
+
+class _History(Struct):
+    """`history.json`, as far as it is read."""
+
+    phases: Annotated[list[_PhaseRow], Meta(min_length=1, max_length=MOST_PHASES)]
+
+
+class Variant(NamedTuple):
+    """A map of the site, as one of ours."""
+
+    map: Map
+    powers: dict[int, str]  # by country
+    places: dict[int, str]  # locations by territory
+    numbers: dict[str, int]  # territories by location
+
+    def power(self, country: int | None) -> str:
+        """Return the power of a country; UserError if there is none."""
+        if country not in self.powers:
+            raise UserError(f"there is no country {quoted(country, 40)}")
+        return self.powers[country]
+
+    def country(self, power: str) -> int:
+        """Return the country that a power is."""
+        return next(number for number, name in self.powers.items() if name == power)
+
+    def place(self, territory: int | None) -> str:
+        """Return the location of a territory; UserError if there is none."""
+        if territory not in self.places:
+            raise UserError(f"there is no territory {quoted(territory, 40)}")
+        return self.places[territory]
+
+
+def classic(game_map: Map) -> Variant:
+    """Return the site's Classic variant; UserError unless the map is like the standard one."""
+    found = _CLASSIC_PLACES.split()
+    known = set(found) == set(game_map.locations)
+    if not known or set(_CLASSIC_POWERS) != set(game_map.powers):
+        raise UserError(
+            f"map {game_map.name} is not the site's Classic variant: its variant.json is needed"
+        )
+    places = dict(enumerate(found, 1))
+    powers = dict(enumerate(_CLASSIC_POWERS, 1))
+    return Variant(game_map, powers, places, {place: n for n, place in places.items()})
+
+
+def read_variant(data: object, game_map: Map) -> Variant:
+    """Return a variant as its `variant.json` describes it.
+
+    Raises:
+        UserError: it is malformed, or names what the map does not have.
+    """
+    places, powers = {}, {}
+    found = convert(_Variant, data, "the variant")
+    for row in found.territories:
+        _, place = read_place(game_map, row.name)
+        text = place_text(game_map, place)
+        if text not in game_map.location_index:
+            raise UserError(f"map {game_map.name} has no {quoted(row.name, 60)}")
+        places[row.id] = text
+    for row in found.countries:
+        power = power_called(game_map, row.name) or row.name
+        powers[row.countryID] = game_map.powers[game_map.power_number(power)]
+    if set(places.values()) != set(game_map.locations) or set(powers.values()) != set(
+        game_map.powers
+    ):
+        raise UserError(f"the variant has different places or powers from map {game_map.name}")
+    return Variant(game_map, powers, places, {place: n for n, place in places.items()})
+
+
+class Phase(NamedTuple):
+    """A phase that was played elsewhere."""
+
+    name: str  # such as S1901M; COMPLETED for how it ended
+    orders: dict[str, list[str]]  # texts by power
+    units: dict[str, list[str]] | None = None  # by power; dislodged ones with a star; None: unsaid
+    centers: dict[str, list[str]] | None = None
+    retreats: Mapping[str, list[str]] = MappingProxyType({})  # dislodged unit -> places
+
+
+def phase_of(turn: int, phase: str) -> str:
+    """Return our name of a phase, COMPLETED for a finished game; UserError if it is none."""
+    if phase == FINISHED:
+        return COMPLETED
+    if not 0 <= turn < 10_000 or phase not in PHASES:
+        raise UserError(f"turn {quoted(turn, 20)}, {quoted(phase, 20)} is not a phase")
+    if phase == "Builds":
+        number = PHASE_KINDS.index("adjustments")
+    else:
+        number = 2 * (turn % 2) + (phase == "Retreats")
+    return phase_name(FIRST_YEAR + turn // 2, number)
+
+
+def history_phases(variant: Variant, data: object) -> list[Phase]:
+    """Return the phases of a `history.json`, the last one still open or the end.
+
+    Raises:
+        UserError: it is malformed, or names what the variant does not have.
+    """
+    rows = convert(_History, data, "the history").phases
+    phases = []
+    for before, row in zip([None, *rows], rows):
+        name = phase_of(row.turn, row.phase)
+        try:
+            phases.append(_phase(variant, name, row))
+            if name == COMPLETED and before is not None and before.phase in PHASES:
+                _complete_end(variant, phases[-1], before)
+        except UserError as error:
+            raise UserError(f"phase {name} of the history: {error}") from None
+    return phases
+
+
+def _phase(variant: Variant, name: str, row: _PhaseRow) -> Phase:
+    units: dict[str, list[str]] = {power: [] for power in variant.map.powers}
+    letters = {}
+    for unit in row.units:
+        text = unit_text(variant, unit.type or unit.unitType, unit.terrID)
+        star = "*" if unit.retreating in _YES else ""
+        units[variant.power(unit.countryID)].append(star + text)
+        letters[province_of(text)] = text[0]
+    centers: dict[str, list[str]] = {power: [] for power in variant.map.powers}
+    for center in row.centers:  # other provinces have owners there, too
+        place = province_of(variant.place(center.terrID))
+        if center.countryID and _is_center(variant.map, place):
+            centers[variant.power(center.countryID)].append(place)
+    orders: dict[str, list[str]] = {power: [] for power in variant.map.powers}
+    for order in row.orders:
+        orders[variant.power(order.countryID)].append(order_text(variant, order, letters))
+    return Phase(name, orders, units, centers)
+
+
+def _is_center(game_map: Map, province: str) -> bool:
+    return bool(game_map.board.province_center[game_map.province_index[province]] != NONE)
+
+
+def _complete_end(variant: Variant, end: Phase, before: _PhaseRow) -> None:
+    """Mark who was dislodged in the phase before the end, and let its fall take centers.
+
+    The site tells the units as they stand after that phase, and the centers as they were before.
+    """
+    gone = {
+        (variant.power(order.countryID), variant.place(order.terrID))
+        for order in before.orders
+        if before.phase == "Diplomacy" and order.dislodged in _YES
+    }
+    takes = before.turn % 2 and before.phase != "Builds" and not gone
+    for power, texts in end.units.items():
+        end.units[power] = [f"*{t}" if (power, t.split()[1]) in gone else t for t in texts]
+        for place in map(province_of, texts if takes else ()):
+            for other, held in end.centers.items():
+                end.centers[other] = [code for code in held if code != place]
+            end.centers[power] += [place] if _is_center(variant.map, place) else []
+
+
+def unit_text(variant: Variant, kind: str | None, territory: int | None) -> str:
+    """Return a unit such as `F STP/SC`."""
+    if kind not in _LETTERS:
+        raise UserError(f"{quoted(kind, 20)} is neither Army nor Fleet")
+    place = variant.place(territory)
+    return f"{_LETTERS[kind]} {place if kind == 'Fleet' else province_of(place)}"
+
+
+def order_text(variant: Variant, row: OrderRow, letters: Mapping[str, str]) -> str:
+    """Return an order of the site as a text.
+
+    Args:
+        variant: of the game.
+        row: the order.
+        letters: province -> A or F, of the units on the board.
+
+    Raises:
+        UserError: it names what is not there.
+    """
+    kind = row.type
+    if kind == "Wait":
+        return "WAIVE"
+    where = row.toTerrID or row.terrID  # of winter orders: open ones, and archived
+    if kind in ("Build Army", "Build Fleet"):
+        return f"{unit_text(variant, kind.removeprefix('Build '), where)} B"
+    if kind == "Destroy":
+        place = province_of(variant.place(where))
+        return f"{_letter(letters, place)} {place} D"
+    here = variant.place(row.terrID)
+    unit = f"{_letter(letters, province_of(here), row.unitType)} {here}"
+    if kind == "Hold":
+        return f"{unit} H"
+    if kind == "Disband":
+        return f"{unit} D"
+    goal = variant.place(row.toTerrID)
+    if kind == "Retreat":
+        return f"{unit} R {goal}"
+    if kind == "Move":
+        return f"{unit} - {goal}{' VIA' if row.viaConvoy in _YES else ''}"
+    if kind == "Support hold":
+        return f"{unit} S {_letter(letters, province_of(goal))} {goal}"
+    origin = variant.place(row.fromTerrID)
+    if kind == "Support move":
+        return f"{unit} S {_letter(letters, province_of(origin))} {origin} - {goal}"
+    if kind == "Convoy":
+        return f"{unit} C A {province_of(origin)} - {province_of(goal)}"
+    raise UserError(f"{quoted(kind, 30)} is not a kind of order")
+
+
+def _letter(letters: Mapping[str, str], province: str, kind: str | None = None) -> str:
+    """Return A or F for the unit in a province."""
+    if kind in _LETTERS:
+        return _LETTERS[kind]
+    if province not in letters:
+        raise UserError(f"there is no unit in {province}")
+    return letters[province]
+
+
+def order_row(variant: Variant, text: str, winter: bool, path: Sequence[str] = ()) -> dict:
+    """Return an order of ours as the site takes it.
+
+    Args:
+        variant: of the game.
+        text: as Game writes it.
+        winter: whether it is an adjustment.
+        path: provinces of a convoy, from the army's to the last fleet's, where the order has one.
+    """
+    row: dict = dict.fromkeys(("terrID", "fromTerrID", "toTerrID", "viaConvoy"))
+    if text == "WAIVE":
+        return row | {"type": "Wait"}
+    number, provinces = variant.numbers, variant.map.provinces
+    order, (letter, here, verb, *_) = read_order(variant.map, text), text.split()
+    row["terrID"] = number[here]
+    goal = None if order.target is None else number[place_text(variant.map, order.target)]
+    to = None if order.target is None else number[provinces[order.target.province]]
+    other = None if order.other is None else number[provinces[order.other.place.province]]
+    if path:
+        row["convoyPath"] = [number[place] for place in path]
+    match verb:
+        case "H":
+            return row | {"type": "Hold"}
+        case "-":
+            via = "Yes" if order.via else "No"
+            return row | {"type": "Move", "toTerrID": goal, "viaConvoy": via}
+        case "S" if goal is None:
+            return row | {"type": "Support hold", "toTerrID": other}
+        case "S":
+            return row | {"type": "Support move", "fromTerrID": other, "toTerrID": to}
+        case "C":
+            return row | {"type": "Convoy", "fromTerrID": other, "toTerrID": to}
+        case "R":
+            return row | {"type": "Retreat", "toTerrID": goal}
+        case "B":
+            kind = "Build Army" if letter == "A" else "Build Fleet"
+            return row | {"type": kind, "toTerrID": number[here]}
+    if not winter:
+        return row | {"type": "Disband"}
+    parent = number[province_of(here)]  # by which the site names units that are removed
+    return row | {"type": "Destroy", "terrID": parent, "toTerrID": parent}

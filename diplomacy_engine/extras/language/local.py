@@ -1,0 +1,95 @@
+"""A language model in this process as a player; the model itself is in learning/.
+
+Here are only texts and numbers, so that the engine needs no PyTorch.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ...games.decisions import Decisions
+from ...games.vector_game import VectorGame
+from ...players.protocols import Explanation, Seedable
+from .player import Answer, Exchange, LanguagePlayer
+from .questions import Question, TalkQuestion
+from .settings import LanguageSettings
+
+MOST_SPOKEN = 40  # tokens of a sentence
+
+
+class Reply(NamedTuple):
+    """What a local model has written, as it is needed to learn from it."""
+
+    prompt: list[int]  # tokens
+    tokens: list[int]  # of the reply, forced ones and line ends included
+    numbers: list[int]  # order number of each slot
+    at: list[int]  # positions in `tokens` where the model had a choice
+    allowed: list[list[int] | None]  # tokens it chose from at each; None: all
+    logprobs: list[float]  # of what it chose among these, at the temperature of the draw
+    text: str  # the reply
+
+
+class LocalModel(Protocol):
+    """What learning/language_model.py offers."""
+
+    generator: Seedable  # of its draws
+
+    def replies(
+        self,
+        prompts: Sequence[str],
+        questions: Sequence[Question | TalkQuestion],
+        greedy: bool = False,
+        free: int | None = None,
+    ) -> list[Reply]:
+        """Write a line for every slot, each from its slot's list, after `free` tokens of any text.
+
+        None: as many as the settings say.
+        """
+
+    def order_shares(self, prompt: str, question: Question) -> list[np.ndarray]:
+        """Return, for each slot, the probability of each of its legal orders as a whole."""
+
+
+class LocalPlayer(LanguagePlayer):
+    """Asks a model of this process; each of its orders is legal, and none is missing.
+
+    While `recording`, `trace` grows with every decision: (row, phase, power, Reply), for training.
+    """
+
+    def __init__(self, name: str, settings: LanguageSettings, model: Any, greedy: bool = False):
+        super().__init__(name, settings)
+        self.model: LocalModel = model
+        self.greedy = greedy or settings.temperature == 0
+        self.recording = False
+        self.trace: list[tuple[int, str, str, Reply]] = []
+
+    @property
+    def generator(self) -> Seedable:
+        return self.model.generator
+
+    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
+        """It knows no values (NaN)."""
+        shares = []
+        for question in self.questions(games, decisions):
+            shares += self.model.order_shares(self.prompt(question), question)
+        value = np.full(decisions.count, np.nan, np.float32)
+        return Explanation(np.concatenate(shares).astype(np.float32), value)
+
+    def _answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
+        answers, size = [], self.settings.batch
+        about_deals = isinstance(questions[0], TalkQuestion)
+        free = (0 if questions[0].slots else MOST_SPOKEN) if about_deals else None
+        for first in range(0, len(questions), size):
+            asked = questions[first : first + size]
+            prompts = [self.prompt(question) for question in asked]
+            for prompt, question, reply in zip(
+                prompts, asked, self.model.replies(prompts, asked, self.greedy, free)
+            ):
+                messages = [{"role": "user", "content": prompt}]
+                tokens = len(reply.prompt), len(reply.tokens)
+                exchange = Exchange(question, messages, reply.text, "legal", *tokens, 0.0)
+                answers.append(Answer(reply.numbers, len(reply.numbers), [exchange]))
+                if self.recording and not about_deals:
+                    self.trace.append((question.row, question.game.phase, question.power, reply))
+        return answers

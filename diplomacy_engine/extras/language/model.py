@@ -1,0 +1,554 @@
+"""Language models that run here: they write legal orders alone, whatever tokenizer and weights.
+
+Every order that a unit may be given is a path of tokens, its line end included, in a trie of its
+slot, and the model chooses only where the trie branches. So each order is legal and none is
+missing. Where there is nothing to choose no pass through the model is made.
+
+docs/language_models.md tells more. This file alone needs transformers.
+"""
+
+import copy
+import itertools
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from ...errors import UserError
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # models come from folders, never from the network
+
+try:
+    import transformers
+except ImportError:
+    raise UserError(
+        "a language model that runs here needs more packages: pip install '.[llm]'"
+    ) from None
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+)
+
+from ...games.vector_game import VectorGame
+from ...learning.clock import Clock
+from ...rules.map import Map
+from ...rules.vocabulary import vocabulary
+from .local import Reply
+from .prompt import OPENING, prompt_text
+from .questions import Question, Slot, TalkQuestion, questions_of
+from .settings import LanguageSettings
+
+transformers.utils.logging.disable_progress_bar()  # ours stands on that line
+
+LINE_END = "\n"
+END_OF_THOUGHT = "</think>"
+SCORED = 64  # whole orders whose probability is computed at once
+KEPT_TRIES = 20_000
+
+# token -> what may follow; where an order ends, its number
+Trie = dict[int, "Trie | int"]
+
+
+def make_trie(paths: Sequence[Sequence[int]], numbers: Sequence[int]) -> Trie:
+    """Return a trie of orders from the tokens of each, of which none begins with another."""
+    root: Trie = {}
+    for path, number in zip(paths, numbers):
+        node = root
+        for token in path[:-1]:
+            node = node.setdefault(token, {})
+        node[path[-1]] = number
+    return root
+
+
+def has_prefixes(paths: Sequence[Sequence[int]]) -> bool:
+    """Tell whether one of the paths begins with another, or is the same."""
+    ordered = sorted(map(tuple, paths))
+    return any(later[: len(first)] == first for first, later in itertools.pairwise(ordered))
+
+
+class OrderTokens:
+    """The tokens of every order of a map, or other line that may be written, with what ends each.
+
+    Orders and line ends become tokens apart, and what a tokenizer makes of two texts in a row is
+    never asked. An end of text takes the line end's place where a tokenizer drops it or writes it
+    like a part of an order: 1,450 of the standard map's 20,009 orders begin with another order, and
+    only what follows tells them apart.
+
+    Raises:
+        UserError: the tokenizer writes two orders alike.
+    """
+
+    def __init__(self, tokenizer, texts: Sequence[str]):
+        texts = list(texts)
+        orders = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
+        end = tokenizer(LINE_END, add_special_tokens=False)["input_ids"]
+        self.paths = [[*order, *end] for order in orders]
+        if not end or has_prefixes(self.paths):
+            self.paths = [[*order, tokenizer.eos_token_id] for order in orders]
+            if has_prefixes(self.paths):
+                seen: dict[tuple, str] = {}
+                for path, text in zip(self.paths, texts):
+                    other = seen.setdefault(tuple(path), text)
+                    if other != text:
+                        raise UserError(
+                            f"the model's tokenizer cannot tell {other!r} and {text!r} apart"
+                        )
+                raise UserError("the model's tokenizer cannot tell some orders apart")
+        self._tries: dict[tuple[int, ...], Trie] = {}
+
+    def trie(self, slot: Slot) -> Trie:
+        key = tuple(slot.numbers)
+        if key not in self._tries:
+            if len(self._tries) >= KEPT_TRIES:
+                self._tries.clear()
+            self._tries[key] = make_trie([self.paths[n] for n in key], key)
+        return self._tries[key]
+
+
+class Draft:
+    """A reply while it is written.
+
+    Args:
+        thinking: tokens of free text before the orders.
+        opening: tokens that end the free text.
+        skip: whether tokens without an alternative are passed over at once.
+
+    Attributes:
+        pending: tokens that the model has not seen yet; its next choice comes after them.
+        done: whether all slots have an order.
+    """
+
+    def __init__(
+        self,
+        prompt: Sequence[int],
+        question: Question,
+        orders: OrderTokens,
+        thinking: int = 0,
+        opening: Sequence[int] = (),
+        skip: bool = True,
+    ):
+        self.question, self.orders, self.skip = question, orders, skip
+        self.prompt, self.pending = list(prompt), list(prompt)
+        self.tokens: list[int] = []
+        self.numbers: list[int] = []
+        self.at: list[int] = []
+        self.allowed: list[list[int] | None] = []
+        self.logprobs: list[float] = []
+        self.free, self.opening, self.done = thinking, list(opening), False
+        self.node: Trie | int | None = None  # None: free text
+        if not thinking:
+            self._begin_orders()
+
+    def choices(self) -> list[int] | None:
+        """Return the tokens that may come next; None: any."""
+        return None if self.node is None else list(self.node)
+
+    def take(self, token: int, logprob: float, text: str = "", end: int | None = None) -> None:
+        """Go on with a token that was chosen.
+
+        `text` is free text with it, if it is that; `end` is the token that ends texts.
+        """
+        if self.node is None or len(self.node) > 1:
+            self.at.append(len(self.tokens))
+            self.allowed.append(self.choices())
+            self.logprobs.append(logprob)
+        self._add(token)
+        if self.node is None:
+            self.free -= 1
+            said = not self.question.slots and LINE_END in text.lstrip()  # a sentence is one line
+            if said or token == end or self.free <= 0 or END_OF_THOUGHT in text:
+                for other in self.opening:
+                    self._add(other)
+                self._begin_orders()
+            return
+        self.node = self.node[token]
+        self._follow()
+
+    def reply(self, text: str) -> Reply:
+        return Reply(
+            self.prompt, self.tokens, self.numbers, self.at, self.allowed, self.logprobs, text
+        )
+
+    def _add(self, token: int) -> None:
+        self.tokens.append(token)
+        self.pending.append(token)
+
+    def _begin_orders(self) -> None:
+        self.node = self._next_slot()
+        self._follow()
+
+    def _next_slot(self) -> Trie | None:
+        slots = self.question.slots
+        if len(self.numbers) == len(slots):
+            self.done = True
+            return None
+        slot = self.question.open_slot(slots[len(self.numbers)], self.numbers)
+        return self.orders.trie(slot)
+
+    def _follow(self) -> None:
+        """Go on to the next choice, past ends of orders and tokens without an alternative."""
+        while not self.done:
+            if isinstance(self.node, int):
+                self.numbers.append(self.node)
+                self.node = self._next_slot()
+            elif len(self.node) == 1 and self.skip:
+                ((token, self.node),) = self.node.items()
+                self._add(token)
+            else:
+                return
+
+
+class LogProbabilities(NamedTuple):
+    """Of every choice in some replies, one reply after the other; with gradients."""
+
+    logprob: torch.Tensor  # (n,) of what was chosen, among what was allowed
+    entropy: torch.Tensor  # (n,) of the choice
+    reply: torch.Tensor  # (n,) int64, which of the replies
+
+
+class LanguageModel:
+    """A causal language model that writes orders.
+
+    Args:
+        network: of transformers; it stays in evaluation mode, since with dropout the probabilities
+            learned from would not be those that were played with.
+        settings: temperature and thinking are used.
+        skip: whether tokens without an alternative are passed over at once; it changes no order.
+
+    Raises:
+        UserError: the tokenizer has no end of text.
+    """
+
+    def __init__(self, network, tokenizer, settings: LanguageSettings, seed: int = 0, skip=True):
+        if tokenizer.eos_token_id is None:
+            raise UserError(f"the tokenizer in {settings.model} has no token that ends a text")
+        self.network, self.tokenizer, self.settings = network.eval(), tokenizer, settings
+        self.generator = torch.Generator().manual_seed(seed % 2**63)
+        self.skip = skip
+        self.passes = 0  # through the network, while writing
+        self.clock = Clock()  # of the stages of writing
+        self._orders: dict[str, OrderTokens] = {}
+        opening = f"\n{OPENING}\n"
+        self._opening = tokenizer(opening, add_special_tokens=False)["input_ids"]
+
+    @property
+    def device(self) -> torch.device:
+        return self.network.device
+
+    def prompt_tokens(self, prompt: str) -> list[int]:
+        """Return the tokens of a prompt, in the model's chat form if it has one."""
+        if self.tokenizer.chat_template:
+            messages = [{"role": "user", "content": prompt}]
+            text = self.tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True
+            )
+            return self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        tokens = list(self.tokenizer(prompt)["input_ids"])
+        while tokens and tokens[-1] == self.tokenizer.eos_token_id:
+            tokens.pop()
+        return tokens or [self.tokenizer.eos_token_id]
+
+    # --- Writing ------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def replies(
+        self,
+        prompts: Sequence[str],
+        questions: Sequence[Question | TalkQuestion],
+        greedy: bool = False,
+        free: int | None = None,
+    ) -> list[Reply]:
+        """Write a line for every slot, such as one of its legal orders.
+
+        `free` tokens of any text stand before them; None: as many as the settings say.
+        A batch of other prompts changes the last bits of the probabilities, and so now and then a
+        draw: equal batches and seeds give equal replies.
+        """
+        thinking = self.settings.thinking if free is None else free
+        drafts = [
+            Draft(
+                tokens,
+                question,
+                self._tokens(question),
+                thinking,
+                self._opening if question.slots else (),
+                self.skip,
+            )
+            for tokens, question in zip(map(self.prompt_tokens, prompts), questions)
+        ]
+        for draft in drafts:
+            self._check_length(draft)
+        cache, mask = None, torch.zeros(len(drafts), 0, dtype=torch.long)
+        while not all(draft.done for draft in drafts):
+            with self.clock("read" if cache is None else "write"):
+                logits, cache, mask = self._feed(drafts, cache, mask)
+            with self.clock("choose"):
+                self._choose([(d, row) for d, row in zip(drafts, logits) if not d.done], greedy)
+        return [
+            # Where there are no lines that it may have to end, the end of text is no part of it.
+            draft.reply(
+                self.tokenizer.decode(draft.tokens, skip_special_tokens=not draft.question.slots)
+            )
+            for draft in drafts
+        ]
+
+    def _feed(self, drafts: Sequence[Draft], cache, mask: torch.Tensor):
+        """Show the network what is pending; return logits (B, V), cache and mask (B, seen).
+
+        Rows with less to show are filled up on the left, and what fills them is masked for good: so
+        the last column is the last token of every row.
+        """
+        width = max(1, max(len(draft.pending) for draft in drafts if not draft.done))
+        tokens = np.full((len(drafts), width), self.tokenizer.eos_token_id)
+        shown = np.zeros((len(drafts), width), np.int64)
+        for row, draft in enumerate(drafts):
+            if draft.done:  # nothing is asked of it any more
+                continue
+            count = len(draft.pending)
+            tokens[row, width - count :] = draft.pending
+            shown[row, width - count :] = 1
+            draft.pending = []
+        positions = mask.sum(1, keepdim=True) + torch.from_numpy(shown).cumsum(1) - 1
+        mask = torch.cat([mask, torch.from_numpy(shown)], 1)
+        found = self.network(
+            input_ids=torch.from_numpy(tokens).to(self.device),
+            attention_mask=mask.to(self.device),
+            position_ids=positions.clamp(min=0).to(self.device),
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        self.passes += 1
+        return found.logits[:, -1].float().cpu(), found.past_key_values, mask
+
+    def _choose(self, rows: Sequence[tuple[Draft, torch.Tensor]], greedy: bool) -> None:
+        """Let each draft go on with a token: the likeliest, or one that is drawn."""
+        allowed = [draft.choices() for draft, _ in rows]
+        logits = torch.stack([found for _, found in rows])
+        logprobs, tokens = self._masked(logits, allowed)
+        if greedy:
+            chosen = logprobs.argmax(1)
+        else:
+            draws = torch.rand(len(rows), 1, generator=self.generator, dtype=torch.float64)
+            shares = logprobs.double().exp().cumsum(1)
+            chosen = (shares <= draws * shares[:, -1:]).sum(1)
+            lengths = [logits.shape[1] if ids is None else len(ids) for ids in allowed]
+            chosen = chosen.minimum(torch.tensor(lengths) - 1)
+        for row, (draft, _) in enumerate(rows):
+            token = int(tokens[row, chosen[row]])
+            text = "" if draft.node is not None else self.tokenizer.decode([*draft.tokens, token])
+            draft.take(token, float(logprobs[row, chosen[row]]), text, self.tokenizer.eos_token_id)
+
+    def _masked(
+        self, logits: torch.Tensor, allowed: Sequence[Sequence[int] | None]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return log-probabilities among the allowed tokens (n, K), -inf beyond, and these tokens.
+
+        At the temperature of the settings; greedy play has that of 1.
+        """
+        size = logits.shape[1]
+        lengths = np.array([size if ids is None else len(ids) for ids in allowed])
+        tokens = np.zeros((len(allowed), lengths.max()), np.int64)
+        for row, ids in enumerate(allowed):
+            tokens[row, : lengths[row]] = np.arange(size) if ids is None else ids
+        index = torch.from_numpy(tokens).to(logits.device)
+        beyond = torch.from_numpy(np.arange(lengths.max()) >= lengths[:, None]).to(logits.device)
+        found = logits.gather(1, index) / (self.settings.temperature or 1.0)
+        # Weights that have blown up give NaN, and then all choices are as good.
+        found = torch.nan_to_num(found, nan=0.0, posinf=1e30, neginf=-1e30)
+        return found.masked_fill(beyond, -torch.inf).log_softmax(1), index
+
+    def _tokens(self, question: Question | TalkQuestion) -> OrderTokens:
+        if isinstance(question, TalkQuestion):
+            return OrderTokens(self.tokenizer, question.texts)
+        vocabulary = question.game.vector_game.vocabulary
+        if vocabulary.hash not in self._orders:
+            self._orders[vocabulary.hash] = OrderTokens(self.tokenizer, vocabulary.texts)
+        return self._orders[vocabulary.hash]
+
+    def _check_length(self, draft: Draft) -> None:
+        """Raise UserError if a prompt and its longest reply do not fit into the model."""
+        most = getattr(self.network.config, "max_position_embeddings", None)
+        longest = sum(
+            max(len(draft.orders.paths[n]) for n in slot.numbers) for slot in draft.question.slots
+        )
+        length = len(draft.prompt) + draft.free + len(draft.opening) + longest
+        if most is not None and length > most:
+            raise UserError(
+                f"a prompt of {len(draft.prompt):,} tokens and a reply of up to "
+                f"{length - len(draft.prompt):,} do not fit into the "
+                f"model's {most:,}; the prompt 'minimal' is shorter"
+            )
+
+    # --- Learning -----------------------------------------------------------------------------
+
+    def log_probabilities(self, replies: Sequence[Reply]) -> LogProbabilities:
+        """Return the log-probabilities of choices in replies, as they were written but with
+        gradients: in the same tries, at the same temperature; forced tokens are left out."""
+        whole = [[*reply.prompt, *reply.tokens] for reply in replies]
+        width = max(map(len, whole))
+        tokens = np.full((len(whole), width), self.tokenizer.eos_token_id)
+        mask = np.zeros((len(whole), width), np.int64)
+        for row, found in enumerate(whole):
+            tokens[row, width - len(found) :] = found
+            mask[row, width - len(found) :] = 1
+        keep = 1 + max(len(reply.tokens) for reply in replies)
+        logits = self.network(
+            input_ids=torch.from_numpy(tokens).to(self.device),
+            attention_mask=torch.from_numpy(mask).to(self.device),
+            position_ids=torch.from_numpy((mask.cumsum(1) - 1).clip(0)).to(self.device),
+            use_cache=False,
+            logits_to_keep=keep,
+        ).logits
+        places = [
+            (row, keep - len(reply.tokens) + at - 1, reply.tokens[at], allowed)
+            for row, reply in enumerate(replies)
+            for at, allowed in zip(reply.at, reply.allowed)
+        ]
+        rows = torch.tensor([place[0] for place in places], dtype=torch.long, device=self.device)
+        if not places:
+            nothing = logits.sum() * torch.zeros(0, device=self.device)
+            return LogProbabilities(nothing, nothing, rows)
+        columns = torch.tensor([place[1] for place in places], device=self.device)
+        picked = logits[rows, columns].float()
+        logprobs, index = self._masked(picked, [place[3] for place in places])
+        taken = torch.tensor([place[2] for place in places], device=self.device)
+        chosen = (index == taken[:, None]) & logprobs.isfinite()
+        first = chosen.to(torch.int8).argmax(1, keepdim=True)
+        entropy = -(logprobs.exp() * logprobs.clamp(min=-1e4)).sum(1)
+        return LogProbabilities(logprobs.gather(1, first)[:, 0], entropy, rows)
+
+    # --- Hints --------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def order_shares(self, prompt: str, question: Question) -> list[np.ndarray]:
+        """Return, for each slot, the probability of each of its legal orders as a whole.
+
+        What the model would write if nothing constrained it, given that it writes a legal order:
+        the first tokens of an order know how much lies behind them, other than in `replies`. Each
+        slot comes after the likeliest orders of those before; in winter what these took has 0.
+        """
+        orders, given, shares = self._tokens(question), [], []
+        last, cache, seen = self._show(self.prompt_tokens(prompt), None, 0)
+        for slot in question.slots:
+            legal = question.open_slot(slot, given)
+            paths = [orders.paths[number] for number in legal.numbers]
+            scores = np.concatenate(
+                [
+                    self._scores(paths[first : first + SCORED], last, cache, seen)
+                    for first in range(0, len(paths), SCORED)
+                ]
+            )
+            found = np.exp(scores - scores.max())
+            share = dict(zip(legal.numbers, found / found.sum()))
+            shares.append(np.array([share.get(number, 0.0) for number in slot.numbers]))
+            best = int(scores.argmax())
+            given.append(legal.numbers[best])
+            if len(given) < len(question.slots):
+                last, cache, seen = self._show(paths[best], cache, seen)
+        return shares
+
+    def _show(self, tokens: Sequence[int], cache, seen: int):
+        """Show the network one more text; return log-probabilities (V,), cache, tokens seen."""
+        found = self.network(
+            input_ids=torch.tensor([tokens], device=self.device),
+            position_ids=torch.arange(seen, seen + len(tokens), device=self.device)[None],
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        last = found.logits[0, -1].float().log_softmax(0)
+        return last, found.past_key_values, seen + len(tokens)
+
+    def _scores(
+        self, paths: Sequence[Sequence[int]], last: torch.Tensor, cache, seen: int
+    ) -> np.ndarray:
+        """Return the log-probability of each path after a text, all in one batch."""
+        width = max(1, max(map(len, paths)) - 1)
+        tokens = np.full((len(paths), width), self.tokenizer.eos_token_id)
+        mask = np.zeros((len(paths), width), np.int64)
+        for row, path in enumerate(paths):
+            tokens[row, : len(path) - 1] = path[:-1]
+            mask[row, : len(path) - 1] = 1
+        cache = copy.deepcopy(cache)
+        cache.batch_repeat_interleave(len(paths))
+        before = torch.ones(len(paths), seen, dtype=torch.long)
+        logits = self.network(
+            input_ids=torch.from_numpy(tokens).to(self.device),
+            attention_mask=torch.cat([before, torch.from_numpy(mask)], 1).to(self.device),
+            position_ids=torch.arange(seen, seen + width, device=self.device)[None].expand(
+                len(paths), -1
+            ),
+            past_key_values=cache,
+            use_cache=True,
+        ).logits
+        after = logits.float().log_softmax(2)
+        scores = [
+            float(last[path[0]])
+            + sum(float(after[row, i, token]) for i, token in enumerate(path[1:]))
+            for row, path in enumerate(paths)
+        ]
+        return np.nan_to_num(np.array(scores), nan=0.0, neginf=-1e30)
+
+
+def load_language_model(
+    settings: LanguageSettings, device: str = "cpu", seed: int = 0
+) -> LanguageModel:
+    """Return the model in a folder, or in a .gguf file; UserError if it cannot be loaded.
+
+    Nothing is taken from the network, and no code that lies in the folder runs.
+    """
+    path = Path(settings.model)
+    where = {"local_files_only": True, "trust_remote_code": False}
+    if path.suffix == ".gguf":
+        if not path.is_file():
+            raise UserError(f"there is no model file {path}")
+        folder, where = path.parent, where | {"gguf_file": path.name}
+    else:
+        folder = path
+        if not path.is_dir():
+            raise UserError(f"there is no folder {path} with a model")
+        if not (path / "config.json").is_file():
+            raise UserError(f"the folder {path} has no model: there is no config.json in it")
+    kind = settings.dtype or ("float32" if device == "cpu" else "auto")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, **where)
+        network = AutoModelForCausalLM.from_pretrained(folder, dtype=kind, **where)
+        network = network.to(device)
+    except Exception as error:  # transformers raises nearly anything
+        if "trust_remote_code" in str(error):
+            raise UserError(
+                f"the model in {path} needs the code in its folder, and such code is never run"
+            ) from None
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise UserError(f"the model in {path} cannot be loaded: {reason}") from None
+    return LanguageModel(network, tokenizer, settings, seed)
+
+
+def make_tiny_model(game_map: Map, seed: int):
+    games = VectorGame(game_map, 1, threads=1, auto_reset=False)
+    prompts = [prompt_text(q, "minimal") for q in questions_of(games, games.decisions(), {})]
+    orders = vocabulary(game_map).texts
+    texts = ["\n".join(orders[i : i + 3]) + "\n" for i in range(0, len(orders), 3)]
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=512,
+        special_tokens=["<end>"],
+        show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )
+    made.train_from_iterator([*texts, *(len(texts) * prompts)[: len(texts)]], trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<end>", pad_token="<end>")
+    torch.manual_seed(seed % 2**63)
+    shape = {"n_positions": 4096, "n_embd": 64, "n_layer": 2, "n_head": 2}
+    ends = {"bos_token_id": 0, "eos_token_id": 0}
+    return GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **shape, **ends)), tokenizer

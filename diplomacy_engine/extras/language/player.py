@@ -1,0 +1,262 @@
+"""A language model as a player: it asks, counts, logs, and falls back for single units only."""
+
+import contextlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._files import check_target
+from ..._suggest import player_name
+from ...constants import NONE
+from ...errors import UserError
+from ...games.decisions import Decisions
+from ...games.game import Game
+from ...games.vector_game import VectorGame
+from ...players.asking import ask_player
+from ...players.bots import make_bot
+from ...players.protocols import CountingPlayer
+from .prompt import last_movement, prompt_text
+from .questions import Question, TalkQuestion, orders_with_results, questions_of
+from .settings import LanguageSettings
+
+
+@dataclass
+class Counts:
+    """What a model was asked and what came of it.
+
+    `orders` = `legal_at_once` + `repaired` + `fell_back`.
+    """
+
+    decisions: int = 0
+    orders: int = 0  # one for each unit or adjustment
+    legal_at_once: int = 0  # in the first reply
+    repaired: int = 0  # in a later one, after being told what was wrong
+    fell_back: int = 0  # given by the fallback
+    timed_out: int = 0  # requests that ran out of time
+    requests: int = 0  # without those that were only sent again
+    retried: int = 0  # sent again after a lost connection or a busy server
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0  # that games have waited
+    talks: int = 0  # questions about deals, and sentences
+    not_understood: int = 0  # questions about deals without a possible answer
+
+
+class Exchange(NamedTuple):
+    question: Question | TalkQuestion
+    messages: list[dict]  # role and content
+    reply: str
+    verdict: str  # `legal`, or what was wrong
+    tokens_in: int
+    tokens_out: int
+    seconds: float
+
+
+class Answer(NamedTuple):
+    numbers: list[int]  # of each slot; NONE where no legal one came
+    at_once: int  # slots ordered in the first reply
+    exchanges: list[Exchange]
+    timed_out: int = 0  # requests
+
+
+def add_thoughts(saved_games: Sequence[dict], players: Mapping[str, CountingPlayer]) -> None:
+    """Add the prompts and replies that language models have kept to saved games, as `thoughts`.
+
+    `players` are by the names that these games know them by.
+    """
+    for saved in saved_games:
+        number = int(saved["id"].split("-")[1])  # after the seed
+        for phase in saved["phases"]:
+            for power, name in saved["players"].items():
+                if name in players:
+                    thoughts = players[name].thoughts(number, phase["name"], power)
+                    if thoughts:
+                        phase.setdefault("thoughts", {})[power] = thoughts
+
+
+class LanguagePlayer:
+    """A language model as a player, wherever it runs; `_answers` says how it is asked.
+
+    Of `keep` games, from the first one on, the last prompt and reply of each decision are kept for
+    `thoughts`.
+    """
+
+    def __init__(self, name: str, settings: LanguageSettings):
+        self.name, self.settings = name, settings
+        self.counted = Counts()
+        self.keep = 0
+        self._told: dict[tuple[int, str], tuple[str, list[str]]] = {}  # row, power: phase, deals
+        self._fallback = make_bot(settings.fallback)
+        self._past: dict[int, dict[str, list[str]]] = {}  # row -> movement phase -> orders
+        self._game_number: dict[int, int] = {}  # row -> number of the game in it
+        self._games_begun = 0
+        self._thoughts: dict[tuple[int, str, str], dict] = {}
+        self._log = Path(settings.log) if settings.log else None
+        if self._log is not None:
+            check_target(self._log)
+            with self._writing():
+                self._log.touch()
+
+    # --- A player ---------------------------------------------------------------------------
+
+    __repr__ = player_name
+
+    def begin(self, games: VectorGame, rows: np.ndarray) -> None:
+        gone = set(rows.tolist())
+        self._told = {key: told for key, told in self._told.items() if key[0] not in gone}
+        for row in rows.tolist():
+            self._past.pop(row, None)
+            self._game_number[row] = self._games_begun
+            self._games_begun += 1
+
+    def watch(self, games: VectorGame, rows: np.ndarray) -> None:
+        if not self.settings.history:
+            return
+        for row in rows.tolist():
+            self._remember(Game.from_row(games, row), row)
+
+    def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        if not decisions.count:
+            return np.zeros(0, np.int32)
+        questions = self.questions(games, decisions)
+        begun = time.monotonic()
+        answers = self._answers(questions)
+        self.counted.seconds += time.monotonic() - begun
+        numbers = np.array([n for answer in answers for n in answer.numbers], np.int32)
+        for question, answer in zip(questions, answers):
+            self._count(question, answer)
+        return self._with_fallback(games, decisions, questions, numbers)
+
+    def questions(self, games: VectorGame, decisions: Decisions) -> list[Question]:
+        if self.settings.history and self.settings.prompt != "minimal":
+            self.watch(games, np.unique(decisions.game))
+        past = {row: list(phases.items()) for row, phases in self._past.items()}
+        return [self._with_deals(q) for q in questions_of(games, decisions, past)]
+
+    def converse(self, questions: Sequence[TalkQuestion]) -> list[Answer]:
+        """Ask about deals, or for sentences; what is no possible answer is NONE."""
+        if not questions:
+            return []
+        begun = time.monotonic()
+        answers = self._answers(questions)
+        self.counted.seconds += time.monotonic() - begun
+        for question, answer in zip(questions, answers):
+            self.counted.talks += 1
+            self.counted.not_understood += NONE in answer.numbers
+            self._count_requests(question, answer)
+        return answers
+
+    def learn_deals(self, row: int, phase: str, power: str, deals: list[str]) -> None:
+        self._told[row, power] = phase, deals
+
+    def _with_deals(self, question: Question) -> Question:
+        phase, deals = self._told.get((question.row, question.power), ("", None))
+        if deals is None:
+            return question
+        return question._replace(deals=deals if phase == question.game.phase else [])
+
+    def prompt(self, question: Question | TalkQuestion) -> str:
+        if isinstance(question, TalkQuestion):
+            return question.prompt
+        settings = self.settings
+        return prompt_text(question, settings.prompt, settings.history, settings.thinking)
+
+    def counts(self) -> dict:
+        found = asdict(self.counted)
+        return found | {"seconds": round(found["seconds"], 3), "fallback": self.settings.fallback}
+
+    def thoughts(self, game_number: int, phase: str, power: str) -> dict:
+        return self._thoughts.get((game_number, phase, power), {})
+
+    def _answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
+        raise NotImplementedError
+
+    # --- What is kept -----------------------------------------------------------------------
+
+    def _remember(self, game: Game, row: int) -> None:
+        lines = orders_with_results(game)
+        if game.is_over or not lines:
+            return
+        past = self._past.setdefault(row, {})
+        past[last_movement(game.phase)] = lines
+        while len(past) > self.settings.history:
+            del past[next(iter(past))]
+
+    def _count(self, question: Question, answer: Answer) -> None:
+        legal = sum(number != NONE for number in answer.numbers)
+        counted = self.counted
+        counted.decisions += 1
+        counted.orders += len(answer.numbers)
+        counted.legal_at_once += answer.at_once
+        counted.repaired += legal - answer.at_once
+        counted.fell_back += len(answer.numbers) - legal
+        number = self._count_requests(question, answer)
+        if number < self.keep and answer.exchanges:
+            last = answer.exchanges[-1]
+            said = "\n".join(message["content"] for message in last.messages)
+            key = number, question.game.phase, question.power
+            self._thoughts[key] = {"prompt": said, "reply": last.reply}
+
+    def _count_requests(self, question: Question | TalkQuestion, answer: Answer) -> int:
+        """Count and log what was asked; return the number of the game."""
+        counted = self.counted
+        counted.timed_out += answer.timed_out
+        counted.requests += len(answer.exchanges)
+        for exchange in answer.exchanges:
+            counted.tokens_in += exchange.tokens_in
+            counted.tokens_out += exchange.tokens_out
+        number = self._game_number.get(question.row, question.row)
+        self._write_log(number, answer.exchanges)
+        return number
+
+    def _write_log(self, number: int, exchanges: Sequence[Exchange]) -> None:
+        if self._log is None:
+            return
+        lines = []
+        for exchange in exchanges:
+            question = exchange.question
+            line = {"game": number, "phase": question.game.phase, "power": question.power}
+            line |= {"messages": exchange.messages, "reply": exchange.reply}
+            line |= {"verdict": exchange.verdict, "tokens_in": exchange.tokens_in}
+            line |= {"tokens_out": exchange.tokens_out, "seconds": round(exchange.seconds, 3)}
+            lines.append(json.dumps(line) + "\n")
+        with self._writing(), open(self._log, "a", encoding="utf-8") as file:
+            file.writelines(lines)
+
+    @contextlib.contextmanager
+    def _writing(self):
+        try:
+            yield
+        except OSError as error:
+            raise UserError(f"{self._log} cannot be written: {error.strerror or error}") from None
+
+    def _with_fallback(
+        self,
+        games: VectorGame,
+        decisions: Decisions,
+        questions: Sequence[Question],
+        numbers: np.ndarray,
+    ) -> np.ndarray:
+        rows = [d for d, first in enumerate(decisions.slot_start[:-1])
+                if (numbers[first : decisions.slot_start[d + 1]] == NONE).any()]  # fmt: skip
+        if not rows:
+            return numbers
+        asked = decisions.take(np.array(rows))
+        other = ask_player(games, asked, self._fallback)
+        for i, d in enumerate(rows):
+            own = numbers[decisions.slot_start[d] : decisions.slot_start[d + 1]]
+            theirs = other[asked.slot_start[i] : asked.slot_start[i + 1]]
+            given = [int(number) for number in own if number != NONE]
+            for s in np.flatnonzero(own == NONE):
+                slot = questions[d].open_slot(questions[d].slots[s], given)
+                choices = [int(n) for n in (theirs[s], *theirs) if n in slot.numbers]
+                # In winter the model may have taken what the fallback chose.
+                choices += slot.harmless() or slot.numbers
+                given.append(choices[0])
+                own[s] = choices[0]
+        return numbers

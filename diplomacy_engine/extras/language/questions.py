@@ -1,0 +1,108 @@
+"""What a language model is asked: one power's orders in one phase, unit by unit."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...constants import NONE, RESULT_WORDS
+from ...games.decisions import Decisions
+from ...games.game import Game
+from ...games.vector_game import VectorGame
+from ...players.asking import Slot, slots_of
+
+
+class Question(NamedTuple):
+    game: Game  # the position, to be read
+    row: int  # of it among the games
+    power: str
+    slots: list[Slot]
+    waive: int  # the number of WAIVE
+    winter: bool  # a province may be chosen in one slot only
+    past: list[tuple[str, list[str]]]  # earlier movement phases: name, orders with their results
+    deals: list[str] | None = None  # of this phase, in words; None: nobody negotiates
+
+    def open_slot(self, slot: Slot, given: Collection[int]) -> Slot:
+        """Return a slot with the legal orders left after those `given` in other slots.
+
+        Only in winter do orders take each other's place: all but WAIVE do.
+        """
+        if not self.winter:
+            return slot
+        taken = {self.province(number) for number in given if number != self.waive}
+        kept = [
+            (number, text)
+            for number, text in zip(slot.numbers, slot.texts)
+            if number == self.waive or self.province(number) not in taken
+        ]
+        return Slot(slot.unit, [number for number, _ in kept], [text for _, text in kept])
+
+    def written(self, numbers: Collection[int]) -> list[str]:
+        texts = self.game.vector_game.vocabulary.texts
+        return [texts[number] for number in numbers]
+
+    def province(self, number: int) -> int:
+        games = self.game.vector_game
+        return int(games.board.location_province[games.table.location[number]])
+
+
+class TalkQuestion(NamedTuple):
+    """What a power is asked about deals: a line for each slot. Without slots, words of its own."""
+
+    game: Game
+    row: int
+    power: str
+    prompt: str
+    slots: list[Slot]  # their numbers are places in `texts`
+    texts: list[str]  # all lines that any slot allows
+
+    @classmethod
+    def of(cls, question: Question, prompt: str, units: Sequence[str], texts: Sequence[str]):
+        texts = list(texts)
+        slots = [Slot(unit, list(range(len(texts))), texts) for unit in units]
+        return cls(question.game, question.row, question.power, prompt, slots, texts)
+
+    def open_slot(self, slot: Slot, given: Collection[int]) -> Slot:
+        return slot
+
+    def written(self, numbers: Collection[int]) -> list[str]:
+        return [self.texts[number] for number in numbers]
+
+
+def questions_of(
+    games: VectorGame, decisions: Decisions, past: dict[int, list[tuple[str, list[str]]]]
+) -> Iterator[Question]:
+    # Copies of a position share a Game: making one takes longer than all the rest here.
+    shared = [array for name, array in games.state._asdict().items() if name != "seed"]
+    copies: dict[bytes, Game] = {}
+    for d in range(decisions.count):
+        row = int(decisions.game[d])
+        position = b"".join(array[row].tobytes() for array in shared)
+        game = copies.get(position)
+        if game is None:
+            game = copies[position] = Game.from_row(games, row)
+        first = decisions.slot_start[d]
+        yield Question(
+            game,
+            row,
+            games.map.powers[decisions.power[d]],
+            slots_of(games, decisions, d),
+            int(games.table.waive),
+            bool(decisions.slot_province[first] == NONE),
+            past.get(row, []),
+        )
+
+
+def orders_with_results(game: Game) -> list[str]:
+    """Return a line for each power: its orders of the last movement phase with their results."""
+    games = game.vector_game
+    state, texts, lines = games.state, games.vocabulary.texts, []
+    for power, name in enumerate(games.map.powers):
+        shown = []
+        for v in np.flatnonzero(state.last_power[0] == power):
+            bits, number = int(state.last_result[0, v]), state.last_order[0, v]
+            words = [word for bit, word in enumerate(RESULT_WORDS) if bits >> bit & 1]
+            shown.append(texts[number] + (f" ({', '.join(words)})" if words else ""))
+        if shown:
+            lines.append(f"{name}: {', '.join(shown)}")
+    return lines

@@ -1,0 +1,122 @@
+"""How a language model is asked: the settings that its name or a settings file gives.
+
+A name alone, `llm:local:FOLDER` or `llm:MODEL@http://HOST:8000/v1`, leaves all but the model as it
+is by default; `llm:FILE.toml` has all settings of `LanguageSettings`.
+
+Where a server wants a key, it is read from the environment alone.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from ..._http import read_url
+from ..._suggest import quoted
+from ...errors import UserError
+from ...players.bots import BOTS
+from ...players.names import LanguageSpec
+from ...records import convert, read_toml
+
+PROMPTS = ("list", "windows", "minimal")
+# Server -> how it can be made to write legal orders only; the first is used unless another is set.
+CONSTRAINTS = {
+    "": ("none", "json"),
+    "openai": ("json", "none"),
+    "vllm": ("regex", "choice", "json", "grammar", "none"),
+    "sglang": ("regex", "grammar", "json", "none"),
+    "llama.cpp": ("grammar", "json", "none"),
+}
+MOST_BYTES = 100_000  # of a settings file
+
+
+@dataclass(frozen=True)
+class LanguageSettings:
+    """Settings of a language model as a player; the names are those of the settings file."""
+
+    model: Annotated[str, Meta(min_length=1)]
+    """folder or .gguf file of a local model; with `base_url` the name that the server knows"""
+    base_url: str = ""
+    """address of a server, such as http://127.0.0.1:8000/v1; empty: the model is local"""
+    server: Literal[tuple(CONSTRAINTS)] = ""
+    """openai, vllm, sglang or llama.cpp: which of their constraints can be asked for"""
+    constraint: str = ""
+    """trie for local models; regex, choice, json, grammar or none for servers; empty: the best"""
+    api_key_env: Annotated[str, Meta(pattern=r"\A([A-Za-z_][A-Za-z0-9_]{0,80})?\Z")] = ""
+    """environment variable that holds the server's key, such as OPENAI_API_KEY; never the key"""
+    prompt: Literal[PROMPTS] = "windows"
+    """list: with all legal orders; windows: with what is near each unit; minimal: own units only"""
+    history: Annotated[int, Meta(ge=0, le=20)] = 1
+    """past movement phases whose orders the prompt tells"""
+    temperature: Annotated[float, Meta(ge=0, le=10)] = 1.0
+    """of the draws; 0 gives the likeliest"""
+    thinking: Annotated[int, Meta(ge=0, le=100_000)] = 0
+    """tokens of free text before the orders; a server is told to keep to it"""
+    timeout: Annotated[float, Meta(ge=0.1, le=3600)] = 60.0
+    """seconds that one request may take"""
+    deadline: Annotated[float, Meta(ge=0.1, le=86_400)] = 300.0
+    """seconds that all requests of a phase may take; what comes later falls back"""
+    retries: Annotated[int, Meta(ge=0, le=20)] = 2
+    """times that a request is sent again after a lost connection or a busy server"""
+    reasks: Annotated[int, Meta(ge=0, le=20)] = 2
+    """times that a model is asked again for orders that were illegal or missing"""
+    fallback: Literal[tuple(BOTS)] = "hold"
+    """bot that orders the units for which no legal order came"""
+    concurrency: Annotated[int, Meta(ge=1, le=256)] = 8
+    """requests at the same time"""
+    batch: Annotated[int, Meta(ge=1, le=4096)] = 16
+    """decisions that a local model takes at once"""
+    dtype: Literal["", "auto", "float32", "bfloat16", "float16"] = ""
+    """numbers of a local model: auto, float32, bfloat16, float16; empty: float32 on processors"""
+    log: str = ""
+    """file to which every exchange is added, one JSON line each"""
+
+    @property
+    def is_local(self) -> bool:
+        return not self.base_url
+
+    def api_key(self) -> str:
+        if not self.api_key_env:
+            return ""
+        key = os.environ.get(self.api_key_env, "").strip()
+        if not key:
+            raise UserError(
+                f"the environment variable {self.api_key_env} with the server's key is not set"
+            )
+        if not (key.isascii() and key.isprintable()):
+            raise UserError(f"{self.api_key_env} holds characters that no key has")
+        return key
+
+
+def read_settings(spec: LanguageSpec) -> LanguageSettings:
+    if spec.file:
+        return settings_of(read_toml(spec.file, MOST_BYTES), spec.file)
+    if not spec.url:
+        return settings_of({"model": spec.model}, "llm:local:")
+    return settings_of({"model": spec.model, "base_url": spec.url}, "llm:")
+
+
+def settings_of(found: Mapping, where: str) -> LanguageSettings:
+    """Return checked settings; `where` is what messages call them. A key is never repeated."""
+    settings = convert(LanguageSettings, found, where)
+    if settings.base_url:
+        read_url(settings.base_url, f"{where}: base_url")
+    elif settings.server or settings.api_key_env:
+        raise UserError(f"{where}: base_url: 'server' and 'api_key_env' need it")
+    return _with_constraint(settings, where)
+
+
+def _with_constraint(settings: LanguageSettings, where: str) -> LanguageSettings:
+    known = ("trie",) if settings.is_local else CONSTRAINTS[settings.server]
+    chosen = settings.constraint or known[0]
+    if chosen not in known:
+        who = f"server {settings.server!r}" if settings.server else settings.base_url
+        who = "a local model" if settings.is_local else who
+        fits = [name for name, kinds in CONSTRAINTS.items() if name and chosen in kinds]
+        hint = f"; set 'server' to {' or '.join(fits)}" if fits and not settings.server else ""
+        raise UserError(
+            f"{where}: constraint: {who} has no {quoted(chosen, 40)} ({', '.join(known)}){hint}"
+        )
+    return replace(settings, constraint=chosen)

@@ -1,0 +1,184 @@
+"""`talker`: a language model that negotiates by choosing among possible deals, and says a sentence.
+
+It is asked for lines, as it is for orders, and held to the possible ones in the same ways; what is
+none of them is silence. Its sentences are words for people: nobody's player reads them, and they
+bind nobody.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..._suggest import quoted
+from ...constants import NONE
+from ...errors import UserError
+from ...players.negotiation import Silent, Talk, best_of_pairs
+from ...players.negotiators.templates import DealChooser, deal_offers, possible_deals
+from ...players.protocols import Player
+from ...press.deals import Offers, join_offers, province_bits
+from ...press.words import offer_words
+from .player import LanguagePlayer
+from .prompt import sentence_text, talk_text
+from .questions import Question, TalkQuestion
+from .replies import sentence_of
+
+NOTHING = "nothing"
+ANSWERS = ("no", "yes")
+
+
+class Talker(DealChooser, Silent):
+    """A language model that offers and answers deals.
+
+    It chooses among the deals that a trained policy chooses among, with powers with which it has
+    none in this phase, and answers whatever it is offered. `said` is what it says with each of the
+    last offers or answers.
+    """
+
+    player: LanguagePlayer
+
+    def __init__(self, player: Player, name: str):
+        super().__init__(player, name)
+        if not isinstance(player, LanguagePlayer):
+            raise UserError(
+                f"{quoted(name, 100)}: only a language model can be a talker, as talker+llm:FILE"
+            )
+        self.said: list[str] = []
+
+    def _offers_to(self, talk: Talk, partners: np.ndarray) -> Offers:
+        rows, row = np.unique(talk.game, return_inverse=True)
+        possible = possible_deals(talk.games, talk.decisions, rows)
+        seats = np.arange(len(row)), talk.power
+        able = possible.able[row, talk.power] & ~talk.known.dealt[seats][..., None]
+        asked, questions, choices = self._positions(talk), [], []
+        for s, position in enumerate(asked):
+            for group in partners:
+                receiver, slot = np.nonzero(able[s] & group[:, None])
+                if not len(receiver):
+                    continue
+                who = (np.full(len(receiver), x) for x in (row[s], talk.game[s], talk.power[s]))
+                offers = deal_offers(possible, *who, receiver, slot)
+                texts = _texts(talk, offers)
+                powers = (talk.games.map.powers[q] for q in receiver)
+                lines = [*(f"to {power}: {t}" for power, t in zip(powers, texts)), NOTHING]
+                shown = ["You may say one of these", *lines]
+                questions.append(self._question(position, shown, "one of these", ["offer"], lines))
+                choices.append((position, offers, texts))
+        made, sentences = [], []
+        for answer, (position, offers, texts) in zip(self.player.converse(questions), choices):
+            (number,) = answer.numbers
+            if 0 <= number < offers.count:
+                made.append(offers.take([number]))
+                other = talk.games.map.powers[offers.receiver[number]]
+                sentences.append((position, other, f"You offer {other}: {texts[number]}."))
+        self.said = self._sentences(sentences)
+        return join_offers(made)
+
+    def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
+        texts, agreed = _texts(talk, offers), np.zeros(offers.count, bool)
+        names = [talk.games.map.powers[power] for power in offers.sender]
+        seats, which = np.unique(np.stack([talk.game, talk.power]), axis=1, return_inverse=True)
+        groups = [np.flatnonzero(which.ravel() == seat) for seat in range(seats.shape[1])]
+        asked = self._positions(talk.take([group[0] for group in groups]))
+        questions = []
+        for position, group in zip(asked, groups):
+            lines = ["Offers to you", *(f"from {names[o]}: {texts[o]}" for o in group)]
+            units = [f"answer {number}" for number in range(1, 1 + len(group))]
+            task = "yes or no to each offer"
+            questions.append(self._question(position, lines, task, units, ANSWERS))
+        sentences = {}
+        for position, group, answer in zip(asked, groups, self.player.converse(questions)):
+            for o, number in zip(group, answer.numbers):
+                agreed[o] = number == ANSWERS.index("yes")
+                verb = "agree to" if agreed[o] else "decline"
+                what = f"You {verb} the offer of {names[o]}: {texts[o]}."
+                sentences[o] = position, names[o], what
+        self.said = self._sentences([sentences[o] for o in range(offers.count)])
+        return agreed
+
+    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Pick one of each pair's offers: its own or one it agrees to, rather the first power's."""
+        heard = np.flatnonzero(offers.sender != talk.power)
+        score, said = np.ones(offers.count), [""] * offers.count
+        score[heard] = self.answers(talk.take(heard), offers.take(heard))
+        for o, text in zip(heard, self.said):
+            said[o] = text
+        self.said = said
+        return best_of_pairs(talk, offers, score)
+
+    def refusal(self, talk: Talk, offers: Offers) -> str:
+        return ""
+
+    def wishes(self, talk: Talk) -> np.ndarray:
+        powers = np.arange(talk.games.num_powers)
+        has_units = (talk.games.state.unit_power[talk.game][:, None] == powers[:, None]).any(2)
+        others = has_units & (powers != talk.power[:, None])
+        names, wish = talk.games.map.powers, np.zeros(others.shape, bool)
+        questions, rows = [], np.flatnonzero(others.any(1))
+        asked = self._positions(talk)
+        for s in rows:
+            lines = ["Wishes", *(f"peace with {names[q]}" for q in np.flatnonzero(others[s]))]
+            task = "yes or no to each wish"
+            questions.append(self._question(asked[s], lines, task, lines[1:], ANSWERS))
+        for s, answer in zip(rows, self.player.converse(questions)):
+            wish[s, others[s]] = np.array(answer.numbers) == ANSWERS.index("yes")
+        return wish
+
+    def hear(self, talk: Talk) -> None:
+        for s, position in enumerate(self._positions(talk)):
+            deals = _deals(talk, s)
+            self.player.learn_deals(position.row, position.game.phase, position.power, deals)
+
+    def _positions(self, talk: Talk) -> list[Question]:
+        decisions, powers = talk.decisions, talk.games.num_powers
+        keys = decisions.game.astype(np.int64) * powers + decisions.power
+        rows = np.searchsorted(keys, talk.game * powers + talk.power)
+        return self.player.questions(talk.games, decisions.take(rows))
+
+    def _question(
+        self,
+        position: Question,
+        lines: Sequence[str],
+        task: str,
+        units: Sequence[str],
+        texts: Sequence[str],
+    ) -> TalkQuestion:
+        settings = self.player.settings
+        form, history = settings.prompt, settings.history
+        prompt = talk_text(position, form, history, lines, task, len(units))
+        return TalkQuestion.of(position, prompt, units, texts)
+
+    def _sentences(self, asked: Sequence[tuple[Question, str, str]]) -> list[str]:
+        questions = [
+            TalkQuestion.of(position, sentence_text(position, other, what), [], [])
+            for position, other, what in asked
+        ]
+        return [
+            sentence_of(answer.exchanges[-1].reply) if answer.exchanges else ""
+            for answer in self.player.converse(questions)
+        ]
+
+
+def _texts(talk: Talk, offers: Offers) -> list[str]:
+    texts = []
+    for o in range(offers.count):
+        rows = zip(*(array[slice(*offers.clause_start[o : o + 2])] for array in offers[4:]))
+        clauses = [tuple(map(int, row)) for row in rows]
+        sides = int(offers.sender[o]), int(offers.receiver[o])
+        texts.append(offer_words(talk.games.map, *sides, clauses))
+    return texts
+
+
+def _deals(talk: Talk, s: int) -> list[str]:
+    games, me, known = talk.games, int(talk.power[s]), talk.known
+    names, provinces = games.map.powers, games.map.provinces
+    partners = np.flatnonzero(known.dealt[s, me])
+    found = [f"peace with {names[q]}" for q in partners if known.peace[s, me, q]]
+    for v in np.flatnonzero(known.promised[s] != NONE):
+        owner = names[games.state.unit_power[talk.game[s], v]]
+        found.append(f"{owner} orders {games.vocabulary.texts[known.promised[s, v]]}")
+    for q in partners[~known.peace[s, me, partners]]:
+        for one, other in ((me, q), (q, me)):
+            for sets, verb in ((known.closed, "keeps out of"), (known.vacate, "leaves")):
+                bits = province_bits(sets[s, one, other], len(provinces))
+                found += [f"{names[one]} {verb} {provinces[v]}" for v in np.flatnonzero(bits)]
+    return found

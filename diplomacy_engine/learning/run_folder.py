@@ -1,0 +1,289 @@
+"""The folder of a training run, written so that a kill or a full disk never costs what was there.
+
+    runs/{map}__{exp_name}__{seed}__{unix time}/
+      args.json            resolved settings
+      {script}.py          copy of the script that trains
+      checkpoint.pt        newest checkpoint, replaced atomically
+      checkpoints/         the newest few, by learner decisions
+      best.pt              the policy that has won most against the last of the bots, to be played
+      metrics.jsonl        one line of figures per `log`
+      events.out.tfevents* TensorBoard, written by the script
+      games/*.jsonl        sample games, and games/*.html pages that replay them
+      replies.jsonl        of a language model: prompts and replies
+
+A checkpoint stores `sizes()`, the lengths of the files that only grow. On resume `cut_back(sizes)`
+takes away what was written after it, so that a continued run's files equal an uninterrupted one's.
+
+One process at a time works in a folder.
+"""
+
+import contextlib
+import filecmp
+import json
+import math
+import os
+import re
+import shutil
+import struct
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from .._files import FolderLock, _reason, atomic_write, check_writable
+from ..errors import UserError
+from ..players.policy.files import CHECKPOINT
+from ..records import read_json
+
+MAX_ARGS_BYTES = 1_000_000
+KEPT = 5  # copies in checkpoints/
+_GROWING = ("metrics.jsonl", "events.out.tfevents*", "games/*.jsonl", "replies.jsonl")
+
+
+def check_new(root: str | Path, exp_name: str) -> None:
+    if not re.fullmatch(r"[^/\\\x00-\x1f]{1,100}", exp_name):
+        raise UserError(
+            f"experiment name {exp_name!r:.120} must be 1 to 100 characters without slashes"
+        )
+    root = Path(root)
+    there = next((path for path in (root, *root.absolute().parents) if path.exists()), root)
+    if not there.is_dir():
+        raise UserError(f"{there} is a file, not a folder for runs")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UserError(f"run folder {root} cannot be made: {there}: permission denied")
+
+
+class RunFolder:
+    """One run's folder, at `path`. `create` and `open` lock it for this process, until `close`."""
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        self._lock: FolderLock | None = None
+
+    @classmethod
+    def create(
+        cls,
+        root: str | Path,
+        map_name: str,
+        exp_name: str,
+        seed: int,
+        args: Mapping[str, Any],
+        script: str | Path,
+    ) -> "RunFolder":
+        """Make a new run folder with args.json and a copy of the script; UserError if it cannot."""
+        check_new(root, exp_name)
+        now = int(time.time())
+        while True:
+            run = cls(Path(root) / f"{map_name}__{exp_name}__{seed}__{now}")
+            try:
+                run.path.parent.mkdir(parents=True, exist_ok=True)
+                run.path.mkdir()
+                run._lock = FolderLock(run.path)
+                (run.path / "checkpoints").mkdir()
+                (run.path / "games").mkdir()
+                run.save_script(script)
+            except FileExistsError:
+                if not run.path.is_dir():
+                    raise UserError(f"{root} is a file, not a folder for runs") from None
+                now += 1  # another run began in the same second
+                continue
+            except OSError as error:
+                raise UserError(
+                    f"run folder {run.path} cannot be made: {error.filename}: {_reason(error)}"
+                ) from error
+            run.save_args(args)
+            return run
+
+    @classmethod
+    def open(cls, path: str | Path) -> "RunFolder":
+        """Return an existing run folder to go on with; leftovers of a killed write are removed.
+
+        UserError if it has no checkpoint, another process works in it, or it cannot be written in.
+        """
+        run = cls(path)
+        for name in ("args.json", CHECKPOINT):
+            if not os.path.isfile(run.path / name):  # also if it may not be looked at
+                raise UserError(f"{run.path} cannot be continued: it has no {name}")
+        try:
+            run._lock = FolderLock(run.path)
+            check_writable(run.path)
+            (run.path / "checkpoints").mkdir(exist_ok=True)
+            (run.path / "games").mkdir(exist_ok=True)
+            for place in ("", "checkpoints/", "games/"):
+                for leftover in run.path.glob(f"{place}.*.tmp"):
+                    leftover.unlink(missing_ok=True)
+        except BlockingIOError:
+            raise UserError(f"another process is training in {run.path}") from None
+        except OSError as error:
+            run.close()
+            raise UserError(f"{error.filename}: {_reason(error)}") from error
+        except UserError:
+            run.close()
+            raise
+        return run
+
+    def close(self) -> None:
+        """Let other processes work in the folder."""
+        if self._lock is not None:
+            self._lock.close()
+
+    def remove(self) -> None:
+        """Delete the folder of a run that could not start."""
+        self.close()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.path / CHECKPOINT
+
+    def save_script(self, script: str | Path) -> None:
+        atomic_write(self.path / Path(script).name, Path(script).read_bytes())
+
+    def save_args(self, args: Mapping[str, Any]) -> None:
+        atomic_write(self.path / "args.json", json.dumps(dict(args), indent=2).encode())
+
+    def load_args(self) -> dict[str, Any]:
+        return read_json(dict[str, Any], self.path / "args.json", MAX_ARGS_BYTES)
+
+    def log(self, step: int, figures: Mapping[str, Any]) -> None:
+        """Append one line to metrics.jsonl: `global_step`, then the figures; no number is null."""
+        line = {"global_step": int(step)} | {name: _plain(figures[name]) for name in figures}
+        self._append(self.path / "metrics.jsonl", [line])
+
+    def most(self, name: str) -> float:
+        """Return the largest of the figures `name` in metrics.jsonl; -inf if there is none."""
+        most, path = -math.inf, self.path / "metrics.jsonl"
+        with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+            for line in file:
+                if name.encode() in line:
+                    with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
+                        most = max(most, float(json.loads(line)[name]))
+        return most
+
+    def save_games(self, name: str, games: Iterable[Mapping[str, Any]]) -> Path:
+        """Append saved games to games/{name}.jsonl, a line each; return the file."""
+        path = self.path / "games" / f"{name}.jsonl"
+        self._append(path, games)
+        return path
+
+    def log_replies(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Append what a language model was asked and wrote to replies.jsonl, a line each."""
+        self._append(self.path / "replies.jsonl", lines)
+
+    def save_page(self, name: str, page: str) -> Path:
+        path = self.path / "games" / f"{name}.html"
+        atomic_write(path, page.encode())
+        return path
+
+    def _append(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+        data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        try:
+            with open(path, "ab", buffering=0) as file:
+                before = file.tell()
+                try:
+                    if file.write(data) != len(data):
+                        raise OSError("no room for the whole line")
+                except OSError:
+                    file.truncate(before)  # half a line would spoil the next one
+                    raise
+        except OSError as error:
+            raise UserError(f"{path} cannot be written: {_reason(error)}") from error
+
+    def save_best(self, content: Callable[[BinaryIO], None]) -> None:
+        """Replace best.pt, which is to be played and not to be gone on with."""
+        atomic_write(self.path / "best.pt", content)
+
+    def save_checkpoint(
+        self, step: int, content: bytes | Callable[[BinaryIO], None], keep: int = KEPT
+    ) -> None:
+        """Replace checkpoint.pt, and keep the `keep` newest ones in checkpoints/ as well.
+
+        UserError if it cannot be written; the earlier checkpoint is intact.
+        """
+        atomic_write(self.checkpoint, content)
+        self.keep_checkpoint(step, keep)
+
+    def keep_checkpoint(self, step: int, keep: int = KEPT) -> None:
+        """Keep checkpoint.pt in checkpoints/ too, where a kill may have come before that."""
+        folder = self.path / "checkpoints"
+        copy = folder / f"{step:012d}.pt"
+        temporary = folder / f".{copy.name}.{os.getpid()}.tmp"
+        try:
+            if keep > 0 and not (copy.is_file() and filecmp.cmp(self.checkpoint, copy, False)):
+                try:
+                    os.link(self.checkpoint, temporary)
+                except OSError:  # no hard links here
+                    shutil.copyfile(self.checkpoint, temporary)
+                os.replace(temporary, copy)
+            kept = sorted(folder.glob("[0-9]" * 12 + ".pt"))
+            for old in kept[: max(0, len(kept) - keep)]:
+                old.unlink()
+        except OSError as error:
+            raise UserError(f"{copy} cannot be written: {_reason(error)}") from error
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+    def _growing(self) -> list[Path]:
+        return sorted(path for pattern in _GROWING for path in self.path.glob(pattern))
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of each file that only grows; flush TensorBoard's writer before."""
+        return {str(path.relative_to(self.path)): path.stat().st_size for path in self._growing()}
+
+    def cut_back(self, sizes: Mapping[str, int]) -> None:
+        """Shorten the growing files to `sizes` and delete those that are not in it.
+
+        A file is cut after its last whole line or event record within the size.
+        """
+        ends: dict[Path, int | None] = {}  # all are read before one is changed
+        for path in self._growing():
+            size = sizes.get(str(path.relative_to(self.path)))
+            known = type(size) is int and size >= 0
+            end_of = _end_of_lines if path.suffix == ".jsonl" else _end_of_records
+            with self._cutting(path), open(path, "r+b") as file:
+                whole = file.seek(0, os.SEEK_END)  # a size from somebody may be any number
+                file.seek(0)
+                ends[path] = end_of(file, min(size, whole)) if known else None
+        for path, end in ends.items():
+            with self._cutting(path):
+                if end is None:
+                    path.unlink()
+                    path.with_suffix(".html").unlink(missing_ok=True)  # the page of these games
+                else:
+                    os.truncate(path, end)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _cutting(path: Path) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise UserError(f"{path} cannot be shortened: {_reason(error)}") from error
+
+
+def _plain(value: Any) -> Any:
+    """Return a figure as JSON can hold it."""
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _end_of_lines(file: BinaryIO, size: int) -> int:
+    """Return the offset after the last whole line within `size`."""
+    return file.read(size).rfind(b"\n") + 1
+
+
+def _end_of_records(file: BinaryIO, size: int) -> int:
+    """Return the offset after the last whole record within `size` of a TFRecord file.
+
+    A record is its length (uint64, little-endian), a checksum of that (4 bytes), the data and a
+    checksum of the data (4 bytes).
+    """
+    end = 0
+    while end + 16 <= size:
+        file.seek(end)
+        (length,) = struct.unpack("<Q", file.read(8))
+        if end + 16 + length > size:
+            break
+        end += 16 + length
+    return end

@@ -1,0 +1,64 @@
+"""Games of a training run as things to look at: a replay page, the final board, the chart."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..games.game import Game
+from ..pictures.png import png
+from ..pictures.replays.page import page
+from ..pictures.replays.replay import chart_svg, frame_svg, make_replay
+from ..players.advice import advice, has_decision
+from ..players.protocols import ExplainingPlayer
+from ..rules.map import Map
+
+IMAGE_WIDTH = 720  # pixels
+CHOICES = 5  # likeliest orders of a unit that are kept
+
+
+class ShownGames(NamedTuple):
+    page: str  # HTML that replays them all
+    images: dict[str, bytes]  # name -> PNG
+
+
+def show_games(
+    games: Mapping[str, Sequence[Mapping]], title: str, game_map: Map | None = None
+) -> ShownGames:
+    """Return the replay page of saved games by opponent, and pictures of the first of each."""
+    replays, images = [], {}
+    for name, saved_games in games.items():
+        for saved in saved_games:
+            named = {**saved, "id": f"{saved.get('id', '')} against {name}"}
+            replay = make_replay(named, game_map)
+            if f"games/{name}/board" not in images:
+                board = frame_svg(replay, len(replay.frames) - 1, "light")
+                images[f"games/{name}/board"] = png(board, replay.map, width=IMAGE_WIDTH)
+                chart = chart_svg(replay, "light")
+                images[f"games/{name}/centers"] = png(chart, replay.map, width=IMAGE_WIDTH)
+            replays.append(replay)
+    return ShownGames(page(replays, title), images)
+
+
+def thoughts(player: ExplainingPlayer, game: Game, power: str) -> dict[str, dict]:
+    """Return what a player thinks of a power's decision, to be kept in a saved game.
+
+    Returns:
+        The power, unless it has nothing to order, with `value`, the reward it expects, and
+        `orders`: by unit (in winter by `build 1` and so on) the likeliest ones,
+        each with its probability. Of a player that searches also `tried`: the best candidates, as
+        [orders, value, probability that they are given].
+    """
+    if not has_decision(game.to_state(), power):
+        return {}
+    found = advice(game, player, power)
+    units = {
+        unit: [[text, round(share, 3)] for text, share in ranked[:CHOICES]]
+        for unit, ranked in found.slots
+    }
+    thought: dict = {"value": None if found.value is None else round(found.value, 3)}
+    thought["orders"] = units
+    if found.tried:
+        thought["tried"] = [
+            [c.orders, None if c.value is None else round(c.value, 4), round(c.share, 3)]
+            for c in found.tried.candidates[:CHOICES]
+        ]
+    return {power: thought}

@@ -1,0 +1,218 @@
+"""Settings: a flat frozen dataclass, which tyro fills from a settings file and the command line.
+
+A flag wins over the settings file, which wins over the dataclass. The file is the one given with
+`--config`, else `{map}.toml` of the configs folder if there is one.
+"""
+
+import dataclasses
+import itertools
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import tyro
+
+from .._files import CONFIGS
+from .._progress import forget
+from ..errors import UserError
+from ..flags import read_words
+from ..players.loading import learning
+from ..players.policy.files import CHECKPOINT, above, policy_path, ready_policies
+from ..records import convert, read_toml
+from ..rules.map import MAP_NAMES
+from .run_folder import RunFolder
+
+MAX_FILE_BYTES = 1_000_000  # of a settings file; those that come along have some 3,000
+_Args = TypeVar("_Args")
+
+
+def command_line(
+    args_class: type, argv: list[str] | None = None, about: str | None = None
+) -> dict[str, Any]:
+    """Return with what `tyro.cli(args_class, ...)` is to be called.
+
+    That is the words of the command line as tyro reads them, and as default the dataclass with the
+    values of the settings file, or of a run that is resumed. What is wrong with these is printed,
+    and the program ends.
+
+    Args:
+        args_class: a flat dataclass with defaults. Fields `map` and `config` make it take a
+            settings file, `resume` the settings of a run, `start_from` the map of a policy.
+        about: what the help begins with; None: the docstring of the dataclass's module.
+    """
+    first = os.environ.get("RANK", "0") == "0"  # of torchrun's processes one is enough to speak
+    try:
+        words = read_words(args_class, sys.argv[1:] if argv is None else argv)
+        default = _default(args_class, words)
+    except UserError as error:
+        if first:
+            fail(error)
+        raise SystemExit(2) from None
+    about = about or sys.modules[args_class.__module__].__doc__ or ""
+    help_text = "\n\n".join(about.split("\n\n")[:2])
+    options = {
+        "args": words,
+        "default": default,
+        "description": help_text,
+        "console_outputs": first,
+    }
+    if {"-h", "--help"} & set(words):
+        try:
+            try:
+                tyro.cli(args_class, **options)  # shows the help and exits
+            finally:
+                sys.stdout.flush()  # here, where a closed pipe can still be told
+        except BrokenPipeError:  # of a reader such as `head`, which has seen enough
+            forget(sys.stdout)
+            raise SystemExit(0) from None
+    return options
+
+
+def parse_args(args_class: type[_Args], argv: list[str]) -> _Args:
+    return tyro.cli(args_class, **command_line(args_class, argv))
+
+
+def load_config(args_class: type[_Args], path: str | Path, **given: Any) -> _Args:
+    """Return the dataclass with the values that a TOML file sets, and those given."""
+    if not Path(path).exists():
+        raise UserError(f"there is no settings file {path}{_meant(str(path))}")
+    values = read_toml(path, MAX_FILE_BYTES)
+    if "config" in values:
+        raise UserError(f"{path}: config: can only be given as a flag")
+    return convert(args_class, values | given, path)
+
+
+def map_file(game_map: str) -> Path | None:
+    path = CONFIGS / f"{game_map}.toml"
+    return path if re.fullmatch(r"[A-Za-z0-9_-]+", game_map) and path.is_file() else None
+
+
+def with_file(args_class: type[_Args], game_map: str, config: str | None = None) -> _Args:
+    """Return the dataclass with the values of the settings file that is used on a map."""
+    path = config or map_file(game_map)
+    return load_config(args_class, path) if path else args_class()
+
+
+def origins(args: Any) -> list[str]:
+    """Return what a settings file and flags have set, in a line each, if they have anything."""
+    before, lines = type(args)(), []
+    path = args.config or map_file(args.map)
+    if path:
+        found = with_file(type(args), args.map, args.config)
+        lines.append(f"settings file {Path(path).name}: {flags_of(before, vars(found))}")
+        before = found
+    flags = flags_of(before, vars(args))
+    return [*lines, f"flags: {flags}"] if flags else lines
+
+
+def flags_of(defaults: Any, values: dict[str, Any]) -> str:
+    """Return the flags that make the settings `defaults` those of `values`, as one would type them.
+
+    Values that `defaults` does not have are left out.
+    """
+    words = []
+    for name, default in dataclasses.asdict(defaults).items():
+        value = values.get(name, default)
+        if isinstance(value, list):  # a tuple that has been in a file
+            value = tuple(value)
+        if value == default:
+            continue
+        if isinstance(value, bool):
+            words.append(f"--{'' if value else 'no-'}{_dashes(name)}")
+        else:
+            many = value if isinstance(value, tuple) else (value,)
+            words += [f"--{_dashes(name)}", *(shlex.quote(str(one)) for one in many)]
+    return " ".join(words)
+
+
+def fail(message: object) -> NoReturn:
+    """Print one sentence to standard error and exit with 2."""
+    print(f"error: {message}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def exit_status(train: Callable[[_Args], int], args: _Args, kept: str) -> int:
+    """Train with some settings; what the user did wrong, or Ctrl-C, is said in one sentence."""
+    try:
+        return train(args)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"error: interrupted; {kept}", file=sys.stderr)
+        return 130
+
+
+def _dashes(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _given(words: list[str], name: str) -> str | None:
+    """Return the last value of a flag, as a command line has it."""
+    found = None
+    for flag, value in itertools.pairwise(words):
+        if flag.startswith("--") and flag[2:].replace("-", "_") == name:
+            found = value
+    return found
+
+
+def _default(args_class: type[_Args], words: list[str]) -> _Args:
+    names = {field.name for field in dataclasses.fields(args_class)}
+    given = {name: _given(words, name) if name in names else None for name in _DECIDING}
+    empty = [f"--{_dashes(name)}" for name, value in given.items() if value == ""]
+    if empty:  # as of a shell's variable that is not set
+        raise UserError(f"{empty[0]} is empty")
+    if given["resume"] is not None:
+        return _resumed(args_class, given["resume"])
+    if "config" not in names:
+        return args_class()
+    game_map, config = given["map"], given["config"]
+    if game_map and game_map.endswith(".toml") and Path(game_map).parent.name == CONFIGS.name:
+        raise UserError(f"--map {game_map} is a settings file: --config {game_map}")
+    if config:
+        return load_config(args_class, config)
+    if game_map is None and given["start_from"]:
+        game_map = _map_of_policy(given["start_from"])
+    game_map = game_map or args_class().map
+    return dataclasses.replace(with_file(args_class, game_map), map=game_map)
+
+
+_DECIDING = ("map", "config", "resume", "start_from")
+
+
+def _map_of_policy(name: str) -> str:
+    _, colon, path = name.rpartition(".py:")
+    file = policy_path("start-from", path if colon else name)
+    return learning("registry").header(file)["args"]["map"]
+
+
+def _resumed(args_class: type[_Args], path: str) -> _Args:
+    folder = Path(path)
+    if path in ready_policies() or (folder / "policy.pt").is_file():
+        raise UserError(
+            f"--resume {path} is a kept policy, not a run: --start-from {path} trains on from it"
+        )
+    if not (folder / "args.json").is_file():
+        hint = above(folder, CHECKPOINT) or ": it has no args.json"
+        hint = hint if folder.exists() else ": there is no such folder"
+        raise UserError(f"--resume {path} is not a run to continue{hint}")
+    script = Path(sys.modules[args_class.__module__].__file__ or "").name
+    scripts = [file.name for file in folder.glob("*.py")]
+    if scripts and script not in scripts:
+        raise UserError(f"{path} is a run of {scripts[0]}: continue it with that script")
+    kept = RunFolder(path).load_args()
+    try:
+        return convert(args_class, kept | {"resume": path}, folder / "args.json")
+    except UserError as error:
+        raise UserError(f"{error}; another version of {script} may have begun this run") from None
+
+
+def _meant(path: str) -> str:
+    known = CONFIGS / f"{path}.toml"
+    if path in MAP_NAMES:
+        return f": did you mean --map {path}?"
+    return f": did you mean {CONFIGS.name}/{known.name}?" if known.is_file() else ""

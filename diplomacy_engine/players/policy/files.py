@@ -1,0 +1,85 @@
+"""Where a policy lies: in a run folder, in a file, or among those that come along."""
+
+import json
+import os
+from pathlib import Path
+
+from ..._files import REFERENCE
+from ...errors import UserError
+from ..bots import BOTS
+
+CHECKPOINT = "checkpoint.pt"
+POLICY = "policy.pt"  # a kept policy alone, as in runs/reference: no optimizer, no pool
+
+
+# Second part of a name -> how the policy was trained.
+_TRAINING = {
+    "pure": "self-play",
+    "long": "self-play, longer",
+    "0.3": "self-play, other seeds too",
+    "equilibrium": "self-play, made hard to exploit",
+    "dumbbot": "against dumbbot",
+}
+
+
+def policy_file(path: str | Path) -> Path:
+    """Return the file that holds a policy: of a folder its checkpoint.pt, else its policy.pt.
+
+    The name of a policy that comes along stands for its file, unless there is a file or folder of
+    that name. Any other path is returned as it is; the file need not exist.
+    """
+    named, path = str(path), Path(path)
+    if not os.path.isdir(path):  # which no name is too long for
+        return path if os.path.isfile(path) else ready_policies().get(named, path)
+    checkpoint, policy = path / CHECKPOINT, path / POLICY
+    return checkpoint if checkpoint.is_file() or not policy.is_file() else policy
+
+
+def ready_policies() -> dict[str, Path]:
+    """Return the policies that come along, by names such as small-pure-2: map, kind, seed."""
+    files = sorted(REFERENCE.glob(f"*__*__*/{POLICY}"))
+    return {file.parent.name.replace("__", "-"): file for file in files}
+
+
+def training_of(ready: str) -> str:
+    return _TRAINING.get(ready.split("-")[1], "")
+
+
+def wins_against_dumbbot(policy: Path) -> dict[str, float] | None:
+    """Return the share of wins of 1,000 games with sampled orders, if it was measured."""
+    file = policy.with_name("against_dumbbot.json")
+    return json.loads(file.read_text())["overall"]["win"] if file.is_file() else None
+
+
+def policies_of(map_name: str) -> list[str]:
+    """Those that come along, those that win most first."""
+
+    def wins(name: str) -> float:
+        found = wins_against_dumbbot(ready[name])
+        return found["value"] if found else 0.0
+
+    ready = ready_policies()
+    names = (name for name in ready if name.startswith(f"{map_name}-"))
+    return sorted(names, key=wins, reverse=True)
+
+
+def policy_path(flag: str, name: str) -> Path:
+    if name in BOTS:
+        raise UserError(
+            f"--{flag} needs a checkpoint, and {name!r} is a bot: "
+            f"--pool-bots {name} --pool-bot-prob 1 trains against it"
+        )
+    path = policy_file(name)
+    if not os.path.isfile(path):
+        what = "there is no such checkpoint"
+        if os.path.isdir(name):
+            what = f"the folder has neither {CHECKPOINT} nor {POLICY}"
+        raise UserError(f"--{flag} {name}: {what}{above(path, CHECKPOINT, POLICY)}")
+    return path
+
+
+def above(path: Path, *names: str) -> str:
+    for folder in (path.parent, path.parent.parent):
+        if folder.name and any(os.path.isfile(folder / name) for name in names):
+            return f"; did you mean the folder above, {folder}?"
+    return ""

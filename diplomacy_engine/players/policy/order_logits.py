@@ -1,0 +1,319 @@
+"""Kernels of a policy over legal orders.
+
+An order's score is the inner product of a weight vector with the positive part of its code; a
+slot's policy is the softmax over its legal orders. The lists are ragged and the sums short: kernels
+over them are several times as fast as operations on whole arrays of codes, which would be (N, H).
+"""
+
+import numpy as np
+
+from ..._jit import jit_float
+from ...constants import NONE
+from ...games.decisions import Decisions
+from .inputs import (
+    FIRST_RELATION,
+    NUM_BOARD,
+    RELATION,
+    ROWS,
+    OrderColumns,
+    OrderRows,
+    relate,
+)
+from .sums import aligned, zeros
+
+
+@jit_float
+def _code(code, base, rows, board_table, kind_table):
+    for h in range(code.shape[0]):
+        code[h] = base[h]
+    for k in range(NUM_BOARD):
+        if rows[k] != NONE:
+            summand = board_table[rows[k]]
+            for h in range(code.shape[0]):
+                code[h] += summand[h]
+    for k in range(NUM_BOARD, ROWS):
+        if rows[k] != NONE:
+            summand = kind_table[rows[k]]
+            for h in range(code.shape[0]):
+                code[h] += summand[h]
+
+
+@jit_float
+def _score(code, weight):
+    score = np.float32(0.0)
+    for h in range(code.shape[0]):
+        score += max(code[h], np.float32(0.0)) * weight[h]
+    return score
+
+
+@jit_float
+def _softmax(scores, blocked, first, last, probability):
+    """Turn scores first..last-1 into log-probabilities; write the probabilities, 0 if blocked."""
+    highest = np.float32(-np.inf)
+    for n in range(first, last):
+        if not blocked[n]:
+            highest = max(highest, scores[n])
+    total = np.float32(0.0)
+    for n in range(first, last):
+        probability[n] = np.float32(0.0) if blocked[n] else np.exp(scores[n] - highest)
+        total += probability[n]
+    log_total = highest + np.log(total)
+    for n in range(first, last):
+        probability[n] /= total
+        scores[n] -= log_total
+
+
+@jit_float
+def _forward(decisions, rows, blocked, board_table, kind_table, bases, weight, picked, code, out):
+    probability, logprobs, logprob, entropy, greatest = out
+    order_start = decisions.order_start
+    for slot in range(order_start.shape[0] - 1):
+        first, last = order_start[slot], order_start[slot + 1]
+        possible = 0
+        for n in range(first, last):
+            possible += not blocked[n]
+            _code(code, bases[slot], rows[n], board_table, kind_table)
+            logprobs[n] = _score(code, weight)
+        _softmax(logprobs, blocked, first, last, probability)
+        sum_ = np.float32(0.0)
+        for n in range(first, last):
+            sum_ -= probability[n] * logprobs[n]
+        logprob[slot] = np.float32(-np.inf) if blocked[picked[slot]] else logprobs[picked[slot]]
+        entropy[slot], greatest[slot] = sum_, np.log(np.float32(possible))
+
+
+@jit_float
+def _backward(
+    decisions,
+    rows,
+    board_table,
+    kind_table,
+    bases,
+    weight,
+    picked,
+    probability,
+    logprobs,
+    entropy,
+    d_logprob,
+    d_entropy,
+    code,
+    d_board,
+    d_kind,
+    d_bases,
+    d_weight,
+):
+    order_start = decisions.order_start
+    for slot in range(order_start.shape[0] - 1):
+        for n in range(order_start[slot], order_start[slot + 1]):
+            of_entropy = d_entropy[slot] * (logprobs[n] + entropy[slot])
+            slope = -probability[n] * (d_logprob[slot] + of_entropy)
+            if n == picked[slot]:
+                slope += d_logprob[slot]
+            if slope == 0:
+                continue
+            _code(code, bases[slot], rows[n], board_table, kind_table)
+            for h in range(code.shape[0]):
+                positive = code[h] > 0
+                d_weight[h] += slope * code[h] if positive else np.float32(0.0)
+                code[h] = slope * weight[h] if positive else np.float32(0.0)
+            base = d_bases[slot]
+            for h in range(code.shape[0]):
+                base[h] += code[h]
+            for k in range(NUM_BOARD):
+                if rows[n, k] != NONE:
+                    row = d_board[rows[n, k]]
+                    for h in range(code.shape[0]):
+                        row[h] += code[h]
+            for k in range(NUM_BOARD, ROWS):
+                if rows[n, k] != NONE:
+                    row = d_kind[rows[n, k]]
+                    for h in range(code.shape[0]):
+                        row[h] += code[h]
+
+
+@jit_float
+def _draw(
+    columns,
+    decisions,
+    rows,
+    board_table,
+    kind_table,
+    context,
+    weight,
+    earlier_weight,
+    earlier_bias,
+    autoregressive,
+    noise,
+    temperature,
+    scratch,
+    scores,
+    probability,
+    blocked,
+    given,
+    chosen,
+    logprob,
+):
+    slot_start, order_start, order = decisions.slot_start, decisions.order_start, decisions.order
+    code, base, plain = scratch[0], scratch[1], scratch[2]
+    hidden = code.shape[0]
+    for d in range(slot_start.shape[0] - 1):
+        begin = slot_start[d]
+        for h in range(hidden):
+            base[h] = context[d, h]
+        logprob[d] = 0
+        for slot in range(begin, slot_start[d + 1]):
+            first, last = order_start[slot], order_start[slot + 1]
+            best, pick = np.float32(-np.inf), first
+            for n in range(first, last):
+                relation, blocked[n] = relate(columns, given, begin, slot, order[n])
+                if blocked[n]:
+                    continue
+                rows[n, RELATION] = FIRST_RELATION + relation if autoregressive else NONE
+                _code(code, base, rows[n], board_table, kind_table)
+                rank = scores[n] = _score(code, weight)
+                if noise.shape[0] > 0:  # the highest of score + Gumbel noise is a sample
+                    rank += temperature[d] * noise[n]
+                if rank > best:
+                    best, pick = rank, n
+            _softmax(scores, blocked, first, last, probability)
+            logprob[d] += scores[pick]
+            chosen[slot] = pick - first
+            given[slot] = order[pick]
+            if autoregressive:
+                rows[pick, RELATION] = NONE
+                _code(plain, context[d], rows[pick], board_table, kind_table)
+                for i in range(hidden):
+                    total = earlier_bias[i]
+                    weights = earlier_weight[i]
+                    for h in range(hidden):
+                        total += weights[h] * max(plain[h], np.float32(0.0))
+                    base[i] += total
+
+
+def score_orders(
+    decisions: Decisions,
+    rows: OrderRows,
+    board_table: np.ndarray,
+    kind_table: np.ndarray,
+    bases: np.ndarray,
+    weight: np.ndarray,
+    picked: np.ndarray,
+) -> tuple[np.ndarray, ...]:
+    """Return the policy of each slot.
+
+    Args:
+        board_table: (named, H) float32, of the provinces that `rows.named` lists.
+        kind_table: (NUM_KINDS, H) float32.
+        bases: (S, H) float32, added to the code of each order of a slot.
+        weight: (H,) float32.
+        picked: (S,) int64, which of the N orders was chosen in each slot.
+
+    Returns:
+        (N,) probabilities and their logarithms; (S,) that of the picked order, entropy of the
+        slot's policy, and the greatest entropy possible, in nats.
+    """
+    slots, orders = len(bases), len(decisions.order)
+    out = tuple(np.empty(size, np.float32) for size in (orders, orders, slots, slots, slots))
+    code = aligned(len(weight))
+    _forward(
+        decisions,
+        rows.rows,
+        rows.blocked,
+        board_table,
+        kind_table,
+        bases,
+        weight,
+        picked,
+        code,
+        out,
+    )
+    return out
+
+
+def score_gradients(
+    decisions: Decisions,
+    rows: OrderRows,
+    board_table: np.ndarray,
+    kind_table: np.ndarray,
+    bases: np.ndarray,
+    weight: np.ndarray,
+    picked: np.ndarray,
+    probability: np.ndarray,
+    logprobs: np.ndarray,
+    entropy: np.ndarray,
+    d_logprob: np.ndarray,
+    d_entropy: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the gradients of board_table, kind_table, bases and weight.
+
+    `d_logprob` and `d_entropy` (S,) are those of `score_orders`' third and fourth result.
+    """
+    inputs = board_table, kind_table, bases, weight
+    gradients = tuple(zeros(*array.shape) for array in inputs)
+    code = aligned(len(weight))
+    _backward(
+        decisions,
+        rows.rows,
+        *inputs,
+        picked,
+        probability,
+        logprobs,
+        entropy,
+        d_logprob,
+        d_entropy,
+        code,
+        *gradients,
+    )
+    return gradients
+
+
+def draw_orders(
+    columns: OrderColumns,
+    decisions: Decisions,
+    rows: OrderRows,
+    board_table: np.ndarray,
+    kind_table: np.ndarray,
+    context: np.ndarray,
+    weight: np.ndarray,
+    earlier: tuple[np.ndarray, np.ndarray],
+    autoregressive: bool,
+    noise: np.ndarray,
+    temperature: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Choose orders, unit by unit.
+
+    Args:
+        context: (D, H) float32, added to the code of each order of a decision.
+        earlier: (H, H) and (H,), the layer through which a chosen order's code reaches later units.
+        noise: (N,) Gumbel noise; empty: the likeliest orders.
+        temperature: (D,), of the draws.
+
+    Returns:
+        (S,) int64, positions of the chosen orders in the slots' lists; (D,) float32,
+        log-probability of all orders of a decision; (N,) float32, probabilities, 0 if blocked.
+    """
+    slots, orders = len(decisions.slot_province), len(decisions.order)
+    chosen, given = np.empty(slots, np.int64), np.empty(slots, np.int32)
+    scores, probability = np.zeros((2, orders), np.float32)
+    logprob, scratch = np.empty(len(context), np.float32), aligned(3, len(weight))
+    _draw(
+        columns,
+        decisions,
+        rows.rows,
+        board_table,
+        kind_table,
+        context,
+        weight,
+        *earlier,
+        autoregressive,
+        noise,
+        temperature,
+        scratch,
+        scores,
+        probability,
+        rows.blocked,
+        given,
+        chosen,
+        logprob,
+    )
+    return chosen, logprob, probability

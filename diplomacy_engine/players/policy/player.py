@@ -1,0 +1,99 @@
+"""The policy of a network as a player. The network itself is the script's; here are only arrays."""
+
+import sys
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..._suggest import player_name, quoted
+from ...errors import UserError
+from ...games.decisions import Decisions, order_numbers
+from ...games.observation import BoardViews
+from ...games.vector_game import VectorGame
+from ...scoring.mixes import RewardMix, code_of, make_reward_mix
+from ..protocols import Explanation, Seedable
+
+
+class Network(Protocol):
+    """What a script's network offers, in arrays; the shapes are those of `Decisions`."""
+
+    vocabulary_hash: str
+    num_powers: int
+
+    def act(
+        self,
+        obs: BoardViews,
+        decisions: Decisions,
+        generator: Any = None,
+        greedy: bool = False,
+        temperature: np.ndarray | None = None,
+        noise: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return which order of each slot's list it draws (S,), and per decision (D,) the
+        log-probability of all its orders and the value. Gumbel `noise` (N,) decides draws.
+        """
+
+    def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation: ...
+
+    def values(self, obs: BoardViews) -> np.ndarray:
+        """Return the value (D,) float32 of boards for the powers that view them."""
+
+
+class Objective(NamedTuple):
+    reward: RewardMix  # paid in every step, with the weights of the end of training
+    gamma: float  # discount from one own decision to the next
+    pays_year_limit: bool  # False: a game at the limit is cut off, and pays nothing for its end
+
+    @classmethod
+    def of(cls, settings: dict) -> "Objective":
+        """Return the objective of a checkpoint's settings.
+
+        A reward of one's own is code, which the policy's file does not run: its module must be
+        imported already.
+        """
+        if settings.get("teams"):
+            teams = quoted(settings["teams"], 60)
+            raise UserError(f"a policy of teams ({teams}) has values that no search can use")
+        for module in code_of(settings["reward"]) - sys.modules.keys():
+            raise UserError(
+                f"no search runs a reward that a policy's file names: import {quoted(module, 60)} "
+                "first, if you trust it"
+            )
+        reward = make_reward_mix(settings["reward"])
+        return cls(reward, float(settings["gamma"]), settings["year_limit"] != "truncate")
+
+
+class PolicyPlayer:
+    """A policy as a player of matches. It samples from its own generator.
+
+    `settings` are those of its training; None where nobody asks what its values mean.
+    """
+
+    def __init__(
+        self,
+        agent: Network,
+        name: str,
+        generator: Seedable,
+        greedy: bool = False,
+        settings: dict | None = None,
+    ):
+        self.agent, self.name, self.generator = agent, name, generator
+        self.greedy, self.settings = greedy, settings
+
+    __repr__ = player_name
+
+    def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        obs = self.observe(games, decisions.game, decisions.power)
+        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
+        return order_numbers(decisions, chosen)
+
+    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
+        obs = self.observe(games, decisions.game, decisions.power)
+        return self.agent.explain(obs, decisions)
+
+    def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
+        """Return the boards that `powers` (n,) see in games `rows` (n,)."""
+        if games.vocabulary.hash != self.agent.vocabulary_hash:
+            where = f"another map or order vocabulary than {games.map.name}"
+            raise UserError(f"{self.name} was trained on {where}")
+        return games.view_boards(rows, powers)

@@ -1,0 +1,299 @@
+"""Kernels for the sums that a policy network makes of rows of tables and of provinces' codes.
+
+The sums are short and ragged: kernels read each row once, where operations on whole arrays would
+make several passes over memory.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import jit_float
+from ...constants import NONE
+
+
+class Neighbors(NamedTuple):
+    """Which provinces a mean is over, as lists one behind the other."""
+
+    start: np.ndarray  # (V + 1,) int32, where each province's list begins
+    province: np.ndarray  # (all,) int32
+    share: np.ndarray  # (all,) float32
+
+    @classmethod
+    def of(cls, shares: np.ndarray) -> "Neighbors":
+        """Return those of a matrix (V, V), whose row v has the shares of the provinces in v's."""
+        row, province = np.nonzero(shares)
+        start = np.searchsorted(row, np.arange(len(shares) + 1))
+        return cls(start.astype(np.int32), province.astype(np.int32), shares[row, province])
+
+
+def aligned(*shape: int) -> np.ndarray:
+    """Return an array of float32, not filled, that begins where a cache line does.
+
+    NumPy's own begin within one, so that every second vector of a row would lie in two.
+    """
+    size = 4 * math.prod(shape)
+    room = np.empty(size + 64, np.uint8)
+    first = -room.ctypes.data % 64
+    return room[first : first + size].view(np.float32).reshape(shape)
+
+
+def zeros(*shape: int) -> np.ndarray:
+    out = aligned(*shape)
+    out.fill(0)
+    return out
+
+
+@jit_float
+def _sum_rows(rows, table, starts, out):
+    each = rows.shape[0] // max(starts.shape[0], 1)
+    for b in range(rows.shape[0]):
+        if starts.shape[0] > 0:
+            start = starts[b // each]
+            for h in range(table.shape[1]):
+                out[b, h] = start[h]
+        else:
+            for h in range(table.shape[1]):
+                out[b, h] = 0
+        for k in range(rows.shape[1]):
+            if rows[b, k] != NONE:
+                summand = table[rows[b, k]]
+                for h in range(table.shape[1]):
+                    out[b, h] += summand[h]
+
+
+@jit_float
+def _spread_rows(rows, slopes, d_table, d_starts):
+    each = rows.shape[0] // max(d_starts.shape[0], 1)
+    for b in range(rows.shape[0]):
+        if d_starts.shape[0] > 0:
+            target = d_starts[b // each]
+            for h in range(slopes.shape[1]):
+                target[h] += slopes[b, h]
+        for k in range(rows.shape[1]):
+            if rows[b, k] != NONE:
+                target = d_table[rows[b, k]]
+                for h in range(slopes.shape[1]):
+                    target[h] += slopes[b, h]
+
+
+def sum_rows(rows: np.ndarray, table: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return (sums, H) the sums of rows (sums, any) of a table (length, H) float32.
+
+    `starts` (n, H) are what they begin with, each for as many sums that follow each other; empty:
+    nothing.
+    """
+    out = aligned(len(rows), table.shape[1])
+    _sum_rows(rows, table, starts, out)
+    return out
+
+
+def spread_rows(
+    rows: np.ndarray, slopes: np.ndarray, count: int, num_starts: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the gradients of a table (count, H) and of starts from that of their `sum_rows`."""
+    d_table = zeros(count, slopes.shape[1])
+    d_starts = zeros(num_starts, slopes.shape[1])
+    _spread_rows(rows, slopes, d_table, d_starts)
+    return d_table, d_starts
+
+
+@jit_float
+def _exchange(start, province, share, own, near, out):
+    for g in range(near.shape[0]):
+        codes = near[g]
+        for v in range(near.shape[1]):
+            code = out[g, v]
+            for h in range(near.shape[2]):
+                code[h] = own[g, v, h]
+            for k in range(start[v], start[v + 1]):
+                neighbor, part = codes[province[k]], share[k]
+                for h in range(near.shape[2]):
+                    code[h] += part * neighbor[h]
+            for h in range(near.shape[2]):
+                code[h] = max(code[h], np.float32(0))
+
+
+@jit_float
+def _spread_exchange(start, province, share, slopes, out, d_own, d_near):
+    for g in range(out.shape[0]):
+        for v in range(out.shape[1]):
+            for h in range(out.shape[2]):
+                d_own[g, v, h] = slopes[g, v, h] if out[g, v, h] > 0 else np.float32(0)
+        codes = d_own[g]
+        for v in range(out.shape[1]):
+            code = d_near[g, v]
+            for h in range(out.shape[2]):
+                code[h] = 0
+            for k in range(start[v], start[v + 1]):
+                neighbor, part = codes[province[k]], share[k]
+                for h in range(out.shape[2]):
+                    code[h] += part * neighbor[h]
+
+
+def exchange(neighbors: Neighbors, own: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Return the positive part (G, V, H) of `own` and the mean of the neighbors' `near`, added.
+
+    Both are (G, V, H) float32.
+    """
+    out = aligned(*near.shape)
+    _exchange(*neighbors, own, near, out)
+    return out
+
+
+def spread_exchange(
+    back: Neighbors, slopes: np.ndarray, out: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the gradients of `own` and `near` from that of their `exchange`, which was `out`.
+
+    `back` are the neighbors the other way around: whose mean each province is in.
+    """
+    d_own, d_near = aligned(*out.shape), aligned(*out.shape)
+    _spread_exchange(*back, slopes, out, d_own, d_near)
+    return d_own, d_near
+
+
+@jit_float
+def _normalise(x, weight, bias, eps, moments, out):
+    part = np.float32(1) / np.float32(x.shape[1])
+    for b in range(x.shape[0]):
+        total, squares = np.float32(0), np.float32(0)
+        for h in range(x.shape[1]):
+            total += x[b, h]
+        mean = total * part
+        for h in range(x.shape[1]):
+            squares += (x[b, h] - mean) * (x[b, h] - mean)
+        scale = np.float32(1) / np.sqrt(squares * part + eps)
+        moments[b, 0], moments[b, 1] = mean, scale
+        for h in range(x.shape[1]):
+            out[b, h] = (x[b, h] - mean) * scale * weight[h] + bias[h]
+
+
+@jit_float
+def _normalise_back(x, weight, moments, slopes, d_x, d_weight, d_bias):
+    part = np.float32(1) / np.float32(x.shape[1])
+    for b in range(x.shape[0]):
+        mean, scale = moments[b, 0], moments[b, 1]
+        total, along = np.float32(0), np.float32(0)
+        for h in range(x.shape[1]):
+            code, slope = (x[b, h] - mean) * scale, slopes[b, h]
+            d_weight[h] += slope * code
+            d_bias[h] += slope
+            total += slope * weight[h]
+            along += slope * weight[h] * code
+        total, along = total * part, along * part * scale
+        for h in range(x.shape[1]):
+            d_x[b, h] = scale * (slopes[b, h] * weight[h] - total - (x[b, h] - mean) * along)
+
+
+def normalise(
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return layer normalisation (Ba et al. 2016) of rows x (B, H) float32.
+
+    With it come the mean of each row and one over its standard deviation, (B, 2).
+    """
+    out, moments = aligned(*x.shape), np.empty((len(x), 2), np.float32)
+    _normalise(x, weight, bias, np.float32(eps), moments, out)
+    return out, moments
+
+
+def normalise_back(
+    x: np.ndarray, weight: np.ndarray, moments: np.ndarray, slopes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the gradients of x (B, H), weight and bias from that of their `normalise`."""
+    d_x, d_weight, d_bias = aligned(*x.shape), zeros(x.shape[1]), zeros(x.shape[1])
+    _normalise_back(x, weight, moments, slopes, d_x, d_weight, d_bias)
+    return d_x, d_weight, d_bias
+
+
+@jit_float
+def _mean_provinces(owner, x, count, out):
+    for g in range(x.shape[0]):
+        count[:] = 0
+        count[0] = x.shape[1]
+        for p in range(out.shape[1]):
+            for h in range(x.shape[2]):
+                out[g, p, h] = 0
+        whole = out[g, 0]
+        for v in range(x.shape[1]):
+            code, power = x[g, v], owner[g, v]
+            for h in range(x.shape[2]):
+                whole[h] += code[h]
+            if power > 0:
+                count[power] += 1
+                own = out[g, power]
+                for h in range(x.shape[2]):
+                    own[h] += code[h]
+        for p in range(out.shape[1]):
+            part = np.float32(1) / np.float32(max(count[p], 1))
+            for h in range(x.shape[2]):
+                out[g, p, h] *= part
+
+
+@jit_float
+def _spread_means(owner, slopes, count, out):
+    for g in range(out.shape[0]):
+        count[:] = 0
+        for v in range(out.shape[1]):
+            count[owner[g, v]] += 1
+        for p in range(slopes.shape[1]):
+            part = np.float32(1) / np.float32(out.shape[1] if p == 0 else max(count[p], 1))
+            for h in range(out.shape[2]):
+                slopes[g, p, h] *= part
+        whole = slopes[g, 0]
+        for v in range(out.shape[1]):
+            code, power = out[g, v], owner[g, v]
+            if power > 0:
+                own = slopes[g, power]
+                for h in range(out.shape[2]):
+                    code[h] = whole[h] + own[h]
+            else:
+                for h in range(out.shape[2]):
+                    code[h] = whole[h]
+
+
+def mean_provinces(owner: np.ndarray, x: np.ndarray, num_powers: int) -> np.ndarray:
+    """Return means of provinces' codes x (G, V, H) float32: of all of a board, and by owner.
+
+    Args:
+        owner: (G, V) int8, 1..P; 0: nobody's.
+
+    Returns:
+        (G, 1 + P, H) float32; 0 for who owns none.
+    """
+    out = aligned(len(x), 1 + num_powers, x.shape[2])
+    _mean_provinces(owner, x, np.empty(1 + num_powers, np.int64), out)
+    return out
+
+
+def spread_means(owner: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """Return the gradient (G, V, H) of the codes from that of their `mean_provinces`."""
+    out = aligned(*owner.shape, slopes.shape[2])
+    _spread_means(owner, slopes.copy(), np.empty(slopes.shape[1], np.int64), out)
+    return out
+
+
+@jit_float
+def _sum_earlier(slot_start, codes, out, backwards):
+    for d in range(slot_start.shape[0] - 1):
+        first, last = slot_start[d], slot_start[d + 1]
+        for n in range(last - first):
+            slot = last - 1 - n if backwards else first + n
+            for h in range(codes.shape[1]):
+                out[slot, h] = 0
+            if n > 0:
+                before = slot + 1 if backwards else slot - 1
+                for h in range(codes.shape[1]):
+                    out[slot, h] = out[before, h] + codes[before, h]
+
+
+def sum_earlier(slot_start: np.ndarray, codes: np.ndarray, backwards: bool = False) -> np.ndarray:
+    """Return for each slot the sum of the codes (S, H) of its decision's earlier slots.
+
+    `backwards`: of its later ones, which turns a gradient of those sums into one of the codes.
+    """
+    out = aligned(*codes.shape)
+    _sum_earlier(slot_start, codes, out, backwards)
+    return out

@@ -1,0 +1,373 @@
+"""Seats on the `diplomacy` package's server itself, a program of its own; see support for where it
+is looked for. Without it these tests are skipped."""
+
+import signal
+import threading
+from itertools import pairwise
+
+import pytest
+from support.diplomacy_package import package_python
+from support.diplomacy_server import RealServer
+from support.waiting import until
+
+from diplomacy_engine.extras.connections.connection import PhaseOver
+from diplomacy_engine.extras.connections.diplomacy_server import (
+    Account,
+    DiplomacyDummies,
+    DiplomacySeats,
+    list_games,
+)
+from diplomacy_engine.extras.connections.diplomacy_wire import ServerError, Wire
+from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.loading import load_player
+from diplomacy_engine.press.game import Game as TalkingGame
+from diplomacy_engine.rules.map import load_map
+
+pytestmark = pytest.mark.skipif(
+    package_python() is None, reason="the diplomacy package is not installed"
+)
+STANDARD = load_map("standard")
+POWERS = STANDARD.powers
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = RealServer(tmp_path_factory.mktemp("server"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def own_server(tmp_path):
+    """Return a server that the test may kill."""
+    server = RealServer(tmp_path)
+    server.start()
+    yield server
+    server.stop()
+
+
+def seats(server, game_id, powers, **options) -> DiplomacySeats:
+    accounts = {power: Account(f"{game_id}_{power}", "word") for power in powers}
+    return DiplomacySeats(Wire(server.address), game_id, accounts, STANDARD, **options)
+
+
+class Until:
+    """A connection that stops the loop when a condition holds for the positions it has read."""
+
+    def __init__(self, connection, condition):
+        self.connection, self.condition, self.done = connection, condition, False
+
+    def __getattr__(self, name):
+        return getattr(self.connection, name)
+
+    def positions(self):
+        return [
+            position._replace(over=position.over or "as far as the test goes")
+            if self.condition(position)
+            else position
+            for position in self.connection.positions()
+        ]
+
+
+def until_phase(connection, name) -> Until:
+    return Until(connection, lambda position: position.game.phase == name)
+
+
+def play(connection, player="dumbbot", **options) -> tuple:
+    told = []
+    loop = SeatLoop(connection, make_bot(player), say=told.append, **options)
+    return loop.run(), told
+
+
+@pytest.mark.parametrize(
+    "end", ["S1903M", pytest.param("S1911M", marks=pytest.mark.slow)], ids=["to 1902", "to 1910"]
+)
+def test_seven_dumbbots_play_as_by_our_rules(server, end):
+    """Every phase of the server's game leads to the same next one by ours; no order is dropped."""
+    server.create(end, n_controls=7)
+    counts, _ = play(until_phase(seats(server, end, POWERS), end))
+    assert counts.dropped == 0 and counts.orders > 20 * (int(end[1:5]) - 1901)
+    phases = server.saved_game(end)["phases"]
+    assert phases[-1]["name"] == end
+    played_again(phases)
+
+
+def played_again(phases) -> None:
+    """Check that every phase of the server leads to the same next one by our rules."""
+    game = Game.from_state("standard", phases[0]["state"])
+    for phase, following in pairwise(phases):
+        for power, orders in phase["orders"].items():
+            game.submit(power, orders or [], strict=False)
+        game.adjudicate()
+        assert game.phase == following["name"]
+        same_position(game, following["state"])
+
+
+def same_position(game, state) -> None:
+    for power in POWERS:
+        gone = game.dislodged.get(power, {})
+        units = game.units[power] + [f"*{unit}" for unit in gone]
+        assert sorted(units) == sorted(state["units"][power])
+        assert sorted(game.centers[power]) == sorted(state["centers"][power])
+        places = {unit: sorted(there) for unit, there in gone.items()}
+        assert places == {u: sorted(there) for u, there in state["retreats"][power].items()}
+
+
+def test_a_draw_that_all_agree_to_is_the_servers(server):
+    """Its game ends as ours: without the orders of the phase in which the last one voted."""
+    server.create("draw", n_controls=7)
+    _, told = play(seats(server, "draw", POWERS), draws_after=1902)
+    assert told[-1].startswith("draw is over")
+    phases = server.saved_game("draw")["phases"]
+    game = Game("standard", draw_votes=True)
+    for phase in phases[:-2]:
+        for power, orders in phase["orders"].items():
+            game.submit(power, orders or [], strict=False)
+        game.adjudicate()
+    assert game.phase == "S1902M"
+    for power in POWERS:
+        game.vote(power)
+    game.adjudicate()
+    ours = game.to_saved_game()["phases"]
+    for mine, theirs in zip(ours[-2:], phases[-2:], strict=True):
+        assert mine["name"] == theirs["name"] and mine["results"] == theirs["results"] == {}
+        assert not any(theirs["orders"].values()) and not any(mine["orders"].values())
+        for power in POWERS:
+            assert sorted(mine["state"]["units"][power]) == sorted(theirs["state"]["units"][power])
+
+
+def test_our_legal_orders_are_the_servers(server):
+    """Its list only has supports of fleets into split provinces besides, without their coast."""
+    server.create("legal", n_controls=7)
+    connection = seats(server, "legal", POWERS)
+    compared = []
+
+    def compare(position):
+        game = position.game
+        with server.administrator() as ask:
+            where = {"game_role": "omniscient_type", "phase": game.phase}
+            ask("join_game", game_id="legal")
+            theirs = ask("get_all_possible_orders", game_id="legal", **where)["possible_orders"]
+        assert set(theirs) >= set(STANDARD.locations)  # Switzerland besides
+        for place in STANDARD.provinces:
+            parts = [texts for key, texts in theirs.items() if key.split("/")[0] == place]
+            found = {text for texts in parts for text in texts}
+            ours = set(game.legal_orders(place)) - {"WAIVE"}
+            assert ours <= found
+            for text in found - ours - {"WAIVE"}:
+                assert " S F " in text and text[-3:] in ("BUL", "SPA", "STP"), text
+            compared.append(len(ours))
+        return game.phase == "S1902M"
+
+    play(Until(connection, compare))
+    assert sum(compared) > 1000
+
+
+def test_dummies_hold_a_game_up_until_they_are_played(server):
+    server.create("dummies", n_controls=2)
+    finished, seen = [], []
+
+    class Seats(Until):
+        def finish(self, position, power):
+            self.connection.finish(position, power)
+            finished.append(power)
+
+    def over(position):
+        others = {p: o for p, o in position.game.orders.items() if p not in ("FRANCE", "ITALY")}
+        seen.append(others)
+        return position.game.phase != "S1901M"
+
+    two = Seats(seats(server, "dummies", ["FRANCE", "ITALY"]), over)
+    thread = threading.Thread(target=play, args=(two,))
+    thread.start()
+    dummies = DiplomacyDummies(Wire(server.address), STANDARD, say=lambda text: None)
+    try:
+        until(lambda: len(finished) == 2)
+        dummies.enter()
+        (position,) = [p for p in dummies.positions() if p.game.id == "dummies"]
+        assert position.game.phase == "S1901M"  # nobody orders for the other five
+        assert set(position.seats) == set(POWERS) - {"FRANCE", "ITALY"}
+        for power in position.seats:
+            dummies.give(position, power, [])
+            dummies.finish(position, power)
+        thread.join(60)
+        assert not thread.is_alive()
+    finally:
+        dummies.close()
+    assert seen and not any(map(any, seen))  # what others order is not to be seen
+
+
+def test_a_power_at_random_is_noticed(server):
+    server.create("random", rules="NO_PRESS", n_controls=7)
+    said = []
+    for _ in range(8):  # it may give the power that was asked for
+        connection = seats(server, "random", ["FRANCE"])
+        connection.enter()
+        try:
+            connection.positions()
+        except ServerError:
+            raise
+        except ValueError as error:
+            said.append(str(error))
+            break
+        connection.close()
+        with server.administrator() as ask:
+            ask("delete_game", game_id="random", game_role="omniscient_type", phase="S1901M")
+        server.create("random", rules="NO_PRESS", n_controls=7)
+    (sentence,) = said
+    assert "assigns powers at random" in sentence and "--power any" in sentence
+    (game,) = [g for g in list_games(Wire(server.address), Account("l", "w")) if g.id == "random"]
+    assert len(game.free) == 7  # it has left
+
+
+def test_orders_that_are_dropped_are_found(server):
+    server.create("drop", n_controls=1)
+    connection = seats(server, "drop", ["FRANCE"])
+    connection.enter()
+    (position,) = connection.positions()
+    orders = ["A PAR - MOS", "A MAR - SPA", "F BRE - MAO"]
+    kept = connection.give(position, "FRANCE", orders)
+    assert dropped(position.game, orders, kept) == ["A PAR - MOS"]
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("state", "orders"),
+    [
+        (
+            {
+                "name": "F1901M",
+                "units": {"ENGLAND": ["A PIC", "F ENG"]},
+                "centers": {"ENGLAND": ["LON"]},
+            },
+            ["A PIC - WAL VIA", "F ENG C A PIC - WAL"],
+        ),
+        (
+            {"name": "W1901A", "units": {"RUSSIA": []}, "centers": {"RUSSIA": ["STP", "MOS"]}},
+            ["F STP/NC B", "WAIVE"],
+        ),
+        (
+            {
+                "name": "F1901R",
+                "units": {"FRANCE": ["A BUR", "A MUN"], "GERMANY": ["*A MUN"]},
+                "retreats": {"GERMANY": {"A MUN": ["RUH", "KIE"]}},
+                "centers": {"GERMANY": ["BER", "MUN"], "FRANCE": ["PAR"]},
+            },
+            ["A MUN R RUH"],
+        ),
+    ],
+    ids=["convoy", "builds", "retreat"],
+)
+def test_orders_of_every_kind_are_taken(server, state, orders):
+    (power,) = [p for p in state["units"] if p != "FRANCE"]
+    name = f"kinds-{state['name']}"
+    server.create(name, n_controls=1)
+    full = Game.from_state("standard", state).to_state()
+    with server.administrator() as ask:
+        ask("join_game", game_id=name)
+        where = {"game_role": "omniscient_type", "phase": "S1901M"}
+        ask("set_game_state", game_id=name, state=full, orders={}, results={}, messages={}, **where)
+    connection = seats(server, name, [power])
+    connection.enter()
+    (position,) = connection.positions()
+    assert position.game.phase == state["name"]
+    kept = connection.give(position, power, orders)
+    assert dropped(position.game, orders, kept) == []
+    connection.close()
+
+
+def test_a_missed_deadline_is_noticed_and_the_seat_taken_again(server):
+    server.create("kick", n_controls=1, deadline=1)
+    connection = seats(server, "kick", ["FRANCE"], say=(told := []).append)
+    connection.enter()
+    connection.positions()
+    for _ in range(20):  # nothing is ordered, so the seat is taken away
+        connection.wait(1.0)
+        if any("taken from us" in text for text in told):
+            break
+    assert "kick: FRANCE was taken from us" in told
+    (position,) = connection.positions()  # takes the seat again
+    assert position.missing == {"FRANCE"}
+    connection.give(position, "FRANCE", [])
+    connection.close()
+
+
+def test_civil_disorder_holds(server):
+    server.create("disorder", "POWER_CHOICE NO_PRESS CIVIL_DISORDER", n_controls=1, deadline=1)
+    connection = seats(server, "disorder", ["FRANCE"], say=(told := []).append)
+    connection.enter()
+    connection.positions()
+    until(lambda: connection.wait(1) or connection.positions()[0].game.phase != "S1901M")
+    (position,) = connection.positions()
+    assert position.game.phase in ("F1901M", "S1902M", "F1902M") and "taken" not in "".join(told)
+    assert position.game.units["FRANCE"] == ["A MAR", "A PAR", "F BRE"]
+    connection.close()
+
+
+def test_a_stale_order_is_not_taken(server):
+    server.create("stale", n_controls=1, deadline=0)
+    connection = seats(server, "stale", ["FRANCE"])
+    connection.enter()
+    (position,) = connection.positions()
+    later = Game.from_state("standard", position.game.to_state() | {"name": "F1901M"})
+    later.id = "stale"
+    with pytest.raises(PhaseOver, match="Invalid order phase"):
+        connection.give(position._replace(game=later), "FRANCE", [])
+    connection.close()
+
+
+def test_a_killed_server_goes_back_and_the_game_goes_on(own_server):
+    """It has lost what came after its last save; the client says so, and plays on."""
+    own_server.create("crash", n_controls=7)
+    play(until_phase(seats(own_server, "crash", POWERS), "F1901M"))
+    own_server.stop(signal.SIGINT)  # which saves
+    own_server.start()
+    crashed = []
+
+    def crash_once(position):
+        later = position.game.phase not in ("S1901M", "F1901M")
+        if later and not crashed:
+            crashed.append(position.game.phase)
+            own_server.stop(signal.SIGKILL)
+            own_server.start()
+            return False
+        return later
+
+    connection = Until(seats(own_server, "crash", POWERS), crash_once)
+    counts, told = play(connection, sleep=lambda seconds: None)
+    assert crashed and counts.reconnections >= 1
+    back = f"crash: the server has gone back from {crashed[0]} to F1901M"
+    assert back in told, told
+    names = [phase["name"] for phase in own_server.saved_game("crash")["phases"]]
+    assert names == list(dict.fromkeys(names)) and names[:2] == ["S1901M", "F1901M"]
+
+
+def test_two_programs_negotiate(server):
+    """Each has some of the seats; they make deals with each other over the wire and keep them."""
+    server.create("talk", "POWER_CHOICE", n_controls=7)
+    sides = [("AUSTRIA", "ENGLAND", "ITALY"), ("FRANCE", "GERMANY", "RUSSIA", "TURKEY")]
+
+    def play_some(powers):
+        connection = until_phase(seats(server, "talk", powers), "W1902A")
+        nash = load_player("nash+dumbbot", game_map=STANDARD, seed=1)
+        SeatLoop(connection, nash, talk=4, say=lambda text: None).run()
+
+    threads = [threading.Thread(target=play_some, args=(powers,)) for powers in sides]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not any(thread.is_alive() for thread in threads)
+    between = 0
+    for phase in server.saved_game("talk")["phases"]:
+        saved = {"map": "standard", "phases": [phase | {"orders": {}, "results": {}}]}
+        game = TalkingGame.from_saved_game(saved, press="offers")
+        for power, orders in phase["orders"].items():
+            game.submit(power, orders or [])  # none breaks a deal
+        deals = [offer for offer in game.said() if offer.state == "deal"]
+        first = {STANDARD.power_index[power] for power in sides[0]}
+        between += sum((deal.sender in first) != (deal.receiver in first) for deal in deals)
+    assert between

@@ -1,0 +1,66 @@
+"""Language models are loaded when they are named, and nothing of them before."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from diplomacy_engine import UserError, load_map, load_player
+from diplomacy_engine.learning import checkpoints
+
+
+def test_nothing_is_imported_unless_asked_for():
+    code = """
+import sys
+from diplomacy_engine import load_player, make_bot
+from diplomacy_engine.commands import cli
+load_player("random")
+unwanted = {"torch", "transformers", "http.client", "diplomacy_engine.extras.language.remote"}
+print(sorted(unwanted & sys.modules.keys()))
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.stdout.splitlines()[-1] in ("[]", "['http.client']"), found.stderr
+
+
+@pytest.fixture
+def without_transformers(monkeypatch):
+    """Make as if it were not installed, and nothing had been imported that needs it."""
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    for name in ("diplomacy_engine.extras.language.model", "diplomacy_learners.language_model"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+
+def test_without_the_extra_there_is_one_sentence(without_transformers, tmp_path):
+    with pytest.raises(UserError, match=r"needs more packages: pip install '\.\[llm\]'"):
+        load_player(f"llm:local:{tmp_path}")
+
+
+def test_without_the_extra_training_is_refused_in_one_sentence():
+    code = """
+import importlib.util, runpy, sys
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "transformers" else find(name, *more)
+runpy.run_module("diplomacy_learners.language_model", run_name="__main__")
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 2
+    assert found.stderr == "error: language models need more packages: pip install '.[llm]'\n"
+
+
+def test_without_the_extra_a_trained_one_is_refused_in_one_sentence(without_transformers, tmp_path):
+    args = {"map": "small"}
+    saved = checkpoints.policy_dict(__file__, args, load_map("small"), {}, 0)
+    torch.save(saved | {"script_name": "language_model.py"}, tmp_path / "policy.pt")
+    with pytest.raises(UserError, match=r"needs more packages: pip install '\.\[llm\]'"):
+        load_player(tmp_path / "policy.pt")
+
+
+def test_another_name_is_no_player():
+    with pytest.raises(UserError, match="is not a language model: write llm:"):
+        load_player("llm:gpt")
+
+
+def test_a_search_needs_a_policy():
+    with pytest.raises(UserError, match="has no values to search with"):
+        load_player("fast:llm:m@http://127.0.0.1:9/v1")

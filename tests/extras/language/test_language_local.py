@@ -1,0 +1,342 @@
+"""Local models: orders are legal and complete whatever tokenizer and weights; what is learned from
+is what was played with."""
+
+import json
+import random
+import shutil
+
+import numpy as np
+import pytest
+
+pytest.importorskip("transformers", reason="transformers is not installed: pip install '.[llm]'")
+
+import torch
+from support.games import play_randomly
+from support.language import question
+from support.tiny_models import TOKENIZERS, network, save_model, tokenizer
+
+from diplomacy_engine import Game, UserError, evaluate_player, load_player, make_bot
+from diplomacy_engine.extras.language import model as llm
+from diplomacy_engine.extras.language.local import LocalPlayer
+from diplomacy_engine.extras.language.prompt import prompt_text
+from diplomacy_engine.extras.language.questions import questions_of
+from diplomacy_engine.extras.language.replies import MOST_SAID
+from diplomacy_engine.extras.language.settings import settings_of
+from diplomacy_engine.extras.language.talker import Talker
+from diplomacy_engine.players.advice import advice, orders_by_player
+from diplomacy_engine.press.daide import is_daide
+from diplomacy_engine.press.press import PressRules
+from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.rules.vocabulary import vocabulary
+
+WINTERS = (
+    ("standard W1901A; FRANCE A BUR, F MAO = PAR MAR BRE BEL; GERMANY A MUN = MUN", "FRANCE"),
+    ("standard W1901A; RUSSIA A MOS, F STP/NC, A WAR = MOS; GERMANY A MUN = MUN", "RUSSIA"),
+)
+
+
+def model_of(tokens="words", kind="gpt2", seed=1, skip=True, **settings):
+    found = settings_of({"model": "tiny", "prompt": "minimal"} | settings, "test")
+    made = tokenizer(tokens)
+    return llm.LanguageModel(network(kind, len(made)), made, found, seed, skip)
+
+
+def all_questions(map_name, seed, phases):
+    """Return what is asked in the phases of a game played at random."""
+    game, rng, found = Game(map_name), random.Random(seed), []
+    for _ in range(phases):
+        if game.is_over:
+            break
+        games = game.copy().vector_game
+        found += questions_of(games, games.decisions(), {})
+        play_randomly(game, rng)
+    return found
+
+
+def check(questions, replies):
+    for asked, reply in zip(questions, replies, strict=True):
+        assert len(reply.numbers) == len(asked.slots)
+        given = []
+        for slot, number in zip(asked.slots, reply.numbers):
+            assert number in asked.open_slot(slot, given).numbers
+            given.append(number)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "kind"), [*((tokens, "gpt2") for tokens in TOKENIZERS), ("words", "llama")]
+)
+def test_orders_are_legal_and_complete(tokens, kind):
+    model = model_of(tokens, kind, temperature=3.0)
+    questions = all_questions("small", 1, 12) + all_questions("three", 2, 10)
+    questions += all_questions("standard", 3, 3)[-9:]
+    questions += [question(*winter) for winter in WINTERS]
+    kinds = {asked.game.phase[0] + asked.game.phase[-1] for asked in questions}
+    assert {"SM", "FM", "WA"} <= kinds
+    for first in range(0, len(questions), 16):
+        asked = questions[first : first + 16]
+        check(asked, model.replies([prompt_text(one, "minimal") for one in asked], asked))
+
+
+@pytest.mark.parametrize("tokens", ("words", "no line end"))
+def test_it_negotiates_by_possible_lines_alone(tokens):
+    """A random model that talks: all that it offers and answers is possible, and it goes on."""
+    settings = settings_of({"model": "tiny", "prompt": "minimal", "temperature": 3.0}, "test")
+    player = LocalPlayer("tiny", settings, model_of(tokens, temperature=3.0))
+    report = evaluate_player(
+        "three", Talker(player, "talker"), load_player("coin+random"), 6, max_years=4, samples=6,
+        press=PressRules("offers", 2),
+    )  # fmt: skip
+    counts = player.counts()
+    assert counts["talks"] > 0 and counts["not_understood"] == 0
+    assert report.result()["press"]["offered"] > 0
+    said = [m["message"] for s in report.saved_games for p in s["phases"] for m in p["messages"]]
+    words = [text for text in said if not is_daide(text)]
+    assert words and all(len(text) <= MOST_SAID and text.isprintable() for text in words)
+    assert not any("<end>" in text for text in words)
+
+
+def test_without_the_line_end_orders_that_begin_with_others_are_lost():
+    """The trap: 1,450 of the standard map's orders begin with another whole order."""
+    texts = vocabulary(load_map("standard")).texts
+    tokens = tokenizer("words")(list(texts), add_special_tokens=False)["input_ids"]
+    assert llm.has_prefixes(tokens)
+    with pytest.raises(AttributeError):  # the longer order cannot go on where the shorter one ends
+        llm.make_trie(tokens, range(len(tokens)))
+    for kind in TOKENIZERS:
+        name = "standard" if kind == "no line end" else "three"
+        texts = vocabulary(load_map(name)).texts
+        paths = llm.OrderTokens(tokenizer(kind), vocabulary(load_map(name)).texts).paths
+        assert not llm.has_prefixes(paths) and len(paths) == len(texts)
+
+
+class Preferring(torch.nn.Module):
+    """A network that likes best whatever spells a text after the prompt."""
+
+    def __init__(self, like, config, size, prompt):
+        super().__init__()
+        self.like, self.config, self.size, self.prompt = like, config, size, prompt
+        self.device, self.seen = torch.device("cpu"), []
+
+    def forward(self, input_ids, past_key_values=None, attention_mask=None, **others):
+        if past_key_values is None:
+            self.seen = []
+        self.seen += input_ids[0][attention_mask[0, -input_ids.shape[1] :] == 1].tolist()
+        logits = torch.zeros(1, 1, self.size)
+        done = len(self.seen) - self.prompt
+        if done < len(self.like):
+            logits[0, 0, self.like[done]] = 9
+        return type("Found", (), {"logits": logits, "past_key_values": []})()
+
+
+POSITION = "standard S1901M; AUSTRIA A ALB, A SER, F ION, F AEG = ; TURKEY F BLA ="
+
+
+@pytest.mark.parametrize(
+    "order", ["A ALB S A SER", "A ALB S A SER - GRE", "A ALB - GRE", "A ALB - GRE VIA"]
+)
+@pytest.mark.parametrize("tokens", TOKENIZERS)
+def test_a_model_gets_exactly_the_order_that_it_prefers(order, tokens):
+    """Also one that begins with another order, or with which another begins."""
+    asked = question(POSITION, "AUSTRIA")
+    slot = next(slot for slot in asked.slots if slot.unit == "A ALB")
+    assert order in slot.texts
+    asked = asked._replace(slots=[slot])
+    model = model_of(tokens)
+    orders = model._tokens(asked)
+    like = orders.paths[slot.numbers[slot.texts.index(order)]]
+    prompt = len(model.prompt_tokens("x\n"))
+    model.network = Preferring(like, model.network.config, len(model.tokenizer), prompt)
+    (reply,) = model.replies(["x\n"], [asked], greedy=True)
+    assert asked.written(reply.numbers) == [order] and reply.tokens == like
+
+
+def test_forced_tokens_need_no_pass_and_change_no_order():
+    questions = all_questions("three", 5, 6) + [question(*winter) for winter in WINTERS]
+    prompts = [prompt_text(asked, "minimal") for asked in questions]
+    fast, slow = model_of(), model_of(skip=False)
+    one, other = (model.replies(prompts, questions, greedy=True) for model in (fast, slow))
+    assert [reply.tokens for reply in one] == [reply.tokens for reply in other]
+    assert [reply.at for reply in one] == [reply.at for reply in other]
+    assert fast.passes < slow.passes / 2
+
+
+@pytest.mark.parametrize("kind", ["gpt2", pytest.param("llama", marks=pytest.mark.slow)])
+def test_log_probabilities_are_those_of_the_draws(kind):
+    """Before a step of learning all ratios are 1: dropout is off, the tries are the same."""
+    model = model_of(kind=kind, temperature=0.7)
+    questions = all_questions("three", 7, 7)
+    forms = ["windows" if i < 3 else "minimal" for i in range(len(questions))]  # long and short
+    replies = model.replies(list(map(prompt_text, questions, forms)), questions)
+    found = model.log_probabilities(replies)
+    before = torch.tensor([logprob for reply in replies for logprob in reply.logprobs])
+    assert torch.allclose((found.logprob - before).exp(), torch.ones_like(before), atol=1e-4)
+    assert found.reply.tolist() == [r for r, reply in enumerate(replies) for _ in reply.at]
+    assert (found.entropy >= 0).all() and len(before) >= 20
+    found.logprob.sum().backward()
+    assert any(p.grad is not None and p.grad.abs().sum() > 0 for p in model.network.parameters())
+
+
+def test_replies_without_a_choice_have_no_log_probabilities():
+    model = model_of()
+    asked = question("standard F1901R; GERMANY *A MUN > , A BER = BER; FRANCE A MUN =", "GERMANY")
+    (reply,) = model.replies(["x\n"], [asked])
+    assert asked.written(reply.numbers) == ["A MUN D"] and reply.at == [] and model.passes == 0
+    found = model.log_probabilities([reply])
+    assert found.logprob.shape == (0,)
+    found.logprob.sum().backward()
+
+
+def test_draws_follow_the_masked_probabilities_and_the_seed():
+    model = model_of()
+    asked = question("small S1901M; ENGLAND A LON = LON; RUSSIA A MOS = MOS", "ENGLAND")
+    prompts, many = ["x\n"] * 64, [asked] * 64
+    replies = [reply for _ in range(4) for reply in model.replies(prompts, many)]
+    share = {}
+    for reply in replies:
+        number, p = reply.numbers[0], np.exp(sum(reply.logprobs))
+        share.setdefault(number, []).append(p)
+    assert abs(sum(p[0] for p in share.values()) - 1) < 1e-4  # all five were drawn
+    for drawn in share.values():
+        assert abs(len(drawn) / 256 - drawn[0]) < 0.12
+    model.generator.manual_seed(3)
+    again = [reply.numbers for reply in model.replies(prompts, many)]
+    model.generator.manual_seed(3)
+    assert again == [reply.numbers for reply in model.replies(prompts, many)]
+
+
+def test_free_text_before_the_orders():
+    model = model_of(thinking=12)
+    questions = all_questions("three", 1, 1)
+    replies = model.replies([prompt_text(q, "minimal", thinking=12) for q in questions], questions)
+    check(questions, replies)
+    for reply in replies:
+        assert "\nOrders:\n" in reply.text and reply.allowed[0] is None
+        assert 1 <= sum(allowed is None for allowed in reply.allowed) <= 12
+    before = torch.tensor([logprob for reply in replies for logprob in reply.logprobs])
+    assert torch.allclose(model.log_probabilities(replies).logprob, before, atol=1e-4)
+
+
+def test_weights_that_have_blown_up_still_give_legal_orders():
+    model = model_of()
+    with torch.no_grad():
+        for parameter in model.network.parameters():
+            parameter.fill_(torch.nan)
+    asked = question(*WINTERS[0])
+    check([asked], model.replies(["x\n"], [asked]))
+
+
+def test_hints_are_probabilities_of_whole_orders():
+    """They are those of the unmasked texts, computed here one by one."""
+    player = LocalPlayer("test", settings_of({"model": "m", "prompt": "minimal"}, "t"), model_of())
+    game = Game.from_position(WINTERS[1][0])
+    found = advice(game, player, "RUSSIA")
+    assert found.value is None and [name for name, _ in found.slots] == ["removal 1", "removal 2"]
+    for _, ranked in found.slots:
+        assert abs(sum(share for _, share in ranked) - 1) < 1e-5
+    best = found.slots[0][1][0][0]
+    assert dict(found.slots[1][1])[best] == 0
+    asked = question(*WINTERS[1])
+    prompt = player.model.prompt_tokens(player.prompt(asked))
+    scores = {}
+    for number, text in zip(asked.slots[0].numbers, asked.slots[0].texts):
+        path = player.model._tokens(asked).paths[number]
+        ids = torch.tensor([prompt + path])
+        logprobs = player.model.network(ids).logits[0].detach().log_softmax(1)
+        at = range(len(prompt), len(prompt) + len(path))
+        scores[text] = sum(float(logprobs[i - 1, ids[0, i]]) for i in at)
+    total = sum(np.exp(score) for score in scores.values())
+    for text, share in found.slots[0][1]:
+        assert share == pytest.approx(np.exp(scores[text]) / total, abs=1e-4)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_model(tmp_path_factory.mktemp("model"))
+
+
+def test_a_folder_plays_a_match(folder, tmp_path):
+    file = tmp_path / "llm.toml"
+    file.write_text(f'model = "{folder}"\nprompt = "minimal"\nbatch = 4\n')
+    results = []
+    for _ in range(2):
+        player = load_player(f"llm:{file}", seed=4)
+        result = evaluate_player("small", player, make_bot("random"), 4, max_years=3).result()
+        counts = player.counts()
+        assert counts["legal_at_once"] == counts["orders"] > 0 == counts["fell_back"]
+        results.append(result["overall"])
+    assert results[0] == results[1]
+
+
+def test_play_seeds_every_phase(folder):
+    player = load_player(f"llm:local:{folder}")
+    game = Game("three")
+    first = orders_by_player(game, player, game.powers, 5)
+    assert first == orders_by_player(game, player, game.powers, 5)
+
+
+def test_bad_folders(folder, tmp_path):
+    for name, words in (
+        (tmp_path, "has no model: there is no config.json"),
+        (tmp_path / "missing", "there is no folder"),
+        (tmp_path / "missing.gguf", "there is no model file"),
+    ):
+        with pytest.raises(UserError, match=words):
+            load_player(f"llm:local:{name}")
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(UserError, match="cannot be loaded") as refused:
+        load_player(f"llm:local:{tmp_path}")
+    assert "\n" not in str(refused.value)
+
+
+def test_code_in_a_folder_never_runs(folder, tmp_path):
+    """A model that needs it is refused in one sentence; a tokenizer can do without."""
+    code = f"open({str(tmp_path / 'ran')!r}, 'w')\nraise SystemExit(3)\n"
+    wanted = {
+        "config.json": {
+            "model_type": "own",
+            "auto_map": {"AutoConfig": "own.Own", "AutoModelForCausalLM": "own.Own"},
+        },
+        "tokenizer_config.json": {
+            "tokenizer_class": "Own",
+            "auto_map": {"AutoTokenizer": ["own.Own", None]},
+        },
+    }
+    for name, settings in wanted.items():
+        copied = tmp_path / name
+        shutil.copytree(folder, copied)
+        (copied / "own.py").write_text(code)
+        config = json.loads((copied / name).read_text()) | settings
+        (copied / name).write_text(json.dumps(config))
+    load_player(f"llm:local:{tmp_path / 'tokenizer_config.json'}")
+    with pytest.raises(
+        UserError, match=r"needs the code .* and such code is never run$"
+    ) as refused:
+        load_player(f"llm:local:{tmp_path / 'config.json'}")
+    assert "\n" not in str(refused.value) and not (tmp_path / "ran").exists()
+
+
+def test_a_tokenizer_without_an_end():
+    made = tokenizer.__wrapped__("words")
+    made.eos_token = None
+    settings = settings_of({"model": "FOLDER"}, "test")
+    with pytest.raises(UserError, match="the tokenizer in FOLDER has no token that ends a text"):
+        llm.LanguageModel(network(), made, settings)
+
+
+def test_a_tokenizer_that_cannot_tell_orders_apart():
+    class Blind:
+        eos_token_id = 0
+
+        def __call__(self, texts, add_special_tokens):
+            return {"input_ids": [[1, 2]] * len(texts)}
+
+    with pytest.raises(UserError, match=r"cannot tell .* and .* apart"):
+        llm.OrderTokens(Blind(), vocabulary(load_map("small")).texts)
+
+
+def test_prompts_that_are_too_long():
+    model = model_of()
+    model.network.config.max_position_embeddings = 50
+    asked = question(*WINTERS[0])
+    with pytest.raises(UserError, match="do not fit into the model's 50"):
+        model.replies([prompt_text(asked, "list")], [asked])

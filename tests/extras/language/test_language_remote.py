@@ -1,0 +1,387 @@
+"""A language model on a server: a real server on loopback that misbehaves in every way."""
+
+import json
+import socket
+import time
+
+import numpy as np
+import pytest
+from support.language import FakeServer, completion, holds, raw, silence, status, units_of
+
+from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_player, make_bot
+from diplomacy_engine.constants import NONE
+from diplomacy_engine.extras.language.remote import RemotePlayer
+from diplomacy_engine.extras.language.server import MOST_BYTES, ChatServer, NoReply
+from diplomacy_engine.extras.language.settings import settings_of
+
+KEY = "sk-test-0123456789"
+
+
+def player_of(fake, **settings):
+    found = {"model": "m", "base_url": fake.url, "retries": 0, "deadline": 20} | settings
+    return RemotePlayer("llm:test", settings_of(found, "test"))
+
+
+def ask(player, map_name="standard", power="FRANCE"):
+    """Let a player order once; return its orders, complete and legal, and the counters."""
+    games = VectorGame(map_name, 1, threads=1, auto_reset=False)
+    decisions = games.decisions()
+    decisions = decisions.take(decisions.power == games.map.power_index[power])
+    numbers = player.act(games, decisions)
+    for s, number in enumerate(numbers):
+        legal = decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]]
+        assert number in legal
+    counts = player.counts()
+    assert counts["orders"] == len(numbers)
+    parts = ("legal_at_once", "repaired", "fell_back")
+    assert sum(counts[part] for part in parts) == counts["orders"]
+    return [games.vocabulary.texts[number] for number in numbers], counts
+
+
+def test_right_answers_are_taken():
+    reply = "F BRE - MAO\nA MAR - SPA\nA PAR - BUR\n"
+    with FakeServer(lambda body, number: reply) as server:
+        texts, counts = ask(player_of(server, temperature=0.5, prompt="list"))
+        (body,) = server.requests
+    assert texts == ["F BRE - MAO", "A MAR - SPA", "A PAR - BUR"]
+    assert counts == counts | {"decisions": 1, "legal_at_once": 3, "requests": 1, "retried": 0}
+    assert (counts["tokens_in"], counts["tokens_out"]) == (7, 3)
+    assert body["model"] == "m" and body["temperature"] == 0.5 and body["max_tokens"] > 100
+    assert "A PAR - BUR" in body["messages"][0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("server_kind", "constraint", "key"),
+    [
+        ("vllm", "regex", "structured_outputs"),
+        ("vllm", "choice", "structured_outputs"),
+        ("sglang", "grammar", "ebnf"),
+        ("llama.cpp", "grammar", "grammar"),
+        ("openai", "json", "response_format"),
+    ],
+)
+def test_constraints_are_asked_for_and_not_trusted(server_kind, constraint, key):
+    """A server that ignores them answers as ever, and is checked as ever."""
+    replies = {0: "A PAR - MOS", 1: "A PAR - MOS"}
+
+    def reply(body, number):
+        assert key in body
+        return replies.get(number) or holds(body)
+
+    with FakeServer(reply) as server:
+        texts, counts = ask(player_of(server, server=server_kind, constraint=constraint))
+        for body in server.requests:
+            assert ("max_completion_tokens" in body) == (server_kind == "openai")
+    assert texts == ["F BRE H", "A MAR H", "A PAR H"]
+    assert counts["repaired"] >= 1 and counts["fell_back"] == 0
+
+
+def test_json_is_read():
+    def reply(body, number):
+        schema = body["response_format"]["json_schema"]["schema"]
+        return json.dumps({name: facts["enum"][-1] for name, facts in schema["properties"].items()})
+
+    with FakeServer(reply) as server:
+        _, counts = ask(player_of(server, server="openai"))
+    assert counts["legal_at_once"] == 3 and counts["requests"] == 1
+
+
+def test_asked_again_with_the_reason_for_the_bad_units_alone():
+    replies = ["F BRE H\nA MAR - MOS\nA PAR - MOS", "A MAR - BUR\nA PAR - MOS", "A PAR - PIC"]
+    with FakeServer(lambda body, number: replies[number]) as server:
+        texts, counts = ask(player_of(server, reasks=2))
+        first, second, third = (body["messages"] for body in server.requests)
+    assert texts == ["F BRE H", "A MAR - BUR", "A PAR - PIC"]
+    assert (counts["legal_at_once"], counts["repaired"], counts["requests"]) == (1, 2, 3)
+    assert [len(first), len(second), len(third)] == [1, 3, 5]
+    assert units_of({"messages": second}) == ["A MAR", "A PAR"]
+    assert units_of({"messages": third}) == ["A PAR"]
+    assert "'A MAR - MOS' is not legal" in second[2]["content"]
+    assert "\nA PAR: " in third[4]["content"] and "\nA MAR: " not in third[4]["content"]
+
+
+@pytest.mark.parametrize("fallback", ["hold", "random", "dumbbot"])
+def test_three_bad_replies_fall_back_for_that_unit_alone(fallback):
+    with FakeServer(lambda body, number: "F BRE - MAO\nA MAR - MOS\nA PAR - BUR") as server:
+        texts, counts = ask(player_of(server, reasks=2, fallback=fallback))
+        assert len(server.requests) == 3
+    assert (texts[0], texts[2]) == ("F BRE - MAO", "A PAR - BUR")
+    assert (counts["legal_at_once"], counts["fell_back"]) == (2, 1)
+    if fallback == "hold":
+        assert texts[1] == "A MAR H"
+
+
+def bad_after_first(bad):
+    """Return a reply that is right the first time, and then misbehaves."""
+    return lambda body, number: holds(body) if number == 0 else bad
+
+
+@pytest.mark.parametrize(
+    ("bad", "verdict"),
+    [
+        ("", "no legal order for F BRE, A MAR, A PAR"),
+        ('{"F BRE": "F BR', "no legal order"),
+        ("I'm sorry, but I can't help with that.", "no legal order"),
+        (raw(json.dumps({"choices": [{"message": {"refusal": "no"}}]}).encode()), "no legal order"),
+        (raw(b'{"choices": [{"mess'), "not a chat completion"),
+        (raw(b"<html>hello</html>"), "not a chat completion"),
+        (raw(b"[" * 100_000), "not a chat completion"),
+        (raw(b'{"choices": []}'), "not a chat completion"),
+        (raw(b"x" * (10 * 2**20)), f"an answer of more than {MOST_BYTES:,} bytes"),
+        (lambda handler: handler.connection.close(), "the connection broke off"),
+        (lambda handler: handler.wfile.write(b"nonsense\r\n\r\n"), "the connection broke off"),
+        (status(500, "out of memory"), "status 500: out of memory"),
+        (status(429, "slow down"), "status 429: slow down"),
+    ],
+)  # fmt: skip
+def test_misbehaviour_falls_back(tmp_path, bad, verdict):
+    log = tmp_path / "log.jsonl"
+    with FakeServer(bad_after_first(bad)) as server:
+        player = player_of(server, reasks=0, log=str(log), timeout=5)
+        ask(player)
+        texts, counts = ask_again(player)
+    assert texts == ["F BRE H", "A MAR H", "A PAR H"]
+    assert counts["legal_at_once"] == 3 and counts["fell_back"] == 3 and counts["timed_out"] == 0
+    first, second = map(json.loads, log.read_text().splitlines())
+    assert first["verdict"] == "legal" and verdict in second["verdict"]
+
+
+def ask_again(player):
+    games = VectorGame("standard", 1, threads=1, auto_reset=False)
+    decisions = games.decisions()
+    decisions = decisions.take(decisions.power == games.map.power_index["FRANCE"])
+    numbers = player.act(games, decisions)
+    return [games.vocabulary.texts[number] for number in numbers], player.counts()
+
+
+def test_busy_servers_are_tried_again():
+    replies = [status(429, Retry_After="0.1"), status(503, Retry_After="0"), None]
+    with FakeServer(lambda body, number: replies[number] or holds(body)) as server:
+        begun = time.monotonic()
+        _, counts = ask(player_of(server, retries=2))
+        assert len(server.requests) == 3
+    assert time.monotonic() - begun >= 0.1
+    assert (counts["requests"], counts["retried"], counts["legal_at_once"]) == (1, 2, 3)
+
+
+def test_no_waiting_longer_than_there_is_time():
+    with FakeServer(bad_after_first(status(429, Retry_After="120"))) as server:
+        player = player_of(server, retries=2, timeout=1)
+        ask(player)
+        begun = time.monotonic()
+        _, counts = ask_again(player)
+    assert time.monotonic() - begun < 1 and counts["timed_out"] == 1
+
+
+def drip(handler):
+    handler.send_response(200)
+    handler.end_headers()
+    drip_bytes(handler, b" ")
+
+
+def drip_bytes(handler, byte):
+    for _ in range(200):
+        handler.wfile.write(byte)
+        handler.wfile.flush()
+        time.sleep(0.05)
+
+
+def drip_headers(handler):
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: ")
+    drip_bytes(handler, b"x")
+
+
+def drip_body_and_close(handler):
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+    drip_bytes(handler, b" ")
+
+
+@pytest.mark.parametrize("bad", [silence(5), drip, drip_headers, drip_body_and_close])
+@pytest.mark.parametrize("limits", [{"timeout": 0.4}, {"deadline": 0.4}])
+def test_the_deadline_holds(bad, limits):
+    with FakeServer(bad_after_first(bad)) as server:
+        player = player_of(server, reasks=3, **limits)
+        player.server.answered = True
+        server.requests.append({})  # as if one had been answered
+        begun = time.monotonic()
+        texts, counts = ask(player)
+        assert time.monotonic() - begun < 2.5
+    assert texts == ["F BRE H", "A MAR H", "A PAR H"]
+    assert (counts["timed_out"], counts["fell_back"], counts["requests"]) == (1, 3, 1)
+
+
+def test_stragglers_of_a_phase_do_not_hold_up_the_others():
+    """Of seven powers two are never answered."""
+    slow = ("AUSTRIA", "TURKEY")
+
+    def reply(body, number):
+        text = body["messages"][0]["content"]
+        return silence(5) if any(f"You are {name}." in text for name in slow) else holds(body)
+
+    with FakeServer(reply) as server:
+        player = player_of(server, deadline=1.5, concurrency=7)
+        player.server.answered = True
+        games = VectorGame("standard", 1, threads=1, auto_reset=False)
+        begun = time.monotonic()
+        numbers = player.act(games, games.decisions())
+        assert time.monotonic() - begun < 4
+    counts = player.counts()
+    assert (numbers != NONE).all() and len(numbers) == 22
+    assert (counts["timed_out"], counts["fell_back"], counts["legal_at_once"]) == (2, 6, 16)
+
+
+def test_requests_run_at_the_same_time_but_not_more_than_allowed():
+    running, most = [0], [0]
+
+    def reply(body, number):
+        running[0] += 1
+        most[0] = max(most[0], running[0])
+        time.sleep(0.15)
+        running[0] -= 1
+        return holds(body)
+
+    with FakeServer(reply) as server:
+        player = player_of(server, concurrency=3, prompt="minimal")
+        player.server.answered = True
+        games = VectorGame("standard", 1, threads=1, auto_reset=False)
+        player.act(games, games.decisions())
+    assert most[0] == 3 and len(server.requests) == 7
+
+
+def test_a_closed_port_ends_it_after_the_first_request():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    found = {"model": "m", "base_url": f"http://127.0.0.1:{port}/v1", "retries": 0}
+    player = RemotePlayer("llm", settings_of(found, "test"))
+    with pytest.raises(
+        UserError, match=f"the server at http://127.0.0.1:{port}/v1 does not answer"
+    ):
+        ask(player)
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (status(404, "The model `m` does not exist."), "refuses a request for model 'm' with"),
+        (status(401, f"wrong key {KEY}"), "401: wrong key \\[key\\]"),
+        (raw(b"x" * (10 * 2**20)), "an answer of more than"),
+        (raw(b"<html>"), "not a chat completion"),
+        (status(500, "no\nluck\x1b[31m"), "500: no luck"),
+    ],
+)  # fmt: skip
+def test_a_server_of_no_use_ends_it_at_once(monkeypatch, bad, words):
+    monkeypatch.setenv("LLM_TEST_KEY", KEY)
+    with FakeServer(lambda body, number: bad) as server:
+        player = player_of(server, api_key_env="LLM_TEST_KEY")
+        with pytest.raises(UserError, match=words) as refused:
+            ask(player)
+    assert KEY not in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_the_key_is_sent_and_stands_nowhere(monkeypatch, tmp_path):
+    monkeypatch.setenv("LLM_TEST_KEY", KEY)
+    log = tmp_path / "log.jsonl"
+    replies = [f"your key is {KEY}", None]
+    with FakeServer(lambda body, number: replies[number] or holds(body)) as server:
+        player = player_of(server, api_key_env="LLM_TEST_KEY", log=str(log))
+        ask(player)
+        assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+        assert KEY not in json.dumps(server.requests)
+    assert KEY not in log.read_text() and "your key is [key]" in log.read_text()
+    assert KEY not in repr(player.counts()) and KEY not in repr(player.settings)
+
+
+def status_line(text):
+    return lambda handler: handler.wfile.write(f"{text}\r\n\r\n".encode())
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        status_line(KEY),
+        status_line("x" * 90 + KEY),  # cut in the middle of the key
+        status_line(f"HTTP/{KEY} 200 OK"),
+        status_line(f"HTTP/1.1 {KEY} OK"),
+        status_line(f"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: {KEY}"),
+        status(500, KEY),
+        status(429, {"key": [KEY]}),
+        raw(KEY.encode(), 503),
+    ],
+)
+def test_whatever_repeats_the_key_it_stands_nowhere(monkeypatch, tmp_path, capfd, bad):
+    monkeypatch.setenv("LLM_TEST_KEY", KEY)
+    log = tmp_path / "log.jsonl"
+    with FakeServer(bad_after_first(bad)) as server:
+        player = player_of(server, api_key_env="LLM_TEST_KEY", log=str(log), retries=0)
+        ask(player)
+        ask_again(player)
+        with pytest.raises(UserError) as refused:
+            ask(player_of(server, api_key_env="LLM_TEST_KEY", log=str(log), retries=0))
+    said = log.read_text() + str(refused.value) + "".join(capfd.readouterr())
+    assert len(log.read_text().splitlines()) == 2
+    assert not any(KEY[:length] in said for length in (6, len(KEY)))
+
+
+def test_no_key_without_a_variable(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with FakeServer(lambda body, number: holds(body)) as server:
+        ask(player_of(server))
+        assert "Authorization" not in server.headers[0]
+
+
+def test_log_and_counters_agree(tmp_path):
+    log = tmp_path / "log.jsonl"
+    replies = {0: "A LON - PAR", 1: "A LON - MOS"}
+    with FakeServer(lambda body, number: replies.get(number) or holds(body)) as server:
+        player = player_of(server, reasks=1, log=str(log), history=2)
+        result = evaluate_player("small", player, make_bot("random"), 4, max_years=3).result()
+        requests = len(server.requests)
+    counts, lines = player.counts(), list(map(json.loads, log.read_text().splitlines()))
+    assert len(lines) == counts["requests"] == requests
+    assert sum(line["tokens_in"] for line in lines) == counts["tokens_in"] == 7 * requests
+    assert {line["game"] for line in lines} == {0, 1, 2, 3}
+    assert result["player"] == "llm:test"
+    keys = {"game", "phase", "power", "messages", "reply", "verdict", "tokens_in", "tokens_out"}
+    assert all(keys < set(line) for line in lines)
+
+
+def test_a_log_that_cannot_be_written(tmp_path):
+    with FakeServer(lambda body, number: holds(body)) as server, pytest.raises(UserError):
+        player_of(server, log=str(tmp_path / "missing" / "log.jsonl"))
+
+
+def test_cut_off_bodies_are_no_answers():
+    def cut(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000")
+        handler.end_headers()
+        handler.wfile.write(json.dumps(completion("F BRE H")).encode())
+
+    with FakeServer(lambda body, number: cut) as server:
+        client = ChatServer(server.url, "m", retries=0)
+        with pytest.raises(NoReply):
+            client.complete([], time.monotonic() + 5)
+
+
+def test_winter_slots_of_the_fallback_do_not_collide():
+    """The model removes one unit; the fallback must remove another one."""
+    position = "standard W1901A; RUSSIA A MOS, F STP/NC, A WAR = MOS; GERMANY A MUN = MUN"
+    for reply in ("A MOS D", "A WAR D", "F STP D", ""):
+        with FakeServer(lambda body, number, reply=reply: reply) as server:
+            player = player_of(server, reasks=0)
+            player.server.answered = True
+            games = Game.from_position(position).vector_game
+            decisions = games.decisions()
+            numbers = player.act(games, decisions)
+        assert len(set(numbers.tolist())) == 2 and np.isin(numbers, decisions.order).all()
+        assert player.counts()["legal_at_once"] == bool(reply)
+
+
+def test_load_player(tmp_path):
+    file = tmp_path / "llm.toml"
+    with FakeServer(lambda body, number: holds(body)) as server:
+        file.write_text(f'model = "m"\nbase_url = "{server.url}"\n')
+        for name in (f"llm:{file}", f"llm:m@{server.url}"):
+            player = load_player(name)
+            assert player.name == name.replace(f"{tmp_path}/", "")
+            ask(player)

@@ -1,0 +1,235 @@
+"""What is made of replies; constraints as servers are given them."""
+
+import json
+import re
+
+import pytest
+from support.language import question, question_of_game
+from support.limits import within
+
+from diplomacy_engine import Game
+from diplomacy_engine.constants import NONE
+from diplomacy_engine.extras.language.constraints import (
+    grammar,
+    json_schema,
+    parts,
+    regex,
+    request_fields,
+)
+from diplomacy_engine.extras.language.questions import Slot
+from diplomacy_engine.extras.language.replies import complaint, read_reply, reply_lines
+from diplomacy_engine.extras.language.server import MOST_BYTES
+
+WINTER = "standard W1901A; FRANCE A BUR, F MAO = PAR MAR BRE BEL; GERMANY A MUN = MUN"
+
+
+def read(asked, text, slots=None, given=None):
+    slots = range(len(asked.slots)) if slots is None else slots
+    found = read_reply(asked, list(slots), given or {}, text)
+    return {s: asked.written([number])[0] for s, number in found.numbers.items()}, found.complaints
+
+
+@pytest.fixture
+def france():
+    return question_of_game(Game("standard"), "FRANCE")
+
+
+ORDERS = {0: "F BRE - MAO", 1: "A MAR - SPA", 2: "A PAR - BUR"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "F BRE - MAO\nA MAR - SPA\nA PAR - BUR\n",
+        "Here is my plan: attack!\n\n1. F BRE - MAO\n2) `A MAR - SPA`\n- a par-bur.\n",
+        "```\nA PAR - BUR\nF BRE - MAO\nA MAR - SPA\n```\nA MAR H\n",
+        "<think>A PAR H or A MAR H?</think>A PAR - BUR\nF BRE - MAO\nA MAR - SPA",
+        "Maybe A PAR H\nOrders:\nA PAR - BUR\nF BRE - MAO\nA MAR - SPA",
+        json.dumps({"F BRE": "F BRE - MAO", "A MAR": "A MAR - SPA", "A PAR": "A PAR - BUR"}),
+        json.dumps({"orders": ["A PAR - BUR", "F BRE - MAO", "A MAR - SPA"]}),
+        'PARSABLE OUTPUT: ["A PAR - BUR", "F BRE - MAO", "A MAR - SPA"]',
+    ],
+)
+def test_replies_that_are_understood(france, text):
+    found, complaints = read(france, text)
+    slots = {france.slots[s].unit: order for s, order in found.items()}
+    assert slots == {"F BRE": "F BRE - MAO", "A MAR": "A MAR - SPA", "A PAR": "A PAR - BUR"}
+    assert complaints == []
+
+
+FIRST = ["F BRE - MAO", "A MAR - SPA", "A PAR - BUR"]
+FORMS = {
+    "lines": "\n".join(FIRST),
+    "list under a key": json.dumps({"orders": FIRST}),
+    "by unit": json.dumps({o[:5]: o for o in FIRST}),
+    "reasoning first": json.dumps({"reasoning": "Nothing is worth a risk.", "orders": FIRST}),
+    "reasoning last": json.dumps({"orders": FIRST, "reasoning": "A PAR H is too slow; so we go."}),
+    "reasoning with orders": json.dumps(
+        {"thoughts": "A PAR H; A MAR H would be safe.", "orders": FIRST}
+    ),
+    "fenced": "```json\n" + json.dumps({"orders": FIRST}, indent=2) + "\n```",
+    "prose around": "Here you are:\n```json\n" + json.dumps(FIRST) + "\n```\nGood luck!",
+    "trailing comma": '{"orders": ["F BRE - MAO", "A MAR - SPA", "A PAR - BUR",],}',
+    "braces in the prose": "The set {MAO, SPA, BUR} is mine.\n"
+    + json.dumps({"orders": FIRST})
+    + "\n(That {is} all.)",
+    "deeply nested": json.dumps({"result": {"power": "FRANCE", "phase": {"orders": FIRST}}}),
+    "other keys": json.dumps(
+        {"power": "FRANCE", "phase": "S1901M", "moves": FIRST, "confidence": 0.7}
+    ),
+    "objects unit order": json.dumps([{"unit": o[:5], "order": o[6:]} for o in FIRST]),
+    "objects with actions": json.dumps(
+        {"orders": [{"unit": o[:5], "action": "MOVE", "target": o[8:]} for o in FIRST]}
+    ),
+    "objects whole orders": json.dumps([{"order": o, "why": "It is free."} for o in FIRST]),
+    "one text with semicolons": json.dumps({"orders": "; ".join(FIRST)}),
+    "one text with lines": json.dumps({"orders": "\n".join(FIRST)}),
+    "values without the unit": json.dumps({o[:5]: o[6:] for o in FIRST}),
+    "cut off": json.dumps({"reasoning": "Go.", "orders": FIRST})[:-2],
+    "two objects": json.dumps({"plan": "Go."}) + "\n" + json.dumps({"orders": FIRST}),
+    "comments in JSON": '{//\n"orders": ["F BRE - MAO", // sea\n"A MAR - SPA",\n"A PAR - BUR"]}',
+    "single quotes": "['F BRE - MAO', 'A MAR - SPA', 'A PAR - BUR']",
+    "quoted lines": '"F BRE - MAO",\n"A MAR - SPA",\n"A PAR - BUR"',
+    "semicolons": "; ".join(FIRST) + ";",
+    "commas": ", ".join(FIRST) + ".",
+    "bullets": "".join(f"• {o}\n" for o in FIRST),
+    "stars": "".join(f"* {o}\n" for o in FIRST),
+    "numbers": "1. F BRE - MAO\n2) A MAR - SPA\n(3) A PAR - BUR",
+    "bold": "".join(f"- **{o}**\n" for o in FIRST),
+    "bold units": "".join(f"**{o[:5]}**: {o[6:]}\n" for o in FIRST),
+    "bold units and prose": "".join(f"1. **{o[:5]}**: {o}\n" for o in FIRST),
+    "words": "Fleet Brest moves to the Mid-Atlantic Ocean.\nA Marseilles - Spain.\npar-Burgundy",
+    "no letters": "bre-mao\nmar-spa\npar-bur",
+    "arrows": "F BRE -> MAO\nA MAR → SPA\nA PAR => BUR",
+    "power first": "FRANCE: F BRE - MAO, A MAR - SPA, A PAR - BUR",
+    "remarks": "F BRE - MAO (west, at last)\nA MAR - SPA  # a center\nA PAR - BUR [to fight]",
+    "remarks behind commas": "F BRE - MAO, to sea\nA MAR - SPA, a center\nA PAR - BUR, to fight",
+    "table": "| Unit | Order |\n|---|---|\n| F BRE | - MAO |\n| A MAR | - SPA |\n| A PAR | - BUR |",
+    "table of whole": "| Unit | Order |\n|---|---|\n"
+    + "".join(f"| {o[:5]} | {o} |\n" for o in FIRST),
+    "thoughts": "<think>A PAR H?</think>\n" + "\n".join(FIRST),
+    "bold heading": "I look at it {calmly}.\n\n**Orders:**\n" + "\n".join(FIRST),
+    "tags": "<orders>\n" + "\n".join(FIRST) + "\n</orders>",
+    "nested by unit": json.dumps(
+        {"orders": {o[:5]: {"action": "move", "to": o[8:]} for o in FIRST}}
+    ),
+    "yaml": "orders:\n" + "".join(f"  - {o}\n" for o in FIRST),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_replies(france, form):
+    found, _ = read(france, FORMS[form])
+    assert sorted(found.values()) == sorted(FIRST)
+
+
+def test_a_second_request_says_what_was_wrong_with_the_form(france):
+    reading = read_reply(france, [0, 1, 2], {}, '{"plan": "go west", "orders": "attack"}')
+    text = complaint(reading, france.slots)
+    assert "go west" in text and repr(france.slots[0].texts[0]) in text
+    assert "no legal order for F BRE, A MAR, A PAR" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a<think>b</think>c", "ac"),
+        ("a<THINKING>b</think>c<think>d", "ac<think>d"),
+        ("a<think>b<think>c</thinking>d</think>e", "ad</think>e"),
+        ("</think>a<think></think>b", "</think>ab"),
+        ("<think>\nA PAR H\n</think>", ""),
+    ],
+)
+def test_thoughts_are_left_out(text, left):
+    assert reply_lines(text, bool) == ([left] if left else [])
+
+
+DELIMITERS = (
+    "<think>", "</think>", "<think></think>", "{", "}", "{[", '{"a":', "[", "]", '"', "`", "- ",
+    "1. ", "(", "/", "->", "*", "\\", "\n", "\u2028", "Orders:\n", "A PAR - ", "A PAR - BUR\n",
+    "A XXX - YYY\n", "A PAR S A MAR - BUR VIA CONVOY\n",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("delimiter", DELIMITERS)
+def test_no_reply_takes_long(france, delimiter):
+    """The longest that a server may send, of one delimiter; each takes less than a second."""
+    with within(60, delimiter):
+        read(france, delimiter * (MOST_BYTES // len(delimiter)))
+
+
+def test_complaints_name_the_line_and_the_reason(france):
+    found, complaints = read(france, "A PAR - MOS\nF BRE - MAO\nA BER - MUN\nI hold the rest.")
+    assert list(found.values()) == ["F BRE - MAO"]
+    assert complaints[0].startswith("'A PAR - MOS' is not legal: ")
+    assert "belongs to GERMANY" in complaints[1]
+    assert complaints[2] == "no legal order for A MAR, A PAR"
+
+
+def test_only_missing_slots_are_asked_again(france):
+    numbers = {0: france.slots[0].numbers[0]}
+    again = [1, 2]
+    found, _ = read(france, "F BRE - MAO\nA MAR H\nA PAR H", again, numbers)
+    assert 0 not in found and len(found) == 2
+    slots = [france.slots[s] for s in again]
+    text = complaint(read_reply(france, again, numbers, ""), slots)
+    assert "\nA MAR: " in text and "A MAR - SPA; " in text and "\nF BRE" not in text
+    assert text.endswith("for:\nA MAR\nA PAR\n")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 5000, "\0" * 100, "no", '{"a": 1}', "A" * 10**5])
+def test_nonsense_is_no_order(france, text):
+    found, complaints = read(france, text)
+    assert found == {} and len(complaints) >= 1
+
+
+def test_winter_gives_each_province_once():
+    asked = question(WINTER, "FRANCE")
+    assert [slot.unit for slot in asked.slots] == ["build 1", "build 2"]
+    found, complaints = read(asked, "A PAR B\nF PAR B\nA PAR B\n")
+    assert list(found.values()) == ["A PAR B"] and len(complaints) == 3
+    found, complaints = read(asked, "WAIVE\nwaive\nA PAR B")
+    assert list(found.values()) == ["WAIVE", "WAIVE"]
+    left = asked.open_slot(asked.slots[1], [asked.slots[0].numbers[0]])
+    assert "WAIVE" in left.texts and len(left.texts) < len(asked.slots[1].texts)
+
+
+def test_regex_and_grammar_allow_the_legal_orders_alone(france):
+    pattern = regex(france.slots)
+    legal = "".join(f"{slot.texts[-1]}\n" for slot in france.slots)
+    assert re.fullmatch(pattern, legal)
+    assert not re.fullmatch(pattern, legal.rstrip("\n"))
+    assert not re.fullmatch(pattern, legal.replace("A PAR", "A MUN"))
+    rules = grammar(france.slots).splitlines()
+    assert rules[0] == 'root ::= unit1 "\\n" unit2 "\\n" unit3 "\\n"'
+    for slot, rule in zip(france.slots, rules[1:]):
+        assert [json.loads(text) for text in rule.split(" ::= ")[1].split(" | ")] == slot.texts
+
+
+def test_json_schema_has_one_enum_for_each_unit(france):
+    schema = json_schema(france.slots)
+    assert schema["required"] == ["F BRE", "A MAR", "A PAR"] == list(schema["properties"])
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["A PAR"]["enum"] == france.slots[2].texts
+
+
+def test_request_fields_by_server(france):
+    expected = regex(france.slots)
+    fields = request_fields("vllm", "regex", france.slots)
+    assert fields == {"structured_outputs": {"regex": expected}}
+    assert request_fields("sglang", "regex", france.slots) == {"regex": expected}
+    assert request_fields("sglang", "grammar", france.slots) == {"ebnf": grammar(france.slots)}
+    assert request_fields("llama.cpp", "grammar", france.slots) == {
+        "grammar": grammar(france.slots)
+    }
+    form = request_fields("openai", "json", france.slots)["response_format"]
+    assert form["type"] == "json_schema" and form["json_schema"]["strict"] is True
+    assert request_fields("", "none", france.slots) == {}
+
+
+def test_long_decisions_are_split():
+    slots = [Slot(f"A {n}", list(range(400)), [f"A {n} - {m}" for m in range(400)]) for n in "ABC"]
+    assert [len(part) for part in parts("json", slots)] == [2, 1]
+    assert [len(part) for part in parts("choice", slots)] == [1, 1, 1]
+    assert [len(part) for part in parts("regex", slots)] == [3]
+    assert NONE not in slots[0].numbers

@@ -1,0 +1,102 @@
+"""Names and settings files of language models; no key is ever taken from them or repeated."""
+
+import pytest
+
+from diplomacy_engine import UserError
+from diplomacy_engine.extras.language.settings import CONSTRAINTS, read_settings, settings_of
+from diplomacy_engine.players.names import parse_player
+
+SECRET = "sk-abc123-SECRET"
+
+
+def test_short_names():
+    local = read_settings(parse_player("llm:local:some/folder"))
+    assert (local.model, local.is_local, local.constraint) == ("some/folder", True, "trie")
+    found = read_settings(parse_player("llm:org/model@2@http://127.0.0.1:8000/v1"))
+    assert (found.model, found.base_url) == ("org/model@2", "http://127.0.0.1:8000/v1")
+    assert not found.is_local and found.constraint == "none"
+
+
+def test_file(tmp_path):
+    file = tmp_path / "llm.toml"
+    file.write_text('model = "m"\nbase_url = "http://[::1]:1/v1"\nserver = "vllm"\ntimeout = 5\n')
+    found = read_settings(parse_player(f"llm:{file}"))
+    assert found.constraint == "regex" and found.timeout == 5 and found.prompt == "windows"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("", "model"),
+        ('model = ""', "model"),
+        ("model = 3", "model"),
+        ('model = "m"\ntemprature = 1', "'temperature'"),
+        ('model = "m"\ntemperature = 11', "temperature"),
+        ('model = "m"\ntemperature = nan', "temperature"),
+        ('model = "m"\nreasks = true', "reasks"),
+        ('model = "m"\nprompt = "lists"', "'list'"),
+        ('model = "m"\nfallback = "holt"', "'hold'"),
+        ('model = "m"\nserver = "vllm"', "base_url"),
+        ('model = "m"\nconstraint = "regex"', "constraint"),
+        ('model = "m"\nbase_url = "ftp://x"', "base_url"),
+        ('model = "m"\nbase_url = "http://h:99999"', "base_url"),
+        ('model = "m"\nbase_url = "http://h/v1"\nconstraint = "regex"', "vllm or sglang"),
+        ('model = "m', "not TOML"),
+    ],
+)
+def test_bad_files(tmp_path, text, name):
+    file = tmp_path / "llm.toml"
+    file.write_text(text)
+    with pytest.raises(UserError) as refused:
+        read_settings(parse_player(f"llm:{file}"))
+    message = str(refused.value)
+    assert message.startswith(f"{file}: ") and name in message and "\n" not in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'model = "m"\napi_key = "{SECRET}"',
+        f'model = "m"\nkey = "{SECRET}"',
+        f'model = "m"\nToken = "{SECRET}"',
+        f'model = "m"\napi-key = "{SECRET}"',
+        f'model = "m"\nbase_url = "http://h/v1"\napi-key-env = "{SECRET}"',
+        f'model = "m"\nbase_url = "http://h/v1"\napi_key_env = "{SECRET}"',
+        f'model = "m"\nbase_url = "http://h/v1"\napi_key_env = ["{SECRET}"]',
+        f'model = "m"\nbase_url = "http://u:{SECRET}@h/v1"',
+        f'model = "m"\nbase_url = "http://h/v1?key={SECRET}"',
+        f'model = "m"\nbase_url = "http://h/v1#{SECRET}"',
+        f'model = "m"\napi_key = {SECRET}',
+    ],
+)
+def test_keys_are_refused_and_not_repeated(tmp_path, text):
+    file = tmp_path / "llm.toml"
+    file.write_text(text)
+    with pytest.raises(UserError) as refused:
+        read_settings(parse_player(f"llm:{file}"))
+    assert "SECRET" not in str(refused.value)
+
+
+def test_no_key_in_a_short_name():
+    with pytest.raises(UserError, match="base_url") as refused:
+        read_settings(parse_player(f"llm:m@http://h/v1#{SECRET}"))
+    assert "SECRET" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["llm:", "llm:model", "llm:x.toml", "llm:local:", "llm:@http://h"])
+def test_bad_names(name):
+    with pytest.raises(UserError):
+        read_settings(parse_player(name))
+
+
+def test_key_from_the_environment(monkeypatch):
+    settings = settings_of({"model": "m", "base_url": "http://h", "api_key_env": "MY_KEY"}, "t")
+    monkeypatch.delenv("MY_KEY", raising=False)
+    with pytest.raises(UserError, match="the environment variable MY_KEY with"):
+        settings.api_key()
+    monkeypatch.setenv("MY_KEY", SECRET)
+    assert settings.api_key() == SECRET and SECRET not in repr(settings)
+
+
+def test_every_server_has_no_constraint_too():
+    assert all("none" in kinds and "json" in kinds for kinds in CONSTRAINTS.values())

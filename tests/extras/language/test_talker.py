@@ -1,0 +1,242 @@
+"""Language models that negotiate: what they choose becomes deals, what they say binds nobody."""
+
+import json
+
+import numpy as np
+import pytest
+from support.language import FakeServer
+
+from diplomacy_engine import Game as PlainGame
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.extras.language.player import Answer, Exchange, LanguagePlayer
+from diplomacy_engine.extras.language.questions import Question
+from diplomacy_engine.extras.language.remote import RemotePlayer
+from diplomacy_engine.extras.language.replies import MOST_SAID, sentence_of
+from diplomacy_engine.extras.language.settings import settings_of
+from diplomacy_engine.extras.language.talker import Talker
+from diplomacy_engine.pictures.replays.page import page
+from diplomacy_engine.pictures.replays.replay import make_replay
+from diplomacy_engine.play.file import HOST, PLAYER, Seat
+from diplomacy_engine.play.session import PlaySession
+from diplomacy_engine.play.terminal import TextGame
+from diplomacy_engine.play.view import game_view
+from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.negotiation import negotiate
+from diplomacy_engine.press.daide import is_daide, messages_of
+from diplomacy_engine.press.game import Game
+from diplomacy_engine.press.press import PROTOCOLS, Press, PressRules
+
+# ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.
+POSITION = (
+    "three S1901M; ENGLAND A GRE, A GAL = LON GRE; ITALY A VIE, A ALB = ROM VIE; "
+    "RUSSIA A SER, A BUD = MOS SER BUD NWY SWE"
+)
+SWAP = "A GAL - BUD; A VIE S A GAL - BUD; A ALB - SER; A GRE S A ALB - SER"
+BAD = "</script><script>alert(1)</script>\x1b[2J\u202e"
+
+
+class Scripted(LanguagePlayer):
+    """Says the line that comes first in `wants`, else the last one, and orders the first legal."""
+
+    def __init__(self, *wants, sentence="Let us be friends."):
+        super().__init__("scripted", settings_of({"model": "m"}, "test"))
+        self.wants, self.sentence = wants, sentence
+        self.prompts = []
+
+    def _answers(self, questions):
+        answers = []
+        for question in questions:
+            numbers = [slot.numbers[0] for slot in question.slots]
+            if not isinstance(question, Question):
+                numbers = [self._line(slot.texts) for slot in question.slots]
+            prompt = self.prompt(question)
+            self.prompts.append(prompt)
+            exchange = Exchange(question, [], self.sentence, "legal", 1, 1, 0.0)
+            answers.append(Answer(numbers, len(numbers), [exchange]))
+        return answers
+
+    def _line(self, texts):
+        found = [n for want in self.wants for n, text in enumerate(texts) if want in text]
+        return [*found, len(texts) - 1][0]
+
+
+def table(protocol="offers"):
+    games = PlainGame.from_position(POSITION).vector_game
+    press = Press(games, protocol)
+    press.log, press.logged = [], 1
+    return press
+
+
+def hold_talk(press, *players):
+    """Let ENGLAND, ITALY and RUSSIA talk; return the messages that are kept."""
+    decisions = press.games.decisions()
+    negotiate(press, decisions, players, np.arange(3)[None] % len(players))
+    said = [m for entry in press.log for m in messages_of(press.games, *entry)]
+    names = press.games.map.powers
+    return [(names[p], names[q], text) for p, q, text in said]
+
+
+def test_it_makes_deals_and_says_a_sentence_with_each():
+    press = table()
+    players = [Scripted(SWAP), Scripted("yes", "nothing"), Scripted("nothing", "no")]
+    talkers = [Talker(player, "talker") for player in players]
+    said = hold_talk(press, *talkers)
+    words = [(p, q, text) for p, q, text in said if not is_daide(text)]
+    assert words == [(p, q, "Let us be friends.") for p, q in
+                     (("ENGLAND", "ITALY"), ("ITALY", "ENGLAND"))]  # fmt: skip
+    assert [text[:3] for p, q, text in said] == ["PRP", "Let", "YES", "Let"]
+    assert press.deals.dealt[0, 0, 1] and press.tally.agreed[0] == 1
+    # Both know the deal when they order, and keep it.
+    bound = press.bound(press.games.decisions())
+    for player in talkers:
+        player.act(press.games, bound)
+    told = ["ENGLAND orders A GAL - BUD" in player.prompts[-3] for player in players]
+    assert told == [True, False, False]
+    assert "The powers have negotiated" in players[2].prompts[-1]
+    orders = orders_of(press.games, talkers[0], bound)
+    assert not press.judge(orders).any()
+    assert players[0].counts()["talks"] == 2 and players[0].counts()["not_understood"] == 0
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_it_talks_by_every_protocol(protocol):
+    press = table(protocol)
+    talker = Talker(Scripted("peace between", "yes"), "talker")
+    said = hold_talk(press, talker)
+    assert press.tally.agreed[0] >= 1 and press.deals.peace.any()
+    assert any("friends" in text for _, _, text in said) == (protocol != "mutual")
+    refusing = Talker(Scripted("nothing", "no"), "talker")
+    press = table(protocol)
+    assert hold_talk(press, refusing) == [] and not press.tally.offered.any()
+    press = table(protocol)  # nobody answers it
+    hold_talk(press, talker, make_bot("random"), make_bot("random"))
+    assert press.tally.offered[0] >= 1 and not press.tally.agreed.any()
+
+
+def remote(fake, **settings):
+    found = settings_of({"model": "m", "base_url": fake.url} | settings, "test")
+    return RemotePlayer("model", found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "to ITALY: all my centers", "yes\nyes\nyes\nyes", "nothing\nnothing", '{"offer": [1, {}]}',
+     "PRP ( PCE ( ENG ITA ) )", BAD, "[" * 5000, "\ud800 yes", "I promise everything to everybody",
+     "to ITALY: peace between ENGLAND and ITALY. Or nothing?"],
+)  # fmt: skip
+def test_what_is_no_possible_answer_is_silence(text):
+    """Malformed or hostile replies to offers made by others, and instead of own ones."""
+    with FakeServer(lambda body, number: text) as server:
+        player = remote(server)
+        partner = Talker(Scripted("peace between", "yes", sentence=""), "partner")
+        press = table()
+        said = hold_talk(press, Talker(player, "talker"), partner)
+    assert not press.deals.dealt[0, 0].any() and not press.deals.dealt[0, 2].any()
+    counts = player.counts()
+    assert counts["not_understood"] > 0 and counts["requests"] == counts["talks"]
+    # What it says is words, which are read back to no deal.
+    game = Game.from_position(POSITION)
+    for message in said:
+        game.send(*message)
+    again = Game.from_saved_game(game.to_saved_game(), press="offers")
+    assert again.deals("ENGLAND") == again.deals("RUSSIA") == []
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        (BAD, r"</script><script>alert(1)</script>\x1b[2J\u202e"),
+        ("<think>Betray them.</think>\n\n\"Peace!\"\nA PAR - BUR", "Peace!"),
+        (" YES ( PRP ( PCE ( ENG ITA ) ) )", ""),
+        ("`PRP ( PCE ( ENG ITA ) )`", ""),
+        ("\ud800", r"\ud800"),
+        ("x" * 10_000, "x" * MOST_SAID),
+        ("\n \n", ""),
+    ],
+)  # fmt: skip
+def test_a_sentence_is_one_clean_line_and_never_an_offer(text, said):
+    assert sentence_of(text) == said
+    assert not is_daide(sentence_of(text))
+
+
+@pytest.mark.parametrize("server, constraint", [("vllm", "regex"), ("vllm", "choice"),
+                         ("openai", "json"), ("llama.cpp", "grammar"), ("", "none")])  # fmt: skip
+def test_servers_are_held_to_the_possible_lines(server, constraint):
+    """The first possible line is in what the server is sent, and the reply is read in its form."""
+
+    def reply(body, number):
+        text = body["messages"][-1]["content"]
+        if "You may say one of these" in text:
+            line = text.partition("You may say one of these\n")[2].splitlines()[0]
+            return json.dumps({"offer": line}) if constraint == "json" else line
+        if "Offers to you" in text:
+            return json.dumps({"answer 1": "no"}) if constraint == "json" else "No."
+        return "Well met."
+
+    with FakeServer(reply) as fake:
+        press = table()
+        player = remote(fake, server=server, constraint=constraint)
+        said = hold_talk(press, Talker(player, "talker"), Talker(Scripted("nothing", "yes"), "b"))
+    fields = [
+        json.dumps({name: part for name, part in body.items() if name != "messages"}).replace(
+            "\\", ""
+        )
+        for body in fake.requests
+    ]
+    held = [field for field in fields if "peace between" in field and "nothing" in field]
+    assert len(held) == (2 if constraint != "none" else 0)  # ENGLAND's and RUSSIA's offers
+    assert [text for _, _, text in said if not is_daide(text)].count("Well met.") >= 2
+    assert press.tally.offered[0] == 2 and player.counts()["not_understood"] == 0
+
+
+def test_the_talk_of_a_match_is_in_its_replay(tmp_path, capsys):
+    """From the command line; orders come from the fallback, since the model gives none."""
+    file, settings, result = (tmp_path / name for name in ("games.jsonl", "llm.toml", "r.json"))
+
+    def reply(body, number):
+        text = body["messages"][-1]["content"]
+        if "You may say one of these" in text:
+            return text.partition("You may say one of these\n")[2].splitlines()[0]
+        return "yes" if "Offers to you" in text else BAD * ("Say one short" in text)
+
+    with FakeServer(reply) as server:
+        settings.write_text(
+            f'model = "m"\nbase_url = "{server.url}"\nreasks = 0\nfallback = "random"\n'
+            'prompt = "minimal"\nconcurrency = 1\n'
+        )
+        name = f"talker+llm:{settings}"
+        words = ["evaluate", "--map", "three", "--player", name, "--against", name, "--games", "3"]
+        words += ["--max-years", "3", "--press", "offers", "--save-games", str(file)]
+        assert main([*words, "--json", str(result), "--save-count", "3"]) == 0
+    counts = json.loads(result.read_text())["llm"]["talker+llm:llm.toml"]
+    assert counts["talks"] > 0 and "talks" in capsys.readouterr().out
+    games = [json.loads(line) for line in file.read_text().splitlines()]
+    said = [m for game in games for phase in game["phases"] for m in phase["messages"]]
+    assert {is_daide(m["message"]) for m in said} == {True, False}
+    replays = [make_replay(game) for game in games]
+    shown = [words for replay in replays for frame in replay.frames for *_, words in frame.talk]
+    assert any("alert(1)" in words for words in shown)
+    assert BAD not in page(replays, "test") and "<script>alert" not in page(replays, "test")
+
+
+def test_people_hear_what_it_says(tmp_path):
+    """On the page and in the terminal; others do not."""
+    game = Game.from_position(POSITION)
+    game.take_up_talk("offers", 2)
+    player = Talker(Scripted("to ENGLAND: peace", "no", sentence=BAD), "talker")
+    seats = {power: Seat(PLAYER, "talker") for power in game.powers} | {"ENGLAND": Seat(HOST)}
+    rules = PressRules("offers", 2)
+    file = tmp_path / "game.jsonl"
+    session = PlaySession(game, file, ["talker"], lambda name: player, seats, press=rules)
+    host = session.viewer(session.tokens["host"])
+    clean = sentence_of(BAD)
+    assert ("ITALY", "ENGLAND", clean) in game_view(session, host)["talk"]["said"]
+    assert game_view(session, session.viewer(session.tokens["watch"]))["talk"]["said"] == []
+    session.offer(host, session.now.step, "RUSSIA", {"peace": True})
+    talk = game_view(session, host)["talk"]
+    (offer,) = [one for one in talk["offers"] if one["sender"] == "ENGLAND"]
+    assert offer["state"] == "declined" and ("RUSSIA", "ENGLAND", clean) in talk["said"]
+    lines = []
+    TextGame(session, host, write=lines.append)._show_deals()
+    assert f"  RUSSIA to ENGLAND: {clean}" in lines

@@ -1,0 +1,311 @@
+"""Run folders: atomic writes, growing files cut back on resume, rotation, bad disks."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from diplomacy_engine._files import atomic_write, check_writable, file_sha256
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.learning.run_folder import RunFolder
+from diplomacy_engine.players.policy.files import policy_file
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def run(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("print('hello')\n")
+    made = RunFolder.create(tmp_path / "runs", "small", "test", 1, {"seed": 1}, script)
+    made.close()  # for other processes
+    return made
+
+
+def test_create(run, tmp_path):
+    begin = run.path.name.split("__")
+    assert begin[:3] == ["small", "test", "1"] and abs(int(begin[3]) - time.time()) < 60
+    assert json.loads((run.path / "args.json").read_text()) == {"seed": 1} == run.load_args()
+    assert (run.path / "train.py").read_text() == "print('hello')\n"
+    again = RunFolder.create(tmp_path / "runs", "small", "test", 1, {}, tmp_path / "train.py")
+    assert again.path != run.path
+
+
+def test_create_fails_in_one_sentence(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("")
+    with pytest.raises(UserError, match="without slashes"):
+        RunFolder.create(tmp_path, "small", "../x", 1, {}, script)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"file"):
+        RunFolder.create(tmp_path / "file", "small", "x", 1, {}, script)
+    with pytest.raises(UserError, match=r"none\.py: No such file"):
+        RunFolder.create(tmp_path, "small", "x", 1, {}, tmp_path / "none.py")
+
+
+def test_atomic_write(tmp_path):
+    path = tmp_path / "file"
+    atomic_write(path, b"one")
+    assert path.read_bytes() == b"one"
+    atomic_write(path, lambda file: file.write(b"two"))
+    assert path.read_bytes() == b"two" and os.listdir(tmp_path) == ["file"]
+
+
+def test_atomic_write_replaces_no_link_and_no_device(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    atomic_write(tmp_path / "link", b"one")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_bytes() == b"one"
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    atomic_write(tmp_path / "pipe", b"two")
+    assert os.read(reader, 10) == b"two" and (tmp_path / "pipe").is_fifo()
+    atomic_write(f"/dev/fd/{os.open(tmp_path / 'pipe', os.O_RDWR)}", b"three")
+    assert os.read(reader, 10) == b"three"
+    with pytest.raises(UserError, match="Is a directory"):
+        atomic_write(tmp_path, b"three")
+
+
+@pytest.mark.parametrize(
+    ("failure", "raised", "message"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), UserError, "No space left"),
+        (RuntimeError("writer failed"), RuntimeError, "writer failed"),
+        (KeyboardInterrupt(), KeyboardInterrupt, None),
+    ],
+)
+def test_a_failed_write_leaves_the_earlier_file(tmp_path, failure, raised, message):
+    path = tmp_path / "file"
+    atomic_write(path, b"earlier")
+
+    def fail(file):
+        file.write(b"half")
+        raise failure
+
+    with pytest.raises(raised, match=message):
+        atomic_write(path, fail)
+    assert path.read_bytes() == b"earlier" and os.listdir(tmp_path) == ["file"]
+
+
+def in_a_process(code: str, **options) -> subprocess.CompletedProcess:
+    code = "import sys\nfrom diplomacy_engine.learning.run_folder import *\n" + textwrap.dedent(
+        code
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        **options,
+    )
+
+
+def test_full_disk(run):
+    """A limit on the size of files stands for a full disk."""
+    run.save_checkpoint(1, b"earlier")
+    run.log(1, {"loss": 0.5})
+    before = sorted(str(path) for path in run.path.rglob("*"))
+    found = in_a_process(
+        f"""
+        import resource
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        run = RunFolder({str(run.path)!r})
+        for save in (lambda: run.save_checkpoint(2, bytes(10_000)),
+                     lambda: run.log(2, {{"text": "x" * 10_000}})):
+            try:
+                save()
+            except UserError as error:
+                print(error)
+        """
+    )
+    assert found.returncode == 0, found.stderr
+    first, second = found.stdout.splitlines()
+    assert first == f"{run.checkpoint} cannot be written: File too large"
+    assert second.startswith(f"{run.path / 'metrics.jsonl'} cannot be written: ")
+    assert run.checkpoint.read_bytes() == b"earlier"
+    assert sorted(str(path) for path in run.path.rglob("*")) == before
+    assert (run.path / "metrics.jsonl").read_text() == '{"global_step": 1, "loss": 0.5}\n'
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_read_only_run_folder(run):
+    run.save_checkpoint(1, b"earlier")
+    os.chmod(run.path, 0o555)
+    # A superuser may write anywhere, so a child process gives up that right if we have it.
+    drop = "import os; os.setuid(65534)\n" if os.getuid() == 0 else ""
+    for folder in run.path.parents:
+        if folder.stat().st_uid == os.getuid() and folder != Path("/"):
+            os.chmod(folder, folder.stat().st_mode | 0o555)
+    try:
+        found = in_a_process(
+            drop
+            + textwrap.dedent(
+                f"""
+                for call in (lambda: RunFolder.open({str(run.path)!r}),
+                             lambda: RunFolder({str(run.path)!r}).save_checkpoint(2, b"later"),
+                             lambda: RunFolder({str(run.path)!r}).log(2, {{}})):
+                    try:
+                        call()
+                    except UserError as error:
+                        print(error)
+                """
+            )
+        )
+    finally:
+        os.chmod(run.path, 0o755)
+    assert found.returncode == 0, found.stderr
+    opened, saved, logged = found.stdout.splitlines()
+    assert opened == f"nothing can be written in {run.path}: Permission denied"
+    assert saved == f"{run.checkpoint} cannot be written: Permission denied"
+    assert logged == f"{run.path / 'metrics.jsonl'} cannot be written: Permission denied"
+    assert run.checkpoint.read_bytes() == b"earlier"
+
+
+def test_a_kill_during_a_write_leaves_the_earlier_checkpoint(run):
+    run.save_checkpoint(1, b"earlier")
+    code = f"""
+        import os, signal
+        def write(file):
+            file.write(b"half"); file.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+        RunFolder({str(run.path)!r}).save_checkpoint(2, write)
+    """
+    assert in_a_process(code).returncode == -signal.SIGKILL
+    assert run.checkpoint.read_bytes() == b"earlier"
+    assert list(run.path.glob(".*.tmp"))
+    RunFolder.open(run.path)
+    assert not list(run.path.glob(".*.tmp"))
+
+
+def test_rotation(run):
+    for step in (5, 10, 900, 1_000, 20_000):
+        run.save_checkpoint(step, str(step).encode(), keep=3)
+    kept = sorted((run.path / "checkpoints").iterdir())
+    assert [path.read_bytes() for path in kept] == [b"900", b"1000", b"20000"]
+    assert run.checkpoint.read_bytes() == b"20000"
+    run.save_checkpoint(20_000, b"again", keep=3)
+    assert kept[-1].read_bytes() == run.checkpoint.read_bytes() == b"again"
+    assert not list(run.path.rglob(".*"))
+    run.save_checkpoint(30_000, b"last", keep=0)
+    assert not list((run.path / "checkpoints").iterdir())
+
+
+def test_open_refuses_what_is_no_run(run, tmp_path):
+    with pytest.raises(UserError, match=r"cannot be continued: it has no checkpoint\.pt"):
+        RunFolder.open(run.path)
+    with pytest.raises(UserError, match=r"it has no args\.json"):
+        RunFolder.open(tmp_path / "none")
+    (run.path / "args.json").write_text("{")
+    with pytest.raises(UserError, match="not JSON"):
+        run.load_args()
+    (run.path / "args.json").write_text("[]")
+    with pytest.raises(UserError, match=r"args\.json: expected"):
+        run.load_args()
+
+
+def test_policy_file(tmp_path):
+    assert policy_file(tmp_path / "gone.pt") == tmp_path / "gone.pt"
+    assert policy_file(tmp_path).name == "checkpoint.pt"
+    (tmp_path / "policy.pt").touch()
+    assert policy_file(tmp_path) == tmp_path / "policy.pt"
+    (tmp_path / "checkpoint.pt").touch()  # the newer of the two, in a run that goes on
+    assert policy_file(str(tmp_path)) == tmp_path / "checkpoint.pt"
+
+
+def test_metrics(run):
+    run.log(10, {"losses/entropy": np.float32(0.5), "charts/SPS": 100, "bad": float("nan")})
+    run.log(np.int64(20), {})
+    lines = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    assert lines == [
+        {"global_step": 10, "losses/entropy": 0.5, "charts/SPS": 100, "bad": None},
+        {"global_step": 20},
+    ]
+
+
+def test_cut_back(run):
+    run.log(1, {"x": 1})
+    run.save_games("first", [{"id": "a"}, {"id": "b"}])
+    sizes = json.loads(json.dumps(run.sizes()))  # as a checkpoint would store it
+    before = {name: (run.path / name).read_bytes() for name in sizes}
+    run.log(2, {"x": 2})
+    run.save_games("first", [{"id": "c"}])
+    run.save_games("second", [{"id": "d"}])
+    (run.path / "events.out.tfevents.9").write_bytes(b"later")
+    run.cut_back(sizes)
+    assert {name: (run.path / name).read_bytes() for name in run.sizes()} == before
+    (run.path / "metrics.jsonl").write_text('{"a": 1}\n{"b"')
+    run.cut_back(dict.fromkeys(sizes, 10**30))  # somebody's
+    run.cut_back({"metrics.jsonl": 12, "args.json": 0, "../train.py": 0})
+    assert (run.path / "metrics.jsonl").read_text() == '{"a": 1}\n'
+    assert run.load_args() == {"seed": 1}
+    assert (run.path.parent.parent / "train.py").stat().st_size > 0
+
+
+def test_cut_back_of_tensorboard_events(run):
+    """Against TensorBoard's own writer and reader."""
+    writers = pytest.importorskip("tensorboard.summary.writer.event_file_writer")
+    events = pytest.importorskip("tensorboard.compat.proto.event_pb2")
+    loaders = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
+    writer = writers.EventFileWriter(str(run.path))
+    for step in (1, 2):
+        writer.add_event(events.Event(step=step))
+    writer.flush()
+    sizes = run.sizes()
+    (name,) = sizes
+    for step in (3, 4):
+        writer.add_event(events.Event(step=step))
+    writer.close()
+
+    def steps():
+        loader = loaders.RawEventFileLoader(str(run.path / name))
+        return [events.Event.FromString(data).step for data in loader.Load()]
+
+    assert steps() == [0, 1, 2, 3, 4]
+    run.cut_back({name: sizes[name] + 10})  # within the next record
+    assert steps() == [0, 1, 2] and run.sizes() == sizes
+    run.cut_back({name: sizes[name] + 1_000})
+    run.cut_back({name: 10**30})
+    assert steps() == [0, 1, 2]
+    with open(run.path / name, "ab") as file:
+        file.write(b"\xff" * 30)  # a damaged length
+    run.cut_back(run.sizes())
+    assert run.sizes() == sizes
+
+
+def test_helpers(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+    assert file_sha256(path).startswith("ba7816bf8f01cfea")
+    with pytest.raises(UserError, match="cannot be read: No such file"):
+        file_sha256(tmp_path / "none")
+    with pytest.raises(UserError, match="nothing can be written in"):
+        check_writable(path / "below")
+    check_writable(tmp_path)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_refused_cut_back_changes_nothing(run):
+    run.save_games("first", [{"id": "a"}, {"id": "b"}])
+    run.save_games("second", [{"id": "c"}])
+    (run.path / "metrics.jsonl").mkdir()  # cannot be cut, and is last
+    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    with pytest.raises(UserError, match=r"metrics\.jsonl cannot be shortened"):
+        run.cut_back({"games/first.jsonl": 5, "metrics.jsonl": 0})
+    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
+
+
+def test_what_a_kill_left_of_a_page_is_removed(run):
+    run.save_checkpoint(1, b"x")
+    run.close()
+    left = run.path / "games" / ".000000001.html.77.tmp"
+    left.write_bytes(b"half")
+    RunFolder.open(run.path)
+    assert not left.exists()

@@ -1,0 +1,106 @@
+"""Every settings file and every sweep goes through the trainer's real command line."""
+
+import dataclasses
+import itertools
+import re
+import tomllib
+
+import pytest
+import yaml  # comes with wandb
+
+from diplomacy_engine.learning.checks import check_args
+from diplomacy_engine.learning.settings import CONFIGS, flags_of, load_config, map_file, parse_args
+from diplomacy_engine.players.bots import BOTS
+from diplomacy_engine.rules.map import MAP_NAMES, load_map
+from ppo_selfplay_diplomacy import Args
+
+SWEEPS = sorted(CONFIGS.glob("*.yaml"))
+SETTINGS = sorted(CONFIGS.glob("*.toml"))
+# How W&B writes a run's values; `args_no_boolean_flags` would drop what is false.
+MACROS = {
+    "${args}": lambda values: [f"--{name}={value}" for name, value in values.items()],
+    "${args_no_equals}": lambda values: [
+        word for name, value in values.items() for word in (f"--{name}", str(value))
+    ],
+}
+
+
+def choices(parameter: dict) -> list:
+    """Return the values that a sweep may give a parameter, or the ends of its range."""
+    if "value" in parameter:
+        return [parameter["value"]]
+    return parameter.get("values") or [parameter["min"], parameter["max"]]
+
+
+def grid(sweep: dict) -> list[dict]:
+    """Return the values of each run of a sweep."""
+    names, parameters = zip(*sweep["parameters"].items())
+    return [dict(zip(names, values)) for values in itertools.product(*map(choices, parameters))]
+
+
+@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("macro", MACROS)
+def test_every_run_of_a_sweep_is_a_command_line(path, macro):
+    sweep = yaml.safe_load(path.read_text())
+    flags = [word for word in sweep["command"] if word.startswith("--")]
+    for values in grid(sweep):
+        args = parse_args(Args, flags + MACROS[macro](values))
+        check_args(args, load_map(args.map))
+        # Not so if PyYAML read 1e-3, which has no dot, as a text
+        assert {name: getattr(args, name) for name in values} == values
+
+
+@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
+def test_sweep(path):
+    sweep = yaml.safe_load(path.read_text())
+    assert (CONFIGS.parent / sweep["program"]).is_file()
+    assert sweep["method"] in ("grid", "random", "bayes")
+    assert sum(word in MACROS for word in sweep["command"]) == 1
+    assert "--track" in sweep["command"]
+    assert sweep["command"].index("${program}") < sweep["command"].index("--track")
+    bot, figure = re.fullmatch(r"eval/(.+)/(\w+)", sweep["metric"]["name"]).groups()
+    maps = choices(sweep["parameters"].get("map", {"value": Args.map}))
+    for name in maps:
+        assert bot in parse_args(Args, ["--map", name]).eval_bots
+    assert figure in ("solo", "win", "survival", "sum_of_squares", "deepdip_reward", "rank")
+
+
+def test_a_sweep_switches_flags_on_and_off():
+    values = [run for path in SWEEPS for run in grid(yaml.safe_load(path.read_text()))]
+    switched = {value for run in values for value in run.values() if isinstance(value, bool)}
+    assert switched == {True, False}
+
+
+@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
+def test_the_shipped_recipe_is_in_the_grid(path):
+    """So that a sweep says what its changes are worth; and the file says how many runs it has."""
+    runs = grid(yaml.safe_load(path.read_text()))
+    shipped = parse_args(Args, ["--map", runs[0]["map"]])
+    fits = [all(getattr(shipped, name) == run[name] for name in run) for run in runs]
+    assert sum(fits) == 1
+    assert f"These are {len(runs)} runs of about" in path.read_text()
+
+
+@pytest.mark.parametrize("path", SETTINGS, ids=lambda path: path.stem)
+def test_settings_file(path):
+    """It is found by its map's name, or names its map; fits it, and holds differences only."""
+    own = path.stem in MAP_NAMES  # that of a map, which --map takes
+    values = tomllib.loads(path.read_text())
+    name = path.stem if own else values.pop("map")
+    assert name in MAP_NAMES and path.stem.startswith(name)
+    assert path.read_text().startswith(f"# The {name} map{':' if own else ','} ")
+    args = parse_args(Args, ["--map", name] if own else ["--config", str(path)])
+    assert args == dataclasses.replace(load_config(Args, path), map=name, config=args.config)
+    check_args(args, load_map(name))
+    assert not values.keys() & {"map", "seed", "processes", "cuda", "track"}
+    differing = flags_of(Args(), values).split()
+    assert all(f"--{key.replace('_', '-')}" in differing for key in values)
+    assert args.eval_games % len(load_map(name).powers) == 0
+    assert set(args.eval_bots) <= BOTS.keys()
+    assert args.eval_interval <= args.total_timesteps
+
+
+def test_the_maps_have_settings():
+    """The small one has those of the script."""
+    assert {name for name in MAP_NAMES if not map_file(name)} == {Args.map} == {"small"}
+    assert CONFIGS / "sweep_small.yaml" in SWEEPS
