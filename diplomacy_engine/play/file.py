@@ -148,7 +148,7 @@ def read_session(
     """Return the game in a file, and its key `play`, if it has one.
 
     Args:
-        file: a session's file, or any games that games/imports.py reads; of several the last one
+        file: a session's file, or games of another program; of several the last one
             counts.
         game_map: the map; None for the one it names.
         max_years, press: of a game without the key `play`.

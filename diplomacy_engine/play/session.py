@@ -289,7 +289,7 @@ class PlaySession:
             self._commit(after, kept | new)
 
     def paste(self, viewer: Viewer, text: str) -> list[str]:
-        """Begin from a pasted position or game, before anybody sits anywhere; see games.imports.
+        """Begin from a pasted position or game, before anybody sits anywhere.
 
         Returns:
             What in it does not agree with our rules, in sentences.

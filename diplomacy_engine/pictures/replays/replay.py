@@ -107,7 +107,7 @@ def _listed(names: Sequence[str]) -> str:
 def load_replays(
     path: str | Path, game_map: str | None = None, note: Note = lambda text: None
 ) -> list[Replay]:
-    """Return the games of a file, of any kind that games/imports.py reads.
+    """Return the games of a file, of any kind that extras/imports/games.py reads.
 
     `note` is told in a sentence what does not agree with our rules.
 
