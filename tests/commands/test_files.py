@@ -124,8 +124,8 @@ def test_a_map_of_ones_own_comes_with_the_checkpoint(three, tmp_path):
     assert policy_map(mine, script).name == "mine"
     assert policy_map(mine, script).powers == load_map("three").powers
     for wrong, message in (
-        ({}, "the checkpoint does not hold the map that it names"),
-        ({"map_facts": 3}, "the checkpoint does not say its map_facts"),
+        ({}, "the checkpoint does not name the map that it holds"),
+        ({"map_facts": 3}, "map_facts: expected object, got int"),
         ({"map_facts": {"name": "mine"}}, "does not hold its map: give it with --map"),
     ):
         other = write_checkpoint(tmp_path / "b.pt", script, map_name="mine", **wrong)

@@ -23,21 +23,9 @@ WORDS = {
     "--num_envs=3": {"num_envs": 3},
     "--num-envs 3 --num_envs 4": {"num_envs": 4},
     "--total-timesteps 1e6 --num-envs=2.5e2": {"total_timesteps": 1_000_000, "num_envs": 250},
-    "--learning_rate=0.001 --anneal_lr=True --track=False": {
-        "learning_rate": 0.001,
-        "anneal_lr": True,
-        "track": False,
-    },
-    "--learning_rate 1 --anneal_lr False --track True": {
-        "learning_rate": 1.0,
-        "anneal_lr": False,
-        "track": True,
-    },
-    "--anneal-lr 0 --anneal-ent no --cuda 1": {
-        "anneal_lr": False,
-        "anneal_ent": False,
-        "cuda": True,
-    },
+    "--learning_rate=0.001 --anneal_lr=True": {"learning_rate": 0.001, "anneal_lr": True},
+    "--learning_rate 1 --anneal_lr False": {"learning_rate": 1.0, "anneal_lr": False},
+    "--anneal-ent no --cuda 1 --track=False": {"anneal_ent": False, "cuda": True, "track": False},
     "--no-anneal-lr --track": {"anneal_lr": False, "track": True},
     "--no-anneal-lr --anneal-lr": {"anneal_lr": True},
     "--target-kl=None --max-years none": {"target_kl": None, "max_years": None},
@@ -134,7 +122,7 @@ def test_help_for_a_reader_that_leaves():
     )
     process.stdout.close()
     _, err = process.communicate(timeout=300)
-    assert err == b"" and process.returncode in (0, -13)
+    assert err == b"" and process.returncode == 141
 
 
 def test_one_of_torchruns_processes_speaks(capsys, monkeypatch):
