@@ -1,7 +1,6 @@
 """Settings of the script: the command line, settings files, and which of them wins."""
 
 import dataclasses
-import math
 import os
 import re
 import runpy
@@ -9,10 +8,10 @@ import subprocess
 import sys
 
 import pytest
+from support.learners import check_help
 from support.training import REPOSITORY, write_config
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.learning import registry, settings
 from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.records import convert
@@ -46,16 +45,9 @@ def test_words_of_people_and_of_sweeps(words):
         assert found == value and type(found) is type(value)
 
 
-def test_every_number_has_a_range():
-    """None may be below 0, nor infinite, and the defaults keep to their ranges."""
-    defaults = dataclasses.asdict(ppo.Args())
-    assert convert(ppo.Args, defaults, "defaults") == ppo.Args()
-    numbers = [name for name, value in defaults.items() if type(value) in (int, float)]
-    assert len(numbers) > 25
-    for name in (*numbers, "max_years", "target_kl"):
-        for wrong in (-1, math.inf, math.nan):
-            with pytest.raises(UserError, match=rf"^flags: {name}: "):
-                convert(ppo.Args, {name: wrong}, "flags")
+def test_the_help_has_every_flag_and_every_number_a_range(capsys):
+    check_help(ppo, capsys)
+    assert convert(ppo.Args, dataclasses.asdict(ppo.Args()), "defaults") == ppo.Args()
 
 
 def test_a_flag_wins_over_the_file_and_the_file_over_the_default(tmp_path, monkeypatch):
