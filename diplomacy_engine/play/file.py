@@ -33,7 +33,7 @@ class Seat(NamedTuple):
     player: str = ""  # name of the PLAYER
 
 
-class _Press(Struct, forbid_unknown_fields=True):
+class PressRecord(Struct, forbid_unknown_fields=True):
     protocol: Literal[PROTOCOLS] = "mutual"
     rounds: Annotated[int, Meta(ge=1, le=MOST_ROUNDS)] = 1
     binding: bool = True
@@ -44,21 +44,22 @@ _Natural = Annotated[int, Meta(ge=0)]
 _Positive = Annotated[int, Meta(ge=1)]
 
 
-class PlayRecord(Struct):
-    """The key `play` of a file."""
+class PlayRecord(Struct, kw_only=True):
+    """The key `play` of a file: how a session was set up, and how far it is."""
 
-    format: Literal[FORMAT]
-    step: _Natural
-    answered: dict[str, tuple[int, list[str]]]  # power -> step and orders that it last gave
-    tokens: dict[str, Annotated[str, Meta(pattern="^[\\x00-\\x7f]{16,}$")]]  # by who has it
-    opponents: list[str]
-    seed: _Natural
+    format: Literal[FORMAT] = FORMAT
+    step: _Natural = 0
+    seats: dict[str, Seat] | None = None  # None: the host has not chosen yet
+    answered: dict[str, tuple[int, list[str]]] = {}  # power -> step and orders that it last gave
     before: dict[str, list[str]] = {}  # power -> orders that were taken back
-    seats: dict[str, Seat] | None = None
-    hint: str | None = None
+    # HOST, WATCH and every power -> what is in its link; none yet in a session that begins.
+    tokens: dict[str, Annotated[str, Meta(pattern="^[\\x00-\\x7f]{16,}$")]] = {}
+    opponents: Annotated[list[str], Meta(min_length=1)]  # players of the powers without a person
+    hint: str | None = None  # the player that gives hints; None: the first opponent that can
+    seed: _Natural = 1  # of the players' random choices
     max_years: _Positive | None = None
-    press: _Press | None = None  # how powers talk
-    draws_after: _Positive | None = None  # from when players vote for a draw
+    press: PressRecord | None = None  # how powers talk; None: they do not
+    draws_after: _Positive | None = None  # first year in which players vote for a draw; None: never
 
     @property
     def rules(self) -> PressRules | None:
@@ -171,6 +172,10 @@ def read_session(
         built = _to_go_on(saved, game_map, max_years, press)
         if play is not None:
             _check_powers(play, built.powers)
+            for power, (step, texts) in play.answered.items():
+                if step == play.step and not texts:  # a saved game does not tell this from none yet
+                    built.submit(power, [])
+        make_replay(built.to_saved_game(), built.map)  # the page shows what was played
     except UserError as error:
         raise UserError(f"{file} cannot be continued: {error}") from None
     return built, play
@@ -204,12 +209,14 @@ def pasted_game(
     built = _to_go_on(saved, game_map, max_years, press)
     if built.is_over:
         raise UserError("this game is over")
-    make_replay(built.to_saved_game(), built.map)  # what was played is to be looked at
+    make_replay(built.to_saved_game(), built.map)  # the page shows what was played
     return built, notes
 
 
 def _check_powers(play: PlayRecord, powers: list[str]) -> None:
-    if set(play.tokens) != {HOST, WATCH, *powers}:
-        raise UserError("play.tokens: must be those of host, watch and all powers")
-    if play.seats is not None and set(play.seats) != set(powers):
-        raise UserError("play.seats: must be those of all powers")
+    for key, named, wanted in (
+        ("tokens", play.tokens, {HOST, WATCH, *powers}),
+        ("seats", play.seats, {*powers}),
+    ):
+        if named is not None and set(named) != wanted:
+            raise UserError(f"play.{key}: must be those of {', '.join(sorted(wanted))}")

@@ -86,11 +86,11 @@ def make_offer(
     terms: Mapping,
     players: Mapping[str, Player],
     seed: int,
-) -> tuple[int, str] | None:
+) -> dict[int, str]:
     """Offer a deal for a person; let a player that gets it answer.
 
     Returns:
-        The number of the offer and why it was declined, if it was and the player says why.
+        The number of the offer -> why the player declined it; empty if it did not.
 
     Args:
         terms: keywords of Game.offer.
@@ -102,12 +102,11 @@ def make_offer(
     number = game.offer(power, receiver, **terms)
     name = game.powers[game.said()[number - 1].receiver]
     if name not in players:
-        return None
+        return {}
     try:
         players_answer(game, number, players[name], seed)
-        if game.said()[number - 1].state != "declined":
-            return None
-        return number, refusal(game, number, players[name], seed)
+        declined = game.said()[number - 1].state == "declined"
+        return {number: refusal(game, number, players[name], seed)} if declined else {}
     except UserError as error:
         raise UserError(f"{name} agrees, but there is no deal: {_reason(error)}") from None
     except Exception as error:  # a checkpoint's script is the user's own
@@ -129,15 +128,16 @@ def answer_offer(game: Game, power: str, number: int, agreed: bool) -> None:
         raise UserError(f"there is no offer {number} in {game.phase}")
     offer = said[number - 1]
     receiver = game.powers[offer.receiver]
-    if receiver != power:
-        raise UserError(f"offer {number} is your own; {receiver} answers it")
-    if offer.state not in ("open", wanted):
-        raise UserError(f"offer {number} has been answered already: {offer.state}")
-    if offer.state == "open":
-        try:
-            (game.accept if agreed else game.decline)(power, offer.number)
-        except UserError as error:
-            raise UserError(f"offer {number} cannot be confirmed: {_reason(error)}") from None
+    if receiver == power and offer.state == wanted:
+        return
+    if receiver != power or offer.state != "open":
+        own = f"is your own; {receiver} answers it"
+        answered = f"has been answered already: {offer.state}"
+        raise UserError(f"offer {number} {own if receiver != power else answered}")
+    try:
+        (game.accept if agreed else game.decline)(power, offer.number)
+    except UserError as error:
+        raise UserError(f"offer {number} cannot be confirmed: {_reason(error)}") from None
 
 
 def broken_orders(game: Game) -> list[str]:

@@ -106,7 +106,7 @@ class TextGame:
         self.write(f"The game is saved in {self.session.file}.")
 
     def _choose_seats(self) -> None:
-        powers, opponents = self.session.game.powers, self.session.opponents
+        powers, opponents = self.session.game.powers, self.session.record.opponents
         while True:
             name = self.read(f"Which power do you play ({', '.join(powers)})? ").strip().upper()
             fits = [power for power in powers if name and power.startswith(name)]
@@ -122,7 +122,7 @@ class TextGame:
         session, power = self.session, self.viewer.power
         if session.game.is_over:
             prompt = "over> "
-        elif session.can_go_on():
+        elif session.now.can_go_on():
             prompt = "Enter for the next phase> "
         else:
             prompt = f"{power} {session.game.phase}> "
@@ -158,7 +158,7 @@ class TextGame:
             self._save(rest)
         elif session.game.is_over:
             self.write("The game is over; undo, board, save FILE or quit.")
-        elif session.can_go_on() and word in ("", "go", "next"):
+        elif session.now.can_go_on() and word in ("", "go", "next"):
             self._step(lambda: session.go_on(viewer, session.now.step))
         elif viewer.power is None:
             self.write(HELP_WATCHING)
@@ -388,7 +388,7 @@ class TextGame:
             how = "have agreed to a draw" if game.is_agreed else how
             how += ", as all others have conceded" * game.is_conceded
             self.write(f"  The game is over: {', '.join(game.winners)} {how}.")
-        elif self.explain and self.viewer.power in session.waiting_for():
+        elif self.explain and self.viewer.power in session.now.waiting_for():
             self._show_hint()
         self._show_votes()
         if session.press is not None and self.viewer.power and game.said(self.viewer.power):

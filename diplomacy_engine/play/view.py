@@ -112,9 +112,10 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
     """Return everything about a session that a viewer may know, but for the pictures."""
     with session.lock:
         game, seats, you = session.game, session.now.seats, viewer.power
-        waiting = session.waiting_for()
+        waiting = session.now.waiting_for()
         powers = [_power_view(session, viewer, power, waiting) for power in game.powers]
         choices = list(session.choices) if viewer.host else []
+        opponents = [session.told(name, game) for name in session.record.opponents]
         view = {
             "revision": session.revision,
             "step": session.now.step,
@@ -129,17 +130,17 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "agreed": game.is_agreed,
             "by_concession": game.is_conceded,
             "votes": votes_view(game, you),
-            "can_concede": session.can_concede(you),
+            "can_concede": session.now.can_concede(you),
             "teams": game.map.teams.text,
             "victory": int(game.map.board.victory_centers),
             "last_year": _last_year(game),
             "powers": powers,
             "chart": _chart(game),
             "sides": CHART,
-            "sandbox": session.is_sandbox,
+            "sandbox": session.now.is_sandbox,
             "names": game.map.province_names,
             "started": seats is not None,
-            "opponents": [session.told(name, game) for name in session.opponents if viewer.host],
+            "opponents": opponents if viewer.host else [],
             "choices": choices,
             "runs": [short for short in choices if os.path.isdir(session.choices[short])],
             "maps": session.maps,
@@ -150,8 +151,8 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "given": game.orders.get(you) if you else None,
             "waiting": waiting,
             "can_hint": session.can_hint() and you is not None,
-            "can_go_on": viewer.host and session.can_go_on(),
-            "can_take_back": viewer.host and session.can_take_back(),
+            "can_go_on": viewer.host and session.now.can_go_on(),
+            "can_take_back": viewer.host and session.now.last_own_phase() is not None,
             "trouble": session.trouble if viewer.host or not session.trouble else TROUBLE,
             "talk": None,
         }
@@ -159,7 +160,7 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             view["talk"] = talk_view(game, you, session.press.open_press, session.now.reasons)
         if viewer.host:
             view["file"] = str(session.file)
-            guests = [power for power in session.people() if seats[power].kind == GUEST]
+            guests = session.now.powers_of(GUEST)
             view["links"] = {who: session.tokens[who] for who in (*guests, WATCH)}
         return view
 
@@ -199,7 +200,7 @@ def _power_view(session: PlaySession, viewer: Viewer, power: str, waiting: list[
         "centers": len(game.centers[power]),
         "provinces": sorted({*game.centers[power], *map(province_of, game.units[power])}),
         "units": len(game.units[power]) + len(game.dislodged.get(power, {})),
-        "alive": session.is_alive(power),
+        "alive": session.now.is_alive(power),
         "conceded": power in game.conceded,
         "ready": power not in waiting,
     }
@@ -250,7 +251,7 @@ def draft_view(session: PlaySession, viewer: Viewer, orders: Sequence[str]) -> d
     """
     with session.lock:
         game = session.game
-        given = dict(game.orders) if session.is_sandbox else {}
+        given = dict(game.orders) if session.now.is_sandbox else {}
         if viewer.power:
             given[viewer.power] = list(orders)
         scene, read = scene_of(game, given)
