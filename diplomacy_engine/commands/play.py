@@ -16,16 +16,7 @@ from .._files import check_target
 from .._jit import announce_compilation
 from .._suggest import quoted
 from ..errors import UserError
-from ..play.file import (
-    GUEST,
-    HOST,
-    PLAYER,
-    WATCH,
-    PlayRecord,
-    PressRecord,
-    Seat,
-    read_session,
-)
+from ..play.file import GUEST, HOST, PLAYER, WATCH, PlayRecord, PressRecord, Seat, read_session
 from ..play.server import PlayServer
 from ..play.session import Choices, PlaySession
 from ..play.talk import players_talk
@@ -33,7 +24,7 @@ from ..play.terminal import TextGame
 from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
-from ..players.names import DrawnSpec, VoiceSpec, drawn_names, parse_player
+from ..players.names import DrawnSpec, drawn_names, parse_player
 from ..players.policy.files import CHECKPOINT, policies_of
 from ..players.population import Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
@@ -174,13 +165,14 @@ def _resumed(arguments: Any, named: Sequence[str]) -> tuple[Game, PlayRecord]:
         kept.append(("--press", asked, play.rules))
         kept.append(("--draws-after", arguments.draws_after, play.draws_after))
         kept.append(("--max-years", arguments.max_years, play.max_years))
+        if not arguments.against and any(map(_is_drawn, play.opponents)):
+            kept.append(("--seed", arguments.seed, play.seed))  # it draws who they are
     for flag, wanted, found in kept:
         if wanted not in (None, found):
             raise UserError(f"{flag} cannot change the game in {file}; leave it out")
     press = asked if play is None else play.rules
-    for name in named:
-        if press is None and isinstance(parse_player(name), VoiceSpec):
-            raise UserError(f"{name} talks, but nobody does in the game in {file}")
+    if press is None:
+        press_rules(arguments, named)  # nobody talks, so no player may
     if play is None:
         game.draw_votes |= arguments.draws_after is not None
         usual = arguments.against or _usual_opponents(arguments, game.map, press is not None)
@@ -189,10 +181,6 @@ def _resumed(arguments: Any, named: Sequence[str]) -> tuple[Game, PlayRecord]:
     others = others if others != play.opponents else None  # the same players stay where they sit
     opponents, seats = others or play.opponents, play.seats
     seed = play.seed if arguments.seed is None else arguments.seed
-    if not arguments.against and seed != play.seed and any(map(_is_drawn, opponents)):
-        raise UserError(
-            "--seed would draw different members of the population from those in this game"
-        )
     if seats and (others or arguments.power or arguments.guest or arguments.watch):
         people = {power: seat for power, seat in seats.items() if seat.kind != PLAYER}
         seats = _seats(arguments, game.map, opponents, people) or seats

@@ -89,12 +89,8 @@ def rebuild(
     moves = [
         number for number, phase in enumerate(history) if phase_kind(phase["name"]) == "movement"
     ]
-    built = None
-    if moves:
-        built = _replayed(game.map, history[moves[-1] :], game.max_years)
-        if built is not None and _differs(built.to_state(), state):
-            built = None
-    if built is None:
+    built = _replayed(game.map, history[moves[-1] :], game.max_years) if moves else None
+    if built is None or _differs(built.to_state(), state):
         built = Game.from_state(game.map, state, game.max_years)
     built.id, built.history = game.id, list(history)
     if press is not None:
@@ -146,18 +142,10 @@ def read_session(
     press: PressRules | None = None,
     note: Note = lambda text: None,
 ) -> tuple[Game, PlayRecord | None]:
-    """Return the game in a file, and its key `play`, if it has one.
+    """Return the last game in a file of ours or of another program, and its key `play`, if any.
 
-    Args:
-        file: a session's file, or games of another program; of several the last one
-            counts.
-        game_map: the map; None for the one it names.
-        max_years, press: of a game without the key `play`.
-        note: told in a sentence what does not agree with our rules.
-
-    Raises:
-        UserError: there is no game in it that could go on; names the file.
-        OSError: it cannot be read.
+    `max_years` and `press` are those of a game without that key. `note` is told what does not agree
+    with our rules. UserError: no game in it could go on; OSError: it cannot be read.
     """
     if os.path.getsize(file) > MAX_GAME_BYTES:
         raise UserError(f"{file} is too large to be a game")
@@ -196,11 +184,7 @@ def _to_go_on(
 def pasted_game(
     text: str, game_map: Map, max_years: int | None, press: PressRules | None
 ) -> tuple[Game, list[str]]:
-    """Return the game of a text that somebody has pasted, and what does not agree in it.
-
-    Raises:
-        UserError: there is no game in it that could go on.
-    """
+    """Return the game of a text that somebody has pasted, and what does not agree in it."""
     notes: list[str] = []
     saved = read_pasted(text, game_map, notes.append)
     name = saved.get("map")

@@ -1,22 +1,15 @@
 """The local page of a game: files, and what the page asks and says, as JSON over HTTP.
 
-The standard library's server is enough for the few requests a second of people at one machine, and
-installs nothing. It trusts nobody who merely reaches the port:
+It trusts nobody who merely reaches the port. Every request to /api/ carries a token in a header,
+which no page of another origin can send: its preflight gets no CORS answer. A Host that could be a
+name bound anew to 127.0.0.1, and an Origin or Sec-Fetch-Site of another page, are refused. Silent
+connections are closed, and only so many are served at once.
 
-- every request to /api/ carries a token in the header X-Play-Token, which no page of another origin
-  can send (there is no CORS answer to its preflight), and no cookie or address stands in for it;
-- in a sandbox the header X-Play-Power says whose orders the host gives; else it means nothing;
-- the Host must be this machine's name or an address, so that a name that is rebound to 127.0.0.1
-  gets nothing;
-- an Origin other than the page's own, or a Sec-Fetch-Site of another site, is refused;
-- a connection that says nothing for a while is closed, and only so many are served at once.
-
-Errors are answered with {"error": one sentence} and a fitting status: 400 malformed, 401 no or an
-unknown token, 403 not yours to do, 404, 405, 409 too late, 411, 413, 431, 500.
+Errors are {"error": one sentence} with a status: 400 malformed, 401 no or an unknown token, 403 not
+yours to do, 404, 405, 409 too late, 411, 413, 431, 500.
 """
 
 import contextlib
-import errno
 import ipaddress
 import json
 import os
@@ -41,7 +34,8 @@ from ..records import convert, parse_json
 from .session import PlaySession, Viewer
 from .view import board_view, draft_view, game_view, hint_view, past_view
 
-TOKEN_HEADER, POWER_HEADER = "X-Play-Token", "X-Play-Power"
+TOKEN_HEADER = "X-Play-Token"
+POWER_HEADER = "X-Play-Power"  # in a sandbox, whose orders the host gives
 MAX_BODY = 100_000  # bytes
 MAX_ORDERS, MAX_ORDER, MAX_TERMS = 500, 200, 20
 MAX_CONNECTIONS = 200  # a browser keeps six
@@ -89,11 +83,7 @@ def _network_address(family: int) -> str:
 
 
 class PlayServer(socketserver.ThreadingTCPServer):
-    """Serves one session.
-
-    Raises:
-        UserError: the address or port cannot be had; one sentence.
-    """
+    """Serves one session."""
 
     daemon_threads = True
     allow_reuse_address = sys.platform != "win32"
@@ -104,17 +94,14 @@ class PlayServer(socketserver.ThreadingTCPServer):
         self._room = threading.Semaphore(MAX_CONNECTIONS)
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        except (OSError, UnicodeError):  # a name that is none
-            raise UserError(f"cannot listen on address {host!r:.80}") from None
-        self.address_family = found[0]
-        try:
+            self.address_family = found[0]
             super().__init__(found[4][:2], _Handler)
-        except OSError as error:
-            why = error.strerror or error
-            hint = "if another game is running there, choose another port with --port"
-            if error.errno == errno.EADDRNOTAVAIL:
-                hint = "use --host 127.0.0.1 for this machine, 0.0.0.0 to let others in"
-            raise UserError(f"port {port} of {host} is not available ({why}); {hint}") from None
+        except (OSError, UnicodeError) as error:  # UnicodeError: a name that cannot be one
+            why = getattr(error, "strerror", None) or error
+            raise UserError(
+                f"cannot listen on port {port} of {host!r:.80} ({why}); choose another --port if a "
+                "game is running there, or --host: 127.0.0.1 for this machine, 0.0.0.0 for all"
+            ) from None
 
     @property
     def address(self) -> str:
@@ -266,12 +253,10 @@ class _Handler(BaseHTTPRequestHandler):
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or not self.server.knows(hosts[0]):
             raise Refusal(403, "this address is not the game's own")
-        origin = self.headers.get("Origin")
-        if origin is not None and _address(origin).netloc.lower() != hosts[0].lower():
-            raise Refusal(403, "another page cannot ask for this game")
-        site = self.headers.get("Sec-Fetch-Site", "none")
+        origin, site = self.headers.get("Origin"), self.headers.get("Sec-Fetch-Site", "none")
+        foreign = origin is not None and _address(origin).netloc.lower() != hosts[0].lower()
         is_page = self.path.split("?")[0] == "/"  # a link may lead to it, it holds no secrets
-        if site not in ("same-origin", "none") and not is_page:
+        if foreign or (site not in ("same-origin", "none") and not is_page):
             raise Refusal(403, "another page cannot ask for this game")
 
     def _read(self) -> tuple[bytes, str]:

@@ -25,14 +25,7 @@ from .._files import atomic_write
 from .._suggest import quoted
 from ..games.saved_game import EVERYONE
 from ..games.votes import bot_votes
-from ..players.advice import (
-    Advice,
-    ValueScale,
-    advice,
-    ordering,
-    orders_by_player,
-    value_scale,
-)
+from ..players.advice import Advice, advice, ordering, orders_by_player
 from ..players.names import short_name, short_names
 from ..players.protocols import ExplainingPlayer, Player
 from ..press.game import Game
@@ -67,6 +60,9 @@ class Choices(NamedTuple):
 
 class PlaySession:
     """A game that people and players play.
+
+    What somebody asks for is done or refused by UserError, and then nothing has changed: it is not
+    theirs to do, it was meant for another `step`, or it cannot be. A viewer says who asks.
 
     Args:
         game: where it begins.
@@ -110,7 +106,7 @@ class PlaySession:
         first = SessionState(game, record.seats, record.step, *own)
         for name in (*record.opponents, *first.players()):
             self._player(name)
-        if record.hint is not None and self._hinting() is None:
+        if record.hint is not None and self.hinting() is None:
             raise PlayError(f"{record.hint} cannot give hints, only a checkpoint can")
         self._written: tuple[int, int] | None = None
         if begins:
@@ -129,7 +125,7 @@ class PlaySession:
             self._players[name] = self._load(name)
         return self._players[name]
 
-    def _hinting(self) -> ExplainingPlayer | None:
+    def hinting(self) -> ExplainingPlayer | None:
         """Return the player that gives hints: the one named for it, or the first that can."""
         names = [self.record.hint] if self.record.hint is not None else list(self._players)
         players = (ordering(self._player(name)) for name in names)
@@ -172,18 +168,10 @@ class PlaySession:
                 own = [power] if power in own else self.now.waiting_for() or own
             return Viewer(own[0] if own else None, True)
 
-    def can_hint(self) -> bool:
-        """Tell whether there is a player that gives hints."""
-        return self._hinting() is not None
-
     # --- Before the game begins -----------------------------------------------------------------
 
     def choose_map(self, viewer: Viewer, name: str) -> None:
-        """Begin on another map, before anybody sits anywhere.
-
-        Raises:
-            UserError: not the host, begun already, or no map to be chosen here.
-        """
+        """Begin on another map, before anybody sits anywhere."""
         with self.lock:
             self._check_unbegun(viewer)
             _check_one_of(name, self.maps, "maps to choose from")
@@ -203,9 +191,6 @@ class PlaySession:
 
         Returns:
             What in it does not agree with our rules, in sentences.
-
-        Raises:
-            UserError: not the host, begun already, or there is no game in the text.
         """
         with self.lock:
             self._check_unbegun(viewer)
@@ -222,9 +207,6 @@ class PlaySession:
             viewer: the host.
             choice: every power -> `me`, `guest`, or one of `choices`. `me` stands once, or for all
                 powers, which is a sandbox.
-
-        Raises:
-            UserError: not the host, begun already, or a power has none of these.
         """
         with self.lock:
             self._check_unbegun(viewer)
@@ -251,9 +233,6 @@ class PlaySession:
         """Give the viewer's orders; the phase is played once all people have given theirs.
 
         The same orders for the same step again change nothing, even when it was played meanwhile.
-
-        Raises:
-            UserError: no seat, another step than the current one, or an illegal order.
         """
         with self.lock:
             if self.now.answered.get(self._seat(viewer)) != (step, orders):
@@ -265,19 +244,11 @@ class PlaySession:
         self._move(viewer, step, SessionState.withdraw)
 
     def vote(self, viewer: Viewer, step: int, draw: bool) -> None:
-        """Vote for a draw in this phase, or take that back; the last vote of all ends the game.
-
-        Raises:
-            UserError: no seat, another step than the current one, or why there can be no vote.
-        """
+        """Vote for a draw in this phase, or take that back; the last vote of all ends the game."""
         self._move(viewer, step, SessionState.vote, draw)
 
     def concede(self, viewer: Viewer, step: int) -> None:
-        """Give the viewer's power up; who has done so already changes nothing.
-
-        Raises:
-            UserError: no seat, another step than the current one, or why it cannot be.
-        """
+        """Give the viewer's power up; who has done so already changes nothing."""
         with self.lock:
             if self._seat(viewer) not in self.game.conceded:
                 self._move(viewer, step, SessionState.concede)
@@ -289,10 +260,6 @@ class PlaySession:
         Args:
             receiver: a power.
             terms: keywords of press.game.Game.offer.
-
-        Raises:
-            UserError: no seat, another step than the current one, or why there can be no such offer
-                or deal.
         """
         with self.lock:
             players, seed = self._speakers(self.now), self._draw_seed(self.now)
@@ -303,10 +270,6 @@ class PlaySession:
 
         Args:
             number: which of the offers from and to the viewer in this phase, from 1 on.
-
-        Raises:
-            UserError: no seat, another step than the current one, no open offer to the viewer, or
-                why there can be no such deal.
         """
         self._move(viewer, step, SessionState.answer, number, agreed)
 
@@ -319,12 +282,7 @@ class PlaySession:
             self._commit(after)
 
     def let_order(self, viewer: Viewer, step: int, name: str, powers: Sequence[str]) -> None:
-        """In a sandbox, let a player give the orders of powers that have given none.
-
-        Raises:
-            UserError: no sandbox, another step than the current one, no such player, or it cannot
-                order.
-        """
+        """In a sandbox, let a player give the orders of powers that have given none."""
         with self.lock:
             self._check_host(viewer)
             self._check_step(step)
@@ -343,9 +301,6 @@ class PlaySession:
         Args:
             text: one or more orders, as rules/notation.py finds them.
             orders: legal ones, from before.
-
-        Raises:
-            UserError: no seat, or why one of them cannot be given.
         """
         with self.lock:
             power, kept = self._seat(viewer), list(orders)
@@ -360,11 +315,7 @@ class PlaySession:
             return kept
 
     def take_back(self, viewer: Viewer, step: int) -> None:
-        """Go back to the last phase in which a person could give orders; watching, to the last.
-
-        Raises:
-            UserError: not the host, another step than the current one, or nothing to take back.
-        """
+        """Go back to the last phase in which a person could give orders; watching, to the last."""
         with self.lock:
             self._check_host(viewer)
             self._check_step(step, over=True)
@@ -375,11 +326,7 @@ class PlaySession:
             self._commit(after)
 
     def go_on(self, viewer: Viewer, step: int) -> None:
-        """Play one phase that waits for nobody: to watch, or once the people are eliminated.
-
-        Raises:
-            UserError: not the host, another step than the current one, or somebody is waited for.
-        """
+        """Play one phase that waits for nobody: to watch, or once the people are eliminated."""
         with self.lock:
             self._check_host(viewer)
             self._check_step(step)
@@ -389,14 +336,10 @@ class PlaySession:
             self._play_phase()
             self._go_on()
 
-    def hint_scale(self) -> ValueScale:
-        """Return what the value of a hint counts; see `value_scale`."""
-        return value_scale(self._hinting())
-
     def hint(self, viewer: Viewer) -> Advice:
         """Return what the player that gives hints would do in the viewer's place."""
         with self.lock:
-            power, player = self._seat(viewer), self._hinting()
+            power, player = self._seat(viewer), self.hinting()
             if player is None:
                 raise PlayError(
                     "no player here gives hints: play against a checkpoint, or name one"

@@ -23,11 +23,7 @@ from diplomacy_engine.play.file import HOST, PLAYER
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.players.bots import BOTS, make_bot
-from diplomacy_engine.players.policy.files import (
-    policies_of,
-    ready_policies,
-    wins_against_dumbbot,
-)
+from diplomacy_engine.players.policy.files import policies_of, ready_policies, wins_against_dumbbot
 from diplomacy_engine.press.game import Game
 from diplomacy_engine.rules.map import MAP_NAMES
 
@@ -98,7 +94,7 @@ GAMES = {
     "words after a command are not passed over": (
         lambda file: seated(file),
         ["go A LON - PAR", "quit now", "A LON - MOON", "quit"],
-        ["No: nothing may follow 'go'", "No: nothing may follow 'quit'", "mean MOS\\?\n"],
+        ["No: type go alone", "No: type quit alone", "mean MOS\\?\n"],
         "S1901M",
     ),
     "undo, hint, help and legal": (
@@ -132,7 +128,7 @@ GAMES = {
             file, "hpp", Game("three", max_years=3, draw_votes=True), draws_after=1901
         ),
         ["draw maybe", "draw no", "help", "concede", "concede ITALY", "draw", "quit"],
-        ["No: type: draw, or .*: draw no\\.", "votes for a draw: 2 of 3", "draw no       take that"]
+        ["No: type draw, or .*: draw no\\.", "votes for a draw: 2 of 3", "draw no       take that"]
         + ["type: concede ENGLAND"] * 2
         + ["ENGLAND votes for a draw", "over: ENGLAND, ITALY, RUSSIA have agreed to a draw"],
         "COMPLETED",
@@ -167,7 +163,7 @@ def test_a_game_in_the_terminal(file, name):
 def test_saving_a_copy(file, tmp_path):
     session, copy = seated(file), tmp_path / "copy.jsonl"
     shown = typed(session, f"save {copy}", f"save {copy}", "save", "quit")
-    assert "exists already" in shown and "save needs the name of a file" in shown
+    assert "exists already" in shown and "type save and the name of a file" in shown
     (saved,) = read_saved_games(copy)
     assert "play" not in saved and Game.from_saved_game(saved).phase == "S1901M"
 
@@ -196,17 +192,17 @@ def test_deals_in_the_terminal(file):
     guest = session.viewer(session.tokens["ITALY"])
     lines = ["deals", "A PAR H", "offer italy A PAR - GAS; A MAR S A PAR - GAS; both out BEL"]
     mistakes = {
-        "offer": "names a power and what is offered",
-        "offer ITALY": "names a power and what is offered",
+        "offer": "a power and what is offered",
+        "offer ITALY": "a power and what is offered",
         "offer MARS peace": "'MARS' is not a power",
         "offer ITALY peas": "'peas' is neither peace, nor an order",
         "offer ITALY both out XYZ": "no province 'XYZ'",
         "offer ITALY A BER H": "belongs to RUSSIA",
-        "accept": "needs the number of an offer",
-        "accept x3": "needs the number of an offer",
-        "accept 7": "no offer 7",
+        "accept": "the number of an offer",
+        "accept x3": "the number of an offer",
+        "accept 7": "offer 7",
         "decline 2": "your own",
-        "deals now": "nothing may follow 'deals'",
+        "deals now": "deals alone",
     }
     text = typed(session, *lines, *mistakes, "accept 1", "quit")
     assert "1  RUSSIA to you, not answered yet: peace between ENGLAND and RUSSIA" in text
@@ -253,7 +249,7 @@ def test_play_in_the_terminal_and_go_on(play, capsys):
         ("--draws-after 1907", "--draws-after"),
         ("--press mutual", "--press"),
         ("--teams ENGLAND+RUSSIA", "--teams"),
-        ("--against nash+dumbbot", "nobody does"),
+        ("--against nash+dumbbot", "talks"),
     ):
         assert name in refused(f"--text --resume g.jsonl {flags}", capsys)
     play("--resume g.jsonl --power russia --against random --seed 5")
@@ -324,7 +320,7 @@ def test_players_take_turns_and_the_file_has_a_name(play):
         ("--assume dumbbot", "--assume 'dumbbot' has no effect"),
         ("--port 99999", "--port"),
         ("--host 192.0.2.1", "192.0.2.1"),
-        ("--host nowhere.invalid", "cannot listen on address 'nowhere.invalid'"),
+        ("--host nowhere.invalid", "'nowhere.invalid'"),
         ("--save .", "is a folder"),
         ("--save no/such/folder.jsonl", "there is no folder no/such"),
         ("--save kept.jsonl", "--resume kept.jsonl"),
@@ -356,7 +352,7 @@ def test_a_port_in_use_ends_the_command_before_a_file_is_made(tmp_path, monkeypa
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         found = refused(f"--port {port} --against hold --power RUSSIA", capsys)
-    assert f"port {port} of 127.0.0.1 is not available" in found
+    assert f"port {port} of '127.0.0.1'" in found and "--port" in found
     assert not list(tmp_path.iterdir())
 
 
@@ -389,8 +385,7 @@ def test_members_of_a_population_are_told_afterwards(play, capsys):
     assert "population#1" in shown and " was " not in shown
     (saved,) = read_saved_games("g.jsonl")
     assert set(saved["players"].values()) == {"population#1", "population#2"}
-    found = refused("--text --resume g.jsonl --seed 4", capsys)
-    assert "--seed would draw different members" in found
+    assert "--seed" in refused("--text --resume g.jsonl --seed 4", capsys)
     shown = play("--resume g.jsonl", "\n\n\nquit\n")
     (saved,) = read_saved_games("g.jsonl")
     for power, name in saved["players"].items():
