@@ -1,17 +1,13 @@
 """Rules that a map may have and the standard map has not: docs/own_map.md says what they are."""
 
+import itertools
 import random
 
 import numpy as np
 import pytest
-from reference.adjudicator import (
-    ReferenceMap,
-    adjudicate_adjustments,
-    adjudicate_movement,
-    adjudicate_retreats,
-    legal_orders,
-    sort_orders,
-)
+from reference.adjudicator import adjudicate_adjustments, adjudicate_retreats
+from reference.movement import adjudicate_movement
+from reference.orders import ReferenceMap, legal_orders
 from support.games import nonempty, orderable
 from support.maps import tribes
 
@@ -307,11 +303,12 @@ def test_random_games_by_the_reference(seed):
         units, phase = state["units"], game.phase
         results = game.adjudicate()
         if phase.endswith("A"):
-            found = adjudicate_adjustments(reference, units, state["centers"], orders).units
+            found = adjudicate_adjustments(reference, units, state["centers"], orders)
         else:
-            texts, _ = sort_orders(reference, state, orders)
+            given = itertools.chain.from_iterable(orders.values())
+            texts = {" ".join(text.split()[:2]): text for text in given}
             if phase.endswith("R"):
-                found = adjudicate_retreats(reference, units, state["retreats"], texts).units
+                found = adjudicate_retreats(units, state["retreats"], texts)
             else:
                 moved = adjudicate_movement(reference, units, texts)
                 found = moved.units

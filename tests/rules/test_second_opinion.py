@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from reference.adjudicator import Board, Movement, ReferenceMap, adjudicate_movement
-from reference.movement import Answers
+from reference.movement import Answers, Movement, adjudicate_movement
+from reference.orders import Board, ReferenceMap
 
 import diplomacy_engine.rules.adjudicator as engine
 from diplomacy_engine.constants import (
