@@ -27,11 +27,12 @@ from support.games import orderable, play_randomly
 from support.language import question_of_game
 from support.limits import within
 from support.serving import serving
+from support.webdip import history
 
 from diplomacy_engine._files import atomic_write
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.extras.imports.games import read_pasted
+from diplomacy_engine.extras.imports.games import read_games, read_pasted
 from diplomacy_engine.extras.language.remote import RemotePlayer
 from diplomacy_engine.extras.language.replies import read_reply
 from diplomacy_engine.extras.language.settings import settings_of
@@ -245,6 +246,28 @@ def reports(folder: Path) -> Iterator[Try]:
             tried(lambda: make_replay(saved))
         assert all(note.isprintable() for note in notes)
         return outcome(saved)
+
+    yield one
+
+
+@contextmanager
+def histories(folder: Path) -> Iterator[Try]:
+    """The `history.json` of a webDiplomacy site, as a file; what is taken is gone on with."""
+    games = []
+    for seed, length in ((1, 3), (2, 9), (3, 20)):
+        games.append(Game("standard", max_years=3))
+        play_randomly(games[-1], random.Random(seed), length)
+    sound, file = [history(game) for game in games], folder / "history.json"
+
+    def one(rng: random.Random) -> str:
+        written(rng, file, rng.choice(sound))
+        notes: list[str] = []
+        found = tried(lambda: list(read_games(file, note=notes.append)))
+        game = isinstance(found, list) and tried(lambda: Game.from_saved_game(found[0]))
+        if isinstance(game, Game) and not game.is_over:
+            play_randomly(game, rng)
+        assert all(note.isprintable() for note in notes)
+        return outcome(found)
 
     yield one
 
@@ -609,6 +632,7 @@ ATTACKS: dict[Callable, int] = {
     daide: 300,
     replies: 80,
     reports: 60,
+    histories: 40,
     saved_games: 80,
     sessions: 60,
     populations: 60,
