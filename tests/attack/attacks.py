@@ -49,7 +49,6 @@ from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
 from diplomacy_engine.press.daide import is_daide, read_message
-from diplomacy_engine.press.game import Game as PressGame
 from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.rules.map import MAPS_FOLDER, Map, load_map
 from diplomacy_engine.rules.notation import read_order, read_unit
@@ -247,7 +246,7 @@ def settings(folder: Path) -> Iterator[Try]:
 @contextmanager
 def daide(folder: Path) -> Iterator[Try]:
     """A text that may be an offer or an answer."""
-    game = PressGame("standard", press="offers")
+    game = Game("standard", press="offers")
     game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"], theirs=["F LON - NTH"], zone=["ENG"])
     game.offer("FRANCE", "ENGLAND", peace=True, we_leave=["MAR"], they_keep_out=["BRE"])
     game.accept("ENGLAND", 1)
@@ -367,9 +366,9 @@ def saved_games(folder: Path) -> Iterator[Try]:
     """A saved game is shown on a page, and played on."""
     games = []
     for seed, game in enumerate(
-        (PressGame("small", press="offers"), Game("three", draw_votes=True), Game("standard"))
+        (Game("small", press="offers"), Game("three", draw_votes=True), Game("standard"))
     ):
-        if isinstance(game, PressGame):
+        if game.press is not None:
             game.offer("ENGLAND", "RUSSIA", peace=True)
             game.send("RUSSIA", "GLOBAL", "<b>hello</b>")
         play_randomly(game, random.Random(seed), 3)
@@ -547,7 +546,7 @@ STATUSES = {200, 400, 401, 403, 404, 405, 409, 411, 413, 414, 431, 501, 505}
 def requests(folder: Path) -> Iterator[Try]:
     """Requests to the play server, their bytes changed or their JSON; it answers and gives away
     nothing: no token, no order of another power, and no talk of others."""
-    game = PressGame("three", max_years=5, press="offers", press_rounds=4)
+    game = Game("three", max_years=5, press="offers", press_rounds=4)
     seats = {"ENGLAND": Seat(HOST), "ITALY": Seat(GUEST), "RUSSIA": Seat(GUEST)}
     rules = PressRules("offers", 4)
     secret_path = folder / "a-folder-of-the-host"
