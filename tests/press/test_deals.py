@@ -285,13 +285,9 @@ def test_rules_that_are_none(arguments, words):
         Press(VectorGame("small", 1), *arguments)
 
 
-def test_offers_and_wishes_do_not_mix():
-    """Each protocol has its own way of agreeing; an offer has some clauses, but not too many."""
+def test_offers_of_a_round():
+    """An offer has some clauses, but not too many; nobody sends more than one, or picks two."""
     games = VectorGame("small", 1)
-    with pytest.raises(UserError, match="not offers"):
-        settle(Press(games, "mutual"), clause(games, Clause.PEACE))
-    with pytest.raises(UserError, match="mutual"):
-        Press(games, "offers").propose(np.zeros((1, 2, 2), bool))
     with pytest.raises(UserError, match="1 to 8 clauses"):
         make_offers([(0, 0, 1, [])])
     pair = [(0, p, 1 - p, [clause(games, Clause.PEACE)]) for p in (0, 1)]
