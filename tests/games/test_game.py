@@ -10,7 +10,6 @@ from support.games import nonempty, orderable, play_randomly, standard, state
 from diplomacy_engine.constants import RESULT_WORDS
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.rules.map import MAP_NAMES
 
 # The opening, and what a phase shows
 
@@ -91,29 +90,22 @@ def test_dislodged_units_and_retreats():
     assert game.units["GERMANY"] == ["A BOH", "F KIE"]
 
 
-def test_a_unit_with_nowhere_to_go_is_destroyed_at_once():
-    game = standard(units={"ENGLAND": ["F POR"], "FRANCE": ["F MAO", "F SPA/SC"]})
-    game.submit("FRANCE", ["F SPA/SC - POR", "F MAO S F SPA/SC - POR"])
-    assert game.adjudicate() == {
-        "F POR": ["dislodged", "disband"],
-        "F MAO": [],
-        "F SPA/SC": [],
+def test_retreats_that_fail():
+    retreats = {
+        "GERMANY": {"A MUN": ["BER", "BOH"]},
+        "RUSSIA": {"A SIL": ["BOH"], "A PRU": ["LVN"], "A BER": ["KIE"]},
     }
-    assert game.phase == "F1901M"
-    assert game.dislodged == {}
-    assert nonempty(game.to_state()["units"]) == {"FRANCE": ["F MAO", "F POR"]}
-    assert nonempty(game.to_state()["retreats"]) == {}
-
-
-def test_removals_and_civil_disorder():
-    game = standard("W1901A", {"FRANCE": ["A PAR", "A MOS", "F BRE"]}, centers={"FRANCE": ["PAR"]})
-    assert game.adjustments == {"FRANCE": -2}
-    assert game.legal_orders("A PAR") == game.legal_orders("PAR") == ["A PAR D"]
-    assert game.legal_orders("F BRE") == ["F BRE D"]
-    game.submit("FRANCE", ["A PAR D"])
-    assert game.adjudicate() == {"A PAR": [], "A MOS": ["disband"]}
-    assert game.units["FRANCE"] == ["F BRE"]
-    assert game.phase == "S1902M"
+    standing = {"FRANCE": ["A MUN", "A SIL", "A PRU", "A BER"]}
+    game = standard("S1901R", standing, retreats=retreats)
+    game.submit("GERMANY", ["A MUN R BOH"])
+    game.submit("RUSSIA", ["A SIL R BOH", "A BER D"])
+    assert game.adjudicate() == {
+        "A MUN": ["bounce", "disband"],
+        "A SIL": ["bounce", "disband"],
+        "A PRU": ["disband"],
+        "A BER": ["disband"],
+    }
+    assert nonempty(game.units) == {"FRANCE": ["A BER", "A MUN", "A PRU", "A SIL"]}
 
 
 # Legal orders
@@ -131,20 +123,6 @@ def test_places_of_legal_orders():
     for place in (None, b"PAR", 3, ["A PAR"]):
         with pytest.raises(ValueError, match="is not a unit or province"):
             game.legal_orders(place)
-
-
-@given(seed=st.integers(0, 2**32), phases=st.integers(0, 25), name=st.sampled_from(MAP_NAMES))
-@settings(deadline=None, max_examples=25)
-def test_every_legal_order_is_accepted_as_written(seed, phases, name):
-    game, rng = Game(name), random.Random(seed)
-    play_randomly(game, rng, phases)
-    for power, places in orderable(game).items():
-        for place in places:
-            for text in game.legal_orders(place):
-                game.submit(power, [text])
-                assert game.orders[power] == [text]
-                game.submit(power, [text.lower().replace(" - ", "-")])
-                assert game.orders[power] == [text]
 
 
 @given(seed=st.integers(0, 2**32), phases=st.integers(0, 12))
@@ -250,18 +228,6 @@ def test_a_support_without_coast_follows_the_fleet():
     assert game.adjudicate()["F POR"] == ["void"]
 
 
-def test_results_use_the_known_words():
-    rng = random.Random(5)
-    game = Game("standard")
-    seen = set()
-    for _ in range(80):
-        play_randomly(game, rng)
-        for words in game.history[-1]["results"].values():
-            assert set(words) <= set(RESULT_WORDS)
-            seen |= set(words)
-    assert {"bounce", "void", "cut", "dislodged", "disband", "no convoy"} <= seen
-
-
 @pytest.mark.parametrize(
     "orders", [None, 3, b"A PAR - BUR", {"A PAR": "H"}, [b"A PAR - BUR"], [None], [["A PAR H"]]]
 )
@@ -275,12 +241,6 @@ def test_one_text_is_a_list_of_one():
     game = Game("standard")
     game.submit("FRANCE", "A PAR - BUR")
     assert game.orders == {"FRANCE": ["A PAR - BUR"]}
-
-
-@pytest.mark.parametrize("power", ["ENGLISH", "", None, 3, b"FRANCE", ["FRANCE"]])
-def test_unknown_powers(power):
-    with pytest.raises(ValueError, match="is not a power of map standard"):
-        Game("standard").submit(power, [], strict=False)
 
 
 # Phases
@@ -422,7 +382,34 @@ def test_a_row_of_many_games():
     assert games.state.phase[1] == 2, "a view is a copy"
 
 
-@pytest.mark.parametrize("reference", [b"small", None, 3, {}, "smal", "\0", "x" * 9999])
-def test_unknown_maps(reference):
-    with pytest.raises(ValueError, match=r"^map "):
-        Game(reference)
+@given(
+    texts=st.lists(
+        st.text(max_size=20)
+        | st.from_regex(
+            r"[AF] [A-Z]{3} [-SCHRDB]( [AF])?"
+            r"( [A-Z]{3})?( - [A-Z]{3}(/[NS]C)?)?( VIA)?",
+            fullmatch=True,
+        ),
+        max_size=6,
+    ),
+    name=st.sampled_from(["S1901M", "F1901R", "W1901A"]),
+)
+@settings(deadline=None)
+def test_any_orders_are_taken_or_refused(texts, name):
+    """Lenient orders never raise, and never change what the others do."""
+    position = state(
+        name,
+        {"FRANCE": ["A PAR", "F BRE", "F MAO"], "GERMANY": ["A MUN", "A BUR"]},
+        centers={"FRANCE": ["MAR"], "GERMANY": ["BER", "KIE", "MUN", "DEN"]},
+        retreats={"ITALY": {"A PAR": ["PIC"]}} if name.endswith("R") else {},
+    )
+    game = Game.from_state("standard", position)
+    try:
+        game.submit("GERMANY", texts)
+    except ValueError as error:
+        assert str(error).startswith(tuple(repr(text)[:200] for text in texts))
+    game.submit("GERMANY", texts, strict=False)
+    assert len(game.orders["GERMANY"]) == len(texts)
+    results = game.adjudicate()
+    assert all(set(words) <= set(RESULT_WORDS) for words in results.values())
+    game.to_saved_game()
