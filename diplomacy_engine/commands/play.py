@@ -16,6 +16,7 @@ from .._files import check_target
 from .._jit import announce_compilation
 from .._suggest import quoted
 from ..errors import UserError
+from ..games.game import Game
 from ..play.file import GUEST, HOST, PLAYER, WATCH, PlayRecord, PressRecord, Seat, read_session
 from ..play.server import PlayServer
 from ..play.session import Choices, PlaySession
@@ -29,12 +30,11 @@ from ..players.policy.files import CHECKPOINT, policies_of
 from ..players.population import Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
 from ..players.trust import check_named
-from ..press.game import Game
 from ..press.press import MOST_ROUNDS, PressRules
 from ..rules.map import MAP_NAMES, Map, load_map
 from ._console import print_notes
 from ._flags import Play
-from ._matches import check_assume, map_of, press_rules
+from ._matches import check_assume, map_of, no_effect, press_rules
 
 MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
@@ -43,14 +43,12 @@ TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on
 
 
 def run_play(arguments: Play) -> int:
-    alone, page = arguments.watch, not arguments.text
-    for clash, reason in (
-        (alone and (arguments.power or arguments.guest), "--watch excludes --power and --guest"),
-        (arguments.text and arguments.guest, "--guest needs the page, so it excludes --text"),
-        (arguments.explain and page, "--explain needs --text: the page has a button for hints"),
-    ):
-        if clash:
-            raise UserError(reason)
+    if arguments.watch:
+        no_effect(arguments, ("power", "guest"), "--watch seats nobody")
+    if arguments.text:
+        no_effect(arguments, ("guest",), "it needs the page, in the terminal one person plays")
+    else:
+        no_effect(arguments, ("explain",), "it needs --text, the page has a button for hints")
     announce_compilation()
     if arguments.text:
         session = _session(arguments)

@@ -23,12 +23,12 @@ from msgspec.structs import replace
 
 from .._files import atomic_write
 from .._suggest import quoted
+from ..games.game import Game
 from ..games.saved_game import EVERYONE
 from ..games.votes import bot_votes
 from ..players.advice import Advice, advice, ordering, orders_by_player
 from ..players.names import short_name, short_names
 from ..players.protocols import ExplainingPlayer, Player
-from ..press.game import Game
 from ..rules.notation import order_texts
 from ..rules.state import seed_from
 from .file import GUEST, HOST, PLAYER, WATCH, PlayRecord, Seat, pasted_game
@@ -259,7 +259,7 @@ class PlaySession:
 
         Args:
             receiver: a power.
-            terms: keywords of press.game.Game.offer.
+            terms: keywords of Game.offer.
         """
         with self.lock:
             players, seed = self._speakers(self.now), self._draw_seed(self.now)

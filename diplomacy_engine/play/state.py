@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..errors import UserError
+from ..games.game import Game
 from ..games.saved_game import in_disorder
 from ..players.advice import has_decision
 from ..players.protocols import Player
-from ..press.game import Game
 from ..press.press import PressRules
 from .file import GUEST, HOST, PLAYER, Seat, rebuild
 from .talk import answer_offer, broken_orders, make_offer

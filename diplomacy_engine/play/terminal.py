@@ -10,11 +10,11 @@ from .._files import atomic_write
 from .._suggest import printable, quoted
 from ..constants import phase_kind
 from ..errors import UserError
+from ..games.game import Game
 from ..matches.figures import percent
 from ..pictures.board import phase_title
 from ..pictures.replays.replay import make_replay
 from ..players.advice import SearchReasons
-from ..press.game import Game
 from ..press.words import offer_words
 from ..rules.notation import order_texts, province_of, read_order
 from .file import HOST
@@ -105,7 +105,8 @@ class TextGame:
         self.write(f"The game is saved in {self.session.file}.")
 
     def _choose_seats(self) -> None:
-        powers, opponents = self.session.game.powers, self.session.record.opponents
+        powers, count = self.session.game.powers, len(self.session.record.opponents)
+        opponents = list(self.session.choices)[:count]
         while True:
             name = self.read(f"Which power do you play ({', '.join(powers)})? ").strip().upper()
             fits = [power for power in powers if name and power.startswith(name)]

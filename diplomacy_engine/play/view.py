@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from ..constants import HOLD, MOVE, MOVE_VIA, SUPPORT_HOLD, SUPPORT_MOVE, phase_kind
 from ..errors import UserError
 from ..games.decisions import Decisions
+from ..games.game import Game
 from ..games.position import contenders
 from ..pictures.arrows import ORDER_VERBS
 from ..pictures.board import orders_svg, phase_title, scene_of
@@ -20,7 +21,7 @@ from ..pictures.replays.replay import make_replay, order_lines
 from ..players.advice import value_scale
 from ..press.daide import ClauseRow, is_daide
 from ..press.deals import Clause, Side
-from ..press.game import Game, Offer
+from ..press.talk import Offer
 from ..press.words import message_words
 from ..rules.map import Map
 from ..rules.notation import order_words, province_of, read_order, rest_of_order
@@ -81,8 +82,6 @@ def decision_view(game: Game, power: str) -> dict | None:
 
 def partners_bound_to(game: Game, power: str) -> dict[str, list[str]]:
     """Return province -> the powers whose deals take orders from the unit there."""
-    if not isinstance(game, Game) or game.press is None:
-        return {}
     found = {}
     for province, offers in game.bindings(power).items():
         sides = {name for o in offers for name in (o.sender, o.receiver)}

@@ -13,6 +13,7 @@ from support.serving import FREE, UNITS, Partner, deals, reopened, seated, viewe
 
 from diplomacy_engine.constants import phase_kind
 from diplomacy_engine.errors import UserError
+from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.pictures.replays.replay import make_replay
@@ -24,7 +25,6 @@ from diplomacy_engine.players.advice import advice, has_decision, orders_by_play
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
-from diplomacy_engine.press.game import Game
 from diplomacy_engine.press.press import PressRules
 
 pytestmark = pytest.mark.usefixtures("compiled")

@@ -18,16 +18,17 @@ from support.serving import deals, seated
 from diplomacy_engine.commands import _flags
 from diplomacy_engine.commands.cli import main, parse
 from diplomacy_engine.commands.play import offered
+from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.play.file import HOST, PLAYER
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.players.bots import BOTS, make_bot
 from diplomacy_engine.players.policy.files import policies_of, ready_policies, wins_against_dumbbot
-from diplomacy_engine.press.game import Game
 from diplomacy_engine.rules.map import MAP_NAMES
 
 ROOT = Path(__file__).parents[2]
+RUN = "runs/small__x/checkpoint.pt"  # goes by its short name
 WAR = {
     "name": "F1901R",
     "units": {"FRANCE": ["A BUR", "*A MUN"], "GERMANY": ["A RUH"]},
@@ -60,7 +61,7 @@ def typed(session: PlaySession, *lines: str, **options) -> str:
 # What is typed in a game, patterns that are shown in this order, and the phase in the end.
 GAMES = {
     "a whole game, the power chosen first": (
-        lambda file: seated(file, None),
+        lambda file: seated(file, None, player=RUN, load=lambda name: make_bot("hold")),
         ["mars", "", "eng", "a lon - par", "go", "A PAR H", "go", "", "A LON B", *["go"] * 3]
         + ["board", "go", "quit"],
         ["Which power do you play \\(ENGLAND, RUSSIA\\)\\?", "name one of them", "name one of them"]
@@ -317,7 +318,7 @@ def test_players_take_turns_and_the_file_has_a_name(play):
         ("--map mars", "mars"),
         ("--against nobody", "there is no player 'nobody'"),
         ("--hint random", "random cannot give hints"),
-        ("--assume dumbbot", "--assume 'dumbbot' has no effect"),
+        ("--assume dumbbot", "--assume has no effect"),
         ("--port 99999", "--port"),
         ("--host 192.0.2.1", "192.0.2.1"),
         ("--host nowhere.invalid", "'nowhere.invalid'"),
