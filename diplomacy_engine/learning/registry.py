@@ -37,6 +37,7 @@ BUNDLED = {
     f"{PLAIN}.py": PLAIN,
     "press.py": "diplomacy_learners.press",
     "baselines.py": "diplomacy_learners.baselines",
+    "league.py": "diplomacy_learners.league",
     "language_model.py": "diplomacy_learners.language_model",
 }
 _known: dict[Path, "Learner"] = {}
@@ -234,4 +235,7 @@ def load_player(
     if learner.load:
         return learner.load(saved, path, greedy, seed, device)
     agent = learner.agent(saved, path).to(device).eval()
-    return learner.make_player(agent, str(path), seed, greedy, learner.settings(saved))
+    try:
+        return learner.make_player(agent, str(path), seed, greedy, learner.settings(saved))
+    except UserError as error:
+        raise UserError(f"checkpoint {path} cannot be played: {error}") from error

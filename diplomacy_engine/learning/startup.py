@@ -139,7 +139,7 @@ def logs(setup: Setup, ranks: Ranks) -> Iterator[RunLog]:
 
 def new_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
     """Return what a new run begins with; UserError for all that would stop it later."""
-    args, game_map = _with_teams(args, load_map(args.map))
+    args, game_map = _with_teams(learner, args, load_map(args.map))
     weights = _weights(learner, args, game_map) if args.start_from else None
     check_args(args, game_map, ranks.count, learner.talks)
     _check_memory(learner, args, game_map, ranks)
@@ -149,13 +149,18 @@ def new_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
     return Setup(learner, args, game_map, ranks.choose_device(args.cuda), weights)
 
 
-def _with_teams(args: RunSettings, game_map: Map) -> tuple[RunSettings, Map]:
-    """Return settings and map with the teams of `args`, if any: a seat for each of the largest."""
+def _with_teams(learner: Learner, args: RunSettings, game_map: Map) -> tuple[RunSettings, Map]:
+    """Return settings and map with the teams of `args`, if any: a seat for each of the largest.
+
+    Allies, and who can agree to it, help each other.
+    """
+    if learner.talks:
+        return replace(args, help_others=True), game_map
     if not getattr(args, "teams", "") and not getattr(args, "team_victory", 0):
         return args, game_map
     game_map = game_map.with_teams(args.teams, args.team_victory)
     seats = int(np.bincount(game_map.teams.of_power).max())
-    return replace(args, teams=game_map.teams.text, learner_seats=seats), game_map
+    return replace(args, teams=game_map.teams.text, learner_seats=seats, help_others=True), game_map
 
 
 def _weights(learner: Learner, args: RunSettings, game_map: Map) -> dict:
@@ -254,7 +259,7 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
                 f"{folder.path} was begun with another version of this project, and only that can "
                 "continue it; its policy can still be played, and --start-from can begin with it"
             )
-        args, game_map = _with_teams(args, Map(saved["map_facts"], saved["map_name"]))
+        args, game_map = _with_teams(learner, args, Map(saved["map_facts"], saved["map_name"]))
         count = len(saved["ranks"])
         if count != ranks.count:
             raise UserError(
