@@ -13,8 +13,6 @@ were forced are left out, and probabilities are those among the tokens that the 
 
 How a model writes is in diplomacy_engine/extras/language/model.py, since players need it, too;
 docs/language_models.md tells more.
-
-Contents: Args, play_groups, learn, and the loop `train`.
 """
 
 import importlib.util
@@ -45,7 +43,7 @@ from torch import nn
 
 from diplomacy_engine import UserError, VectorGame, evaluate_player, load_map, load_player
 from diplomacy_engine._progress import Progress
-from diplomacy_engine._suggest import did_you_mean, quoted
+from diplomacy_engine._suggest import quoted
 from diplomacy_engine.extras.language.local import LocalPlayer, Reply
 from diplomacy_engine.extras.language.model import (
     LanguageModel,
@@ -63,7 +61,6 @@ from diplomacy_engine.learning.signals import StopSignals
 from diplomacy_engine.matches.evaluation import Evaluation
 from diplomacy_engine.matches.forks import center_share, destinations, fork, random_beginnings
 from diplomacy_engine.players import Player
-from diplomacy_engine.players.names import VoiceSpec, parse_player
 from diplomacy_engine.players.protocols import SamplingPlayer
 from diplomacy_engine.records import convert
 from diplomacy_engine.rules.map import Map
@@ -207,15 +204,13 @@ class Reference:
     """The model as it was at the start, for the distance from it."""
 
     def __init__(self, model: LanguageModel, lora: bool):
-        self._model = model
-        self._lora = lora
+        self._model, self._lora = model, lora
         if not lora:
             self._model = copy.copy(model)
             self._model.network = copy.deepcopy(model.network)
 
     @torch.no_grad()
     def log_probabilities(self, replies: Sequence[Reply]) -> torch.Tensor:
-        """Return the log-probability (n,) of every choice, see LanguageModel."""
         off = self._model.network.disable_adapter() if self._lora else contextlib.nullcontext()
         with off:
             return self._model.log_probabilities(replies).logprob
@@ -230,15 +225,14 @@ class Learner(LocalPlayer):
 
 
 def own_centers(games: VectorGame, rows: np.ndarray) -> np.ndarray:
-    """Return the centers of each power: (rows, P) float32."""
     return games.centers()[rows].astype(np.float32)
 
 
 def learning_powers(args: Args, game_map: Map, step: int) -> list[int]:
-    powers = list(game_map.powers)
+    count = len(game_map.powers)
     if args.seats == "all":
-        return list(range(len(powers)))
-    return [step % len(powers) if args.seats == "each" else powers.index(args.seats)]
+        return list(range(count))
+    return [step % count if args.seats == "each" else game_map.power_number(args.seats)]
 
 
 def seeds_of(args: Args, step: int) -> list[int]:
@@ -366,14 +360,7 @@ def learn(
 
 
 class Run:
-    """A run under way.
-
-    Attributes:
-        step: steps done.
-        decisions: that the model has made in them.
-        lines: prompts and replies of the last step that are to be kept.
-        report: of the evaluation after the last step, if it was due.
-    """
+    """A run under way; `lines` and `report` are what the last step leaves to be logged."""
 
     def __init__(self, args: Args, game_map: Map):
         self.args, self.game_map = args, game_map
@@ -449,8 +436,6 @@ class Run:
         take_weights(self.model, saved)
         self.optimizer.load_state_dict(saved["optimizer"])
         self.step, self.decisions = saved["step"], saved["global_step"]
-        if type(self.step) is not int or not 0 <= self.step < 2**31:
-            raise ValueError("'step' is impossible")
 
     def export(self, folder: Path) -> None:
         """Write the model and its tokenizer as transformers does, LoRA's matrices worked in."""
@@ -482,7 +467,7 @@ def tokenizer_hash(model: LanguageModel) -> str:
 def take_weights(model: LanguageModel, saved: dict) -> None:
     """Put a checkpoint's weights into a model; an error unless they are of such a one."""
     if saved["tokenizer"] != tokenizer_hash(model):
-        raise UserError("the checkpoint was made with another tokenizer")
+        raise ValueError("made with another tokenizer")
     own = learned_weights(model.network)
     checkpoints.check_weights(saved["model"], own)
     with torch.no_grad():
@@ -493,10 +478,7 @@ def take_weights(model: LanguageModel, saved: dict) -> None:
 def load_checkpoint_player(
     saved: dict, path: str | Path, greedy: bool = False, seed: int = 0, device: str = "cpu"
 ) -> LocalPlayer:
-    """Return the model of a checkpoint as a player; UserError if it cannot be played.
-
-    What the run started from must be where it was.
-    """
+    """Return the model of a checkpoint as a player; what the run began with is where it was."""
     with checkpoints.fitting(path, __file__):
         args = convert(Args, saved["args"], f"{path}: args")
         game_map = checkpoints.map_of(saved, path)
@@ -506,36 +488,21 @@ def load_checkpoint_player(
     return LocalPlayer(str(path), model.settings, model, greedy)
 
 
-def check_args(args: Args, game_map: Map) -> None:
-    names = ("each", "all", *game_map.powers)
-    if args.seats not in names:
-        raise UserError(
-            f"--seats {quoted(args.seats, 40)} is not one of {', '.join(names)}"
-            f"{did_you_mean(args.seats, names)}"
-        )
+def begin(args: Args, game_map: Map) -> Run:
+    """Return a new run; UserError for what would stop it later."""
     try:
         torch.zeros(1, device=args.device)
     except (RuntimeError, AssertionError):
         raise UserError(f"--device {quoted(args.device, 40)} cannot be used here") from None
-    if args.opening_share and not args.warm_up:
-        raise UserError("--opening-share has no effect: it needs --warm-up")
-    if args.history and args.prompt == "minimal":
-        raise UserError("--history has no effect: minimal prompts, the default, leave out the past")
-    for flag, name in (("opponent", args.opponent), ("eval-bot", args.eval_bot)):
-        if isinstance(parse_player(name), VoiceSpec):
-            raise UserError(
-                f"--{flag} {quoted(name, 60)} would have nobody to talk to: name only the player "
-                "after its +"
-            )
+    learning_powers(args, game_map, 0)
     if args.eval_interval:
         load_player(args.eval_bot, game_map=game_map)
+    return Run(args, game_map)
 
 
 def start_run(args: Args) -> tuple[Run, RunLog]:
     game_map = load_map(args.map)
-    check_args(args, game_map)
-    run = Run(args, game_map)
-    given = asdict(args)
+    run, given = begin(args, game_map), asdict(args)
     folder = RunFolder.create(
         args.runs_folder, game_map.name, args.exp_name, args.seed, given, __file__
     )
@@ -549,25 +516,15 @@ def start_run(args: Args) -> tuple[Run, RunLog]:
 def resume_run(args: Args) -> tuple[Run, RunLog]:
     """Go on with the run in the folder --resume, which is trusted."""
     folder = RunFolder.open(str(args.resume))
-    try:
-        saved = {"wandb_id": None, "seconds": 0.0} | checkpoints.read(folder.checkpoint)
-        kept = convert(Args, folder.load_args(), folder.path / "args.json")
-        may = {"resume": args.resume, "steps": args.steps, "track": args.track}
-        if args != replace(kept, **may):
-            raise UserError("only --steps and --track can be changed on resume")
-        with checkpoints.fitting(folder.checkpoint, __file__):
-            game_map = checkpoints.map_of(saved, folder.checkpoint)
-            check_args(args, game_map)
-            run = Run(args, game_map)
-            run.load(saved)
-            folder.cut_back(dict(saved["files"]))
-            seconds = float(saved["seconds"])
-        if args.steps != kept.steps:
-            folder.save_args(asdict(replace(kept, steps=args.steps)))
-        return run, open_log(run, folder, saved["wandb_id"], seconds)
-    except BaseException:
-        folder.close()
-        raise
+    saved = checkpoints.read(folder.checkpoint)
+    kept = convert(Args, folder.load_args(), folder.path / "args.json")
+    settings.check_changes(kept, args, ("steps", "track"))
+    with checkpoints.fitting(folder.checkpoint, __file__):
+        run = begin(args, checkpoints.map_of(saved, folder.checkpoint))
+        run.load(saved)
+        folder.cut_back(saved["files"])
+    folder.save_args(asdict(replace(kept, steps=args.steps)))
+    return run, open_log(run, folder, saved["wandb_id"], saved["seconds"])
 
 
 def open_log(
