@@ -216,14 +216,6 @@ class Reference:
             return self._model.log_probabilities(replies).logprob
 
 
-class Learner(LocalPlayer):
-    """The model as it plays while it is trained; the time it takes goes to the model's clock."""
-
-    def act(self, games, decisions) -> np.ndarray:
-        with self.model.clock("player"):
-            return super().act(games, decisions)
-
-
 def own_centers(games: VectorGame, rows: np.ndarray) -> np.ndarray:
     return games.centers()[rows].astype(np.float32)
 
@@ -246,11 +238,7 @@ def seeds_of(args: Args, step: int) -> list[int]:
 def play_groups(
     args: Args, player: LocalPlayer, opponent: Player, game_map: Map, step: int
 ) -> tuple[list[Sample], dict[str, float], list[dict]]:
-    """Play the groups of a step; return what there is to learn, figures, and lines to keep.
-
-    Replies of groups whose scores have no spread are not learned from. A line has what was asked
-    and written in one of the first `capture_replies` copies of a group, and what came of it.
-    """
+    """Play the groups of a step; return what there is to learn, figures, and lines to keep."""
     seed, seed_of_positions, seed_of_draws = seeds_of(args, step)[:3]
     rows = args.groups * (1 + args.copies)
     games = VectorGame(game_map, rows, seed, threads=args.threads, auto_reset=False)
@@ -310,8 +298,7 @@ def learn(
 ) -> dict[str, float]:
     """Learn from a step's replies in epochs of minibatches; return mean figures of them.
 
-    The loss of a choice is -min(ratio * A, clip(ratio) * A) + kl_coef * KL, and that of a minibatch
-    the mean over its choices, however many a reply has.
+    The loss of a minibatch is the mean over its choices, however many a reply has.
     """
     if not samples:
         return {}
@@ -345,18 +332,17 @@ def learn(
                 )
             optimizer.step()
             with torch.no_grad():
-                figures.append(
-                    {
-                        "policy_loss": policy_loss.item(),
-                        "entropy": chosen.entropy.mean().item(),
-                        "approx_kl": (ratio - 1 - change).mean().item(),
-                        "clipfrac": (ratio != clipped).float().mean().item(),
-                        "largest_ratio": ratio.max().item(),
-                        "reference_kl": distance.mean().item(),
-                    }
-                )
-    names = [name for name in figures[0] if reference is not None or name != "reference_kl"]
-    return {f"losses/{name}": float(np.mean([batch[name] for batch in figures])) for name in names}
+                found = {
+                    "policy_loss": policy_loss,
+                    "entropy": chosen.entropy.mean(),
+                    "approx_kl": (ratio - 1 - change).mean(),
+                    "clipfrac": (ratio != clipped).float().mean(),
+                    "largest_ratio": ratio.max(),
+                }
+                if reference is not None:
+                    found["reference_kl"] = distance.mean()
+                figures.append({name: value.item() for name, value in found.items()})
+    return {f"losses/{name}": float(np.mean([f[name] for f in figures])) for name in figures[0]}
 
 
 class Run:
@@ -367,7 +353,7 @@ class Run:
         torch.set_num_threads(args.threads)
         self.model = make_model(args, game_map)
         self.reference = Reference(self.model, args.lora > 0) if args.kl_coef else None
-        self.player = Learner("model", self.model.settings, self.model)
+        self.player = LocalPlayer("model", self.model.settings, self.model)
         self.opponent = load_player(args.opponent, game_map=game_map)
         self.optimizer = torch.optim.Adam(
             list(learned_weights(self.model.network).values()), lr=args.learning_rate
@@ -397,7 +383,7 @@ class Run:
                 self.report = self.evaluate()
         seconds = time.perf_counter() - began
         figures["charts/decisions_per_second"] = figures["charts/decisions"] / seconds
-        return figures | {f"timing/{name}": x for name, x in waterfall(clock, seconds).items()}
+        return figures | {f"timing/{name}": x for name, x in clock.seconds.items()}
 
     def evaluate(self) -> Evaluation:
         """Play against the fixed bot; the sample games have prompts and replies."""
@@ -444,19 +430,6 @@ class Run:
             network = network.merge_and_unload()
         network.save_pretrained(folder)
         self.model.tokenizer.save_pretrained(folder)
-
-
-def waterfall(clock: Clock, seconds: float) -> dict[str, float]:
-    """Return where the time of a step went; the parts add up to all of it.
-
-    `prompt`: positions to texts, texts to tokens, tries; `read`: the model's pass over prompts;
-    `write`: its passes over replies; `choose`: masks and draws; `engine`: games and opponents;
-    then `update`, `evaluate` and `other`.
-    """
-    stages = {"prompt": "player", "engine": "rollout"}  # a stage leaves out those inside it
-    stages |= {name: name for name in ("read", "write", "choose", "update", "evaluate")}
-    found = {name: clock.seconds.get(stage, 0.0) for name, stage in stages.items()}
-    return found | {"other": seconds - sum(found.values())}
 
 
 def tokenizer_hash(model: LanguageModel) -> str:

@@ -453,4 +453,8 @@ def main(args: Args) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(tyro.cli(Args, **settings.command_line(Args))))
+    # Ray sends what is of `__main__` by value, which ranges of settings cannot be.
+    from diplomacy_learners import population_based
+
+    argv = settings.command_line(population_based.Args)
+    sys.exit(population_based.main(tyro.cli(population_based.Args, **argv)))

@@ -16,10 +16,11 @@ import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
+from unittest import mock
 
 import torch
 from attack.mutations import JUNK, mutate_folder, mutated, mutated_bytes, mutated_text
@@ -49,7 +50,6 @@ from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
 from diplomacy_engine.press.game import Game as PressGame
 from diplomacy_engine.press.press import PressRules
-from diplomacy_engine.rules.map import Map, load_map
 
 Try = Callable[[random.Random], str]
 SECONDS = 60  # of one try; they take milliseconds
@@ -72,36 +72,6 @@ def changed_texts(reader: Callable[[str, Path], object]) -> Callable[[Path], Ite
 
 
 # --- Files ----------------------------------------------------------------------------------------
-
-
-def maps(folder: Path) -> Iterator[Try]:
-    """A map's facts, which a caller may have from anywhere; what is loaded can be played on."""
-
-    def one(rng: random.Random) -> str:
-        facts = mutated(rng, load_map(rng.choice(("small", "three"))).facts)
-        found = tried(lambda: Map(facts, "map"), TypeError) if isinstance(facts, dict) else None
-        if found is not None:
-            play_randomly(Game(found, max_years=2), rng, 2)
-        return outcome(found)
-
-    yield one
-
-
-SETTINGS = {
-    "model": "m", "base_url": "http://127.0.0.1:9/v1", "server": "vllm", "constraint": "json",
-    "api_key_env": "HOME", "prompt": "list", "history": 1, "temperature": 1.0, "timeout": 1.0,
-    "deadline": 2.0, "retries": 0, "fallback": "hold", "concurrency": 2, "log": "",
-}  # fmt: skip
-
-
-def settings(folder: Path) -> Iterator[Try]:
-    """Settings of language models."""
-
-    def one(rng: random.Random) -> str:
-        found = mutated(rng, SETTINGS)
-        return outcome(tried(lambda: settings_of(found, "file"), AttributeError, TypeError))
-
-    yield one
 
 
 class _Scripts(HTMLParser):
@@ -199,7 +169,8 @@ def sessions(folder: Path) -> Iterator[Try]:
                 play["seats"] = dict(saved["play"]["seats"], RUSSIA=[PLAYER, names[0]])
         file.write_text(json.dumps(found if rng.random() < 0.9 else mutated(rng, found)) + "\n")
         out, err = io.StringIO(), io.StringIO()
-        silent = contextlib.chdir(folder), redirect_stdout(out), redirect_stderr(err), no_input()
+        no_input = mock.patch("sys.stdin", io.StringIO())
+        silent = contextlib.chdir(folder), redirect_stdout(out), redirect_stderr(err), no_input
         with silent[0], silent[1], silent[2], silent[3], watched(folder):
             code = main(["play", "--text", "--resume", file.name])
         said = err.getvalue()
@@ -208,17 +179,6 @@ def sessions(folder: Path) -> Iterator[Try]:
         return "taken" if code == 0 else "refused"
 
     yield one
-
-
-@contextmanager
-def no_input() -> Iterator[None]:
-    """Let standard input be at its end."""
-    with open(os.devnull) as nothing:
-        before, os.sys.stdin = os.sys.stdin, nothing
-        try:
-            yield
-        finally:
-            os.sys.stdin = before
 
 
 def populations(folder: Path) -> Iterator[Try]:
@@ -445,8 +405,9 @@ def language_servers(folder: Path) -> Iterator[Try]:
     thread.start()
     log = folder / "log.jsonl"
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-    found = SETTINGS | {"base_url": url, "api_key_env": "ATTACK_KEY", "log": str(log), "reasks": 0}
-    chosen = settings_of(found | {"server": "", "constraint": "none", "timeout": 5.0}, "attack")
+    given = {"model": "m", "base_url": url, "api_key_env": "ATTACK_KEY", "log": str(log)}
+    given |= {"prompt": "list", "timeout": 5.0, "deadline": 2.0, "retries": 0, "reasks": 0}
+    chosen = settings_of(given | {"fallback": "hold", "constraint": "none"}, "attack")
     games = VectorGame("small", 1, threads=1, auto_reset=False)
     decisions = games.decisions()
 
@@ -492,8 +453,6 @@ def language_servers(folder: Path) -> Iterator[Try]:
 
 # Attack -> tries of the short piece.
 ATTACKS: dict[Callable, int] = {
-    maps: 30,
-    settings: 100,
     saved_games: 80,
     sessions: 60,
     populations: 60,

@@ -119,20 +119,6 @@ def test_no_decisions_are_decisions_too(scheme):
     assert drawn.chosen.shape == drawn.logprob.shape == drawn.value.shape == values.shape == (0,)
 
 
-def test_a_power_s_loss_touches_its_own_network_alone():
-    agent = agent_of("independent")
-    obs, decisions = asked(VectorGame("three", 12, seed=3))
-    mine = np.flatnonzero(decisions.power == 1)
-    obs, decisions = obs.take(mine), decisions.take(mine)
-    drawn = agent.get_action_and_value(obs, decisions)
-    scored = agent.get_action_and_value(obs, decisions, drawn.chosen)
-    (scored.logprob + scored.entropy + scored.value).sum().backward()
-    moved = [
-        any(p.grad is not None and p.grad.any() for p in own.parameters()) for own in agent.powers
-    ]
-    assert moved == [False, True, False]
-
-
 def test_each_power_plays_by_its_own_network():
     agent = agent_of("independent")
     obs, decisions = asked(VectorGame("three", 12, seed=3))

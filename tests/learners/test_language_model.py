@@ -188,14 +188,14 @@ def test_powers_take_turns_or_play_together():
     assert grpo.learning_powers(args_of("--seats RUSSIA"), small, 4) == [1]
 
 
-def test_the_waterfall_adds_up():
+def test_the_time_of_a_step_is_known_by_stage():
     run = new_run("--groups 1 --copies 8 --eval-games 2 --eval-interval 1")
     began = grpo.time.perf_counter()
     figures = run.advance()
     seconds = grpo.time.perf_counter() - began
     parts = {name: x for name, x in figures.items() if name.startswith("timing/")}
-    assert len(parts) == 8 and min(parts.values()) >= 0
-    assert sum(parts.values()) == pytest.approx(seconds, rel=0.02)
+    assert {f"timing/{name}" for name in ("rollout", "read", "update", "evaluate")} <= parts.keys()
+    assert min(parts.values()) >= 0 and 0.8 * seconds < sum(parts.values()) <= seconds
 
 
 # --- Runs -----------------------------------------------------------------------------------------

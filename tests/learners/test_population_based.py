@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import shutil
 import signal
 import subprocess
@@ -212,7 +213,9 @@ def test_without_ray(tmp_path, capsys, monkeypatch):
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # runpy finds it imported
 def test_a_population_goes_on_unchanged(tmp_path, capsys, monkeypatch):
+    """Its settings are of the module, not of `__main__`, by which Ray could not send them."""
     home = population(tmp_path)[0].home
     begun = []
     monkeypatch.setattr(pbt, "find_spec", lambda name: name)
@@ -220,7 +223,11 @@ def test_a_population_goes_on_unchanged(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(pbt, "train_population", lambda *given: begun.append(given))
     assert main(["--resume", str(home), "--seed", "2"]) == 2 and not begun
     assert "--seed" in capsys.readouterr().err
-    assert main(["--resume", str(home), "--address", "auto"]) == 0
+    argv = [pbt.__file__, "--resume", str(home), "--address", "auto"]
+    monkeypatch.setattr(sys, "argv", argv)
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module(pbt.__name__, run_name="__main__")
+    assert end.value.code == 0 and type(begun[0][1]) is pbt.Args
     assert begun[0][0] == home and begun[0][1].address == "auto"
     assert begun[0][1].members == 3
 

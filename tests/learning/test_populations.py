@@ -18,9 +18,6 @@ from diplomacy_engine.learning import frozen
 from diplomacy_engine.learning import populations as pop
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.settings import parse_args
-from diplomacy_engine.matches.match import MatchSettings
-from diplomacy_engine.matches.population import candidate_seats
-from diplomacy_engine.matches.tables import play_tables
 from diplomacy_engine.players import ask_player, ask_players, load_player, make_bot
 from diplomacy_engine.players.population import FOLDERS, read_population
 from diplomacy_engine.rules.map import load_map
@@ -96,17 +93,6 @@ def test_a_member_asked_alone_and_one_that_is_not_asked():
     assert (orders[:, games.state.unit_power[0] != -1] >= 0).all()
 
 
-def test_tables_with_a_group_do_not_depend_on_threads():
-    game_map, found = load_map("small"), []
-    for threads in (1, 2):
-        players = policies("small")
-        pop.PolicyGroup(players, threads)
-        seats = candidate_seats(len(players), 2, 40, np.random.default_rng(1))
-        settings = MatchSettings(game_map, seed=5, max_years=4)
-        found.append(play_tables(settings, [make_bot("dumbbot"), *players], seats).outcomes)
-    assert all(np.array_equal(one, two) for one, two in zip(*found))
-
-
 @pytest.fixture(scope="module")
 def population(trained, tmp_path_factory):
     """Return the folder of a population made of a tiny run."""
@@ -138,6 +124,9 @@ def test_the_command_of_a_run_trains_the_same(population):
     args = parse_args(ppo.Args, words[1:])
     assert {name: getattr(args, name) for name in member.settings} == member.settings
     assert member.settings.keys() == {*ppo.LEARNER_HERE.network, *pop.KEPT}
+    other = vars(ppo.Args()) | {"map": "small", "resume": "/x/runs/x", "scheme": "central"}
+    command = pop.command_of(other, "baselines.py")
+    assert command.startswith("-m diplomacy_learners.baselines --map small") and "/x" not in command
 
 
 def test_a_member_whose_weights_do_not_fit_is_refused(tmp_path):
@@ -182,17 +171,6 @@ def test_a_population_is_replaced_as_a_whole(population, trained, tmp_path, monk
     (policy,) = [member for member in read_population(made).members if member.file]
     assert {path.name for path in made.iterdir()} == {"population.json", policy.file}
     assert not list(tmp_path.glob(".made-*"))
-
-
-def test_the_command_of_another_script_or_a_resumed_run():
-    settings = vars(ppo.Args()) | {
-        "map": "small",
-        "resume": "/somewhere/runs/x",
-        "scheme": "central",
-    }
-    command = pop.command_of(settings, "baselines.py")
-    assert command.startswith("-m diplomacy_learners.baselines --map small")
-    assert "somewhere" not in command
 
 
 def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):

@@ -50,14 +50,6 @@ def test_create_fails_in_one_sentence(tmp_path):
         RunFolder.create(tmp_path, "small", "x", 1, {}, tmp_path / "none.py")
 
 
-def test_atomic_write(tmp_path):
-    path = tmp_path / "file"
-    atomic_write(path, b"one")
-    assert path.read_bytes() == b"one"
-    atomic_write(path, lambda file: file.write(b"two"))
-    assert path.read_bytes() == b"two" and os.listdir(tmp_path) == ["file"]
-
-
 def test_atomic_write_replaces_no_link_and_no_device(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "file")
     atomic_write(tmp_path / "link", b"one")
@@ -105,6 +97,22 @@ def in_a_process(code: str, **options) -> subprocess.CompletedProcess:
         timeout=60,
         **options,
     )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_full_disk_leaves_whole_lines(run):
+    """A limit on the size of files stands for it."""
+    import resource
+
+    run.log(1, {"loss": 0.5})
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(UserError, match=r"metrics\.jsonl"):
+            run.log(2, {"text": "x" * 10_000})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (run.path / "metrics.jsonl").read_text() == '{"global_step": 1, "loss": 0.5}\n'
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
