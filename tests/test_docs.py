@@ -1,6 +1,5 @@
 """What the pages in docs/ show is true: examples run, orders read as said, no choice is missing."""
 
-import ast
 import importlib
 import importlib.util
 import inspect
@@ -121,30 +120,22 @@ def test_commands(page, monkeypatch):
 
 
 def known_flags() -> set[str]:
-    """Return the flags of the trainer, the tools, the benchmarks, and of others' programs."""
-    names = set(inspect.signature(Args).parameters)
-    for path in ROOT.glob("diplomacy_learners/[a-z]*.py"):  # some need packages that are not here
-        names |= _fields_of_args(str(path.relative_to(ROOT)))
-    for flags_class, _ in COMMANDS.values():
-        names |= set(inspect.signature(getattr(_flags, flags_class)).parameters)
+    """Return the flags of the trainer, the learners, the tools, the benchmarks, and of others."""
+    names = {
+        name
+        for cls, _ in COMMANDS.values()
+        for name in inspect.signature(getattr(_flags, cls)).parameters
+    }
+    for path in (*ROOT.glob("diplomacy_learners/*.py"), ROOT / "ppo_selfplay_diplomacy.py"):
+        names |= set(re.findall(r"^    (\w+): ", path.read_text(), re.MULTILINE))
     flags = {f"--{name.replace('_', '-')}" for name in names}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
-    for path in (
-        ROOT / "tests" / "conftest.py",
-        *ROOT.glob("examples/*.py"),
-        *ROOT.glob("benchmarks/*.py"),
-    ):
+    others = (*ROOT.glob("examples/*.py"), *ROOT.glob("benchmarks/*.py"))
+    for path in (ROOT / "tests" / "conftest.py", *others):
         flags |= set(re.findall(r'"(--[a-z-]+)"', path.read_text()))
-    docker = ["build-arg", "env", "file", "gpus", "publish", "rm", "tag", "target", "volume"]
-    flags |= {f"--{name}" for name in docker}
+    docker = "build-arg env file gpus publish rm tag target volume"
+    flags |= {f"--{name}" for name in docker.split()}
     return flags | {"--as", "--nproc_per_node", "--logdir", "--index-url", "--no-deps"}
-
-
-def _fields_of_args(script: str) -> set[str]:
-    """Return the settings of a script, which is not run; none if it has those of another."""
-    classes = [node for node in ast.parse(page_text(script)).body if isinstance(node, ast.ClassDef)]
-    args = [node for cls in classes if cls.name == "Args" for node in cls.body]
-    return {node.target.id for node in args if isinstance(node, ast.AnnAssign)}
 
 
 @pages_of_today
