@@ -163,21 +163,6 @@ def test_no_decision_at_all():
     assert all(w.grad is None or (w.grad == 0).all() for w in agent.parameters())
 
 
-def test_noise_decides_and_temperature_flattens():
-    decisions, obs, _ = positions("three")
-    agent = make_agent("three")
-    noise = ops.draw_noise(decisions, torch.Generator().manual_seed(5))
-    assert noise.dtype == np.float32 and len(noise) == len(decisions.order)
-    assert np.isfinite(noise).all()
-    one, _, _ = act(agent, obs, decisions, noise=noise)
-    two, _, _ = act(agent, obs, decisions, noise=noise)
-    likeliest, _, _ = act(agent, obs, decisions, noise=ops.LIKELIEST)
-    assert one.tolist() == two.tolist() != likeliest.tolist()
-    cold = np.full(decisions.count, 1e-4, np.float32)
-    chosen, _, _ = act(agent, obs, decisions, noise=noise, temperature=cold)
-    assert (chosen == likeliest).mean() > 0.98
-
-
 def test_layer_norm_is_pytorchs():
     own, plain = ops.LayerNorm(HIDDEN), torch.nn.LayerNorm(HIDDEN)
     x, weight, bias = random(7, 5, HIDDEN), random(HIDDEN, seed=1), random(HIDDEN, seed=2)
