@@ -24,6 +24,9 @@ import os
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's makers
+os.environ.setdefault(
+    "RAY_AIR_NEW_OUTPUT", "0"
+)  # a table every half minute; lines are printed here
 os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")  # the run folders have the curves
 
 import io
@@ -384,6 +387,13 @@ def train_population(home: Path, args: Args) -> None:
     first = max(0, min(member.stand()["evaluations"] for member in members) - 1)
     shutil.rmtree(home / "ray", ignore_errors=True)
 
+    class Lines(tune.Callback):
+        """Says what each evaluation found."""
+
+        def on_trial_result(self, iteration, trials, trial, result, **info) -> None:
+            found = f"{result['global_step']:,} decisions, {args.metric} {result['score']:.3f}"
+            print(f"{trial.custom_trial_name}: {found}", flush=True)
+
     # Who is taken over from is drawn by Python's own generator, which Ray uses for much else. So
     # that it is the same after a kill, that is seeded anew right before each of these draws.
     draws = random.Random()
@@ -423,7 +433,8 @@ def train_population(home: Path, args: Args) -> None:
             name="ray",
             storage_path=str(home),
             checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=1, num_to_keep=3),
-            verbose=1,
+            callbacks=[Lines()],
+            verbose=0,
         ),
     ).fit()
     if found.errors:
