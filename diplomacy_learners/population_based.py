@@ -24,9 +24,7 @@ import os
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's makers
-os.environ.setdefault(
-    "RAY_AIR_NEW_OUTPUT", "0"
-)  # a table every half minute; lines are printed here
+os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")  # what it would print is printed here
 os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")  # the run folders have the curves
 
 import io

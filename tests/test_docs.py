@@ -321,7 +321,8 @@ def test_the_examples_of_pages_run(page, number, capsys):
 def test_every_argument_of_the_environments_is_explained():
     for environment in (DiplomacyEnv, DiplomacyVectorEnv):
         names = {field.name for field in fields(AgentSettings)}
-        names |= set(inspect.signature(environment).parameters) - {"num_envs", "form", "settings"}
+        names |= set(inspect.signature(environment).parameters)
+        names -= {"num_envs", "form", "settings"}
         assert names <= set(re.findall(r"^\| `(\w+)` \|", ENVIRONMENTS, re.MULTILINE))
     for name in IDS:
         shape = name.replace("Diplomacy-", "").removesuffix("-v0")

@@ -16,6 +16,7 @@ from .._files import check_target
 from .._jit import announce_compilation
 from .._suggest import quoted
 from ..errors import UserError
+from ..games.game import Game
 from ..pictures.replays.replay import make_replay
 from ..play.file import GUEST, HOST, PLAYER, PlayRecord, Seat, read_session
 from ..play.server import PlayServer
@@ -30,7 +31,6 @@ from ..players.policy.files import CHECKPOINT, policies_of
 from ..players.population import Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
 from ..players.trust import check_named
-from ..press.game import Game
 from ..press.press import MOST_ROUNDS, PressRules
 from ..rules.map import MAP_NAMES, Map, load_map
 from ._console import print_notes

@@ -12,10 +12,10 @@ from msgspec.structs import astuple
 from ..constants import phase_kind
 from ..errors import UserError
 from ..extras.imports.games import Note, read_games, read_pasted
+from ..games.game import Game
 from ..games.position import set_ending
 from ..games.saved_game import MAX_GAME_BYTES, in_disorder
 from ..pictures.replays.replay import make_replay
-from ..press.game import Game
 from ..press.press import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..records import convert
 from ..rules.map import MAP_NAMES, Map

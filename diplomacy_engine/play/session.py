@@ -22,6 +22,7 @@ from typing import NamedTuple
 from .._files import atomic_write
 from .._suggest import quoted
 from ..errors import UserError
+from ..games.game import Game
 from ..games.saved_game import EVERYONE, in_disorder
 from ..games.votes import bot_votes
 from ..players.advice import (
@@ -35,7 +36,6 @@ from ..players.advice import (
 )
 from ..players.names import short_name, short_names
 from ..players.protocols import ExplainingPlayer, Player
-from ..press.game import Game
 from ..press.press import PressRules
 from ..rules.notation import order_texts
 from ..rules.state import seed_from
@@ -483,7 +483,7 @@ class PlaySession:
 
         Args:
             receiver: a power.
-            terms: keywords of press.game.Game.offer.
+            terms: keywords of Game.offer.
 
         Raises:
             UserError: no seat, another step than the current one, or why there can be no such offer

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..constants import phase_kind
 from ..errors import UserError
+from ..games.game import Game
 from ..players.advice import agrees, asked, next_offer, refusal
 from ..players.negotiation import Negotiator, spoken
 from ..players.protocols import Player
-from ..press.game import Game
 from ..press.press import PEACE_ALONE
 
 

@@ -9,11 +9,11 @@ from .._files import atomic_write
 from .._suggest import printable, quoted
 from ..constants import phase_kind
 from ..errors import UserError
+from ..games.game import Game
 from ..matches.figures import percent
 from ..pictures.board import phase_title
 from ..pictures.replays.replay import make_replay
 from ..players.advice import SearchReasons, has_decision
-from ..press.game import Game
 from ..press.words import offer_words
 from ..rules.notation import order_texts, province_of, read_order
 from .file import HOST

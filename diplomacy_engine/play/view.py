@@ -17,6 +17,7 @@ from ..constants import (
 )
 from ..errors import UserError
 from ..games.decisions import Decisions
+from ..games.game import Game
 from ..games.position import contenders
 from ..pictures.arrows import ORDER_VERBS
 from ..pictures.board import orders_svg, phase_title, scene_of
@@ -26,7 +27,7 @@ from ..pictures.page import CHART, phase_facts
 from ..pictures.replays.replay import make_replay, order_lines
 from ..press.daide import ClauseRow, is_daide
 from ..press.deals import Clause, Side
-from ..press.game import Game, Offer
+from ..press.talk import Offer
 from ..press.words import message_words
 from ..rules.map import Map
 from ..rules.notation import order_words, province_of, read_order, rest_of_order
@@ -87,8 +88,6 @@ def decision_view(game: Game, power: str) -> dict | None:
 
 def partners_bound_to(game: Game, power: str) -> dict[str, list[str]]:
     """Return province -> the powers whose deals take orders from the unit there."""
-    if not isinstance(game, Game) or game.press is None:
-        return {}
     found = {}
     for province, offers in game.bindings(power).items():
         sides = {name for o in offers for name in (o.sender, o.receiver)}

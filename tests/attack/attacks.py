@@ -30,10 +30,12 @@ from support.games import play_randomly
 from support.limits import within
 from support.serving import serving
 from support.training import REPOSITORY
+from support.webdip import history
 
 from diplomacy_engine._files import atomic_write
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
+from diplomacy_engine.extras.imports.games import read_games
 from diplomacy_engine.extras.language.remote import RemotePlayer
 from diplomacy_engine.extras.language.settings import settings_of
 from diplomacy_engine.games.game import Game
@@ -48,7 +50,6 @@ from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
-from diplomacy_engine.press.game import Game as PressGame
 from diplomacy_engine.press.press import PressRules
 
 Try = Callable[[random.Random], str]
@@ -98,13 +99,34 @@ def written(rng: random.Random, file: Path, saved: dict) -> None:
         file.write_text(json.dumps(found) + "\n")
 
 
+def histories(folder: Path) -> Iterator[Try]:
+    """The `history.json` of a webDiplomacy site, as a file; what is taken is gone on with."""
+    games = []
+    for seed, length in ((1, 3), (2, 9), (3, 20)):
+        games.append(Game("standard", max_years=3))
+        play_randomly(games[-1], random.Random(seed), length)
+    sound, file = [history(game) for game in games], folder / "history.json"
+
+    def one(rng: random.Random) -> str:
+        written(rng, file, rng.choice(sound))
+        notes: list[str] = []
+        found = tried(lambda: list(read_games(file, note=notes.append)))
+        game = isinstance(found, list) and tried(lambda: Game.from_saved_game(found[0]))
+        if isinstance(game, Game) and not game.is_over:
+            play_randomly(game, rng)
+        assert all(note.isprintable() for note in notes)
+        return outcome(found)
+
+    yield one
+
+
 def saved_games(folder: Path) -> Iterator[Try]:
     """A saved game is shown on a page, and played on."""
     games = []
     for seed, game in enumerate(
-        (PressGame("small", press="offers"), Game("three", draw_votes=True), Game("standard"))
+        (Game("small", press="offers"), Game("three", draw_votes=True), Game("standard"))
     ):
-        if isinstance(game, PressGame):
+        if game.press is not None:
             game.offer("ENGLAND", "RUSSIA", peace=True)
             game.send("RUSSIA", "GLOBAL", "<b>hello</b>")
         play_randomly(game, random.Random(seed), 3)
@@ -312,7 +334,7 @@ STATUSES = {200, 400, 401, 403, 404, 405, 409, 411, 413, 414, 431, 501, 505}
 def requests(folder: Path) -> Iterator[Try]:
     """Requests to the play server, their bytes changed or their JSON; it answers and gives away
     nothing: no token, no order of another power, and no talk of others."""
-    game = PressGame("three", max_years=5, press="offers", press_rounds=4)
+    game = Game("three", max_years=5, press="offers", press_rounds=4)
     seats = {"ENGLAND": Seat(HOST), "ITALY": Seat(GUEST), "RUSSIA": Seat(GUEST)}
     rules = PressRules("offers", 4)
     secret_path = folder / "a-folder-of-the-host"
@@ -453,6 +475,7 @@ def language_servers(folder: Path) -> Iterator[Try]:
 
 # Attack -> tries of the short piece.
 ATTACKS: dict[Callable, int] = {
+    histories: 40,
     saved_games: 80,
     sessions: 60,
     populations: 60,

@@ -22,7 +22,6 @@ from diplomacy_engine.games.game import Game
 from diplomacy_engine.pictures.replays.replay import load_replays, make_replay
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.press.daide import is_daide, read_message
-from diplomacy_engine.press.game import Game as PressGame
 from diplomacy_engine.press.words import message_words
 from diplomacy_engine.rules.map import MAPS_FOLDER, load_map
 from diplomacy_engine.rules.teams import read_teams
@@ -47,8 +46,8 @@ def position(text: str, folder: Path) -> object:
 
 
 @cache
-def offering() -> PressGame:
-    game = PressGame("standard", press="offers")
+def offering() -> Game:
+    game = Game("standard", press="offers")
     game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"], theirs=["F LON - NTH"], zone=["ENG"])
     game.offer("FRANCE", "ENGLAND", peace=True, we_leave=["MAR"], they_keep_out=["BRE"])
     game.accept("ENGLAND", 1)

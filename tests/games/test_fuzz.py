@@ -16,7 +16,7 @@ import pytest
 from attack.mutations import JUNK, mutated
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.adjudicator import ReferenceMap, legal_orders
+from reference.orders import ReferenceMap, legal_orders
 from support.games import orderable, play_randomly, state
 from support.maps import TRIBES
 

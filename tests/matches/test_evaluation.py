@@ -140,6 +140,7 @@ def test_result_of_an_evaluation():
         "overall",
         "by_power",
         "orders",
+        "style",
     ]
     assert (result["map"], result["player"], result["against"]) == ("three", "dumbbot", "hold")
     assert (result["games"], result["seed"], result["max_years"]) == (102, 5, 12)

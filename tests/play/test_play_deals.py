@@ -10,6 +10,7 @@ from support.players import Thinker
 from diplomacy_engine import load_map
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
+from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
 from diplomacy_engine.play.session import PlaySession
@@ -19,7 +20,6 @@ from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.negotiation import Silent
 from diplomacy_engine.press.deals import make_offers
-from diplomacy_engine.press.game import Game
 from diplomacy_engine.press.press import PEACE_ALONE, PressRules
 
 pytestmark = pytest.mark.usefixtures("compiled")

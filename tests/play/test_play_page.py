@@ -26,7 +26,6 @@ from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.protocols import Explanation
-from diplomacy_engine.press.game import Game as TalkingGame
 from diplomacy_engine.press.press import PressRules
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -684,7 +683,7 @@ def test_the_page_says_whom_it_waits_for(start, open_page):
 def test_what_a_language_model_says_is_text(start, open_page):
     """Its sentence stands below its offer, and nothing in it is markup."""
     units = {"ENGLAND": ["A PAR"], "ITALY": ["A MAR"], "RUSSIA": ["A MUN"]}
-    game = TalkingGame.from_state("three", {"name": "S1901M", "units": units}, max_years=3)
+    game = Game.from_state("three", {"name": "S1901M", "units": units}, max_years=3)
     game.take_up_talk("offers", 2)
 
     def reply(body, number):
@@ -707,7 +706,7 @@ def test_what_a_language_model_says_is_text(start, open_page):
 def test_two_people_make_a_deal_by_clicks(start, open_page):
     """An offer of support, peace and a closed province; locks on bound units; a reason."""
     units = {"ENGLAND": ["A PAR", "A PIC"], "ITALY": ["A MAR", "A PIE"], "RUSSIA": ["A MUN"]}
-    game = TalkingGame.from_state("three", {"name": "S1901M", "units": units}, max_years=3)
+    game = Game.from_state("three", {"name": "S1901M", "units": units}, max_years=3)
     game.take_up_talk("offers", 4)
     sides = seats(game, "ENGLAND", "ITALY")
     server = start(game, seats=sides, press=PressRules("offers", 4))

@@ -16,6 +16,7 @@ from support.serving import serving
 from support.waiting import until
 
 from diplomacy_engine.errors import UserError
+from diplomacy_engine.games.game import Game
 from diplomacy_engine.play import server as play_server
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
 from diplomacy_engine.play.server import (
@@ -28,7 +29,6 @@ from diplomacy_engine.play.server import (
 )
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.press.game import Game
 from diplomacy_engine.press.press import PressRules
 
 pytestmark = pytest.mark.usefixtures("compiled")

@@ -22,7 +22,6 @@ from diplomacy_engine.players.advice import advice, has_decision, orders_by_play
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.protocols import Explanation
-from diplomacy_engine.press.game import Game as TalkingGame
 from diplomacy_engine.press.press import PressRules
 
 
@@ -692,9 +691,7 @@ def test_pages_and_saved_games_name_players_briefly(file, tmp_path):
 
 def test_a_pasted_game_begins_the_session(tmp_path):
     game = Game("standard", max_years=9)
-    session = PlaySession(
-        TalkingGame("standard", max_years=9), tmp_path / "g.jsonl", ["hold"], make_bot
-    )
+    session = PlaySession(Game("standard", max_years=9), tmp_path / "g.jsonl", ["hold"], make_bot)
     host = session.viewer(session.tokens["host"])
     with pytest.raises(UserError) as error:
         session.paste(session.viewer(session.tokens["watch"]), "France: A Par")
@@ -718,7 +715,7 @@ def test_a_pasted_game_begins_the_session(tmp_path):
 
 def test_a_pasted_game_has_the_press_of_the_session(tmp_path):
     rules = PressRules("offers", 2)
-    game = TalkingGame("standard", press="offers", press_rounds=2)
+    game = Game("standard", press="offers", press_rounds=2)
     session = PlaySession(game, tmp_path / "g.jsonl", ["hold"], make_bot, press=rules)
     session.paste(session.viewer(session.tokens["host"]), "France: A Par\nItaly: A Rom")
     assert session.game.press == "offers" and session.game.table.rounds == 2

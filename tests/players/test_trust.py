@@ -11,12 +11,12 @@ from support.language import FakeServer, holds
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
+from diplomacy_engine.games.game import Game
 from diplomacy_engine.play.file import PLAYER, Seat
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.policy.player import Objective
 from diplomacy_engine.players.trust import check_named, needs_naming
-from diplomacy_engine.press.game import Game
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,7 @@ def test_deals_that_may_be_broken():
     saved = game.to_saved_game()
     assert saved["binding"] is False and saved["phases"][0]["broken"] == {"ENGLAND": ["RUSSIA"]}
     assert "binding" not in Game("small", press="offers").to_saved_game()
-    with pytest.raises(UserError, match="binding=False has no effect without press"):
+    with pytest.raises(UserError, match="binding"):
         Game("small", binding=False)
 
 

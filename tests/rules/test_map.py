@@ -78,16 +78,6 @@ def test_adjacency_is_symmetric(name):
         assert near == sorted(set(near)), f"neighbors of row {here} are sorted and distinct"
 
 
-def test_every_way_by_land_or_sea_counts_for_the_distance():
-    game_map = load_map("standard")
-    steps = {("PAR", "BUR"): 1, ("LON", "BEL"): 2, ("NAP", "TUN"): 2, ("MOS", "POR"): 6}
-    for (start, goal), distance in steps.items():
-        found = game_map.board.distance[
-            game_map.province_index[start], game_map.province_index[goal]
-        ]
-        assert found == distance, (start, goal)
-
-
 @pytest.mark.parametrize("name", MAP_NAMES)
 def test_names_round_trip(name):
     game_map, board = load_map(name), load_map(name).board
@@ -109,18 +99,6 @@ def test_names_round_trip(name):
     assert sorted(board.removal_rank) == list(range(len(game_map.provinces)))
     assert all(code in game_map.province_index for code in game_map.aliases.values())
     assert all(alias not in game_map.province_index for alias in game_map.aliases)
-
-
-def test_every_border_of_the_package_stands_once():
-    for name in MAP_NAMES:
-        facts = tomllib.loads((MAPS_FOLDER / f"{name}.toml").read_text())
-        for key in ("army_borders", "fleet_borders"):
-            pairs = [
-                frozenset((first, second))
-                for first, others in facts[key].items()
-                for second in others.split()
-            ]
-            assert len(pairs) == len(set(pairs))
 
 
 def test_board_is_read_only():

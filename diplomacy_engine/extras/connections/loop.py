@@ -23,7 +23,7 @@ from ...rules.map import Map
 from ...rules.notation import matching_orders, read_order
 from ...rules.state import seed_from
 from .connection import Connection, ConnectionLost, PhaseOver, Position, Say, is_alive
-from .talk import deals_of, keeping_promises, rehearse, say_what_is_left
+from .talk import keeping_promises, rehearse, say_what_is_left
 
 POLL = 30.0  # seconds after which a game is read anew, whatever was heard of it
 TALK = 10.0  # seconds of talk in a movement phase
@@ -181,7 +181,7 @@ class SeatLoop:
         if position.talks and not given and self._talk(position, seats):
             return
         for power in seats:
-            times, deals = given.get(power, 0), deals_of(position.game, power)
+            times, deals = given.get(power, 0), position.game.deals(power)
             again = power in position.missing or dealt.get(power) != deals
             if times == 0 or (again and times < _MOST_TRIES):
                 self._order(position, power)

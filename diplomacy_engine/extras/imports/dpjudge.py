@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..._suggest import quoted
-from .draft import Draft, border_lines, map_name, read_text, refuse
+from .draft import Draft, Neutral, add_neutral, border_lines, map_name, read_text, refuse
 
 MAX_INCLUDED = 20  # files
 _TERRAIN = {"LAND": "land", "COAST": "coast", "PORT": "coast", "WATER": "sea", "SHUT": ""}
@@ -274,7 +274,19 @@ class _Reader:
             power: list(self.units[power].values()) for power in playing if self.units.get(power)
         }
         self.set_owners(provinces, playing)
-        self.add_neutral(draft)
+        add_neutral(
+            draft,
+            {
+                power: Neutral(
+                    power,
+                    f"line {self.declared[power][1]}",
+                    set(self.owned.get(power, self.homes[power])),
+                    list(self.units[power].values()),
+                )
+                for power in dict.fromkeys(self.dummies)
+                if self.units.get(power)
+            },
+        )
         facts["provinces"] = provinces
         facts["army_borders"] = border_lines(army)
         facts["fleet_borders"] = border_lines(fleet)
@@ -360,34 +372,6 @@ class _Reader:
                     at = self.declared.get(power, (self.path, 1))
                     refuse(*at, f"{code} is a home center of both {other} and {power}")
                 provinces[code]["home_of"] = power
-
-    def add_neutral(self, draft: Draft) -> None:
-        dummies = [power for power in dict.fromkeys(self.dummies) if self.units.get(power)]
-        for power in dummies:
-            homes, stands = set(self.owned.get(power, self.homes[power])), set(self.units[power])
-            if homes != stands:
-                code = min(homes ^ stands)
-                refuse(
-                    *self.declared[power],
-                    f"{power}, which nobody plays, does not have exactly one unit in each of its "
-                    f"centers ({code}), so it would have to build or remove, which is not "
-                    "supported",
-                )
-        if not dummies:
-            return
-        name = dummies[0] if len(dummies) == 1 else "NEUTRAL"
-        if name in draft.facts["powers"]:
-            refuse(
-                *self.declared[name],
-                f"{name} is both a power and the name of those that nobody plays",
-            )
-        units = [unit for power in dummies for unit in self.units[power].values()]
-        draft.facts["neutral"] = name
-        draft.facts["start_units"][name] = units
-        who = " and ".join(dummies)
-        draft.notes.append(
-            f"nobody plays {who}: its {len(units)} units hold, its centers are nobody's"
-        )
 
     def borders(self) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
         """Return the pairs of codes for armies and of locations for fleets, both ways."""

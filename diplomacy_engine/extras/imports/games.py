@@ -9,20 +9,38 @@ A file is one of these, told apart by what is in it:
 What was ordered is played again by our rules, and what does not agree is told.
 """
 
+import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..._files import open_file, read_file
 from ..._suggest import quoted
-from ...constants import COMPLETED, parse_phase, phase_kind
+from ...constants import (
+    ARMY,
+    COMPLETED,
+    DISBAND,
+    FLEET,
+    SEA,
+    WAIVE,
+    parse_phase,
+    phase_kind,
+)
 from ...errors import UserError
 from ...games.game import Game
 from ...games.saved_game import MAX_GAME_BYTES, Ending, read_saved_games
 from ...records import convert, parse_json, read_json
 from ...rules.map import Map, load_map
-from ...rules.notation import no_order, province_of
-from .order_blocks import FORMS, MOST_LETTERS, Block, left_out, read_blocks, read_position
+from ...rules.notation import as_written, no_order, ordered_unit, province_of, read_order
+from .order_blocks import (
+    FORMS,
+    MOST_LETTERS,
+    Block,
+    all_centers,
+    left_out,
+    read_blocks,
+    read_position,
+)
 from .webdiplomacy import DRAWN, Phase, Variant, classic, history_phases, read_variant
 
 Note = Callable[[str], object]
@@ -168,7 +186,35 @@ def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note)
     if not any(texts for orders in found.values() for texts in orders.values()):
         raise UserError(f"no phase with orders was found; {FORMS}")
     phases = [Phase(name, found[name]) for name in sorted(found, key=_moment)]
+    if _moment(phases[0].name) > _moment(first):
+        phases = _begun_later(phases, game_map, note)
     return replayed(phases, game_map, game_id, note).to_saved_game()
+
+
+def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
+    """Give the first movement phase the position that its orders say; leave out what is before."""
+    at = next((i for i, p in enumerate(phases) if phase_kind(p.name) == "movement"), None)
+    if at is None:
+        return phases
+    for phase in phases[:at]:
+        note(f"{phase.name} is skipped: nothing says what its position was")
+    kinds, taken, units = _likely_kinds(game_map), set(), {}
+    for power, texts in phases[at].orders.items():
+        for unit in (ordered_unit(game_map, text, kinds) for text in texts):
+            if unit is not None and unit.place.province not in taken:
+                taken.add(unit.place.province)
+                units.setdefault(power, []).append(as_written(game_map, unit))
+    centers = all_centers(game_map, units, {})
+    name = phases[at].name
+    note(
+        f"it begins with {name}: its units are those that have orders, its centers the likely ones"
+    )
+    return [phases[at]._replace(units=units, centers=centers), *phases[at + 1 :]]
+
+
+def _likely_kinds(game_map: Map) -> list[int]:
+    """Return the kinds of units whose orders do not say it: fleets at sea, else armies."""
+    return [FLEET if terrain == SEA else ARMY for terrain in game_map.board.terrain.tolist()]
 
 
 def replayed(
@@ -201,7 +247,8 @@ def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: Non
     for phase in phases:
         game = _caught_up(game, phase, note)
         if game.phase != phase.name:
-            note(f"{phase.name} is skipped: by our rules this is {game.phase}")
+            if _says_more(game.map, phase):
+                note(f"{phase.name} is skipped: by our rules this is {game.phase}")
             continue
         if phase.units is not None and _differs(game, phase):
             note(
@@ -215,6 +262,13 @@ def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: Non
         _give(game, phase, note)
         game.adjudicate()
     return game
+
+
+def _says_more(game_map: Map, phase: Phase) -> bool:
+    """Tell whether a phase that our rules skip has orders that they have not carried out."""
+    done = WAIVE if phase_kind(phase.name) == "adjustments" else DISBAND
+    kinds, texts = _likely_kinds(game_map), itertools.chain(*phase.orders.values())
+    return any(read_order(game_map, text, kinds).kind != done for text in texts)
 
 
 def _start(phase: Phase, game_map: Map, max_years: int | None) -> Game:

@@ -142,7 +142,7 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
             f"{name}: the possible retreats are unknown; include the orders before them"
         )
     state = {"name": name, "units": units}
-    return state | {"centers": _all_centers(game_map, units, centers)}
+    return state | {"centers": all_centers(game_map, units, centers)}
 
 
 def _unit(game_map: Map, text: str) -> str | None:
@@ -167,7 +167,7 @@ def _center(game_map: Map, text: str, line: int) -> list[str]:
     return [game_map.provinces[place.province]]
 
 
-def _all_centers(
+def all_centers(
     game_map: Map, units: Mapping[str, Sequence[str]], named: Mapping[str, list[str]]
 ) -> dict[str, list[str]]:
     """Return the centers of all powers: those that are named, and the likely ones of the others."""

@@ -22,7 +22,6 @@ from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
-from diplomacy_engine.press.game import Game as TalkingGame
 from diplomacy_engine.rules.map import load_map
 
 pytestmark = pytest.mark.skipif(
@@ -364,7 +363,7 @@ def test_two_programs_negotiate(server):
     between = 0
     for phase in server.saved_game("talk")["phases"]:
         saved = {"map": "standard", "phases": [phase | {"orders": {}, "results": {}}]}
-        game = TalkingGame.from_saved_game(saved, press="offers")
+        game = Game.from_saved_game(saved, press="offers")
         for power, orders in phase["orders"].items():
             game.submit(power, orders or [])  # none breaks a deal
         deals = [offer for offer in game.said() if offer.state == "deal"]

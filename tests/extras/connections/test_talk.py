@@ -15,11 +15,11 @@ from diplomacy_engine.extras.connections.talk import (
     say_what_is_left,
     talking_game,
 )
+from diplomacy_engine.games.game import Game
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.negotiation import Silent
 from diplomacy_engine.players.negotiators.planners import Nash
 from diplomacy_engine.press.deals import make_offers
-from diplomacy_engine.press.game import Game
 from diplomacy_engine.rules.map import load_map
 
 STANDARD = load_map("standard")

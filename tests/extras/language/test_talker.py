@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from support.language import FakeServer
 
-from diplomacy_engine import Game as PlainGame
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.extras.language.player import Answer, Exchange, LanguagePlayer
 from diplomacy_engine.extras.language.questions import Question
@@ -14,6 +13,7 @@ from diplomacy_engine.extras.language.remote import RemotePlayer
 from diplomacy_engine.extras.language.replies import MOST_SAID, sentence_of
 from diplomacy_engine.extras.language.settings import settings_of
 from diplomacy_engine.extras.language.talker import Talker
+from diplomacy_engine.games.game import Game
 from diplomacy_engine.pictures.replays.page import page
 from diplomacy_engine.pictures.replays.replay import make_replay
 from diplomacy_engine.play.file import HOST, PLAYER, Seat
@@ -24,7 +24,6 @@ from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.negotiation import negotiate
 from diplomacy_engine.press.daide import is_daide, messages_of
-from diplomacy_engine.press.game import Game
 from diplomacy_engine.press.press import PROTOCOLS, Press, PressRules
 
 # ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.
@@ -62,7 +61,7 @@ class Scripted(LanguagePlayer):
 
 
 def table(protocol="offers"):
-    games = PlainGame.from_position(POSITION).vector_game
+    games = Game.from_position(POSITION).vector_game
     press = Press(games, protocol)
     press.log, press.logged = [], 1
     return press
