@@ -12,7 +12,7 @@ from support.training import STOPPED, assert_same_run, load, stop_in_step
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import evaluate_player, load_player
-from diplomacy_learners import baselines, population_based, press
+from diplomacy_learners import baselines, league, population_based, press
 
 ALL = pytest.mark.parametrize("name", LEARNERS)
 TWO = [pytest.param(name, 2, marks=pytest.mark.slow) for name in ("independent", "offers")]
@@ -58,6 +58,7 @@ OWN = {  # flags beside the script's
     baselines: {"scheme", "alternatives", "teams", "team_victory", "learner_powers", "partners"}
     | {"freeze_score"},
     press: {"press", "wish_entropy"},
+    league: {"exploiter_interval", "exploiter_timesteps"},
     population_based: {"members", "metric", "eval_population", "explore", "mates", "address"},
 }
 NAMED = {"exp_name"}  # what they alone say otherwise

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from support.training import main, write_config
 
-from diplomacy_learners import baselines, exploit, press
+from diplomacy_learners import baselines, exploit, league, press
 
 # What a stopped run is to have under way.
 RICH = {
@@ -55,6 +55,9 @@ LEARNERS = {
     "partners": Learner(BASELINES, RICH | TEAM | {"partners": "pool", "freeze_score": 0.5}),
     "mutual": Learner(PRESS, RICH | {"press": "mutual", "eval_bots": ["coin+random"]}),
     "offers": Learner(PRESS, RICH | {"press": "offers", "eval_bots": ["coin+random"]}),
+    "league": Learner(
+        partial(main, script=league), RICH | {"exploiter_interval": 120, "exploiter_timesteps": 40}
+    ),
     "exploit": Learner(exploiting, RICH | ALONE, ("three-pure-1",)),
 }
 
