@@ -163,6 +163,7 @@ def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):
     """The runs of a file are trained one after the other; a finished one is not trained again."""
     recipe = tmp_path / "runs.toml"
     tiny = "--num-envs 8 --num-steps 8 --hidden 16 --num-minibatches 2 --processes 1"
+    tiny += " --eval-games 2 --capture-games 0"
     recipe.write_text(
         f"copies.small = 2\nflags_on.small = '{tiny}'\nflags_on.three = '--no-such-flag'\n"
         "[[runs]]\nname = 'one'\nshare = 9\nshare_on.small = 1\n"
