@@ -50,60 +50,53 @@ def note_teams(players: Sequence[Player], game_map: Map) -> None:
             print(f"note: {player.name} was trained {there}, and plays {here}", file=sys.stderr)
 
 
-def press_rules(arguments: Any, names: Sequence[str], rounds: int = 1) -> PressRules | None:
-    """Return how the powers of a match talk; None if they do not.
+def no_effect(arguments: Any, flags: Iterable[str], why: str) -> None:
+    """UserError if one of these flags is given."""
+    for name in flags:
+        if getattr(arguments, name, None):
+            raise UserError(f"--{name.replace('_', '-')} has no effect: {why}")
 
-    Where the flags do not say it, there are so many `rounds` of offers. UserError: a flag has no
-    effect.
+
+def press_rules(arguments: Any, names: Sequence[str], rounds: int = 1) -> PressRules | None:
+    """How the powers of a match talk; None if they do not.
+
+    Where the flags do not say it, there are so many `rounds` of offers.
     """
+    voices = [(name, parse_player(name)) for name in names]
+    talking = {name: spec.kind for name, spec in voices if isinstance(spec, VoiceSpec)}
     if arguments.press is None:
-        for flag in ("press_rounds", "open_press", "binding"):
-            if getattr(arguments, flag, None):
-                raise UserError(f"--{flag.replace('_', '-')} has no effect: it needs --press")
-        for name in names:
-            if isinstance(parse_player(name), VoiceSpec):
-                raise UserError(f"{quoted(name, 100)} talks, so it needs --press")
+        no_effect(arguments, ("press_rounds", "open_press", "binding"), "it needs --press")
+        for name in talking:
+            raise UserError(f"{quoted(name, 100)} talks, so it needs --press")
         return None
-    if arguments.press == "mutual" and (arguments.press_rounds or 1) > 1:
-        raise UserError("--press mutual has one round: wishes are not answered")
     binding = getattr(arguments, "binding", None) != "no"
-    for name in names if binding else ():
-        talking = parse_player(name)
-        if isinstance(talking, VoiceSpec) and talking.kind in UNBOUND:
-            raise UserError(
-                f"{quoted(name, 100)} has no effect where deals are binding: it needs --binding no"
-            )
+    for name, kind in talking.items():
+        if binding and kind in UNBOUND:
+            raise UserError(f"{quoted(name, 100)} breaks deals, so it needs --binding no")
     rounds = arguments.press_rounds or (1 if arguments.press == "mutual" else rounds)
     return PressRules(arguments.press, rounds, binding, arguments.open_press)
 
 
 def check_assume(arguments: Any, names: Sequence[str]) -> None:
-    """Raise UserError if --assume is given and none of the players searches by it."""
     searches = [part for n in names for part in parts(n) if isinstance(part, SearchSpec)]
-    if arguments.assume and not any(search.kind in ASSUMING for search in searches):
-        raise UserError(
-            f"--assume {quoted(arguments.assume, 60)} has no effect: no player is written "
-            f"{' or '.join(f'{kind}:...' for kind in ASSUMING)}"
-        )
+    if not any(search.kind == ASSUMING for search in searches):
+        no_effect(arguments, ("assume",), f"no player is written {ASSUMING}:...")
 
 
 def check_files(arguments: Any) -> None:
-    """Raise UserError if a file that a match shall write could not be written afterwards."""
-    flags = {name: getattr(arguments, name) for name in ("json", "csv", "per_game", "save_games")}
-    named: dict[Path, str] = {}
-    for name, file in flags.items():
+    """UserError if a file that a match shall write could not be written afterwards."""
+    named: set[Path] = set()
+    for name in ("json", "csv", "per_game", "save_games"):
+        file = getattr(arguments, name)
         if not file:
             continue
-        flag, path = f"--{name.replace('_', '-')}", Path(file)
+        path = Path(file)
         if path.is_file() or not path.exists():
-            other = named.setdefault(path.resolve(), flag)
-            if other != flag:
-                raise UserError(f"{other} and {flag} name the same file, {file}")
+            if path.resolve() in named:
+                raise UserError(f"two flags name the same file, {file}")
+            named.add(path.resolve())
         if name == "save_games" and path.suffix.lower() in _PAGES:
-            raise UserError(
-                f"--save-games {file}: saved games are a .jsonl file; "
-                f"`python -m diplomacy_engine replay GAMES.jsonl --output {file}` shows them"
-            )
+            raise UserError(f"--save-games {file}: saved games are .jsonl; `replay` shows them")
         check_target(path)
 
 
@@ -112,17 +105,11 @@ def asks_language_model(name: str) -> bool:
 
 
 def games_of(arguments: Any, seats: float, game_map: Map) -> int:
-    """Return how many games are to be played; UserError if --games must say it.
-
-    `seats` is how many of a game language models have, on average: they would be asked many times.
-    """
-    games = GAMES if arguments.games is None else arguments.games
+    """How many games are to be played; `seats` of each are language models', on average."""
     if seats and arguments.games is None:
-        raise UserError(
-            f"{GAMES:,} games would ask language models about "
-            f"{_decisions(GAMES, seats, game_map):,.0f} times; choose how many to play with --games"
-        )
-    return games
+        asked = f"{_decisions(GAMES, seats, game_map):,.0f}"
+        raise UserError(f"{GAMES:,} games would ask language models {asked} times: give --games")
+    return arguments.games or GAMES
 
 
 def tell_decisions(games: int, seats: float, game_map: Map) -> None:
@@ -136,13 +123,12 @@ def _decisions(games: int, seats: float, game_map: Map) -> float:
 
 
 def keep_thoughts(players: Iterable[Player], games: int) -> None:
-    """Let language models keep prompts and replies of so many games."""
     for player in counting(players).values():
         player.keep = games
 
 
 def counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:
-    """Return those among the players that count, or that talk and whose orders come from such."""
+    """Those among the players that count, or that talk and whose orders come from such."""
     found = {p.name: p.player if isinstance(p, Silent) else p for p in players}
     return {name: player for name, player in found.items() if isinstance(player, CountingPlayer)}
 
@@ -157,7 +143,7 @@ def add_counts(result: dict, saved_games: Sequence[dict], players: Iterable[Play
 
 
 def exit_code(report: MatchReport, games: int) -> int:
-    """Return the exit code of a match whose result is out; tell why, if it broke off."""
+    """Of a match whose result is out; says why, if it broke off."""
     if report.cause is None:
         return 0
     interrupted = isinstance(report.cause, KeyboardInterrupt)
@@ -180,7 +166,6 @@ def settings_of(arguments: Any, game_map: Map, press: PressRules | None = None) 
 
 
 def samples(arguments: Any) -> int:
-    """Return how many saved games a match is asked for."""
     return (arguments.save_count or SAVE_COUNT) if arguments.save_games else 0
 
 

@@ -149,7 +149,6 @@ class DiplomacyParallelEnv(ParallelEnv):
         if self._wishing:
             self._press.propose(wish)
             return self._after_wishes()
-        votes &= games.outcomes().alive
         illegal = self._take(given)
         result = games.step(self._orders, votes=votes if self._settings.draw_votes else None)
         victory_centers, pays_limit = games.board.victory_centers, self._settings.pays_limit

@@ -30,7 +30,7 @@ from ..constants import (
 from ..errors import UserError
 from ..pictures.board import board_svg
 from ..press.daide import ClauseRow, is_daide, offer_text
-from ..press.deals import MAX_CLAUSES, Clause, Side
+from ..press.deals import Clause, Side
 from ..press.press import MOST_ROUNDS, Press, PressRules, notes_of
 from ..press.talk import GameTalk, Offer
 from ..rules.map import Map, load_map
@@ -263,9 +263,7 @@ class Game:
                 order and the reason; the orders given before stay.
         """
         name = self.map.powers[self.map.power_number(power)]
-        texts = [orders] if isinstance(orders, str) else orders
-        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-            raise UserError(f"the orders of {name} must be a list of texts, not {quoted(orders)}")
+        texts = _texts(orders, f"the orders of {name}")
         given: list[tuple[str, list[int]]] = []
         wrong = []
         for text in texts:
@@ -412,8 +410,6 @@ class Game:
             clauses += self._talk.place_clauses(powers, kind, side, _texts(places))
         if peace:
             clauses.append((Clause.PEACE, Side.BOTH, NONE, NONE))
-        if not 1 <= len(clauses) <= MAX_CLAUSES:
-            raise UserError(f"an offer has 1 to {MAX_CLAUSES} clauses, not {len(clauses)}")
         return self.put(sender, receiver, clauses)
 
     def _promises(self, side: Side, power: str, texts: Sequence[str]) -> list[ClauseRow]:
@@ -999,10 +995,8 @@ def _words(bits: int) -> list[str]:
     return [word for i, word in enumerate(RESULT_WORDS) if bits >> i & 1]
 
 
-def _texts(texts: Sequence[str]) -> list[str]:
+def _texts(texts: Sequence[str], what: str = "what an offer names") -> list[str]:
     found = [texts] if isinstance(texts, str) else texts
     if not isinstance(found, list | tuple) or not all(isinstance(text, str) for text in found):
-        raise UserError(
-            f"a deal must name orders and provinces as lists of texts, not {quoted(texts)}"
-        )
+        raise UserError(f"{what} must be a list of texts, not {quoted(texts)}")
     return list(found)

@@ -6,6 +6,7 @@ map with teams a seat is a team's.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -156,27 +157,36 @@ def rank_player(
     return rank_after_games(population.ratings, seats, report.figures()[1]["rank"], rng)
 
 
-def base_tournament(
-    settings: MatchSettings,
+def rate_members(
+    population: Population,
     players: Sequence[Player],
-    num_games: int,
+    threads: int | None = None,
     progress: Callable[[float], None] | None = None,
-) -> dict[str, np.ndarray]:
-    """Rate the members of a new population in games among them all.
-
-    Returns `rating` and `sigma` (players,), `met` and `above` as Population has them.
-    """
-    game_map = settings.game_map
-    count, powers = len(players), len(game_map.powers)
+) -> Population:
+    """Return a population rated by its games among its members, best first."""
+    count, powers = len(players), len(population.map.powers)
     if count < powers:
-        raise UserError(f"a population of {game_map.name} needs at least {powers} members")
-    rng = np.random.default_rng(settings.seed)
-    seats = balanced_seats(count, powers, num_games, rng)
+        raise UserError(f"a population of {population.map.name} needs at least {powers} members")
+    settings = MatchSettings(
+        population.map, seed=population.seed, max_years=population.max_years, threads=threads
+    )
+    rng = np.random.default_rng(population.seed)
+    seats = balanced_seats(count, powers, population.games, rng)
     ranks = play_tables(settings, players, seats, progress=progress).figures()[1]["rank"]
     newcomers = np.full(count, MEAN), np.full(count, DEVIATION)
     rating, sigma = fit_ratings(*newcomers, seats, ranks, rng)
     met = cross_table(seats, ranks, np.zeros_like(ranks), count)
-    return {"rating": rating, "sigma": sigma, "met": met["games"], "above": met["above"]}
+    best = np.argsort(-rating, kind="stable")
+    members = tuple(
+        replace(
+            population.members[i],
+            rating=round(float(rating[i]), 3),
+            sigma=round(float(sigma[i]), 3),
+        )
+        for i in best
+    )
+    rows = np.ix_(best, best)
+    return replace(population, members=members, met=met["games"][rows], above=met["above"][rows])
 
 
 def rank_person(

@@ -17,6 +17,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
@@ -24,9 +25,9 @@ from unittest import mock
 
 import torch
 from attack.mutations import JUNK, mutate_folder, mutated, mutated_bytes, mutated_text
-from attack.readers import NAMES, READERS
+from attack.readers import NAMES, READERS, WORDS
 from attack.watching import killed, tried, watched
-from support.games import play_randomly
+from support.games import orderable, play_randomly
 from support.limits import within
 from support.serving import serving
 from support.training import REPOSITORY
@@ -34,6 +35,7 @@ from support.webdip import history
 
 from diplomacy_engine._files import atomic_write
 from diplomacy_engine.commands.cli import main
+from diplomacy_engine.constants import MOVE, RETREAT, phase_kind
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.extras.imports.games import read_games
 from diplomacy_engine.extras.language.remote import RemotePlayer
@@ -51,6 +53,7 @@ from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
 from diplomacy_engine.press.press import PressRules
+from diplomacy_engine.rules.notation import read_order, read_unit
 
 Try = Callable[[random.Random], str]
 SECONDS = 60  # of one try; they take milliseconds
@@ -70,6 +73,126 @@ def changed_texts(reader: Callable[[str, Path], object]) -> Callable[[Path], Ite
 
     attack.__name__ = reader.__name__
     return attack
+
+
+# --- Orders and positions --------------------------------------------------------------------------
+
+
+@cache
+def positions() -> tuple[Game, ...]:
+    """Return positions of all kinds of phases, from random games."""
+    found = []
+    for name, seed in (("small", 0), ("three", 0), ("standard", 0), ("standard", 1)):
+        game, rng = Game(name, max_years=9), random.Random(seed)
+        for _ in range(15):
+            if not game.is_over:
+                found.append(game.copy())
+            play_randomly(game, rng)
+    assert {game.phase[-1] for game in found} == set("MRA")
+    return tuple(found)
+
+
+def orders(folder: Path) -> Iterator[Try]:
+    """A list of orders for a power, some of them changed."""
+
+    def one(rng: random.Random) -> str:
+        game = rng.choice(positions()).copy()
+        power, places = rng.choice(sorted(orderable(game).items()))
+        texts = [rng.choice(game.legal_orders(place)) for place in places]
+        for _ in range(rng.randint(1, 3)):
+            i = rng.randrange(len(texts))
+            texts[i : i + 1] = rng.choice(
+                ([mutated_text(rng, texts[i], WORDS)], [texts[i]] * rng.choice((2, 50)), texts[:2])
+            ) or ["A PAR"]
+        given = (
+            rng.choice((texts, texts, mutated(rng, texts), *JUNK)) if rng.random() < 0.1 else texts
+        )
+        own = {text for place in places for text in game.legal_orders(place)}
+        taken = tried(lambda: game.submit(power, given), TypeError)
+        if isinstance(given, list) and all(isinstance(text, str) for text in given):
+            for text in given[:4]:
+                if tried(lambda text=text: game.submit(power, [text])):
+                    (order,) = game.orders[power]
+                    assert order in own | {listed.rpartition("/")[0] for listed in own}
+                    assert meaning(game, order) == meaning(game, text)
+            game.submit(power, given, strict=False)
+        game.adjudicate()
+        assert Game.from_state(game.map, game.to_state()).to_state() == game.to_state()
+        return outcome(taken)
+
+    yield one
+
+
+def meaning(game: Game, text: str) -> tuple:
+    """Return what an order text says, but for coasts and VIA, which may be filled in."""
+    order = read_order(game.map, text, game.unit_kinds)
+    if phase_kind(game.phase) == "retreats" and order.kind == MOVE:
+        order = order._replace(kind=RETREAT)  # a move says it, too
+    units = [(unit.kind, unit.place.province) for unit in (order.unit, order.other) if unit]
+    return order.kind, units, order.target and order.target.province
+
+
+# What may stand in a state, where it does not belong.
+PARTS = (
+    *("S1901M", "F1902R", "W1903A", "COMPLETED", "S10000M", "X1901M", "S-1M", "FRANCE", "GAUL"),
+    *("A PAR", "F BRE", "F STP/NC", "F STP", "A STP/SC", "*A MUN", "*F SPA/SC", "A XXX", "F NTH"),
+    *("PAR", "SPA/NC", "SPA", "ENG", "XXX", *JUNK),
+)
+
+
+def states(folder: Path) -> Iterator[Try]:
+    """A position, as a dictionary or on one line; what is loaded is as it says, and is played."""
+
+    def one(rng: random.Random) -> str:
+        game = rng.choice(positions())
+        if rng.random() < 0.5:
+            line = mutated_text(rng, game.to_position(), WORDS)
+            found = tried(lambda: Game.from_position(line, max_years=9))
+            assert found is None or places_of(found.to_position()) == places_of(line)
+        else:
+            state = mutated(rng, game.to_state(), PARTS)
+            found = tried(lambda: Game.from_state(game.map, state, 9))
+            if found is not None:
+                check_board(found, state)
+        if found is not None:
+            assert Game.from_state(found.map, found.to_state()).to_state() == found.to_state()
+        if found is not None and not found.is_over:
+            play_randomly(found, rng, 2)
+        return outcome(found)
+
+    yield one
+
+
+def places_of(line: str) -> set[str]:
+    return {word[:3] for word in re.findall(r"(?<![A-Z])[A-Z]{3}(?![A-Z\d])", line)}
+
+
+def units_of(game: Game, texts: set[str]) -> set[tuple]:
+    """Return kind, province and whether dislodged; a state may cut a name, such as `A PARI`."""
+    read = (read_unit(game.map, text) for text in texts)
+    return {(unit.kind, unit.place.province, starred) for unit, starred in read}
+
+
+def check_board(game: Game, given: dict) -> None:
+    """Check that a loaded board holds exactly what the state says, but for space around a name."""
+    if not game.is_over:
+        assert game.phase == given["name"]
+    dislodged: dict[str, set[str]] = {}
+    for power, units in (given.get("retreats") or {}).items():
+        dislodged.setdefault(power.upper(), set()).update(f"*{unit.lstrip('*')}" for unit in units)
+    for key, found in (("units", game.to_state()["units"]), ("centers", game.centers)):
+        wanted: dict[str, set[str]] = {}
+        for power, texts in (given.get(key) or {}).items():
+            wanted.setdefault(power.upper(), set()).update(texts)
+        for power, texts in found.items():
+            asked = wanted.pop(power, set())
+            if key == "centers":
+                assert {text.strip() for text in asked} == set(texts)
+                continue
+            assert all(re.fullmatch(r"\*?[AF] [A-Z]{3}(/[NESW]C)?", text) for text in texts)
+            asked |= dislodged.get(power, set())
+            assert units_of(game, set(texts)) == units_of(game, asked)
+        assert not any(wanted.values())
 
 
 # --- Files ----------------------------------------------------------------------------------------
@@ -102,7 +225,7 @@ def written(rng: random.Random, file: Path, saved: dict) -> None:
 def histories(folder: Path) -> Iterator[Try]:
     """The `history.json` of a webDiplomacy site, as a file; what is taken is gone on with."""
     games = []
-    for seed, length in ((1, 3), (2, 9), (3, 20)):
+    for seed, length in ((1, 2), (2, 5), (3, 9)):
         games.append(Game("standard", max_years=3))
         play_randomly(games[-1], random.Random(seed), length)
     sound, file = [history(game) for game in games], folder / "history.json"
@@ -475,6 +598,8 @@ def language_servers(folder: Path) -> Iterator[Try]:
 
 # Attack -> tries of the short piece.
 ATTACKS: dict[Callable, int] = {
+    orders: 100,
+    states: 150,
     histories: 40,
     saved_games: 80,
     sessions: 60,

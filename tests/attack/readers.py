@@ -1,7 +1,6 @@
 """All that reads a text from outside: for each, sound texts, words, and what is done with one.
 
-test_attack.py gives them these texts with a few changes, and long texts of one delimiter. Orders,
-positions and maps are changed, and held against what they say, in games/test_fuzz.py as well.
+test_attack.py gives them these texts with a few changes, and long texts of one delimiter.
 """
 
 import json

@@ -149,7 +149,7 @@ def test_a_population_is_replaced_as_a_whole(population, trained, tmp_path, monk
     words = ["population", "make", "--map", "small", "--runs", str(run), "--output", str(made)]
     words += ["--copies", "1", "--games", "20", "--threads", "1"]
     with monkeypatch.context() as patch:
-        patch.setattr("diplomacy_engine.commands.population.base_tournament", lambda *_: 1 / 0)
+        patch.setattr("diplomacy_engine.commands.population.rate_members", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             main(words)
     assert {path.name: path.read_bytes() for path in made.iterdir()} == before

@@ -275,7 +275,7 @@ def test_players_take_turns_and_the_file_has_a_name(tmp_path):
         ("--against nobody", "there is no player 'nobody'"),
         ("--hint random", "random cannot give hints"),
         ("--explain", "--explain has no effect without --text"),
-        ("--assume dumbbot", "--assume 'dumbbot' has no effect"),
+        ("--assume dumbbot", "--assume has no effect"),
         ("--port 99999", "--port"),
         ("--host 192.0.2.1", "--host 192.0.2.1 is not an address of this machine"),
         ("--host nowhere.invalid", "cannot listen on address 'nowhere.invalid'"),

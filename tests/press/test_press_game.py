@@ -65,7 +65,7 @@ def test_peace_by_two_offers():
         ({"ours": ["A ROM H"]}, "A ROM H"),
         ({"ours": ["A PAR - MOS"]}, "A PAR - MOS"),
         ({"ours": ["A SPA H"]}, "no unit"),
-        ({"ours": [3]}, "lists of texts"),
+        ({"ours": [3]}, "list of texts"),
         ({"zone": ["XYZ"]}, "XYZ"),
         ({"zone": ["A PAR"]}, "not a province"),
         ({"we_leave": ["SPA"]}, "no unit in SPA"),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diplomacy_engine.constants import ARMY, COASTS, FLEET, NONE, SEA, Terrain
+from diplomacy_engine.constants import ARMY, COASTS, FLEET, NONE, SEA
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.rules import vocabulary as vocabulary_module
 from diplomacy_engine.rules.map import (
@@ -49,33 +49,6 @@ def test_counts(name):
     assert found == COUNTS[name]
     homes = np.bincount(board.home_power[board.home_power != NONE])
     assert sorted(homes) == ([3] * 6 + [4] if name == "standard" else [1] * len(homes))
-
-
-def test_standard_provinces_by_terrain():
-    board = load_map("standard").board
-    assert [int((board.terrain == kind).sum()) for kind in Terrain] == [14, 42, 19]
-
-
-@pytest.mark.parametrize("name", MAP_NAMES)
-def test_adjacency_is_symmetric(name):
-    board = load_map(name).board
-    for kind in (ARMY, FLEET):
-        pairs = {
-            (here, int(there))
-            for here in range(len(board.location_province))
-            for there in board.neighbor[kind, here, : board.neighbor_count[kind, here]]
-        }
-        assert pairs == {(b, a) for a, b in pairs}
-        assert all(a != b for a, b in pairs)
-        for here, there in pairs:
-            assert board.can_stand[kind, here] and board.can_stand[kind, there]
-            assert board.reach[kind, here, board.location_province[there]]
-        assert board.reach[kind].sum() <= len(pairs)
-    assert (board.distance == board.distance.T).all()
-    assert (np.diag(board.distance) == 0).all()
-    for here, row in enumerate(board.neighbor.reshape(-1, board.neighbor.shape[2])):
-        near = row[row != NONE].tolist()
-        assert near == sorted(set(near)), f"neighbors of row {here} are sorted and distinct"
 
 
 @pytest.mark.parametrize("name", MAP_NAMES)

@@ -65,7 +65,6 @@ class _Reader:
         self.dummies: list[str] = []
         self.names: dict[str, str] = {}
         self.aliases: dict[str, list[str]] = {}
-        self.named_at: dict[str, tuple[Path, int]] = {}
         self.unclear: list[str] = []
         self.terrain: dict[str, _Place] = {}  # as written: bul, BUL/EC, PAR
         self.victory: int | None = None
@@ -159,7 +158,6 @@ class _Reader:
             self.fail(
                 f"{code} has two names, {quoted(self.names[code], 40)} and {quoted(name, 40)}"
             )
-        self.named_at[code] = self.at
         for word in words[1:]:
             alias = word.rstrip("?").replace("+", " ").strip()
             if word.endswith("?"):
@@ -240,10 +238,6 @@ class _Reader:
         for word in near:
             if not re.fullmatch(_PLACE, word):
                 self.fail(f"{place} borders {quoted(word, 40)}, which is not a place")
-        upper = [word.upper() for word in near]
-        for word in upper:
-            if upper.count(word) > 1:
-                self.fail(f"{place} lists {word} twice")
         self.terrain[place] = _Place(kind, near, self.at)
 
     def power_line(self, words: list[str]) -> None:
@@ -279,7 +273,7 @@ class _Reader:
             {
                 power: Neutral(
                     power,
-                    f"line {self.declared[power][1]}",
+                    self.line_of(power),
                     set(self.owned.get(power, self.homes[power])),
                     list(self.units[power].values()),
                 )
@@ -317,9 +311,6 @@ class _Reader:
         for place, (_, _, at) in self.terrain.items():
             if "/" in place and place.upper().partition("/")[0] not in found:
                 refuse(*at, f"there is a coast {place}, but no {place[:3].lower()}")
-        for code, at in self.named_at.items():
-            if code not in found and code not in (*closed, *self.homes):
-                refuse(*at, f"{code} has a name, but no line with its terrain and borders")
         for code, at in self.centers.items():
             if code not in found:
                 refuse(*at, f"{code} is not a place of this map, so it cannot be a center")
@@ -332,6 +323,10 @@ class _Reader:
     def coasts(self, place: str) -> list[str]:
         start = f"{place.upper()}/"
         return [p.upper().partition("/")[2] for p in self.terrain if p.upper().startswith(start)]
+
+    def line_of(self, power: str) -> str:
+        path, line = self.declared[power]
+        return f"line {line}" if path == self.path else f"{path.name}, line {line}"
 
     def set_aliases(self, provinces: dict[str, dict], draft: Draft) -> None:
         """Give provinces their aliases, but those that mean two places."""
@@ -384,8 +379,6 @@ class _Reader:
                 there, code = word.upper(), word.upper().partition("/")[0]
                 if code not in kinds or there not in kinds:
                     refuse(*at, f"{place} borders {word}, which is not a place of this map")
-                if code == here.partition("/")[0]:
-                    refuse(*at, f"{place} borders itself")
                 if "SHUT" in (kind, kinds[code]):
                     continue
                 if "WATER" not in (kind, kinds[code]) and "/" not in here and word != word.title():

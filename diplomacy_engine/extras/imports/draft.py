@@ -14,7 +14,7 @@ BORDERS = ("army_borders", "fleet_borders")
 
 
 class Draft:
-    """A map file to be: its facts, and notes for the report, a sentence each."""
+    """A map file to be: its facts, and notes for the report."""
 
     def __init__(self, path: Path):
         self.path = path

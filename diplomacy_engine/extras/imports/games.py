@@ -41,7 +41,7 @@ from .order_blocks import (
     read_blocks,
     read_position,
 )
-from .webdiplomacy import DRAWN, Phase, Variant, classic, history_phases, read_variant
+from .webdiplomacy import DRAWN, Phase, classic, history_phases, read_variant
 
 Note = Callable[[str], object]
 _END = (10**9, 0)
@@ -54,17 +54,10 @@ def read_games(
     variant: str | Path | None = None,
     note: Note = lambda text: None,
 ) -> Iterator[dict]:
-    """Yield the games of a file as saved games.
+    """Yield the games of a file as saved games; UserError or OSError if it has none.
 
-    Args:
-        path: the file.
-        game_map: of games that do not name theirs; None: the standard map.
-        variant: the site's `variant.json`, of a history on another map than its Classic one.
-        note: told in a sentence what does not agree with our rules.
-
-    Raises:
-        UserError: there is no such game in it; names the file.
-        OSError: it cannot be read.
+    `game_map` is that of games which do not name theirs (None: the standard map), `variant` the
+    site's `variant.json` of a history on another map; `note` is told what does not agree.
     """
     with open_file(path) as file:
         begin = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -87,13 +80,7 @@ def read_games(
 def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dict:
     """Return the game of a text as a saved game: what a file may have, or a state as JSON.
 
-    Args:
-        text: of several games the last one counts.
-        game_map: its map.
-        note: told in a sentence what does not agree with our rules.
-
-    Raises:
-        UserError: there is no game in it.
+    Of several games the last one counts; UserError if there is none.
     """
     if text.lstrip()[:1] not in ("{", "["):
         return _of_blocks(read_blocks(game_map, text, note), game_map, "pasted", note)
@@ -138,7 +125,10 @@ def _saved(
     """Return the saved game of a `history.json`."""
     found_map = load_map(game_map or "standard")
     try:
-        known = classic(found_map) if variant is None else _variant_file(variant, found_map)
+        if variant is None:
+            known = classic(found_map)
+        else:
+            known = read_variant(read_json(dict, variant, MAX_GAME_BYTES), found_map)
         phases = history_phases(known, game)
         game_id = str(game["gameID"]) if type(game.get("gameID")) is int else "game"
         played = replayed(phases, found_map, game_id, note)
@@ -150,22 +140,11 @@ def _saved(
         raise UserError(f"{path}: {error}") from None
 
 
-def _variant_file(path: str | Path, game_map: Map) -> Variant:
-    data = read_json(dict, path, MAX_GAME_BYTES)
-    try:
-        return read_variant(data, game_map)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
-
-
 def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note) -> dict:
-    """Return the saved game of blocks of units, or of orders, from the map's first phase on.
+    """Return the saved game of blocks of units, or of orders.
 
-    Phases without a block are played without orders. Blocks without a phase belong to the first
-    one. An order that is not legal is kept as void, and told; so is what is no order, left out.
-
-    Raises:
-        UserError: there is none, or a phase is too early.
+    Phases without a block are played without orders. Blocks without a phase belong to the map's
+    first one. An order that is not legal is kept as void, and told; what is no order is left out.
     """
     state = read_position(game_map, blocks)
     if state is not None:
@@ -226,16 +205,8 @@ def replayed(
 ) -> Game:
     """Return a game that was played elsewhere, played again by our rules.
 
-    Where a phase says what its position was and ours is another, it goes on from the said one.
-
-    Args:
-        phases: in order; the last one may have no orders yet.
-        game_map, max_years: as for Game.
-        game_id: names the game.
-        note: told in a sentence what does not agree.
-
-    Raises:
-        UserError: a position is impossible, or the phases are out of order.
+    Where a phase says what its position was and ours is another, it goes on from the said one. The
+    last phase may have no orders yet. UserError: a position is impossible, or the order of phases.
     """
     game = _start(phases[0], game_map, max_years)
     game.id = game_id
