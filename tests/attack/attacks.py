@@ -75,7 +75,7 @@ def changed_texts(reader: Callable[[str, Path], object]) -> Callable[[Path], Ite
     return attack
 
 
-# --- Orders and positions --------------------------------------------------------------------------
+# --- Orders and positions -------------------------------------------------------------------------
 
 
 @cache

@@ -84,13 +84,13 @@ class PolicyPlayer:
     __repr__ = player_name
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        decisions = self.choices(games, decisions)
+        decisions = self._choices(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
         chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
         return order_numbers(decisions, chosen)
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        choices = self.choices(games, decisions)
+        choices = self._choices(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
         found = self.agent.explain(obs, choices)
         if choices is decisions:
@@ -99,7 +99,7 @@ class PolicyPlayer:
         probability[helps_nobody_else(games, decisions)] = found.probability
         return found._replace(probability=probability)
 
-    def choices(self, games: VectorGame, decisions: Decisions) -> Decisions:
+    def _choices(self, games: VectorGame, decisions: Decisions) -> Decisions:
         """Return the decisions with the orders that the policy has learned to choose from."""
         if (self.settings or {}).get("help_others", True):
             return decisions
