@@ -131,6 +131,7 @@ def play(
             part = decisions.take(who == number)
             if not part.count:
                 continue
+            part = policy.own_choices(games, part)
             obs = policy.observe(games, part.game, part.power)
             numbers = ask_player(games, part, asked)
             games.write_orders(orders, part, numbers)
@@ -217,11 +218,9 @@ def learn(
     return dict(zip(names, np.mean(figures, 0).tolist()))
 
 
-def evaluate(args: Args, agent: Agent, game_map: Map, seed: int) -> dict[str, float]:
-    player, bot = (
-        policy_player(agent, "distilled", seed),
-        load_player(args.eval_bot, game_map=game_map),
-    )
+def evaluate(args: Args, agent: Agent, game_map: Map, seed: int, trained: dict) -> dict[str, float]:
+    player = policy_player(agent, "distilled", seed, settings=trained)
+    bot = load_player(args.eval_bot, game_map=game_map)
     rules = {"seed": seed, "threads": args.threads}
     result = evaluate_player(game_map, player, bot, args.eval_games, **rules).result()
     names = "solo", "win", "sum_of_squares"
@@ -268,7 +267,7 @@ def run(args: Args) -> int:
         lesson = Lesson.join(lessons)
         decisions += round(float(lesson.share.sum()))
         figures = learn(args, agent, optimizer, lesson, rng)
-        figures |= evaluate(args, agent, game_map, seed)
+        figures |= evaluate(args, agent, game_map, seed, trained)
         figures["minutes"] = (time.monotonic() - begun) / 60
         for name, value in figures.items():
             log.add_scalar(f"distill/{name}", value, decisions)
