@@ -112,7 +112,7 @@ def flags_of(defaults: Any, values: dict[str, Any]) -> str:
 
 def check_changes(kept: Any, given: Any, changeable: Sequence[str]) -> None:
     """Raise UserError if a command line changes other settings of a run than may be on resume."""
-    changed = [name for name, value in vars(kept).items() if value != getattr(given, name)]
+    changed = sorted(name for name, value in vars(kept).items() if value != getattr(given, name))
     other = [f"--{_dashes(name)}" for name in changed if name not in ("resume", *changeable)]
     if other:
         may = ", ".join(f"--{_dashes(name)}" for name in changeable)

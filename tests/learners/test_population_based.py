@@ -172,7 +172,7 @@ def test_members_meet(members):
     run = ppo.Run(setup, startup.Ranks())
     assert setup.resume(run, startup.Ranks())
     pool = run.pool
-    setup.close()
+    setup.folder.close()
     assert len(pool.copies) == 4 and pool.copies[-1] == before["copies"][-1]
     assert pool.copies[-2] == before["next_number"] == pool.next_number - 1
     met, theirs = pool.agents[pool.copies[-2]].state_dict(), load(second.folder)
