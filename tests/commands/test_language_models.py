@@ -79,7 +79,7 @@ def test_the_number_of_games_must_be_given(tmp_path, capsys, command):
     name = write_settings(tmp_path, "http://127.0.0.1:9/v1")
     names = [name, "random"] if command[0] == "tournament" else [name]
     found = refusal(*command, *names, "--map", "standard", capsys=capsys)
-    assert "1,000 games" in found and "--games" in found
+    assert "decisions of language models" in found and "--games" in found
 
 
 @pytest.mark.parametrize("form", ["list", "windows", "minimal"])

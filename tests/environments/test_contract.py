@@ -330,7 +330,7 @@ def both(england, russia):
         ("sequential", {"power": "ENGLAND"}, 0, "A LON: action 0 "),
         ("deepdip", {"power": "ENGLAND"}, NOTHING + 50, "S1901M"),
         ("many", {}, np.zeros((2, 19), int), "of game 0"),
-        ("deepdip", {"draw_votes": True}, np.array([*NOTHING, 2]), "not 2"),
+        ("deepdip", {"draw_votes": True}, np.array([*NOTHING, 2]), "the vote: 2"),
         ("all powers", {}, {"ENGLAND": NOTHING}, "RUSSIA"),
         ("all powers", {}, both(NOTHING, NOTHING) | {"FRANCE": NOTHING}, "FRANCE"),
         ("all powers", {}, both(NOTHING, [0]), "RUSSIA"),
@@ -365,7 +365,7 @@ def test_other_calls_that_are_refused():
         single.action_masks()
     with pytest.raises(NeedsReset):
         several.render()
-    with pytest.raises(UserError, match="3 seeds, not 2"):
+    with pytest.raises(ValueError):
         several.reset(seed=[1, 2])
     with pytest.raises(TypeError, match="num_envs"):
         DiplomacyEnv(num_envs=3)
