@@ -17,7 +17,7 @@ from .._progress import Progress
 from .._suggest import quoted
 from ..errors import UserError
 from ..extras.language.player import add_thoughts
-from ..matches.match import MatchReport, MatchSettings
+from ..matches.match import BATCH, MatchReport, MatchSettings
 from ..players.loading import load_player, policy_map
 from ..players.names import (
     ASSUMING,
@@ -35,7 +35,7 @@ from ..players.protocols import CountingPlayer, Player
 from ..press.press import PressRules
 from ..rules.map import Map, load_map
 from ._console import make_console
-from ._flags import MatchFlags
+from ._flags import GameFlags, MatchFlags
 
 GAMES = 1000  # of a match
 # Decisions of a power in a game among DumbBots, each a request to a language model.
@@ -101,6 +101,11 @@ def check_files(arguments: Any) -> None:
         check_target(path)
 
 
+def match_settings_of(flags: GameFlags, game_map: Map, *more: Any) -> MatchSettings:
+    years, limit = flags.max_years, flags.year_limit
+    return MatchSettings(game_map, flags.seed, years, limit, flags.threads, BATCH, *more)
+
+
 def run_match(
     arguments: MatchFlags,
     names: Sequence[str],
@@ -140,15 +145,7 @@ def run_match(
     samples = (arguments.save_count or SAVE_COUNT) if arguments.save_games else 0
     for model in models.values():
         model.keep = samples  # prompts and replies of so many games
-    settings = MatchSettings(
-        game_map,
-        seed=arguments.seed,
-        max_years=arguments.max_years,
-        year_limit=arguments.year_limit,
-        threads=arguments.threads,
-        press=press,
-        draws_after=arguments.draws_after,
-    )
+    settings = match_settings_of(arguments, game_map, press, arguments.draws_after)
     with showing_progress(games) as progress:
         report = play(
             settings,

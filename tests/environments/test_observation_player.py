@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from diplomacy_engine import UserError, VectorGame, evaluate_player, load_map, load_player, make_bot
+from diplomacy_engine.constants import NONE
 from diplomacy_engine.environments.agent_games import seeds_of
 from diplomacy_engine.environments.forms import FORMS
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
@@ -138,15 +139,11 @@ def illegal(seen, masks):
 )
 def test_what_is_refused(policy, settings, name):
     games = VectorGame("small", 2)
+    assert (ObservationPlayer(illegal).act(games, games.decisions()) == NONE).all()
     with pytest.raises(UserError) as error:
         ObservationPlayer(policy, name="mine", **settings).act(games, games.decisions())
     assert name in str(error.value) and "\n" not in str(error.value)
     assert "'mine'" in str(error.value) or "form" in settings
-
-
-def test_illegal_orders_hold():
-    games = VectorGame("small", 2)
-    assert (ObservationPlayer(illegal).act(games, games.decisions()) == -1).all()
 
 
 def test_players_of_modules(tmp_path, monkeypatch):

@@ -44,12 +44,6 @@ def test_a_power_near_a_victory_plays_on():
     assert np.array_equal([game.is_agreed for game in games], agreed)
 
 
-def test_without_votes_nothing_is_new():
-    plain, late = evaluated(max_years=2), evaluated(max_years=2, draws_after=1950)
-    assert "draws" not in plain.result()
-    assert all(np.array_equal(a, b) for a, b in zip(plain.outcomes, late.outcomes))
-
-
 def test_commands_tell_agreed_draws(tmp_path, capsys):
     file = tmp_path / "result.json"
     common = ["--map", "small", "--games", "4", "--max-years", "4", "--json", str(file)]

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from diplomacy_engine.constants import NONE, SOLO, YEAR_LIMIT
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.evaluation import Evaluation, evaluate_player
 from diplomacy_engine.matches.match import MatchReport, MatchSettings
-from diplomacy_engine.matches.tables import GameRecorder, play_games
+from diplomacy_engine.matches.tables import play_games
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.press.press import PressRules
@@ -115,6 +114,7 @@ def test_result_of_an_evaluation():
     )
     result, saved_games = report.result(per_game=True), report.saved_games
     json.dumps(result, allow_nan=False)
+    assert not {"draws", "par", "press", "teams", "team_victory", "by_team"} & set(result)
     assert (result["map"], result["player"], result["against"]) == ("three", "dumbbot", "hold")
     assert (result["games"], result["seed"], result["max_years"]) == (102, 5, 12)
     assert list(result["by_power"]) == ["ENGLAND", "ITALY", "RUSSIA"]
@@ -191,31 +191,6 @@ def test_parts_join_to_the_whole(name, bots, options):
         for one, other in zip(joined.outcomes, whole.outcomes):
             np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(joined.seats, whole.seats)
-
-
-@pytest.mark.parametrize("game_map", ["small", "three"])
-def test_recorded_games_end_as_they_were_played(game_map):
-    games = VectorGame(game_map, 12, seed=11, max_years=8, threads=1, auto_reset=False)
-    recorder = GameRecorder(6)
-    seats = np.zeros((12, games.num_powers), int)
-    seats[:, 0] = 1
-    outcomes = play_games(games, seats, [make_bot("chaos"), make_bot("dumbbot")], recorder)
-    replayed = recorder.replay(games)
-    assert len(replayed) == 6
-    for row, game in enumerate(replayed):
-        assert game.is_over
-        powers = game.powers
-        assert [len(game.centers[name]) for name in powers] == outcomes.centers[row].tolist()
-        assert game.to_state()["units"] == Game.from_row(games, row).to_state()["units"]
-        if outcomes.winner[row] != NONE:
-            assert game.winners == [powers[outcomes.winner[row]]]
-        saved = json.loads(json.dumps(game.to_saved_game()))
-        again = Game.from_saved_game(saved, max_years=8)
-        assert len(again.history) == len(game.history)
-        kinds = {phase["name"][-1] for phase in saved["phases"][:-1]}
-        assert {"M", "A"} <= kinds
-        texts = [text for phase in saved["phases"] for text in (phase["orders"].values()) if text]
-        assert texts
 
 
 @pytest.mark.parametrize("name", ["small", "three"])

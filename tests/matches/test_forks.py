@@ -87,16 +87,6 @@ def test_games_are_as_far_as_asked(name):
     assert len({row.tobytes() for row in games.state.unit_power}) > 10
 
 
-def test_the_same_seeds_give_the_same_positions_whatever_the_threads():
-    positions = []
-    for threads in (1, 2):
-        games = VectorGame("small", 64, seed=3, threads=threads, auto_reset=False)
-        random_beginnings(games, 6, seed=4)
-        positions.append(games.snapshot())
-    for name, array in positions[0].items():
-        np.testing.assert_array_equal(array, positions[1][name])
-
-
 def test_a_share_of_the_games_begins_in_the_opening():
     games = VectorGame("small", 400, seed=3, threads=1)
     turns = random_beginnings(games, 9, seed=4)

@@ -5,7 +5,6 @@ import pytest
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.games.game import Game
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.evaluation import evaluate_player
 from diplomacy_engine.matches.order_counts import OrderCounter
 from diplomacy_engine.matches.tournament import play_tournament
@@ -69,13 +68,6 @@ def test_tournaments_seat_whole_teams():
     assert found["seats"] == 8 and set(found["by_team"]) == {"ENGLAND+ITALY", "RUSSIA"}
     assert found["by_power"]["RUSSIA"]["centers"] == found["by_team"]["RUSSIA"]["centers"]
     assert len(result["per_game"]) == 24
-
-
-def test_without_teams_nothing_is_added():
-    result = evaluate_player("three", make_bot("hold"), make_bot("random"), 3, max_years=1).result()
-    assert not {"teams", "team_victory", "by_team"} & set(result)
-    assert not {"ally_support", "ally_attack"} & set(result["orders"])
-    assert VectorGame("three", 1).map is load_map("three")
 
 
 @pytest.mark.parametrize(

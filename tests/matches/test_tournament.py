@@ -7,8 +7,6 @@ import pytest
 
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.matches.figures import wilson_interval
-from diplomacy_engine.matches.match import MatchSettings
-from diplomacy_engine.matches.tables import play_tables
 from diplomacy_engine.matches.tournament import balanced_seats, cross_table, play_tournament
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.scoring.outcomes import FIGURES
@@ -55,15 +53,6 @@ def test_cross_table_by_hand():
     expected = [[0, 0.5 + 0.5, 1 + 0.5, 0], [0.5 + 0.5, 0, 1, 0], [0.5, 0, 0, 0], [0] * 4]
     assert found["above"].tolist() == expected
     assert found["solos"].tolist() == [[0, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0], [0] * 4]
-
-
-def test_tables_are_played_by_those_seated():
-    """Whoever plays against `hold` alone takes centers; a batch is its games one after another."""
-    players = [make_bot("hold"), make_bot("dumbbot")]
-    seats = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]])
-    settings = MatchSettings("three", seed=3, max_years=6, threads=1)
-    outcomes = play_tables(settings, players, seats).outcomes
-    assert (outcomes.centers[seats == 1] > 3).all() and (outcomes.centers[3] == 1).all()
 
 
 @pytest.fixture(scope="module")
