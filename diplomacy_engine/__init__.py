@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .errors import UserError
     from .games.decisions import Decisions, order_numbers
+    from .games.game import Game
     from .games.observation import BoardViews, Observation
     from .games.vector_game import StepResult, VectorGame
     from .matches.evaluation import evaluate_player
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from .players.bots import BOTS, make_bot
     from .players.loading import PlayerError, load_player
     from .players.protocols import ExplainingPlayer, Explanation, Player
-    from .press.game import Game
     from .rules.map import MAP_NAMES, Map, MapError, load_map
     from .rules.vocabulary import OrderVocabulary, vocabulary
     from .scoring.mixes import RewardMix, make_reward_mix
@@ -36,7 +36,7 @@ _HOME = {  # public name -> the module that it is from
     "Decisions": ".games.decisions",
     "ExplainingPlayer": ".players.protocols",
     "Explanation": ".players.protocols",
-    "Game": ".press.game",
+    "Game": ".games.game",
     "MAP_NAMES": ".rules.map",
     "Map": ".rules.map",
     "MapError": ".rules.map",

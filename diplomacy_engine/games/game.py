@@ -1,7 +1,7 @@
 """One game in texts: `Game`, for people, tests and viewers.
 
 A Game is one row of a VectorGame; the rules are the same compiled kernels. It adds the notation,
-reasons for illegal orders, the history and saved games.
+reasons for illegal orders, talk, the history and saved games.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,6 +29,10 @@ from ..constants import (
 )
 from ..errors import UserError
 from ..pictures.board import board_svg
+from ..press.daide import ClauseRow, is_daide, offer_text
+from ..press.deals import Clause, Side
+from ..press.press import MOST_ROUNDS, Press, PressRules, notes_of
+from ..press.talk import GameTalk, Offer
 from ..rules.map import Map, load_map
 from ..rules.notation import (
     as_written,
@@ -72,11 +76,18 @@ from .vector_game import VectorGame
 
 
 class Game:
-    """One game of a map.
+    """One game of a map, in which powers may make deals before they order.
 
     Args:
         game_map: `standard`, `small`, `three`, a path to a map file, or a Map.
         max_years: game years after which the game ends in a draw; None for no limit.
+        press: None: nobody makes deals. `mutual`: peace between two powers that offer it to each
+            other. `offers`: deals of any kind. `propose-choose`: deals of any kind, of which two
+            powers make one in a round.
+        press_rounds: how many offers a power may send in a phase, if the press is `offers`; or to
+            each other power, if it is `propose-choose`.
+        binding: whether orders that break a deal cannot be given. Else the history tells under
+            `broken` with whom a power broke a deal, and saved games keep that they could.
         draw_votes: whether powers may vote for a draw, see `vote`.
 
     Attributes:
@@ -93,12 +104,24 @@ class Game:
         game.submit("ENGLAND", ["A LON - PAR"])
         game.adjudicate()   # {"A LON": ["bounce"], "A PAR": []}
         game.causes()       # {"A LON": {"bounce": ["A PAR"]}}
+
+    With press, deals bind the orders:
+
+        game = Game("standard", press="offers")
+        game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"], zone=["ENG"])   # 1
+        game.offers("ENGLAND")     # {1: "FRANCE: A PAR - PIC; ENGLAND and FRANCE keep out ..."}
+        game.accept("ENGLAND", 1)
+        game.deals("FRANCE")       # ["with ENGLAND: A PAR - PIC; ENGLAND and FRANCE keep out ..."]
+        game.legal_orders("PAR")   # ["A PAR - PIC"]
     """
 
     def __init__(
         self,
         game_map: str | Path | Map = "standard",
         max_years: int | None = None,
+        press: str | None = None,
+        press_rounds: int | None = None,
+        binding: bool = True,
         draw_votes: bool = False,
     ):
         if max_years is not None and (type(max_years) is not int or max_years < 1):
@@ -110,13 +133,24 @@ class Game:
         self.history: list[dict] = []
         self.messages: list[dict] = []
         self._games = VectorGame(self.map, 1, max_years=max_years or 0, threads=1, auto_reset=False)
+        self._talk_by(press, press_rounds, binding)
         self._begin_phase()
+
+    def _talk_by(self, press: str | None, press_rounds: int | None, binding: bool) -> None:
+        rules = None
+        if press is not None:
+            rounds = MOST_ROUNDS if press == "offers" else 1  # of propose-choose, as of commands
+            rules = PressRules(press, rounds if press_rounds is None else press_rounds, binding)
+        elif press_rounds is not None or not binding:
+            raise UserError("press_rounds and binding have no effect without press")
+        self._talk = GameTalk(self._games, rules)
 
     def _begin_phase(self) -> None:
         # power -> (text, legal order numbers it may mean, none if it is void)
         self._submitted: dict[str, list[tuple[str, list[int]]]] = {}
         self._lists: dict[int, list[int]] | None = None
         self._votes: set[str] = set()
+        self._talk.offers = []
 
     @property
     def phase(self) -> str:
@@ -188,8 +222,8 @@ class Game:
     def legal_orders(self, place: str) -> list[str]:
         """Return the orders a unit can be given; in W....A also the builds of a center.
 
-        `place` is a unit such as `A PAR` (in a retreat phase the dislodged one), or a province;
-        UserError if there is no such place on the map.
+        Those that break a deal are left out. `place` is a unit such as `A PAR` (in a retreat phase
+        the dislodged one), or a province; UserError if there is no such place on the map.
         """
         kind, where = read_place(self.map, place)
         table = self._games.table
@@ -200,6 +234,9 @@ class Game:
                 for number in numbers
                 if table.unit_kind[number] == kind and table.kind[number] != BUILD
             ]
+        if self._talk.binds:
+            left = self._talk.left()
+            numbers = [number for number in numbers if number in left]
         texts = [self._games.vocabulary.texts[number] for number in numbers]
         builds = bool(numbers) and table.kind[numbers[0]] == BUILD
         return [*texts, "WAIVE"] if builds else texts
@@ -226,9 +263,7 @@ class Game:
                 order and the reason; the orders given before stay.
         """
         name = self.map.powers[self.map.power_number(power)]
-        texts = [orders] if isinstance(orders, str) else orders
-        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-            raise UserError(f"the orders of {name} must be a list of texts, not {quoted(orders)}")
+        texts = _texts(orders, f"the orders of {name}")
         given: list[tuple[str, list[int]]] = []
         wrong = []
         for text in texts:
@@ -322,13 +357,171 @@ class Game:
         return self.messages[-1]
 
     @property
+    def press(self) -> str | None:
+        """How powers talk, such as `mutual`; None if they make no deals."""
+        return self._talk.rules and self._talk.rules.protocol
+
+    @property
+    def table(self) -> Press | None:
+        """The Press whose only game is this one, for negotiators; None without press."""
+        return self._talk.press
+
+    def offer(
+        self,
+        sender: str,
+        receiver: str,
+        *,
+        ours: Sequence[str] = (),
+        theirs: Sequence[str] = (),
+        zone: Sequence[str] = (),
+        we_keep_out: Sequence[str] = (),
+        they_keep_out: Sequence[str] = (),
+        we_leave: Sequence[str] = (),
+        they_leave: Sequence[str] = (),
+        peace: bool = False,
+    ) -> int:
+        """Offer a deal for this phase; return its number, by which it is answered.
+
+        With `mutual` press only peace can be offered; it is made as soon as both have offered it.
+
+        Args:
+            sender, receiver: two powers.
+            ours, theirs: orders that the sender's, the receiver's units will be given.
+            zone: provinces that both keep out of and leave.
+            we_keep_out, they_keep_out: provinces that nothing of one side aims at.
+            we_leave, they_leave: provinces that one side's units there must move out of.
+            peace: both keep out of where the other has a unit or a center.
+
+        Raises:
+            UserError: what is asked for is impossible; nothing has been changed then.
+        """
+        self._talk.press_now()
+        powers = self.map.power_number(sender), self.map.power_number(receiver)
+        clauses: list[ClauseRow] = []
+        for side, texts in ((Side.SENDER, ours), (Side.RECEIVER, theirs)):
+            clauses += self._promises(side, self.map.powers[powers[side]], _texts(texts))
+        for kind, side, places in (
+            (Clause.ZONE, Side.BOTH, zone),
+            (Clause.KEEP_OUT, Side.SENDER, we_keep_out),
+            (Clause.KEEP_OUT, Side.RECEIVER, they_keep_out),
+            (Clause.LEAVE, Side.SENDER, we_leave),
+            (Clause.LEAVE, Side.RECEIVER, they_leave),
+        ):
+            clauses += self._talk.place_clauses(powers, kind, side, _texts(places))
+        if peace:
+            clauses.append((Clause.PEACE, Side.BOTH, NONE, NONE))
+        return self.put(sender, receiver, clauses)
+
+    def _promises(self, side: Side, power: str, texts: Sequence[str]) -> list[ClauseRow]:
+        found: list[ClauseRow] = []
+        for text in texts:
+            numbers, reason = self._legal_meaning(power, text, [])
+            if reason:
+                raise UserError(f"{quoted(text, 200)}: {reason}")
+            if len(numbers) > 1:
+                coasts = " or ".join(self._games.vocabulary.texts[number] for number in numbers)
+                raise UserError(f"{quoted(text, 200)}: name the coast: {coasts}")
+            found.append((Clause.ORDER, side, self._province_of(numbers[0]), numbers[0]))
+        return found
+
+    def put(self, sender: str, receiver: str, clauses: Sequence[ClauseRow]) -> int:
+        """Offer a deal in rows of press.deals.Offers, as negotiators write it."""
+        p, q = self.map.power_number(sender), self.map.power_number(receiver)
+        offer = self._talk.put(p, q, tuple(clauses))
+        self.send(self.map.powers[p], self.map.powers[q], self._daide(offer))
+        return offer.number
+
+    def _daide(self, offer: Offer) -> str:
+        return offer_text(self._games, offer.sender, offer.receiver, offer.clauses)
+
+    def offers(self, power: str) -> dict[int, str]:
+        """Return the open offers to a power in words, by number."""
+        q = self.map.power_number(power)
+        return {
+            offer.number: f"{self.map.powers[offer.sender]}: {self._talk.words(offer)}"
+            for offer in self._talk.offers
+            if offer.receiver == q and offer.state == "open"
+        }
+
+    def said(self, power: str | None = None) -> list[Offer]:
+        """Return the offers of this phase, whatever came of them; those from or to a power."""
+        if power is None:
+            return list(self._talk.offers)
+        p = self.map.power_number(power)
+        return [offer for offer in self._talk.offers if p in (offer.sender, offer.receiver)]
+
+    def peace(self) -> list[tuple[str, str]]:
+        """Return the pairs of powers that are at peace in this phase."""
+        return [(self.map.powers[p], self.map.powers[q]) for p, q in sorted(self._talk.peace())]
+
+    def accept(self, power: str, number: int) -> None:
+        """Agree to an offer, which binds both sides at once.
+
+        Raises:
+            UserError: it is no open offer to that power, or it cannot be confirmed beside the
+                deals that there are; nothing has been changed then.
+        """
+        offer = self._talk.open_offer(self.map.power_number(power), number)
+        if self.press == "mutual":
+            self.offer(power, self.map.powers[offer.sender], peace=True)
+            return
+        self._talk.accept(offer)
+        self._answer(offer, "YES")
+
+    def decline(self, power: str, number: int) -> None:
+        """Say no to an offer; UserError if it is no open offer to that power."""
+        offer = self._talk.open_offer(self.map.power_number(power), number)
+        self._talk.decline(offer)
+        self._answer(offer, "REJ")
+
+    def _answer(self, offer: Offer, word: str) -> None:
+        names = self.map.powers[offer.receiver], self.map.powers[offer.sender]
+        self.send(*names, f"{word} ( {self._daide(offer)} )")
+
+    def deals(self, power: str) -> list[str]:
+        """Return the deals of a power in this phase in words: with whom, and what is agreed."""
+        deals = self._talk.deals(self.map.power_number(power))
+        found = [f"with {partner}: {self._talk.words(offer)}" for offer, partner in deals]
+        return list(dict.fromkeys(found))  # a peace of two offers is one deal
+
+    def bindings(self, power: str) -> dict[str, list[Offer]]:
+        """Return province -> the deals that take orders from the power's unit there."""
+        return self._talk.bindings(self.map.power_number(power))
+
+    def take_up_talk(
+        self,
+        press: str,
+        press_rounds: int | None = None,
+        binding: bool = True,
+        strict: bool = True,
+    ) -> None:
+        """Let powers talk from here on; the `messages` of this phase are read back to deals.
+
+        Args:
+            press, press_rounds, binding: as for Game.
+            strict: False: messages that are no offers and answers here have no effect.
+
+        Raises:
+            UserError: they are none, with `strict`.
+        """
+        self._talk_by(press, press_rounds, binding)
+        for number, message in enumerate(self.messages, 1):
+            if is_daide(message["message"]):
+                try:
+                    self._talk.read(message)
+                except UserError as error:
+                    if strict:
+                        text = f"message {number} of {self.phase}: {error}"
+                        raise UserError(text) from None
+
+    @property
     def vector_game(self) -> VectorGame:
         """The VectorGame whose row 0 is this game, for players; stepping it is up to the Game."""
         return self._games
 
     def decisions(self) -> Decisions:
-        """Return what every power has to decide, as players are asked it."""
-        return self._games.decisions()
+        """Return what every power has to decide, without the orders that break a deal."""
+        return self._talk.bound(self._games.decisions())
 
     def _order_text(self, text: str, numbers: list[int]) -> str:
         if not numbers:
@@ -339,7 +532,21 @@ class Game:
     def _understand(
         self, power: str, text: str, given: list[tuple[str, list[int]]]
     ) -> tuple[list[int], str]:
-        """The legal orders that a text may mean after those `given`, or why there is none.
+        """The orders that a text may mean after those `given`, or why there is none."""
+        numbers, reason = self._legal_meaning(power, text, given)
+        if not numbers or not self._talk.binds:
+            return numbers, reason
+        left = self._talk.left()
+        kept = [number for number in numbers if number in left]
+        if kept:
+            return kept, ""
+        number, p = numbers[0], self.map.power_index[power]
+        return [], self._talk.why_broken(p, self._province_of(number), number)
+
+    def _legal_meaning(
+        self, power: str, text: str, given: list[tuple[str, list[int]]]
+    ) -> tuple[list[int], str]:
+        """The same where no deal binds.
 
         Rule    of two legal orders for one unit, or adjustments beyond those owed, the first ones
                 count (DATC 4.D.4, 4.D.5, 4.D.6)
@@ -403,8 +610,9 @@ class Game:
     def adjudicate(self) -> dict[str, list[str]]:
         """Play the phase with the orders submitted and move on to the next phase.
 
-        If all agree to a draw, the game ends instead, and nothing is played; see `vote`. UserError
-        once the game is over.
+        If all agree to a draw, the game ends instead, and nothing is played; see `vote`. Units
+        without an order, or with a void one, keep what was promised. UserError once the game is
+        over.
 
         Returns:
             Result words by unit, its text as before the phase: of every unit in a movement phase,
@@ -417,6 +625,11 @@ class Game:
             record = self._record({power: [] for power in self.map.powers})
             self._games.state.end[0] = AGREED
             return self._close(record, {})
+        broken = {}
+        if self._talk.binds:
+            self._keep_promises()
+        elif self._talk.has_deals:
+            broken = self._talk.broken(self._order_array(self.order_numbers()))
         record = self._record({power: self.orders.get(power, []) for power in self.map.powers})
         chosen = self.order_numbers()
         if self._games.state.phase[0] == WINTER_ADJUSTMENTS:
@@ -427,7 +640,17 @@ class Game:
             results = self._adjudicate_movement(chosen)
         if self.conceded and not self.is_over:
             end_by_concession(self._games, self.conceded)
-        return self._close(record, results)
+        results = self._close(record, results)
+        if broken:
+            self.history[-1]["broken"] = broken
+        return results
+
+    def _keep_promises(self) -> None:
+        promised = self._talk.promised(self._order_array(self.order_numbers()))
+        for v, number in promised.items():
+            name = self.map.powers[self._games.state.unit_power[0, v]]
+            text = self._games.vocabulary.texts[number]
+            self._submitted.setdefault(name, []).append((text, [number]))
 
     def all_agree(self) -> bool:
         """Tell whether all powers have voted for a draw, so that `adjudicate` ends the game."""
@@ -481,11 +704,14 @@ class Game:
                     found[v] = self.map.unit_text(kinds[v], locations[v])
         return found
 
-    def _step(self, chosen: dict[int, int]) -> None:
+    def _order_array(self, chosen: dict[int, int]) -> np.ndarray:
         orders = self._games.new_orders()
         for v, number in chosen.items():
             orders[0, v] = number
-        self._games.step(orders)
+        return orders
+
+    def _step(self, chosen: dict[int, int]) -> None:
+        self._games.step(self._order_array(chosen))
 
     def _adjudicate_movement(self, chosen: dict[int, int]) -> dict[str, list[str]]:
         state, void = self._games.state, self._void_units(chosen)
@@ -634,7 +860,11 @@ class Game:
         return cls.from_state(game_map or name, state, max_years)
 
     def to_saved_game(self) -> dict:
-        """Return the whole game in the format of the `diplomacy` package, with its `winners`."""
+        """Return the whole game in the format of the `diplomacy` package, with its `winners`.
+
+        Where deals can be broken, it says so with a `binding` of ours. Its rules are those of the
+        press, whether anybody has said anything or not.
+        """
         pending = {
             power: self.orders.get(power) for power in self.map.powers
         }  # None: nothing submitted yet
@@ -642,8 +872,9 @@ class Game:
         phases = [*self.history, self._record(pending) | said]
         ending = Ending(self.draw_votes, self.is_agreed, tuple(self.conceded))
         own_end = self.is_draw or bool(self.is_over and self.conceded)
-        saved = saved_game_dictionary(self.id, self.map, phases, own_end)
-        return saved | ending.notes() | {"winners": self.winners}
+        silent = self.press is None and not any(phase["messages"] for phase in phases)
+        saved = saved_game_dictionary(self.id, self.map, phases, silent, own_end)
+        return saved | ending.notes() | {"winners": self.winners} | notes_of(self._talk.rules)
 
     @classmethod
     def from_saved_game(
@@ -651,12 +882,22 @@ class Game:
         saved: Mapping,
         game_map: str | Path | Map | None = None,
         max_years: int | None = None,
+        press: str | None = None,
+        press_rounds: int | None = None,
+        binding: bool | None = None,
     ) -> "Game":
         """Return the game of a saved game, to be read or played on from its last phase.
 
-        `game_map` None stands for the map that it names; the format does not store `max_years`.
-        UserError if it is not a saved game, or its last position is impossible, or that of its last
-        movement phase.
+        Args:
+            game_map: None for the map that it names.
+            max_years, press, press_rounds: as for Game; the format does not store them. With
+                press the deals of the last phase are taken up.
+            binding: as for Game; None: as the saved game says.
+
+        Raises:
+            UserError: it is no saved game, its last position is impossible, or that of its last
+                movement phase, or (with press) what was said in its last phase are no offers and
+                answers; other talk is kept as it is.
         """
         game_id, found_map, phases, ending = read_saved_game(saved, game_map)
         game = cls.from_state(found_map, phases[-1]["state"], max_years)
@@ -668,6 +909,9 @@ class Game:
         for power, orders in phases[-1]["orders"].items():
             if orders and not game.is_over:
                 game.submit(power, orders, strict=False)
+        if press is not None:
+            binding = saved.get("binding") is not False if binding is None else binding
+            game.take_up_talk(press, press_rounds, binding)
         return game
 
     def _take_up_ending(self, ending: Ending, last: Mapping) -> None:
@@ -725,11 +969,12 @@ class Game:
 
     def copy(self) -> "Game":
         """Return a game that goes on from here on its own."""
-        game = type(self).from_row(self._games, 0)
+        game = Game.from_row(self._games, 0)
         game.id, game.history, game.messages = self.id, list(self.history), list(self.messages)
         game._submitted = {power: list(given) for power, given in self._submitted.items()}
         game.draw_votes, game.conceded = self.draw_votes, list(self.conceded)
         game._votes = set(self._votes)
+        game._talk = self._talk.copy(game._games)
         return game
 
     def _repr_svg_(self) -> str:
@@ -748,3 +993,10 @@ def _is_build(game_map: Map, text: str) -> bool:
 
 def _words(bits: int) -> list[str]:
     return [word for i, word in enumerate(RESULT_WORDS) if bits >> i & 1]
+
+
+def _texts(texts: Sequence[str], what: str = "what an offer names") -> list[str]:
+    found = [texts] if isinstance(texts, str) else texts
+    if not isinstance(found, list | tuple) or not all(isinstance(text, str) for text in found):
+        raise UserError(f"{what} must be a list of texts, not {quoted(texts)}")
+    return list(found)

@@ -60,18 +60,17 @@ class _SavedGame(Struct):
 
 
 def saved_game_dictionary(
-    game_id: str, game_map: Map, phases: list[dict], own_end: bool = False
+    game_id: str, game_map: Map, phases: list[dict], silent: bool, own_end: bool
 ) -> dict:
     """Return the saved game of a list of phases, the last of them not yet adjudicated.
 
-    With `own_end` the game ended as none does in the package's replay: at a year limit, by
-    agreement or by concession. Its games have
-    no waives, so those of phases that were played are left out. A game of a map file stores the
-    file's path under `map`, as the package does. Teams stand under `teams` and
-    `team_victory`, which are ours.
+    In a `silent` game nobody can or did say anything. With `own_end` it ended as none does in the
+    package's replay: at a year limit, by agreement or by concession. Games of the package have no
+    waives, so those of phases that were played are left out. A game of a map file stores the file's
+    path under `map`, as the package does. Teams stand under `teams` and `team_victory`, which are
+    ours.
     """
     teams = game_map.teams
-    silent = not any(phase["messages"] for phase in phases)
     rules = [*([NO_PRESS] if silent else []), *RULES, *([OWN_END] if own_end else [])]
     played = [phase | {"orders": _without_waives(phase["orders"])} for phase in phases[:-1]]
     saved = {

@@ -31,7 +31,7 @@ def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options:
         drawn = [args.seed, run.step, number]
         seed = int(np.random.SeedSequence(drawn).generate_state(1)[0])  # of the games
         own, theirs = np.random.SeedSequence([*drawn, ranks.rank]).generate_state(2).tolist()
-        player = run.setup.learner.make_player(run.average, "learner", own)
+        player = run.setup.learner.make_player(run.average, "learner", own, settings=vars(args))
         parts[name] = evaluate_player(
             run.game_map.contested(),
             player,

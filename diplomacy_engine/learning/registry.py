@@ -37,6 +37,7 @@ BUNDLED = {
     f"{PLAIN}.py": PLAIN,
     "press.py": "diplomacy_learners.press",
     "baselines.py": "diplomacy_learners.baselines",
+    "league.py": "diplomacy_learners.league",
     "language_model.py": "diplomacy_learners.language_model",
 }
 _known: dict[Path, "Learner"] = {}

@@ -162,6 +162,8 @@ def play_games(
             press.judge(orders, decisions)
         if recorder is not None:
             recorder.note(games, orders, press)
+        if counter is not None:
+            counter.look(games, decisions, orders, seat_player)
         moving = in_movement(state) & (state.end == RUNNING)
         owner = state.center_owner.copy() if counter and games.map.teams.text else None
         games.step(orders)

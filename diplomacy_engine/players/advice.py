@@ -15,7 +15,6 @@ from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..press.daide import ClauseRow
 from ..press.deals import make_offers
-from ..press.game import Game as TalkingGame
 from ..scoring.rewards import REWARDS
 from .asking import ask_player, orders_of, slots_of
 from .negotiation import Listener, Negotiator, Silent, Talk
@@ -111,8 +110,11 @@ def orders_by_player(
 
 
 def _tell_deals(game: Game, games: VectorGame, powers: np.ndarray, player: Player) -> None:
-    talks = isinstance(game, TalkingGame) and game.table is not None
-    if talks and phase_kind(game.phase) == "movement" and isinstance(player, Listener):
+    if (
+        game.table is not None
+        and phase_kind(game.phase) == "movement"
+        and isinstance(player, Listener)
+    ):
         rows, powers = np.zeros(len(powers), np.int64), powers.astype(np.int64)
         known = game.table.known(rows, powers)
         player.hear(Talk(games, games.decisions(), rows, powers, known))
@@ -258,7 +260,7 @@ def has_decision(state: dict, power: str) -> bool:
 
 
 def next_offer(
-    game: TalkingGame, power: str, player: Negotiator, seed: int
+    game: Game, power: str, player: Negotiator, seed: int
 ) -> tuple[str, tuple[ClauseRow, ...]] | None:
     """Return what a player would offer now, and to which power, in press of the kind `offers`.
 
@@ -276,7 +278,7 @@ def next_offer(
     return game.powers[offer[1]], clauses
 
 
-def agrees(game: TalkingGame, number: int, player: Player, seed: int) -> bool:
+def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
     """Tell whether a player agrees to an offer of this phase that it got.
 
     Whether the deal can be confirmed beside those that there are is another question.
@@ -289,7 +291,7 @@ def agrees(game: TalkingGame, number: int, player: Player, seed: int) -> bool:
     return bool(player.answers(asked(game, receiver, player, seed), offers)[0])
 
 
-def refusal(game: TalkingGame, number: int, player: Player, seed: int) -> str:
+def refusal(game: Game, number: int, player: Player, seed: int) -> str:
     """Return why a player has declined an offer of this phase that it got; nothing if unknown.
 
     A negotiator that can tell has a method `refusal`, which is asked as `answers` is.
@@ -304,7 +306,7 @@ def refusal(game: TalkingGame, number: int, player: Player, seed: int) -> str:
     return tell(asked(game, receiver, player, seed), offers)
 
 
-def asked(game: TalkingGame, power: str, player: Player, seed: int) -> Talk:
+def asked(game: Game, power: str, player: Player, seed: int) -> Talk:
     """Return the talk in which one power is asked; its player draws from `seed`."""
     seed_player(player, seed)
     copy = game.copy().vector_game  # seeds of its own would end the deals of the game itself

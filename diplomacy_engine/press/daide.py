@@ -15,6 +15,7 @@ board allow, and any is read. A support of a fleet's move names the coast, which
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -28,11 +29,11 @@ from ..constants import (
     NONE,
     SUPPORT_HOLD,
     SUPPORT_MOVE,
-    OrderKind,
 )
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..rules.map import Map
+from ..rules.state import in_movement
 from .deals import CONFIRMED, MAX_CLAUSES, Clause, Offers, Side, Words
 
 ANSWERS = ("YES", "REJ")
@@ -52,6 +53,7 @@ def offer_text(games: VectorGame, sender: int, receiver: int, clauses: Sequence[
     return f"PRP ( {inside} )"
 
 
+@lru_cache(maxsize=16)
 def power_names(game_map: Map) -> list[str]:
     """Return DAIDE's names of the powers: three letters, the whole name where two share them."""
     short = [name[:3].upper() for name in game_map.powers]
@@ -61,6 +63,7 @@ def power_names(game_map: Map) -> list[str]:
     ]
 
 
+@lru_cache(maxsize=16)
 def province_names(game_map: Map) -> list[str]:
     return [
         other if (other := _SEAS.get(code)) and other not in game_map.provinces else code
@@ -185,110 +188,50 @@ def _tree(text: str) -> list:
 
 
 def _read_clause(games: VectorGame, powers: tuple[int, int], part: object) -> ClauseRow:
-    names = power_names(games.map)
+    names, provinces = power_names(games.map), province_names(games.map)
     both = sorted(names[power] for power in powers)
     match part:
         case ["PCE", list(who)] if sorted(map(str, who)) == both:
             return Clause.PEACE, Side.BOTH, NONE, NONE
-        case ["DMZ", list(who), [str(code)]]:
-            v = _read_province(games.map, code)
+        case ["DMZ", list(who), [str(code)]] if code in provinces:
+            v = provinces.index(code)
             if sorted(map(str, who)) == both:
                 return Clause.ZONE, Side.BOTH, v, NONE
             for side, power in zip((Side.SENDER, Side.RECEIVER), powers):
                 if who == [names[power]]:
                     return Clause.KEEP_OUT, side, v, NONE
         case ["NOT", ["XDO", [list(unit), "HLD"]]]:
-            side, v, _ = _read_unit(games, powers, unit)
+            side, v, _ = _read_order(games, powers, [unit, "HLD"])
             return Clause.LEAVE, side, v, NONE
         case ["XDO", [list(unit), *rest]]:
-            side, v, location = _read_unit(games, powers, unit)
-            number = _read_order(games, location, rest)
+            side, v, number = _read_order(games, powers, [unit, *rest])
             return Clause.ORDER, side, v, number
     raise UserError(f"{quoted(part)} is not a clause between {' and '.join(both)}")
 
 
-def _read_province(game_map: Map, code: str) -> int:
-    names = province_names(game_map)
-    if code not in names:
-        raise UserError(f"there is no province {quoted(code)}")
-    return names.index(code)
-
-
-def _read_location(game_map: Map, place: object) -> int:
-    match place:
-        case str(code):
-            return int(game_map.board.province_location[_read_province(game_map, code)])
-        case [str(code), str(coast)] if coast in COAST_NAMES[1:]:
-            v = _read_province(game_map, code)
-            board = game_map.board
-            for location in range(len(board.location_province)):
-                at = board.location_province[location], board.location_coast[location]
-                if at == (v, COAST_NAMES.index(coast)):
-                    return location
-    raise UserError(f"{quoted(place)} is not a place")
-
-
-def _standing(games: VectorGame, unit: object) -> tuple[int, int, int]:
-    """Return (power, kind, location) of a unit that stands on the board as it is written."""
-    match unit:
-        case [str(power), "AMY" | "FLT" as kind, place]:
-            location = _read_location(games.map, place)
-            v, state = games.board.location_province[location], games.state
-            found = state.unit_power[0, v], state.unit_kind[0, v], state.unit_location[0, v]
-            number = ARMY if kind == "AMY" else FLEET
-            names = [*power_names(games.map), _NOBODY]
-            if power in names and found == (names.index(power), number, location):
-                return names.index(power), number, location
-    raise UserError(f"{quoted(unit)} is not a unit on the board")
-
-
-def _read_unit(games: VectorGame, powers: tuple[int, int], unit: object) -> tuple[Side, int, int]:
-    power, _, location = _standing(games, unit)
-    if power not in powers:
-        raise UserError(f"{quoted(unit)} belongs to neither side")
-    side = Side.SENDER if power == powers[0] else Side.RECEIVER
-    return side, int(games.board.location_province[location]), location
-
-
-def _read_order(games: VectorGame, location: int, rest: list) -> int:
-    table, where = games.table, games.board.location_province
-
-    def province(place: object) -> int:
-        return int(where[_read_location(games.map, place)])
-
-    wanted: dict = {}
-    match rest:
-        case ["HLD"]:
-            wanted = {"kind": OrderKind.HOLD}
-        case ["MTO", place]:
-            wanted = {"kind": OrderKind.MOVE, "target": _read_location(games.map, place)}
-        case ["CTO", place, "VIA", list()]:
-            wanted = {"kind": OrderKind.MOVE_VIA, "goal": province(place)}
-        case ["SUP", list(other)]:
-            wanted = {"kind": OrderKind.SUPPORT_HOLD, "other": _standing(games, other)[2]}
-        case ["SUP", list(other), "MTO", place]:
-            wanted = {"kind": OrderKind.SUPPORT_MOVE, "other": _standing(games, other)[2]}
-            if isinstance(place, list):
-                wanted["target"] = _read_location(games.map, place)
-            else:  # DAIDE itself names no coast here
-                wanted["goal"] = province(place)
-        case ["CVY", list(other), "CTO", place]:
-            wanted = {"kind": OrderKind.CONVOY, "other": _standing(games, other)[2]}
-            wanted["goal"] = province(place)
-        case _:
-            raise UserError(f"{quoted(rest)} is not an order")
-    decisions = games.decisions()
-    for s, v in enumerate(decisions.slot_province.tolist()):
-        if v != where[location]:
+def _read_order(games: VectorGame, powers: tuple[int, int], said: list) -> tuple[Side, int, int]:
+    """Return whose order it is, the unit's province and the number."""
+    decisions, state = games.decisions(), games.state
+    places = decisions.slot_province.tolist() if in_movement(state)[0] else ()
+    for s, v in enumerate(places):
+        power = int(state.unit_power[0, v])
+        unit = _unit_text(games, state.unit_kind[0, v], state.unit_location[0, v])
+        if power not in powers or _tree(unit) != said[:1]:
             continue
-        for number in decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]]:
-            fits = table.kind[number] == wanted["kind"]
-            fits &= "target" not in wanted or table.target[number] == wanted["target"]
-            fits &= "other" not in wanted or table.other_location[number] == wanted["other"]
-            fits &= "goal" not in wanted or where[table.target[number]] == wanted["goal"]
-            if fits:
-                return int(number)
-    raise UserError(f"{quoted(rest)} is not an order that this unit can be given")
+        for number in decisions.order[slice(*decisions.order_start[s : s + 2])].tolist():
+            if _is_meant(_tree(_order_text(games, number)), said):
+                return Side.SENDER if power == powers[0] else Side.RECEIVER, v, number
+    names = " or ".join(games.map.powers[power] for power in powers)
+    raise UserError(f"{quoted(said)} is not an order that a unit of {names} can be given")
+
+
+def _is_meant(written: list, said: list) -> bool:
+    """Tell whether an order as we write it is that; of DAIDE routes and some coasts may differ."""
+    if "VIA" in written:
+        return written[:-1] == said[:-1] and isinstance(said[-1], list)
+    if "SUP" in written and isinstance(written[-1], list) and "MTO" in written:
+        written = [*written[:-1], said[-1] if said[-1] == written[-1][0] else written[-1]]
+    return written == said
 
 
 def messages_of(

@@ -10,6 +10,8 @@
 The games know nothing of this; what a phase agreed upon is gone as soon as they are in another.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +33,6 @@ from .binding import (
 from .deals import (
     BOTH,
     CONFIRMED,
-    DECLINED,
     PEACE,
     REFUSALS,
     Deals,
@@ -177,8 +178,6 @@ class Press:
         """
         games = self.games
         shape = (games.num_games, games.num_powers, games.num_powers)
-        if self.protocol != "mutual":
-            raise UserError(f"wishes belong to mutual press, not to {self.protocol}")
         if wish.shape != shape or wish.dtype != bool:
             raise ValueError(f"wish must be bool of shape {shape}, not {wish.dtype} {wish.shape}")
         talking, agreed = self.talking(), np.zeros(games.num_games, np.int64)
@@ -222,8 +221,6 @@ class Press:
             words: said with the offers, which the log keeps.
         """
         games = self.games
-        if self.protocol == "mutual":
-            raise UserError("mutual press has wishes, not offers")
         count, powers = games.num_games, games.num_powers
         for array, most in (
             (offers.game, count),
@@ -446,30 +443,24 @@ class TalkCounter:
     """Adds up the talk of matches."""
 
     def __init__(self) -> None:
-        self.games, self.phases, self.with_deals = 0, 0, 0
-        self.offered, self.agreed, self.broken = 0, 0, 0
-        self.refused = np.zeros(len(OfferResult), np.int64)
-        self.words: dict[int, np.ndarray] = {}  # player -> words given, and kept
+        self.counts: Counter = Counter()  # games; what a Tally has; by OfferResult; player, what
 
     def __add__(self, other: "TalkCounter") -> "TalkCounter":
         both = TalkCounter()
-        for name in ("games", *_TALLIED, "refused"):
-            setattr(both, name, getattr(self, name) + getattr(other, name))
-        for number in self.words | other.words:
-            both.words[number] = self.words.get(number, 0) + other.words.get(number, 0)
+        for counter in (self, other):
+            both.counts.update(counter.counts)
         return both
 
     def add(self, press: Press, seat_player: np.ndarray) -> None:
         """Count what was said in games that were played to their end, with players (E, P)."""
         tally = press.tally
-        self.games += len(tally.offered)
-        self.refused += tally.refused.sum(0)
+        self.counts["games"] += len(tally.offered)
+        self.counts.update({name: int(getattr(tally, name).sum()) for name in _TALLIED})
+        self.counts.update(dict(zip(OfferResult, tally.refused.sum(0).tolist())))
         for number in np.unique(seat_player).tolist():
             mine = seat_player == number
-            words = np.array([tally.given[mine].sum(), tally.kept[mine].sum()])
-            self.words[number] = words + self.words.get(number, 0)
-        for name in _TALLIED:
-            setattr(self, name, getattr(self, name) + int(getattr(tally, name).sum()))
+            self.counts[number, "given"] += int(tally.given[mine].sum())
+            self.counts[number, "kept"] += int(tally.kept[mine].sum())
 
     def figures(self) -> dict:
         """Return the talk as matches report it, per game.
@@ -479,23 +470,21 @@ class TalkCounter:
         deal; `broken` counts orders against deals; `kept` is the share of words kept, of all and
         by player, in their order. A deal has a word of each side; without any the share is 1.
         """
-        every = sum(self.words.values(), np.zeros(2, np.int64))
-        games = max(1, self.games)
-        in_vain = self.refused[DECLINED + 1 :]
-        reasons = {name: int(n) / games for name, n in zip(REFUSALS, in_vain) if n}
+        counts, games = self.counts, max(1, self.counts["games"])
+        in_vain = {name: counts[result] for name, result in zip(REFUSALS, list(OfferResult)[2:])}
+        players = sorted(key[0] for key in counts if isinstance(key, tuple) and key[1] == "given")
         return {
-            "offered": self.offered / games,
-            "agreed": self.agreed / games,
-            "declined": int(self.refused[DECLINED]) / games,
-            "refused": int(in_vain.sum()) / games,
-            "refused_because": reasons,
-            "deal_phases": self.with_deals / max(1, self.phases),
-            "broken": self.broken / games,
-            "kept": _kept(every),
-            "kept_by_player": [_kept(words) for _, words in sorted(self.words.items())],
+            "offered": counts["offered"] / games,
+            "agreed": counts["agreed"] / games,
+            "declined": counts[OfferResult.DECLINED] / games,
+            "refused": sum(in_vain.values()) / games,
+            "refused_because": {name: count / games for name, count in in_vain.items() if count},
+            "deal_phases": counts["with_deals"] / max(1, counts["phases"]),
+            "broken": counts["broken"] / games,
+            "kept": self._kept(players),
+            "kept_by_player": [self._kept([player]) for player in players],
         }
 
-
-def _kept(words: np.ndarray) -> float:
-    given, kept = words.tolist()
-    return kept / given if given else 1.0
+    def _kept(self, players: Sequence[int]) -> float:
+        given, kept = (sum(self.counts[p, what] for p in players) for what in ("given", "kept"))
+        return kept / given if given else 1.0

@@ -26,12 +26,14 @@ from attack.watching import killed, tried, watched
 from support.games import orderable, play_randomly
 from support.language import question_of_game
 from support.limits import within
-from support.serving import serving
+from support.serving import seated, serving
+from support.webdip import history
 
 from diplomacy_engine._files import atomic_write
 from diplomacy_engine.commands.cli import main
+from diplomacy_engine.constants import MOVE, RETREAT, phase_kind
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.extras.imports.games import read_pasted
+from diplomacy_engine.extras.imports.games import read_games, read_pasted
 from diplomacy_engine.extras.language.remote import RemotePlayer
 from diplomacy_engine.extras.language.replies import read_reply
 from diplomacy_engine.extras.language.settings import settings_of
@@ -40,16 +42,14 @@ from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.population_page import population_page
 from diplomacy_engine.pictures.replays.page import page
 from diplomacy_engine.pictures.replays.replay import load_replays, make_replay
-from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
+from diplomacy_engine.play.file import HOST, PLAYER, read_session
 from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TOKEN_HEADER, WAITING
-from diplomacy_engine.play.session import PlaySession
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
 from diplomacy_engine.press.daide import is_daide, read_message
-from diplomacy_engine.press.game import Game as PressGame
 from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.rules.map import MAPS_FOLDER, Map, load_map
+from diplomacy_engine.rules.notation import read_order, read_unit
 from diplomacy_engine.rules.teams import read_teams
 
 Try = Callable[[random.Random], str]
@@ -98,8 +98,14 @@ def orders(folder: Path) -> Iterator[Try]:
         given = (
             rng.choice((texts, texts, mutated(rng, texts), *JUNK)) if rng.random() < 0.1 else texts
         )
+        own = {text for place in places for text in game.legal_orders(place)}
         taken = tried(lambda: game.submit(power, given), TypeError)
         if isinstance(given, list) and all(isinstance(text, str) for text in given):
+            for text in given[:4]:
+                if tried(lambda text=text: game.submit(power, [text])):
+                    (order,) = game.orders[power]
+                    assert order in own | {listed.rpartition("/")[0] for listed in own}
+                    assert meaning(game, order) == meaning(game, text)
             game.submit(power, given, strict=False)
         game.adjudicate()
         assert Game.from_state(game.map, game.to_state()).to_state() == game.to_state()
@@ -108,23 +114,77 @@ def orders(folder: Path) -> Iterator[Try]:
     yield one
 
 
+def meaning(game: Game, text: str) -> tuple:
+    """Return what an order text says, but for coasts and VIA, which may be filled in."""
+    order = read_order(game.map, text, game.unit_kinds)
+    if phase_kind(game.phase) == "retreats" and order.kind == MOVE:
+        order = order._replace(kind=RETREAT)  # a move says it, too
+    units = [(unit.kind, unit.place.province) for unit in (order.unit, order.other) if unit]
+    return order.kind, units, order.target and order.target.province
+
+
+# What may stand in a state, where it does not belong.
+PARTS = (
+    *("S1901M", "F1902R", "W1903A", "COMPLETED", "S10000M", "X1901M", "S-1M", "FRANCE", "GAUL"),
+    *("A PAR", "F BRE", "F STP/NC", "F STP", "A STP/SC", "*A MUN", "*F SPA/SC", "A XXX", "F NTH"),
+    *("PAR", "SPA/NC", "SPA", "ENG", "XXX", *JUNK),
+)
+
+
 @contextmanager
 def states(folder: Path) -> Iterator[Try]:
-    """A position, as a dictionary or on one line; what is loaded can be played."""
+    """A position, as a dictionary or on one line; what is loaded is as it says, and is played."""
 
     def one(rng: random.Random) -> str:
         game = rng.choice(positions())
         if rng.random() < 0.5:
             line = mutated_text(rng, game.to_position(), WORDS)
             found = tried(lambda: Game.from_position(line, max_years=9))
+            assert found is None or places_of(found.to_position()) == places_of(line)
         else:
-            state = mutated(rng, game.to_state())
+            state = mutated(rng, game.to_state(), PARTS)
             found = tried(lambda: Game.from_state(game.map, state, 9))
+            if found is not None:
+                check_board(found, state)
+        if found is not None:
+            assert Game.from_state(found.map, found.to_state()).to_state() == found.to_state()
         if found is not None and not found.is_over:
             play_randomly(found, rng, 2)
         return outcome(found)
 
     yield one
+
+
+def places_of(line: str) -> set[str]:
+    return {word[:3] for word in re.findall(r"(?<![A-Z])[A-Z]{3}(?![A-Z\d])", line)}
+
+
+def units_of(game: Game, texts: set[str]) -> set[tuple]:
+    """Return kind, province and whether dislodged; a state may cut a name, such as `A PARI`."""
+    read = (read_unit(game.map, text) for text in texts)
+    return {(unit.kind, unit.place.province, starred) for unit, starred in read}
+
+
+def check_board(game: Game, given: dict) -> None:
+    """Check that a loaded board holds exactly what the state says, but for space around a name."""
+    if not game.is_over:
+        assert game.phase == given["name"]
+    dislodged: dict[str, set[str]] = {}
+    for power, units in (given.get("retreats") or {}).items():
+        dislodged.setdefault(power.upper(), set()).update(f"*{unit.lstrip('*')}" for unit in units)
+    for key, found in (("units", game.to_state()["units"]), ("centers", game.centers)):
+        wanted: dict[str, set[str]] = {}
+        for power, texts in (given.get(key) or {}).items():
+            wanted.setdefault(power.upper(), set()).update(texts)
+        for power, texts in found.items():
+            asked = wanted.pop(power, set())
+            if key == "centers":
+                assert {text.strip() for text in asked} == set(texts)
+                continue
+            assert all(re.fullmatch(r"\*?[AF] [A-Z]{3}(/[NESW]C)?", text) for text in texts)
+            asked |= dislodged.get(power, set())
+            assert units_of(game, set(texts)) == units_of(game, asked)
+        assert not any(wanted.values())
 
 
 @contextmanager
@@ -184,7 +244,7 @@ def settings(folder: Path) -> Iterator[Try]:
 @contextmanager
 def daide(folder: Path) -> Iterator[Try]:
     """A text that may be an offer or an answer."""
-    game = PressGame("standard", press="offers")
+    game = Game("standard", press="offers")
     game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"], theirs=["F LON - NTH"], zone=["ENG"])
     game.offer("FRANCE", "ENGLAND", peace=True, we_leave=["MAR"], they_keep_out=["BRE"])
     game.accept("ENGLAND", 1)
@@ -250,6 +310,28 @@ def reports(folder: Path) -> Iterator[Try]:
     yield one
 
 
+@contextmanager
+def histories(folder: Path) -> Iterator[Try]:
+    """The `history.json` of a webDiplomacy site, as a file; what is taken is gone on with."""
+    games = []
+    for seed, length in ((1, 2), (2, 5), (3, 9)):
+        games.append(Game("standard", max_years=3))
+        play_randomly(games[-1], random.Random(seed), length)
+    sound, file = [history(game) for game in games], folder / "history.json"
+
+    def one(rng: random.Random) -> str:
+        written(rng, file, rng.choice(sound))
+        notes: list[str] = []
+        found = tried(lambda: list(read_games(file, note=notes.append)))
+        game = isinstance(found, list) and tried(lambda: Game.from_saved_game(found[0]))
+        if isinstance(game, Game) and not game.is_over:
+            play_randomly(game, rng)
+        assert all(note.isprintable() for note in notes)
+        return outcome(found)
+
+    yield one
+
+
 # --- Files ----------------------------------------------------------------------------------------
 
 
@@ -282,9 +364,9 @@ def saved_games(folder: Path) -> Iterator[Try]:
     """A saved game is shown on a page, and played on."""
     games = []
     for seed, game in enumerate(
-        (PressGame("small", press="offers"), Game("three", draw_votes=True), Game("standard"))
+        (Game("small", press="offers"), Game("three", draw_votes=True), Game("standard"))
     ):
-        if isinstance(game, PressGame):
+        if game.press is not None:
             game.offer("ENGLAND", "RUSSIA", peace=True)
             game.send("RUSSIA", "GLOBAL", "<b>hello</b>")
         play_randomly(game, random.Random(seed), 3)
@@ -330,9 +412,7 @@ def sessions(folder: Path) -> Iterator[Try]:
     """`play --resume` of a changed file: nothing is asked, run, or written elsewhere."""
     load_pytorch()
     kept, file = folder / "kept.jsonl", folder / "game.jsonl"
-    seats = {"ENGLAND": Seat(HOST), "RUSSIA": Seat(PLAYER, "hold")}
-    voted = Game("small", max_years=2, draw_votes=True)
-    PlaySession(voted, kept, ["hold"], make_bot, seats, draws_after=1901)
+    seated(kept, game=Game("small", max_years=2, draw_votes=True), draws_after=1901)
     saved = json.loads(kept.read_text())
     (folder / "settings.toml").write_text(
         'model = "m"\nbase_url = "http://10.255.255.1/v1"\nlog = "log.jsonl"\n'
@@ -432,8 +512,7 @@ def killed_writes(folder: Path) -> Iterator[Try]:
 def killed_sessions(folder: Path) -> Iterator[Try]:
     """A game is killed while a phase is played: it goes on before or after it, with its links."""
     file = folder / "game.jsonl"
-    seats = {"ENGLAND": Seat(HOST), "RUSSIA": Seat(PLAYER, "hold")}
-    session = PlaySession(Game("small", max_years=2), file, ["hold"], make_bot, seats)
+    session = seated(file)
     content, tokens = file.read_bytes(), session.tokens
     host = session.viewer(tokens[HOST])
 
@@ -462,12 +541,11 @@ STATUSES = {200, 400, 401, 403, 404, 405, 409, 411, 413, 414, 431, 501, 505}
 def requests(folder: Path) -> Iterator[Try]:
     """Requests to the play server, their bytes changed or their JSON; it answers and gives away
     nothing: no token, no order of another power, and no talk of others."""
-    game = PressGame("three", max_years=5, press="offers", press_rounds=4)
-    seats = {"ENGLAND": Seat(HOST), "ITALY": Seat(GUEST), "RUSSIA": Seat(GUEST)}
+    game = Game("three", max_years=5, press="offers", press_rounds=4)
     rules = PressRules("offers", 4)
     secret_path = folder / "a-folder-of-the-host"
     secret_path.mkdir()
-    session = PlaySession(game, secret_path / "g.jsonl", ["hold"], make_bot, seats, press=rules)
+    session = seated(secret_path / "g.jsonl", "hgg", game, press=rules)
     host = session.viewer(session.tokens[HOST])
     with session.lock:
         session.submit(
@@ -610,6 +688,7 @@ ATTACKS: dict[Callable, int] = {
     daide: 300,
     replies: 80,
     reports: 60,
+    histories: 40,
     saved_games: 80,
     sessions: 60,
     populations: 60,

@@ -14,7 +14,6 @@ from diplomacy_engine.games.game import Game
 from diplomacy_engine.pictures.replays.replay import load_replays
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.press.daide import is_daide, read_message
-from diplomacy_engine.press.game import Game as PressGame
 from diplomacy_engine.press.words import message_words
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.teams import read_teams
@@ -31,7 +30,7 @@ DELIMITERS = (
 
 @pytest.fixture(scope="module")
 def press_game():
-    return PressGame("standard", press="offers")
+    return Game("standard", press="offers")
 
 
 def order(text, game, folder):

@@ -16,7 +16,6 @@ from diplomacy_engine.extras.imports.games import read_games
 from diplomacy_engine.games.votes import bot_votes
 from diplomacy_engine.pictures.replays.replay import make_replay
 from diplomacy_engine.players.asking import orders_of
-from diplomacy_engine.press.game import Game as TalkingGame
 from diplomacy_engine.rules.map import MAP_NAMES, load_map
 
 
@@ -131,7 +130,7 @@ def test_teams_vote_power_by_power():
 
 
 def test_a_draw_keeps_and_breaks_no_promises():
-    game = TalkingGame("standard", press="offers", binding=False, draw_votes=True)
+    game = Game("standard", press="offers", binding=False, draw_votes=True)
     game.accept("ENGLAND", game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"]))
     game.submit("FRANCE", ["A PAR - BUR"])
     with_votes(game, *game.powers).adjudicate()

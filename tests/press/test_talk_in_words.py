@@ -89,6 +89,10 @@ def test_messages_in_words():
     for text in ("hello", "PRP ( PCE ( MARS ) )", "YES (", "PRP", ""):
         message = {"sender": "ITALY", "recipient": "RUSSIA", "message": text}
         assert message_words(game.vector_game, message) == text
+    winter = Game.from_position("three W1901A; ENGLAND A PAR = PAR LON; ITALY A MAR =")
+    text = game.messages[0]["message"]
+    message = {"sender": "ENGLAND", "recipient": "ITALY", "message": text}
+    assert message_words(winter.vector_game, message) == text
     message = {"sender": "SYSTEM", "recipient": "GLOBAL", "message": "PRP ( x )" + "y" * 9000}
     assert len(message_words(game.vector_game, message)) == 2000
 

@@ -18,9 +18,9 @@ nothing else undecided, and every consistent answer of a core is searched for:
 Result words are those of design section 3. What they mean for an order:
 
     move      bounce; no convoy (no route ordered, or none left)
-    support   void (illegal, unmatched, or for the strongest attack on a unit of its own power
+    support   void (unmatched, or for the strongest attack on a unit of its own power
               that does not leave); no convoy (the army supported has none); cut
-    convoy    void (illegal, unmatched); void, no convoy (the army goes by land, or the fleet is on
+    convoy    void (unmatched); void, no convoy (the army goes by land, or the fleet is on
               no complete ordered route); disrupted (stopped by the paradox rule alone);
               no convoy (no route left, and the fleet itself not dislodged)
 """
@@ -56,7 +56,7 @@ class Movement:
 
     def __init__(self, board: Board, orders: dict[str, Order]):
         self.board = board
-        self.orders = orders  # legal orders only; a unit without one holds
+        self.orders = orders  # a unit without one holds
         self.owner = board.owner
         self.moves = {unit: o for unit, o in orders.items() if o.verb == "-"}
         self.into: dict[str, list[str]] = {}  # province -> units ordered there
@@ -304,13 +304,9 @@ class Movement:
 def adjudicate_movement(
     game_map: ReferenceMap, units: Units, orders: dict[str, str]
 ) -> MovementResult:
-    """Adjudicate one order text for each unit text; a missing order is a hold, a bad one void."""
+    """Adjudicate one legal order text for each unit text; a missing order is a hold."""
     board = Board(game_map, units)
-    assert orders.keys() <= board.owner.keys(), "orders for units that are not on the board"
-    read = {unit: board.read(text) for unit, text in orders.items()}
-    legal = {unit: order for unit, order in read.items() if order and order.unit == unit}
-    void = orders.keys() - legal.keys()
-    movement = Movement(board, legal)
+    movement = Movement(board, {unit: board.read(text) for unit, text in orders.items()})
     answers, stopped = movement.solve()
 
     moved = [unit for unit in movement.moves if answers["move", unit]]
@@ -339,7 +335,7 @@ def adjudicate_movement(
             dislodged[unit] = sorted(goal for goal in reach if province(goal) not in closed)
     results = {}
     for unit in board.owner:
-        words = ["void"] if unit in void else _movement_words(movement, unit, answers, stopped)
+        words = _movement_words(movement, unit, answers, stopped)
         results[unit] = words + ["dislodged"] * (unit in dislodged)
     return MovementResult(_by_power(after, board.owner), dislodged, results)
 

@@ -49,7 +49,6 @@ class ReferenceMap:
         self.convoying = {  # provinces where a fleet convoys
             code for code, e in provinces.items() if e["terrain"] == "sea" or e.get("convoys")
         }
-        self.start_units = facts["start_units"]
         self.coasts = {  # the locations of a split province; none for the others
             code: [f"{code}/{coast}" for coast in entry.get("coasts", [])]
             for code, entry in provinces.items()
@@ -94,17 +93,6 @@ class ReferenceMap:
         """Provinces of `reach`; support may be given into them whatever the coast (DATC 6.B.4)."""
         return self._near[unit[0], place(unit)]
 
-    def meant(self, kind: str, location: str) -> list[str]:
-        """What `location` can mean for a unit of this kind.
-
-        Rule  a coast that an army or an unsplit province does not need is ignored (DATC 4.B.6); a
-              fleet's missing coast may be any (4.B.1, 4.B.2), a given one is not changed (4.B.3)
-        """
-        code = province(location)
-        if kind == "A" or not self.coasts.get(code):
-            return [code]
-        return self.coasts[code] if location == code else [location]
-
 
 class Order(NamedTuple):
     verb: str  # H hold, - move, S support, C convoy
@@ -142,11 +130,6 @@ class Board:
     def is_neutral(self, unit: str) -> bool:
         """Whether nobody plays a unit: it always holds."""
         return self.map.neutral is not None and self.owner[unit] == self.map.neutral
-
-    def unit(self, kind: str, location: str) -> str | None:
-        """The unit meant, with its real coast (DATC 4.B.5)."""
-        unit = self.standing.get(province(location))
-        return unit if unit and unit[0] == kind else None
 
     def _routes(self, start: str) -> dict[str, list[frozenset[str]]]:
         """Convoy routes for an army in `start`: goal -> sets of seas, of which all are needed.
@@ -216,41 +199,16 @@ class Board:
             yield from (Order("S", unit, other, goal) for goal in near)
             yield from (Order("C", unit, other, goal) for goal in carried)
 
-    def read(self, text: str) -> Order | None:
-        """The legal order a text means, or None.
-
-        Rule  design section 3, "Legal": VIA implied where only a convoy leads; the one possible
-              coast filled in; a support may leave out the coast of the move (it then keeps
-              the bare province as its goal); coasts of units corrected
-        """
-        words = text.upper().split()
-        unit = self.unit(*words[:2]) if len(words) >= 3 else None
-        if unit is None:
-            return None
+    def read(self, text: str) -> Order:
+        """The order that a legal text says."""
+        words = text.split()
+        unit = " ".join(words[:2])
         match words[2:]:
-            case ["H"]:
-                return Order("H", unit)
-            case ["-", goal, *via] if via in ([], ["VIA"]):
-                goals = self.map.meant(unit[0], goal)
-                for by_convoy in [True] if via else [False, True]:
-                    orders = [Order("-", unit, "", goal, by_convoy) for goal in goals]
-                    legal = [order for order in orders if self.is_legal(order)]
-                    if legal:
-                        return legal[0] if len(legal) == 1 else None
+            case ["-", goal, *via]:
+                return Order("-", unit, "", goal, bool(via))
             case ["S" | "C" as verb, kind, location, *move]:
-                other = self.unit(kind, location)
-                if other is None:
-                    return None
-                if not move and verb == "S":
-                    order = Order("S", unit, other)
-                    return order if self.is_legal(order) else None
-                if len(move) == 2 and move[0] == "-":
-                    goals = self.map.meant(other[0], move[1])
-                    orders = [Order(verb, unit, other, goal) for goal in goals]
-                    if any(self.is_legal(order) for order in orders):
-                        kept = goals[0] if len(goals) == 1 else province(move[1])
-                        return Order(verb, unit, other, kept)
-        return None
+                return Order(verb, unit, f"{kind} {location}", move[1] if move else "")
+        return Order("H", unit)
 
 
 def owed(position: dict, power: str) -> int:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diplomacy_engine.constants import ARMY, COASTS, FLEET, NONE, SEA, Terrain
+from diplomacy_engine.constants import ARMY, COASTS, FLEET, NONE, SEA
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.rules import vocabulary as vocabulary_module
 from diplomacy_engine.rules.map import (
@@ -51,43 +51,6 @@ def test_counts(name):
     assert sorted(homes) == ([3] * 6 + [4] if name == "standard" else [1] * len(homes))
 
 
-def test_standard_provinces_by_terrain():
-    board = load_map("standard").board
-    assert [int((board.terrain == kind).sum()) for kind in Terrain] == [14, 42, 19]
-
-
-@pytest.mark.parametrize("name", MAP_NAMES)
-def test_adjacency_is_symmetric(name):
-    board = load_map(name).board
-    for kind in (ARMY, FLEET):
-        pairs = {
-            (here, int(there))
-            for here in range(len(board.location_province))
-            for there in board.neighbor[kind, here, : board.neighbor_count[kind, here]]
-        }
-        assert pairs == {(b, a) for a, b in pairs}
-        assert all(a != b for a, b in pairs)
-        for here, there in pairs:
-            assert board.can_stand[kind, here] and board.can_stand[kind, there]
-            assert board.reach[kind, here, board.location_province[there]]
-        assert board.reach[kind].sum() <= len(pairs)
-    assert (board.distance == board.distance.T).all()
-    assert (np.diag(board.distance) == 0).all()
-    for here, row in enumerate(board.neighbor.reshape(-1, board.neighbor.shape[2])):
-        near = row[row != NONE].tolist()
-        assert near == sorted(set(near)), f"neighbors of row {here} are sorted and distinct"
-
-
-def test_every_way_by_land_or_sea_counts_for_the_distance():
-    game_map = load_map("standard")
-    steps = {("PAR", "BUR"): 1, ("LON", "BEL"): 2, ("NAP", "TUN"): 2, ("MOS", "POR"): 6}
-    for (start, goal), distance in steps.items():
-        found = game_map.board.distance[
-            game_map.province_index[start], game_map.province_index[goal]
-        ]
-        assert found == distance, (start, goal)
-
-
 @pytest.mark.parametrize("name", MAP_NAMES)
 def test_names_round_trip(name):
     game_map, board = load_map(name), load_map(name).board
@@ -109,18 +72,6 @@ def test_names_round_trip(name):
     assert sorted(board.removal_rank) == list(range(len(game_map.provinces)))
     assert all(code in game_map.province_index for code in game_map.aliases.values())
     assert all(alias not in game_map.province_index for alias in game_map.aliases)
-
-
-def test_every_border_of_the_package_stands_once():
-    for name in MAP_NAMES:
-        facts = tomllib.loads((MAPS_FOLDER / f"{name}.toml").read_text())
-        for key in ("army_borders", "fleet_borders"):
-            pairs = [
-                frozenset((first, second))
-                for first, others in facts[key].items()
-                for second in others.split()
-            ]
-            assert len(pairs) == len(set(pairs))
 
 
 def test_board_is_read_only():

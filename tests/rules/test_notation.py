@@ -9,9 +9,7 @@ from diplomacy_engine.games.game import Game
 from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.rules.notation import (
     as_written,
-    location_of,
     ordered_unit,
-    province_of,
     read_order,
     read_orders,
     read_place,
@@ -318,20 +316,6 @@ def test_any_text_is_read_or_refused(text):
         except ValueError as error:
             assert str(error) and "\n" not in str(error)
     ordered_unit(STANDARD, text)
-
-
-@pytest.mark.parametrize(
-    "text, location, province",
-    [
-        ("A PAR", "PAR", "PAR"),
-        ("*F STP/SC", "STP/SC", "STP"),
-        ("STP/NC", "STP/NC", "STP"),
-        ("PAR", "PAR", "PAR"),
-    ],
-)
-def test_where_a_unit_stands(text, location, province):
-    assert location_of(text) == location
-    assert province_of(text) == province
 
 
 def test_the_kind_of_a_phase():

@@ -6,11 +6,13 @@ That gives bounces, cut supports, rings and paradoxes in numbers which random pl
 """
 
 from collections.abc import Iterable
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-from reference.adjudicator import ReferenceMap, adjudicate_movement
+from reference.movement import Answers, Movement, adjudicate_movement
+from reference.orders import Board, ReferenceMap
 
 import diplomacy_engine.rules.adjudicator as engine
 from diplomacy_engine.constants import (
@@ -89,6 +91,10 @@ class Table:
             if power != NONE:
                 units.setdefault(self.map.powers[power], []).append(self.text(v))
         return {power: sorted(texts) for power, texts in sorted(units.items())}
+
+    def texts(self, chosen: dict[int, int]) -> dict[str, str]:
+        """Return unit -> text of its order, of order numbers by province."""
+        return {self.text(v): self.vocabulary.texts[number] for v, number in chosen.items()}
 
 
 @pytest.fixture(scope="module")
@@ -310,14 +316,10 @@ def random_orders(table: Table, rng: np.random.Generator, knot: Knot) -> dict[in
 def compare(table: Table, chosen: dict[int, int]) -> tuple[dict, dict]:
     """Return what the engine and the reference make of the position on the board."""
     state, board = table.games.state, table.board
-    units = table.by_power()
     before = {v: table.text(v) for v in np.flatnonzero(state.unit_power[0] != NONE)}
     numbers = np.full((1, len(board.terrain)), NONE, np.int32)
-    texts = {}
-    for v, number in chosen.items():
-        numbers[0, v] = number
-        texts[before[v]] = table.vocabulary.texts[number]
-    expected = adjudicate_movement(table.reference, units, texts)
+    numbers[0, list(chosen)] = list(chosen.values())
+    expected = adjudicate_movement(table.reference, table.by_power(), table.texts(chosen))
     engine.adjudicate_movement(board, table.orders, state, 0, numbers, table.scratch)
     results, dislodged = {}, {}
     for v, unit in before.items():
@@ -396,6 +398,49 @@ def test_the_search_for_solutions_finds_what_was_decided(standard: Table):
         if found == 1:
             assert scratch.lists[SOLUTION, : len(core)].tolist() == taken.tolist(), seed
     assert (searched > 0).all()
+
+
+def all_consistent_answers(movement: Movement) -> list[Answers]:
+    """Every answer to all equations at once, by trying every set of successful moves."""
+    found = []
+    for values in product((True, False), repeat=len(movement.moves)):
+        moves = dict(zip(movement.moves, values, strict=True))
+        answers = Answers({("move", unit): moved for unit, moved in moves.items()})
+        for army in movement.routes:
+            answers["path", army] = movement.path(army, answers)
+        for unit in movement.matched:
+            if movement.orders[unit].verb == "S":
+                answers["support", unit] = movement.support(unit, answers)
+        if all(movement.move(unit, answers) == moved for unit, moved in moves.items()):
+            found.append(answers)
+    return found
+
+
+def test_the_reference_takes_what_alone_is_consistent(standard: Table):
+    """Of several answers without a paradox the one where the rings move.
+
+    A paradox is only called one where there are no or several answers.
+    """
+    stops, rings = 0, 0
+    for seed in range(450):
+        texts = standard.texts(set_up(standard, seed))
+        board = Board(standard.reference, standard.by_power())
+        movement = Movement(board, {unit: board.read(text) for unit, text in texts.items()})
+        if len(movement.moves) > 7:
+            continue
+        answers, stopped = movement.solve()
+        consistent = all_consistent_answers(movement)
+        if stopped:
+            stops += 1
+            assert len(consistent) != 1, texts
+            continue
+        assert answers in consistent, texts
+        for other in consistent:
+            differs = [decision for decision in other if other[decision] != answers[decision]]
+            rings += bool(differs)
+            assert all(kind == "move" for kind, _ in differs), texts
+            assert all(answers[decision] for decision in differs), texts
+    assert stops > 10 and rings
 
 
 @pytest.mark.slow

@@ -91,25 +91,6 @@ def test_a_team_may_have_a_victory_count_of_its_own():
     assert pay_teams(make_reward("deepdip"), STEP, level)[1].tolist() == [15, -4, 15]
 
 
-@pytest.mark.parametrize("text", ["sum_of_squares", "lead_delta"])
-def test_two_teams_share_a_constant(text):
-    rng = np.random.default_rng(1)
-    centers = rng.integers(1, 5, (2, 50, 3)).astype(np.int16)
-    step = RewardInput(
-        ended=np.full(50, YEAR_LIMIT, np.int8),
-        winner=np.full(50, NONE, np.int8),
-        captured=np.ones(50, bool),
-        centers=centers[0],
-        centers_before=centers[1],
-        alive=np.ones((50, 3), bool),
-        eliminated=np.zeros((50, 3), bool),
-        victory_centers=8,
-    )
-    paid = make_reward_mix(text, TEAMS)(step)
-    total = 1.0 if text == "sum_of_squares" else 0.0
-    np.testing.assert_allclose(paid[:, 0] + paid[:, 1], total, atol=1e-6)
-
-
 def test_a_nested_team_is_one_member_of_its_own():
     powers = ["A", "B", "C", "D"]
     teams = read_teams("(A+B)+C", powers)

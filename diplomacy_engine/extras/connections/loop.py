@@ -23,7 +23,7 @@ from ...rules.map import Map
 from ...rules.notation import matching_orders, read_order
 from ...rules.state import seed_from
 from .connection import Connection, ConnectionLost, PhaseOver, Position, Say, is_alive
-from .talk import deals_of, keeping_promises, rehearse, say_what_is_left
+from .talk import keeping_promises, rehearse, say_what_is_left
 
 POLL = 30.0  # seconds after which a game is read anew, whatever was heard of it
 TALK = 10.0  # seconds of talk in a movement phase
@@ -53,18 +53,9 @@ class Counts:
 class SeatLoop:
     """Plays the seats of a connection.
 
-    Args:
-        connection: to a server; `run` enters and closes it.
-        player: gives the orders of all its seats.
-        seed: of the player's draws; each phase has one of its own.
-        draws: whether every phase is voted to be a draw.
-        draws_after: year from which powers vote for one as bots do (games/votes.py); None: never.
-        talk: seconds that a player that talks does so in a movement phase, where powers may; at
-            most a third of what the phase lasts.
-        patience: seconds after which a server that does not answer is given up.
-        wait: whether a server that is not there yet is waited for, too.
-        say: told in a sentence what happens.
-        sleep: waits between two tries to connect.
+    With `draws` every phase is voted to be a draw, with `draws_after` (a year) as bots do. `talk`
+    are seconds, at most a third of what a phase lasts; `patience` those after which a server is
+    given up; `wait`: one that is not there yet is waited for, too.
     """
 
     def __init__(
@@ -181,7 +172,7 @@ class SeatLoop:
         if position.talks and not given and self._talk(position, seats):
             return
         for power in seats:
-            times, deals = given.get(power, 0), deals_of(position.game, power)
+            times, deals = given.get(power, 0), position.game.deals(power)
             again = power in position.missing or dealt.get(power) != deals
             if times == 0 or (again and times < _MOST_TRIES):
                 self._order(position, power)

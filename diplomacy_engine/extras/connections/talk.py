@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 
 from ..._suggest import quoted
 from ...errors import UserError
-from ...games.game import Game as PlainGame
+from ...games.game import Game
 from ...players.advice import agrees, next_offer
 from ...players.names import UNBOUND, VoiceSpec
 from ...players.negotiation import Negotiator
 from ...press.daide import MOST_SIGNS, ClauseRow, is_daide
-from ...press.game import Game
 from ...press.press import MOST_ROUNDS
 from ...rules.map import Map
 
@@ -90,16 +89,12 @@ def _as_if_agreed(game: Game, power: str) -> Game:
     return copy
 
 
-def deals_of(game: PlainGame, power: str) -> list[str]:
-    return game.deals(power) if isinstance(game, Game) else []
-
-
-def keeping_promises(game: PlainGame, power: str, orders: list[str]) -> list[str]:
+def keeping_promises(game: Game, power: str, orders: list[str]) -> list[str]:
     """Return a power's orders, for units that must by a deal what the deal says.
 
     Who plans without the lists of legal orders may have left such a unit out.
     """
-    if not deals_of(game, power):
+    if not game.deals(power):
         return orders
     copy = game.copy()
     copy.submit(power, orders, strict=False)
