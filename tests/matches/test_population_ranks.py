@@ -22,7 +22,7 @@ from diplomacy_engine.players.policy.files import ready_policies
 from diplomacy_engine.players.population import FOLDERS, read_population
 
 
-@pytest.mark.parametrize("members, powers, games", [(6, 7, 70), (11, 3, 90), (103, 2, 400)])
+@pytest.mark.parametrize("members, powers, games", [(6, 7, 70), (11, 3, 900), (103, 2, 400)])
 def test_seats_of_a_candidate(members, powers, games):
     seats = candidate_seats(members, powers, games, np.random.default_rng(1))
     assert seats.shape == (games, powers)
