@@ -385,8 +385,8 @@ REFUSED_FIELDS = [
         "provinces[0].adjacencies[4]",
         "cap lists hil twice",
     ),
-    ("p['cap']['adjacencies'].pop(0)", "provinces[1].adjacencies", "from cap to hil"),
-    ("p['cap']['adjacencies'][0]['pass'] = 'both'", "provinces[0].adj", "one-way"),
+    ("p['cap']['adjacencies'].pop(0)", "provinces[1].adjacencies", "from hil to cap"),
+    ("p['cap']['adjacencies'][0]['pass'] = 'both'", "provinces[0].adj", "by both"),
     ("p['hil']['type'] = 'sea'", "army_borders: CAP - HIL", "sea"),
     ("p['roc']['type'] = 'land'", "fleet_borders: ", "ROC is inland"),
     (
