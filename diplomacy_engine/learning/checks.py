@@ -7,7 +7,7 @@ from typing import Protocol
 from .._suggest import quoted
 from ..errors import UserError
 from ..players.loading import load_player
-from ..players.names import VoiceSpec, parse_player
+from ..players.names import UNBOUND, VoiceSpec, parse_player
 from ..rules.map import Map
 from ..scoring.mixes import make_reward_mix
 from ..scoring.rewards import try_reward
@@ -58,6 +58,7 @@ def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = F
         load_player(name, game_map=game_map)
     pool = [name for name in args.pool_bots if _talks(name)]
     voices = [name for name in args.eval_bots if _talks(name)]
+    unbound = [name for name in voices if parse_player(name).kind in UNBOUND]
     inferring = [name for name in args.pool_bots if "infer:" in name]
     most = args.num_envs * args.learner_seats * args.num_steps  # decisions of an update
     problems = {
@@ -74,6 +75,7 @@ def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = F
         f"--eval-bots {quoted(voices, 60)}: talk needs diplomacy_learners.press": (
             voices and not talks
         ),
+        f"--eval-bots {quoted(unbound, 60)}: deals are binding in training": unbound,
         f"--num-envs {args.num_envs} is too few: an update has at most {most} decisions, fewer "
         f"than two for each of --num-minibatches {args.num_minibatches}": (
             most < 2 * args.num_minibatches

@@ -174,6 +174,10 @@ def test_transitions_equal_a_slow_reference(monkeypatch, learner_seats, year_lim
         paid = reward(
             reward_input(result, games.board.victory_centers, year_limit == "draw"), spy.progress
         )
+        # A game goes on while a seat of the learner is alive.
+        alive = result.alive[np.arange(16)[:, None], spy.learner_power].any(1)
+        over = (result.ended != RUNNING) | ~alive
+        np.testing.assert_array_equal(games.state.turn == 0, over)
         final.restore(spy.after)
         for row in range(16):
             for seat, power in enumerate(spy.learner_power[row]):
