@@ -222,10 +222,8 @@ def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: Non
                 note(f"{phase.name} is skipped: by our rules this is {game.phase}")
             continue
         if phase.units is not None and _differs(game, phase):
-            note(
-                f"{phase.name} has a position that differs from our rules' result; the game "
-                "continues from it"
-            )
+            if _differs(game, phase, cornered=False):
+                note(f"{phase.name} differs from our rules' result; the game continues from it")
             game = _placed(game, phase)
         still_open = phase is phases[-1] and not any(phase.orders.values())
         if game.is_over or still_open:
@@ -273,12 +271,14 @@ def _moment(name: str) -> tuple[int, int]:
     return _END if name == COMPLETED else parse_phase(name)
 
 
-def _differs(game: Game, phase: Phase) -> bool:
-    """Tell whether a phase says of another position."""
-    gone = game.dislodged
+def _differs(game: Game, phase: Phase, cornered: bool = True) -> bool:
+    """Tell whether a phase says of another position; or, if not `cornered`, of other units but
+    those that our rules have disbanded at once."""
     for power in game.powers:
-        ours = [*game.units[power], *(f"*{unit}" for unit in gone.get(power, {}))]
-        if sorted(ours) != sorted(phase.units.get(power, [])):
+        ours = {*game.units[power], *(f"*{unit}" for unit in game.dislodged.get(power, {}))}
+        theirs = set(phase.units.get(power, ()))
+        more = theirs - ours
+        if ours - theirs or (more if cornered else {unit for unit in more if unit[0] != "*"}):
             return True
     return False
 

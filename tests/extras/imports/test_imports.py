@@ -88,7 +88,7 @@ def test_a_history_with_another_outcome_goes_on_from_it(tmp_path):
     found, notes = played(tmp_path / "h.json")
     assert "A PIC" in found.units["FRANCE"]
     assert notes == [
-        "F1901M has a position that differs from our rules' result; the game continues from it"
+        "F1901M differs from our rules' result; the game continues from it"
     ]
     assert found.to_state()["last_orders"]["FRANCE"][-1] == "A PAR - BUR"
 
