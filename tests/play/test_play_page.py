@@ -317,6 +317,8 @@ def test_a_double_click_gives_one_order_and_focus_stays(start, open_page):
     top = page.locator("#unit-A-PAR").bounding_box()["y"]
     page.click('#choices [data-order="A MAR - SPA"]')
     assert page.evaluate("document.activeElement.id") == "unit-F-BRE", "where one works"
+    assert page.locator('#units [aria-pressed="true"]').count() == 0, "nothing selects itself"
+    page.keyboard.press("Enter")
     page.click("#mode-hold")
     assert page.evaluate("document.activeElement.id") == "submit"
     assert page.locator("#unit-A-PAR").bounding_box()["y"] == top, "nothing jumps"
