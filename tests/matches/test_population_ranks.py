@@ -221,7 +221,7 @@ def test_a_bots_games_rated_as_a_persons(tmp_path, small, capsys):
 def test_refusals(tmp_path, capsys):
     rank = ["population", "rank"]
     found = refusal(*rank, "--player", "dumbbot", "--population", tmp_path, capsys=capsys)
-    assert "is not a population" in found
+    assert "population.json" in found
     make = ["population", "make", "--map", "small"]
     assert "--runs needs --output" in refusal(*make, "--runs", tmp_path, capsys=capsys)
     made = tmp_path / "made"

@@ -64,18 +64,14 @@ def policies_of(map_name: str) -> list[str]:
 
 
 def policy_path(flag: str, name: str) -> Path:
+    path, what = policy_file(name), "there is no such checkpoint"
     if name in BOTS:
-        raise UserError(
-            f"--{flag} needs a checkpoint, and {name!r} is a bot: "
-            f"--pool-bots {name} --pool-bot-prob 1 trains against it"
-        )
-    path = policy_file(name)
-    if not os.path.isfile(path):
-        what = "there is no such checkpoint"
-        if os.path.isdir(name):
-            what = f"the folder has neither {CHECKPOINT} nor {POLICY}"
-        raise UserError(f"--{flag} {name}: {what}{above(path, CHECKPOINT, POLICY)}")
-    return path
+        what = f"a bot is no checkpoint: --pool-bots {name} --pool-bot-prob 1 trains against it"
+    elif os.path.isfile(path):
+        return path
+    elif os.path.isdir(name):
+        what = f"the folder has neither {CHECKPOINT} nor {POLICY}"
+    raise UserError(f"--{flag} {name}: {what}{above(path, CHECKPOINT, POLICY)}")
 
 
 def above(path: Path, *names: str) -> str:
