@@ -288,7 +288,7 @@ class LearnerCritic(Critic):
     """What positions are worth to a learner while it learns; see Critic."""
 
     def __init__(self, run: Run):
-        self.run, self.policy = run, make_player(run.agent, "learner")
+        self.run, self.policy = run, make_player(run.agent, "learner", settings=vars(run.args))
         self.discount, self.at_once = run.args.gamma, False
 
     def paid(self, result: engine.StepResult, victory_centers: int) -> np.ndarray:

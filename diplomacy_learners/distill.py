@@ -136,6 +136,7 @@ def play(
             part = decisions.take(who == number)
             if not part.count:
                 continue
+            part = policy.choices(games, part)
             obs = policy.observe(games, part.game, part.power)
             numbers = ask_player(games, part, asked)
             games.write_orders(orders, part, numbers)
@@ -225,8 +226,8 @@ def learn(
     return dict(zip(names, np.mean(figures, 0).tolist()))
 
 
-def evaluate(args: Args, agent: Agent, game_map: Map, seed: int) -> dict[str, float]:
-    player = policy_player(agent, "distilled", seed)
+def evaluate(args: Args, agent: Agent, game_map: Map, seed: int, trained: dict) -> dict[str, float]:
+    player = policy_player(agent, "distilled", seed, settings=trained)
     result = evaluate_player(
         game_map,
         player,
@@ -281,7 +282,8 @@ def run(args: Args) -> int:
         lesson = Lesson.join(lessons)
         decisions += round(float(lesson.share.sum()))
         figures = learn(args, agent, optimizer, lesson, rng)
-        figures |= {f"eval/{k}": v for k, v in evaluate(args, agent, game_map, seed).items()}
+        found = evaluate(args, agent, game_map, seed, trained)
+        figures |= {f"eval/{name}": value for name, value in found.items()}
         figures["minutes"] = (time.monotonic() - begun) / 60
         for name, value in figures.items():
             log.add_scalar(f"distill/{name}", value, decisions)

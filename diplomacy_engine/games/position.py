@@ -170,9 +170,8 @@ def set_ending(games: VectorGame, agreed: bool, conceded: Collection[str]) -> No
 def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
     """Return the position in the format of the `diplomacy` package.
 
-    Powers that have `conceded` are in civil disorder there. `timestamp` depends on the phase alone;
-    `influence` holds the provinces and centers of the moment (a saved game adds those that were
-    passed through).
+    Powers that have `conceded` are in civil disorder there. `influence` holds the provinces and
+    centers of the moment; a saved game adds those that were passed through.
     """
     name, powers = current_phase(games), games.map.powers
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
@@ -242,18 +241,11 @@ def zobrist_hash(games: VectorGame) -> int:
     It is the exclusive or of one number for each kind and power of a unit at its location, and for
     each supply center and home center of each power.
     """
-    game_map, board, state, found = games.map, games.board, games.state, 0
-    kinds, owners, fled_kinds, fled_owners, centers, homes = _zobrist_numbers(game_map)
-    for by_kind, by_power, power, kind, location in (
-        (kinds, owners, state.unit_power, state.unit_kind, state.unit_location),
-        (
-            fled_kinds,
-            fled_owners,
-            state.dislodged_power,
-            state.dislodged_kind,
-            state.dislodged_location,
-        ),
-    ):
+    board, state, found = games.board, games.state, 0
+    kinds, owners, fled_kinds, fled_owners, centers, homes = _zobrist_numbers(games.map)
+    standing = (kinds, owners, state.unit_kind, state.unit_power, state.unit_location)
+    fled = (state.dislodged_kind, state.dislodged_power, state.dislodged_location)
+    for by_kind, by_power, kind, power, location in (standing, (fled_kinds, fled_owners, *fled)):
         for v in np.flatnonzero(power[0] != NONE).tolist():
             found ^= by_kind[kind[0, v]][location[0, v]] ^ by_power[power[0, v]][location[0, v]]
     for c, owner in enumerate(state.center_owner[0].tolist()):
@@ -329,8 +321,6 @@ def position_line(games: VectorGame) -> str:
 
 def parse_position_line(text: str) -> tuple[str, dict]:
     """`(map name, state dictionary)` of a position line; UserError if it is none."""
-    if not isinstance(text, str):
-        raise UserError(f"a position must be a text, not {type(text).__name__}")
     head, *parts = (part.strip() for part in text.split(";"))
     if len(head.split()) != 2:
         raise UserError(

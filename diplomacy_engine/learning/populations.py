@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from ..games.decisions import Decisions, order_numbers, ragged_rows
+from ..games.own_help import choices
 from ..games.vector_game import VectorGame
 from ..players.policy.files import policy_file
 from ..players.policy.player import PolicyPlayer
@@ -55,6 +56,7 @@ class PolicyGroup:
                     self.stacks.append(frozen.Stack({n: self.agents[n] for n in own}))
         self.stack = np.repeat(np.arange(len(sizes)), sizes)  # of each, or what it is by itself
         self.greedy = np.array([player.greedy for player in self.players])
+        self.helps_others = np.array([player.helps_others for player in self.players])
         self.threads = threads
         self.pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
 
@@ -65,7 +67,8 @@ class PolicyGroup:
         known = [self.number.get(id(player), -1) for player in players]
         mine = np.array(known)[who]
         order = np.argsort(mine, kind="stable")
-        asked, mine = decisions.take(order), mine[order]
+        mine = mine[order]
+        asked = choices(games, decisions.take(order), self.helps_others[mine])
         obs = self.players[mine[0]].observe(games, asked.game, asked.power)
         numbers, firsts = np.unique(mine, return_index=True)
         begins = asked.order_start[asked.slot_start[[*firsts, len(mine)]]]  # of their orders
@@ -133,8 +136,9 @@ class Policy(NamedTuple):
     weights: dict[str, np.ndarray]
 
 
-# What a member's settings keep beside what its network is made of: what its values mean.
-KEPT = ("map", "reward", "gamma", "year_limit")
+# What a member's settings keep beside what its network is made of: what its values mean, and
+# which orders it chooses from.
+KEPT = ("map", "reward", "gamma", "year_limit", "help_others")
 
 
 def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:

@@ -149,7 +149,7 @@ def logs(setup: Setup, ranks: Ranks) -> Iterator[RunLog]:
 def new_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
     """Return what a new run begins with; UserError for all that would stop it later."""
     weights = None
-    args, game_map = _with_teams(args, load_map(args.map))
+    args, game_map = _with_teams(learner, args, load_map(args.map))
     if args.start_from:
         start = learner.policy("start-from", args.start_from)
         _check_start(learner, args, start, game_map)
@@ -165,16 +165,19 @@ def new_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
     return Setup(learner, args, game_map, ranks.choose_device(args.cuda), weights)
 
 
-def _with_teams(args: RunSettings, game_map: Map) -> tuple[RunSettings, Map]:
+def _with_teams(learner: Learner, args: RunSettings, game_map: Map) -> tuple[RunSettings, Map]:
     """Return the settings and the map with the teams of `args`, if a learner has such.
 
-    The learner then has as many seats of a game as the largest team.
+    The learner then has as many seats of a game as the largest team. Allies, and who can agree to
+    it, help each other.
     """
+    if learner.talks:
+        return replace(args, help_others=True), game_map
     if not getattr(args, "teams", "") and not getattr(args, "team_victory", 0):
         return args, game_map
     game_map = game_map.with_teams(args.teams, args.team_victory)
     seats = int(np.bincount(game_map.teams.of_power).max())
-    return replace(args, teams=game_map.teams.text, learner_seats=seats), game_map
+    return replace(args, teams=game_map.teams.text, learner_seats=seats, help_others=True), game_map
 
 
 def _check_start(learner: Learner, args: RunSettings, saved: dict, game_map: Map) -> None:
@@ -294,7 +297,7 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
                     f"{source}: {name}: {quoted(getattr(args, name), 60)}, but the checkpoint "
                     f"beside it was made with {quoted(before[name], 60)}"
                 )
-        args, game_map = _with_teams(args, Map(saved["map_facts"], saved["map_name"]))
+        args, game_map = _with_teams(learner, args, Map(saved["map_facts"], saved["map_name"]))
         count = len(saved["ranks"])
         if count != ranks.count:
             raise UserError(

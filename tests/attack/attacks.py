@@ -26,7 +26,7 @@ from attack.watching import killed, tried, watched
 from support.games import orderable, play_randomly
 from support.language import question_of_game
 from support.limits import within
-from support.serving import serving
+from support.serving import seated, serving
 from support.webdip import history
 
 from diplomacy_engine._files import atomic_write
@@ -42,10 +42,8 @@ from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.population_page import population_page
 from diplomacy_engine.pictures.replays.page import page
 from diplomacy_engine.pictures.replays.replay import load_replays, make_replay
-from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
+from diplomacy_engine.play.file import HOST, PLAYER, read_session
 from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TOKEN_HEADER, WAITING
-from diplomacy_engine.play.session import PlaySession
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
 from diplomacy_engine.press.daide import is_daide, read_message
@@ -414,9 +412,7 @@ def sessions(folder: Path) -> Iterator[Try]:
     """`play --resume` of a changed file: nothing is asked, run, or written elsewhere."""
     load_pytorch()
     kept, file = folder / "kept.jsonl", folder / "game.jsonl"
-    seats = {"ENGLAND": Seat(HOST), "RUSSIA": Seat(PLAYER, "hold")}
-    voted = Game("small", max_years=2, draw_votes=True)
-    PlaySession(voted, kept, ["hold"], make_bot, seats, draws_after=1901)
+    seated(kept, game=Game("small", max_years=2, draw_votes=True), draws_after=1901)
     saved = json.loads(kept.read_text())
     (folder / "settings.toml").write_text(
         'model = "m"\nbase_url = "http://10.255.255.1/v1"\nlog = "log.jsonl"\n'
@@ -516,8 +512,7 @@ def killed_writes(folder: Path) -> Iterator[Try]:
 def killed_sessions(folder: Path) -> Iterator[Try]:
     """A game is killed while a phase is played: it goes on before or after it, with its links."""
     file = folder / "game.jsonl"
-    seats = {"ENGLAND": Seat(HOST), "RUSSIA": Seat(PLAYER, "hold")}
-    session = PlaySession(Game("small", max_years=2), file, ["hold"], make_bot, seats)
+    session = seated(file)
     content, tokens = file.read_bytes(), session.tokens
     host = session.viewer(tokens[HOST])
 
@@ -547,11 +542,10 @@ def requests(folder: Path) -> Iterator[Try]:
     """Requests to the play server, their bytes changed or their JSON; it answers and gives away
     nothing: no token, no order of another power, and no talk of others."""
     game = Game("three", max_years=5, press="offers", press_rounds=4)
-    seats = {"ENGLAND": Seat(HOST), "ITALY": Seat(GUEST), "RUSSIA": Seat(GUEST)}
     rules = PressRules("offers", 4)
     secret_path = folder / "a-folder-of-the-host"
     secret_path.mkdir()
-    session = PlaySession(game, secret_path / "g.jsonl", ["hold"], make_bot, seats, press=rules)
+    session = seated(secret_path / "g.jsonl", "hgg", game, press=rules)
     host = session.viewer(session.tokens[HOST])
     with session.lock:
         session.submit(

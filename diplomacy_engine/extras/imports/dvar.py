@@ -7,7 +7,9 @@ winter, centers that are owned and not at home, borders that go one way.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, product
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Annotated, Literal, NoReturn, TypeVar
 
 from msgspec import Meta, Struct, field
@@ -360,11 +362,7 @@ def _power_name(nation: str) -> str:
 
 def _new_code(word: str, taken: set[str]) -> str:
     """Return three letters for a place, in the order of its id if they are free."""
-    letters = re.sub(r"[^A-Z]", "", word.upper()) or "X"
-    for i in range(1, len(letters)):
-        for j in range(i + 1, len(letters)):
-            if (code := letters[0] + letters[i] + letters[j]) not in taken:
-                return code
-    numbers = range(26 * 26)
-    codes = (letters[0] + chr(65 + n // 26) + chr(65 + n % 26) for n in numbers)
+    first, *others = re.sub(r"[^A-Z]", "", word.upper()) or "X"
+    ends = [*combinations(others, 2), *product(ascii_uppercase, repeat=2)]
+    codes = (first + "".join(end) for end in ends)
     return next((code for code in codes if code not in taken), "XXX")

@@ -230,7 +230,9 @@ def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: Non
         still_open = phase is phases[-1] and not any(phase.orders.values())
         if game.is_over or still_open:
             break
-        _give(game, phase, note)
+        for power, texts in phase.orders.items():
+            for reason in game.submit(power, texts, strict=False):
+                note(f"{phase.name}, {power}: {reason}")
         game.adjudicate()
     return game
 
@@ -269,13 +271,6 @@ def _caught_up(game: Game, phase: Phase, note: Note) -> Game:
 
 def _moment(name: str) -> tuple[int, int]:
     return _END if name == COMPLETED else parse_phase(name)
-
-
-def _give(game: Game, phase: Phase, note: Note) -> None:
-    """Submit the orders of a phase; tell of each that is not legal."""
-    for power, texts in phase.orders.items():
-        for reason in game.submit(power, texts, strict=False):
-            note(f"{phase.name}, {power}: {reason}")
 
 
 def _differs(game: Game, phase: Phase) -> bool:

@@ -9,7 +9,7 @@ from ..._suggest import player_name, quoted
 from ...errors import UserError
 from ...games.decisions import Decisions, order_numbers
 from ...games.observation import BoardViews
-from ...games.own_help import helps_nobody_else, only_orders
+from ...games.own_help import choices, possible_choices
 from ...games.vector_game import VectorGame
 from ...scoring.mixes import RewardMix, code_of, make_reward_mix
 from ..protocols import Explanation, Seedable
@@ -93,20 +93,21 @@ class PolicyPlayer:
         return order_numbers(decisions, chosen)
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        choices = self.choices(games, decisions)
+        asked = self.choices(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
-        found = self.agent.explain(obs, choices)
-        if choices is decisions:
-            return found
+        found = self.agent.explain(obs, asked)
         probability = np.zeros(len(decisions.order), np.float32)
-        probability[helps_nobody_else(games, decisions)] = found.probability
+        probability[possible_choices(games, decisions, self.helps_others)] = found.probability
         return found._replace(probability=probability)
 
+    @property
+    def helps_others(self) -> bool:
+        """Whether it supports and convoys units of other powers."""
+        return (self.settings or {}).get("help_others", True)
+
     def choices(self, games: VectorGame, decisions: Decisions) -> Decisions:
-        """Return the decisions with the orders that the policy has learned to choose from."""
-        if (self.settings or {}).get("help_others", True):
-            return decisions
-        return only_orders(decisions, helps_nobody_else(games, decisions))
+        """Return decisions with the orders that the policy has learned to choose from."""
+        return choices(games, decisions, self.helps_others)
 
     def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
         """Return the boards that `powers` (n,) see in games `rows` (n,)."""

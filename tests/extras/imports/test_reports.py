@@ -103,6 +103,11 @@ def test_a_judges_mail_and_a_sites_page(text):
         ("Army Paris: support fleet Brest to hold", ["A PAR S F BRE"]),
         ("The army at Paris support hold to Brest.", ["A PAR S F BRE"]),
         ("A Par SF Bre-Bre", ["A PAR S F BRE"]),
+        ("A Mar supp Par - Bur, A Par supporting Bre", ["A MAR S A PAR - BUR", "A PAR S F BRE"]),
+        ("Army (Paris) - Burgundy; Fleet (Brest) >> MAO", ["A PAR - BUR", "F BRE - MAO"]),
+        ("A par-bur -- bounced with Munich", ["A PAR - BUR"]),
+        ("A mar -spa  Convoy path taken: lon-nth-hol.", ["A MAR - SPA"]),
+        ("A Par UNORDERED, A Mar \u21d2 Spa", ["A PAR H", "A MAR - SPA"]),
     ],
 )
 def test_ways_to_write_orders(line, orders):
