@@ -41,6 +41,7 @@ class RemotePlayer(LanguagePlayer):
         for part in (questions[:1], questions[1:]) if probing else (questions,):
             conversations = [_Conversation(self, question, until) for question in part]
             self._run(conversations, until)
+            self.counted.retried = self.server.retried
             answers += [conversation.answer() for conversation in conversations]
             trouble = [conversation.unreachable for conversation in conversations]
             if probing and not self.server.answered and not conversations[0].late:
@@ -49,7 +50,6 @@ class RemotePlayer(LanguagePlayer):
                 how = "no longer answers" if self.server.answered else "does not answer"
                 raise UserError(f"the server at {self.server.name} {how}: {trouble[0]}")
             probing = False
-        self.counted.retried = self.server.retried
         return answers
 
     def _run(self, conversations: Sequence["_Conversation"], until: float) -> None:
