@@ -29,10 +29,7 @@ STACKED = 16  # networks whose boards are encoded together: many more no longer 
 
 
 class PolicyGroup:
-    """Policies of one map that are asked together; each orders what it would order alone.
-
-    The players learn here that they belong to this group, whose networks `threads` share.
-    """
+    """Policies of one map that are asked together in threads; each orders what it would alone."""
 
     def __init__(self, players: Sequence[PolicyPlayer], threads: int):
         keep_memory()
@@ -142,11 +139,7 @@ KEPT = ("map", "reward", "gamma", "year_limit", "help_others")
 
 
 def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
-    """Return the policies of a run by age, `copies` of them at about even distances.
-
-    They are its newest one, those of its pool, and, if these are too few, those of its earlier
-    checkpoints. Untrained ones are left out.
-    """
+    """Return `copies` policies of a run by age, of its pool and its checkpoints."""
     newest, learner = policy_file(folder), registry.plain()
     found: dict[int, Policy] = {}
     for path in (newest, *sorted(newest.parent.glob("checkpoints/*.pt"))):
@@ -183,10 +176,7 @@ def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
 
 
 def command_of(settings: dict[str, Any], script: str) -> str:
-    """Return the words after `python` by which a script trains with some settings.
-
-    Flags that only another script than the plain trainer has are left out.
-    """
+    """Return the words after `python` by which a script trains with some settings."""
     game_map = settings["map"]
     defaults = with_file(registry.plain().args_class, game_map)
     left_out = {"map", "config", "exp_name", "runs_folder", "resume"}

@@ -70,7 +70,7 @@ _WORDINGS = [
     (re.compile(wording), read)
     for wording, read in (
         (r"^[\[(*|'\" ]+", ""),
-        (rf"\*?\b(?:{_NATIONS})\b[*: ]*(?=(?:ARMY|FLEET|UNIT|[AF])\b)", ""),
+        (rf"\*?\b(?:{_NATIONS})\b[*: ]*(?=(?:ARMY|FLEET|UNIT|BUILDS?|REMOVES?|[AF])\b)", ""),
         (r"\bAN? (?=(?:ARMY|FLEET|UNIT)\b)", ""),
         (r"\b(ARMY|FLEET|UNIT) (?:AT|IN)\b", r"\1"),
         (r"\b([AF]|(?:ARMY|FLEET) )\((\w+(?:\(\w\w\))?)\)", r"\1 \2 "),  # A(Vie)
@@ -91,7 +91,10 @@ _WORDINGS = [
     )
 ]
 _BULLET = re.compile(r"(?m)^[ \t]*(?:[-*\u2022>#]|\(?\d{1,3}[.):])[ \t]+")
-_UNIT_BEGINS = r"(?=\s*[(\[*'`\"]*(?:the\s+)?(?:[AF]|army|fleet|builds?|destroy|removes?)[\s(])"
+_UNIT_BEGINS = (
+    rf"(?=\s*[(\[*'`\"]*(?:the\s+)?(?:(?:{_NATIONS}):\s*)?"
+    r"(?:[AF]|army|fleet|builds?|destroy|removes?)[\s(])"
+)
 _BETWEEN = re.compile(  # a comma in brackets is part of a remark, unless another unit follows
     rf"\n|[;,](?![^()\[\]]{{0,100}}[)\]])|[;,]{_UNIT_BEGINS}|\s(?=[(\[]){_UNIT_BEGINS}|\s{{3,}}"
     rf"|\s\s(?=\S){_UNIT_BEGINS}|(?<=[\w)*])[.]\s{_UNIT_BEGINS}"

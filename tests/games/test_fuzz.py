@@ -20,7 +20,6 @@ from diplomacy_engine.games.game import Game
 from diplomacy_engine.rules.map import MAPS_FOLDER, Map, MapError, load_map, read_map_file
 from diplomacy_engine.rules.notation import read_order
 from diplomacy_engine.rules.vocabulary import vocabulary
-from tests.support.games import append_saved_game
 
 STANDARD = load_map("standard")
 # Seas, split coasts, convoys of one and two fleets, aliases and long names, in few provinces.
@@ -249,23 +248,3 @@ def test_position_lines_are_read_in_time():
             Game.from_position(line)
     with pytest.raises(UserError, match="is not of the form"):
         Game.from_position("small S1901M; ENGLAND A LON = LON = LON")
-
-
-@pytest.mark.parametrize(
-    "influence",
-    [None, 3, [], {"ENGLAND": 3}, {"ENGLAND": [[], 3, "LON"]}, {"GAUL": ["LON"]}, {3: []}, "none"],
-)
-def test_influence_of_earlier_phases_is_taken_as_far_as_it_is_sound(influence, folder):
-    game = Game("small")
-    play_randomly(game, random.Random(1), 3)
-    saved = game.to_saved_game()
-    for phase in saved["phases"][1:]:
-        if influence == "none":
-            del phase["state"]["influence"]
-        else:
-            phase["state"]["influence"] = influence
-    again = Game.from_saved_game(saved).to_saved_game()
-    assert again["phases"][0]["state"]["influence"] == {"ENGLAND": ["LON"], "RUSSIA": ["MOS"]}
-    for phase in again["phases"]:
-        assert list(phase["state"]["influence"]) == game.powers
-    append_saved_game(folder / "influence.jsonl", again)

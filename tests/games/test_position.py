@@ -81,6 +81,15 @@ def test_retreats_that_the_rules_forbid_are_not_offered():
     assert Game.from_state("standard", game.to_state()).to_state() == game.to_state()
 
 
+def test_a_retreat_to_where_a_convoyed_attacker_came_from():
+    game = standard(units={"ENGLAND": ["A HOL", "A RUH", "F NTH"], "FRANCE": ["A BEL"]})
+    orders = ["A HOL - BEL VIA", "F NTH C A HOL - BEL", "A RUH S A HOL - BEL"]
+    game.submit("ENGLAND", orders)
+    game.adjudicate()
+    assert "HOL" in game.dislodged["FRANCE"]["A BEL"]
+    assert Game.from_state("standard", game.to_state()).dislodged == game.dislodged
+
+
 def test_places_offered_for_retreat_are_those_of_the_rules():
     """Of all neighbors, the orders before leave the places that the game itself offers."""
     rng, compared, cut = random.Random(4), 0, 0

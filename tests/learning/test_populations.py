@@ -59,9 +59,12 @@ def agents(map_name: str) -> list[ppo.Agent]:
 
 
 def policies(map_name: str, greedy: tuple[int, ...] = ()) -> list:
-    """Return these policies as players, which belong to no group yet; some may be greedy."""
-    made = enumerate(agents(map_name))
-    return [policy_player(agent, f"p{n}", n, n in greedy) for n, agent in made]
+    """Return these policies as players, which belong to no group yet; some may be greedy, and every
+    third helps no other power."""
+    return [
+        policy_player(agent, f"p{n}", n, n in greedy, {"help_others": n % 3 > 0})
+        for n, agent in enumerate(agents(map_name))
+    ]
 
 
 @pytest.mark.parametrize("threads", [1, 3])

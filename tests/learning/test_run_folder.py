@@ -3,9 +3,11 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -137,14 +139,14 @@ def test_full_disk(run):
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 def test_read_only_run_folder(run):
+    """Not in pytest's own folder, which each pytest that starts closes to other users."""
     run.save_checkpoint(1, b"earlier")
-    os.chmod(run.path, 0o555)
     # A superuser may write anywhere, so a child process gives up that right if we have it.
     drop = "import os; os.setuid(65534)\n" if os.getuid() == 0 else ""
-    for folder in run.path.parents:
-        if folder.stat().st_uid == os.getuid() and folder != Path("/"):
-            os.chmod(folder, folder.stat().st_mode | 0o555)
-    try:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        run = RunFolder(shutil.copytree(run.path, Path(folder) / "run"))
+        os.chmod(run.path, 0o555)
         found = in_a_process(
             drop
             + textwrap.dedent(
@@ -159,14 +161,13 @@ def test_read_only_run_folder(run):
                 """
             )
         )
-    finally:
         os.chmod(run.path, 0o755)
+        assert run.checkpoint.read_bytes() == b"earlier"
     assert found.returncode == 0, found.stderr
     opened, saved, logged = found.stdout.splitlines()
     assert opened == f"nothing can be written in {run.path}: Permission denied"
     assert saved == f"{run.checkpoint} cannot be written: Permission denied"
     assert logged == f"{run.path / 'metrics.jsonl'} cannot be written: Permission denied"
-    assert run.checkpoint.read_bytes() == b"earlier"
 
 
 def test_a_kill_during_a_write_leaves_the_earlier_checkpoint(run):

@@ -116,7 +116,7 @@ def test_orders(name, map_name, make):
     others.copy_from(games, rows, there, keep_seeds=True)
     player = make(name, map_name)
     assert (orders_of(others, player, others.decisions(there))[there] == orders).all()
-    if name not in PURE and map_name != "small":  # where it may have nothing to choose
+    if name not in PURE and map_name == "standard":  # elsewhere there may be one best order
         others.seed_games(there, np.arange(len(rows), dtype=np.uint64))
         fresh = orders_of(others, player, others.decisions(there))[there]
         assert (fresh != orders).any(), "another seed draws otherwise"

@@ -293,7 +293,7 @@ def test_the_command_line(tmp_path, capsys):
     for extra, words in (
         ([], "talks, so it needs --press"),
         (["--press", "mutual"], "needs --binding no"),
-        (["--press", "mutual", "--press-rounds", "2"], "one round"),
+        (["--press", "mutual", "--binding", "no", "--press-rounds", "2"], "one round"),
         (["--open-press"], "needs --press"),
         (["--binding", "no"], "--binding has no effect: it needs --press"),
     ):

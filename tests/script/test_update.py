@@ -7,17 +7,10 @@ import numpy as np
 import pytest
 import torch
 from support.positions import ready, some_batch
-from support.self_play import (
-    make_agent,
-    make_args,
-    make_run,
-    play_phase,
-    slow_advantages,
-    take_batch,
-)
+from support.self_play import make_agent, make_args, slow_advantages
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.learning import checkpoint_state, ops
+from diplomacy_engine.learning import checkpoint_state
 from diplomacy_engine.learning.ranks import Ranks, TrainingError
 from ppo_selfplay_diplomacy import Action, Buffer, compute_gae, ppo_loss, update
 
@@ -49,18 +42,6 @@ def test_gae_equals_a_loop_over_streams(seed):
         columns = (array[: count[s], s] for array in (rewards, values, next_values, ends))
         expected = slow_advantages(list(zip(*columns)), gamma, gae_lambda)
         np.testing.assert_allclose(found[: count[s], s], expected, rtol=1e-4, atol=1e-5)
-
-
-def test_gae_by_hand():
-    """Three streams: a game that ends, one that is truncated, one that the update cuts."""
-    rewards = np.array([[1, 1, 1], [2, 2, 2]], np.float32)
-    values = np.array([[4, 4, 4], [6, 6, 6]], np.float32)
-    next_values = np.array([[6, 6, 6], [0, 8, 10]], np.float32)
-    ends = np.array([[0, 0, 0], [1, 1, 0]], bool)
-    buffer = made_buffer(rewards, values, next_values, ends, np.ones_like(ends))
-    found = compute_gae(buffer, 0.5, 0.5)
-    # Second row: 2 - 6, 2 + 4 - 6, 2 + 5 - 6; first row: 1 + 3 - 4 plus a quarter of the second.
-    np.testing.assert_allclose(found, [[-1, 0, 0.25], [-4, 0, 1]])
 
 
 def past(logprobs, values, advantages, returns) -> dict[str, torch.Tensor]:
@@ -165,24 +146,3 @@ def test_a_loss_that_is_not_finite_is_refused():
         checkpoint_state.check_learned(agent, run.optimizer, losses)
     with pytest.raises(TrainingError, match="a weight is not finite"):
         checkpoint_state.check_learned(agent, run.optimizer, {"policy_loss": 0.0})
-
-
-@pytest.mark.parametrize("name", ["small", "standard"])
-def test_a_gpu_would_play_and_learn_the_same(name, monkeypatch):
-    """What a GPU computes with, on a CPU: the same orders of learner and copies, the same step."""
-
-    def learned() -> tuple[dict, np.ndarray, torch.Tensor]:
-        run = make_run(map=name, num_envs=8, num_minibatches=2, hidden=16)
-        for _ in range(12):
-            play_phase(run)
-        batch = take_batch(run.buffer, 0.99, 0.95)
-        update(run, batch, 0.01, Ranks())
-        return run.games.snapshot(), batch.logprobs, run.weights.detach()
-
-    games, logprobs, weights = learned()
-    monkeypatch.setattr(ops, "KERNEL_DEVICES", ())
-    games_again, logprobs_again, weights_again = learned()
-    for part, again in zip(games.values(), games_again.values(), strict=True):
-        np.testing.assert_array_equal(part, again)
-    np.testing.assert_allclose(logprobs, logprobs_again, rtol=0, atol=1e-5)
-    assert (weights - weights_again).abs().max() < 1e-4
