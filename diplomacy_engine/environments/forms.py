@@ -272,11 +272,7 @@ class DeepDipForm(ProvinceForm):
         )
 
     def _in_words(self, action: int, v: int) -> str:
-        names = self._games.map.provinces
-        what, r = divmod(action - 1, len(names))
-        if what not in (0, 1):
-            return f"action {action}, not in 0..{2 * len(names)},"
-        return f"action {action} ({('move to', 'support of')[what]} {names[r]})"
+        return f"action {action}"
 
 
 FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": DeepDipForm}
@@ -307,10 +303,8 @@ class VoteForm:
         votes = actions[:, -1]
         wrong = (votes != 0) & (votes != 1)
         if strict and wrong.any():
-            vote = votes[wrong][0]
-            raise UserError(
-                f"a vote for a draw, the last entry of an action, is 0 or 1, not {vote}"
-            )
+            row = int(wrong.argmax())
+            raise illegal_order(self._agents.games, row, "the vote", str(votes[row]))
         ready, illegal = self._form.take(np.ascontiguousarray(actions[:, :-1]), strict)
         self._agents.votes[:] = votes == 1
         return ready, illegal + wrong

@@ -190,9 +190,7 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
         super().reset(seed=seed if isinstance(seed, int) else None)
         seeds = None
         if seed is not None:
-            numbers = range(seed, seed + self.num_envs) if isinstance(seed, int) else list(seed)
-            if len(numbers) != self.num_envs:
-                raise UserError(f"there must be {self.num_envs} seeds, not {len(numbers)}")
+            numbers = range(seed, seed + self.num_envs) if isinstance(seed, int) else seed
             seeds = seeds_of(numbers)
         return self._start(seeds), self._infos(np.zeros(self.num_envs, np.int64))
 

@@ -159,16 +159,13 @@ class ObservationPlayer:
         shape = form.action_space.shape
         shape = (shape[0] + 1,) if self._draw_votes else shape
         try:
-            if not self._single:
-                actions = whole_numbers(self._policy(seen, masks), (len(rows), *shape))
+            if self._single:
+                of_rows = [None] * len(rows) if masks is None else masks
+                alone = [row_of(seen, i) for i in range(len(rows))]
+                actions: Any = list(map(self._policy, alone, of_rows))
             else:
-                actions = [
-                    whole_numbers(
-                        self._policy(row_of(seen, i), None if masks is None else masks[i]), shape
-                    )
-                    for i in range(len(rows))
-                ]
-                actions = np.array(actions)
+                actions = self._policy(seen, masks)
+            actions = whole_numbers(actions, (len(rows), *shape))
         except UserError as error:
             raise UserError(f"player {quoted(self.name, 60)}: {error}") from None
         return np.ascontiguousarray(actions[..., :-1]) if self._draw_votes else actions

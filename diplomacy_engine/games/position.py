@@ -323,10 +323,7 @@ def parse_position_line(text: str) -> tuple[str, dict]:
     """`(map name, state dictionary)` of a position line; UserError if it is none."""
     head, *parts = (part.strip() for part in text.split(";"))
     if len(head.split()) != 2:
-        raise UserError(
-            "a position must begin with a map and a phase, such as 'small S1901M', not "
-            f"{head!r:.60}"
-        )
+        raise UserError(f"a position begins with a map and a phase, not {head!r:.60}")
     map_name, name = head.split()
     state = {"name": name, "units": {}, "centers": {}, "retreats": {}}
     for part in parts:
@@ -409,9 +406,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
             games, power, unit, row.dislodged_power, row.dislodged_kind, row.dislodged_location
         )
         if row.unit_power[0, v] == power:
-            raise UserError(
-                f"{as_written(games.map, unit)} cannot be dislodged by a unit of its own power"
-            )
+            raise UserError(f"{as_written(games.map, unit)} is dislodged by its own power")
         row.retreat_options[0, v] = _retreat_bits(games, unit, places)
     _load_centers(games, given.centers)
     _load_last_orders(games, given.last_orders, given.last_results or {})
@@ -473,6 +468,7 @@ def _retreat_bits(games: VectorGame, unit: UnitText, places: list[str]) -> int:
     board, bits = games.board, 0
     here = games.map.location_index[place_text(games.map, unit.place)]
     near = board.neighbor[unit.kind, here, : board.neighbor_count[unit.kind, here]].tolist()
+    shown = as_written(games.map, unit)
     for text in places:
         kind, place = read_place(games.map, text)
         options = [
@@ -482,13 +478,9 @@ def _retreat_bits(games: VectorGame, unit: UnitText, places: list[str]) -> int:
             and (unit.kind != FLEET or place.coast in (0, board.location_coast[location]))
         ]
         if kind is not None or not options:
-            raise UserError(
-                f"{as_written(games.map, unit)} can never retreat to {quoted(text, 40)}"
-            )
+            raise UserError(f"{shown} can never retreat to {quoted(text, 40)}")
         if len(options) > 1:
-            raise UserError(
-                f"{as_written(games.map, unit)} may retreat to {quoted(text, 40)}: name the coast"
-            )
+            raise UserError(f"{shown} may retreat to {quoted(text, 40)}: name the coast")
         bits |= 1 << options[0]
     return bits
 
@@ -533,8 +525,6 @@ def _load_centers(games: VectorGame, centers: Mapping | None) -> None:
                 continue
             owner = games.state.center_owner[0, center]
             if owner not in (NONE, power):
-                raise UserError(
-                    f"{quoted(code, 40)} belongs to both {games.map.powers[owner]} and "
-                    f"{games.map.powers[power]}"
-                )
+                both = f"{games.map.powers[owner]} and {games.map.powers[power]}"
+                raise UserError(f"{quoted(code, 40)} belongs to both {both}")
             games.state.center_owner[0, center] = power

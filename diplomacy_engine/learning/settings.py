@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -108,6 +108,15 @@ def flags_of(defaults: Any, values: dict[str, Any]) -> str:
             many = value if isinstance(value, tuple) else (value,)
             words += [f"--{_dashes(name)}", *(shlex.quote(str(one)) for one in many)]
     return " ".join(words)
+
+
+def check_changes(kept: Any, given: Any, changeable: Sequence[str]) -> None:
+    """Raise UserError if a command line changes other settings of a run than may be on resume."""
+    changed = sorted(name for name, value in vars(kept).items() if value != getattr(given, name))
+    other = [f"--{_dashes(name)}" for name in changed if name not in ("resume", *changeable)]
+    if other:
+        may = ", ".join(f"--{_dashes(name)}" for name in changeable)
+        raise UserError(f"{', '.join(other)} cannot be changed on resume; only {may} can")
 
 
 def fail(message: object) -> NoReturn:

@@ -30,6 +30,7 @@ from .ranks import RankLost, Ranks, TrainingError, keep_memory
 from .registry import BUNDLED, Learner
 from .run_folder import RunFolder, check_name
 from .run_log import NoLog, RunLog, start_wandb
+from .settings import check_changes
 from .signals import StopSignals
 
 __all__ = ["Clock", "Ranks", "RunLog", "Setup", "logs", "main", "run"]
@@ -244,15 +245,8 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
     """Return what --resume goes on with; its folder is trusted, so settings may name code."""
     folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(args.resume)
     with _closed_on_failure(folder):
-        kept = convert(learner.args_class, folder.load_args(), folder.path / "args.json")
-        changed = {name for name, value in asdict(args).items() if value != getattr(kept, name)}
-        other = sorted(changed - {"resume", *CHANGEABLE})
-        if other:
-            flags = ", ".join(f"--{name.replace('_', '-')}" for name in other)
-            raise UserError(
-                f"{flags} cannot be changed on resume; only --total-timesteps, --track and --cuda "
-                "can"
-            )
+        source = folder.path / "args.json"
+        check_changes(convert(learner.args_class, folder.load_args(), source), args, CHANGEABLE)
         saved = checkpoints.read(folder.checkpoint)
         if saved.get("run_format") != checkpoint_state.RUN_FORMAT:
             raise UserError(

@@ -103,14 +103,11 @@ def rank_after_games(
     rng: np.random.Generator,
     others: int = 0,
 ) -> PopulationRank:
-    """Return where a player ranks after some games.
+    """Where a player ranks after some games.
 
-    Args:
-        ratings: (members,), which stay.
-        seats: (E, seats) integers: 0 is the player, who has one seat; 1 + i is member i.
-        ranks: (E, seats), 1 = best; equal ones are ties.
-        rng: breaks ties and draws resamples.
-        others: so many others play too, numbered after the members and rated along.
+    The `ratings` (members,) stay. In `seats` (E, seats) 0 is the player, who has one seat, 1 + i is
+    member i, and `others` come after the members and are rated along. `ranks` are (E, seats), 1 =
+    best; equal ones are ties, which `rng` breaks.
     """
     members = len(ratings)
     mean = np.array([MEAN, *ratings, *[MEAN] * others])

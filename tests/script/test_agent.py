@@ -197,19 +197,6 @@ def test_entropy_is_a_share_of_the_greatest_possible():
         assert (share[~free] == 0).all()
 
 
-def test_a_slot_without_legal_orders_is_refused():
-    """Its row would be all -inf, which turns into a policy out of nothing."""
-    decisions, obs, _ = positions("small")
-    row = decisions.take(np.array([0]))
-    empty = Decisions(*row[:4], np.zeros_like(row.order_start), row.order[:0])
-    agent = make_agent()
-    with pytest.raises(AssertionError, match="without a legal order"):
-        act(agent, obs.take(np.array([0])), empty)
-    chosen = np.zeros(len(row.slot_province), np.int64)
-    with pytest.raises(AssertionError, match="without a legal order"):
-        score(agent, obs.take(np.array([0])), empty, chosen)
-
-
 @pytest.mark.parametrize("name", ["three", "standard"])
 def test_gradients_are_finite_and_reach_every_weight(name):
     """Also where orders are ruled out with -inf."""

@@ -102,27 +102,6 @@ def test_rewards_of_a_solo_by_hand():
     assert batch.logprobs.tolist() == [-1, -2, -3, -4, -5, -6, -7, -8]
 
 
-@pytest.mark.parametrize("year_limit", ["draw", "truncate"])
-def test_the_year_limit_by_hand(year_limit):
-    """One year, in which England comes to own two of three centers."""
-    run, _ = scripted_run(
-        "ENGLAND",
-        SOLO_SCRIPT,
-        reward="center_delta=5,sum_of_squares=1",
-        year_limit=year_limit,
-        max_years=1,
-    )
-    assert play(run, 2) == 1
-    buffer = run.buffer
-    assert buffer.count.tolist() == [2] and buffer.ends[:2, 0].tolist() == [False, True]
-    end_reward = 4 / 5 if year_limit == "draw" else 0.0
-    np.testing.assert_allclose(buffer.rewards[:2, 0], [0, 1 + end_reward])
-    assert buffer.next_values[:2, 0].tolist() == [20, 0 if year_limit == "draw" else 77]
-    assert run.games.state.turn[0] == 0
-    figures = statistics.selfplay_figures(run.results.sums, 2)
-    assert (figures["win"], figures["solo"], figures["draw"]) == (1, 0, 1)
-
-
 def doomed_england() -> Run:
     """Return a game on `three` in which England loses London, its last center, in the fall, since
     a Russian army stands there, and its last army in winter."""
@@ -135,16 +114,6 @@ def doomed_england() -> Run:
     }
     load_state(run.games, position)
     return run
-
-
-def test_the_reward_mix_follows_the_progress():
-    run, _ = scripted_run("ENGLAND", SOLO_SCRIPT, reward="center_delta=5..15", total_timesteps=10)
-    play(run, 2)
-    # The fifth decision is paid at half of the way, when four have been made before it.
-    run.results.counters["global_step"] = 3
-    play(run, 3)
-    assert run.step == 6
-    np.testing.assert_allclose(run.buffer.rewards[:5, 0], [0, 1.2, 0, 0, 4])
 
 
 def test_scores_against_copies_reach_the_pool():

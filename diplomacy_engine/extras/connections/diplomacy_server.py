@@ -237,19 +237,14 @@ class DiplomacySeats(_Seats):
         role = data.role
         if data.silence and self._must_talk:
             self._leave(data, token)
-            raise Refused(
-                f"{data.silence} in {self._id}, and the player talks: give the player behind its + "
-                "alone"
-            )
+            raise Refused(f"{data.silence} in {self._id}: give the player behind its + alone")
         if role == power:
             self._since[power] = _controlled_since(data, power)
             return data
         if power != ANY:
             self._leave(data, token)
-            raise Refused(
-                f"{self._id} assigns powers at random, and assigned {words_of(role, 40)} instead "
-                f"of {power}; --power {ANY} accepts any"
-            )
+            given = words_of(role, 40)
+            raise Refused(f"{self._id} gives {given} instead of {power}; --power {ANY} takes any")
         self._say(f"{self._id}: this is {words_of(role, 40)}")
         self._tokens = {role: token}
         self._accounts = {role: self._accounts[ANY]}

@@ -93,9 +93,7 @@ class Wire:
             raise ConnectionLost(f"{what}: it points to another server") from None
         except self._error as error:
             if getattr(getattr(error, "sent", None), "code", None) == _TOO_BIG:
-                raise UserError(
-                    f"{self.name} sent a message of over {MOST_BYTES:,} bytes"
-                ) from None
+                raise UserError(f"{self.name} sent over {MOST_BYTES:,} bytes") from None
             raise ConnectionLost(f"{what}: {words_of(error)}") from None
 
     def ask(self, name: str, **fields: object) -> object:

@@ -138,10 +138,7 @@ class _Reader:
         text = " ".join(words)
         found = re.fullmatch(r"SPRING 0*([1-9][0-9]{0,3}) MOVEMENT", text.upper())
         if not found:
-            self.fail(
-                "games begin here with SPRING, a year from 1 on and MOVEMENT, not "
-                f"{quoted(text, 40)}"
-            )
+            self.fail(f"games begin here as in SPRING 1901 MOVEMENT, not {quoted(text, 40)}")
         self.first_phase = f"S{found[1]}M"
 
     def name(self, line: str) -> None:
@@ -153,9 +150,7 @@ class _Reader:
         if "/" in code:
             return  # a coast, which our notation names itself
         if self.names.setdefault(code, name) != name:
-            self.fail(
-                f"{code} has two names, {quoted(self.names[code], 40)} and {quoted(name, 40)}"
-            )
+            self.fail(f"{code} has another name, {quoted(self.names[code], 40)}")
         for word in words[1:]:
             alias = word.rstrip("?").replace("+", " ").strip()
             if word.endswith("?"):
@@ -353,11 +348,8 @@ class _Reader:
             homes = self.homes[power]
             if power in self.owned and sorted(self.owned[power]) != sorted(homes):
                 if not self.build_any:
-                    refuse(
-                        *self.declared[f"{power} owns"],
-                        f"{power} does not own exactly its home centers at the start, which is "
-                        "not supported",
-                    )
+                    at = self.declared[f"{power} owns"]
+                    refuse(*at, f"{power} must own its home centers at the start, and no others")
                 homes = self.owned[power]
             for code in homes:
                 other = provinces[code].get("home_of")
@@ -389,9 +381,5 @@ class _Reader:
         for what, pairs in (("an army", army), ("a fleet", fleet)):
             for (here, there), at in pairs.items():
                 if (there, here) not in pairs:
-                    refuse(
-                        *at,
-                        f"{what} can go from {here} to {there}, but not back; one-way borders "
-                        "cannot be played",
-                    )
+                    refuse(*at, f"{what} can go from {here} to {there}, but not back")
         return set(army), set(fleet)

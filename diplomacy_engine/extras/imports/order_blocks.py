@@ -89,10 +89,8 @@ def read_blocks(
             blocks.append(Block(phase, power, orders, number))
             continue
         if not all(no_order(game_map, order) for order in orders):
-            raise UserError(
-                f"line {number}, {quoted(printable(line), 60)}, is under no power's name, such as "
-                f"{game_map.powers[0]}"
-            )
+            shown = quoted(printable(line), 60)
+            raise UserError(f"line {number}, {shown}, is under no power's name")
         if orders:
             note(left_out(number, line, "it is under no power's name"))
     return blocks
@@ -131,9 +129,7 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
         raise UserError(f"a position has one phase, not {' and '.join(sorted(phases))}")
     name = phases.pop() or phase_name(int(game_map.board.first_year), 0)
     if phase_kind(name) == "retreats":
-        raise UserError(
-            f"{name}: the possible retreats are unknown; include the orders before them"
-        )
+        raise UserError(f"{name}: it needs the orders before, which decide the retreats")
     state = {"name": name, "units": units}
     return state | {"centers": all_centers(game_map, units, centers)}
 

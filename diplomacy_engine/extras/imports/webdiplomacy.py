@@ -124,9 +124,7 @@ def classic(game_map: Map) -> Variant:
     found = _CLASSIC_PLACES.split()
     known = set(found) == set(game_map.locations)
     if not known or set(_CLASSIC_POWERS) != set(game_map.powers):
-        raise UserError(
-            f"map {game_map.name} is not the site's Classic variant: its variant.json is needed"
-        )
+        raise UserError(f"map {game_map.name} is not the site's Classic: give its variant.json")
     places = dict(enumerate(found, 1))
     powers = dict(enumerate(_CLASSIC_POWERS, 1))
     return Variant(game_map, powers, places, {place: n for n, place in places.items()})

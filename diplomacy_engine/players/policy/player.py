@@ -87,13 +87,13 @@ class PolicyPlayer:
     __repr__ = player_name
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        decisions = self.choices(games, decisions)
+        decisions = self.own_choices(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
         chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
         return order_numbers(decisions, chosen)
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        asked = self.choices(games, decisions)
+        asked = self.own_choices(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
         found = self.agent.explain(obs, asked)
         probability = np.zeros(len(decisions.order), np.float32)
@@ -105,7 +105,7 @@ class PolicyPlayer:
         """Whether it supports and convoys units of other powers."""
         return (self.settings or {}).get("help_others", True)
 
-    def choices(self, games: VectorGame, decisions: Decisions) -> Decisions:
+    def own_choices(self, games: VectorGame, decisions: Decisions) -> Decisions:
         """Return decisions with the orders that the policy has learned to choose from."""
         return choices(games, decisions, self.helps_others)
 

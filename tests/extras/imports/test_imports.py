@@ -341,7 +341,7 @@ def test_whatever_a_file_has_can_be_pasted(tmp_path):
     [
         (POSITION, "BUR is not a center"),
         ("Spring 1901\nFrance: A Par\nFall 1901\nItaly: A Rom", "one phase, not F1901M and S1901M"),
-        ("Fall 1901 Retreats\nFrance: A Par", "F1901R: the possible retreats are unknown"),
+        ("Fall 1901 Retreats\nFrance: A Par", "F1901R"),
         ("France: A Par, A Par", "PAR"),
         ("France: A Par\nA Atlantis", "line 2: 'A Atlantis' is not a unit"),
         ("France: A Par, A Mar-Bur", "line 1: 'A Mar-Bur' is not a unit"),

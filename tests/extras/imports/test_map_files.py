@@ -7,6 +7,8 @@ import random
 import tomllib
 
 import pytest
+from attack.mutations import mutated, mutated_text
+from attack.watching import tried
 from support.commands import refusal
 from support.diplomacy_package import PackageGame, package_maps
 from support.games import nonempty, orderable
@@ -385,8 +387,8 @@ REFUSED_FIELDS = [
         "provinces[0].adjacencies[4]",
         "cap lists hil twice",
     ),
-    ("p['cap']['adjacencies'].pop(0)", "provinces[1].adjacencies", "from cap to hil"),
-    ("p['cap']['adjacencies'][0]['pass'] = 'both'", "provinces[0].adj", "one-way"),
+    ("p['cap']['adjacencies'].pop(0)", "provinces[1].adjacencies", "from hil to cap"),
+    ("p['cap']['adjacencies'][0]['pass'] = 'both'", "provinces[0].adj", "by both"),
     ("p['hil']['type'] = 'sea'", "army_borders: CAP - HIL", "sea"),
     ("p['roc']['type'] = 'land'", "fleet_borders: ", "ROC is inland"),
     (
@@ -476,6 +478,23 @@ def test_a_single_named_coast_is_none(write):
 def test_colors_of_provinces_are_passed_over(write):
     rule = {"province": "nor", "nation": "east", "dependencies": []}
     same(read_dvar(write(dvar(DELTA) | {"dominanceRules": [rule]})).facts, DELTA)
+
+
+@pytest.mark.parametrize("form", ["map", "dvar"])
+def test_damaged_files_are_refused_or_played(gulf, write, form):
+    """Anything may stand anywhere: what is read can be played."""
+    rng, words, taken = random.Random(1), tuple(GULF.split()), 0
+    for _ in range(150):
+        if form == "map":
+            gulf.write_text(mutated_text(rng, GULF, words), errors="replace")
+            found = tried(lambda: read_dpjudge(gulf).finished())
+        else:
+            path = write(mutated(rng, dvar(DELTA), (*words, *DELTA["provinces"]), most=2))
+            found = tried(lambda: read_dvar(path).finished())  # noqa: B023
+        if found is not None:
+            taken += 1
+            assert Map(tomllib.loads(map_file_text(found.facts, "file"))).board is not None
+    assert 0 < taken < 150
 
 
 JUNK = (None, True, 0, -1, 1.5, "", "cap", "mou/nc", "east", "Army", [], {}, "\u00e9" * 50)
