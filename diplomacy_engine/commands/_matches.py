@@ -20,7 +20,7 @@ from ..extras.language.player import add_thoughts
 from ..matches.match import BATCH, MatchReport, MatchSettings
 from ..players.loading import load_player, policy_map
 from ..players.names import (
-    ASSUMING,
+    SEARCH,
     UNBOUND,
     LanguageSpec,
     SearchSpec,
@@ -82,8 +82,8 @@ def press_rules(arguments: Any, names: Sequence[str], rounds: int = 1) -> PressR
 
 def check_assume(arguments: Any, names: Sequence[str]) -> None:
     searches = [part for n in names for part in parts(n) if isinstance(part, SearchSpec)]
-    if not any(search.kind == ASSUMING for search in searches):
-        no_effect(arguments, ("assume",), f"no player is written {ASSUMING}:...")
+    if not searches:
+        no_effect(arguments, ("assume",), f"no player is written {SEARCH}:...")
 
 
 def check_files(arguments: Any) -> None:

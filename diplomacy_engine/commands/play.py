@@ -145,7 +145,7 @@ def offered(map_name: str, talk: bool) -> list[str]:
     policies = policies_of(map_name) if find_spec("torch") else []
     own = Path("runs").glob(f"{glob.escape(map_name)}__*/{CHECKPOINT}") if policies else ()
     runs = [str(file.parent) for file in sorted(own, key=os.path.getmtime, reverse=True)[:_RUNS]]
-    searches = [f"{kind}:{name}" for name in policies[:1] for kind in ("fast", "equilibrium")]
+    searches = [f"fast:{name}" for name in policies[:1]]
     if talk:
         voices = [f"nash+{name}" for name in policies[:1]]
         return [*voices, *TALKERS, *policies, *runs, *searches, *BOTS]

@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._suggest import quoted
 from ..constants import NONE, phase_kind
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..press.daide import ClauseRow
-from ..press.deals import make_offers
+from ..press.deals import Offers, make_offers
 from ..scoring.rewards import REWARDS
 from .asking import ask_player, orders_of, slots_of
 from .negotiation import Listener, Negotiator, Silent, Talk
@@ -40,14 +39,8 @@ def orders_for(
         powers: for whom it decides; None for all. Those with nothing to order get an empty list.
 
     Raises:
-        UserError: there is no such power, or the player is none.
+        UserError: there is no such power.
     """
-    if isinstance(powers, str):
-        raise UserError(f"powers must be a list of names, such as [{quoted(powers)}]")
-    if not hasattr(player, "act"):
-        raise UserError(
-            f"{quoted(player)} is not a player: make one with make_bot or load_player, or your own"
-        )
     games = game.vector_game
     names = list(game.map.powers if powers is None else powers)
     wanted = [game.map.power_number(name) for name in names]
@@ -283,11 +276,9 @@ def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
 
     Whether the deal can be confirmed beside those that there are is another question.
     """
-    offer = game.said()[number - 1]
-    receiver = game.powers[offer.receiver]
+    receiver, offers = _offer(game, number)
     if not (isinstance(player, Negotiator) and game.units[receiver] and game.press == "offers"):
         return False
-    offers = make_offers([(0, offer.sender, offer.receiver, offer.clauses)])
     return bool(player.answers(asked(game, receiver, player, seed), offers)[0])
 
 
@@ -298,12 +289,16 @@ def refusal(game: Game, number: int, player: Player, seed: int) -> str:
     """
     if not isinstance(player, Negotiator):
         return "it makes no deals"
-    offer, tell = game.said()[number - 1], getattr(player, "refusal", None)
-    if tell is None:
+    if not hasattr(player, "refusal"):
         return ""
-    receiver = game.powers[offer.receiver]
+    receiver, offers = _offer(game, number)
+    return player.refusal(asked(game, receiver, player, seed), offers)
+
+
+def _offer(game: Game, number: int) -> tuple[str, Offers]:
+    offer = game.said()[number - 1]
     offers = make_offers([(0, offer.sender, offer.receiver, offer.clauses)])
-    return tell(asked(game, receiver, player, seed), offers)
+    return game.powers[offer.receiver], offers
 
 
 def asked(game: Game, power: str, player: Player, seed: int) -> Talk:

@@ -13,7 +13,7 @@ from .._suggest import quoted
 from ..errors import UserError
 
 # What may stand before a player within a name: `fast:PATH`, `pool:FOLDER`, `population:FOLDER`.
-_BEFORE = ("greedy", "fast", "equilibrium", "pool", "infer", "population")
+_BEFORE = ("greedy", "fast", "pool", "infer", "population")
 _PARTS = re.compile(r"[+(),=\s]")  # between the players in a name, and what else it is made of
 _DRIVE = re.compile(r"^[A-Za-z]:[\\/]")  # begins a path on Windows
 

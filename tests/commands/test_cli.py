@@ -127,7 +127,7 @@ TWO = "tournament --players hold random "
         ("llm-prompt --power FRANCE --position 'standard W1901A; FRANCE A BUR = BUR'", "BUR"),
         ("llm-prompt --power FRANCE --position 'standard W1901A; FRANCE A PAR = PAR'", "W1901A"),
         ("population rank", "--saved-games"),
-        ("population rank --player dumbbot --population HERE", "is not a population"),
+        ("population rank --player dumbbot --population HERE", "HERE/population.json"),
         ("population make --map small --runs HERE", "--output"),
         ("population make --map small --runs HERE --output HERE/made", "has no policy"),
         ("population make --map small --output HERE", "HERE"),

@@ -165,8 +165,8 @@ def test_players_of_modules(tmp_path, monkeypatch):
     games = VectorGame("small", 1)
     assert np.array_equal(orders_of(games, player), orders_of(games, make_bot("hold")))
     for name, sentence in (
-        ("mine_of_nowhere:Mine", "cannot import 'mine_of_nowhere': No module named"),
-        ("mine_of_modules:Yours", "mine_of_modules has no class or function 'Yours'"),
+        ("mine_of_nowhere:Mine", "No module named 'mine_of_nowhere'"),
+        ("mine_of_modules:Yours", "module 'mine_of_modules' has no attribute 'Yours'"),
         ("mine_of_modules:Broken", "cannot be made: ValueError: no file model.zip"),
         ("mine_of_modules:make_bot:nobody", "there is no bot 'nobody'"),
         ("builtins:str", "is not a player: it has no method act; it is a 'str'"),

@@ -160,27 +160,17 @@ def test_no_joint_orders_are_better(map_name):
     assert len(found) >= 3
 
 
-def check_against_dumbbot(map_name, count, seed):
+@pytest.mark.parametrize("map_name", MAP_NAMES)
+def test_never_fewer_sure_centers_than_dumbbot(map_name):
     better = 0
-    for games, e, power, (brane, dumbbot, _) in positions(map_name, count, seed):
+    for games, e, power, (brane, dumbbot, _) in positions(map_name, 150, 2):
         position = Position(games, e, power)
         ours, theirs = (
             len(position.sure(own_orders(games, e, power, row))) for row in (brane, dumbbot)
         )
         assert ours >= theirs, Game.from_row(games, e).to_state()
         better += ours > theirs
-    assert better > count / 50
-
-
-@pytest.mark.parametrize("map_name", MAP_NAMES)
-def test_never_fewer_sure_centers_than_dumbbot(map_name):
-    check_against_dumbbot(map_name, 150, 2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("map_name", MAP_NAMES)
-def test_never_fewer_sure_centers_than_dumbbot_in_many_positions(map_name):
-    check_against_dumbbot(map_name, 3400, 3)
+    assert better > 3
 
 
 @pytest.mark.parametrize("map_name", MAP_NAMES)

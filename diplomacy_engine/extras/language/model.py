@@ -67,10 +67,12 @@ def make_trie(paths: Sequence[Sequence[int]], numbers: Sequence[int]) -> Trie:
     return root
 
 
-def has_prefixes(paths: Sequence[Sequence[int]]) -> bool:
-    """Tell whether one of the paths begins with another, or is the same."""
-    ordered = sorted(map(tuple, paths))
-    return any(later[: len(first)] == first for first, later in itertools.pairwise(ordered))
+def clash(paths: Sequence[Sequence[int]]) -> tuple[int, int] | None:
+    """Return the places of a path and of one that begins with it, or is the same, if any does."""
+    paths = list(map(tuple, paths))
+    ordered = sorted(range(len(paths)), key=paths.__getitem__)
+    pairs = itertools.pairwise(ordered)
+    return next(((a, b) for a, b in pairs if paths[b][: len(paths[a])] == paths[a]), None)
 
 
 class OrderTokens:
@@ -90,17 +92,12 @@ class OrderTokens:
         orders = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
         end = tokenizer(LINE_END, add_special_tokens=False)["input_ids"]
         self.paths = [[*order, *end] for order in orders]
-        if not end or has_prefixes(self.paths):
+        if not end or clash(self.paths):
             self.paths = [[*order, tokenizer.eos_token_id] for order in orders]
-            if has_prefixes(self.paths):
-                seen: dict[tuple, str] = {}
-                for path, text in zip(self.paths, texts):
-                    other = seen.setdefault(tuple(path), text)
-                    if other != text:
-                        raise UserError(
-                            f"the model's tokenizer cannot tell {other!r} and {text!r} apart"
-                        )
-                raise UserError("the model's tokenizer cannot tell some orders apart")
+            alike = clash(self.paths)
+            if alike:
+                one, other = (texts[place] for place in alike)
+                raise UserError(f"the model's tokenizer cannot tell {one!r} and {other!r} apart")
         self._tries: dict[tuple[int, ...], Trie] = {}
 
     def trie(self, slot: Slot) -> Trie:
@@ -118,7 +115,6 @@ class Draft:
     Args:
         thinking: tokens of free text before the orders.
         opening: tokens that end the free text.
-        skip: whether tokens without an alternative are passed over at once.
 
     Attributes:
         pending: tokens that the model has not seen yet; its next choice comes after them.
@@ -132,9 +128,8 @@ class Draft:
         orders: OrderTokens,
         thinking: int = 0,
         opening: Sequence[int] = (),
-        skip: bool = True,
     ):
-        self.question, self.orders, self.skip = question, orders, skip
+        self.question, self.orders = question, orders
         self.prompt, self.pending = list(prompt), list(prompt)
         self.tokens: list[int] = []
         self.numbers: list[int] = []
@@ -155,10 +150,9 @@ class Draft:
 
         `text` is free text with it, if it is that; `end` is the token that ends texts.
         """
-        if self.node is None or len(self.node) > 1:
-            self.at.append(len(self.tokens))
-            self.allowed.append(self.choices())
-            self.logprobs.append(logprob)
+        self.at.append(len(self.tokens))
+        self.allowed.append(self.choices())
+        self.logprobs.append(logprob)
         self._add(token)
         if self.node is None:
             self.free -= 1
@@ -198,7 +192,7 @@ class Draft:
             if isinstance(self.node, int):
                 self.numbers.append(self.node)
                 self.node = self._next_slot()
-            elif len(self.node) == 1 and self.skip:
+            elif len(self.node) == 1:
                 ((token, self.node),) = self.node.items()
                 self._add(token)
             else:
@@ -220,18 +214,16 @@ class LanguageModel:
         network: of transformers; it stays in evaluation mode, since with dropout the probabilities
             learned from would not be those that were played with.
         settings: temperature and thinking are used.
-        skip: whether tokens without an alternative are passed over at once; it changes no order.
 
     Raises:
         UserError: the tokenizer has no end of text.
     """
 
-    def __init__(self, network, tokenizer, settings: LanguageSettings, seed: int = 0, skip=True):
+    def __init__(self, network, tokenizer, settings: LanguageSettings, seed: int = 0):
         if tokenizer.eos_token_id is None:
             raise UserError(f"the tokenizer in {settings.model} has no token that ends a text")
         self.network, self.tokenizer, self.settings = network.eval(), tokenizer, settings
         self.generator = torch.Generator().manual_seed(seed % 2**63)
-        self.skip = skip
         self.passes = 0  # through the network, while writing
         self.clock = Clock()  # of the stages of writing
         self._orders: dict[str, OrderTokens] = {}
@@ -279,7 +271,6 @@ class LanguageModel:
                 self._tokens(question),
                 thinking,
                 self._opening if question.slots else (),
-                self.skip,
             )
             for tokens, question in zip(map(self.prompt_tokens, prompts), questions)
         ]
@@ -508,26 +499,20 @@ def load_language_model(
     path = Path(settings.model)
     where = {"local_files_only": True, "trust_remote_code": False}
     if path.suffix == ".gguf":
-        if not path.is_file():
-            raise UserError(f"there is no model file {path}")
-        folder, where = path.parent, where | {"gguf_file": path.name}
+        folder, file, where = path.parent, path, where | {"gguf_file": path.name}
     else:
-        folder = path
-        if not path.is_dir():
-            raise UserError(f"there is no folder {path} with a model")
-        if not (path / "config.json").is_file():
-            raise UserError(f"the folder {path} has no model: there is no config.json in it")
+        folder, file = path, path / "config.json"
+    if not file.is_file():
+        raise UserError(f"there is no model in {folder}: no file {file}")
     kind = settings.dtype or ("float32" if device == "cpu" else "auto")
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, **where)
         network = AutoModelForCausalLM.from_pretrained(folder, dtype=kind, **where)
         network = network.to(device)
     except Exception as error:  # transformers raises nearly anything
-        if "trust_remote_code" in str(error):
-            raise UserError(
-                f"the model in {path} needs the code in its folder, and such code is never run"
-            ) from None
         reason = " ".join(str(error).split())[:200] or type(error).__name__
+        if "trust_remote_code" in str(error):
+            reason = "it needs the code in its folder, and such code is never run"
         raise UserError(f"the model in {path} cannot be loaded: {reason}") from None
     return LanguageModel(network, tokenizer, settings, seed)
 

@@ -1,6 +1,5 @@
 """A language model as a player: it asks, counts, logs, and falls back for single units only."""
 
-import contextlib
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -99,10 +98,7 @@ class LanguagePlayer:
         self._log = Path(settings.log) if settings.log else None
         if self._log is not None:
             check_target(self._log)
-            with self._writing():
-                self._log.touch()
-
-    # --- A player ---------------------------------------------------------------------------
+            self._append([])
 
     __repr__ = player_name
 
@@ -176,8 +172,6 @@ class LanguagePlayer:
     def _answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
         raise NotImplementedError
 
-    # --- What is kept -----------------------------------------------------------------------
-
     def _remember(self, game: Game, row: int) -> None:
         lines = orders_with_results(game)
         if game.is_over or not lines:
@@ -225,13 +219,12 @@ class LanguagePlayer:
             line |= {"verdict": exchange.verdict, "tokens_in": exchange.tokens_in}
             line |= {"tokens_out": exchange.tokens_out, "seconds": round(exchange.seconds, 3)}
             lines.append(json.dumps(line) + "\n")
-        with self._writing(), open(self._log, "a", encoding="utf-8") as file:
-            file.writelines(lines)
+        self._append(lines)
 
-    @contextlib.contextmanager
-    def _writing(self):
+    def _append(self, lines: Sequence[str]) -> None:
         try:
-            yield
+            with open(self._log, "a", encoding="utf-8") as file:
+                file.writelines(lines)
         except OSError as error:
             raise UserError(f"{self._log} cannot be written: {error.strerror or error}") from None
 

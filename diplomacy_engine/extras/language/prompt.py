@@ -11,11 +11,9 @@ import numpy as np
 from ...constants import (
     ARMY,
     FALL_MOVEMENT,
-    FALL_RETREATS,
     NONE,
     SPRING_MOVEMENT,
     SPRING_RETREATS,
-    WINTER_ADJUSTMENTS,
     parse_phase,
     phase_name,
 )
@@ -214,10 +212,5 @@ def last_movement(name: str) -> str:
     year, phase = parse_phase(name)
     if phase == SPRING_MOVEMENT:
         return phase_name(year - 1, FALL_MOVEMENT)
-    before = {
-        SPRING_RETREATS: SPRING_MOVEMENT,
-        FALL_MOVEMENT: SPRING_MOVEMENT,
-        FALL_RETREATS: FALL_MOVEMENT,
-        WINTER_ADJUSTMENTS: FALL_MOVEMENT,
-    }
-    return phase_name(year, before[phase])
+    spring = phase in (SPRING_RETREATS, FALL_MOVEMENT)
+    return phase_name(year, SPRING_MOVEMENT if spring else FALL_MOVEMENT)

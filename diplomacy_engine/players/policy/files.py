@@ -66,18 +66,14 @@ def policies_of(map_name: str) -> list[str]:
 def policy_path(flag: str, name: str) -> tuple[str, Path]:
     """Return the script that a name such as mine.py:PATH has, or "", and the policy's file."""
     script, colon, name = name.rpartition(".py:")
+    path, what = policy_file(name), "there is no such checkpoint"
     if name in BOTS:
-        raise UserError(
-            f"--{flag} needs a checkpoint, and {name!r} is a bot: "
-            f"--pool-bots {name} --pool-bot-prob 1 trains against it"
-        )
-    path = policy_file(name)
-    if not os.path.isfile(path):
-        what = "there is no such checkpoint"
-        if os.path.isdir(name):
-            what = f"the folder has neither {CHECKPOINT} nor {POLICY}"
-        raise UserError(f"--{flag} {name}: {what}{above(path, CHECKPOINT, POLICY)}")
-    return Path(f"{script}.py").name if colon else "", path
+        what = f"{name!r} is a bot: --pool-bots {name} --pool-bot-prob 1 trains against it"
+    elif os.path.isfile(path):
+        return Path(f"{script}.py").name if colon else "", path
+    elif os.path.isdir(name):
+        what = f"the folder has neither {CHECKPOINT} nor {POLICY}"
+    raise UserError(f"--{flag} {name}: {what}{above(path, CHECKPOINT, POLICY)}")
 
 
 def above(path: Path, *names: str) -> str:

@@ -52,14 +52,17 @@ class Objective(NamedTuple):
         A reward of one's own is code, which the policy's file does not run: its module must be
         imported already.
         """
-        if settings.get("teams"):
-            teams = quoted(settings["teams"], 60)
-            raise UserError(f"a policy of teams ({teams}) has values that no search can use")
+        wrong = ""
         for module in code_of(settings["reward"]) - sys.modules.keys():
-            raise UserError(
+            wrong = (
                 f"no search runs a reward that a policy's file names: import {quoted(module, 60)} "
                 "first, if you trust it"
             )
+        if settings.get("teams"):
+            teams = quoted(settings["teams"], 60)
+            wrong = f"a policy of teams ({teams}) has values that no search can use"
+        if wrong:
+            raise UserError(wrong)
         reward = make_reward_mix(settings["reward"])
         return cls(reward, float(settings["gamma"]), settings["year_limit"] != "truncate")
 
