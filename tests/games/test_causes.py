@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 
 import pytest
-from reference.adjudicator import Board, Movement, ReferenceMap
-from reference.orders import home, province
+from reference.movement import Movement
+from reference.orders import Board, ReferenceMap, home, province
 from support.games import entangled_orders, play_randomly, random_units, standard
 
 from diplomacy_engine import Game

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from reference.adjudicator import ReferenceMap, legal_orders
+from reference.orders import ReferenceMap, legal_orders
 from support.games import nonempty
 from support.maps import write_coastal_map
 

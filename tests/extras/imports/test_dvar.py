@@ -354,7 +354,7 @@ def test_colors_of_provinces_are_passed_over(write):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "there must be 1 to 20 powers, not 0"),
+        (b"", "powers: expected"),
         (b"{}", "'id' is missing"),
         (b"[]", "line 1: a DVAR is {...}"),
         (b'{\n"id": 3,}', "line 2: it is not JSON"),
