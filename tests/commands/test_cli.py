@@ -84,7 +84,7 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
     )
     assert "is a folder" in refused("--player", "hold", "--save-games", tmp_path)
     (tmp_path / "map.toml").write_text("name = ")
-    assert "map.toml: is not TOML" in refused("--player", "hold", "--map", tmp_path / "map.toml")
+    assert "map.toml: not TOML" in refused("--player", "hold", "--map", tmp_path / "map.toml")
     found = refusal("evaluat", capsys=capsys)
     assert found.startswith("there is no command 'evaluat'; did you mean 'evaluate'?")
     assert "small" in refusal("population", "show", "small", capsys=capsys)

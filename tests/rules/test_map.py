@@ -269,7 +269,7 @@ def test_missing_map():
 def test_map_that_is_not_utf8(tmp_path):
     path = tmp_path / "latin.toml"
     path.write_bytes(SMALL.replace("London", "L\u00f6ndon").encode("latin-1"))
-    with pytest.raises(MapError, match="latin.toml: not TOML"):
+    with pytest.raises(MapError, match=r"latin\.toml: not TOML"):
         load_map(path)
 
 
