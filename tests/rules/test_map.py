@@ -2,7 +2,6 @@
 
 import os
 import tomllib
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diplomacy_engine.constants import ARMY, COASTS, FLEET, NONE, SEA
+from diplomacy_engine.constants import ARMY, FLEET, NONE, SEA
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.rules import vocabulary as vocabulary_module
 from diplomacy_engine.rules.map import (
@@ -49,29 +48,6 @@ def test_counts(name):
     assert found == COUNTS[name]
     homes = np.bincount(board.home_power[board.home_power != NONE])
     assert sorted(homes) == ([3] * 6 + [4] if name == "standard" else [1] * len(homes))
-
-
-@pytest.mark.parametrize("name", MAP_NAMES)
-def test_names_round_trip(name):
-    game_map, board = load_map(name), load_map(name).board
-    assert game_map.powers == sorted(game_map.powers)
-    for names, index in (
-        (game_map.powers, game_map.power_index),
-        (game_map.provinces, game_map.province_index),
-        (game_map.locations, game_map.location_index),
-    ):
-        assert [index[name] for name in names] == list(range(len(names)))
-        assert all(a < b for a, b in pairwise(names))
-    for location, text in enumerate(game_map.locations):
-        code, _, coast = text.partition("/")
-        assert game_map.provinces[board.location_province[location]] == code
-        assert COASTS[board.location_coast[location]] == coast
-    for v, code in enumerate(game_map.provinces):
-        assert game_map.locations[board.province_location[v]] == code
-        assert game_map.province_names[code]
-    assert sorted(board.removal_rank) == list(range(len(game_map.provinces)))
-    assert all(code in game_map.province_index for code in game_map.aliases.values())
-    assert all(alias not in game_map.province_index for alias in game_map.aliases)
 
 
 def test_board_is_read_only():
