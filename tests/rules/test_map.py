@@ -87,6 +87,7 @@ WRONG = [
     (LON, LON.replace(', home_of = "ENGLAND"', ""), "power ENGLAND has no home center"),
     (LON, LON.replace("ENGLAND", "FRANCE"), "LON.home_of: 'FRANCE'"),
     (LON, LON.replace("supply_center = true, ", ""), "LON.home_of: a home center"),
+    (LON, LON.replace('"land"', '"sea"'), "ENGLAND 'A LON': LON is a sea, where no army"),
     (LON, LON.replace('"land"', '"lake"'), "LON.terrain: invalid enum value 'lake'"),
     (LON, LON.replace('name = "London", ', ""), "LON.name: is missing"),
     (LON, LON.replace('"London"', "7"), "LON.name: expected str"),
