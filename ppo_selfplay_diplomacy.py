@@ -85,6 +85,8 @@ class Args:
     """opponents draw orders at a temperature between 1 and this, drawn for each seat"""
     warm_up_share: Share = 0.0
     """probability that a power begins a game with some phases of random orders"""
+    help_others: bool = True
+    """whether a unit may support or convoy other powers' units; yes for allies and who talks"""
 
     # Opponents
     pool_size: Count = 20  # copies of the whole run: old ones are beatable opponents, too
@@ -163,6 +165,7 @@ from torch.nn import functional as F
 
 import diplomacy_engine as engine
 from diplomacy_engine.constants import NONE
+from diplomacy_engine.games.own_help import choices
 from diplomacy_engine.learning import frozen, ops, players, registry, startup, statistics
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
 from diplomacy_engine.learning.checkpoint_state import Kept, check_learned, save
@@ -503,7 +506,7 @@ def play_phase(
     and what turns orders and values of the learner into the values that are kept.
     """
     games, seats, pool = run.games, run.seats, run.pool
-    decisions = games.decisions() if decisions is None else decisions  # D, of all powers
+    decisions = choices(games, decisions or games.decisions(), run.args.help_others)  # of all
     view = view or (lambda asked: games.view_boards(asked.game, asked.power))
     at = decisions.game, decisions.power
     who = np.where(seats.warm_up[at] > 0, AT_RANDOM, seats.member[at])  # (D,)

@@ -8,8 +8,8 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from rich.console import Console
@@ -29,6 +29,19 @@ def forget(file: TextIO) -> None:
     """Let what is still to be written to a closed pipe vanish, or Python complains at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
+
+
+@contextmanager
+def ended_by_reader() -> Iterator[None]:
+    """End the program if the reader of what a block prints leaves, as `head` does."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()  # here, where a closed pipe can still be told
+    except BrokenPipeError:
+        forget(sys.stdout)
+        raise SystemExit(141) from None
 
 
 def say(text: str) -> None:

@@ -122,7 +122,8 @@ def _told(cls: type, message: str) -> str:
     if first and reason.startswith("Invalid enum value"):
         choices = [str(choice) for choice in _choices(typing.get_type_hints(cls)[first[0]])]
         near = did_you_mean(reason.removeprefix("Invalid enum value ").strip("'"), choices)
-        reason = f"{reason[:80]}, expected one of {', '.join(filter(None, choices))}{near}"
+        known = f", expected one of {', '.join(filter(None, choices))}{near}" if choices else ""
+        reason = reason[:80] + known
     reason = reason[:400].replace("`", "")
     key = "key: " if at and at["key"] else ""
     return (f"{path}: " if path else "") + f"{key}{reason[:1].lower()}{reason[1:]}"

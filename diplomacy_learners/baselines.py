@@ -15,9 +15,7 @@ They are those of Song et al. 2019 (Arena, section 3), beside self-play itself a
 The learner can also have the same powers in every game (--learner-powers), or play one power of a
 team whose others are the pool's (--partners pool).
 
-Letters of shapes are those of ppo_selfplay_diplomacy.py, from which comes what is the same here:
-network, pool, buffer, PPO. Its own are settings, the schemes' networks, seats, a phase of
-self-play and the loop.
+Letters of shapes are those of ppo_selfplay_diplomacy.py, from which comes what is the same here.
 """
 
 import os
@@ -288,7 +286,7 @@ class LearnerCritic(Critic):
     """What positions are worth to a learner while it learns; see Critic."""
 
     def __init__(self, run: Run):
-        self.run, self.policy = run, make_player(run.agent, "learner")
+        self.run, self.policy = run, make_player(run.agent, "learner", settings=vars(run.args))
         self.discount, self.at_once = run.args.gamma, False
 
     def paid(self, result: engine.StepResult, victory_centers: int) -> np.ndarray:
@@ -342,19 +340,17 @@ class Counterfactual:
 def check_seating(args: Args, game_map: engine.Map) -> None:
     """Raise UserError for a scheme and seats that do not fit each other, or the map's teams."""
     teams, flags = game_map.teams, " ".join(args.learner_powers)
-    learners = [game_map.power_number(name) for name in args.learner_powers]
+    learners = {game_map.power_number(name) for name in args.learner_powers}
     mixed = args.partners == "pool"
     if mixed and not teams.text:
         raise engine.UserError("--partners pool needs --teams: no power has a partner here")
-    if len(set(learners)) < len(learners):
-        raise engine.UserError("--learner-powers names a power twice")
     if learners and not teams.text and len(learners) != args.learner_seats:
         raise engine.UserError(
             f"--learner-powers {flags} needs as many seats: --learner-seats {len(learners)}"
         )
     if learners and teams.text and not mixed:
         team = teams.of_power
-        if set(learners) != set(np.flatnonzero(team == team[learners[0]]).tolist()):
+        if learners != set(np.flatnonzero(team == team[min(learners)]).tolist()):
             raise engine.UserError(
                 f"--learner-powers {flags} must be one team of {', '.join(teams.names)}"
             )

@@ -8,8 +8,6 @@ Expert iteration (Anthony et al. 2020). In each round a search on the present po
 (docs/search.md) plays many games, and the policy then learns to give the orders that were chosen;
 its values learn to stay as they were. What comes of it is a policy of ppo_selfplay_diplomacy.py,
 which plays it.
-
-The loop is `run`: play, learn, evaluate, save.
 """
 
 import io
@@ -113,13 +111,10 @@ def play(
     others: list[Player],
     rng: np.random.Generator,
 ) -> Lesson:
-    """Play games to their end; return what they teach.
+    """Play games to their end; return what they teach `policy`.
 
-    Args:
-        player: whose orders are taught: one power's of each game, or without `others` all powers'.
-        policy: that learns.
-        others: one of them, drawn for each game, plays all other powers.
-        rng: of these draws.
+    It is taught what `player` orders, in each game for one power, while one of `others`, drawn by
+    `rng`, plays all other powers; for all powers if there are no others.
     """
     seat = np.arange(games.num_games) % games.num_powers
     rival = rng.integers(max(1, len(others)), size=games.num_games)
@@ -136,6 +131,7 @@ def play(
             part = decisions.take(who == number)
             if not part.count:
                 continue
+            part = policy.own_choices(games, part)
             obs = policy.observe(games, part.game, part.power)
             numbers = ask_player(games, part, asked)
             games.write_orders(orders, part, numbers)
@@ -159,11 +155,8 @@ def spread_out(
     """Teach all candidates of which a search was sure that one of them is better.
 
     A candidate counts as much as policy * exp(value / spread), the answer that gains most when
-    each nat of distance from the policy costs `spread` (piKL, Jacob et al. 2022).
-
-    Args:
-        searches: of the movement decisions among them, in their order.
-        moving: (n,) bool, which those are.
+    each nat of distance from the policy costs `spread` (piKL, Jacob et al. 2022). The searches are
+    those of the decisions that are `moving` (n,).
     """
     means = np.concatenate([search.values.mean(2) for search in searches])
     orders = np.concatenate([search.candidates for search in searches])
@@ -225,24 +218,17 @@ def learn(
     return dict(zip(names, np.mean(figures, 0).tolist()))
 
 
-def evaluate(args: Args, agent: Agent, game_map: Map, seed: int) -> dict[str, float]:
-    player = policy_player(agent, "distilled", seed)
-    result = evaluate_player(
-        game_map,
-        player,
-        load_player(args.eval_bot, game_map=game_map),
-        args.eval_games,
-        seed=seed,
-        threads=args.threads,
-    ).result()
+def evaluate(args: Args, agent: Agent, game_map: Map, seed: int, trained: dict) -> dict[str, float]:
+    player = policy_player(agent, "distilled", seed, settings=trained)
+    bot = load_player(args.eval_bot, game_map=game_map)
+    rules = {"seed": seed, "threads": args.threads}
+    result = evaluate_player(game_map, player, bot, args.eval_games, **rules).result()
     names = "solo", "win", "sum_of_squares"
-    return {name: result["overall"][name]["value"] for name in names}
+    return {f"eval/{name}": result["overall"][name]["value"] for name in names}
 
 
 def run(args: Args) -> int:
     args = checked(args)
-    if not args.policy:
-        raise UserError("--policy is missing: name the checkpoint or run folder to train")
     start = LEARNER_HERE.policy("policy", args.policy)
     game_map = checkpoints.map_of(start, args.policy)
     agent, trained = LEARNER_HERE.agent(start, args.policy), start["args"]
@@ -281,7 +267,7 @@ def run(args: Args) -> int:
         lesson = Lesson.join(lessons)
         decisions += round(float(lesson.share.sum()))
         figures = learn(args, agent, optimizer, lesson, rng)
-        figures |= {f"eval/{k}": v for k, v in evaluate(args, agent, game_map, seed).items()}
+        figures |= evaluate(args, agent, game_map, seed, trained)
         figures["minutes"] = (time.monotonic() - begun) / 60
         for name, value in figures.items():
             log.add_scalar(f"distill/{name}", value, decisions)

@@ -9,9 +9,7 @@ Deals bind (docs/press.md). What a power says is the first part of the same deci
 drawn by each policy from the codes of both sides and of what is offered; then the lists of legal
 orders are cut down to what the deals leave, and the orders are drawn from these. One decision has
 one log-probability, of its talk and its orders, so pool, seats, buffer, pay, advantages and update
-are those of ppo_selfplay_diplomacy.py, which knows nothing of talk. Here are the heads beside its
-network, the talk of a phase (`hold_wishes`, `hold_offers`), and a loop with that. Shapes are named
-as there.
+are those of ppo_selfplay_diplomacy.py, which knows nothing of talk. Shapes are named as there.
 """
 
 import os
@@ -52,7 +50,8 @@ from diplomacy_engine.players.policy.talk_views import (
 from diplomacy_engine.press.press import Press, PressRules
 from ppo_selfplay_diplomacy import AT_RANDOM, LEARNER, Run
 
-PhaseTalk = dict[str, np.ndarray]  # the talk of TalkViews or OfferViews by name, of every seat
+# The talk of TalkViews or OfferViews by name, of every seat: (E, P, ...).
+PhaseTalk = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -151,16 +150,10 @@ class WishingAgent(TalkingAgent):
     def draw_talk(
         self, obs: BoardViews, asked: np.ndarray, noise: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Say with whom each power wishes peace.
+        """Return with whom each power wishes peace, (D, P) int8, and its log-probability (D,).
 
-        Args:
-            obs: (D,) of the powers.
-            asked: (D, P) bool, about which others.
-            noise: (D, P) in (0, 1), by which it is drawn; 0.5 everywhere: what is likelier.
-
-        Returns:
-            (D, P) int8, 1 for a wish, 0 for none, NONE where not asked; (D,) float32, the
-            log-probability of these.
+        A wish is 1, none 0, and NONE where not `asked` (D, P). It is drawn by `noise` (D, P) in
+        (0, 1); with 0.5 everywhere it is what is likelier.
         """
         logits = self.wish_logits(obs, self.encode_boards(self.inputs(obs))).float().cpu()
         wish = torch.from_numpy(noise) < logits.sigmoid()
@@ -204,17 +197,11 @@ class OfferingAgent(TalkingAgent):
         heard: np.ndarray,
         heard_places: np.ndarray,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Score what powers can offer, and what they are offered.
+        """Return the logits (D, P * SLOTS + 1) of what D powers can offer, those of nothing last.
 
-        Args:
-            obs, codes: (D,) of the powers, and what `encode` returns of them.
-            able, places: as in OfferViews.
-            heard: (D, P, any) templates of what each power offers, NONE for nothing.
-            heard_places: (D, P, any, PLACES), what that is about.
-
-        Returns:
-            (D, P * SLOTS + 1) logits of the offers, of none last, -inf for those that cannot be
-            made; (D, P, any) logits of agreeing, 0 for nothing.
+        And (D, P, any) of agreeing to what they have `heard`: templates of the offers of each
+        power, NONE for nothing, about `heard_places` (D, P, any, PLACES). What they are `able` to
+        offer, about which `places`, is as in OfferViews; the logit of other offers is -inf.
         """
         x, powers, view, device = *codes[:3], codes.view.device
         # All deals in one list, first what can be offered, then what is heard.
@@ -267,13 +254,9 @@ class OfferingAgent(TalkingAgent):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Choose what each power offers, and whether it would agree to what it could be offered.
 
-        Args:
-            noise: (D, 1 + P) in (0, 1), by which offers and answers are drawn; None: the likeliest.
-
-        Returns:
-            (D,) int16, power * SLOTS + slot of the offer, NONE for none; (D,) float32, its
-            log-probability; (D, P, any) bool, what is agreed to; (D, P, any) float32, the
-            log-probability of each of these answers.
+        By `noise` (D, 1 + P) in (0, 1); None: the likeliest. Returns power * SLOTS + slot of each
+        offer (D,), NONE for none, with its log-probability (D,); then what is agreed to, as bool
+        (D, P, any), with the log-probability of each of these answers.
         """
         codes = self.encode_boards(self.inputs(obs))
         given = codes, able, places, heard, heard_places
@@ -369,10 +352,7 @@ def speakers(
 def hold_wishes(
     talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: startup.Clock
 ) -> PhaseTalk:
-    """Hold the talk of a phase in which each power says with which others it wishes peace.
-
-    Returns that of TalkViews by name, of every seat: (E, P, ...).
-    """
+    """Hold the talk of a phase in which each power says with which others it wishes peace."""
     games, powers = run.games, np.arange(run.games.num_powers)
     talking = decisions.take(talk.press.talking()[decisions.game])
     able = who_can_answer(talking, run.seats.member.shape)
@@ -393,10 +373,7 @@ def hold_wishes(
 def hold_offers(
     talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: startup.Clock
 ) -> PhaseTalk:
-    """Hold the talk of a phase in which each power makes one offer, and answers what it hears.
-
-    Returns that of OfferViews by name, of every seat: (E, P, ...).
-    """
+    """Hold the talk of a phase in which each power makes one offer, and answers what it hears."""
     games = run.games
     talking = decisions.take(talk.press.talking()[decisions.game])
     able = who_can_answer(talking, run.seats.member.shape)

@@ -80,6 +80,10 @@ def test_ranges_and_pins():
     needs = [*PROJECT["dependencies"], *extras["train"], *extras["track"]]
     found = {need.name: need.specifier for need in map(Requirement, needs)}
     assert found.keys() == PINS.keys()
+    own, *others = extras["dev"]
+    assert own.startswith("diplomacy-selfplay[")  # its own extras, which requirements.txt pins
+    for pin in others + extras["docs"]:
+        assert re.fullmatch(r"[a-z0-9-]+(\[[a-z]+\])?==[\d.]+", pin), pin
     for name, versions in found.items():
         assert versions.contains(PINS[name]) and not str(versions).startswith("=="), name
 

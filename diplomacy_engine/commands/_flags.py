@@ -291,8 +291,6 @@ class Bench:
     """last year of a game; then a new one starts (default: the tenth; 1910 on standard)"""
     seed: Natural = 1
     """seed of the games"""
-    press: Literal["mutual"] | None = None
-    """also time talk before the orders: wishes for peace, and the lists of orders they bind"""
     json: str | None = None
     """write the figures to a file"""
 

@@ -9,12 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from .._files import atomic_write, check_target
+from .._jit import announce_compilation
 from .._progress import Progress
 from .._suggest import quoted
 from ..errors import UserError
 from ..extras.language.player import add_thoughts
-from ..matches.match import MatchReport, MatchSettings
+from ..matches.match import BATCH, MatchReport, MatchSettings
 from ..players.loading import load_player, policy_map
 from ..players.names import (
     ASSUMING,
@@ -31,17 +34,17 @@ from ..players.negotiation import Silent
 from ..players.protocols import CountingPlayer, Player
 from ..press.press import PressRules
 from ..rules.map import Map, load_map
+from ._console import make_console
+from ._flags import GameFlags, MatchFlags
 
 GAMES = 1000  # of a match
 # Decisions of a power in a game among DumbBots, each a request to a language model.
 DECISIONS = {"small": 8.4, "three": 21, "standard": 51}
 SAVE_COUNT = 10  # games that --save-games writes
 FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high")  # of --csv
-_PAGES = (".html", ".svg", ".png")
 
 
 def note_teams(players: Sequence[Player], game_map: Map) -> None:
-    """Say of which policies the teams were others when they were trained."""
     for player in players:
         settings = getattr(player, "settings", None)
         trained = settings.get("teams", "") if isinstance(settings, dict) else game_map.teams.text
@@ -50,114 +53,115 @@ def note_teams(players: Sequence[Player], game_map: Map) -> None:
             print(f"note: {player.name} was trained {there}, and plays {here}", file=sys.stderr)
 
 
-def press_rules(arguments: Any, names: Sequence[str], rounds: int = 1) -> PressRules | None:
-    """Return how the powers of a match talk; None if they do not.
+def no_effect(arguments: Any, flags: Iterable[str], why: str) -> None:
+    """UserError if one of these flags is given."""
+    for name in flags:
+        if getattr(arguments, name, None):
+            raise UserError(f"--{name.replace('_', '-')} has no effect: {why}")
 
-    Where the flags do not say it, there are so many `rounds` of offers. UserError: a flag has no
-    effect.
+
+def press_rules(arguments: Any, names: Sequence[str], rounds: int = 1) -> PressRules | None:
+    """How the powers of a match talk; None if they do not.
+
+    Where the flags do not say it, there are so many `rounds` of offers.
     """
+    voices = [(name, parse_player(name)) for name in names]
+    talking = {name: spec.kind for name, spec in voices if isinstance(spec, VoiceSpec)}
     if arguments.press is None:
-        for flag in ("press_rounds", "open_press", "binding"):
-            if getattr(arguments, flag, None):
-                raise UserError(f"--{flag.replace('_', '-')} has no effect: it needs --press")
-        for name in names:
-            if isinstance(parse_player(name), VoiceSpec):
-                raise UserError(f"{quoted(name, 100)} talks, so it needs --press")
+        no_effect(arguments, ("press_rounds", "open_press", "binding"), "it needs --press")
+        for name in talking:
+            raise UserError(f"{quoted(name, 100)} talks, so it needs --press")
         return None
-    if arguments.press == "mutual" and (arguments.press_rounds or 1) > 1:
-        raise UserError("--press mutual has one round: wishes are not answered")
     binding = getattr(arguments, "binding", None) != "no"
-    for name in names if binding else ():
-        talking = parse_player(name)
-        if isinstance(talking, VoiceSpec) and talking.kind in UNBOUND:
-            raise UserError(
-                f"{quoted(name, 100)} has no effect where deals are binding: it needs --binding no"
-            )
+    for name, kind in talking.items():
+        if binding and kind in UNBOUND:
+            raise UserError(f"{quoted(name, 100)} breaks deals, so it needs --binding no")
     rounds = arguments.press_rounds or (1 if arguments.press == "mutual" else rounds)
     return PressRules(arguments.press, rounds, binding, arguments.open_press)
 
 
 def check_assume(arguments: Any, names: Sequence[str]) -> None:
-    """Raise UserError if --assume is given and none of the players searches by it."""
     searches = [part for n in names for part in parts(n) if isinstance(part, SearchSpec)]
-    if arguments.assume and not any(search.kind in ASSUMING for search in searches):
-        raise UserError(
-            f"--assume {quoted(arguments.assume, 60)} has no effect: no player is written "
-            f"{' or '.join(f'{kind}:...' for kind in ASSUMING)}"
-        )
+    if not any(search.kind == ASSUMING for search in searches):
+        no_effect(arguments, ("assume",), f"no player is written {ASSUMING}:...")
 
 
 def check_files(arguments: Any) -> None:
-    """Raise UserError if a file that a match shall write could not be written afterwards."""
-    flags = {name: getattr(arguments, name) for name in ("json", "csv", "per_game", "save_games")}
-    named: dict[Path, str] = {}
-    for name, file in flags.items():
+    """UserError if a file that a match shall write could not be written afterwards."""
+    named: set[Path] = set()
+    for name in ("json", "csv", "per_game", "save_games"):
+        file = getattr(arguments, name)
         if not file:
             continue
-        flag, path = f"--{name.replace('_', '-')}", Path(file)
+        path = Path(file)
         if path.is_file() or not path.exists():
-            other = named.setdefault(path.resolve(), flag)
-            if other != flag:
-                raise UserError(f"{other} and {flag} name the same file, {file}")
-        if name == "save_games" and path.suffix.lower() in _PAGES:
-            raise UserError(
-                f"--save-games {file}: saved games are a .jsonl file; "
-                f"`python -m diplomacy_engine replay GAMES.jsonl --output {file}` shows them"
-            )
+            if path.resolve() in named:
+                raise UserError(f"two flags name the same file, {file}")
+            named.add(path.resolve())
         check_target(path)
 
 
-def asks_language_model(name: str) -> bool:
-    return any(isinstance(part, LanguageSpec) for part in parts(name))
+def match_settings_of(flags: GameFlags, game_map: Map, *more: Any) -> MatchSettings:
+    years, limit = flags.max_years, flags.year_limit
+    return MatchSettings(game_map, flags.seed, years, limit, flags.threads, BATCH, *more)
 
 
-def games_of(arguments: Any, seats: float, game_map: Map) -> int:
-    """Return how many games are to be played; UserError if --games must say it.
+def run_match(
+    arguments: MatchFlags,
+    names: Sequence[str],
+    seats: Callable[[int], Sequence[float]],
+    play: Callable[..., MatchReport],
+    show: Callable[[Console, dict], None],
+    figures: Callable[[dict], Iterable[Sequence]],
+    rounds_up: bool = False,
+) -> int:
+    """Play games between players, print their result, and write the files asked for.
 
-    `seats` is how many of a game language models have, on average: they would be asked many times.
+    `seats` says how many powers of so many each player has on average, and `figures` are the rows
+    of FIGURE_COLUMNS of a result. With `rounds_up` all sides are played equally often. Returns the
+    exit code.
     """
-    games = GAMES if arguments.games is None else arguments.games
-    if seats and arguments.games is None:
-        raise UserError(
-            f"{GAMES:,} games would ask language models about "
-            f"{_decisions(GAMES, seats, game_map):,.0f} times; choose how many to play with --games"
+    check_files(arguments)
+    press = press_rules(arguments, names)
+    game_map = map_of(arguments.map, names, arguments.script)
+    game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
+    sides = len(game_map.teams.names) if rounds_up else 1
+    games = -(-(arguments.games or GAMES) // sides) * sides
+    asked = sum(
+        count
+        for name, count in zip(names, seats(len(game_map.powers)))
+        if any(isinstance(part, LanguageSpec) for part in parts(name))
+    )
+    if asked:
+        asked *= games * DECISIONS.get(game_map.name, DECISIONS["standard"])
+        about = f"{games:,} games have about {asked:,.0f} decisions of language models"
+        if arguments.games is None:
+            raise UserError(f"{about}: choose how many to play with --games")
+    players = load_players(names, game_map, arguments)
+    if asked:
+        print(about, file=sys.stderr, flush=True)
+    announce_compilation()
+    models = counting(players)
+    samples = (arguments.save_count or SAVE_COUNT) if arguments.save_games else 0
+    for model in models.values():
+        model.keep = samples  # prompts and replies of so many games
+    settings = match_settings_of(arguments, game_map, press, arguments.draws_after)
+    with showing_progress(games) as progress:
+        report = play(
+            settings,
+            players,
+            games,
+            samples=samples,
+            progress=progress,
+            keep_finished=bool(models),  # those are dear
         )
-    return games
-
-
-def tell_decisions(games: int, seats: float, game_map: Map) -> None:
-    if seats:
-        about = f"about {_decisions(games, seats, game_map):,.0f} decisions of language models"
-        print(f"{games:,} games have {about}", file=sys.stderr, flush=True)
-
-
-def _decisions(games: int, seats: float, game_map: Map) -> float:
-    return games * seats * DECISIONS.get(game_map.name, DECISIONS["standard"])
-
-
-def keep_thoughts(players: Iterable[Player], games: int) -> None:
-    """Let language models keep prompts and replies of so many games."""
-    for player in counting(players).values():
-        player.keep = games
-
-
-def counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:
-    """Return those among the players that count, or that talk and whose orders come from such."""
-    found = {p.name: p.player if isinstance(p, Silent) else p for p in players}
-    return {name: player for name, player in found.items() if isinstance(player, CountingPlayer)}
-
-
-def add_counts(result: dict, saved_games: Sequence[dict], players: Iterable[Player]) -> None:
-    """Add what language models have counted to a result, as `llm`, and their prompts and replies
-    to the saved games, as `thoughts`."""
-    found = counting(players)
-    if found:
-        result["llm"] = {name: player.counts() for name, player in found.items()}
-        add_thoughts(saved_games, found)
-
-
-def exit_code(report: MatchReport, games: int) -> int:
-    """Return the exit code of a match whose result is out; tell why, if it broke off."""
+    result = report.result(per_game=bool(arguments.per_game))
+    result["greedy"] |= arguments.greedy
+    if models:
+        result["llm"] = {name: model.counts() for name, model in models.items()}
+        add_thoughts(report.saved_games, models)
+    show(make_console(), result)
+    write_files(arguments, result, figures(result), report.saved_games)
     if report.cause is None:
         return 0
     interrupted = isinstance(report.cause, KeyboardInterrupt)
@@ -167,21 +171,10 @@ def exit_code(report: MatchReport, games: int) -> int:
     return 130 if interrupted else 2
 
 
-def settings_of(arguments: Any, game_map: Map, press: PressRules | None = None) -> MatchSettings:
-    return MatchSettings(
-        game_map,
-        seed=arguments.seed,
-        max_years=arguments.max_years,
-        year_limit=arguments.year_limit,
-        threads=arguments.threads,
-        press=press,
-        draws_after=arguments.draws_after,
-    )
-
-
-def samples(arguments: Any) -> int:
-    """Return how many saved games a match is asked for."""
-    return (arguments.save_count or SAVE_COUNT) if arguments.save_games else 0
+def counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:
+    """Those among the players that count, or that talk and whose orders come from such."""
+    found = {p.name: p.player if isinstance(p, Silent) else p for p in players}
+    return {name: player for name, player in found.items() if isinstance(player, CountingPlayer)}
 
 
 def write_files(

@@ -1,17 +1,9 @@
 """How fast the engine is: random legal play, each of its stages alone, and the bots.
 
-What is measured:
-
-    phase       one adjudicated phase of one game that was not skipped
-    play        before each phase the complete lists of legal orders of every unit, retreat and
-                adjustment of all powers are made; each gets one of its list, drawn uniformly; the
-                phase is adjudicated. A game goes from the opening to the fall of `until_year`,
-                whose centers are counted, or to a solo; then the next one starts in its place
-    positions   drawn uniformly from all phases of such games, at which the timed games begin: at
-                any moment they are a fair mix of openings and late, crowded boards
-    stages      each timed on its own, in one thread, on such positions of the phase kind concerned
-
-Everything runs once before it is timed, so compilation is excluded.
+Play makes the complete lists of legal orders of all powers, draws one of each, and adjudicates;
+games go from the opening to the fall of `until_year` or a solo. The timed games begin at positions
+drawn uniformly from all phases of such games, so they are a fair mix of openings and late, crowded
+boards. Everything runs once before it is timed, so compilation is excluded.
 """
 
 import math
@@ -44,8 +36,6 @@ from ..players.asking import orders_of
 from ..players.bots import BOTS, RandomBot
 from ..players.protocols import Player
 from ..players.search.player import SearchPlayer
-from ..press.deals import empty_deals
-from ..press.press import Press
 from ..rules.adjudicator.movement import adjudicate_rows, movement_scratch
 from ..rules.map import Map, load_map
 from ..rules.state import GameState
@@ -68,11 +58,6 @@ STAGES = {
     "adjustments": "winter phase",  # lists and step
     "observation": "power and movement phase",
 }
-# Those of --press: what talk costs besides, where each power tosses a coin about each other one.
-PRESS_STAGES = {
-    "press_wishes": "movement phase",  # who makes peace with whom
-    "press_lists": "movement phase",  # the lists without what the peace rules out
-}
 BOT_UNIT = "power and movement phase"
 SEARCHED = 16  # decisions that a bot is timed with if it searches, which takes its time
 
@@ -84,7 +69,7 @@ class Play(NamedTuple):
 
 
 def play(games: VectorGame, player: Player, seconds: float) -> Play:
-    """Play phases of all games until so many seconds are over, at least one of each."""
+    """Phases of all games until so many seconds are over, at least one of each."""
     phases = finished = 0
     start = time.perf_counter()
     while True:
@@ -121,34 +106,20 @@ def place_positions(
     return True
 
 
-def measure(
-    game_map: str | Path | Map,
-    threads: int = 1,
-    num_games: int = NUM_GAMES,
-    seconds: float = 5.0,
-    until_year: int | None = None,
-    seed: int = 1,
-    press: bool = False,
-) -> dict:
-    """Measure the engine on a map; return the figures as written by `bench --json`.
-
-    So many `seconds` of play are measured, on `threads`; stages, in one, and bots come on top.
-    Games last until the fall of `until_year`, the tenth if None.
-    """
-    found_map = load_map(game_map)
-    until_year = last_year(found_map, until_year)
-    max_years = until_year - found_map.board.first_year + 1
-    positions = sample_positions(found_map, max_years, seed)
-    games = VectorGame(found_map, num_games, seed, max_years, threads)
+def measure(arguments: Bench, game_map: Map) -> dict:
+    """The figures as written by `bench --json`."""
+    num_games, seed, seconds = arguments.games, arguments.seed, arguments.seconds
+    until_year = last_year(game_map, arguments.until_year)
+    max_years = until_year - game_map.board.first_year + 1
+    positions = sample_positions(game_map, max_years, seed)
+    games = VectorGame(game_map, num_games, seed, max_years, arguments.threads)
     place_positions(games, positions, range(5), seed)
     bot = RandomBot()
     play(games, bot, 0.0)
     played = play(games, bot, seconds)
-    memory = bytes_per_game(games)
-    del games
     found = {
-        "map": found_map.name,
-        "threads": threads,
+        "map": game_map.name,
+        "threads": arguments.threads,
         "games": num_games,
         "until_year": until_year,
         "seed": seed,
@@ -157,24 +128,23 @@ def measure(
         "games_finished": played.games,
         "phases_per_second": played.phases / played.seconds,
         "games_per_second": played.games / played.seconds,
-        "memory_bytes_per_game": memory,
+        "memory_bytes_per_game": bytes_per_game(games),
     }
-    share = STAGE_SHARE * seconds
-    found |= time_stages(found_map, positions, num_games, max_years, share, seed, press)
+    del games
+    alone = VectorGame(game_map, num_games, seed, max_years, threads=1)
+    found |= time_stages(alone, positions, STAGE_SHARE * seconds, seed)
     return found | {"machine": machine(), "versions": versions()}
 
 
 def last_year(game_map: Map, until_year: int | None) -> int:
-    """Return the last year of a game, the tenth unless given; UserError if it cannot be that."""
+    """The last year of a game, the tenth unless given."""
     first_year = game_map.board.first_year
-    if until_year is None:
-        return first_year + YEARS - 1
-    if not first_year <= until_year < first_year + 1000:
+    last = first_year + YEARS - 1 if until_year is None else until_year
+    if not first_year <= last < first_year + 1000:
         raise UserError(
-            f"the last year must be {first_year} to {first_year + 999} on map {game_map.name}, "
-            f"not {until_year}"
+            f"--until-year: {first_year} to {first_year + 999} are possible, not {last}"
         )
-    return until_year
+    return last
 
 
 def bytes_per_game(games: VectorGame) -> int:
@@ -205,33 +175,19 @@ def median_microseconds(
     return 1e6 * float(np.median(taken)) / items
 
 
-def time_stages(
-    game_map: Map,
-    positions: VectorGame,
-    num_games: int,
-    max_years: int,
-    seconds: float,
-    seed: int,
-    press: bool = False,
-) -> dict:
-    """Return `{"stage_microseconds": {...}, "bot_microseconds": {...}}`, the latter by bot.
+def time_stages(games: VectorGame, positions: VectorGame, seconds: float, seed: int) -> dict:
+    """`{"stage_microseconds": {...}, "bot_microseconds": {...}}`, the latter by bot.
 
     A stage whose phase kind did not come up in play is None. See STAGES and BOT_UNIT for what is
     counted; `seconds` go to each.
     """
-    games = VectorGame(game_map, num_games, seed, max_years, threads=1)
-    stages = dict.fromkeys((STAGES | PRESS_STAGES) if press else STAGES)
-    bots = dict.fromkeys(BOTS)
+    stages, bots = dict.fromkeys(STAGES), dict.fromkeys(BOTS)
     if place_positions(games, positions, (SPRING_MOVEMENT, FALL_MOVEMENT), seed):
         stages |= _time_movement(games, seconds)
-        if press:
-            stages |= _time_press(games, seconds, seed)
         decisions = games.decisions()
-
-        def observe():
-            return games.observe(decisions)
-
-        stages["observation"] = median_microseconds(observe, decisions.count, seconds)
+        stages["observation"] = median_microseconds(
+            lambda: games.observe(decisions), decisions.count, seconds
+        )
         for name in BOTS:
             bots[name] = _time_bot(name, games, decisions, seconds)
     for stage, phases in (
@@ -239,32 +195,26 @@ def time_stages(
         ("adjustments", (WINTER_ADJUSTMENTS,)),
     ):
         if place_positions(games, positions, phases, seed):
-            lists = median_microseconds(games.decisions, num_games, seconds)
+            lists = median_microseconds(games.decisions, games.num_games, seconds)
             stages[stage] = lists + _time_step(games, seconds)
     return {"stage_microseconds": stages, "bot_microseconds": bots}
 
 
 def _time_step(games: VectorGame, seconds: float) -> float:
-    """Time a step of all games, in microseconds a phase; the games are left where they were."""
+    """In microseconds a phase; the games are left where they were."""
     orders, start = orders_of(games, RandomBot()), games.snapshot()
-
-    def step():
-        return games.step(orders)
-
-    taken = median_microseconds(step, games.num_games, seconds, lambda: games.restore(start))
+    taken = median_microseconds(
+        lambda: games.step(orders), games.num_games, seconds, lambda: games.restore(start)
+    )
     games.restore(start)
     return taken
 
 
 def _time_movement(games: VectorGame, seconds: float) -> dict[str, float]:
     orders, start = orders_of(games, RandomBot()), games.snapshot()
-    scratch = movement_scratch(games.board)
-
-    def adjudicate():
-        adjudicate_rows(games.board, games.table, games.state, orders, scratch)
-
+    given = games.board, games.table, games.state, orders, movement_scratch(games.board)
     adjudication = median_microseconds(
-        adjudicate, games.num_games, seconds, lambda: games.restore(start)
+        lambda: adjudicate_rows(*given), games.num_games, seconds, lambda: games.restore(start)
     )
     games.restore(start)
     return {
@@ -272,17 +222,6 @@ def _time_movement(games: VectorGame, seconds: float) -> dict[str, float]:
         "adjudication": adjudication,
         "step": _time_step(games, seconds),
     }
-
-
-def _time_press(games: VectorGame, seconds: float, seed: int) -> dict[str, float]:
-    press, powers = Press(games, "mutual"), games.num_powers
-    wish = np.random.default_rng(seed).random((games.num_games, powers, powers)) < 0.5
-    nothing, decisions = empty_deals(games.board, games.num_games), games.decisions()
-    wishes = median_microseconds(
-        lambda: press.propose(wish), games.num_games, seconds, lambda: press.take_up(nothing)
-    )
-    lists = median_microseconds(lambda: press.bound(decisions), games.num_games, seconds)
-    return {"press_wishes": wishes, "press_lists": lists}
 
 
 def _time_bot(name, games: VectorGame, decisions: Decisions, seconds: float) -> float:
@@ -318,17 +257,9 @@ def run_bench(arguments: Bench) -> int:
     if arguments.json:
         check_target(Path(arguments.json))
     game_map = load_map(arguments.map)
-    until_year = last_year(game_map, arguments.until_year)
+    last_year(game_map, arguments.until_year)
     announce_compilation()
-    result = measure(
-        game_map,
-        arguments.threads,
-        arguments.games,
-        arguments.seconds,
-        until_year,
-        arguments.seed,
-        arguments.press is not None,
-    )
+    result = measure(arguments, game_map)
     print_bench(make_console(), result)
     write_result(arguments.json, result)
     return 0
@@ -355,7 +286,7 @@ def print_bench(console: Console, result: dict) -> None:
     stages = [
         (
             name.replace("_", " "),
-            ("-" if taken is None else f"{taken:.2f}", (STAGES | PRESS_STAGES).get(name, BOT_UNIT)),
+            ("-" if taken is None else f"{taken:.2f}", STAGES.get(name, BOT_UNIT)),
         )
         for name, taken in figures.items()
     ]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .._progress import forget
+from .._progress import ended_by_reader
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 from ..flags import parse as read_flags
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     argv = sys.argv[1:] if argv is None else list(argv)
     try:
-        try:
+        with ended_by_reader():
             if not argv or argv[0] in ("-h", "--help"):
                 print(overview())
                 return 0 if argv else 2
@@ -70,11 +70,6 @@ def main(argv: Sequence[str] | None = None) -> int:
                 return 0
             command, flags = parse(argv)
             return runner(command)(flags)
-        finally:
-            sys.stdout.flush()  # here, where a closed pipe can still be told
-    except BrokenPipeError:  # of a reader such as `head`, which has seen enough
-        forget(sys.stdout)
-        return 141
     except KeyboardInterrupt:
         print("error: interrupted", file=sys.stderr)
         return 130

@@ -6,11 +6,13 @@ import secrets
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from .._files import atomic_write, check_target
 from .._jit import announce_compilation
-from .._suggest import printable, quoted
+from .._suggest import printable
 from ..errors import UserError
 from ..extras.connections.connection import (
     Connection,
@@ -34,26 +36,19 @@ from ..extras.connections.webdip_site import Site
 from ..extras.imports.webdiplomacy import FIRST_YEAR
 from ..players.loading import load_player
 from ..players.names import VoiceSpec, parse_player
+from ..records import convert
 from ..rules.map import Map, load_map
 from ..rules.state import LAST_YEAR
 from ._console import make_console, print_table
 from ._flags import Diplomacy, Webdip
-from ._matches import check_assume
+from ._matches import check_assume, no_effect
 
 DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
 
 
-def _vote_draw(text: str) -> str | int:
-    if text in ("never", "always"):
-        return text
-    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= LAST_YEAR:
-        return int(text)
-    raise UserError(f"--vote-draw must be never, always or a year, not {quoted(text, 40)}")
-
-
 def run_diplomacy(arguments: Diplomacy) -> int:
-    if arguments.ca and not arguments.ssl:
-        raise UserError("--ca has no effect: it needs --ssl")
+    if not arguments.ssl:
+        no_effect(arguments, ("ca",), "it needs --ssl")
     wire = Wire(read_address(arguments.address), arguments.ssl, arguments.ca)
     if arguments.list:
         return _list(arguments, wire)
@@ -73,21 +68,18 @@ def run_diplomacy(arguments: Diplomacy) -> int:
         return DiplomacySeats(wire, arguments.game_id, accounts, game_map, **options)
 
     must_talk = isinstance(parse_player(arguments.player or ""), VoiceSpec)
-    if arguments.talk is not None and dummies:
-        raise UserError(f"--talk has no effect: with --power {DUMMIES} nobody talks")
     return _play(arguments, connect, carries_talk=not dummies)
 
 
 def run_webdip(arguments: Webdip) -> int:
     url = arguments.url or os.environ.get("WEBDIP_URL", "")
-    if not url:
-        raise UserError("give the site's address, or set WEBDIP_URL")
     if arguments.key_file:
         key = read_secret(arguments.key_file, "key")
     else:
         key = environment_secret("WEBDIP_API_KEY", "key")
-    if not key:
-        raise UserError("set WEBDIP_API_KEY to the user's key, or give a --key-file")
+    for value, flag, variable in ((url, "an address", "URL"), (key, "--key-file", "API_KEY")):
+        if not value:
+            raise UserError(f"give {flag}, or set WEBDIP_{variable}")
     game_id, country, seed, end_year = (
         _environment_number(name) for name in ("GAME_ID", "COUNTRY_ID", "SEED", "END_YEAR")
     )
@@ -96,8 +88,6 @@ def run_webdip(arguments: Webdip) -> int:
     if arguments.seed is None:
         arguments.seed = seed
     if end_year is not None and arguments.max_years is None:
-        if end_year < FIRST_YEAR:
-            raise UserError(f"WEBDIP_END_YEAR must be from {FIRST_YEAR} on, not {end_year}")
         arguments.max_years = end_year - FIRST_YEAR + 1
     site = Site(url, key)
 
@@ -108,19 +98,15 @@ def run_webdip(arguments: Webdip) -> int:
 
 
 def _environment_number(name: str) -> int | None:
-    """Return a number that a ladder has set, None if it has not."""
+    """A number that a ladder has set."""
     text = os.environ.get(f"WEBDIP_{name}", "").strip()
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) < 20):
-        raise UserError(f"WEBDIP_{name} must be a whole number, not {quoted(text, 40)}")
-    return int(text)
+    least = FIRST_YEAR if name == "END_YEAR" else 0
+    kind = Annotated[int, Meta(ge=least, lt=2**62)]
+    return convert(kind, text, f"WEBDIP_{name}", strict=False) if text else None
 
 
 def _list(arguments: Any, wire: Wire) -> int:
-    for flag in ("game_id", "power", "player", "save"):
-        if getattr(arguments, flag):
-            raise UserError(f"--{flag.replace('_', '-')} has no effect with --list")
+    no_effect(arguments, ("game_id", "power", "player", "save"), "with --list nobody plays")
     try:
         games = list_games(wire, _accounts(arguments)("list", 1))
     except ConnectionLost as error:
@@ -147,31 +133,25 @@ def _list(arguments: Any, wire: Wire) -> int:
 
 
 def _powers(arguments: Any) -> tuple[list[str], bool]:
-    """Return the powers to play, and whether they are those that nobody plays."""
-    powers = arguments.power
-    if not powers:
-        raise UserError("choose a power with --power, or list the games with --list")
-    if DUMMIES in powers:
-        for flag in ("user", "password_file", "game_id", "registration_password_file", "save"):
-            if getattr(arguments, flag):
-                raise UserError(f"--{flag.replace('_', '-')} has no effect with --power {DUMMIES}")
+    """The powers to play, and whether they are those that nobody plays."""
+    names = [power.upper() for power in arguments.power]
+    alone = len(names) > 1 and not {ANY, DUMMIES}.isdisjoint(arguments.power)
+    if alone or len(set(names)) < len(names):
+        text = " ".join(arguments.power)
+        raise UserError(f"--power {text}: name each power once, and {ANY} or {DUMMIES} alone")
+    if DUMMIES in arguments.power:
+        account = ("user", "password_file", "game_id", "registration_password_file", "save")
+        no_effect(arguments, (*account, "talk"), f"with --power {DUMMIES} there is no seat of one")
         if arguments.vote_draw != "never":
-            raise UserError("--vote-draw has no effect: powers that nobody plays have no vote")
-        if len(powers) > 1:
-            raise UserError(f"--power {DUMMIES} cannot be combined with other powers")
+            no_effect(arguments, ("vote_draw",), "powers that nobody plays have no vote")
         return [], True
-    if not arguments.game_id:
-        raise UserError("choose a game with --game-id; --list shows them")
-    if ANY in powers and len(powers) > 1:
-        raise UserError(f"--power {ANY} cannot be combined with other powers")
-    names = [power.upper() for power in powers]
-    if len(set(names)) < len(names):
-        raise UserError(f"--power names a power twice: {' '.join(names)}")
-    return powers, False
+    if not names or not arguments.game_id:
+        raise UserError("give --game-id and --power; --list shows the games and their free powers")
+    return arguments.power, False
 
 
 def _accounts(arguments: Any) -> Callable[[str, int], Account]:
-    """Return what makes the account of a power, one of so many."""
+    """What makes the account of a power, one of so many."""
     user, file = arguments.user, arguments.password_file
     if bool(user) != bool(file):
         raise UserError("--user and --password-file go together")
@@ -196,20 +176,21 @@ def _play(
     carries_talk: bool = False,
 ) -> int:
     if not arguments.player:
-        raise UserError("choose who gives the orders with --player, such as dumbbot")
+        raise UserError("give --player, who orders, such as dumbbot")
     spec = parse_player(arguments.player)
     check_voice(spec)
     if isinstance(spec, VoiceSpec) and not carries_talk:
-        raise UserError(
-            f"{arguments.player} talks, but nobody would hear it here: give only the player "
-            "after its +"
-        )
+        raise UserError(f"{arguments.player} talks, but nobody would hear it: leave out its +")
     if arguments.save:
         target = Path(arguments.save)
         check_target(target)
         if target.exists():
             raise UserError(f"{target} exists already")
-    votes = _vote_draw(arguments.vote_draw)
+    votes = arguments.vote_draw
+    if votes not in ("never", "always"):
+        votes = convert(
+            Annotated[int, Meta(ge=1, le=LAST_YEAR)], votes, "--vote-draw", strict=False
+        )
     check_assume(arguments, [arguments.player])
     seed = 1 if arguments.seed is None else arguments.seed
     game_map = load_map(arguments.map or "standard")

@@ -1,10 +1,8 @@
 """The command `play`: a game on a local page, or in the terminal."""
 
-import errno
 import glob
 import os
 import re
-import socket
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -12,21 +10,22 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from .._files import check_target
 from .._jit import announce_compilation
 from .._suggest import quoted
 from ..errors import UserError
 from ..games.game import Game
-from ..pictures.replays.replay import make_replay
-from ..play.file import GUEST, HOST, PLAYER, PlayRecord, Seat, read_session
+from ..play.file import GUEST, HOST, PLAYER, WATCH, PlayRecord, PressRecord, Seat, read_session
 from ..play.server import PlayServer
-from ..play.session import PlaySession
+from ..play.session import Choices, PlaySession
 from ..play.talk import players_talk
 from ..play.terminal import TextGame
 from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
-from ..players.names import DrawnSpec, VoiceSpec, drawn_names, parse_player
+from ..players.names import DrawnSpec, drawn_names, parse_player
 from ..players.policy.files import CHECKPOINT, policies_of
 from ..players.population import Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
@@ -35,7 +34,7 @@ from ..press.press import MOST_ROUNDS, PressRules
 from ..rules.map import MAP_NAMES, Map, load_map
 from ._console import print_notes
 from ._flags import Play
-from ._matches import check_assume, map_of, press_rules
+from ._matches import check_assume, map_of, no_effect, press_rules
 
 MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
@@ -44,24 +43,22 @@ TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on
 
 
 def run_play(arguments: Play) -> int:
-    if arguments.watch and (arguments.power or arguments.guest):
-        raise UserError("--watch seats nobody, so it cannot be combined with --power or --guest")
-    if arguments.text and arguments.guest:
-        raise UserError("--guest needs the page: in the terminal one person plays")
-    if arguments.explain and not arguments.text:
-        raise UserError("--explain has no effect without --text: the page has a button for hints")
-    session_maker = _resumed if arguments.resume else _new
+    if arguments.watch:
+        no_effect(arguments, ("power", "guest"), "--watch seats nobody")
+    if arguments.text:
+        no_effect(arguments, ("guest",), "it needs the page, in the terminal one person plays")
+    else:
+        no_effect(arguments, ("explain",), "it needs --text, the page has a button for hints")
     announce_compilation()
     if arguments.text:
-        session = session_maker(arguments)
+        session = _session(arguments)
         TextGame(session, explain=arguments.explain).run()
         _tell(session)
         return 0
-    _check_host(arguments.host)
     # The port is tried before a file is written, the session before the link is shown.
     server = PlayServer(None, arguments.host, arguments.port)
     with server:
-        server.session = session_maker(arguments)
+        server.session = _session(arguments)
         _print_links(server)
         try:
             server.serve_forever(poll_interval=0.2)
@@ -75,7 +72,7 @@ def _tell(session: PlaySession) -> None:
     """Print who the members of a population were, once the game is over."""
     for power, seat in (session.now.seats or {}).items() if session.game.is_over else ():
         if seat.player in session.drawn:
-            population, member = _member(seat.player, session.game.map, session.seed)
+            population, member = _member(seat.player, session.game.map, session.record.seed)
             place = 1 + population.members.index(member)
             print(
                 f"{power} was {member.name}: {member.scheme}, rating {member.rating:.1f}, "
@@ -83,48 +80,55 @@ def _tell(session: PlaySession) -> None:
             )
 
 
-def _check_host(host: str) -> None:
-    """Raise UserError if an address is not one of this machine's."""
-    try:
-        family, kind, *_, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind) as probe:
-            probe.bind(address)
-    except (OSError, UnicodeError) as error:  # of a name that is none, the server says more
-        if getattr(error, "errno", None) == errno.EADDRNOTAVAIL:
-            raise UserError(
-                f"--host {host} is not an address of this machine; use 127.0.0.1 for this "
-                "machine only, 0.0.0.0 to let in others on its network"
-            ) from None
-
-
 def _print_links(server: PlayServer) -> None:
     session = server.session
     print(f"Open {server.link(HOST)}")
-    for power in session.people():
-        if session.now.seats[power].kind == GUEST:
-            print(f"{power}, for somebody else: {server.link(power)}")
-    print(f"To watch: {server.link('watch')}")
+    for power in session.now.powers_of(GUEST):
+        print(f"{power}, for somebody else: {server.link(power)}")
+    print(f"To watch: {server.link(WATCH)}")
     if not server.is_loopback:
         print("Other machines can reach this page; anyone with a link can play its seat.")
     print(f"The game is saved after every step in {session.file}; Ctrl-C stops, and")
     print(f"python -m diplomacy_engine play --resume {session.file} continues it.", flush=True)
 
 
-def _new(arguments: Any) -> PlaySession:
-    talk, hint = arguments.press is not None, [arguments.hint] if arguments.hint else []
+def _session(arguments: Any) -> PlaySession:
+    """Return the session that the flags ask for: a new one, or one that goes on."""
+    hint = [arguments.hint] if arguments.hint else []
     named = [*(arguments.against or ()), *hint]
+    if arguments.resume:
+        game, record = _resumed(arguments, named)
+        return _opened(arguments, game, record)
     game_map = map_of(arguments.map, named, arguments.script, MAP)
-    opponents = arguments.against or _usual_opponents(arguments, game_map, talk)
-    press = press_rules(arguments, [*opponents, *hint], MOST_ROUNDS)
-    opponents = drawn_names(opponents, len(game_map.powers))
+    usual = arguments.against or _usual_opponents(arguments, game_map, arguments.press is not None)
+    press = press_rules(arguments, [*usual, *hint], MOST_ROUNDS)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
-    years = arguments.max_years or game_map.max_years
-    seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
-    seats = _seats(arguments, game_map, opponents)
-    free = arguments.map is None and seats is None and all(n in (*BOTS, *TALKERS) for n in named)
+    game = _new_game(arguments, game_map, press)
+    record = _new_record(arguments, game, press, usual)
+    free = arguments.map is None and record.seats is None
+    free = free and all(name in (*BOTS, *TALKERS) for name in named)
     maps = MAP_NAMES if free and not (arguments.watch or arguments.text) else ()
-    game = _new_game(game_map, years, press, arguments.draws_after)
-    return _session(arguments, game, opponents, seats, seed, maps=maps, press=press)
+    return _opened(arguments, game, record, maps)
+
+
+def _new_game(arguments: Any, game_map: Map, press: PressRules | None) -> Game:
+    years, votes = arguments.max_years or game_map.max_years, arguments.draws_after is not None
+    rules = {} if press is None else {"press": press.protocol, "press_rounds": press.rounds}
+    return Game(game_map, max_years=years, draw_votes=votes, **rules)
+
+
+def _new_record(
+    arguments: Any, game: Game, press: PressRules | None, opponents: Sequence[str]
+) -> PlayRecord:
+    opponents = drawn_names(opponents, len(game.powers))
+    return PlayRecord(
+        opponents=opponents,
+        seats=_seats(arguments, game.map, opponents),
+        hint=arguments.hint,
+        seed=time.time_ns() % 2**62 if arguments.seed is None else arguments.seed,
+        press=press and PressRecord(*press),
+        draws_after=arguments.draws_after,
+    )
 
 
 def _usual_opponents(arguments: Any, game_map: Map, talk: bool) -> list[str]:
@@ -148,124 +152,78 @@ def offered(map_name: str, talk: bool) -> list[str]:
     return [*policies, *runs, *searches, *BOTS] if policies else ["dumbbot", *BOTS]
 
 
-def _new_game(
-    game_map: Map, max_years: int | None, press: PressRules | None, draws_after: int | None
-) -> Game:
-    rules = {} if press is None else {"press": press.protocol, "press_rounds": press.rounds}
-    return Game(game_map, max_years=max_years, draw_votes=draws_after is not None, **rules)
-
-
-def _resumed(arguments: Any) -> PlaySession:
-    if arguments.teams or arguments.team_victory:
-        raise UserError("--resume keeps the teams of the saved game; leave --teams out")
-    names = [*(arguments.against or []), *([arguments.hint] if arguments.hint else [])]
-    asked = press_rules(arguments, names if arguments.press else [], MOST_ROUNDS)
-    notes: list[str] = []
-    game, play = read_session(
-        arguments.resume, arguments.map, arguments.max_years, asked, notes.append
-    )
+def _resumed(arguments: Any, named: Sequence[str]) -> tuple[Game, PlayRecord]:
+    """Return the game of a file, and its record with what the flags may change."""
+    file, notes = arguments.resume, []
+    asked = press_rules(arguments, named if arguments.press else [], MOST_ROUNDS)
+    game, play = read_session(file, arguments.map, arguments.max_years, asked, notes.append)
     print_notes(notes)
+    kept = [("--teams", arguments.teams or arguments.team_victory or None, None)]
+    if play is not None:
+        kept.append(("--press", asked, play.rules))
+        kept.append(("--draws-after", arguments.draws_after, play.draws_after))
+        kept.append(("--max-years", arguments.max_years, play.max_years))
+        if not arguments.against and any(map(_is_drawn, play.opponents)):
+            kept.append(("--seed", arguments.seed, play.seed))  # it draws who they are
+    for flag, wanted, found in kept:
+        if wanted not in (None, found):
+            raise UserError(f"{flag} cannot change the game in {file}; leave it out")
     press = asked if play is None else play.rules
-    if asked not in (None, press):
-        raise UserError(
-            f"the game in {arguments.resume} has a different press, which cannot change"
-        )
-    for name in names:
-        if press is None and isinstance(parse_player(name), VoiceSpec):
-            raise UserError(f"{name} talks, but nobody does in the game in {arguments.resume}")
-    try:
-        make_replay(game.to_saved_game(), game.map)  # what was played is to be looked at
-    except UserError as error:
-        raise UserError(f"{arguments.resume} cannot be continued: {error}") from None
+    if press is None:
+        press_rules(arguments, named)  # nobody talks, so no player may
     if play is None:
-        opponents = arguments.against or _usual_opponents(arguments, game.map, press is not None)
-        opponents = drawn_names(opponents, len(game.map.powers))
-        seats = _seats(arguments, game.map, opponents)
-        seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
         game.draw_votes |= arguments.draws_after is not None
-        return _session(arguments, game, opponents, seats, seed, press=press)
-    if arguments.draws_after not in (None, play.draws_after):
-        raise UserError(
-            f"the game in {arguments.resume} has different votes for draws, which cannot change"
-        )
-    if arguments.max_years not in (None, play.max_years):
-        raise UserError(f"the game in {arguments.resume} ends after {play.max_years} years")
+        usual = arguments.against or _usual_opponents(arguments, game.map, press is not None)
+        return game, _new_record(arguments, game, press, usual)
+    others = arguments.against and drawn_names(arguments.against, len(game.powers))
+    others = others if others != play.opponents else None  # the same players stay where they sit
+    opponents, seats = others or play.opponents, play.seats
     seed = play.seed if arguments.seed is None else arguments.seed
-    opponents, seats = play.opponents, play.seats
-    others = arguments.against and drawn_names(arguments.against, len(game.map.powers))
-    others = others if others != opponents else None  # the same players stay where they sit
-    if others:
-        opponents = others
-    elif not arguments.against and seed != play.seed and any(map(_is_drawn, opponents)):
-        raise UserError(
-            "--seed would draw different members of the population from those in this game"
-        )
-    if others or arguments.power or arguments.guest or arguments.watch:
-        people = {power: seat for power, seat in (seats or {}).items() if seat.kind != PLAYER}
-        given = _seats(arguments, game.map, opponents, people)
-        seats = seats and (given or seats)
+    if seats and (others or arguments.power or arguments.guest or arguments.watch):
+        people = {power: seat for power, seat in seats.items() if seat.kind != PLAYER}
+        seats = _seats(arguments, game.map, opponents, people) or seats
     sitting = [seat.player for seat in (seats or {}).values() if seat.kind == PLAYER]
-    check_named([*opponents, *sitting], arguments.against or (), arguments.resume)
+    check_named([*opponents, *sitting], arguments.against or (), file)
     if play.hint and not arguments.hint:
-        check_named([play.hint], names, arguments.resume, "--hint")
-    arguments.save = arguments.save or arguments.resume
-    return _session(arguments, game, opponents, seats, seed, play, press=press)
+        check_named([play.hint], named, file, "--hint")
+    hint = arguments.hint or play.hint
+    return game, replace(play, opponents=opponents, seats=seats, hint=hint, seed=seed)
 
 
-def _session(
-    arguments: Any,
-    game: Game,
-    opponents: list[str],
-    seats: dict[str, Seat] | None,
-    seed: int,
-    play: PlayRecord | None = None,
-    maps: Sequence[str] = (),
-    press: PressRules | None = None,
+def _opened(
+    arguments: Any, game: Game, record: PlayRecord, maps: Sequence[str] = ()
 ) -> PlaySession:
+    """Return a session whose players have been tried; it is saved from here on."""
+
     def new_game(name: str) -> Game:
         nonlocal game_map
-        chosen = game_map = load_map(name)
-        years = arguments.max_years or chosen.max_years
-        return _new_game(chosen, years, press, arguments.draws_after)
+        game_map = load_map(name)
+        return _new_game(arguments, game_map, record.rules)
 
     def load(name: str) -> Player:
         if name in drawn:
             population, member = drawn[name]
-            given = {"greedy": arguments.greedy, "seed": seed, "threads": 1}
+            given = {"greedy": arguments.greedy, "seed": record.seed, "threads": 1}
             return load_members(population, [member], **given)[0]
         return load_player(
             name,
             game_map=game_map,
             script=arguments.script,
             greedy=arguments.greedy,
-            seed=seed,
+            seed=record.seed,
             assume=arguments.assume,
         )
 
     game_map = game.map
-    hint = arguments.hint or (play and play.hint)
-    names = list(dict.fromkeys([*opponents, *([hint] if hint else [])]))
-    drawn = {name: _member(name, game.map, seed) for name in names if _is_drawn(name)}
-    check_assume(arguments, names)
+    names = dict.fromkeys([*record.opponents, *([record.hint] if record.hint else [])])
+    drawn = {name: _member(name, game_map, record.seed) for name in names if _is_drawn(name)}
+    check_assume(arguments, [*names])
     for name in names:
         _rehearse(game, name, load(name))
-    file = _file(arguments, game.map, play)
-    return PlaySession(
-        game,
-        file,
-        opponents,
-        load,
-        seats=seats,
-        hint=hint,
-        seed=seed,
-        saved=play,
-        offered=partial(offered, talk=press is not None),
-        maps=maps,
-        new_game=new_game if maps else None,
-        press=press,
-        drawn={name: member.name for name, (_, member) in drawn.items()},
-        draws_after=arguments.draws_after if play is None else play.draws_after,
-    )
+    file = _file(arguments, game_map, arguments.resume if record.tokens else None)
+    choices = Choices(partial(offered, talk=record.press is not None), maps, new_game)
+    members = {name: member.name for name, (_, member) in drawn.items()}
+    return PlaySession(game, file, load, record, choices, members)
 
 
 def _is_drawn(name: str) -> bool:
@@ -306,13 +264,10 @@ def _seats(
 ) -> dict[str, Seat] | None:
     """Return who plays what by the flags, else as `people` sit; None if the host shall choose."""
     seats = {} if arguments.watch or arguments.power or arguments.guest else dict(people or {})
-    for name in arguments.guest:
-        _check_power(game_map, name)
-        seats[game_map.powers[game_map.power_number(name)]] = Seat(GUEST)
+    seats |= {_power(game_map, name): Seat(GUEST) for name in arguments.guest}
     if arguments.power:
-        _check_power(game_map, arguments.power)
-        power = game_map.powers[game_map.power_number(arguments.power)]
-        if power in seats and seats[power].kind == GUEST:
+        power = _power(game_map, arguments.power)
+        if power in seats:
             raise UserError(f"{power} is both yours and a guest's")
         seats[power] = Seat(HOST)
     if not seats and not arguments.watch and not people:
@@ -322,23 +277,23 @@ def _seats(
     return seats
 
 
-def _check_power(game_map: Map, name: str) -> None:
-    """Raise UserError, naming the map to choose, for a power that only other maps have."""
-    maps = [other for other in MAP_NAMES if name.upper() in load_map(other).powers]
-    if name.upper() not in game_map.powers and maps:
-        raise UserError(
-            f"{name!r} is not a power of map {game_map.name} ({', '.join(game_map.powers)}); "
-            f"--map {' or --map '.join(maps)} has it"
-        )
+def _power(game_map: Map, name: str) -> str:
+    """Return a power of a map; for one that only other maps have, the reason names these."""
+    try:
+        return game_map.powers[game_map.power_number(name)]
+    except UserError as error:
+        maps = [other for other in MAP_NAMES if name.upper() in load_map(other).powers]
+        hint = f"; --map {' or --map '.join(maps)} has it" if maps else ""
+        raise UserError(f"{error}{hint}") from None
 
 
-def _file(arguments: Any, game_map: Map, play: PlayRecord | None) -> Path:
-    """Return where the game is kept; a file of another game is never overwritten."""
-    if arguments.save:
-        file = Path(arguments.save)
-        own = play is not None and arguments.resume and file == Path(arguments.resume)
+def _file(arguments: Any, game_map: Map, own: str | None) -> Path:
+    """Return where the game is kept: in its `own` file, or a new one; no other is overwritten."""
+    name = arguments.save or own
+    if name:
+        file = Path(name)
         check_target(file)
-        if file.exists() and not own:
+        if file.exists() and file != Path(own or ""):
             raise UserError(f"{file} exists; to continue the game in it, use --resume {file}")
         return file
     FOLDER.mkdir(parents=True, exist_ok=True)

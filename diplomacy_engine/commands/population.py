@@ -1,7 +1,6 @@
 """`population make`, `rank` and `show`: players among frozen policies of many kinds."""
 
 import contextlib
-import dataclasses
 import hashlib
 import json
 import re
@@ -10,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -22,23 +21,19 @@ from .._files import CONFIGS, atomic_write, check_target, check_writable, read_f
 from .._jit import announce_compilation
 from ..errors import UserError
 from ..matches.figures import limit_text, mean_text, percent
-from ..matches.match import MatchSettings
 from ..matches.population import (
     PROVISIONAL,
     PopulationRank,
-    base_tournament,
     rank_games,
     rank_person,
     rank_player,
+    rate_members,
     read_ranks,
 )
 from ..matches.population_page import population_page
 from ..pictures.replays.replay import load_replays
 from ..play.session import PERSON
-from ..players.loading import (
-    learning,
-    load_members,
-)
+from ..players.loading import learning, load_members
 from ..players.policy.files import CHECKPOINT, policy_file
 from ..players.population import (
     FOLDERS,
@@ -210,14 +205,19 @@ def run_make(arguments: Make) -> int:
         recipe = convert(_Recipe, read_toml(path, 1_000_000), path)
         copies = copies or recipe.copies.get(game_map.name)
         runs = list(_trained(arguments, game_map, recipe))
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        new = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    except OSError as error:
-        raise UserError(f"{folder} cannot be made: {error.strerror}") from None
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         members = _packed_members(runs, copies or COPIES, arguments.map, new)
-        population = rated(arguments, game_map, new, members)
+        games = arguments.games or TOURNAMENT.get(game_map.name, OTHER_TOURNAMENT)
+        years, none = game_map.max_years, np.zeros((len(members), len(members)))
+        population = Population(
+            new, game_map, tuple(members), years, "draw", games, arguments.seed, none, none
+        )
+        players = load_members(population, seed=arguments.seed, threads=arguments.threads)
+        announce_compilation()
+        with showing_progress(games) as progress:
+            population = rate_members(population, players, arguments.threads, progress)
         write_population(population)
         new.chmod(0o755)
         if folder.exists():
@@ -237,7 +237,7 @@ def run_make(arguments: Make) -> int:
 
 
 def _check_replaceable(folder: Path) -> None:
-    """Raise UserError if something else than a population would be lost."""
+    """Nothing else than a population may be lost."""
     if not folder.exists():
         return
     if not folder.is_dir() or (any(folder.iterdir()) and not (folder / POPULATION).is_file()):
@@ -248,7 +248,7 @@ def _check_replaceable(folder: Path) -> None:
 def _packed_members(
     runs: "Iterable[RecipeRun]", copies: int, map_name: str, folder: Path
 ) -> list[PopulationMember]:
-    """Write the policies of runs into a folder; return them and the bots as members."""
+    """Writes the policies of runs into a folder; returns them and the bots."""
     populations = learning("populations")
     members = [PopulationMember(name) for name in MEMBER_BOTS]
     for run in runs:
@@ -268,49 +268,13 @@ def _packed_members(
                 settings=policy.settings,
             )
             members.append(member)
+    if len({member.name for member in members}) < len(members):
+        raise UserError("--runs: two folders have the same name, and so would their members")
     return members
 
 
-def rated(
-    arguments: Any,
-    game_map: Map,
-    folder: Path,
-    members: Sequence[PopulationMember],
-) -> Population:
-    """Return members as a population, best first, by a tournament among them."""
-    names = [member.name for member in members]
-    if len(set(names)) < len(names):
-        raise UserError("two members would have the same name: run folders need different names")
-    count, games = len(members), arguments.games
-    games = games or TOURNAMENT.get(game_map.name, OTHER_TOURNAMENT)
-    nothing, years = np.zeros((count, count)), game_map.max_years
-    population = Population(
-        folder, game_map, tuple(members), years, "draw", games, arguments.seed, nothing, nothing
-    )
-    players = load_members(population, seed=arguments.seed, threads=arguments.threads)
-    announce_compilation()
-    settings = MatchSettings(
-        game_map, seed=arguments.seed, max_years=years, threads=arguments.threads
-    )
-    with showing_progress(games) as progress:
-        found = base_tournament(settings, players, games, progress)
-    best = np.argsort(-found["rating"], kind="stable")
-    rows = np.ix_(best, best)
-    ordered = [
-        dataclasses.replace(
-            members[i],
-            rating=round(float(found["rating"][i]), 3),
-            sigma=round(float(found["sigma"][i]), 3),
-        )
-        for i in best
-    ]
-    return dataclasses.replace(
-        population, members=tuple(ordered), met=found["met"][rows], above=found["above"][rows]
-    )
-
-
 def _trained(arguments: Any, game_map: Map, recipe: _Recipe) -> Iterator[RecipeRun]:
-    """Train the runs of a file one after the other; yield each with its folder."""
+    """Trains the runs of a file one after the other."""
     full = arguments.decisions or recipe.decisions.get(game_map.name)
     if full is None:
         raise UserError(f"{arguments.recipe or RUNS}: decisions.{game_map.name}: is missing")
@@ -342,27 +306,17 @@ def _trained(arguments: Any, game_map: Map, recipe: _Recipe) -> Iterator[RecipeR
 def _training_flags(
     arguments: Any, name: str, number: int, decisions: int, words: list[str]
 ) -> list[str]:
-    """Return the flags of a run: those of the file after those that all runs have."""
-    flags = {
-        "map": arguments.map,
-        "exp-name": f"population-{name}",
-        "seed": number,
-        "runs-folder": arguments.runs_folder,
-        "processes": 1,
-        "total-timesteps": decisions,
-        "save-interval": max(1, decisions // 6),
-        "eval-interval": decisions,
-        "eval-games": 42,
-        "capture-games": 0,
-        # So that copies of all ages are in the pool at the end.
-        "pool-size": 10,
-        "pool-interval": max(1, decisions // 10),
-    }
-    return [*(word for flag, value in flags.items() for word in (f"--{flag}", str(value))), *words]
+    """Of a run: those of the file after those that all runs have."""
+    own = f"--map {arguments.map} --exp-name population-{name} --seed {number} --processes 1"
+    own += f" --total-timesteps {decisions} --save-interval {max(1, decisions // 6)}"
+    own += f" --eval-interval {decisions} --eval-games 42 --capture-games 0"
+    # So that copies of all ages are in the pool at the end.
+    own += f" --pool-size 10 --pool-interval {max(1, decisions // 10)}"
+    return [*own.split(), "--runs-folder", arguments.runs_folder, *words]
 
 
 def _finished(folder: Path, start: str, decisions: int) -> Path | None:
-    """Return a run whose folder's name has this beginning, and that has made all its decisions."""
+    """A run whose folder's name has this beginning, and that has made all its decisions."""
     for path in sorted(folder.glob(f"{start}*/{CHECKPOINT}")):
         with contextlib.suppress(OSError, ValueError, KeyError, IndexError, TypeError):
             args = json.loads(read_file(path.with_name("args.json"), 1_000_000))
@@ -373,5 +327,5 @@ def _finished(folder: Path, start: str, decisions: int) -> Path | None:
 
 
 def _plain(name: str) -> str:
-    """Return a name as a member's can begin."""
+    """As a member's name can begin."""
     return re.sub(r"[^\w.-]", "_", name)[:80]

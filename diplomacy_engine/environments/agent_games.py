@@ -39,24 +39,18 @@ from .settings import AgentSettings
 def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -> list[Player]:
     """The players that an environment's `opponents` names.
 
-    They are a bot's name, the path of a checkpoint, a Player, or a list of them; UserError if one
-    is no player, or the list is empty.
+    They are a bot's name, the path of a checkpoint, a Player, or a list of them.
     """
     several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
-    players = []
-    for opponent in opponents if several else [opponents]:
-        if isinstance(opponent, str | Path):
-            players.append(load_player(opponent, game_map=game_map, script=script))
-        elif callable(getattr(opponent, "act", None)):
-            players.append(opponent)
-        else:
-            raise UserError(
-                f"{quoted(opponent)} is not an opponent: it must be a bot's name, the path of a "
-                "checkpoint, or a player with a method act"
-            )
-    if not players:
-        raise UserError("the list of opponents is empty")
-    return players
+    found = list(opponents) if several else [opponents]
+    if not found or not all(isinstance(each, str | Path) or hasattr(each, "act") for each in found):
+        raise UserError(f"opponents: expected players or their names, not {quoted(opponents)}")
+    return [
+        load_player(each, game_map=game_map, script=script)
+        if isinstance(each, str | Path)
+        else each
+        for each in found
+    ]
 
 
 def seeds_of(numbers: Sequence[int]) -> np.ndarray:
@@ -141,18 +135,16 @@ class AgentGames(AgentBoards):
     def __init__(
         self,
         game_map: str | Path | Map,
-        num_games: int,
         settings: AgentSettings,
-        *,
-        threads: int | None = None,
-        gap: int = 1,
+        gap: int,
         movement_only: bool = False,
     ):
+        num_games = settings.num_envs
         games = VectorGame(
             settings.map_of(game_map),
             num_games,
             max_years=settings.max_years,
-            threads=threads,
+            threads=settings.threads,
             auto_reset=False,
         )
         super().__init__(games, gap)
@@ -160,10 +152,7 @@ class AgentGames(AgentBoards):
         self._power = NONE if settings.power is None else games.map.power_number(settings.power)
         for index in range(powers) if self._power == NONE else [self._power]:
             if index not in games.board.start_unit_power and index not in games.board.home_power:
-                raise UserError(
-                    f"{games.map.powers[index]} begins with neither a unit nor a center on map "
-                    f"{games.map.name!r}, so it cannot be played"
-                )
+                raise UserError(f"{games.map.powers[index]} begins without a unit or a center")
         self._settings = settings
         self._reward, self._teams = settings.reward_of(games.map), games.map.teams
         names = self._reward.parts.keys()

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from gymnasium import spaces
 
-from .._suggest import did_you_mean, quoted
 from ..constants import NONE, phase_name
 from ..errors import UserError
 from ..games.observation import feature_sizes
@@ -66,13 +65,10 @@ def province_action(games: VectorGame, action: int, v: int) -> str:
 
 def whole_numbers(action: Any, shape: tuple[int, ...]) -> np.ndarray:
     """An action as int64 of the given shape; UserError if it is no such thing."""
-    wanted = f"integers of shape {shape}" if shape else "one integer"
-    try:
-        array = np.asarray(action)
-    except ValueError:
-        raise UserError(f"an action must be {wanted}, not a ragged list") from None
+    array = np.asarray(action)
     if array.shape != shape or array.dtype.kind not in "iu":
-        raise UserError(f"an action must be {wanted}, not {array.dtype} of shape {array.shape}")
+        found = f"{array.dtype} of shape {array.shape}"
+        raise UserError(f"an action must be integers of shape {shape}, not {found}")
     return np.asarray(array, np.int64, order="C")
 
 
@@ -276,21 +272,10 @@ class DeepDipForm(ProvinceForm):
         )
 
     def _in_words(self, action: int, v: int) -> str:
-        names = self._games.map.provinces
-        what, r = divmod(action - 1, len(names))
-        if what not in (0, 1):
-            return f"action {action}, not in 0..{2 * len(names)},"
-        return f"action {action} ({('move to', 'support of')[what]} {names[r]})"
+        return f"action {action}"
 
 
 FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": DeepDipForm}
-
-
-def form_of(name: Any) -> type[ProvinceForm]:
-    if name not in FORMS:
-        hint = did_you_mean(str(name), FORMS)
-        raise UserError(f"form must be one of {', '.join(FORMS)}, not {quoted(name)}{hint}")
-    return FORMS[name]
 
 
 class VoteForm:
@@ -318,10 +303,8 @@ class VoteForm:
         votes = actions[:, -1]
         wrong = (votes != 0) & (votes != 1)
         if strict and wrong.any():
-            vote = votes[wrong][0]
-            raise UserError(
-                f"a vote for a draw, the last entry of an action, is 0 or 1, not {vote}"
-            )
+            row = int(wrong.argmax())
+            raise illegal_order(self._agents.games, row, "the vote", str(votes[row]))
         ready, illegal = self._form.take(np.ascontiguousarray(actions[:, :-1]), strict)
         self._agents.votes[:] = votes == 1
         return ready, illegal + wrong

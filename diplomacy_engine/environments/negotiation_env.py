@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import MultiDiscrete
 
-from .._suggest import did_you_mean, quoted
+from .._suggest import quoted
 from ..constants import AGREED, HOLD, MOVE, MOVE_VIA, NONE, RUNNING, SOLO
 from ..errors import UserError
 from ..games.decisions import Decisions
@@ -25,10 +25,10 @@ from ..press.deals import CONFIRMED, Clause, Side, make_offers
 from ..press.press import Press
 from ..records import convert
 from ..scoring.mixes import make_steady_mix
-from ..scoring.rewards import REWARDS, reward_input
+from ..scoring.rewards import reward_input
 from .agent_games import seeds_of
-from .forms import whole_numbers, with_vote
-from .settings import Year
+from .forms import with_vote
+from .settings import TalkSettings
 
 VALID = 5.0  # paid for a valid offer, and taken for one that is not, with the reward `valid`
 
@@ -43,38 +43,20 @@ class NegotiationEnv(gymnasium.Env):
 
     metadata: ClassVar = {"render_modes": []}
 
-    def __init__(
-        self,
-        map: str | Path = "standard",
-        power: str | None = None,
-        reward: str = "valid",
-        answers: str = "dealer",
-        orders_by: str = "dumbbot",
-        max_years: int | None = None,
-        draw_votes: bool = False,
-        draws_after: int | None = None,
-    ):
-        self._draw_votes = draw_votes
-        self._draws_after = convert(Year | None, draws_after, "draws_after") or 0
-        if not isinstance(reward, str):
-            raise UserError(f"reward must be a name, not {quoted(reward)}")
-        if reward not in ("valid", *REWARDS) and reward.isidentifier():
-            hint = did_you_mean(reward, ("valid", *REWARDS))
-            raise UserError(f"there is no reward {quoted(reward)}{hint}")
-        self._reward = None if reward == "valid" else make_steady_mix(reward)
-        self._games = VectorGame(map, 1, max_years=max_years, threads=1, auto_reset=False)
+    def __init__(self, map: str | Path = "standard", **settings: Any):
+        found = self._settings = convert(TalkSettings, settings, "this environment")
+        self._reward = None if found.reward == "valid" else make_steady_mix(found.reward)
+        self._games = VectorGame(map, 1, max_years=found.max_years, threads=1, auto_reset=False)
         game_map = self._games.map
-        self._seat = None if power is None else game_map.power_number(power)
-        if len(game_map.powers) < 2:
-            raise UserError(f"map {game_map.name!r} has only one power, and nobody to talk to")
-        self._partner = load_player(f"{answers}+{orders_by}", game_map=game_map)
+        self._seat = None if found.power is None else game_map.power_number(found.power)
+        self._partner = load_player(f"{found.answers}+{found.orders_by}", game_map=game_map)
         if not isinstance(self._partner, Negotiator):
-            raise UserError(f"answers must be a negotiator, not {quoted(answers)}")
+            raise UserError(f"answers: expected a negotiator, not {quoted(found.answers)}")
         provinces, powers = len(game_map.provinces), self._games.num_powers
         units = len(game_map.unit_powers) + 1
         self.observation_space = MultiDiscrete([powers + 1, 2, units] * provinces)
         action = MultiDiscrete([provinces, provinces, powers, provinces, provinces])
-        self.action_space = with_vote(action) if draw_votes else action
+        self.action_space = with_vote(action) if found.draw_votes else action
         self._press: Press | None = None
         self._power = 0
         self._seeded = self._running = False
@@ -107,14 +89,12 @@ class NegotiationEnv(gymnasium.Env):
         """
         if not self._running:
             raise gymnasium.error.ResetNeeded("there is no game to step: call reset() first")
-        numbers = whole_numbers(action, self.action_space.shape)
-        outside = (numbers < 0) | (numbers >= self.action_space.nvec)
-        if outside.any():
-            raise UserError(f"the action {numbers.tolist()} is not in the action space")
+        if not self.action_space.contains(action):
+            raise UserError(f"not in the action space: {quoted(action)}")
         games, press = self._games, self._press
-        decisions, numbers, votes = games.decisions(), numbers.tolist(), None
-        if self._draw_votes:
-            votes = bot_votes(games, self._draws_after)
+        decisions, numbers, votes = games.decisions(), np.asarray(action).tolist(), None
+        if self._settings.draw_votes:
+            votes = bot_votes(games, self._settings.draws_after or 0)
             votes[0, self._power] = numbers.pop() == 1
         valid, agreed = self._speak(decisions, numbers)
         bound = press.bound(decisions)

@@ -14,18 +14,20 @@ from typing import Any
 import numpy as np
 
 from .._suggest import player_name, quoted
-from ..constants import NONE, phase_name
+from ..constants import NONE
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..players.asking import ask_player
 from ..players.bots import make_bot
 from ..players.protocols import Seedable
+from ..records import convert
 from ..rules.map import Map, load_map
 from ..rules.state import in_movement
 from ..rules.vocabulary import vocabulary
 from .agent_games import AgentBoards
-from .forms import form_of, row_of, whole_numbers, with_vote_open
+from .forms import FORMS, row_of, whole_numbers, with_vote_open
+from .settings import FormName
 
 
 class ObservationPlayer:
@@ -64,12 +66,8 @@ class ObservationPlayer:
         strict: bool = False,
         generator: Seedable | None = None,
     ):
-        if not callable(policy):
-            raise UserError(
-                f"{quoted(policy)} is not a policy: it must be a function of observations and masks"
-            )
         self.name = name
-        self._policy, self._form_class = policy, form_of(form)
+        self._policy, self._form_class = policy, FORMS[convert(FormName, form, "form")]
         self._map = None if game_map is None else load_map(game_map)
         self._single, self._draw_votes, self._strict = single, draw_votes, strict
         self._helper = None
@@ -127,8 +125,9 @@ class ObservationPlayer:
             left = rows[slots > done]
             _, illegal = form.take(self._actions(form, left), False)
             if self._strict and illegal[left].any():
-                row = int(left[illegal[left] > 0][0])
-                raise self._illegal(games, decisions, row, int(illegal[row]))
+                row = left[illegal[left] > 0][0]
+                power = games.map.powers[decisions.power[row]]
+                raise UserError(f"player {quoted(self.name, 60)}: an order of {power} is illegal")
         return boards.orders[rows]
 
     def _prepared(self, games: VectorGame, count: int) -> tuple[AgentBoards, Any]:
@@ -160,24 +159,13 @@ class ObservationPlayer:
         shape = form.action_space.shape
         shape = (shape[0] + 1,) if self._draw_votes else shape
         try:
-            if not self._single:
-                actions = whole_numbers(self._policy(seen, masks), (len(rows), *shape))
+            if self._single:
+                of_rows = [None] * len(rows) if masks is None else masks
+                alone = [row_of(seen, i) for i in range(len(rows))]
+                actions: Any = list(map(self._policy, alone, of_rows))
             else:
-                actions = [
-                    whole_numbers(
-                        self._policy(row_of(seen, i), None if masks is None else masks[i]), shape
-                    )
-                    for i in range(len(rows))
-                ]
-                actions = np.array(actions)
+                actions = self._policy(seen, masks)
+            actions = whole_numbers(actions, (len(rows), *shape))
         except UserError as error:
             raise UserError(f"player {quoted(self.name, 60)}: {error}") from None
         return np.ascontiguousarray(actions[..., :-1]) if self._draw_votes else actions
-
-    def _illegal(self, games: VectorGame, decisions: Decisions, row: int, count: int) -> UserError:
-        game, power = int(decisions.game[row]), int(decisions.power[row])
-        phase = phase_name(int(games.state.year[game]), int(games.state.phase[game]))
-        return UserError(
-            f"player {quoted(self.name, 60)}: {count} of its orders as {games.map.powers[power]} "
-            f"in {phase} are illegal"
-        )

@@ -34,12 +34,12 @@ from .forms import (
     province_action,
     province_space,
     unit_text,
-    whole_numbers,
     with_vote,
 )
+from .gymnasium_env import NeedsReset
 from .kernels import mask_decisions, take_province_actions
-from .rendering import RENDER_FPS, RENDER_MODES, check_render_mode, render_game
-from .settings import EnvSettings
+from .rendering import METADATA, render_game
+from .settings import PowersSettings
 
 
 class DiplomacyParallelEnv(ParallelEnv):
@@ -55,56 +55,35 @@ class DiplomacyParallelEnv(ParallelEnv):
     observations have `peace` (P,), `closed` (P, V) and `bound` (V,), see docs/environments.md.
 
     With draw_votes the last entry of an action is the power's vote for a draw, and with press
-    `vote` is one more key; it means nothing at the step of wishes. Only 0 is legal for a power
-    that is eliminated.
+    `vote` is one more key; it means nothing at the step of wishes, nor from a power that is
+    eliminated.
 
     Args:
         map: a map's name or file.
-        render_mode: `rgb_array`, `ansi` or None.
-        press: `mutual`, or None: nobody makes peace.
-        settings: see docs/environments.md.
+        settings: see docs/environments.md; among them `press`: `mutual`, or None: nobody makes
+            peace.
     """
 
-    metadata: ClassVar = {
-        "name": "diplomacy_v0",
-        "render_modes": list(RENDER_MODES),
-        "render_fps": RENDER_FPS,
-        "is_parallelizable": True,
-    }
+    metadata: ClassVar = METADATA | {"name": "diplomacy_v0", "is_parallelizable": True}
 
-    def __init__(
-        self,
-        map: str | Path = "small",
-        render_mode: str | None = None,
-        press: str | None = None,
-        **settings: Any,
-    ):
-        check_render_mode(render_mode)
-        if press not in (None, "mutual"):
-            raise UserError(f"press must be 'mutual' or None, not {quoted(press)}")
-        self.render_mode = render_mode
-        found = self._settings = EnvSettings.of(settings)
-        self._games = VectorGame(
+    def __init__(self, map: str | Path = "small", **settings: Any):
+        found = self._settings = PowersSettings.of(**settings)
+        self.render_mode = found.render_mode
+        games = self._games = VectorGame(
             found.map_of(map), 1, max_years=found.max_years, threads=1, auto_reset=False
         )
-        self._reward = found.reward_of(self._games.map)
-        self._strict = bool(found.strict)
-        self.possible_agents = list(self._games.map.powers)
+        self._reward = found.reward_of(games.map)
+        self.possible_agents = list(games.map.powers)
         self.agents: list[str] = []
-        powers, provinces = self._games.num_powers, len(self._games.board.terrain)
-        observed, action = observation_space(self._games), province_space(self._games)
-        cuts = np.cumsum(action.nvec)[:-1]
-        self._press = None if press is None else Press(self._games, press)
+        powers, provinces = games.num_powers, len(games.board.terrain)
+        observed, action = observation_space(games), province_space(games)
+        self._cuts = np.cumsum(action.nvec)[:-1]
+        self._press = None if found.press is None else Press(games, found.press)
         self._wishing = False  # whether the coming step has wishes
-        if press is not None:
-            observed = spaces.Dict(
-                observed.spaces
-                | {
-                    "peace": spaces.MultiBinary(powers),
-                    "closed": spaces.MultiBinary([powers, provinces]),
-                    "bound": spaces.MultiBinary(provinces),
-                }
-            )
+        if self._press is not None:
+            observed["peace"] = spaces.MultiBinary(powers)
+            observed["closed"] = spaces.MultiBinary([powers, provinces])
+            observed["bound"] = spaces.MultiBinary(provinces)
             action = spaces.Dict({"orders": action, "wish": spaces.MultiDiscrete([2] * powers)})
             if found.draw_votes:
                 action["vote"] = spaces.Discrete(2)
@@ -113,11 +92,9 @@ class DiplomacyParallelEnv(ParallelEnv):
         self.observation_spaces = {name: deepcopy(observed) for name in self.possible_agents}
         self.action_spaces = {name: deepcopy(action) for name in self.possible_agents}
         self._every_power = np.arange(powers, dtype=np.int8)
-        size = len(self._games.vocabulary) - 1 + provinces
-        self._mask = np.zeros((powers, size), np.int8)
-        self._cuts = cuts
+        self._mask = np.zeros((powers, len(games.vocabulary) - 1 + provinces), np.int8)
         self._random: np.random.Generator | None = None
-        self._orders = self._games.new_orders()
+        self._orders = games.new_orders()
 
     def observation_space(self, agent: str) -> Any:
         return self.observation_spaces[agent]
@@ -146,31 +123,35 @@ class DiplomacyParallelEnv(ParallelEnv):
         """Play one phase with the actions of all `agents`; see pettingzoo.ParallelEnv.step.
 
         With press, the step of wishes plays nothing and pays nothing. UserError: the game is over
-        or none has begun; an action is missing, of nobody alive, or of a wrong shape or type;
-        strict, and an illegal order; a vote that is not in the mask.
+        or none has begun; an action is missing, of nobody alive, or not in its space; strict, and
+        an illegal order.
         """
         if not self.agents:
-            raise UserError("there is no game to step: call reset() first")
-        games = self._games
-        for name in actions:
-            if name not in self.agents:
-                raise UserError(f"{quoted(name)} is not an agent of {', '.join(self.agents)}")
+            raise NeedsReset("there is no game: call reset() first")
+        if set(actions) != set(self.agents):
+            wanted, found = ", ".join(self.agents), ", ".join(map(str, actions))
+            raise UserError(f"there must be an action for each of {wanted}, not for {found}")
         for name in self.agents:
-            if name not in actions:
-                raise UserError(f"the action of {name} is missing")
-        votes = None
-        if self._settings.draw_votes:
-            actions, votes = self._read_votes(actions)
-        if self._press is not None:
-            actions = self._take_wishes(actions)
-        given = np.zeros((games.num_powers, len(games.board.terrain)), np.int64)
+            if not self.action_spaces[name].contains(actions[name]):
+                raise UserError(f"not in the action space of {name}: {quoted(actions[name])}")
+        games, shape = self._games, (len(self.possible_agents), len(self._games.board.terrain))
+        given, votes = np.zeros(shape, np.int64), np.zeros((1, shape[0]), bool)
+        wish = np.zeros((1, shape[0], shape[0]), bool)
         for power, name in enumerate(self.possible_agents):
-            if name in self.agents:
-                given[power] = whole_numbers(actions[name], given.shape[1:])
+            if name not in self.agents:
+                continue
+            action = actions[name]
+            if self._press is not None:
+                wish[0, power], votes[0, power] = action["wish"], action.get("vote", 0)
+                action = action["orders"]
+            elif self._settings.draw_votes:
+                *action, votes[0, power] = action
+            given[power] = action
         if self._wishing:
+            self._press.propose(wish)
             return self._after_wishes()
         illegal = self._take(given)
-        result = games.step(self._orders, votes=votes)
+        result = games.step(self._orders, votes=votes if self._settings.draw_votes else None)
         victory_centers, pays_limit = games.board.victory_centers, self._settings.pays_limit
         paid = self._reward(reward_input(result, victory_centers, pays_limit))[0]
         limit = bool(result.ended[0] == YEAR_LIMIT)
@@ -193,46 +174,6 @@ class DiplomacyParallelEnv(ParallelEnv):
     def _begin_phase(self) -> None:
         self._wishing = self._press is not None and bool(self._press.talking()[0])
 
-    def _read_votes(self, actions: dict[str, Any]) -> tuple[dict[str, Any], np.ndarray]:
-        """The actions, without press less their votes, and the votes, (1, P) bool."""
-        votes, alive = np.zeros((1, len(self.possible_agents)), bool), self._games.outcomes().alive
-        rest = dict(actions)
-        for name in self.agents:
-            power, action = self.possible_agents.index(name), actions[name]
-            if self._press is None:
-                *orders, vote = whole_numbers(action, self.action_spaces[name].shape).tolist()
-                rest[name] = np.array(orders, np.int64)
-            elif isinstance(action, dict) and "vote" in action:
-                vote = int(whole_numbers(action["vote"], ()))
-            else:
-                raise UserError(f"the action of {name} has no vote: {quoted(action)}")
-            if vote not in (0, 1):
-                raise UserError(f"the vote of {name} must be 0 or 1, not {vote}")
-            if vote and not alive[0, power]:
-                raise UserError(f"{name} cannot vote: it is eliminated")
-            votes[0, power] = vote == 1
-        return rest, votes
-
-    def _take_wishes(self, actions: dict[str, Any]) -> dict[str, Any]:
-        """Make peace by the wishes, if it is their step; return the orders."""
-        powers = self._games.num_powers
-        wish, orders = np.zeros((1, powers, powers), bool), {}
-        for name in self.agents:
-            action = actions[name]
-            if not isinstance(action, dict) or set(action) != set(self.action_spaces[name]):
-                raise UserError(
-                    f"the action of {name} must be a dictionary of "
-                    f"{' and '.join(self.action_spaces[name])}, not {quoted(action)}"
-                )
-            numbers = whole_numbers(action["wish"], (powers,))
-            if ((numbers != 0) & (numbers != 1)).any():
-                raise UserError(f"the wish of {name} must be 0 or 1 for each power")
-            wish[0, self.possible_agents.index(name)] = numbers
-            orders[name] = action["orders"]
-        if self._wishing:
-            self._press.propose(wish)
-        return orders
-
     def _after_wishes(self) -> tuple[dict, dict, dict, dict, dict]:
         self._wishing = False
         agents, no = self.agents, dict.fromkeys(self.agents, False)
@@ -240,9 +181,9 @@ class DiplomacyParallelEnv(ParallelEnv):
         return self._observe(agents), dict.fromkeys(agents, 0.0), no, dict(no), infos
 
     def render(self) -> np.ndarray | str | None:
-        """Return the position as `render_mode` says; UserError before `reset`."""
+        """Return the position as `render_mode` says; NeedsReset before `reset`."""
         if self._random is None:
-            raise UserError("there is no game to render: call reset() first")
+            raise NeedsReset("there is no game: call reset() first")
         return render_game(self._games, 0, self.render_mode)
 
     def _take(self, given: np.ndarray) -> np.ndarray:
@@ -252,9 +193,15 @@ class DiplomacyParallelEnv(ParallelEnv):
         illegal = np.zeros(powers, np.int64)
         first = games.table.province_first
         bad = games.call(
-            take_province_actions, given, self._mask, first, self._strict, orders, illegal
+            take_province_actions,
+            given,
+            self._mask,
+            first,
+            self._settings.strict,
+            orders,
+            illegal,
         )
-        if self._strict and bad != NONE:
+        if self._settings.strict and bad != NONE:
             power, v = divmod(bad, given.shape[1])
             order = province_action(games, int(given[power, v]), v)
             unit = f"{self.possible_agents[power]}, {unit_text(games, 0, v)}"
@@ -296,34 +243,26 @@ class DiplomacyParallelEnv(ParallelEnv):
             mask_decisions, self._games.board, self._games.table, decisions, self._mask
         )
         masks = np.split(self._mask.copy(), self._cuts, axis=1)
-        powers = {name: self.possible_agents.index(name) for name in agents}
-        infos = {
-            name: {
-                "action_mask": tuple(mask[p] for mask in masks),
-                "illegal_orders": int(illegal[p]),
-            }
-            for name, p in powers.items()
-        }
-        alive = self._games.outcomes().alive[0]
-        for name, p in powers.items():
+        alive, infos = self._games.outcomes().alive[0], {}
+        for name in agents:
+            p = self.possible_agents.index(name)
+            mask: Any = tuple(part[p] for part in masks)
+            vote = np.array([1, alive[p]], np.int8)
+            infos[name] = {"illegal_orders": int(illegal[p])}
             if self._games.map.teams.text:
                 infos[name]["eliminated"] = not alive[p]
             if self._press is not None:
                 open_to = alive & self._wishing & alive[p]
                 open_to[p] = False
                 wish = tuple(np.array([1, may], np.int8) for may in open_to)
-                mask = {"orders": infos[name]["action_mask"], "wish": wish}
+                mask = {"orders": mask, "wish": wish}
                 if self._settings.draw_votes:
-                    mask["vote"] = _vote_mask(alive[p])
-                step = "wishes" if self._wishing else "orders"
-                infos[name] |= {"action_mask": mask, "step": step}
+                    mask["vote"] = vote
+                infos[name]["step"] = "wishes" if self._wishing else "orders"
             elif self._settings.draw_votes:
-                infos[name]["action_mask"] += (_vote_mask(alive[p]),)
+                mask += (vote,)
+            infos[name]["action_mask"] = mask
         return infos
-
-
-def _vote_mask(alive: bool) -> np.ndarray:
-    return np.array([1, alive], np.int8)
 
 
 def parallel_env(map: str | Path = "small", **settings: Any) -> DiplomacyParallelEnv:

@@ -11,13 +11,15 @@ from ..rules.map import Map, load_map
 from ..scoring.mixes import RewardMix, make_steady_mix
 
 Count = Annotated[int, Meta(ge=0, le=1000)]
-Year = Annotated[int, Meta(ge=1)]
+Positive = Annotated[int, Meta(ge=1)]
+FormName = Literal["provinces", "sequential", "deepdip"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EnvSettings:
     """The keyword arguments of every environment; docs/environments.md says what they mean."""
 
+    render_mode: Literal["rgb_array", "ansi"] | None = None
     reward: str = "sum_of_squares"
     teams: str = ""
     team_victory: Count = 0
@@ -29,7 +31,7 @@ class EnvSettings:
     draw_votes: bool = False
 
     @classmethod
-    def of(cls, arguments: dict[str, Any]) -> Self:
+    def of(cls, **arguments: Any) -> Self:
         """UserError: an argument is unknown, of the wrong type or out of range."""
         return convert(cls, arguments, "this environment")
 
@@ -59,7 +61,30 @@ class AgentSettings(EnvSettings):
     What the phases of others bring between two decisions of the agent is added to its reward.
     """
 
+    form: FormName = "provinces"
+    num_envs: Positive = 1
+    threads: Positive | None = None
     opponents: Any = "random"
     power: Any = None
     script: Any = None
-    draws_after: Year | None = None
+    draws_after: Positive | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowersSettings(EnvSettings):
+    """The further keyword argument of the environment with all powers."""
+
+    press: Literal["mutual"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TalkSettings:
+    """The keyword arguments of the negotiation environment."""
+
+    power: str | None = None
+    reward: str = "valid"
+    answers: str = "dealer"
+    orders_by: str = "dumbbot"
+    max_years: Count | None = None
+    draw_votes: bool = False
+    draws_after: Positive | None = None

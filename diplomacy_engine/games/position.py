@@ -170,9 +170,8 @@ def set_ending(games: VectorGame, agreed: bool, conceded: Collection[str]) -> No
 def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
     """Return the position in the format of the `diplomacy` package.
 
-    Powers that have `conceded` are in civil disorder there. `timestamp` depends on the phase alone;
-    `influence` holds the provinces and centers of the moment (a saved game adds those that were
-    passed through).
+    Powers that have `conceded` are in civil disorder there. `influence` holds the provinces and
+    centers of the moment; a saved game adds those that were passed through.
     """
     name, powers = current_phase(games), games.map.powers
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
@@ -242,18 +241,11 @@ def zobrist_hash(games: VectorGame) -> int:
     It is the exclusive or of one number for each kind and power of a unit at its location, and for
     each supply center and home center of each power.
     """
-    game_map, board, state, found = games.map, games.board, games.state, 0
-    kinds, owners, fled_kinds, fled_owners, centers, homes = _zobrist_numbers(game_map)
-    for by_kind, by_power, power, kind, location in (
-        (kinds, owners, state.unit_power, state.unit_kind, state.unit_location),
-        (
-            fled_kinds,
-            fled_owners,
-            state.dislodged_power,
-            state.dislodged_kind,
-            state.dislodged_location,
-        ),
-    ):
+    board, state, found = games.board, games.state, 0
+    kinds, owners, fled_kinds, fled_owners, centers, homes = _zobrist_numbers(games.map)
+    standing = (kinds, owners, state.unit_kind, state.unit_power, state.unit_location)
+    fled = (state.dislodged_kind, state.dislodged_power, state.dislodged_location)
+    for by_kind, by_power, kind, power, location in (standing, (fled_kinds, fled_owners, *fled)):
         for v in np.flatnonzero(power[0] != NONE).tolist():
             found ^= by_kind[kind[0, v]][location[0, v]] ^ by_power[power[0, v]][location[0, v]]
     for c, owner in enumerate(state.center_owner[0].tolist()):
@@ -329,14 +321,9 @@ def position_line(games: VectorGame) -> str:
 
 def parse_position_line(text: str) -> tuple[str, dict]:
     """`(map name, state dictionary)` of a position line; UserError if it is none."""
-    if not isinstance(text, str):
-        raise UserError(f"a position must be a text, not {type(text).__name__}")
     head, *parts = (part.strip() for part in text.split(";"))
     if len(head.split()) != 2:
-        raise UserError(
-            "a position must begin with a map and a phase, such as 'small S1901M', not "
-            f"{head!r:.60}"
-        )
+        raise UserError(f"a position begins with a map and a phase, not {head!r:.60}")
     map_name, name = head.split()
     state = {"name": name, "units": {}, "centers": {}, "retreats": {}}
     for part in parts:
@@ -419,9 +406,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
             games, power, unit, row.dislodged_power, row.dislodged_kind, row.dislodged_location
         )
         if row.unit_power[0, v] == power:
-            raise UserError(
-                f"{as_written(games.map, unit)} cannot be dislodged by a unit of its own power"
-            )
+            raise UserError(f"{as_written(games.map, unit)} is dislodged by its own power")
         row.retreat_options[0, v] = _retreat_bits(games, unit, places)
     _load_centers(games, given.centers)
     _load_last_orders(games, given.last_orders, given.last_results or {})
@@ -483,6 +468,7 @@ def _retreat_bits(games: VectorGame, unit: UnitText, places: list[str]) -> int:
     board, bits = games.board, 0
     here = games.map.location_index[place_text(games.map, unit.place)]
     near = board.neighbor[unit.kind, here, : board.neighbor_count[unit.kind, here]].tolist()
+    shown = as_written(games.map, unit)
     for text in places:
         kind, place = read_place(games.map, text)
         options = [
@@ -492,13 +478,9 @@ def _retreat_bits(games: VectorGame, unit: UnitText, places: list[str]) -> int:
             and (unit.kind != FLEET or place.coast in (0, board.location_coast[location]))
         ]
         if kind is not None or not options:
-            raise UserError(
-                f"{as_written(games.map, unit)} can never retreat to {quoted(text, 40)}"
-            )
+            raise UserError(f"{shown} can never retreat to {quoted(text, 40)}")
         if len(options) > 1:
-            raise UserError(
-                f"{as_written(games.map, unit)} may retreat to {quoted(text, 40)}: name the coast"
-            )
+            raise UserError(f"{shown} may retreat to {quoted(text, 40)}: name the coast")
         bits |= 1 << options[0]
     return bits
 
@@ -543,8 +525,6 @@ def _load_centers(games: VectorGame, centers: Mapping | None) -> None:
                 continue
             owner = games.state.center_owner[0, center]
             if owner not in (NONE, power):
-                raise UserError(
-                    f"{quoted(code, 40)} belongs to both {games.map.powers[owner]} and "
-                    f"{games.map.powers[power]}"
-                )
+                both = f"{games.map.powers[owner]} and {games.map.powers[power]}"
+                raise UserError(f"{quoted(code, 40)} belongs to both {both}")
             games.state.center_owner[0, center] = power

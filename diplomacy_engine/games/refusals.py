@@ -110,9 +110,8 @@ def _why_no_support(games: VectorGame, order: OrderText, here: int) -> str:
     if other.place.province == order.unit.place.province:
         return "a unit cannot support itself"
     fault = _unit_fault(games, other, state.unit_power, state.unit_kind)
-    if fault:
-        return fault
-    fault = _neutral_fault(games, other) if order.kind == SUPPORT_MOVE else ""
+    if not fault and order.kind == SUPPORT_MOVE:
+        fault = _neutral_fault(games, other)
     if fault:
         return fault
     goal = (other.place if order.kind == SUPPORT_HOLD else order.target).province
@@ -126,12 +125,10 @@ def _why_no_support(games: VectorGame, order: OrderText, here: int) -> str:
     from_here = int(state.unit_location[0, other.place.province])
     if other.kind == FLEET and board.reach[FLEET, from_here, goal]:
         return "the fleet it supports cannot reach that coast"
-    if other.kind == ARMY and goal != other.place.province:
-        reason = _why_no_move(games, ARMY, from_here, order.target, False)
-        if reason.startswith("no fleets"):
-            reason += " without this one"
-        return reason
-    return _why_no_move(games, other.kind, from_here, order.target, False)
+    reason = _why_no_move(games, other.kind, from_here, order.target, False)
+    if reason.startswith("no fleets"):
+        reason += " without this one"
+    return reason
 
 
 def _why_no_convoy(games: VectorGame, order: OrderText) -> str:

@@ -35,6 +35,7 @@ class _Message(Struct):
 class _State(Struct):
     name: str
     units: dict[str, list[str] | None]
+    influence: dict[str, list[str]] | None = None
 
 
 class _Phase(Struct):
@@ -110,23 +111,13 @@ def _with_influence(powers: list[str], phases: list[dict]) -> list[dict]:
     phases_out = []
     for phase in phases:
         state = phase["state"]
-        influence |= _influence_of(powers, state)
+        now = state.get("influence") or {}
+        influence |= {code: power for power in powers for code in now.get(power, ())}
         trail = {power: [] for power in powers}
         for code, power in sorted(influence.items()):
             trail[power].append(code)
         phases_out.append(phase | {"state": state | {"influence": trail}})
     return phases_out
-
-
-def _influence_of(powers: list[str], state: Mapping) -> dict[str, str]:
-    """Return province -> power of a state's influence, as far as it has a sound one."""
-    now, found = state.get("influence"), {}
-    for power in powers if isinstance(now, Mapping) else ():
-        codes = now.get(power)
-        for code in codes if isinstance(codes, list) else ():
-            if isinstance(code, str):
-                found[code] = power
-    return found
 
 
 class Ending(NamedTuple):

@@ -155,10 +155,7 @@ def _saved(value: Any) -> bytes:
 
 
 def go_on(run: Any, saved: dict, ranks: Ranks) -> None:
-    """Continue a new run exactly from a checkpoint of as many ranks.
-
-    An exception of any kind if the checkpoint is not one of such a run.
-    """
+    """Continue a new run exactly; any exception if the checkpoint is not one of such a run."""
     restore(run, saved["run"])
     own = saved["ranks"][ranks.rank]
     for name in run.OF_RANK:

@@ -6,11 +6,7 @@ from contextlib import contextmanager
 
 
 class Clock:
-    """Adds up the time of `with clock("stage"):` blocks; one inside another counts by itself.
-
-    Args:
-        network: the stages that are forward and backward passes of the network.
-    """
+    """Adds up the time of `with clock("stage"):` blocks; one inside another counts by itself."""
 
     def __init__(self, network: tuple[str, ...] = ()):
         self.network = network

@@ -55,7 +55,6 @@ class LayerNorm(nn.LayerNorm):
 
 
 def draw_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
-    """Return (N,) Gumbel noise, by which orders are drawn; None for torch's own generator."""
     return gumbel(len(decisions.order), generator)
 
 
@@ -71,18 +70,10 @@ def draw_orders(
     noise: np.ndarray | None = None,
     temperature: np.ndarray | None = None,
 ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
-    """Choose orders, unit by unit.
+    """Choose orders, unit by unit, by Gumbel `noise` (N,); LIKELIEST: those.
 
-    Args:
-        orders: of which nothing is picked yet.
-        noise: (N,) Gumbel noise, by which they are drawn; LIKELIEST: the likeliest ones; None: from
-            torch's own generator.
-        temperature: (D,), divides the scores that are drawn from; None for 1.
-
-    Returns:
-        (S,) int64, positions of the chosen orders in the slots' lists; (D,) float32,
-        log-probability of all orders of a decision together, at temperature 1; (N,) float32,
-        probabilities.
+    Return their positions (S,) in the slots' lists, the log-probability (D,) of all orders of a
+    decision together, at temperature 1, and the probability (N,) of each.
     """
     noise = draw_noise(orders.decisions) if noise is None else noise
     if not uses_kernels(tables.context):
@@ -143,11 +134,9 @@ def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torc
 
 
 def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, torch.Tensor]:
-    """Score the orders that were picked, as `draw_orders` would have drawn them.
+    """Return the log-probability (D,) of the orders that were picked, as if drawn.
 
-    Returns:
-        (D,) log-probability of all orders of a decision together; (D,) entropy along the picked
-        orders, as a share (0..1) of the greatest possible one.
+    And the entropy (D,) along these, as a share (0..1) of the greatest possible one.
     """
     bases = tables.context.index_select(0, orders.decision)  # (S, H)
     if tables.earlier is not None:  # a unit's orders see what earlier units were given
@@ -162,14 +151,9 @@ def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, tor
 def score_slots(
     orders: Orders, tables: OrderTables, bases: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Score each slot's picked order against all that could have been.
+    """Return by slot (S,) the picked order's log-probability, the entropy, and the greatest one.
 
-    Args:
-        bases: (S, H), added to the code of each order of a slot.
-
-    Returns:
-        (S,) log-probability of the picked order, entropy of the slot's policy, and the greatest
-        entropy possible, in nats.
+    `bases` (S, H) are added to the codes of all orders of a slot.
     """
     if uses_kernels(bases):
         return _SlotScores.apply(orders, tables.provinces, tables.kinds, bases, tables.weight)
@@ -189,8 +173,7 @@ def sum_of_earlier(codes: torch.Tensor, orders: Orders) -> torch.Tensor:
 
 
 def _apply(function: type[torch.autograd.Function], *arguments: Any) -> torch.Tensor:
-    """Apply a function; many small networks that only act would notice what `apply` costs."""
-    if torch.is_grad_enabled():
+    if torch.is_grad_enabled():  # many small networks that only act would notice what it costs
         return function.apply(*arguments)
     return function.forward(SimpleNamespace(), *arguments)
 

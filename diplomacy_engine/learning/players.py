@@ -63,10 +63,7 @@ def policy_player(
 
 
 def load_opponent(name: str, game_map: Map) -> Player:
-    """Return a player that a learner trains against.
-
-    A policy draws from torch's own generator, whose state a checkpoint of the run keeps.
-    """
+    """Return an opponent; a policy draws from torch's own generator, which checkpoints keep."""
     player = load_player(name, game_map=game_map)
     if isinstance(player, PolicyPlayer):
         player.generator = torch.default_generator

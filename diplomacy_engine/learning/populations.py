@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from ..games.decisions import Decisions, order_numbers, ragged_rows
+from ..games.own_help import choices
 from ..games.vector_game import VectorGame
 from ..players.policy.files import policy_file
 from ..players.policy.player import PolicyPlayer
@@ -28,10 +29,7 @@ STACKED = 16  # networks whose boards are encoded together: many more no longer 
 
 
 class PolicyGroup:
-    """Policies of one map that are asked together; each orders what it would order alone.
-
-    The players learn here that they belong to this group, whose networks `threads` share.
-    """
+    """Policies of one map that are asked together in threads; each orders what it would alone."""
 
     def __init__(self, players: Sequence[PolicyPlayer], threads: int):
         keep_memory()
@@ -55,6 +53,7 @@ class PolicyGroup:
                     self.stacks.append(frozen.Stack({n: self.agents[n] for n in own}))
         self.stack = np.repeat(np.arange(len(sizes)), sizes)  # of each, or what it is by itself
         self.greedy = np.array([player.greedy for player in self.players])
+        self.helps_others = np.array([player.helps_others for player in self.players])
         self.threads = threads
         self.pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
 
@@ -65,7 +64,8 @@ class PolicyGroup:
         known = [self.number.get(id(player), -1) for player in players]
         mine = np.array(known)[who]
         order = np.argsort(mine, kind="stable")
-        asked, mine = decisions.take(order), mine[order]
+        mine = mine[order]
+        asked = choices(games, decisions.take(order), self.helps_others[mine])
         obs = self.players[mine[0]].observe(games, asked.game, asked.power)
         numbers, firsts = np.unique(mine, return_index=True)
         begins = asked.order_start[asked.slot_start[[*firsts, len(mine)]]]  # of their orders
@@ -133,16 +133,13 @@ class Policy(NamedTuple):
     weights: dict[str, np.ndarray]
 
 
-# What a member's settings keep beside what its network is made of: what its values mean.
-KEPT = ("map", "reward", "gamma", "year_limit")
+# What a member's settings keep beside what its network is made of: what its values mean, and
+# which orders it chooses from.
+KEPT = ("map", "reward", "gamma", "year_limit", "help_others")
 
 
 def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
-    """Return the policies of a run by age, `copies` of them at about even distances.
-
-    They are its newest one, those of its pool, and, if these are too few, those of its earlier
-    checkpoints. Untrained ones are left out.
-    """
+    """Return `copies` policies of a run by age, of its pool and its checkpoints."""
     newest, learner = policy_file(folder), registry.plain()
     found: dict[int, Policy] = {}
     for path in (newest, *sorted(newest.parent.glob("checkpoints/*.pt"))):
@@ -179,10 +176,7 @@ def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
 
 
 def command_of(settings: dict[str, Any], script: str) -> str:
-    """Return the words after `python` by which a script trains with some settings.
-
-    Flags that only another script than the plain trainer has are left out.
-    """
+    """Return the words after `python` by which a script trains with some settings."""
     game_map = settings["map"]
     defaults = with_file(registry.plain().args_class, game_map)
     left_out = {"map", "config", "exp_name", "runs_folder", "resume"}

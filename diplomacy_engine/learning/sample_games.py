@@ -41,11 +41,8 @@ def show_games(
 def thoughts(player: ExplainingPlayer, game: Game, power: str) -> dict[str, dict]:
     """Return what a player thinks of a power's decision, to be kept in a saved game.
 
-    Returns:
-        The power, unless it has nothing to order, with `value`, the reward it expects, and
-        `orders`: by unit (in winter by `build 1` and so on) the likeliest ones,
-        each with its probability. Of a player that searches also `tried`: the best candidates, as
-        [orders, value, probability that they are given].
+    The power, if it has anything to order, with the `value` that it expects and by unit the
+    likeliest `orders`; of a search also the best candidates `tried`.
     """
     if not has_decision(game.to_state(), power):
         return {}

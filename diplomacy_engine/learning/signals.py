@@ -16,9 +16,6 @@ class StopSignals:
     The first one sets it, so that the loop can finish its step and save, and is answered at once on
     standard error. A SIGINT that comes later than GRACE after it interrupts as usual. One that
     comes sooner does nothing; a second Ctrl-C not even once the loop is over.
-
-    Args:
-        announce: whether to answer; of several processes one is enough.
     """
 
     def __init__(self, announce: bool = True):

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..constants import RUNNING, SPRING_MOVEMENT
-from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..players.asking import ask_players, begin_games, orders_of
@@ -70,8 +69,9 @@ def fork(
     """
     rows = np.asarray(rows)
     seats = np.zeros(games.num_powers, np.int64) if seats is None else np.asarray(seats)
-    _check(games, rows, copies, years, players, seats)
     groups = destinations(games, len(rows), copies)
+    if games.auto_reset or groups.min() <= rows.max():
+        raise ValueError("fork needs auto_reset=False, and rows for its copies after the positions")
     played = groups.ravel()
     games.copy_from(games, np.repeat(rows, copies), played)
     begin_games(games, players, played)
@@ -101,27 +101,6 @@ def destinations(games: VectorGame, positions: int, copies: int) -> np.ndarray:
     return np.arange(first, games.num_games).reshape(positions, copies)
 
 
-def _check(games, rows, copies, years, players, seats) -> None:
-    if games.auto_reset:
-        raise ValueError("fork needs a VectorGame with auto_reset=False")
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows):
-        raise ValueError("rows must be a list of at least one row")
-    if copies < 1 or years < 1:
-        raise ValueError(f"copies and years must be at least 1, not {copies} and {years}")
-    free = games.num_games - len(rows) * copies
-    if free <= rows.max() or rows.min() < 0:
-        raise ValueError(
-            f"{len(rows)} positions with {copies} copies each need {len(rows) * copies} rows "
-            f"after row {rows.max()}, but there are {games.num_games} in all"
-        )
-    if not len(players):
-        raise ValueError("there must be at least one player")
-    if seats.shape != (games.num_powers,) or not 0 <= seats.min() <= seats.max() < len(players):
-        raise ValueError(
-            f"seats must be {games.num_powers} numbers of 0..{len(players) - 1}, one a power"
-        )
-
-
 def random_beginnings(
     games: VectorGame, most_phases: int, seed: int = 0, opening_share: float = 0.0
 ) -> np.ndarray:
@@ -131,8 +110,6 @@ def random_beginnings(
     `opening_share`. The seed is of the numbers of phases, which are drawn uniformly and returned,
     (E,) int64; orders come from the games' own seeds.
     """
-    if most_phases < 0:
-        raise UserError(f"most_phases must be 0 or more, not {most_phases}")
     rng = np.random.default_rng(seed)
     phases = rng.integers(0, most_phases + 1, games.num_games)
     phases[rng.random(games.num_games) < opening_share] = 0

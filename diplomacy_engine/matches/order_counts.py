@@ -13,14 +13,16 @@ from ..constants import (
     SUPPORT_MOVE,
     OrderKind,
 )
+from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
+from .style import StyleCounter
 
 
 class OrderCounter:
     """Counts the kinds of orders that one of a match's players gives in movement phases."""
 
     def __init__(self, player: int):
-        self.player = player
+        self.player, self.style = player, StyleCounter()
         self.given = np.zeros(len(OrderKind), np.int64)
         self.bounced = 0
         # Of powers with allies: supports and convoys in all and for allies, moves in all and
@@ -29,10 +31,17 @@ class OrderCounter:
 
     def __add__(self, other: "OrderCounter") -> "OrderCounter":
         both = OrderCounter(self.player)
+        both.style = self.style + other.style
         both.given = self.given + other.given
         both.bounced = self.bounced + other.bounced
         both.among_allies = self.among_allies + other.among_allies
         return both
+
+    def look(
+        self, games: VectorGame, decisions: Decisions, orders: np.ndarray, seat_player: np.ndarray
+    ) -> None:
+        """Count what there is to count before the `orders` (E, V) of a phase are played."""
+        self.style.look(games, decisions, orders, seat_player == self.player)
 
     def note(
         self,
@@ -57,6 +66,7 @@ class OrderCounter:
             seat[~moved] = NONE - 1  # nobody's
             at = np.flatnonzero(state.last_power == seat[:, None])
         kinds = games.table.kind.take(state.last_order.take(at))
+        self.style.note(games, moved, at)
         self.given += np.bincount(kinds, minlength=len(OrderKind))
         self.bounced += np.count_nonzero(state.last_result.take(at) & BOUNCE)
 

@@ -6,6 +6,7 @@ map with teams a seat is a team's.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -102,14 +103,11 @@ def rank_after_games(
     rng: np.random.Generator,
     others: int = 0,
 ) -> PopulationRank:
-    """Return where a player ranks after some games.
+    """Where a player ranks after some games.
 
-    Args:
-        ratings: (members,), which stay.
-        seats: (E, seats) integers: 0 is the player, who has one seat; 1 + i is member i.
-        ranks: (E, seats), 1 = best; equal ones are ties.
-        rng: breaks ties and draws resamples.
-        others: so many others play too, numbered after the members and rated along.
+    The `ratings` (members,) stay. In `seats` (E, seats) 0 is the player, who has one seat, 1 + i is
+    member i, and `others` come after the members and are rated along. `ranks` are (E, seats), 1 =
+    best; equal ones are ties, which `rng` breaks.
     """
     members = len(ratings)
     mean = np.array([MEAN, *ratings, *[MEAN] * others])
@@ -156,27 +154,36 @@ def rank_player(
     return rank_after_games(population.ratings, seats, report.figures()[1]["rank"], rng)
 
 
-def base_tournament(
-    settings: MatchSettings,
+def rate_members(
+    population: Population,
     players: Sequence[Player],
-    num_games: int,
+    threads: int | None = None,
     progress: Callable[[float], None] | None = None,
-) -> dict[str, np.ndarray]:
-    """Rate the members of a new population in games among them all.
-
-    Returns `rating` and `sigma` (players,), `met` and `above` as Population has them.
-    """
-    game_map = settings.game_map
-    count, powers = len(players), len(game_map.powers)
+) -> Population:
+    """Return a population rated by its games among its members, best first."""
+    count, powers = len(players), len(population.map.powers)
     if count < powers:
-        raise UserError(f"a population of {game_map.name} needs at least {powers} members")
-    rng = np.random.default_rng(settings.seed)
-    seats = balanced_seats(count, powers, num_games, rng)
+        raise UserError(f"a population of {population.map.name} needs at least {powers} members")
+    settings = MatchSettings(
+        population.map, seed=population.seed, max_years=population.max_years, threads=threads
+    )
+    rng = np.random.default_rng(population.seed)
+    seats = balanced_seats(count, powers, population.games, rng)
     ranks = play_tables(settings, players, seats, progress=progress).figures()[1]["rank"]
     newcomers = np.full(count, MEAN), np.full(count, DEVIATION)
     rating, sigma = fit_ratings(*newcomers, seats, ranks, rng)
     met = cross_table(seats, ranks, np.zeros_like(ranks), count)
-    return {"rating": rating, "sigma": sigma, "met": met["games"], "above": met["above"]}
+    best = np.argsort(-rating, kind="stable")
+    members = tuple(
+        replace(
+            population.members[i],
+            rating=round(float(rating[i]), 3),
+            sigma=round(float(sigma[i]), 3),
+        )
+        for i in best
+    )
+    rows = np.ix_(best, best)
+    return replace(population, members=members, met=met["games"][rows], above=met["above"][rows])
 
 
 def rank_person(

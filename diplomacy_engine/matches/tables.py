@@ -76,8 +76,7 @@ class GameRecorder:
             for row in np.flatnonzero(running):
                 game = replayed[row]
                 recorded = phase_name(year[row], phase[row])
-                if game.phase != recorded:
-                    raise RuntimeError(f"the replay of a game is in {game.phase}, not {recorded}")
+                assert game.phase == recorded, f"the replay is in {game.phase}, not {recorded}"
                 self._say(game, row, self._talk.get(step, []))
                 for power, name in enumerate(game.powers):
                     mine = np.flatnonzero((owner[row] == power) & (orders[row] != NONE))
@@ -134,18 +133,11 @@ def play_games(
         draws_after: year from which all players vote for a draw as bots do; None: nobody does.
 
     Raises:
-        ValueError: the arguments do not fit each other.
+        ValueError: `games` begin anew by themselves.
     """
     seat_player = np.asarray(seat_player)
     if games.auto_reset:
         raise ValueError("play_games needs a VectorGame with auto_reset=False")
-    if seat_player.shape != (games.num_games, games.num_powers):
-        raise ValueError(
-            f"seat_player must be of shape ({games.num_games}, {games.num_powers}), "
-            f"not {seat_player.shape}"
-        )
-    if not 0 <= seat_player.min() <= seat_player.max() < len(players):
-        raise ValueError(f"seat_player must be 0..{len(players) - 1}")
     if press is not None and recorder is not None:
         recorder.listen(press)
     begin_games(games, players, np.arange(games.num_games))
@@ -170,6 +162,8 @@ def play_games(
             press.judge(orders, decisions)
         if recorder is not None:
             recorder.note(games, orders, press)
+        if counter is not None:
+            counter.look(games, decisions, orders, seat_player)
         moving = in_movement(state) & (state.end == RUNNING)
         owner = state.center_owner.copy() if counter and games.map.teams.text else None
         games.step(orders)
@@ -205,16 +199,12 @@ def play_tables(
 ) -> Report:
     """Play games with given players at given powers, and return a report of this `kind`.
 
-    Args:
-        seats: (G, P) integers, which of `players` plays each power.
-        first: number of the first game in the whole match, counted from 0.
-        samples: games of lower numbers are saved.
-        think: of the number of such a game and the Game before each phase, returns the `thoughts`
-            to keep with it.
-        counted: whose orders are counted, one of `players`.
-        progress: called now and then with how many games have been played, running ones in part.
-        keep_finished: if the match breaks off, return the games that have ended by then, if any,
-            and why it did (`MatchReport.cause`); else the error is raised.
+    `seats` (G, P) are integers, which of `players` plays each power. The first game has the number
+    `first` in the whole match. Those below `samples` are saved, each phase with what `think` says
+    of number and Game. `counted` is the player whose orders are counted. `progress` is called with
+    how many games have been played, running ones in part. If the match breaks off,
+    `keep_finished` returns the games that have ended by then, if any, and why
+    (`MatchReport.cause`); else the error is raised.
     """
     counter = None if counted is None else OrderCounter(counted)
     talk = None if settings.press is None else TalkCounter()

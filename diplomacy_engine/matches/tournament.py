@@ -169,7 +169,16 @@ def play_tournament(
     of MatchSettings.
     """
     rules = match_settings(match, **settings)
-    check_tournament([player.name for player in players], rules.game_map, num_games)
+    names = [player.name for player in players]
+    if len(names) < 2:
+        raise UserError("a tournament needs at least two players")
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"player {name!r} is named twice in one tournament")
+    if len(rules.game_map.teams.names) < 2:
+        raise UserError(f"all powers of map {rules.game_map.name!r} are on one side")
+    if num_games < len(names):
+        raise UserError(f"{len(names)} players need at least {len(names)} games")
     teams, rng = rules.game_map.teams, np.random.default_rng(rules.seed)
     seats = balanced_seats(len(players), len(teams.names), num_games, rng)
     return play_tables(
@@ -181,23 +190,6 @@ def play_tournament(
         keep_finished=keep_finished,
         kind=Tournament,
     )
-
-
-def check_tournament(names: Sequence[str], game_map: Map, num_games: int) -> None:
-    if len(names) < 2:
-        raise UserError("a tournament needs at least two players")
-    for name in names:
-        if names.count(name) > 1:
-            raise UserError(f"player {name!r} is named twice in one tournament")
-    if len(game_map.powers) < 2:
-        raise UserError(f"map {game_map.name!r} has only one power, so it has no tournaments")
-    if len(game_map.teams.names) < 2:
-        raise UserError("all powers are in one team, so there are no tournaments")
-    if num_games < len(names):
-        raise UserError(
-            f"a tournament of {len(names)} players needs at least {len(names)} games, "
-            "so that each plays every power"
-        )
 
 
 def _share(sum_of_games: float, games: int) -> dict[str, float]:

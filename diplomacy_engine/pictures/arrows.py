@@ -29,9 +29,9 @@ from ..rules.notation import (
 from .drawing import Drawing
 
 Point = tuple[float, float]
-_CLEAR = 15.0  # from the middle of a unit to the end of a line
-_BEFORE = 20.0  # from the middle of a unit to an arrow that ends there: outside of its ring
-_HEAD = 9.0  # length of an arrow's head
+_CLEAR = 11.0  # from the middle of a unit to where its line begins, below its edge
+_BEFORE = 21.5  # from the middle of a unit to an arrow that ends there: outside of its ring
+_HEAD = 13.5  # length of an arrow's head
 _BEND = 0.1  # how far an arrow bows out, as a share of its length
 _FREE = 30.0  # from the middle of any unit to a line's end that points at no unit
 GONE = 11.0  # half the cross of a unit that leaves the board
@@ -196,7 +196,7 @@ def _help(
     middle = (each.place[0] + dx / 2 - dy * bend, each.place[1] + dy / 2 + dx * bend)
     points = _shortened([each.place, middle, end], _CLEAR, clear)
     x, y = points[-1]
-    lower = _line(points) + f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.6"/>'
+    lower = _line(points) + f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="5"/>'
     if clear:
         lower += _ring(end, 17.5, "line")
     return lower, cross(_along(points, 0.5)) if failed else ""

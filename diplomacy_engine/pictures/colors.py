@@ -1,4 +1,4 @@
-"""Colors of the pictures, light and dark, told apart with any kind of color vision.
+"""Colors of the pictures, light and dark, told apart also if red or green vision is missing.
 
 The seven powers of the standard map have the hues of Okabe and Ito's set (2008); powers of other
 maps get the rest of it, of Tol's muted set, and then hues of the golden angle.
@@ -23,6 +23,7 @@ _POWERS = {  # name -> (light, dark)
     "RUSSIA": ("#c37fb4", "#d48ac6"),
     "TURKEY": ("#f0d93c", "#ecd750"),
 }
+_INK = "#3b362f"
 _NEUTRAL = "#a39c8c", "#8d8f8b"  # units that nobody plays
 _OTHERS = (
     "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#882255",
@@ -63,7 +64,7 @@ _GROUND = {
         "center": "#22272c",
         "center-line": "#f2efe9",
         "fail": "#ff6b78",
-        "reach": "#9a4dff",
+        "reach": "#d9b8ff",
         "paper": "#181c21",
     },
 }
@@ -90,10 +91,13 @@ def variables(game_map: Map, dark: bool) -> dict[str, str]:
     for power in game_map.unit_powers:
         color = power_color(game_map, power, dark)
         found[f"p-{power}"] = color
+        own = found[f"t-{power}"] = _mix(color, found["land"], 0.62 if dark else 0.55)
+        found[f"f-{power}"] = _mix(color, found["land"], 0.42 if dark else 0.26)
         pale = _luminance(color) > 0.36
-        found[f"e-{power}"] = "#3b362f" if pale and not dark else found["halo"]
-        found[f"t-{power}"] = _mix(color, found["land"], 0.62 if dark else 0.55)
-        found[f"f-{power}"] = _mix(color, found["land"], 0.3 if dark else 0.26)
+        found[f"h-{power}"] = _INK if pale and not dark else found["halo"]  # below lines
+        # Around units, which stand on land of their own power.
+        bright = contrast(found["halo"], own) >= 3
+        found[f"e-{power}"] = "#000000" if dark else found["halo"] if bright else _INK
     return found
 
 
@@ -119,8 +123,9 @@ def style_sheet(game_map: Map, *themes: str) -> str:
             f".dip-board {mine} .token,.dip-board {mine} .head,.dip-board {mine} .dot"
             f"{{fill:var(--p-{power})}}"
             f".dip-board {mine} .line{{stroke:var(--p-{power})}}"
-            f".dip-board {mine} .edge{{stroke:var(--e-{power})}}"
-            f".dip-board {mine} .token,.dip-board {mine} .head{{stroke:var(--e-{power})}}"
+            f".dip-board {mine} .edge{{stroke:var(--h-{power})}}"
+            f".dip-board {mine} .head{{stroke:var(--h-{power})}}"
+            f".dip-board {mine} .token{{stroke:var(--e-{power})}}"
         )
     return sheet + (
         ".dip-board .thought text{fill:var(--text);text-anchor:middle;"
@@ -152,6 +157,12 @@ def _mix(color: str, ground: str, share: float) -> str:
 
 def _distance(first: str, second: str) -> float:
     return sum((a - b) ** 2 for a, b in zip(_rgb(first), _rgb(second))) ** 0.5
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the contrast ratio of WCAG, 1 to 21."""
+    low, high = sorted((_luminance(first), _luminance(second)))
+    return (high + 0.05) / (low + 0.05)
 
 
 def _luminance(color: str) -> float:

@@ -97,4 +97,4 @@ def _circle(place: tuple[float, float], radius: float = 17.5) -> str:
 
 
 def _dot(x: float, y: float = 22.0) -> str:
-    return f'<circle class="dot" cx="{x:g}" cy="{y:g}" r="3.6"/>'
+    return f'<circle class="dot" cx="{x:g}" cy="{y:g}" r="5"/>'

@@ -33,7 +33,7 @@ class Seat(NamedTuple):
     player: str = ""  # name of the PLAYER
 
 
-class _Press(Struct, forbid_unknown_fields=True):
+class PressRecord(Struct, forbid_unknown_fields=True):
     protocol: Literal[PROTOCOLS] = "mutual"
     rounds: Annotated[int, Meta(ge=1, le=MOST_ROUNDS)] = 1
     binding: bool = True
@@ -44,21 +44,22 @@ _Natural = Annotated[int, Meta(ge=0)]
 _Positive = Annotated[int, Meta(ge=1)]
 
 
-class PlayRecord(Struct):
-    """The key `play` of a file."""
+class PlayRecord(Struct, kw_only=True):
+    """The key `play` of a file: how a session was set up, and how far it is."""
 
-    format: Literal[FORMAT]
-    step: _Natural
-    answered: dict[str, tuple[int, list[str]]]  # power -> step and orders that it last gave
-    tokens: dict[str, Annotated[str, Meta(pattern="^[\\x00-\\x7f]{16,}$")]]  # by who has it
-    opponents: list[str]
-    seed: _Natural
+    format: Literal[FORMAT] = FORMAT
+    step: _Natural = 0
+    seats: dict[str, Seat] | None = None  # None: the host has not chosen yet
+    answered: dict[str, tuple[int, list[str]]] = {}  # power -> step and orders that it last gave
     before: dict[str, list[str]] = {}  # power -> orders that were taken back
-    seats: dict[str, Seat] | None = None
-    hint: str | None = None
+    # HOST, WATCH and every power -> what is in its link; none yet in a session that begins.
+    tokens: dict[str, Annotated[str, Meta(pattern="^[\\x00-\\x7f]{16,}$")]] = {}
+    opponents: Annotated[list[str], Meta(min_length=1)]  # players of the powers without a person
+    hint: str | None = None  # the player that gives hints; None: the first opponent that can
+    seed: _Natural = 1  # of the players' random choices
     max_years: _Positive | None = None
-    press: _Press | None = None  # how powers talk
-    draws_after: _Positive | None = None  # from when players vote for a draw
+    press: PressRecord | None = None  # how powers talk; None: they do not
+    draws_after: _Positive | None = None  # first year in which players vote for a draw; None: never
 
     @property
     def rules(self) -> PressRules | None:
@@ -88,12 +89,8 @@ def rebuild(
     moves = [
         number for number, phase in enumerate(history) if phase_kind(phase["name"]) == "movement"
     ]
-    built = None
-    if moves:
-        built = _replayed(game.map, history[moves[-1] :], game.max_years)
-        if built is not None and _differs(built.to_state(), state):
-            built = None
-    if built is None:
+    built = _replayed(game.map, history[moves[-1] :], game.max_years) if moves else None
+    if built is None or _differs(built.to_state(), state):
         built = Game.from_state(game.map, state, game.max_years)
     built.id, built.history = game.id, list(history)
     if press is not None:
@@ -145,18 +142,10 @@ def read_session(
     press: PressRules | None = None,
     note: Note = lambda text: None,
 ) -> tuple[Game, PlayRecord | None]:
-    """Return the game in a file, and its key `play`, if it has one.
+    """Return the last game in a file of ours or of another program, and its key `play`, if any.
 
-    Args:
-        file: a session's file, or games of another program; of several the last one
-            counts.
-        game_map: the map; None for the one it names.
-        max_years, press: of a game without the key `play`.
-        note: told in a sentence what does not agree with our rules.
-
-    Raises:
-        UserError: there is no game in it that could go on; names the file.
-        OSError: it cannot be read.
+    `max_years` and `press` are those of a game without that key. `note` is told what does not agree
+    with our rules. UserError: no game in it could go on; OSError: it cannot be read.
     """
     if os.path.getsize(file) > MAX_GAME_BYTES:
         raise UserError(f"{file} is too large to be a game")
@@ -171,6 +160,10 @@ def read_session(
         built = _to_go_on(saved, game_map, max_years, press)
         if play is not None:
             _check_powers(play, built.powers)
+            for power, (step, texts) in play.answered.items():
+                if step == play.step and not texts:  # a saved game does not tell this from none yet
+                    built.submit(power, [])
+        make_replay(built.to_saved_game(), built.map)  # the page shows what was played
     except UserError as error:
         raise UserError(f"{file} cannot be continued: {error}") from None
     return built, play
@@ -191,11 +184,7 @@ def _to_go_on(
 def pasted_game(
     text: str, game_map: Map, max_years: int | None, press: PressRules | None
 ) -> tuple[Game, list[str]]:
-    """Return the game of a text that somebody has pasted, and what does not agree in it.
-
-    Raises:
-        UserError: there is no game in it that could go on.
-    """
+    """Return the game of a text that somebody has pasted, and what does not agree in it."""
     notes: list[str] = []
     saved = read_pasted(text, game_map, notes.append)
     name = saved.get("map")
@@ -204,12 +193,14 @@ def pasted_game(
     built = _to_go_on(saved, game_map, max_years, press)
     if built.is_over:
         raise UserError("this game is over")
-    make_replay(built.to_saved_game(), built.map)  # what was played is to be looked at
+    make_replay(built.to_saved_game(), built.map)  # the page shows what was played
     return built, notes
 
 
 def _check_powers(play: PlayRecord, powers: list[str]) -> None:
-    if set(play.tokens) != {HOST, WATCH, *powers}:
-        raise UserError("play.tokens: must be those of host, watch and all powers")
-    if play.seats is not None and set(play.seats) != set(powers):
-        raise UserError("play.seats: must be those of all powers")
+    for key, named, wanted in (
+        ("tokens", play.tokens, {HOST, WATCH, *powers}),
+        ("seats", play.seats, {*powers}),
+    ):
+        if named is not None and set(named) != wanted:
+            raise UserError(f"play.{key}: must be those of {', '.join(sorted(wanted))}")

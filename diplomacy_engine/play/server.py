@@ -1,18 +1,12 @@
 """The local page of a game: files, and what the page asks and says, as JSON over HTTP.
 
-The standard library's server is enough for the few requests a second of people at one machine, and
-installs nothing. It trusts nobody who merely reaches the port:
+It trusts nobody who merely reaches the port. Every request to /api/ carries a token in a header,
+which no page of another origin can send: its preflight gets no CORS answer. A Host that could be a
+name bound anew to 127.0.0.1, and an Origin or Sec-Fetch-Site of another page, are refused. Silent
+connections are closed, and only so many are served at once.
 
-- every request to /api/ carries a token in the header X-Play-Token, which no page of another origin
-  can send (there is no CORS answer to its preflight), and no cookie or address stands in for it;
-- in a sandbox the header X-Play-Power says whose orders the host gives; else it means nothing;
-- the Host must be this machine's name or an address, so that a name that is rebound to 127.0.0.1
-  gets nothing;
-- an Origin other than the page's own, or a Sec-Fetch-Site of another site, is refused;
-- a connection that says nothing for a while is closed, and only so many are served at once.
-
-Errors are answered with {"error": one sentence} and a fitting status: 400 malformed, 401 no or an
-unknown token, 403 not yours to do, 404, 405, 409 too late, 411, 413, 431, 500.
+Errors are {"error": one sentence} with a status: 400 malformed, 401 no or an unknown token, 403 not
+yours to do, 404, 405, 409 too late, 411, 413, 431, 500.
 """
 
 import contextlib
@@ -31,16 +25,17 @@ from importlib.resources import files
 from typing import Annotated
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from msgspec import Meta, Struct, to_builtins
+from msgspec import Meta, defstruct, to_builtins
 
 from ..errors import UserError
 from ..pictures.drawing import drawing_of
 from ..pictures.page import map_facts, web_file
 from ..records import convert, parse_json
-from .session import PlayError, PlaySession, Viewer
+from .session import PlaySession, Viewer
 from .view import board_view, draft_view, game_view, hint_view, past_view
 
-TOKEN_HEADER, POWER_HEADER = "X-Play-Token", "X-Play-Power"
+TOKEN_HEADER = "X-Play-Token"
+POWER_HEADER = "X-Play-Power"  # in a sandbox, whose orders the host gives
 MAX_BODY = 100_000  # bytes
 MAX_ORDERS, MAX_ORDER, MAX_TERMS = 500, 200, 20
 MAX_CONNECTIONS = 200  # a browser keeps six
@@ -88,11 +83,7 @@ def _network_address(family: int) -> str:
 
 
 class PlayServer(socketserver.ThreadingTCPServer):
-    """Serves one session.
-
-    Raises:
-        UserError: the address or port cannot be had; one sentence.
-    """
+    """Serves one session."""
 
     daemon_threads = True
     allow_reuse_address = sys.platform != "win32"
@@ -103,16 +94,13 @@ class PlayServer(socketserver.ThreadingTCPServer):
         self._room = threading.Semaphore(MAX_CONNECTIONS)
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        except (OSError, UnicodeError):  # a name that is none
-            raise UserError(f"cannot listen on address {host!r:.80}") from None
-        self.address_family = found[0]
-        try:
+            self.address_family = found[0]
             super().__init__(found[4][:2], _Handler)
-        except OSError as error:
-            why = error.strerror or error
+        except (OSError, UnicodeError) as error:  # UnicodeError: a name that cannot be one
+            why = getattr(error, "strerror", None) or error
             raise UserError(
-                f"port {port} of {host} is not available ({why}); if another game is running "
-                "there, choose another port with --port"
+                f"cannot listen on port {port} of {host!r:.80} ({why}); choose another --port if a "
+                "game is running there, or --host: 127.0.0.1 for this machine, 0.0.0.0 for all"
             ) from None
 
     @property
@@ -164,70 +152,6 @@ class PlayServer(socketserver.ThreadingTCPServer):
             traceback.print_exc()
 
 
-_Text = Annotated[str, Meta(max_length=MAX_ORDER)]
-_Orders = Annotated[list[_Text], Meta(max_length=MAX_ORDERS)]
-_Terms = Annotated[list[_Text], Meta(max_length=MAX_TERMS)]
-
-
-class _Map(Struct):
-    map: str
-
-
-class _Paste(Struct):
-    text: str
-
-
-class _Seats(Struct):
-    seats: dict[str, str]
-
-
-class _Draft(Struct):
-    orders: _Orders
-
-
-class _Read(Struct):
-    text: str
-    orders: _Orders
-
-
-class _Step(Struct):
-    step: int
-
-
-class _Submit(_Step):
-    orders: _Orders
-
-
-class _Let(_Step):
-    player: str
-    powers: list[str]
-
-
-class _Offered(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    peace: bool = False
-    ours: _Terms = []
-    theirs: _Terms = []
-    zone: _Terms = []
-    we_keep_out: _Terms = []
-    they_keep_out: _Terms = []
-    we_leave: _Terms = []
-    they_leave: _Terms = []
-
-
-class _Offer(_Step):
-    to: str
-    terms: _Offered
-
-
-class _Answer(_Step):
-    number: int
-    agreed: bool
-
-
-class _Vote(_Step):
-    draw: bool
-
-
 def _paste(session: PlaySession, viewer: Viewer, text: str) -> dict:
     notes = session.paste(viewer, text)
     return game_view(session, viewer) | {"notes": notes}
@@ -243,36 +167,43 @@ def _game(session: PlaySession, viewer: Viewer, query: dict[str, int]) -> dict:
     return game_view(session, viewer)
 
 
-def _saved(session: PlaySession, viewer: Viewer, query: dict[str, int]) -> dict:
-    return session.saved_game(viewer)
-
-
+_Text = Annotated[str, Meta(max_length=MAX_ORDER)]
+_Orders = Annotated[list[_Text], Meta(max_length=MAX_ORDERS)]
+_Terms = Annotated[list[_Text], Meta(max_length=MAX_TERMS)]
+_LISTS = ("ours", "theirs", "zone", "we_keep_out", "they_keep_out", "we_leave", "they_leave")
+_Offer = defstruct(
+    "_Offer",
+    [("peace", bool, False), *((name, _Terms, ()) for name in _LISTS)],
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+)
 WAITING = "/api/waiting"
 READS: dict[str, Callable] = {
     "/api/game": _game,
     "/api/board": lambda session, viewer, query: board_view(session, viewer, query.get("phase")),
     "/api/hint": lambda session, viewer, query: hint_view(session, viewer),
-    "/api/saved": _saved,
+    "/api/saved": lambda session, viewer, query: session.saved_game(viewer),
     "/api/past": lambda session, viewer, query: past_view(session),
     "/api/map": lambda session, viewer, query: map_facts(drawing_of(session.game.map)),
 }
-# What a request must have, and what is called with the session, the viewer and its values.
-ACTIONS: dict[str, tuple[type[Struct], Callable]] = {
-    "/api/map": (_Map, PlaySession.choose_map),
-    "/api/paste": (_Paste, _paste),
-    "/api/seats": (_Seats, PlaySession.choose_seats),
-    "/api/orders": (_Submit, PlaySession.submit),
-    "/api/read": (_Read, _read),
-    "/api/let": (_Let, PlaySession.let_order),
-    "/api/offer": (_Offer, PlaySession.offer),
-    "/api/answer": (_Answer, PlaySession.answer),
-    "/api/withdraw": (_Step, PlaySession.withdraw),
-    "/api/vote": (_Vote, PlaySession.vote),
-    "/api/concede": (_Step, PlaySession.concede),
-    "/api/back": (_Step, PlaySession.take_back),
-    "/api/next": (_Step, PlaySession.go_on),
-    "/api/draft": (_Draft, draft_view),
+# What is called with the session, the viewer and the values of a request, which must have these.
+ACTIONS: dict[str, tuple[Callable, dict[str, type]]] = {
+    "/api/map": (PlaySession.choose_map, {"map": str}),
+    "/api/paste": (_paste, {"text": str}),
+    "/api/seats": (PlaySession.choose_seats, {"seats": dict[str, str]}),
+    "/api/orders": (PlaySession.submit, {"step": int, "orders": _Orders}),
+    "/api/read": (_read, {"text": str, "orders": _Orders}),
+    "/api/let": (PlaySession.let_order, {"step": int, "player": str, "powers": list[str]}),
+    "/api/offer": (PlaySession.offer, {"step": int, "to": str, "terms": _Offer}),
+    "/api/answer": (PlaySession.answer, {"step": int, "number": int, "agreed": bool}),
+    "/api/withdraw": (PlaySession.withdraw, {"step": int}),
+    "/api/vote": (PlaySession.vote, {"step": int, "draw": bool}),
+    "/api/concede": (PlaySession.concede, {"step": int}),
+    "/api/back": (PlaySession.take_back, {"step": int}),
+    "/api/next": (PlaySession.go_on, {"step": int}),
+    "/api/draft": (draft_view, {"orders": _Orders}),
 }
+_RECORDS = {path: defstruct("_Request", [*fields.items()]) for path, (_, fields) in ACTIONS.items()}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -295,13 +226,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._check_source()
             content, kind = work()
             status = 200
-        except Refusal as error:
-            self.close_connection = True  # what came with it is not read, and is no next request
-            status, content, kind = error.status, _error(str(error)), "application/json"
-        except PlayError as error:
-            status, content, kind = _STATUS[error.kind], self._told(error), "application/json"
         except UserError as error:
-            status, content, kind = 400, self._told(error), "application/json"
+            status, content, kind = self._status_of(error), self._told(error), "application/json"
         except (ConnectionError, TimeoutError):
             raise
         except Exception as error:
@@ -309,6 +235,12 @@ class _Handler(BaseHTTPRequestHandler):
             message = f"the server failed with {type(error).__name__}; its screen shows more"
             status, content, kind = 500, _error(message), "application/json"
         self._send(status, content, kind)
+
+    def _status_of(self, error: UserError) -> int:
+        if isinstance(error, Refusal):
+            self.close_connection = True  # what came with it is not read, and is no next request
+            return error.status
+        return _STATUS[getattr(error, "kind", "invalid")]
 
     def _told(self, error: UserError) -> bytes:
         """Return what went wrong; of the game's file only the name, as guests see it too."""
@@ -321,12 +253,10 @@ class _Handler(BaseHTTPRequestHandler):
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or not self.server.knows(hosts[0]):
             raise Refusal(403, "this address is not the game's own")
-        origin = self.headers.get("Origin")
-        if origin is not None and _address(origin).netloc.lower() != hosts[0].lower():
-            raise Refusal(403, "another page cannot ask for this game")
-        site = self.headers.get("Sec-Fetch-Site", "none")
+        origin, site = self.headers.get("Origin"), self.headers.get("Sec-Fetch-Site", "none")
+        foreign = origin is not None and _address(origin).netloc.lower() != hosts[0].lower()
         is_page = self.path.split("?")[0] == "/"  # a link may lead to it, it holds no secrets
-        if site not in ("same-origin", "none") and not is_page:
+        if foreign or (site not in ("same-origin", "none") and not is_page):
             raise Refusal(403, "another page cannot ask for this game")
 
     def _read(self) -> tuple[bytes, str]:
@@ -340,7 +270,7 @@ class _Handler(BaseHTTPRequestHandler):
         if url.path in SHARED:
             return web_file(url.path[1:]).encode(), f"{SHARED[url.path]}; charset=utf-8"
         if url.path == WAITING:  # answered while others hold the session, waiting for a player
-            self._check_token()
+            self._token()
             session = self.server.session
             asking = {session.shown(name, Viewer(None)): p for name, p in session.asking.items()}
             return _json({"asking": asking}), "application/json"
@@ -355,13 +285,11 @@ class _Handler(BaseHTTPRequestHandler):
         path = _address(self.path).path
         if path not in ACTIONS:
             raise self._unknown(path)
-        record, action = ACTIONS[path]
         viewer, session = self._viewer(), self.server.session
-        found = convert(record, parse_json(body, "the request"), "the request")
-        answer = action(session, viewer, *to_builtins(found).values())
+        found = convert(_RECORDS[path], parse_json(body, "the request"), "the request")
+        answer = ACTIONS[path][0](session, viewer, *to_builtins(found).values())
         if answer is None:
-            viewer = self._viewer()  # choosing seats gives the host a power
-            answer = game_view(session, viewer)
+            answer = game_view(session, self._viewer())  # choosing seats gives the host a power
         return _json(answer), "application/json"
 
     def _body(self) -> bytes:
@@ -380,14 +308,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = self.headers.get("Connection", "").lower() == "close"
         return body
 
-    def _check_token(self) -> None:
-        if not self.server.session.knows(self.headers.get(TOKEN_HEADER, "")):
+    def _token(self) -> str:
+        token = self.headers.get(TOKEN_HEADER, "")
+        if self.server.session.owner(token) is None:
             raise Refusal(401, "this link is not one of this game's")
+        return token
 
     def _viewer(self) -> Viewer:
-        self._check_token()
-        power = self.headers.get(POWER_HEADER)
-        return self.server.session.viewer(self.headers.get(TOKEN_HEADER, ""), power)
+        return self.server.session.viewer(self._token(), self.headers.get(POWER_HEADER))
 
     def _unknown(self, path: str) -> Refusal:
         if path in ACTIONS or path in READS or path in PAGES or path in SHARED or path == WAITING:

@@ -1,14 +1,13 @@
-"""One game between people and players: seats, orders, taking back, saving; no network, no page.
+"""One game between people and players: links, moves, hints, saving; no network, no page.
 
 A session is kept in one file, a saved game (one line of a .jsonl) with the key `play` beside the
-format's own: seats, links, the number of the step. It is replaced atomically after every change,
-before anybody is told of it, so a session that is stopped at any moment goes on from its file with
-the same links.
+format's own; file.py says what is in it. The file is replaced atomically after every change, before
+anybody is told of it, so a session that is stopped at any moment goes on from its file with the
+same links.
 
 Whoever comes is known by a token: the host's, one for each power, and one to watch with.
 """
 
-import dataclasses
 import hmac
 import json
 import os
@@ -19,39 +18,25 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import to_builtins
+from msgspec.structs import replace
+
 from .._files import atomic_write
 from .._suggest import quoted
-from ..errors import UserError
 from ..games.game import Game
-from ..games.saved_game import EVERYONE, in_disorder
+from ..games.saved_game import EVERYONE
 from ..games.votes import bot_votes
-from ..players.advice import (
-    Advice,
-    ValueScale,
-    advice,
-    has_decision,
-    ordering,
-    orders_by_player,
-    value_scale,
-)
+from ..players.advice import Advice, advice, ordering, orders_by_player
 from ..players.names import short_name, short_names
 from ..players.protocols import ExplainingPlayer, Player
-from ..press.press import PressRules
 from ..rules.notation import order_texts
 from ..rules.state import seed_from
-from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, PlayRecord, Seat, pasted_game, rebuild
-from .talk import answer_offer, broken_orders, make_offer, players_talk
+from .file import GUEST, HOST, PLAYER, WATCH, PlayRecord, Seat, pasted_game
+from .state import PlayError, SessionState
+from .talk import players_talk
 
 PERSON = "a person"  # in a saved game, who had a person's seat
-MAX_IDLE = 10  # phases that go by at most while people who are not eliminated can only wait
-
-
-class PlayError(UserError):
-    """A request cannot be granted; one sentence. `kind`: `invalid`, `forbidden` or `stale`."""
-
-    def __init__(self, message: str, kind: str = "invalid"):
-        super().__init__(message)
-        self.kind = kind
+MAX_IDLE = 10  # phases played at most while people who are not eliminated can only wait
 
 
 class Viewer(NamedTuple):
@@ -61,246 +46,157 @@ class Viewer(NamedTuple):
     host: bool = False  # may choose seats, take back, go on
 
 
-@dataclasses.dataclass
-class SessionState:
-    """All of a session that changes; replaced as a whole once it is saved."""
+class Choices(NamedTuple):
+    """What the host may choose before the game begins.
 
-    game: Game
-    seats: dict[str, Seat] | None = None  # None: the host has not chosen yet
-    step: int = 0  # grows with every phase played or taken back
-    answered: dict[str, tuple[int, list[str]]] = dataclasses.field(default_factory=dict)
-    # What people had ordered in this phase before they took it back, to begin with.
-    before: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    On another map opponents that are not offered there make room for the first that is.
+    """
 
-    # Why players declined offers of this phase, by the offers' numbers; not kept in the file.
-    reasons: dict[int, str] = dataclasses.field(default_factory=dict)
-
-    def copy(self) -> "SessionState":
-        own = dict(self.answered), dict(self.before), dict(self.reasons)
-        return SessionState(self.game.copy(), self.seats, self.step, *own)
+    # Name of a map -> names of players, best first; they are loaded when they are chosen.
+    offered: Callable[[str], Sequence[str]] = lambda _: ()
+    maps: Sequence[str] = ()
+    new_game: Callable[[str], Game] | None = None  # begins a game on one of these maps
 
 
 class PlaySession:
     """A game that people and players play.
 
+    What somebody asks for is done or refused by UserError, and then nothing has changed: it is not
+    theirs to do, it was meant for another `step`, or it cannot be. A viewer says who asks.
+
     Args:
         game: where it begins.
         file: where it is kept; UserError if it cannot be written.
-        opponents: names of players for the powers that no person plays.
         load: returns the player of a name.
-        seats: who plays what; None lets the host choose.
-        hint: name of the player that gives hints; None for the first opponent that can.
-        seed: of the bots' draws.
-        saved: the key `play` of the file, to go on with a session.
-        offered: names of more players that the host may choose on a map of that name, best first;
-            they are loaded when they are chosen.
-        maps: names of maps among which the host may choose before the game begins; on another one
-            opponents that are not offered there make room for the first that is.
-        new_game: begins a game on one of these.
-        press: how powers talk; `game` then has the same press. None: nobody makes deals.
+        record: the key `play` of the file, to go on with a session; without tokens one begins, in a
+            game with the same press.
+        choices: what the host may choose.
         drawn: names of opponents -> who they really are, which is told once the game is over.
-        draws_after: year from which the players vote for a draw (games/votes.py); None: no votes.
 
     Attributes:
         now: the SessionState.
+        record: the key `play` as it was last saved.
         choices: short names of the players that the host may choose -> names.
         revision: grows with every change.
         trouble: why the players could not go on, if they could not.
         asking: who is ordering just now, player -> powers; read it without holding `lock`.
-        tokens: HOST, WATCH and every power -> token.
     """
 
     def __init__(
         self,
         game: Game,
         file: str | Path,
-        opponents: Sequence[str],
         load: Callable[[str], Player],
-        seats: Mapping[str, Seat] | None = None,
-        hint: str | None = None,
-        seed: int = 1,
-        saved: PlayRecord | None = None,
-        offered: Callable[[str], Sequence[str]] = lambda _: (),
-        maps: Sequence[str] = (),
-        new_game: Callable[[str], Game] | None = None,
-        press: PressRules | None = None,
+        record: PlayRecord,
+        choices: Choices = Choices(),  # noqa: B008
         drawn: Mapping[str, str] | None = None,
-        draws_after: int | None = None,
     ):
-        self.file, self.seed, self.press = Path(file), seed, press
-        self.draws_after = draws_after
-        self.drawn = dict(drawn or {})
-        self.opponents, self._load = list(dict.fromkeys(opponents)), load
-        self._offered = offered
-        self._offer(game.map.name)
-        self.maps, self._new_game = list(maps), new_game
+        self.file, self.press, self.drawn = Path(file), record.rules, dict(drawn or {})
+        self.maps, self._new_game = list(choices.maps), choices.new_game
+        self._load, self._offered = load, choices.offered
         self.lock = threading.RLock()
         self.revision, self.trouble = 0, ""
         self.asking: dict[str, list[str]] = {}
-        self.tokens = {who: secrets.token_urlsafe(18) for who in (HOST, WATCH, *game.powers)}
-        self._players = {name: load(name) for name in self.opponents}
-        first = SessionState(game)
-        if saved is not None:
-            first.step, first.seats, first.before = saved.step, saved.seats, saved.before
-            first.answered, self.tokens = saved.answered, saved.tokens
-        if seats is not None:
-            first.seats = dict(seats)
-        for seat in (first.seats or {}).values():
-            if seat.kind == PLAYER and seat.player not in self._players:
-                self._players[seat.player] = load(seat.player)
-        self.hint_name = hint
-        self._hint: ExplainingPlayer | None = None
-        if hint is not None:
-            self._hint = ordering(self._players.get(hint) or load(hint))
-            if not isinstance(self._hint, ExplainingPlayer):
-                raise PlayError(f"{hint} cannot give hints, only a checkpoint can")
-        self._find_hint()
+        begins = not record.tokens
+        record = replace(record, opponents=list(dict.fromkeys(record.opponents)))
+        self.record = replace(record, tokens=_new_tokens(game)) if begins else record
+        self._players: dict[str, Player] = {}
+        self._offer(game.map.name)
+        own = dict(record.answered), dict(record.before)
+        first = SessionState(game, record.seats, record.step, *own)
+        for name in (*record.opponents, *first.players()):
+            self._player(name)
+        if record.hint is not None and self.hinting() is None:
+            raise PlayError(f"{record.hint} cannot give hints, only a checkpoint can")
         self._written: tuple[int, int] | None = None
-        if saved is None:
+        if begins:
             self._begin_phase(first)
         self._commit(first)
         self._go_on()
 
     def _offer(self, map_name: str) -> None:
         """Note who may be chosen on a map."""
-        named = list(dict.fromkeys([*self.opponents, *self._offered(map_name)]))
+        named = list(dict.fromkeys([*self.record.opponents, *self._offered(map_name)]))
         self._short = dict(zip(named, short_names(named)))
         self.choices = {short: name for name, short in self._short.items()}
 
-    def _find_hint(self) -> None:
-        """Let the first player give hints that can, unless one does already."""
-        if self._hint is None:
-            players = map(ordering, self._players.values())
-            self._hint = next((one for one in players if isinstance(one, ExplainingPlayer)), None)
+    def _player(self, name: str) -> Player:
+        if name not in self._players:
+            self._players[name] = self._load(name)
+        return self._players[name]
 
-    # --- Who and what ---------------------------------------------------------------------------
+    def hinting(self) -> ExplainingPlayer | None:
+        """Return the player that gives hints: the one named for it, or the first that can."""
+        names = [self.record.hint] if self.record.hint is not None else list(self._players)
+        players = (ordering(self._player(name)) for name in names)
+        return next((one for one in players if isinstance(one, ExplainingPlayer)), None)
+
+    # --- Who asks -------------------------------------------------------------------------------
 
     @property
     def game(self) -> Game:
         """The game as it stands; read it only while holding `lock`."""
         return self.now.game
 
-    def viewer(self, token: str, power: str | None = None) -> Viewer | None:
-        """Return whose token it is; None if nobody's.
-
-        Args:
-            power: in a sandbox, whose orders are to be given; None for the next without any.
-        """
-        found = self._owner(token)
-        if found is None:
-            return None
-        with self.lock:
-            if found == HOST:
-                if not self.is_sandbox:
-                    return Viewer(self._host_power(), True)
-                waiting = [*self.waiting_for(), self._host_power()]
-                return Viewer(power if power in self.game.powers else waiting[0], True)
-            return Viewer(found if self._is_person(found, GUEST) else None)
-
     @property
-    def is_sandbox(self) -> bool:
-        """Whether one person gives everybody's orders."""
-        seats = list((self.now.seats or {}).values())
-        return len(seats) > 1 and all(seat.kind == HOST for seat in seats)
+    def tokens(self) -> dict[str, str]:
+        """HOST, WATCH and every power -> token."""
+        return self.record.tokens
 
-    def knows(self, token: str) -> bool:
-        """Tell whether a token is one of this game's; waits for nobody, as `viewer` may."""
-        return self._owner(token) is not None
-
-    def _owner(self, token: str) -> str | None:
+    def owner(self, token: str) -> str | None:
+        """Return whose token it is; None if nobody's. Waits for nobody, as `viewer` may."""
         found = None
         for who, known in self.tokens.items():
             if hmac.compare_digest(known.encode(), token.encode()):
                 found = who
         return found
 
-    def _host_power(self) -> str | None:
-        seats = self.now.seats or {}
-        return next((power for power, seat in seats.items() if seat.kind == HOST), None)
+    def viewer(self, token: str, power: str | None = None) -> Viewer | None:
+        """Return who has a token; None if nobody.
 
-    def _is_person(self, power: str, *kinds: str) -> bool:
-        seat = (self.now.seats or {}).get(power)
-        return seat is not None and seat.kind in (kinds or (HOST, GUEST))
+        Args:
+            power: in a sandbox, whose orders are to be given; None for the next without any.
+        """
+        found = self.owner(token)
+        if found is None:
+            return None
+        with self.lock:
+            if found != HOST:
+                return Viewer(found if found in self.now.powers_of(GUEST) else None)
+            own = self.now.powers_of(HOST)
+            if self.now.is_sandbox:
+                own = [power] if power in own else self.now.waiting_for() or own
+            return Viewer(own[0] if own else None, True)
 
-    def people(self) -> list[str]:
-        """Return the powers that people play."""
-        return [power for power in self.game.powers if self._is_person(power)]
-
-    def waiting_for(self) -> list[str]:
-        """Return the powers of people who have something to order and have not."""
-        state = self.game.to_state()
-        return [
-            power
-            for power in self.people()
-            if self._decides(state, power) and power not in self.game.orders
-        ]
-
-    def _decides(self, state: Mapping, power: str) -> bool:
-        return has_decision(state, power) and power not in self.game.conceded
-
-    def is_alive(self, power: str) -> bool:
-        """Tell whether a power has a unit or a center."""
-        return self._lives(self.game, power)
-
-    @staticmethod
-    def _lives(game: Game, power: str) -> bool:
-        return bool(game.units[power] or game.centers[power] or game.dislodged.get(power))
-
-    def can_concede(self, power: str | None) -> bool:
-        """Tell whether a power is a person's that still plays."""
-        plays = power is not None and self._is_person(power) and self.is_alive(power)
-        return plays and power not in self.game.conceded and not self.game.is_over
-
-    def can_go_on(self) -> bool:
-        """Tell whether the next phase is played when the host says so."""
-        return self.now.seats is not None and not self.game.is_over and not self.waiting_for()
-
-    def can_take_back(self) -> bool:
-        """Tell whether there is a phase to take back."""
-        return self.now.seats is not None and self._last_own_phase() is not None
-
-    def can_hint(self) -> bool:
-        """Tell whether there is a player that gives hints."""
-        return self._hint is not None
-
-    # --- What people do -------------------------------------------------------------------------
+    # --- Before the game begins -----------------------------------------------------------------
 
     def choose_map(self, viewer: Viewer, name: str) -> None:
-        """Begin on another map, before anybody sits anywhere.
-
-        Raises:
-            UserError: not the host, begun already, or no map to be chosen here.
-        """
+        """Begin on another map, before anybody sits anywhere."""
         with self.lock:
-            self._only_host_before_the_game(viewer)
-            if self._new_game is None or name not in self.maps:
-                raise PlayError(f"{quoted(name, 40)} is not one of the maps to choose from")
+            self._check_unbegun(viewer)
+            _check_one_of(name, self.maps, "maps to choose from")
             after = self.now.copy()
             after.game = self._new_game(name)
             offered = self._offered(name)
-            kept = [one for one in self.opponents if one in offered]
-            self.opponents = kept or list(offered[:1]) or self.opponents
-            self._players = {one: self._load(one) for one in self.opponents}
-            self._hint = None
+            kept = [one for one in self.record.opponents if one in offered]
+            opponents = kept or list(offered[:1]) or self.record.opponents
+            tokens = _new_tokens(after.game) | {who: self.tokens[who] for who in (HOST, WATCH)}
+            players = {one: self._load(one) for one in opponents}
+            self._commit(after, replace(self.record, opponents=opponents, tokens=tokens))
+            self._players = players
             self._offer(name)
-            self._find_hint()
-            kept = {who: self.tokens[who] for who in (HOST, WATCH)}
-            new = {power: secrets.token_urlsafe(18) for power in after.game.powers}
-            self._commit(after, kept | new)
 
     def paste(self, viewer: Viewer, text: str) -> list[str]:
         """Begin from a pasted position or game, before anybody sits anywhere.
 
         Returns:
             What in it does not agree with our rules, in sentences.
-
-        Raises:
-            UserError: not the host, begun already, or there is no game in the text.
         """
         with self.lock:
-            self._only_host_before_the_game(viewer)
+            self._check_unbegun(viewer)
             after, now = self.now.copy(), self.game
             after.game, notes = pasted_game(text, now.map, now.max_years, self.press)
+            after.game.draw_votes = now.draw_votes
             self._commit(after)
             return notes
 
@@ -311,87 +207,91 @@ class PlaySession:
             viewer: the host.
             choice: every power -> `me`, `guest`, or one of `choices`. `me` stands once, or for all
                 powers, which is a sandbox.
-
-        Raises:
-            UserError: not the host, begun already, or a power has none of these.
         """
         with self.lock:
-            self._only_host_before_the_game(viewer)
-            powers = self.game.powers
-            for power in choice:
-                if power not in powers:
-                    raise PlayError(f"{quoted(power, 40)} is not a power of this map")
-            seats = {}
-            for power in powers:
+            self._check_unbegun(viewer)
+            after, seats = self.now.copy(), {}
+            for power in dict.fromkeys([*self.game.powers, *choice]):
+                _check_one_of(power, self.game.powers, "powers of this map")
                 who = choice.get(power)
-                if who in ("me", "guest"):
-                    seats[power] = Seat(HOST if who == "me" else GUEST)
-                elif who in self.choices:
+                _check_one_of(who, ("me", "guest", *self.choices), f"choices for {power}")
+                seats[power] = Seat({"me": HOST, "guest": GUEST}.get(who, PLAYER))
+                if seats[power].kind == PLAYER:
                     seats[power] = Seat(PLAYER, self.choices[who])
-                else:
-                    raise PlayError(f"{power} must be played by me, guest or one of the players")
-            if 1 < sum(seat.kind == HOST for seat in seats.values()) < len(seats):
-                raise PlayError("you can play one power, or all of them; give the others a link")
-            for seat in seats.values():
-                if seat.kind == PLAYER and seat.player not in self._players:
-                    self._players[seat.player] = self._load(seat.player)
-            self._find_hint()
-            after = self.now.copy()
             after.seats = seats
+            if len(after.powers_of(HOST)) > 1 and not after.is_sandbox:
+                raise PlayError("you can play one power, or all of them; give the others a link")
+            for name in after.players():
+                self._player(name)
             self._begin_phase(after)
             self._commit(after)
             self._go_on()
+
+    # --- What people do -------------------------------------------------------------------------
 
     def submit(self, viewer: Viewer, step: int, orders: list[str]) -> None:
         """Give the viewer's orders; the phase is played once all people have given theirs.
 
         The same orders for the same step again change nothing, even when it was played meanwhile.
-
-        Raises:
-            UserError: no seat, another step than the current one, or an illegal order.
         """
         with self.lock:
-            power = self._only_seat(viewer)
-            if self.now.answered.get(power) == (step, orders):
-                return
-            self._only_now(step)
-            if self.game.is_over:
-                raise PlayError("the game is over", "stale")
-            if not self._decides(self.game.to_state(), power):
-                raise PlayError(f"{power} has no orders to give in {self.game.phase}")
+            if self.now.answered.get(self._seat(viewer)) != (step, orders):
+                self._move(viewer, step, SessionState.submit, orders)
+                self._go_on()
+
+    def withdraw(self, viewer: Viewer, step: int) -> None:
+        """Take the viewer's orders of this phase back, while others have not given theirs."""
+        self._move(viewer, step, SessionState.withdraw)
+
+    def vote(self, viewer: Viewer, step: int, draw: bool) -> None:
+        """Vote for a draw in this phase, or take that back; the last vote of all ends the game."""
+        self._move(viewer, step, SessionState.vote, draw)
+
+    def concede(self, viewer: Viewer, step: int) -> None:
+        """Give the viewer's power up; who has done so already changes nothing."""
+        with self.lock:
+            if self._seat(viewer) not in self.game.conceded:
+                self._move(viewer, step, SessionState.concede)
+                self._go_on()
+
+    def offer(self, viewer: Viewer, step: int, receiver: str, terms: Mapping) -> None:
+        """Offer a deal; where a player gets it, it answers at once.
+
+        Args:
+            receiver: a power.
+            terms: keywords of Game.offer.
+        """
+        with self.lock:
+            players, seed = self._speakers(self.now), self._draw_seed(self.now)
+            self._move(viewer, step, SessionState.offer, receiver, terms, players, seed)
+
+    def answer(self, viewer: Viewer, step: int, number: int, agreed: bool) -> None:
+        """Accept or decline an offer; the same answer again changes nothing.
+
+        Args:
+            number: which of the offers from and to the viewer in this phase, from 1 on.
+        """
+        self._move(viewer, step, SessionState.answer, number, agreed)
+
+    def _move(self, viewer: Viewer, step: int, move: Callable, *values: object) -> None:
+        with self.lock:
+            power = self._seat(viewer)
+            self._check_step(step)
             after = self.now.copy()
-            after.game.submit(power, orders)
-            after.answered[power] = (step, orders)
+            move(after, power, *values)
             self._commit(after)
-            self._go_on()
 
     def let_order(self, viewer: Viewer, step: int, name: str, powers: Sequence[str]) -> None:
-        """In a sandbox, let a player give the orders of powers that have given none.
-
-        Raises:
-            UserError: no sandbox, another step than the current one, no such player or power, or
-                the player cannot order.
-        """
+        """In a sandbox, let a player give the orders of powers that have given none."""
         with self.lock:
-            self._only_host(viewer)
-            self._only_now(step)
-            if not self.is_sandbox:
+            self._check_host(viewer)
+            self._check_step(step)
+            if not self.now.is_sandbox:
                 raise PlayError("players can order for others only in a sandbox", "forbidden")
-            if name not in self.choices:
-                raise PlayError(f"{quoted(name, 40)} is not one of the players to choose from")
-            waiting = self.waiting_for()
-            powers = [power for power in powers if power in waiting]
-            if not powers:
-                raise PlayError("these powers need no orders now")
-            chosen = self.choices[name]
-            if chosen not in self._players:
-                self._players[chosen] = self._load(chosen)
-                self._find_hint()
+            _check_one_of(name, self.choices, "players to choose from")
+            self._player(self.choices[name])
             after = self.now.copy()
-            player = self._players[chosen]
-            given = self._ask(after.game, chosen, player, powers, self._draws(after))
-            for power in powers:
-                after.game.submit(power, given.get(power, []), strict=False)
+            self._ask(after, self.choices[name], [p for p in after.waiting_for() if p in powers])
             self._commit(after)
             self._go_on()
 
@@ -401,222 +301,85 @@ class PlaySession:
         Args:
             text: one or more orders, as rules/notation.py finds them.
             orders: legal ones, from before.
-
-        Raises:
-            UserError: no seat, or why one of them cannot be given.
         """
         with self.lock:
-            power, kept = self._only_seat(viewer), list(orders)
+            power, kept = self._seat(viewer), list(orders)
             for part in order_texts(text):
                 trial = self.game.copy()
                 trial.submit(power, [part])
                 (order,) = trial.orders[power]
                 unit = order.split()[:2]
                 kept = [old for old in kept if old.split()[:2] != unit or old == "WAIVE"]
-                trial.submit(power, [*kept, order])
                 kept.append(order)
+                trial.submit(power, kept)
             return kept
 
-    def withdraw(self, viewer: Viewer, step: int) -> None:
-        """Take the viewer's orders of this phase back, while others have not given theirs."""
-        with self.lock:
-            power = self._only_seat(viewer)
-            self._only_now(step)
-            if power not in self.game.orders:
-                raise PlayError(f"{power} has given no orders for {self.game.phase} yet")
-            after = self.now.copy()
-            self._give_back(after, power)
-            self._commit(after)
-
-    @staticmethod
-    def _give_back(after: SessionState, power: str) -> None:
-        after.before[power] = after.game.orders[power]
-        after.answered.pop(power, None)
-        after.game.withdraw(power)
-
-    def vote(self, viewer: Viewer, step: int, draw: bool) -> None:
-        """Vote for a draw in this phase, or take that back; the last vote of all ends the game.
-
-        The same vote again changes nothing.
-
-        Raises:
-            UserError: no seat, another step than the current one, or why there can be no vote.
-        """
-        with self.lock:
-            power = self._only_seat(viewer)
-            self._only_now(step)
-            if not self.game.draw_votes:
-                raise PlayError("nobody votes for draws in this game: begin one with --draws-after")
-            if draw == (power in self.game.votes) and not self.game.is_over:
-                return
-            after = self.now.copy()
-            after.game.vote(power, draw)
-            if after.game.all_agree():
-                after.game.adjudicate()
-                after.step += 1
-                after.before = {}
-            self._commit(after)
-
-    def concede(self, viewer: Viewer, step: int) -> None:
-        """Give the viewer's power up; who has done so already changes nothing.
-
-        Raises:
-            UserError: no seat, another step than the current one, or why it cannot be.
-        """
-        with self.lock:
-            power = self._only_seat(viewer)
-            if power in self.game.conceded:
-                return
-            self._only_now(step)
-            after = self.now.copy()
-            after.game.concede(power)
-            after.answered.pop(power, None)
-            after.before.pop(power, None)
-            if after.game.all_agree():
-                after.game.adjudicate()
-            after.step += after.game.is_over
-            self._commit(after)
-            self._go_on()
-
-    def offer(self, viewer: Viewer, step: int, receiver: str, terms: Mapping) -> None:
-        """Offer a deal; where a player gets it, it answers at once.
-
-        Args:
-            receiver: a power.
-            terms: keywords of Game.offer.
-
-        Raises:
-            UserError: no seat, another step than the current one, or why there can be no such offer
-                or deal.
-        """
-        with self.lock:
-            power, after = self._only_talker(viewer, step), self.now.copy()
-            players, draws = self._speakers(after), self._draws(after)
-            self._agree(after, make_offer, power, receiver, terms, players, draws)
-
-    def answer(self, viewer: Viewer, step: int, number: int, agreed: bool) -> None:
-        """Accept or decline an offer; the same answer again changes nothing.
-
-        Args:
-            number: which of the offers from and to the viewer in this phase, from 1 on.
-
-        Raises:
-            UserError: no seat, another step than the current one, no open offer to the viewer, or
-                why there can be no such deal.
-        """
-        with self.lock:
-            power, after = self._only_talker(viewer, step), self.now.copy()
-            self._agree(after, answer_offer, power, number, agreed)
-
-    def _agree(self, after: SessionState, action: Callable, *arguments: object) -> None:
-        """Do something about a deal; who has given orders that it rules out orders again."""
-        declined = action(after.game, *arguments)
-        if declined is not None:
-            after.reasons.update([declined])
-        for power in broken_orders(after.game):
-            self._give_back(after, power)
-        self._commit(after)
-
-    def _only_talker(self, viewer: Viewer, step: int) -> str:
-        power = self._only_seat(viewer)
-        self._only_now(step)
-        if self.press is None:
-            raise PlayError("nobody makes deals in this game")
-        return power
-
     def take_back(self, viewer: Viewer, step: int) -> None:
-        """Go back to the last phase in which a person could give orders; watching, to the last.
-
-        Raises:
-            UserError: not the host, another step than the current one, or nothing to take back.
-        """
+        """Go back to the last phase in which a person could give orders; watching, to the last."""
         with self.lock:
-            self._only_host(viewer)
-            self._only_now(step)
-            back = self._last_own_phase()
-            if self.now.seats is None or back is None:
-                raise PlayError("there is no phase to take back")
+            self._check_host(viewer)
+            self._check_step(step, over=True)
             after = self.now.copy()
-            after.game = rebuild(after.game, back, press=self.press)
-            after.step += 1
-            after.answered = {}
-            given = self.game.history[back]["orders"]
-            after.before = {power: list(given.get(power) or ()) for power in self.people()}
+            after.take_back(self.press)
             self.trouble = ""
             self._begin_phase(after)
             self._commit(after)
 
-    def _last_own_phase(self) -> int | None:
-        history, people, conceded = self.game.history, self.people(), self.game.conceded
-        for number in range(len(history) - 1, -1, -1):
-            state = history[number]["state"]
-            left = [p for p in people if p not in conceded or not in_disorder(state, p)]
-            if not people or any(has_decision(state, power) for power in left):
-                return number
-        return None
-
     def go_on(self, viewer: Viewer, step: int) -> None:
         """Play one phase that waits for nobody: to watch, or once the people are eliminated."""
         with self.lock:
-            self._only_host(viewer)
-            self._only_now(step)
-            if self.now.seats is None:
-                raise PlayError("choose who plays before the game begins")
-            if self.game.is_over:
-                raise PlayError("the game is over", "stale")
-            if self.waiting_for():
-                raise PlayError(f"the game waits for {', '.join(self.waiting_for())}")
+            self._check_host(viewer)
+            self._check_step(step)
+            if not self.now.can_go_on():
+                whom = ", ".join(self.now.waiting_for()) or "the host to choose who plays"
+                raise PlayError(f"the game waits for {whom}")
             self._play_phase()
             self._go_on()
-
-    def hint_scale(self) -> ValueScale:
-        """Return what the value of a hint counts; see `value_scale`."""
-        return value_scale(self._hint)
 
     def hint(self, viewer: Viewer) -> Advice:
         """Return what the player that gives hints would do in the viewer's place."""
         with self.lock:
-            power = self._only_seat(viewer)
-            if self._hint is None:
+            power, player = self._seat(viewer), self.hinting()
+            if player is None:
                 raise PlayError(
                     "no player here gives hints: play against a checkpoint, or name one"
                 )
-            if self.game.is_over:
-                raise PlayError("the game is over")
-            return advice(self.game, self._hint, power)
+            return advice(self.game, player, power)
 
-    def _only_host(self, viewer: Viewer) -> None:
+    def _check_host(self, viewer: Viewer) -> None:
         if not viewer.host:
             raise PlayError("only the person who started the game can do this", "forbidden")
 
-    def _only_host_before_the_game(self, viewer: Viewer) -> None:
-        self._only_host(viewer)
+    def _check_unbegun(self, viewer: Viewer) -> None:
+        self._check_host(viewer)
         if self.now.seats is not None:
             raise PlayError("the game has already begun", "stale")
 
-    def _only_seat(self, viewer: Viewer) -> str:
-        if viewer.power is None or not self._is_person(viewer.power):
+    def _seat(self, viewer: Viewer) -> str:
+        if viewer.power not in self.now.people():
             raise PlayError("you are watching and play no power", "forbidden")
         return viewer.power
 
-    def _only_now(self, step: int) -> None:
+    def _check_step(self, step: int, over: bool = False) -> None:
         if step != self.now.step:
             raise PlayError(
                 f"this was meant for step {step} of the game, which has moved on to step "
                 f"{self.now.step}, {self.game.phase}",
                 "stale",
             )
+        if self.game.is_over and not over:
+            raise PlayError("the game is over", "stale")
 
-    # --- Playing --------------------------------------------------------------------------------
+    # --- What players do ------------------------------------------------------------------------
 
     def _go_on(self) -> None:
         """Play on until a person is to give orders, or the game needs somebody to say so."""
         idle = 0
-        while self.can_go_on() and idle < MAX_IDLE:
-            state = self.game.to_state()
-            given = any(power in self.game.orders for power in self.people())
-            deciding = any(self._decides(state, power) for power in self.people())
-            if not given and not deciding and not any(map(self.can_concede, self.people())):
+        while self.now.can_go_on() and idle < MAX_IDLE:
+            now, people, state = self.now, self.now.people(), self.game.to_state()
+            given = any(power in self.game.orders for power in people)
+            deciding = any(now.decides(state, power) for power in people)
+            if not given and not deciding and not any(map(now.can_concede, people)):
                 return
             idle += not given
             try:
@@ -627,49 +390,52 @@ class PlaySession:
     def _play_phase(self) -> None:
         """Ask the players for their orders and adjudicate."""
         after = self.now.copy()
-        game, seats, draws = after.game, after.seats, self._draws(after)
-        for name in dict.fromkeys(s.player for s in seats.values() if s.kind == PLAYER):
-            powers = [power for power, seat in seats.items() if seat == Seat(PLAYER, name)]
-            given = self._ask(game, name, self._players[name], powers, draws)
-            for power, texts in given.items():
-                game.submit(power, texts, strict=False)
-        game.adjudicate()
-        after.step += 1
-        after.before = {}
+        for name, powers in after.players().items():
+            self._ask(after, name, powers)
+        after.adjudicate()
         self.trouble = ""
         self._begin_phase(after)
         self._commit(after)
 
-    def _draws(self, after: SessionState) -> int:
+    def _ask(self, after: SessionState, name: str, powers: list[str]) -> None:
+        """Let a player give the orders of powers."""
+        self.asking = {name: powers}
+        try:
+            player, seed = self._players[name], self._draw_seed(after)
+            given = orders_by_player(after.game, player, powers, seed)
+        except Exception as error:  # a checkpoint's script is the user's own
+            self._note_trouble(f"{name} could not give orders: {error}")
+            raise PlayError(self.trouble) from error
+        finally:
+            self.asking = {}
+        for power, texts in given.items():
+            after.game.submit(power, texts, strict=False)
+
+    def _draw_seed(self, after: SessionState) -> int:
         """Return the seed of what players draw in a step."""
-        return seed_from(self.seed, after.step)
+        return seed_from(self.record.seed, after.step)
 
     def _speakers(self, after: SessionState) -> dict[str, Player]:
         """Return the powers that players play, and these."""
-        return {
-            power: self._players[seat.player]
-            for power, seat in after.seats.items()
-            if seat.kind == PLAYER
-        }
+        seats = after.seats.items()
+        return {p: self._players[seat.player] for p, seat in seats if seat.kind == PLAYER}
 
     def _begin_phase(self, after: SessionState) -> None:
         """Let the players vote for a draw, and make their offers."""
-        if self.draws_after is not None and after.seats is not None and not after.game.is_over:
-            votes = bot_votes(after.game.vector_game, self.draws_after)[0]
-            for power, wants in zip(after.game.powers, votes):
-                if wants and after.seats[power].kind == PLAYER and self._lives(after.game, power):
-                    after.game.vote(power)
-        self._begin_talk(after)
-
-    def _begin_talk(self, after: SessionState) -> None:
-        """Let the players make their offers of a phase that begins."""
         after.reasons = {}
-        if self.press is None or after.seats is None or after.game.is_over:
+        if after.seats is None or after.game.is_over:
             return
-        speakers = self._speakers(after)
+        speakers, first_year = self._speakers(after), self.record.draws_after
+        if first_year is not None:
+            votes = bot_votes(after.game.vector_game, first_year)[0]
+            for power, wants in zip(after.game.powers, votes):
+                if wants and power in speakers and after.is_alive(power):
+                    after.game.vote(power)
+        if self.press is None:
+            return
         self.asking = {"the other powers": list(speakers)}
         try:
-            players_talk(after.game, speakers, self._draws(after))
+            players_talk(after.game, speakers, self._draw_seed(after))
         except Exception as error:  # a checkpoint's script is the user's own
             self._note_trouble(f"the players could not talk: {error}")
         finally:
@@ -679,51 +445,29 @@ class PlaySession:
         self.trouble = " ".join(text.split())[:300]
         self.revision += 1
 
-    def _ask(
-        self, game: Game, name: str, player: Player, powers: list[str], seed: int
-    ) -> dict[str, list[str]]:
-        self.asking = {name: powers}
-        try:
-            return orders_by_player(game, player, powers, seed)
-        except Exception as error:  # a checkpoint's script is the user's own
-            self._note_trouble(f"{name} could not give orders: {error}")
-            raise PlayError(self.trouble) from error
-        finally:
-            self.asking = {}
+    # --- What is kept and shown -----------------------------------------------------------------
 
-    # --- Keeping --------------------------------------------------------------------------------
-
-    def _commit(self, after: SessionState, tokens: dict[str, str] | None = None) -> None:
-        """Save a state, and perhaps new tokens, and only then make them the current ones."""
-        tokens = tokens or self.tokens
+    def _commit(self, after: SessionState, record: PlayRecord | None = None) -> None:
+        """Save a state, and perhaps a new record, and only then make them the current ones."""
         if self._written is not None and _stamp(self.file) not in (None, self._written):
             raise PlayError(
                 f"another program has changed {self.file}, perhaps a second game with the same "
                 "file; nothing was saved"
             )
+        record = replace(
+            record or self.record,
+            step=after.step,
+            seats=after.seats,
+            answered=after.answered,
+            before=after.before,
+            max_years=after.game.max_years,
+        )
         saved = after.game.to_saved_game() | {"players": self._told_players(after)}
-        saved["play"] = self._play_key(after, tokens)
+        saved["play"] = to_builtins(record)
         atomic_write(self.file, (json.dumps(saved) + "\n").encode(), mode=0o600)
         self._written = _stamp(self.file)
-        self.now, self.tokens = after, tokens
+        self.now, self.record = after, record
         self.revision += 1
-
-    def _play_key(self, after: SessionState, tokens: dict[str, str]) -> dict:
-        seats = after.seats
-        return {
-            "format": FORMAT,
-            "step": after.step,
-            "seats": None if seats is None else {power: list(s) for power, s in seats.items()},
-            "answered": {power: list(answer) for power, answer in after.answered.items()},
-            "before": after.before,
-            "tokens": tokens,
-            "opponents": self.opponents,
-            "hint": self.hint_name,
-            "seed": self.seed,
-            "max_years": after.game.max_years,
-            "press": None if self.press is None else self.press._asdict(),
-            "draws_after": self.draws_after,
-        }
 
     def may_hear(self, viewer: Viewer, message: Mapping) -> bool:
         """Tell whether a viewer may know a message: its own, what all heard, all in the end."""
@@ -733,13 +477,6 @@ class PlaySession:
             or self.game.is_over
             or not {viewer.power, EVERYONE}.isdisjoint(sides)
         )
-
-    def _phases_heard(self, viewer: Viewer, phases: Sequence[dict]) -> list[dict]:
-        times, found = count(), []  # what is left out leaves no gap
-        for phase in phases:
-            known = [m for m in phase["messages"] if self.may_hear(viewer, m)]
-            found.append(phase | {"messages": [m | {"time_sent": next(times)} for m in known]})
-        return found
 
     def saved_game(self, viewer: Viewer = Viewer(None)) -> dict:  # noqa: B008
         """Return the game to be shared: no links, and no orders that are not played yet.
@@ -754,6 +491,13 @@ class PlaySession:
             if self.press is not None:
                 phases = self._phases_heard(viewer, phases)
             return saved | {"phases": phases, "players": self._told_players(self.now)}
+
+    def _phases_heard(self, viewer: Viewer, phases: Sequence[dict]) -> list[dict]:
+        times, found = count(), []  # what is left out leaves no gap
+        for phase in phases:
+            known = [m for m in phase["messages"] if self.may_hear(viewer, m)]
+            found.append(phase | {"messages": [m | {"time_sent": next(times)} for m in known]})
+        return found
 
     def told(self, name: str, game: Game) -> str:
         """Return a player's short name as the host may be told it now."""
@@ -772,6 +516,15 @@ class PlaySession:
             power: self.told(seat.player, now.game) if seat.kind == PLAYER else PERSON
             for power, seat in (now.seats or {}).items()
         }
+
+
+def _new_tokens(game: Game) -> dict[str, str]:
+    return {who: secrets.token_urlsafe(18) for who in (HOST, WATCH, *game.powers)}
+
+
+def _check_one_of(name: object, known: Sequence[str] | Mapping, what: str) -> None:
+    if name not in known:
+        raise PlayError(f"{quoted(name, 40)} is not one of the {what}")
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:

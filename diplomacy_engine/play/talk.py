@@ -1,7 +1,4 @@
-"""The talk in a game that people play: the players' part of it, and what somebody is shown of it.
-
-A seat sees its own offers and deals; with open press also who else has peace.
-"""
+"""The talk in a game that people play: what players offer and answer, and people to them."""
 
 import contextlib
 from collections.abc import Mapping
@@ -20,10 +17,7 @@ from ..press.press import PEACE_ALONE
 def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:
     """Let players make their offers of a phase, and answer each other's at once.
 
-    Args:
-        game: with press; what is said is said in it.
-        players: power -> its player; of those that do not talk all are declined.
-        seed: 0 .. 2^64 - 1, of their draws.
+    Players that do not talk decline everything. `seed` is that of the draws.
     """
     if phase_kind(game.phase) != "movement":
         return
@@ -57,11 +51,7 @@ def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:
 
 
 def players_answer(game: Game, number: int, player: Player, seed: int) -> None:
-    """Let the player that got an offer answer it, if nobody has yet.
-
-    Raises:
-        UserError: it agrees, but the deal cannot be confirmed beside those that there are.
-    """
+    """Let the player that got an offer answer it, if nobody has yet."""
     offer = game.said()[number - 1]
     if offer.state != "open":
         return
@@ -86,28 +76,20 @@ def make_offer(
     terms: Mapping,
     players: Mapping[str, Player],
     seed: int,
-) -> tuple[int, str] | None:
+) -> dict[int, str]:
     """Offer a deal for a person; let a player that gets it answer.
 
     Returns:
-        The number of the offer and why it was declined, if it was and the player says why.
-
-    Args:
-        terms: keywords of Game.offer.
-        players, seed: as for `players_talk`.
-
-    Raises:
-        UserError: why there can be no such offer, or no deal although the player agrees.
+        The number of the offer -> why the player declined it; empty if it did not.
     """
     number = game.offer(power, receiver, **terms)
     name = game.powers[game.said()[number - 1].receiver]
     if name not in players:
-        return None
+        return {}
     try:
         players_answer(game, number, players[name], seed)
-        if game.said()[number - 1].state != "declined":
-            return None
-        return number, refusal(game, number, players[name], seed)
+        declined = game.said()[number - 1].state == "declined"
+        return {number: refusal(game, number, players[name], seed)} if declined else {}
     except UserError as error:
         raise UserError(f"{name} agrees, but there is no deal: {_reason(error)}") from None
     except Exception as error:  # a checkpoint's script is the user's own
@@ -117,27 +99,23 @@ def make_offer(
 def answer_offer(game: Game, power: str, number: int, agreed: bool) -> None:
     """Accept or decline an offer for a person; the same answer again changes nothing.
 
-    Args:
-        number: which of the offers from and to the power in this phase, from 1 on. (Numbers among
-            all offers would tell how much others talk.)
-
-    Raises:
-        UserError: it is no open offer to the power, or there can be no such deal.
+    `number` counts the offers from and to the power in this phase, from 1 on: a number among all
+    offers would tell how much others talk.
     """
-    said, wanted = game.said(power), "deal" if agreed else "declined"
-    if not 1 <= number <= len(said):
-        raise UserError(f"there is no offer {number} in {game.phase}")
-    offer = said[number - 1]
-    receiver = game.powers[offer.receiver]
-    if receiver != power:
-        raise UserError(f"offer {number} is your own; {receiver} answers it")
-    if offer.state not in ("open", wanted):
-        raise UserError(f"offer {number} has been answered already: {offer.state}")
-    if offer.state == "open":
-        try:
-            (game.accept if agreed else game.decline)(power, offer.number)
-        except UserError as error:
-            raise UserError(f"offer {number} cannot be confirmed: {_reason(error)}") from None
+    said, wanted, reason = game.said(power), "deal" if agreed else "declined", "is not there"
+    if 1 <= number <= len(said):
+        offer = said[number - 1]
+        receiver = game.powers[offer.receiver]
+        if receiver == power and offer.state == wanted:
+            return
+        reason = f"has been answered already: {offer.state}" if offer.state != "open" else ""
+        reason = f"is your own; {receiver} answers it" if receiver != power else reason
+    if reason:
+        raise UserError(f"offer {number} {reason}")
+    try:
+        (game.accept if agreed else game.decline)(power, offer.number)
+    except UserError as error:
+        raise UserError(f"offer {number} cannot be confirmed: {_reason(error)}") from None
 
 
 def broken_orders(game: Game) -> list[str]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,12 +14,12 @@ from ..games.game import Game
 from ..matches.figures import percent
 from ..pictures.board import phase_title
 from ..pictures.replays.replay import make_replay
-from ..players.advice import SearchReasons, has_decision
+from ..players.advice import SearchReasons
 from ..press.words import offer_words
 from ..rules.notation import order_texts, province_of, read_order
 from .file import HOST
 from .session import PlayError, PlaySession, Viewer
-from .view import CANDIDATES, partners_bound_to, sentences, votes_view
+from .view import CANDIDATES, decision_view, partners_bound_to, sentences, votes_view
 
 with contextlib.suppress(ImportError):  # Windows has no readline
     import readline
@@ -50,28 +51,26 @@ HELP_WATCHING = """\
   board, undo, save FILE, quit"""
 _COMMANDS = ("go", "legal", "drop", "board", "hint", "undo", "save", "concede", "help", "quit")
 _TALK = ("deals", "offer", "accept", "decline")
-_ALONE = {
-    "go",
-    "next",
-    "board",
-    "deals",
-    "hint",
-    "undo",
-    "help",
-    "quit",
-    "exit",
-}  # nothing comes after them
+# What may follow a command, and how it is typed.
+_FORMS = {
+    "accept": (r"[0-9]{1,8}", "accept and the number of an offer, such as accept 3"),
+    "decline": (r"[0-9]{1,8}", "decline and the number of an offer, such as decline 3"),
+    "offer": (r"\S+\s+\S.*", "offer, a power and what is offered, such as offer ITALY peace"),
+    "draw": (r"|(?i:yes|no)", "draw, or to take it back: draw no"),
+    "save": (r".+", "save and the name of a file"),
+}
+_FORMS |= {
+    word: ("", f"{word} alone, since nothing may follow it; nothing was done")
+    for word in ("go", "next", "board", "deals", "hint", "undo", "help", "quit", "exit")
+}
 _MOST_HINTS = 4  # orders shown per unit
 
 
 class TextGame:
     """A session played by one person in a terminal.
 
-    Args:
-        session: seats chosen or not.
-        read: returns a line for a prompt; EOFError ends the game.
-        write: shows a text.
-        explain: show the hint without being asked, whenever there is something to order.
+    `read` returns a line for a prompt; EOFError ends the game. With `explain` the hint is shown
+    whenever there is something to order.
     """
 
     def __init__(
@@ -92,21 +91,22 @@ class TextGame:
 
     def run(self) -> None:
         """Play until the person quits."""
-        with _completion(self._completions):
-            try:
-                if self.session.now.seats is None:
-                    self._choose_seats()
-                self._show_phases()
-                self._show_board()
-                self.write("(help says what you can type)")
-                while self._one_line():
-                    pass
-            except (EOFError, KeyboardInterrupt):
-                self.write("")
+        _complete_by(self._completions)
+        try:
+            if self.session.now.seats is None:
+                self._choose_seats()
+            self._show_phases()
+            self._show_board()
+            self.write("(help says what you can type)")
+            while self._one_line():
+                pass
+        except (EOFError, KeyboardInterrupt):
+            self.write("")
         self.write(f"The game is saved in {self.session.file}.")
 
     def _choose_seats(self) -> None:
-        powers, opponents = self.session.game.powers, self.session.opponents
+        powers, count = self.session.game.powers, len(self.session.record.opponents)
+        opponents = list(self.session.choices)[:count]
         while True:
             name = self.read(f"Which power do you play ({', '.join(powers)})? ").strip().upper()
             fits = [power for power in powers if name and power.startswith(name)]
@@ -122,7 +122,7 @@ class TextGame:
         session, power = self.session, self.viewer.power
         if session.game.is_over:
             prompt = "over> "
-        elif session.can_go_on():
+        elif session.now.can_go_on():
             prompt = "Enter for the next phase> "
         else:
             prompt = f"{power} {session.game.phase}> "
@@ -130,8 +130,9 @@ class TextGame:
         word, _, rest = line.partition(" ")
         word = word.lower()
         try:
-            if word in _ALONE and rest.strip():
-                raise PlayError(f"nothing may follow {word!r}; nothing was done")
+            pattern, form = _FORMS.get(word, (".*", ""))
+            if not re.fullmatch(pattern, rest.strip()):
+                raise PlayError(f"type {form}")
             if word in ("quit", "exit", "q"):
                 return False
             self._do(word, rest.strip(), line)
@@ -158,7 +159,7 @@ class TextGame:
             self._save(rest)
         elif session.game.is_over:
             self.write("The game is over; undo, board, save FILE or quit.")
-        elif session.can_go_on() and word in ("", "go", "next"):
+        elif session.now.can_go_on() and word in ("", "go", "next"):
             self._step(lambda: session.go_on(viewer, session.now.step))
         elif viewer.power is None:
             self.write(HELP_WATCHING)
@@ -185,8 +186,6 @@ class TextGame:
 
     def _vote(self, answer: str) -> None:
         session, viewer = self.session, self.viewer
-        if answer.lower() not in ("", "yes", "no"):
-            raise PlayError("type: draw, or to take it back: draw no")
         session.vote(viewer, session.now.step, answer.lower() != "no")
         if session.game.is_over:
             self._step(lambda: None)
@@ -217,11 +216,8 @@ class TextGame:
 
     def _units(self) -> list[str]:
         """Return the units that need an order; in winter none does."""
-        game, power = self.session.game, self.viewer.power
-        kind = phase_kind(game.phase)
-        if kind == "retreats":
-            return list(game.dislodged.get(power, {}))
-        return game.units[power] if kind == "movement" else []
+        winter = phase_kind(self.session.game.phase) == "adjustments"
+        return [] if winter else list(self._legal())
 
     def _drop(self, place: str) -> None:
         kept = [order for order in self.orders if _unit(order) != place.upper()]
@@ -232,14 +228,8 @@ class TextGame:
 
     def _legal(self) -> dict[str, list[str]]:
         game, power = self.session.game, self.viewer.power
-        state = game.to_state()
-        if power is None or game.is_over or not has_decision(state, power):
-            return {}
-        places = self._units()
-        if phase_kind(game.phase) == "adjustments":
-            places = game.units[power] if game.adjustments[power] < 0 else []
-            places = places or state["builds"][power]["homes"]
-        return {place: game.legal_orders(place) for place in places}
+        places = (decision_view(game, power) if power else None) or {"units": []}
+        return {place["unit"]: game.legal_orders(place["unit"]) for place in places["units"]}
 
     def _show_legal(self, place: str) -> None:
         legal = self._legal()
@@ -288,13 +278,9 @@ class TextGame:
         if session.press is None:
             raise PlayError("nobody makes deals in this game: begin one with --press")
         if word in ("accept", "decline"):
-            if not (rest.isascii() and rest.isdigit() and len(rest) < 9):
-                raise PlayError(f"{word} needs the number of an offer, such as {word} 3")
             session.answer(viewer, session.now.step, int(rest), word == "accept")
         elif word == "offer":
             name, _, terms = rest.partition(" ")
-            if not terms.strip():
-                raise PlayError("an offer names a power and what is offered: offer ITALY peace")
             receiver = session.game.powers[session.game.map.power_number(name.rstrip(":"))]
             terms = read_terms(session.game, viewer.power, terms)
             session.offer(viewer, session.now.step, receiver, terms)
@@ -388,16 +374,13 @@ class TextGame:
             how = "have agreed to a draw" if game.is_agreed else how
             how += ", as all others have conceded" * game.is_conceded
             self.write(f"  The game is over: {', '.join(game.winners)} {how}.")
-        elif self.explain and self.viewer.power in session.waiting_for():
+        elif self.explain and self.viewer.power in session.now.waiting_for():
             self._show_hint()
         self._show_votes()
         if session.press is not None and self.viewer.power and game.said(self.viewer.power):
             self._show_deals()
 
     def _save(self, name: str) -> None:
-        if not name:
-            self.write("No: save needs the name of a file.")
-            return
         if Path(name).exists():
             self.write(f"No: {name} exists already.")
             return
@@ -459,12 +442,8 @@ def _unit(order: str) -> str:
     return " ".join(order.split()[:2])
 
 
-@contextlib.contextmanager
-def _completion(find: Callable[[str], list[str]]):
+def _complete_by(find: Callable[[str], list[str]]) -> None:
     """Let TAB complete whole lines, where the terminal can."""
-    if "readline" not in globals():
-        yield
-        return
     found: list[str] = []
 
     def complete(_text: str, number: int) -> str | None:
@@ -472,12 +451,7 @@ def _completion(find: Callable[[str], list[str]]):
             found[:] = find(readline.get_line_buffer())
         return found[number] if number < len(found) else None
 
-    before = readline.get_completer(), readline.get_completer_delims()
-    readline.set_completer(complete)
-    readline.set_completer_delims("")
-    readline.parse_and_bind("tab: complete")
-    try:
-        yield
-    finally:
-        readline.set_completer(before[0])
-        readline.set_completer_delims(before[1])
+    if "readline" in globals():
+        readline.set_completer(complete)
+        readline.set_completer_delims("")
+        readline.parse_and_bind("tab: complete")

@@ -7,14 +7,7 @@ a seat sees its own offers and deals, and with open press also who else has peac
 import os
 from collections.abc import Mapping, Sequence
 
-from ..constants import (
-    HOLD,
-    MOVE,
-    MOVE_VIA,
-    SUPPORT_HOLD,
-    SUPPORT_MOVE,
-    phase_kind,
-)
+from ..constants import HOLD, MOVE, MOVE_VIA, SUPPORT_HOLD, SUPPORT_MOVE, phase_kind
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.game import Game
@@ -25,6 +18,7 @@ from ..pictures.chart import centers_svg
 from ..pictures.drawing import drawing_of
 from ..pictures.page import CHART, phase_facts
 from ..pictures.replays.replay import make_replay, order_lines
+from ..players.advice import value_scale
 from ..press.daide import ClauseRow, is_daide
 from ..press.deals import Clause, Side
 from ..press.talk import Offer
@@ -111,9 +105,10 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
     """Return everything about a session that a viewer may know, but for the pictures."""
     with session.lock:
         game, seats, you = session.game, session.now.seats, viewer.power
-        waiting = session.waiting_for()
+        waiting = session.now.waiting_for()
         powers = [_power_view(session, viewer, power, waiting) for power in game.powers]
         choices = list(session.choices) if viewer.host else []
+        opponents = [session.told(name, game) for name in session.record.opponents]
         view = {
             "revision": session.revision,
             "step": session.now.step,
@@ -128,17 +123,17 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "agreed": game.is_agreed,
             "by_concession": game.is_conceded,
             "votes": votes_view(game, you),
-            "can_concede": session.can_concede(you),
+            "can_concede": session.now.can_concede(you),
             "teams": game.map.teams.text,
             "victory": int(game.map.board.victory_centers),
-            "last_year": _last_year(game),
+            "last_year": game.max_years and int(game.map.board.first_year) + game.max_years - 1,
             "powers": powers,
             "chart": _chart(game),
             "sides": CHART,
-            "sandbox": session.is_sandbox,
+            "sandbox": session.now.is_sandbox,
             "names": game.map.province_names,
             "started": seats is not None,
-            "opponents": [session.told(name, game) for name in session.opponents if viewer.host],
+            "opponents": opponents if viewer.host else [],
             "choices": choices,
             "runs": [short for short in choices if os.path.isdir(session.choices[short])],
             "maps": session.maps,
@@ -148,9 +143,9 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "decision": decision_view(game, you) if you else None,
             "given": game.orders.get(you) if you else None,
             "waiting": waiting,
-            "can_hint": session.can_hint() and you is not None,
-            "can_go_on": viewer.host and session.can_go_on(),
-            "can_take_back": viewer.host and session.can_take_back(),
+            "can_hint": you is not None and session.hinting() is not None,
+            "can_go_on": viewer.host and session.now.can_go_on(),
+            "can_take_back": viewer.host and session.now.last_own_phase() is not None,
             "trouble": session.trouble if viewer.host or not session.trouble else TROUBLE,
             "talk": None,
         }
@@ -158,7 +153,7 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             view["talk"] = talk_view(game, you, session.press.open_press, session.now.reasons)
         if viewer.host:
             view["file"] = str(session.file)
-            guests = [power for power in session.people() if seats[power].kind == GUEST]
+            guests = session.now.powers_of(GUEST)
             view["links"] = {who: session.tokens[who] for who in (*guests, WATCH)}
         return view
 
@@ -182,10 +177,6 @@ def votes_view(game: Game, power: str | None) -> dict | None:
     return {"mine": power in game.votes, "given": len(game.votes), "needed": len(needed)}
 
 
-def _last_year(game: Game) -> int | None:
-    return game.max_years and int(game.map.board.first_year) + game.max_years - 1
-
-
 def _power_view(session: PlaySession, viewer: Viewer, power: str, waiting: list[str]) -> dict:
     game, seat = session.game, (session.now.seats or {}).get(power)
     who = None
@@ -198,18 +189,14 @@ def _power_view(session: PlaySession, viewer: Viewer, power: str, waiting: list[
         "centers": len(game.centers[power]),
         "provinces": sorted({*game.centers[power], *map(province_of, game.units[power])}),
         "units": len(game.units[power]) + len(game.dislodged.get(power, {})),
-        "alive": session.is_alive(power),
+        "alive": session.now.is_alive(power),
         "conceded": power in game.conceded,
         "ready": power not in waiting,
     }
 
 
 def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) -> dict:
-    """Return a phase that was played, with its orders and results; None for the position now.
-
-    Raises:
-        UserError: there is no such phase.
-    """
+    """Return a phase that was played, with its orders and results; None for the position now."""
     with session.lock:
         game = session.game
         if number is None or number == len(game.history):
@@ -249,7 +236,7 @@ def draft_view(session: PlaySession, viewer: Viewer, orders: Sequence[str]) -> d
     """
     with session.lock:
         game = session.game
-        given = dict(game.orders) if session.is_sandbox else {}
+        given = dict(game.orders) if session.now.is_sandbox else {}
         if viewer.power:
             given[viewer.power] = list(orders)
         scene, read = scene_of(game, given)
@@ -258,13 +245,11 @@ def draft_view(session: PlaySession, viewer: Viewer, orders: Sequence[str]) -> d
 
 
 def hint_view(session: PlaySession, viewer: Viewer) -> dict:
-    """Return the order probabilities of the player that gives hints, and its value.
+    """Return what the player that gives hints would order, and what it expects.
 
-    `marks` are the likeliest orders as SVG, for the board.
-    `tried` is null, or what a player that searches has tried: the best candidates, the orders that
-    it expects of the others, and whom it takes these for.
+    `marks` are the likeliest orders as SVG. `tried` is null, or what a search has tried.
     """
-    found, game, scale = session.hint(viewer), session.game, session.hint_scale()
+    found, game, scale = session.hint(viewer), session.game, value_scale(session.hinting())
     game_map = game.map
     scene, likeliest = scene_of(game, {viewer.power: [ranked[0][0] for _, ranked in found.slots]})
     tried = found.tried and {
@@ -300,9 +285,8 @@ def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[
     """Return what somebody may know of the talk of this phase.
 
     Keys: protocol; open, whether the power may make deals now; left, how many offers it may still
-    send, null without a limit; offers, those from and to it; said,
-    other words from and to it; partners, whom it can make offers and for which orders they can
-    support each other; peace, the pairs of powers that are known to have it.
+    send, null without a limit; offers and said, what is from and to it; partners, and how each can
+    help the other; peace, the pairs of powers that are known to have it.
     """
     mine = [] if power is None else game.said(power)
     moving = phase_kind(game.phase) == "movement"
@@ -347,11 +331,7 @@ def sentences(game: Game, power: str | None) -> list[tuple[str, str, str]]:
 
 
 def offer_view(game: Game, offer: Offer, number: int) -> dict:
-    """Return an offer: number, sender, receiver, state, and clauses of a power and words each.
-
-    Args:
-        number: among those that the viewer sees.
-    """
+    """Return an offer; `number` counts those that the viewer sees."""
     return {
         "number": number,
         "sender": game.powers[offer.sender],

@@ -113,7 +113,7 @@ def load_player(
             case PolicySpec():
                 path, registry = _checkpoint(spec), learning("registry")
                 if game_map is not None:
-                    _check_map(registry.header(path), path, game_map)
+                    _check_map(learning("checkpoints").read(path), path, game_map)
                 likeliest = greedy or spec.greedy
                 player = registry.load_player(path, spec.script or script, likeliest, seed, device)
                 player.name = short_name(spec)
@@ -213,7 +213,7 @@ def policy_map(name: str | Path | PlayerSpec, script: str | Path | None = None) 
     if not isinstance(spec, PolicySpec):
         return None
     path = _checkpoint(spec)
-    header = learning("registry").header(path)
+    header = learning("checkpoints").read(path)
     if header["map_name"] in MAP_NAMES:
         known = load_map(header["map_name"])
         if vocabulary(known).hash == header["vocabulary_hash"]:

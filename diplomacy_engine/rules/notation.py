@@ -43,17 +43,17 @@ from .vocabulary import OrderVocabulary
 MAX_TEXT = 200  # characters; no order of any map comes near
 
 # Hyphens, dashes, minus and arrow of the Unicode tables count as the dash of a move.
-_DASHES = "\\-\u2010-\u2015\u2212\u2192="
+_DASHES = "\\-\u2010-\u2015\u2212\u2192\u21d2="
 _DASH = re.compile(f"[{_DASHES}>]")
 _SIGNS = ".,:;|!_`'\"{}<>"  # say nothing in an order
-_TOKEN = re.compile(f"[{_DASHES}]+>?|(?<= )>(?= )|[/()*]|[^\\s{_DASHES}/()*{_SIGNS}]+")
+_TOKEN = re.compile(f"[{_DASHES}]+>?|(?<= )>+(?= )|[/()*]|[^\\s{_DASHES}/()*{_SIGNS}]+")
 _UNIT_WORDS = {"A": ARMY, "ARMY": ARMY, "F": FLEET, "FLEET": FLEET, "UNIT": NONE}
 _VERBS = {
     word: kind
     for kind, words in (
-        (HOLD, "H HOLD HOLDS STAND STANDS"),
+        (HOLD, "H HOLD HOLDS STAND STANDS UNORDERED"),
         (MOVE, "- TO INTO MOVE MOVES"),
-        (SUPPORT_HOLD, "S SUPPORT SUPPORTS"),
+        (SUPPORT_HOLD, "S SUP SUPP SUPPORT SUPPORTS SUPPORTING"),
         (CONVOY, "C CONVOY CONVOYS"),
         (RETREAT, "R RETREAT RETREATS"),
         (DISBAND, "D DISBAND DISBANDS REMOVE REMOVES DESTROY"),
@@ -70,15 +70,15 @@ _WORDINGS = [
     (re.compile(wording), read)
     for wording, read in (
         (r"^[\[(*|'\" ]+", ""),
-        (rf"\*?\b(?:{_NATIONS})\b[*: ]*(?=(?:ARMY|FLEET|UNIT|[AF])\b)", ""),
+        (rf"\*?\b(?:{_NATIONS})\b[*: ]*(?=(?:ARMY|FLEET|UNIT|BUILDS?|REMOVES?|[AF])\b)", ""),
         (r"\bAN? (?=(?:ARMY|FLEET|UNIT)\b)", ""),
         (r"\b(ARMY|FLEET|UNIT) (?:AT|IN)\b", r"\1"),
-        (r"\b([AF])\((\w+(?:\(\w\w\))?)\)", r"\1 \2 "),  # A(Vie)
+        (r"\b([AF]|(?:ARMY|FLEET) )\((\w+(?:\(\w\w\))?)\)", r"\1 \2 "),  # A(Vie)
         (r"^([AF] \w+)\W+(?=\1\b)", ""),  # A PAR: A PAR - BUR
         (r"\bMOVES? (?:TO\b|-)", "-"),
         (r"\bR(?:ETREATS?)? (?:TO\b|-)", "R "),
         (r"\b(?:VIA|BY) CONVOY\b", "VIA"),
-        (r"->? *(?=(?:BOUNCE|FAIL|SUCCEED|DISLODGE)[SD]?\b|(?:CUT|VOID|FAILED|SUCCEEDED)\b)", " "),
+        (r"-+>? *(?=(?:BOUNCE|FAIL|SUCCEED|DISLODGE)[SD]?\b|(?:CUT|VOID|FAILED|SUCCEEDED)\b)", " "),
         (r"\bSUPPORTS? HOLD TO\b", "S"),
         (rf"\bSUPPORTS? - {_FROM}", r"S \2 - \1 "),
         (rf"\bCONVOYS? TO {_FROM}", r"C A \2 - \1 "),
@@ -91,7 +91,10 @@ _WORDINGS = [
     )
 ]
 _BULLET = re.compile(r"(?m)^[ \t]*(?:[-*\u2022>#]|\(?\d{1,3}[.):])[ \t]+")
-_UNIT_BEGINS = r"(?=\s*[(\[*'`\"]*(?:the\s+)?(?:[AF]|army|fleet|builds?|destroy|removes?)[\s(])"
+_UNIT_BEGINS = (
+    rf"(?=\s*[(\[*'`\"]*(?:the\s+)?(?:(?:{_NATIONS}):\s*)?"
+    r"(?:[AF]|army|fleet|builds?|destroy|removes?)[\s(])"
+)
 _BETWEEN = re.compile(  # a comma in brackets is part of a remark, unless another unit follows
     rf"\n|[;,](?![^()\[\]]{{0,100}}[)\]])|[;,]{_UNIT_BEGINS}|\s(?=[(\[]){_UNIT_BEGINS}|\s{{3,}}"
     rf"|\s\s(?=\S){_UNIT_BEGINS}|(?<=[\w)*])[.]\s{_UNIT_BEGINS}"

@@ -1,6 +1,5 @@
-"""The command line of the tools, and players by name or from a checkpoint."""
+"""The command line of the tools: helps, refusals, and how it ends."""
 
-import json
 import os
 import re
 import shlex
@@ -11,124 +10,25 @@ from pathlib import Path
 import pytest
 from support.commands import SCRIPT, refusal, write_checkpoint
 
+import diplomacy_engine
 from diplomacy_engine.commands import _flags
 from diplomacy_engine.commands.cli import COMMANDS, main, parse, runner
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.games.game import Game
-from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.players import loading
 from diplomacy_engine.players.bots import BOTS
-from diplomacy_engine.players.loading import load_player
+from diplomacy_engine.players.loading import load_player, policy_map
 from diplomacy_engine.players.policy.files import ready_policies
 from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.scoring.outcomes import FIGURES
-
-
-@pytest.fixture
-def script(tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text(SCRIPT)
-    return path
-
-
-def test_evaluate(tmp_path, capsys):
-    result_file, games_file = tmp_path / "result.json", tmp_path / "games.jsonl"
-    words = "evaluate --map small --player dumbbot --against random --games 1e1 --seed 3"
-    words += f" --max-years 9 --threads 2 --save-count 3 --json {result_file}"
-    assert main([*words.split(), "--save-games", str(games_file)]) == 0
-    shown = capsys.readouterr().out
-    assert (
-        "dumbbot against random on map small: 10 games, seed 3; at most 9 years, then a draw;"
-        in shown
-    )
-    result = json.loads(result_file.read_text())
-    assert result["overall"]["draw"]["value"] == 0
-    same = {"elimination", "solo", "most_centers"}  # what others say by rule
-    rows = set(re.findall(r"^(\w+(?: \w+)*?)  +[-\d]", shown, re.MULTILINE))
-    assert rows == {figure.replace("_", " ") for figure in FIGURES if figure not in same}
-    assert "no game was drawn: every win is a solo" in shown
-    overall = result["overall"]["win"]
-    value, low, high = (f"{100 * overall[key]:.1f}" for key in ("value", "low", "high"))
-    assert f" {value}% ({low} to {high}) " in shown
-    assert (result["games"], result["max_years"], result["greedy"]) == (10, 9, False)
-    games = list(read_saved_games(games_file))
-    assert len(games) == 3
-    assert Game.from_saved_game(games[0], max_years=9).map.name == "small"
-    assert sorted(os.listdir(tmp_path)) == ["games.jsonl", "result.json"]
-
-
-def test_evaluate_many_seats(capsys):
-    words = "evaluate --map three --player chaos --against hold --games 4 --max-years 2 --greedy"
-    assert main([*words.split(), "--year-limit", "truncate"]) == 0
-    shown = capsys.readouterr().out
-    assert "6 games, seed 1; at most 2 years, then cut off; greedy" in shown
-    assert "win: a solo or, at the year limit, more centers" in shown
-    assert re.search(r"^solo +", shown, re.MULTILINE)
-    assert re.search(r"ENGLAND +ITALY +RUSSIA", shown)
-
-
-def test_bad_input_is_one_sentence(tmp_path, capsys):
-    def refused(*words):
-        return refusal("evaluate", *words, capsys=capsys)
-
-    assert "did you mean 'dumbbot'" in refused("--player", "dumbot")
-    assert "did you mean 'small'" in refused("--player", "hold", "--map", "smal")
-    assert "games" in refused("--player", "hold", "--games", "0")
-    assert "many" in refused("--player", "hold", "--games", "many")
-    assert "nan" in refused("--player", "hold", "--games", "nan")
-    assert "--player" in refused()
-    assert "--year-limit" in refused("--player", "hold", "--year-limit", "never")
-    assert "--sed" in refused("--player", "hold", "--sed", "1")
-    assert f"no folder {tmp_path / 'none'}" in refused(
-        "--player", "hold", "--json", tmp_path / "none" / "x.json"
-    )
-    assert "is a folder" in refused("--player", "hold", "--save-games", tmp_path)
-    (tmp_path / "map.toml").write_text("name = ")
-    assert "map.toml: not TOML" in refused("--player", "hold", "--map", tmp_path / "map.toml")
-    found = refusal("evaluat", capsys=capsys)
-    assert found.startswith("there is no command 'evaluat'; did you mean 'evaluate'?")
-    assert "small" in refusal("population", "show", "small", capsys=capsys)
-    assert "--games" in refused("--player", "hold", "--gamez", "3")
-    assert main([]) == 2 and "COMMAND" in capsys.readouterr().out
-
-
-def test_a_failed_write_leaves_the_earlier_result(tmp_path, capsys, monkeypatch):
-    file = tmp_path / "result.json"
-    file.write_text("earlier")
-
-    def full(handle):
-        raise OSError(28, "No space left on device")
-
-    words = f"evaluate --player hold --against hold --games 2 --max-years 1 --json {file}".split()
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        assert main(words) == 2
-    assert f"error: {file} cannot be written: No space left" in capsys.readouterr().err
-    assert file.read_text() == "earlier" and os.listdir(tmp_path) == ["result.json"]
-
-
-def test_check_map(tmp_path, capsys):
-    assert main(["check-map", "small"]) == 0
-    assert "map small is valid: 2 powers, 19 provinces" in capsys.readouterr().out
-    text = (Path(loading.__file__).parents[1] / "maps" / "small.toml").read_text()
-    bad = text.replace("LON", "LOX", 1).replace('"land"', '"lend"', 1)
-    assert bad != text
-    (tmp_path / "bad.toml").write_text(bad)
-    assert main(["check-map", str(tmp_path / "bad.toml")]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and all(line.startswith("error: map ") for line in err.splitlines())
-    (tmp_path / "worse.toml").write_text("powers = 3\nprovince = {}\n")
-    assert main(["check-map", str(tmp_path / "worse.toml")]) == 2
-    assert len(capsys.readouterr().err.splitlines()) > 3
-    assert "there is no map of that name" in refusal("check-map", "none", capsys=capsys)
-    message = refusal("check-map", tmp_path, capsys=capsys)
-    assert str(tmp_path) in message and "this is a folder; a map is one file (TOML)" in message
+from diplomacy_engine.rules.vocabulary import vocabulary
 
 
 def test_help(capsys):
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
     assert all(f"  {command} " in shown for command in COMMANDS)
+    assert main([]) == 2 and "COMMAND" in capsys.readouterr().out
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == diplomacy_engine.__version__
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -157,71 +57,126 @@ def test_a_help_imports_no_engine():
     assert done.stdout.splitlines()[-1] == "False False False"
 
 
-def test_bots_by_name():
-    for name in BOTS:
-        assert load_player(name, greedy=True, seed=3).name == name
+@pytest.mark.parametrize("words", ["--help", "evaluate --player hold --games 2 --max-years 1"])
+def test_a_reader_that_has_seen_enough(words):
+    """As `| head -n 1`: no traceback, and the status is that of a closed pipe, or 0 for a help."""
+    command = [sys.executable, "-m", "diplomacy_engine", *words.split()]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() in ((0, 141) if words == "--help" else (141,))
+    assert err == b""
 
 
-def test_checkpoints(tmp_path, script, capsys):
-    path = write_checkpoint(tmp_path / "run" / "checkpoint.pt", script)
-    player = load_player(path, script=script, greedy=True, seed=5, device="meta")
-    assert (player.name, player.greedy, player.seed, player.device) == ("run", True, 5, "meta")
-    assert load_player(tmp_path / "run", script=script).name == "run"
-    assert load_player(str(path), script=script, game_map=load_map("small")).seed == 0
-    file = tmp_path / "x.json"
-    words = f"evaluate --player {path} --against hold --games 4 --script {script} --json {file}"
-    assert main(words.split()) == 0
-    result = json.loads(file.read_text())
-    assert result["player"] == "run" and result["overall"]["solo"]["value"] == 1
+HOLD = "evaluate --player hold "
+TWO = "tournament --players hold random "
 
 
-def test_a_checkpoint_of_another_map(tmp_path, script):
-    path = write_checkpoint(tmp_path / "a.pt", script)
-    with pytest.raises(UserError, match=r"a\.pt was trained on map 'small', not on 'three'"):
-        load_player(path, script=script, game_map=load_map("three"))
-    path = write_checkpoint(tmp_path / "b.pt", script, vocabulary_hash="0")
-    with pytest.raises(UserError, match=r"b\.pt was trained on another version of map 'small'"):
-        load_player(path, script=script, game_map=load_map("small"))
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("evaluat", "did you mean 'evaluate'"),
+        ("population show small", "small"),
+        ("evaluate", "--player"),
+        ("evaluate --player dumbot", "did you mean 'dumbbot'"),
+        (HOLD + "--map smal", "did you mean 'small'"),
+        (HOLD + "--map HERE/map.toml", "map.toml: not TOML"),
+        (HOLD + "--games 0", "games"),
+        (HOLD + "--games many", "many"),
+        (HOLD + "--games nan", "nan"),
+        (HOLD + "--gamez 3", "--games"),
+        (HOLD + "--year-limit never", "--year-limit"),
+        (HOLD + "--draws-after soon", "--draws-after"),
+        (HOLD + "--sed 1", "--sed"),
+        (HOLD + "--assume dumbbot", "--assume"),
+        (HOLD + "--binding no", "--binding"),
+        ("evaluate --player nash+hold", "--press"),
+        (HOLD + "--teams ENGLAND+ENGLAND", "ENGLAND"),
+        (HOLD + "--json HERE/none/x.json", "HERE/none"),
+        (HOLD + "--save-games HERE", "is a folder"),
+        (HOLD + "--json HERE/x --csv HERE/x", "HERE/x"),
+        ("evaluate --map three --player HERE/a.pt --script HERE/train.py", "'three'"),
+        ("tournament", "--players"),
+        ("tournament --players dumbbot", "two"),
+        ("tournament --players hold dumbot", "did you mean 'dumbbot'"),
+        ("tournament --players hold hold", "'hold'"),
+        ("tournament --players small-pure-1 runs/reference/small__pure__1", "'small-pure-1'"),
+        ("tournament --players 'dumbbot, random,hold'", "'dumbbot, random,hold'"),
+        (TWO + "--games 1", "2 games"),
+        (TWO + "--games -3", "games"),
+        (TWO + "--map smal", "did you mean 'small'"),
+        (TWO + "--json HERE/none/x.json", "HERE/none"),
+        (TWO + "HERE/a.pt --map three --script HERE/train.py", "'three'"),
+        ("bench --map standrad", "did you mean 'standard'"),
+        ("bench --threads 0", "threads"),
+        ("bench --games -3", "games"),
+        ("bench --seconds nan", "seconds"),
+        ("bench --seconds soon", "seconds"),
+        ("bench --until-year MCMX", "until-year"),
+        ("bench --map small --until-year 1900", "1901"),
+        ("bench --json HERE/none/bench.json", "HERE/none"),
+        ("bench --json HERE", "is a folder"),
+        ("check-map none", "none"),
+        ("check-map HERE", "HERE"),
+        ("check-reward --reward nothing", "'nothing'"),
+        ("check-reward --reward score --players hold", "players"),
+        ("check-reward --reward score --json HERE", "is a folder"),
+        ("llm-prompt --power X", "'X'"),
+        ("llm-prompt --power FRANCE --player dumbbot", "dumbbot"),
+        ("llm-prompt --power FRANCE --position 'standard W1901A; FRANCE A BUR = BUR'", "BUR"),
+        ("llm-prompt --power FRANCE --position 'standard W1901A; FRANCE A PAR = PAR'", "W1901A"),
+        ("population rank", "--saved-games"),
+        ("population rank --player dumbbot --population HERE", "is not a population"),
+        ("population make --map small --runs HERE", "--output"),
+        ("population make --map small --runs HERE --output HERE/made", "has no policy"),
+        ("population make --map small --output HERE", "HERE"),
+        ("connect webdip http://localhost:1 --key-file HERE/nofile", "nofile"),
+        ("import-game HERE/nofile", "nofile"),
+        ("import-map HERE/nofile", "nofile"),
+        ("replay HERE/nofile --text", "nofile"),
+        ("replay HERE/nofile", "--output"),
+        ("replay HERE/nofile --output a.pdf", "a.pdf"),
+    ],
+)
+def test_refusals(words, name, tmp_path, capsys):
+    """Each names what is wrong, in one sentence, and leaves nothing behind."""
+    (tmp_path / "map.toml").write_text("name = ")
+    (tmp_path / "train.py").write_text(SCRIPT)
+    write_checkpoint(tmp_path / "a.pt", tmp_path / "train.py")
+    before = sorted(os.listdir(tmp_path))
+    words = shlex.split(words.replace("HERE", str(tmp_path)))
+    assert name.replace("HERE", str(tmp_path)) in refusal(*words, capsys=capsys)
+    assert sorted(set(os.listdir(tmp_path)) - {"__pycache__"}) == before
 
 
-def test_a_checkpoint_that_does_not_fit_its_own_script(tmp_path, script):
-    path = write_checkpoint(tmp_path / "a.pt", script, plays="no bot")
-    with pytest.raises(UserError, match=r"checkpoint .*a\.pt cannot be played: there is no bot"):
-        load_player(path, script=script)
+def test_a_failed_write_leaves_the_earlier_result(tmp_path, capsys, monkeypatch):
+    file = tmp_path / "result.json"
+    file.write_text("earlier")
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    words = f"{HOLD} --against hold --games 2 --max-years 1 --json {file}".split()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        assert main(words) == 2
+    assert f"error: {file} cannot be written: No space left" in capsys.readouterr().err
+    assert file.read_text() == "earlier" and os.listdir(tmp_path) == ["result.json"]
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[1]", "\x80\x04", '{"map_name": 3}'])
-def test_damaged_checkpoints(tmp_path, script, content):
-    path = tmp_path / "bad.pt"
-    path.write_text(content)
-    with pytest.raises(UserError, match=r"bad\.pt"):
-        load_player(path, script=script)
-
-
-def test_a_folder_without_a_policy(tmp_path):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match=r"empty has neither checkpoint\.pt nor policy\.pt"):
-        load_player(tmp_path / "empty")
-
-
-def test_scripts_that_cannot_play(tmp_path, script):
-    path = write_checkpoint(tmp_path / "a.pt", script)
-    with pytest.raises(UserError, match=r"there is no script .*none\.py"):
-        load_player(path, script=tmp_path / "none.py")
-    (tmp_path / "other.py").write_text("x = 1\n")
-    with pytest.raises(
-        UserError, match=r"other\.py is not a learner: it does not call registry.register"
-    ):
-        load_player(path, script=tmp_path / "other.py")
-    (tmp_path / "needs.py").write_text("import no_such_module\n")
-    with pytest.raises(UserError, match=r"needs\.py cannot be loaded: No module named"):
-        load_player(path, script=tmp_path / "needs.py")
-    (tmp_path / "text.txt").write_text("x")
-    with pytest.raises(UserError, match="not a Python script"):
-        load_player(path, script=tmp_path / "text.txt")
-    (tmp_path / "typo.py").write_text("def f(:\n")
-    with pytest.raises(UserError, match=r"typo\.py cannot be loaded: invalid syntax"):
-        load_player(path, script=tmp_path / "typo.py")
+def test_check_map(tmp_path, capsys):
+    assert main(["check-map", "small"]) == 0
+    assert "map small is valid: 2 powers, 19 provinces" in capsys.readouterr().out
+    text = (Path(loading.__file__).parents[1] / "maps" / "small.toml").read_text()
+    bad = text.replace("LON", "LOX", 1).replace('"land"', '"lend"', 1)
+    assert bad != text
+    for content, least in ((bad, 1), ("powers = 3\nprovince = {}\n", 4)):
+        (tmp_path / "bad.toml").write_text(content)
+        assert main(["check-map", str(tmp_path / "bad.toml")]) == 2
+        out, err = capsys.readouterr()
+        assert out == "" and all(line.startswith("error: map ") for line in err.splitlines())
+        assert len(err.splitlines()) >= least
 
 
 def test_policies(capsys):
@@ -234,3 +189,86 @@ def test_policies(capsys):
     assert "three-pure" not in shown
     (line,) = re.findall(r"python -m diplomacy_engine (play .*)", shown)
     assert parse(line.split())[1].against == (names[0],)
+
+
+# Players by name or from a checkpoint.
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def test_players_by_name(tmp_path, script):
+    for name in BOTS:
+        assert load_player(name, greedy=True, seed=3).name == name
+    path = write_checkpoint(tmp_path / "run" / "checkpoint.pt", script)
+    player = load_player(path, script=script, greedy=True, seed=5, device="meta")
+    assert (player.name, player.greedy, player.seed, player.device) == ("run", True, 5, "meta")
+    assert load_player(tmp_path / "run", script=script).name == "run"
+    assert load_player(str(path), script=script, game_map=load_map("small")).seed == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "name"),
+    [
+        ({}, {"game_map": "three"}, "a.pt was trained on map 'small', not on 'three'"),
+        ({"vocabulary_hash": "0"}, {"game_map": "small"}, "another version of map 'small'"),
+        ({"plays": "no bot"}, {}, "a.pt cannot be played: there is no bot"),
+        ({}, {"script": "none.py"}, "none.py"),
+        ({}, {"script": "other.py"}, "other.py is not a learner"),
+        ({}, {"script": "needs.py"}, "needs.py cannot be loaded: No module named"),
+        ({}, {"script": "text.txt"}, "text.txt"),
+        ({}, {"script": "typo.py"}, "typo.py cannot be loaded: invalid syntax"),
+        *(({"content": text}, {}, "a.pt") for text in ("", "{}", "[1]", "\x80\x04")),
+    ],
+)
+def test_checkpoints_that_cannot_be_played(changes, settings, name, tmp_path, script):
+    for file, text in (
+        ("other.py", "x = 1\n"),
+        ("needs.py", "import no_such_module\n"),
+        ("text.txt", "x"),
+        ("typo.py", "def f(:\n"),
+    ):
+        (tmp_path / file).write_text(text)
+    path, content = tmp_path / "a.pt", changes.pop("content", None)
+    write_checkpoint(path, script, **changes) if content is None else path.write_text(content)
+    game_map = settings.get("game_map")
+    with pytest.raises(UserError) as error:
+        load_player(
+            path,
+            script=tmp_path / settings.get("script", "train.py"),
+            game_map=game_map and load_map(game_map),
+        )
+    assert name in str(error.value)
+
+
+def test_the_map_is_the_checkpoints(tmp_path, script, capsys):
+    own = load_map("three")
+    about = {"map_name": own.name, "map_facts": own.facts, "vocabulary_hash": vocabulary(own).hash}
+    path = write_checkpoint(tmp_path / "run" / "checkpoint.pt", script, **about)
+    assert policy_map(path, script) is own and policy_map("dumbbot") is None
+    options = f"--games 3 --max-years 1 --script {script}"
+    for words, name in (
+        (f"{HOLD} --against {path.parent} {options}", "three"),
+        (f"tournament --players hold {path} {options}", "three"),
+        (f"{HOLD} --games 2 --max-years 1", "small"),
+    ):
+        assert main(words.split()) == 0
+        assert f"on map {name}" in capsys.readouterr().out
+    with pytest.raises(UserError, match=r"empty has neither checkpoint\.pt nor policy\.pt"):
+        (tmp_path / "empty").mkdir()
+        load_player(tmp_path / "empty")
+
+
+def test_a_map_of_ones_own_comes_with_the_checkpoint(tmp_path, script):
+    facts = dict(load_map("three").facts) | {"name": "mine"}
+    mine = write_checkpoint(tmp_path / "a.pt", script, map_name="mine", map_facts=facts)
+    assert policy_map(mine, script).name == "mine"
+    assert policy_map(mine, script).powers == load_map("three").powers
+    for wrong, name in (({}, "map"), ({"map_facts": 3}, "map_facts"), ({"map_facts": {}}, "map")):
+        other = write_checkpoint(tmp_path / "b.pt", script, map_name="mine", **wrong)
+        with pytest.raises(UserError, match=rf"b\.pt.* {name}"):
+            policy_map(other, script)

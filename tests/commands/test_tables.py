@@ -1,11 +1,7 @@
 """Tables of the commands fit the terminal: names stand whole, and no number is cut."""
 
 import io
-import os
-import pty
 import re
-import subprocess
-import sys
 
 import pytest
 from rich.console import Console
@@ -19,7 +15,7 @@ from diplomacy_engine.matches.tournament import play_tournament
 from diplomacy_engine.players.bots import BOTS, make_bot
 
 RUN = "runs/standard__ppo_selfplay_diplomacy__1__1795332087/checkpoint.pt"
-widths = pytest.mark.parametrize("width", [60, 80, 100, 120])
+widths = pytest.mark.parametrize("width", [60, 120])
 
 
 class Named:
@@ -52,13 +48,13 @@ def evaluations() -> list[dict]:
     players = Named(RUN), make_bot("dumbbot-paquette")
     return [
         evaluate_player(name, *players, games, max_years=2).result()
-        for name, games in (("small", 2), ("three", 3), ("standard", 7))
+        for name, games in (("small", 2), ("standard", 7))
     ]
 
 
 @pytest.fixture(scope="module")
 def tournament() -> dict:
-    players = [Named(RUN), *(make_bot(name) for name in BOTS)]
+    players = [Named(RUN), *map(Named, BOTS)]
     return play_tournament("standard", players, len(players), max_years=2).result()
 
 
@@ -133,33 +129,3 @@ def test_a_pipe_has_whole_lines_unless_columns_says_how_wide(monkeypatch):
     assert make_console().width == 200
     monkeypatch.setenv("COLUMNS", "72")
     assert make_console().width == 72
-
-
-def test_in_a_terminal_of_80_columns():
-    """The whole command; its progress is gone when the table stands."""
-    main, other = pty.openpty()
-    os.set_blocking(main, True)
-    words = "evaluate --map standard --player dumbbot --against random --games 7 --max-years 1"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "diplomacy_engine", *words.split()],
-        stdin=other,
-        stdout=other,
-        stderr=other,
-        env=os.environ | {"COLUMNS": "80", "TERM": "xterm"},
-    )
-    os.close(other)
-    shown = b""
-    while True:
-        try:
-            part = os.read(main, 65536)
-        except OSError:  # so Linux says that the other end is closed
-            break
-        if not part:
-            break
-        shown += part
-    assert process.wait() == 0
-    text = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", shown.decode())
-    table = text[text.index("dumbbot against random") :].replace("\r", "")
-    assert max(len(line) for line in table.splitlines()) <= 80
-    assert "…" not in table and "AUSTRIA" in table and "TURKEY" in table
-    assert "7 games" in text

@@ -1,33 +1,25 @@
-"""Damaged input of every kind: loaded as it says, or refused with a UserError in one line.
+"""Damaged maps, and values in any input that Python cannot write: one error in one line.
 
-Most of what is tried is sound input with a few changes, which gets further than noise. Noise is
-tried in test_notation.py, test_position.py, test_saved_game.py, test_map.py and test_game.py.
+Damaged orders, states and saved games are tried in tests/attack.
 """
 
-import copy
-import json
 import random
 import re
 import tomllib
-from functools import cache
 from pathlib import Path
 
 import pytest
-from attack.mutations import JUNK, mutated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.orders import ReferenceMap, legal_orders
 from support.games import orderable, play_randomly, state
 from support.maps import TRIBES
 
-from diplomacy_engine.constants import MOVE, RETREAT, phase_kind
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
-from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.rules.map import MAPS_FOLDER, Map, MapError, load_map, read_map_file
-from diplomacy_engine.rules.notation import read_order, read_unit
+from diplomacy_engine.rules.notation import read_order
 from diplomacy_engine.rules.vocabulary import vocabulary
-from tests.support.games import append_saved_game
 
 STANDARD = load_map("standard")
 # Seas, split coasts, convoys of one and two fleets, aliases and long names, in few provinces.
@@ -62,31 +54,9 @@ SOU = "ISL"
 """
 
 
-@cache
-def corpus() -> tuple[Game, ...]:
-    """Return positions of all phase kinds from random play on the standard map."""
-    games = []
-    for seed in range(3):
-        game, rng = Game("standard"), random.Random(seed)
-        for _ in range(14):
-            games.append(game.copy())
-            play_randomly(game, rng)
-    assert {game.phase[-1] for game in games} == set("MRA")
-    return tuple(games)
-
-
 def one_line(error: Exception) -> bool:
     text = str(error)
     return bool(text.strip()) and "\n" not in text and len(text) < 700
-
-
-# Orders
-
-WORDS = re.findall(
-    r"\S+",
-    "A F ARMY - -> / NC (SC) H S C R D B VIA CONVOY BY TO HOLDS WAIVE BUILD REMOVE * PAR STP STP/NC"
-    " SPA Bulgaria North Sea MAO NTH LON ENGLAND 0 . \u00df",
-)
 
 
 def changed_words(data, words: list[str], pool: list[str]) -> list[str]:
@@ -109,173 +79,9 @@ def changed_words(data, words: list[str], pool: list[str]) -> list[str]:
     return words
 
 
-def meaning(text: str, game: Game) -> tuple:
-    """Return what an order text says, but for coasts and VIA, which may be filled in."""
-    order = read_order(STANDARD, text, game.unit_kinds)
-    if phase_kind(game.phase) == "retreats" and order.kind == MOVE:
-        order = order._replace(kind=RETREAT)  # a move says it, too
-    units = [(unit.kind, unit.place.province) for unit in (order.unit, order.other) if unit]
-    return order.kind, units, order.target and order.target.province
-
-
-@given(data=st.data())
-@settings(deadline=None, max_examples=300)
-def test_changed_orders_are_refused_or_mean_what_they_say(data):
-    game = data.draw(st.sampled_from(corpus())).copy()
-    power, places = data.draw(st.sampled_from(sorted(orderable(game).items())))
-    own = {text for place in places for text in game.legal_orders(place)}
-    words = data.draw(st.sampled_from(sorted(own))).split()
-    text = data.draw(st.sampled_from([" ", " ", ""])).join(changed_words(data, words, WORDS))
-    try:
-        game.submit(power, [text])
-    except UserError as error:
-        assert one_line(error) and str(error).startswith(repr(text)[:200] + ": ")
-        game.submit(power, [text], strict=False)
-        assert game.orders[power] == [text]
-    else:
-        (order,) = game.orders[power]
-        assert order in own | {listed.rpartition("/")[0] for listed in own}
-        assert meaning(order, game) == meaning(text, game)
-    game.adjudicate()
-
-
-# States, saved games and positions
-
-NAMES = ["S1901M", "F1902R", "W1903A", "S1904R", "COMPLETED", "S10000M", "X1901M", "S-1M"]
-UNITS = ["A PAR", "F BRE", "F STP/NC", "F STP", "A STP/SC", "*A MUN", "*F SPA/SC", "A XXX", "F NTH"]
-PLACES = ["PAR", "MUN", "SPA/NC", "SPA", "ENG", "STP/SC", "TUN", "XXX"]
-POWERS = ["FRANCE", "GERMANY", "TURKEY", "France", "GAUL"]
-PARTS = [*NAMES, *UNITS, *PLACES, *POWERS, *JUNK]
-
-
-CANONICAL = re.compile(r"\*?[AF] [A-Z]{3}(/[NESW]C)?")
-
-
-def units_of(game: Game, texts: set[str]) -> set[tuple]:
-    """Return kind, province and whether dislodged; a state may cut a name, such as `A PARI`."""
-    read = (read_unit(game.map, text) for text in texts)
-    return {(unit.kind, unit.place.province, starred) for unit, starred in read}
-
-
-def check_board(game: Game, given: dict) -> None:
-    """Check that a loaded board holds exactly what the state says, but for space around a name."""
-    if not game.is_over:
-        assert game.phase == given["name"]
-    dislodged: dict[str, set[str]] = {}
-    for power, units in (given.get("retreats") or {}).items():
-        dislodged.setdefault(power.upper(), set()).update(f"*{unit.lstrip('*')}" for unit in units)
-    for key, found in (("units", game.to_state()["units"]), ("centers", game.centers)):
-        wanted: dict[str, set[str]] = {}
-        for power, texts in (given.get(key) or {}).items():
-            wanted.setdefault(power.upper(), set()).update(texts)
-        for power, texts in found.items():
-            asked = wanted.pop(power, set())
-            if key == "centers":
-                assert {text.strip() for text in asked} == set(texts)
-                continue
-            assert all(CANONICAL.fullmatch(text) for text in texts)
-            asked |= dislodged.get(power, set())
-            assert units_of(game, set(texts)) == units_of(game, asked)
-        assert not any(wanted.values())
-
-
-@given(data=st.data())
-@settings(deadline=None, max_examples=300)
-def test_changed_states_are_refused_or_loaded_as_they_say(data):
-    given_state = copy.deepcopy(data.draw(st.sampled_from(corpus())).to_state())
-    for key in data.draw(st.sets(st.sampled_from(["influence", "homes", "builds", "note"]))):
-        del given_state[key]
-    given_state = mutated(data.draw(st.randoms()), given_state, PARTS)
-    try:
-        game = Game.from_state("standard", given_state)
-    except UserError as error:
-        assert one_line(error)
-        return
-    check_board(game, given_state)
-    assert Game.from_state("standard", game.to_state()).to_state() == game.to_state()
-    if not game.is_over:
-        play_randomly(game, random.Random(1), 2)
-
-
-@cache
-def saved_games() -> tuple[str, ...]:
-    """Return saved games as lines of JSON."""
-    lines = []
-    for name, phases in (("small", 3), ("standard", 2), ("standard", 7)):
-        game = Game(name)
-        play_randomly(game, random.Random(phases), phases)
-        play_order = next(iter(orderable(game).items()))
-        game.submit(play_order[0], [game.legal_orders(play_order[1][0])[0], "A XXX H"], False)
-        lines.append(json.dumps(game.to_saved_game()))
-    return tuple(lines)
-
-
-def load_and_go_on(saved: dict) -> None:
-    """Load a saved game or refuse it with a UserError; what is loaded can be played and saved."""
-    try:
-        game = Game.from_saved_game(saved)
-    except UserError as error:
-        assert one_line(error)
-        return
-    last = saved["phases"][-1]
-    check_board(game, last["state"])
-    again = game.to_saved_game()
-    assert [phase["orders"] for phase in again["phases"][:-1]] == [
-        phase["orders"] for phase in saved["phases"][:-1]
-    ]
-    if not game.is_over:
-        game.adjudicate()
-        json.dumps(game.to_saved_game())
-
-
-@given(data=st.data())
-@settings(deadline=None, max_examples=300)
-def test_changed_saved_games_are_refused_or_played_on(data):
-    saved = json.loads(data.draw(st.sampled_from(saved_games())))
-    load_and_go_on(mutated(data.draw(st.randoms()), saved, PARTS))
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("fuzz")
-
-
-@given(data=st.data())
-@settings(deadline=None, max_examples=200)
-def test_damaged_lines_are_refused_with_their_number(folder, data):
-    line = data.draw(st.sampled_from(saved_games())).encode()
-    for _ in range(data.draw(st.integers(1, 3))):
-        start = data.draw(st.integers(0, len(line)))
-        end = start + data.draw(st.integers(0, 12))
-        line = line[:start] + data.draw(st.binary(max_size=4)) + line[end:]
-    path = folder / "games.jsonl"
-    path.write_bytes(saved_games()[0].encode() + b"\n" + line)
-    try:
-        for saved in read_saved_games(path):
-            load_and_go_on(saved)
-    except UserError as error:
-        assert one_line(error) and re.search(r"games\.jsonl, line \d+: ", str(error))
-
-
-@given(data=st.data())
-@settings(deadline=None, max_examples=300)
-def test_changed_position_lines_are_refused_or_loaded_as_they_say(data):
-    line = data.draw(st.sampled_from(corpus())).to_position()
-    words = re.findall(r"[^\s;,=]+|[;,=]", line)
-    pool = [*UNITS[0].split(), *PLACES, *POWERS, *";,=>*", "*A", "small", *NAMES]
-    line = " ".join(changed_words(data, words, pool))
-    try:
-        game = Game.from_position(line)
-    except UserError as error:
-        assert one_line(error)
-        return
-    written = game.to_position()
-    assert Game.from_position(written).to_state() == game.to_state()
-
-    def codes(text: str) -> set[str]:
-        return {word[:3] for word in re.findall(r"(?<![A-Z])[A-Z]{3}(?![A-Z\d])", text)}
-
-    assert codes(written) == codes(line)
 
 
 # Maps
@@ -444,23 +250,3 @@ def test_position_lines_are_read_in_time():
             Game.from_position(line)
     with pytest.raises(UserError, match="is not of the form"):
         Game.from_position("small S1901M; ENGLAND A LON = LON = LON")
-
-
-@pytest.mark.parametrize(
-    "influence",
-    [None, 3, [], {"ENGLAND": 3}, {"ENGLAND": [[], 3, "LON"]}, {"GAUL": ["LON"]}, {3: []}, "none"],
-)
-def test_influence_of_earlier_phases_is_taken_as_far_as_it_is_sound(influence, folder):
-    game = Game("small")
-    play_randomly(game, random.Random(1), 3)
-    saved = game.to_saved_game()
-    for phase in saved["phases"][1:]:
-        if influence == "none":
-            del phase["state"]["influence"]
-        else:
-            phase["state"]["influence"] = influence
-    again = Game.from_saved_game(saved).to_saved_game()
-    assert again["phases"][0]["state"]["influence"] == {"ENGLAND": ["LON"], "RUSSIA": ["MOS"]}
-    for phase in again["phases"]:
-        assert list(phase["state"]["influence"]) == game.powers
-    append_saved_game(folder / "influence.jsonl", again)

@@ -8,13 +8,11 @@ import types
 
 import pytest
 from support.language import FakeServer, holds
+from support.serving import seated
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.games.game import Game
-from diplomacy_engine.play.file import PLAYER, Seat
-from diplomacy_engine.play.session import PlaySession
-from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.play.file import PLAYER
 from diplomacy_engine.players.policy.player import Objective
 from diplomacy_engine.players.trust import check_named, needs_naming
 
@@ -82,8 +80,7 @@ def test_what_does_something_must_be_named(name):
 def saved(tmp_path, asker, place):
     """Return the file of a game that names a player as opponent, in a seat, or for hints."""
     file = tmp_path / "game.jsonl"
-    seats = dict.fromkeys(("ENGLAND", "RUSSIA"), Seat(PLAYER, "hold"))
-    PlaySession(Game("small", max_years=2), file, ["hold"], make_bot, seats)
+    seated(file, "pp")
     game = json.loads(file.read_text())
     match place:
         case "opponents":

@@ -31,6 +31,29 @@ def free_port() -> int:
             return port
 
 
+class Until:
+    """A connection that ends its loop where a phase, or a condition of a position, is reached.
+
+    `seen` are the games that it has read.
+    """
+
+    def __init__(self, connection, end: str | Callable):
+        self.connection, self.end, self.seen = connection, end, []
+
+    def __getattr__(self, name):
+        return getattr(self.connection, name)
+
+    def positions(self) -> list:
+        found = self.connection.positions()
+        self.seen += [position.game for position in found]
+        return [p._replace(over=p.over or "enough") if self._is_end(p) else p for p in found]
+
+    def _is_end(self, position) -> bool:
+        if callable(self.end):
+            return self.end(position)
+        return position.game.phase == self.end
+
+
 class RealServer:
     """The package's server, in a folder of its own."""
 

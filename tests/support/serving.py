@@ -1,9 +1,80 @@
-"""A play server for tests."""
+"""Sessions of people and players for tests, and a server for one."""
 
 import threading
 from contextlib import contextmanager
 
+import numpy as np
+
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.play.file import GUEST, HOST, PLAYER, PlayRecord, PressRecord, Seat
+from diplomacy_engine.play.file import read_session as read
 from diplomacy_engine.play.server import PlayServer
+from diplomacy_engine.play.session import Choices, PlaySession
+from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.negotiation import Silent
+from diplomacy_engine.press.deals import make_offers
+from diplomacy_engine.press.press import PEACE_ALONE, PressRules
+
+UNITS = {"ENGLAND": ["A PAR", "A PIC"], "ITALY": ["A MAR", "A PIE"], "RUSSIA": ["A MUN", "A BER"]}
+FREE = PressRules("offers", 2)
+
+
+def seated(
+    file,
+    letters: str | None = "hp",
+    game: Game | None = None,
+    player: str = "hold",
+    load=make_bot,
+    press: PressRules | None = None,
+    choices=Choices(),  # noqa: B008
+    **record,
+) -> PlaySession:
+    """Return a session; `letters` are the powers' seats, h(ost), g(uest) or p(layer)."""
+    game = game or Game("small", max_years=2)
+    kinds = {"h": Seat(HOST), "g": Seat(GUEST), "p": Seat(PLAYER, player)}
+    if letters is not None:
+        record["seats"] = {p: kinds[one] for p, one in zip(game.powers, letters, strict=True)}
+    record = {"opponents": [player], "press": press and PressRecord(*press)} | record
+    return PlaySession(game, file, load, PlayRecord(**record), choices)
+
+
+def reopened(file, load=make_bot) -> PlaySession:
+    """Return the session of a file, as after a restart."""
+    game, record = read(file)
+    return PlaySession(game, file, load, record)
+
+
+def viewer(session: PlaySession, who: str = HOST):
+    return session.viewer(session.tokens[who])
+
+
+class Partner(Silent):
+    """Offers ENGLAND peace, then nothing; says the same to every offer."""
+
+    def __init__(self, says=True):
+        super().__init__(make_bot("random"), "partner")
+        self.says = says
+
+    def wishes(self, talk):
+        wish = np.zeros((len(talk.game), talk.games.num_powers), bool)
+        wish[:, 0] = True
+        return wish
+
+    def offers(self, talk):
+        return make_offers([(0, p, 0, PEACE_ALONE) for p in talk.power if p > 0])
+
+    def answers(self, talk, offers):
+        if self.says is None:
+            raise RuntimeError("lost for words")
+        return np.full(len(talk.game), self.says)
+
+
+def deals(file, letters="hgp", rules=FREE, partner=None) -> PlaySession:
+    """Return a session in which people and a Partner make deals."""
+    game = Game.from_state("three", {"name": "S1901M", "units": UNITS}, 3)
+    game.take_up_talk(rules.protocol, rules.rounds)
+    partner = partner or Partner()
+    return seated(file, letters, game, "partner", lambda name: partner, rules)
 
 
 @contextmanager

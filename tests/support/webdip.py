@@ -86,34 +86,13 @@ def turn_text(turn: int) -> str:
 
 
 def variant() -> dict:
-    """Return `variant.json` without borders and points, which our client does not read."""
-    names = " ".join(NAMES.split()).split(", ")
-    homes = _start_owners(Game("standard").to_state())
-    game_map = load_map("standard")
-    rows = []
-    for number, name in enumerate(names, 1):
-        code = CODE[number]
-        is_parent = any(other.startswith(f"{code}/") for other in NUMBER)
-        terrain = game_map.board.terrain[game_map.province_index[parent(code)]]
-        rows.append(
-            {
-                "id": number,
-                "name": name,
-                "type": ("Land", "Coast", "Sea")[terrain],
-                "supply": code in CENTERS,
-                "homeCountryID": homes.get(number),
-                "coast": "Child" if "/" in code else "Parent" if is_parent else "No",
-                "coastParentID": NUMBER[parent(code)],
-                "smallMapX": 0,
-                "smallMapY": 0,
-                "borders": [],
-                "coastalBorders": [],
-            }
-        )
+    """Return `variant.json` without terrain, borders and points, which our client does not read."""
+    rows = [
+        {"id": n, "name": name} for n, name in enumerate(" ".join(NAMES.split()).split(", "), 1)
+    ]
     countries = [{"countryID": n, "name": power.title()} for n, power in enumerate(POWERS, 1)]
     facts = {"schema": 1, "variantID": 1, "mapID": 1, "name": "Classic", "fullName": "Classic"}
-    facts |= {"countries": countries, "supplyCenterCount": 34, "supplyCenterTarget": 18}
-    return facts | {"rules": {}, "territories": rows}
+    return facts | {"countries": countries, "rules": {}, "territories": rows}
 
 
 def unit_row(power: str, text: str, retreating: bool = False) -> dict:
@@ -511,14 +490,8 @@ class Site:
                 "countryID": country,
                 "country": POWERS[country - 1].title(),
                 "status": status,
-                "supplyCenterNo": len(state["centers"][POWERS[country - 1]]),
-                "unitNo": len(state["units"][POWERS[country - 1]]),
-                "bet": 5,
-                "pointsWon": None,
                 "user": None,
                 "missedPhases": None,
-                "excusedMissedTurns": None,
-                "lastSeen": "day",
             }
             for country, status in self.members.items()
         ]

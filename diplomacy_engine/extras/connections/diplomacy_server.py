@@ -113,16 +113,52 @@ class _Row(Struct):
     deadline: int | None = None
 
 
-class DiplomacySeats:
-    """Seats in one game.
+class _Seats:
+    """What is asked for a power whose seat is held, in the phase of a position."""
 
-    Args:
-        accounts: of each power that is to be played, or of ANY.
-        game_map: the map of the player.
-        any_map: whether the game may have a map of another name.
-        registration: password that the game asks for; empty: none.
-        must_talk: whether only a game is played in which powers may talk.
-        say: told what is worth knowing.
+    def __init__(self, wire: Wire, say: Say):
+        self.name, self._wire, self._say = wire.name, wire, say
+        self._tokens: dict[str, object] = {}
+        self._unsure: set[str] = set()  # powers whose seat may have been lost
+
+    def _ask(self, name: str, position: Position, power: str, **fields: object) -> None:
+        where = {"game_id": position.game.id, "game_role": power, "phase": position.game.phase}
+        try:
+            self._wire.ask(name, token=self._tokens[power], **where, **fields)
+        except ServerError as error:
+            self._unsure = set(self._tokens)  # we may have been kicked
+            raise PhaseOver(str(error)) from None
+
+    def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
+        """Send orders, and return those that the server has kept: its answer does not say.
+
+        It waits for us then, until `finish`, so that they can be looked at before they are played.
+        """
+        self._ask("set_orders", position, power, orders=orders, wait=True)
+        where = {"token": self._tokens[power], "game_id": position.game.id}
+        try:
+            data = _game_data(self._wire, power_name=power, **where)
+        except ServerError as error:
+            self._unsure = set(self._tokens)
+            raise PhaseOver(str(error)) from None
+        if data.phase_abbr != position.game.phase:
+            raise PhaseOver(f"{position.game.phase} has passed")
+        kept = _own(data, power)
+        texts = [f"{unit} {text}" for unit, text in (kept.orders or {}).items()]
+        return texts + (kept.adjust or [])
+
+    def finish(self, position: Position, power: str) -> None:
+        self._ask("set_wait_flag", position, power, wait=False)
+
+    def close(self) -> None:
+        self._wire.close()
+
+
+class DiplomacySeats(_Seats):
+    """Seats in one game, of the power of each account, or ANY.
+
+    `any_map`: the game may have a map of another name; `registration`: the password that it asks
+    for; `must_talk`: only a game is played in which powers may talk.
     """
 
     def __init__(
@@ -138,12 +174,10 @@ class DiplomacySeats:
         must_talk: bool = False,
         say: Say = print,
     ):
-        self.name = wire.name
-        self._wire, self._id, self._accounts = wire, game_id, dict(accounts)
+        super().__init__(wire, say)
+        self._id, self._accounts = game_id, dict(accounts)
         self._reader = _GameReader(game_map, any_map, max_years)
-        self._registration, self._must_talk, self._say = registration, must_talk, say
-        self._tokens: dict[str, object] = {}
-        self._unsure: set[str] = set()  # powers whose seat may have been lost
+        self._registration, self._must_talk = registration, must_talk
         self._since: dict[str, int] = {}  # power -> moment at which its seat was taken
         self._alive: list[str] = []
         self._talks = False
@@ -203,19 +237,14 @@ class DiplomacySeats:
         role = data.role
         if data.silence and self._must_talk:
             self._leave(data, token)
-            raise Refused(
-                f"{data.silence} in {self._id}, and the player talks: give the player behind its + "
-                "alone"
-            )
+            raise Refused(f"{data.silence} in {self._id}: give the player behind its + alone")
         if role == power:
             self._since[power] = _controlled_since(data, power)
             return data
         if power != ANY:
             self._leave(data, token)
-            raise Refused(
-                f"{self._id} assigns powers at random, and assigned {words_of(role, 40)} instead "
-                f"of {power}; --power {ANY} accepts any"
-            )
+            given = words_of(role, 40)
+            raise Refused(f"{self._id} gives {given} instead of {power}; --power {ANY} takes any")
         self._say(f"{self._id}: this is {words_of(role, 40)}")
         self._tokens = {role: token}
         self._accounts = {role: self._accounts[ANY]}
@@ -240,31 +269,15 @@ class DiplomacySeats:
             self._say(f"{self._id}: the game is {words_of(status, 20)}")
         self._told = status
 
-    def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
-        try:
-            return _give(self._wire, self._tokens[power], position, power, orders)
-        except ServerError as error:
-            self._unsure = set(self._tokens)  # we may have been kicked
-            raise PhaseOver(str(error)) from None
-
-    def finish(self, position: Position, power: str) -> None:
-        _finish(self._wire, self._tokens[power], position, power)
-
     def send(self, position: Position, message: Mapping) -> None:
-        power, phase = message["sender"], position.game.phase
-        where = {"game_id": self._id, "game_role": power, "phase": phase}
-        said = {key: message[key] for key in ("sender", "recipient", "message")} | {"phase": phase}
-        try:
-            self._wire.ask("send_game_message", token=self._tokens[power], message=said, **where)
-        except ServerError as error:
-            self._unsure = set(self._tokens)
-            raise PhaseOver(str(error)) from None
+        said = {key: message[key] for key in ("sender", "recipient", "message")}
+        said["phase"] = position.game.phase
+        self._ask("send_game_message", position, message["sender"], message=said)
 
     def vote_draw(self, position: Position, power: str) -> None:
-        where = {"game_id": self._id, "game_role": power, "phase": position.game.phase}
         try:
-            self._wire.ask("vote", token=self._tokens[power], vote="yes", **where)
-        except ServerError as error:
+            self._ask("vote", position, power, vote="yes")
+        except PhaseOver as error:
             self._say(f"{position.id}: {error}")
 
     def wait(self, seconds: float) -> None:
@@ -293,11 +306,8 @@ class DiplomacySeats:
             return note.current_phase_data.get("name") != self._phase
         return note.name in _NEWS or (self._talks and note.name == _MESSAGE)
 
-    def close(self) -> None:
-        self._wire.close()
 
-
-class DiplomacyDummies:
+class DiplomacyDummies(_Seats):
     """The powers that nobody plays, in all games of a server on maps like the standard one."""
 
     def __init__(
@@ -309,8 +319,7 @@ class DiplomacyDummies:
         max_years: int | None = None,
         say: Say = print,
     ):
-        self.name = wire.name
-        self._wire, self._say = wire, say
+        super().__init__(wire, say)
         self._reader = _GameReader(game_map, any_map, max_years)
         self._token: object = None
         self._passed_over: set[str] = set()
@@ -343,17 +352,9 @@ class DiplomacyDummies:
     def _taken(self, game_id: str, powers: list[str]) -> Position:
         where = {"token": self._token, "game_id": game_id}
         self._wire.ask("join_powers", power_names=powers, **where)
+        self._tokens |= dict.fromkeys(powers, self._token)
         data = _game_data(self._wire, power_name=powers[0] if powers else None, **where)
         return self._reader.position(game_id, [data], powers)._replace(talks=False)
-
-    def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
-        try:
-            return _give(self._wire, self._token, position, power, orders)
-        except ServerError as error:
-            raise PhaseOver(str(error)) from None
-
-    def finish(self, position: Position, power: str) -> None:
-        _finish(self._wire, self._token, position, power)
 
     def vote_draw(self, position: Position, power: str) -> None:
         """Do nothing: powers that nobody plays have no vote."""
@@ -362,9 +363,6 @@ class DiplomacyDummies:
         until = time.monotonic() + min(seconds, _DUMMY_POLL)  # nobody is told that one waits
         while (left := until - time.monotonic()) > 0:
             self._wire.wait(left)
-
-    def close(self) -> None:
-        self._wire.close()
 
 
 class _GameReader:
@@ -454,33 +452,6 @@ def _own(data: _GameData, power: str) -> _Power:
     if power not in data.powers:
         raise UserError(f"the game has no power {words_of(power, 40)}")
     return data.powers[power]
-
-
-def _give(
-    wire: Wire, token: object, position: Position, power: str, orders: list[str]
-) -> list[str]:
-    """Send orders, and return those that the server has kept: its answer does not say.
-
-    It waits for us then, until `_finish`, so that they can be looked at before they are played.
-    """
-    where = {"token": token, "game_id": position.game.id}
-    phase = position.game.phase
-    wire.ask("set_orders", game_role=power, phase=phase, orders=orders, wait=True, **where)
-    data = _game_data(wire, power_name=power, **where)
-    if data.phase_abbr != phase:
-        raise PhaseOver(f"{phase} has passed")
-    kept = _own(data, power)
-    texts = [f"{unit} {text}" for unit, text in (kept.orders or {}).items()]
-    return texts + (kept.adjust or [])
-
-
-def _finish(wire: Wire, token: object, position: Position, power: str) -> None:
-    """Let the phase end; from then on the server does not wait for a power."""
-    where = {"game_id": position.game.id, "game_role": power, "phase": position.game.phase}
-    try:
-        wire.ask("set_wait_flag", token=token, wait=False, **where)
-    except ServerError as error:
-        raise PhaseOver(str(error)) from None
 
 
 def free_powers(wire: Wire, token: object, game_id: str) -> list[str]:

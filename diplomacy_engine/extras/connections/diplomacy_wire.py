@@ -33,10 +33,7 @@ class ServerError(Refused):
 
 
 class Wire:
-    """A line to a server, over which requests are made one after the other.
-
-    `authority` is a file of certificates by which a server is known, in place of the system's.
-    """
+    """A line to a server; `authority` is a file of certificates in place of the system's."""
 
     def __init__(
         self,
@@ -96,18 +93,11 @@ class Wire:
             raise ConnectionLost(f"{what}: it points to another server") from None
         except self._error as error:
             if getattr(getattr(error, "sent", None), "code", None) == _TOO_BIG:
-                raise UserError(
-                    f"{self.name} sent a message of over {MOST_BYTES:,} bytes"
-                ) from None
+                raise UserError(f"{self.name} sent over {MOST_BYTES:,} bytes") from None
             raise ConnectionLost(f"{what}: {words_of(error)}") from None
 
     def ask(self, name: str, **fields: object) -> object:
-        """Send a request; return the `data` of its answer, or all of an answer without.
-
-        Raises:
-            ConnectionLost: no answer came, or a token is not known any more.
-            ServerError: the answer is an error.
-        """
+        """Send a request; return the `data` of its answer, or all of an answer without."""
         self._number += 1
         number = str(self._number)
         request = {"name": name, "request_id": number} | fields

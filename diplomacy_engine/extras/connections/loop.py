@@ -53,18 +53,9 @@ class Counts:
 class SeatLoop:
     """Plays the seats of a connection.
 
-    Args:
-        connection: to a server; `run` enters and closes it.
-        player: gives the orders of all its seats.
-        seed: of the player's draws; each phase has one of its own.
-        draws: whether every phase is voted to be a draw.
-        draws_after: year from which powers vote for one as bots do (games/votes.py); None: never.
-        talk: seconds that a player that talks does so in a movement phase, where powers may; at
-            most a third of what the phase lasts.
-        patience: seconds after which a server that does not answer is given up.
-        wait: whether a server that is not there yet is waited for, too.
-        say: told in a sentence what happens.
-        sleep: waits between two tries to connect.
+    With `draws` every phase is voted to be a draw, with `draws_after` (a year) as bots do. `talk`
+    are seconds, at most a third of what a phase lasts; `patience` those after which a server is
+    given up; `wait`: one that is not there yet is waited for, too.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from ...constants import ARMY, COMPLETED, FLEET, SEA, UNIT_LETTERS, parse_phase, phase_kind
+from ...constants import ARMY, COMPLETED, FLEET, SEA, UNIT_LETTERS, phase_kind
 from ...errors import UserError
 from ...games.game import Game
 from ...games.saved_game import Ending
@@ -249,11 +249,8 @@ class WebdipSeat:
                 self._game = replayed(opening, self._map, str(self._id), max_years=years)
                 done = []
             for one in played[len(done) :]:
-                if not _is_skipped(one, self._game):
-                    self._game = played_on(self._game, [one], self._tell)
-            found = self._game
-            if not _is_skipped(last, found):
-                found = played_on(found.copy(), [last], self._tell)
+                self._game = played_on(self._game, [one], self._tell)
+            found = played_on(self._game.copy(), [last], self._tell)
         except UserError as error:
             self._tell(f"its history cannot be played by our rules, the position can: {error}")
             self._game = replayed([last], self._map, str(self._id), max_years=years)
@@ -332,12 +329,6 @@ class WebdipSeat:
 
     def close(self) -> None:
         """Do nothing: every request has a line of its own."""
-
-
-def _is_skipped(phase: Phase, game: Game) -> bool:
-    """Tell whether our rules have no such phase, as where nobody can retreat or build."""
-    ends = COMPLETED in (phase.name, game.phase)
-    return not ends and parse_phase(phase.name) < parse_phase(game.phase)
 
 
 def kept_texts(variant: Variant, game: Game, rows: Sequence[Mapping]) -> list[str]:

@@ -46,11 +46,7 @@ class Site:
     def post(self, route: str, body: dict) -> object:
         """Return the JSON that a route answers.
 
-        Raises:
-            ConnectionLost: nothing usable came; what was sent may have been taken or not.
-            PhaseOver: it does not fit the site's phase.
-            Gone: there is no such game any more.
-            Refused: the site says no.
+        ConnectionLost, and what was sent may have been taken or not; PhaseOver, Gone or Refused.
         """
         return self._read(self._ask("POST", f"route={route}", body), route)
 

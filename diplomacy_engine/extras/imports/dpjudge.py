@@ -29,9 +29,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..._suggest import quoted
-from .draft import Draft, border_lines, map_name, read_text, refuse
+from .draft import Draft, Neutral, add_neutral, border_lines, map_name, read_text, refuse
 
-MAX_INCLUDED = 20  # files
 _TERRAIN = {"LAND": "land", "COAST": "coast", "PORT": "coast", "WATER": "sea", "SHUT": ""}
 _PASSED_OVER = ("NOTIFY", "FLAG", "FLAGS", "TEXTONLY")  # of mail and pictures
 _NOT_READ = ("DROP", "AMEND", "FLOW", "ROTATE", "NEWHOMES", "RESERVES", "MILITIA", "CONTROL")
@@ -65,7 +64,6 @@ class _Reader:
         self.dummies: list[str] = []
         self.names: dict[str, str] = {}
         self.aliases: dict[str, list[str]] = {}
-        self.named_at: dict[str, tuple[Path, int]] = {}
         self.unclear: list[str] = []
         self.terrain: dict[str, _Place] = {}  # as written: bul, BUL/EC, PAR
         self.victory: int | None = None
@@ -92,7 +90,6 @@ class _Reader:
         elif first in ("MAP", "USE", "USES"):
             for name in rest:
                 self.include(path, name)
-                self.at = (path, self.at[1])
         elif first == "BEGIN":
             self.begin(rest)
         elif first in ("RULE", "RULES"):
@@ -131,8 +128,6 @@ class _Reader:
             self.fail(f"{quoted(name, 40)} is not the name of a file in the same folder")
         if name in self.files:
             self.fail(f"{name} is included twice, or includes itself")
-        if len(self.files) > MAX_INCLUDED:
-            self.fail(f"more than {MAX_INCLUDED} files are included")
         if not (path.parent / name).is_file():
             self.fail(f"{name} is not in the same folder")
         number = self.at[1]
@@ -140,12 +135,11 @@ class _Reader:
         self.at = (path, number)
 
     def begin(self, words: list[str]) -> None:
-        season, year, kind = [*map(str.upper, words), "", "", ""][:3]
-        known = season == "SPRING" and kind == "MOVEMENT" and len(words) == 3
-        if not known or not re.fullmatch(r"[0-9]{1,4}", year) or int(year) < 1:
-            text = quoted(" ".join(words), 40)
-            self.fail(f"games begin here with SPRING, a year from 1 on and MOVEMENT, not {text}")
-        self.first_phase = f"S{int(year)}M"
+        text = " ".join(words)
+        found = re.fullmatch(r"SPRING 0*([1-9][0-9]{0,3}) MOVEMENT", text.upper())
+        if not found:
+            self.fail(f"games begin here as in SPRING 1901 MOVEMENT, not {quoted(text, 40)}")
+        self.first_phase = f"S{found[1]}M"
 
     def name(self, line: str) -> None:
         name, _, rest = line.partition("=")
@@ -156,10 +150,7 @@ class _Reader:
         if "/" in code:
             return  # a coast, which our notation names itself
         if self.names.setdefault(code, name) != name:
-            self.fail(
-                f"{code} has two names, {quoted(self.names[code], 40)} and {quoted(name, 40)}"
-            )
-        self.named_at[code] = self.at
+            self.fail(f"{code} has another name, {quoted(self.names[code], 40)}")
         for word in words[1:]:
             alias = word.rstrip("?").replace("+", " ").strip()
             if word.endswith("?"):
@@ -240,10 +231,6 @@ class _Reader:
         for word in near:
             if not re.fullmatch(_PLACE, word):
                 self.fail(f"{place} borders {quoted(word, 40)}, which is not a place")
-        upper = [word.upper() for word in near]
-        for word in upper:
-            if upper.count(word) > 1:
-                self.fail(f"{place} lists {word} twice")
         self.terrain[place] = _Place(kind, near, self.at)
 
     def power_line(self, words: list[str]) -> None:
@@ -274,7 +261,19 @@ class _Reader:
             power: list(self.units[power].values()) for power in playing if self.units.get(power)
         }
         self.set_owners(provinces, playing)
-        self.add_neutral(draft)
+        add_neutral(
+            draft,
+            {
+                power: Neutral(
+                    power,
+                    self.line_of(power),
+                    set(self.owned.get(power, self.homes[power])),
+                    list(self.units[power].values()),
+                )
+                for power in dict.fromkeys(self.dummies)
+                if self.units.get(power)
+            },
+        )
         facts["provinces"] = provinces
         facts["army_borders"] = border_lines(army)
         facts["fleet_borders"] = border_lines(fleet)
@@ -305,9 +304,6 @@ class _Reader:
         for place, (_, _, at) in self.terrain.items():
             if "/" in place and place.upper().partition("/")[0] not in found:
                 refuse(*at, f"there is a coast {place}, but no {place[:3].lower()}")
-        for code, at in self.named_at.items():
-            if code not in found and code not in (*closed, *self.homes):
-                refuse(*at, f"{code} has a name, but no line with its terrain and borders")
         for code, at in self.centers.items():
             if code not in found:
                 refuse(*at, f"{code} is not a place of this map, so it cannot be a center")
@@ -320,6 +316,10 @@ class _Reader:
     def coasts(self, place: str) -> list[str]:
         start = f"{place.upper()}/"
         return [p.upper().partition("/")[2] for p in self.terrain if p.upper().startswith(start)]
+
+    def line_of(self, power: str) -> str:
+        path, line = self.declared[power]
+        return f"line {line}" if path == self.path else f"{path.name}, line {line}"
 
     def set_aliases(self, provinces: dict[str, dict], draft: Draft) -> None:
         """Give provinces their aliases, but those that mean two places."""
@@ -348,11 +348,8 @@ class _Reader:
             homes = self.homes[power]
             if power in self.owned and sorted(self.owned[power]) != sorted(homes):
                 if not self.build_any:
-                    refuse(
-                        *self.declared[f"{power} owns"],
-                        f"{power} does not own exactly its home centers at the start, which is "
-                        "not supported",
-                    )
+                    at = self.declared[f"{power} owns"]
+                    refuse(*at, f"{power} must own its home centers at the start, and no others")
                 homes = self.owned[power]
             for code in homes:
                 other = provinces[code].get("home_of")
@@ -360,34 +357,6 @@ class _Reader:
                     at = self.declared.get(power, (self.path, 1))
                     refuse(*at, f"{code} is a home center of both {other} and {power}")
                 provinces[code]["home_of"] = power
-
-    def add_neutral(self, draft: Draft) -> None:
-        dummies = [power for power in dict.fromkeys(self.dummies) if self.units.get(power)]
-        for power in dummies:
-            homes, stands = set(self.owned.get(power, self.homes[power])), set(self.units[power])
-            if homes != stands:
-                code = min(homes ^ stands)
-                refuse(
-                    *self.declared[power],
-                    f"{power}, which nobody plays, does not have exactly one unit in each of its "
-                    f"centers ({code}), so it would have to build or remove, which is not "
-                    "supported",
-                )
-        if not dummies:
-            return
-        name = dummies[0] if len(dummies) == 1 else "NEUTRAL"
-        if name in draft.facts["powers"]:
-            refuse(
-                *self.declared[name],
-                f"{name} is both a power and the name of those that nobody plays",
-            )
-        units = [unit for power in dummies for unit in self.units[power].values()]
-        draft.facts["neutral"] = name
-        draft.facts["start_units"][name] = units
-        who = " and ".join(dummies)
-        draft.notes.append(
-            f"nobody plays {who}: its {len(units)} units hold, its centers are nobody's"
-        )
 
     def borders(self) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
         """Return the pairs of codes for armies and of locations for fleets, both ways."""
@@ -400,8 +369,6 @@ class _Reader:
                 there, code = word.upper(), word.upper().partition("/")[0]
                 if code not in kinds or there not in kinds:
                     refuse(*at, f"{place} borders {word}, which is not a place of this map")
-                if code == here.partition("/")[0]:
-                    refuse(*at, f"{place} borders itself")
                 if "SHUT" in (kind, kinds[code]):
                     continue
                 if "WATER" not in (kind, kinds[code]) and "/" not in here and word != word.title():
@@ -414,9 +381,5 @@ class _Reader:
         for what, pairs in (("an army", army), ("a fleet", fleet)):
             for (here, there), at in pairs.items():
                 if (there, here) not in pairs:
-                    refuse(
-                        *at,
-                        f"{what} can go from {here} to {there}, but not back; one-way borders "
-                        "cannot be played",
-                    )
+                    refuse(*at, f"{what} can go from {here} to {there}, but not back")
         return set(army), set(fleet)

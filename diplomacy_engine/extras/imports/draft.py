@@ -4,16 +4,17 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from ..._files import read_file
 from ...rules.map import MAP_NAMES, MAX_FILE_BYTES, Map, MapError
+from ...rules.notation import province_of
 
 BORDERS = ("army_borders", "fleet_borders")
 
 
 class Draft:
-    """A map file to be: its facts, and notes for the report, a sentence each."""
+    """A map file to be: its facts, and notes for the report."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -22,6 +23,41 @@ class Draft:
 
     def finished(self) -> Map:
         return Map(self.facts, str(self.path))
+
+
+class Neutral(NamedTuple):
+    """A nation that nobody plays."""
+
+    power: str  # what it might be called here
+    where: str  # that it stands in the file
+    centers: set[str]
+    units: list[str]
+
+
+def add_neutral(draft: Draft, nations: Mapping[str, Neutral]) -> None:
+    """Let the units of nations that nobody plays be neutral ones.
+
+    MapError: one of them would have anything to adjust in winter.
+    """
+    for nation, (_, where, centers, units) in nations.items():
+        odd = centers ^ {province_of(unit) for unit in units}
+        if odd:
+            reason = (
+                f"{where}: {nation}, which nobody plays, does not have exactly one unit in each of "
+                f"its centers ({min(odd)}), so it would have to build or remove, which is not "
+                "supported"
+            )
+            raise MapError(str(draft.path), [reason])
+    found = {nation: each for nation, each in nations.items() if each.units}
+    if not found:
+        return
+    names, facts = [each.power for each in found.values()], draft.facts
+    units = [unit for each in found.values() for unit in each.units]
+    facts["neutral"] = names[0] if len(names) == 1 and 2 <= len(names[0]) <= 31 else "NEUTRAL"
+    facts["start_units"][facts["neutral"]] = units
+    draft.notes.append(
+        f"nobody plays {' and '.join(found)}: its {len(units)} units hold, its centers are nobody's"
+    )
 
 
 def refuse(path: Path, line: int, reason: str) -> NoReturn:

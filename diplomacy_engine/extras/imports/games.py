@@ -9,21 +9,39 @@ A file is one of these, told apart by what is in it:
 What was ordered is played again by our rules, and what does not agree is told.
 """
 
+import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..._files import open_file, read_file
 from ..._suggest import quoted
-from ...constants import COMPLETED, parse_phase, phase_kind
+from ...constants import (
+    ARMY,
+    COMPLETED,
+    DISBAND,
+    FLEET,
+    SEA,
+    WAIVE,
+    parse_phase,
+    phase_kind,
+)
 from ...errors import UserError
 from ...games.game import Game
 from ...games.saved_game import MAX_GAME_BYTES, Ending, read_saved_games
 from ...records import convert, parse_json, read_json
 from ...rules.map import Map, load_map
-from ...rules.notation import no_order, province_of
-from .order_blocks import FORMS, MOST_LETTERS, Block, left_out, read_blocks, read_position
-from .webdiplomacy import DRAWN, Phase, Variant, classic, history_phases, read_variant
+from ...rules.notation import as_written, no_order, ordered_unit, province_of, read_order
+from .order_blocks import (
+    FORMS,
+    MOST_LETTERS,
+    Block,
+    all_centers,
+    left_out,
+    read_blocks,
+    read_position,
+)
+from .webdiplomacy import DRAWN, Phase, classic, history_phases, read_variant
 
 Note = Callable[[str], object]
 _END = (10**9, 0)
@@ -36,17 +54,10 @@ def read_games(
     variant: str | Path | None = None,
     note: Note = lambda text: None,
 ) -> Iterator[dict]:
-    """Yield the games of a file as saved games.
+    """Yield the games of a file as saved games; UserError or OSError if it has none.
 
-    Args:
-        path: the file.
-        game_map: of games that do not name theirs; None: the standard map.
-        variant: the site's `variant.json`, of a history on another map than its Classic one.
-        note: told in a sentence what does not agree with our rules.
-
-    Raises:
-        UserError: there is no such game in it; names the file.
-        OSError: it cannot be read.
+    `game_map` is that of games which do not name theirs (None: the standard map), `variant` the
+    site's `variant.json` of a history on another map; `note` is told what does not agree.
     """
     with open_file(path) as file:
         begin = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -69,13 +80,7 @@ def read_games(
 def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dict:
     """Return the game of a text as a saved game: what a file may have, or a state as JSON.
 
-    Args:
-        text: of several games the last one counts.
-        game_map: its map.
-        note: told in a sentence what does not agree with our rules.
-
-    Raises:
-        UserError: there is no game in it.
+    Of several games the last one counts; UserError if there is none.
     """
     if text.lstrip()[:1] not in ("{", "["):
         return _of_blocks(read_blocks(game_map, text, note), game_map, "pasted", note)
@@ -120,7 +125,10 @@ def _saved(
     """Return the saved game of a `history.json`."""
     found_map = load_map(game_map or "standard")
     try:
-        known = classic(found_map) if variant is None else _variant_file(variant, found_map)
+        if variant is None:
+            known = classic(found_map)
+        else:
+            known = read_variant(read_json(dict, variant, MAX_GAME_BYTES), found_map)
         phases = history_phases(known, game)
         game_id = str(game["gameID"]) if type(game.get("gameID")) is int else "game"
         played = replayed(phases, found_map, game_id, note)
@@ -132,22 +140,11 @@ def _saved(
         raise UserError(f"{path}: {error}") from None
 
 
-def _variant_file(path: str | Path, game_map: Map) -> Variant:
-    data = read_json(dict, path, MAX_GAME_BYTES)
-    try:
-        return read_variant(data, game_map)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
-
-
 def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note) -> dict:
-    """Return the saved game of blocks of units, or of orders, from the map's first phase on.
+    """Return the saved game of blocks of units, or of orders.
 
-    Phases without a block are played without orders. Blocks without a phase belong to the first
-    one. An order that is not legal is kept as void, and told; so is what is no order, left out.
-
-    Raises:
-        UserError: there is none, or a phase is too early.
+    Phases without a block are played without orders. Blocks without a phase belong to the map's
+    first one. An order that is not legal is kept as void, and told; what is no order is left out.
     """
     state = read_position(game_map, blocks)
     if state is not None:
@@ -168,7 +165,35 @@ def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note)
     if not any(texts for orders in found.values() for texts in orders.values()):
         raise UserError(f"no phase with orders was found; {FORMS}")
     phases = [Phase(name, found[name]) for name in sorted(found, key=_moment)]
+    if _moment(phases[0].name) > _moment(first):
+        phases = _begun_later(phases, game_map, note)
     return replayed(phases, game_map, game_id, note).to_saved_game()
+
+
+def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
+    """Give the first movement phase the position that its orders say; leave out what is before."""
+    at = next((i for i, p in enumerate(phases) if phase_kind(p.name) == "movement"), None)
+    if at is None:
+        return phases
+    for phase in phases[:at]:
+        note(f"{phase.name} is skipped: nothing says what its position was")
+    kinds, taken, units = _likely_kinds(game_map), set(), {}
+    for power, texts in phases[at].orders.items():
+        for unit in (ordered_unit(game_map, text, kinds) for text in texts):
+            if unit is not None and unit.place.province not in taken:
+                taken.add(unit.place.province)
+                units.setdefault(power, []).append(as_written(game_map, unit))
+    centers = all_centers(game_map, units, {})
+    name = phases[at].name
+    note(
+        f"it begins with {name}: its units are those that have orders, its centers the likely ones"
+    )
+    return [phases[at]._replace(units=units, centers=centers), *phases[at + 1 :]]
+
+
+def _likely_kinds(game_map: Map) -> list[int]:
+    """Return the kinds of units whose orders do not say it: fleets at sea, else armies."""
+    return [FLEET if terrain == SEA else ARMY for terrain in game_map.board.terrain.tolist()]
 
 
 def replayed(
@@ -180,16 +205,8 @@ def replayed(
 ) -> Game:
     """Return a game that was played elsewhere, played again by our rules.
 
-    Where a phase says what its position was and ours is another, it goes on from the said one.
-
-    Args:
-        phases: in order; the last one may have no orders yet.
-        game_map, max_years: as for Game.
-        game_id: names the game.
-        note: told in a sentence what does not agree.
-
-    Raises:
-        UserError: a position is impossible, or the phases are out of order.
+    Where a phase says what its position was and ours is another, it goes on from the said one. The
+    last phase may have no orders yet. UserError: a position is impossible, or the order of phases.
     """
     game = _start(phases[0], game_map, max_years)
     game.id = game_id
@@ -201,20 +218,28 @@ def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: Non
     for phase in phases:
         game = _caught_up(game, phase, note)
         if game.phase != phase.name:
-            note(f"{phase.name} is skipped: by our rules this is {game.phase}")
+            if _says_more(game.map, phase):
+                note(f"{phase.name} is skipped: by our rules this is {game.phase}")
             continue
         if phase.units is not None and _differs(game, phase):
-            note(
-                f"{phase.name} has a position that differs from our rules' result; the game "
-                "continues from it"
-            )
+            if _differs(game, phase, cornered=False):
+                note(f"{phase.name} differs from our rules' result; the game continues from it")
             game = _placed(game, phase)
         still_open = phase is phases[-1] and not any(phase.orders.values())
         if game.is_over or still_open:
             break
-        _give(game, phase, note)
+        for power, texts in phase.orders.items():
+            for reason in game.submit(power, texts, strict=False):
+                note(f"{phase.name}, {power}: {reason}")
         game.adjudicate()
     return game
+
+
+def _says_more(game_map: Map, phase: Phase) -> bool:
+    """Tell whether a phase that our rules skip has orders that they have not carried out."""
+    done = WAIVE if phase_kind(phase.name) == "adjustments" else DISBAND
+    kinds, texts = _likely_kinds(game_map), itertools.chain(*phase.orders.values())
+    return any(read_order(game_map, text, kinds).kind != done for text in texts)
 
 
 def _start(phase: Phase, game_map: Map, max_years: int | None) -> Game:
@@ -246,19 +271,14 @@ def _moment(name: str) -> tuple[int, int]:
     return _END if name == COMPLETED else parse_phase(name)
 
 
-def _give(game: Game, phase: Phase, note: Note) -> None:
-    """Submit the orders of a phase; tell of each that is not legal."""
-    for power, texts in phase.orders.items():
-        for reason in game.submit(power, texts, strict=False):
-            note(f"{phase.name}, {power}: {reason}")
-
-
-def _differs(game: Game, phase: Phase) -> bool:
-    """Tell whether a phase says of another position."""
-    gone = game.dislodged
+def _differs(game: Game, phase: Phase, cornered: bool = True) -> bool:
+    """Tell whether a phase says of another position; or, if not `cornered`, of other units but
+    those that our rules have disbanded at once."""
     for power in game.powers:
-        ours = [*game.units[power], *(f"*{unit}" for unit in gone.get(power, {}))]
-        if sorted(ours) != sorted(phase.units.get(power, [])):
+        ours = {*game.units[power], *(f"*{unit}" for unit in game.dislodged.get(power, {}))}
+        theirs = set(phase.units.get(power, ()))
+        more = theirs - ours
+        if ours - theirs or (more if cornered else {unit for unit in more if unit[0] != "*"}):
             return True
     return False
 

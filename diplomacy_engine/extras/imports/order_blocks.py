@@ -66,11 +66,7 @@ class Block(NamedTuple):
 def read_blocks(
     game_map: Map, text: str, note: Callable[[str], object] = lambda text: None
 ) -> list[Block]:
-    """Return the blocks of a text; `note` is told what belongs to none.
-
-    Raises:
-        UserError: it is too long, or an order belongs to no power.
-    """
+    """Return the blocks of a text; `note` is told what belongs to none."""
     if len(text) > MOST_LETTERS:
         raise UserError(f"a text of orders may have at most {MOST_LETTERS:,} characters")
     blocks: list[Block] = []
@@ -93,10 +89,8 @@ def read_blocks(
             blocks.append(Block(phase, power, orders, number))
             continue
         if not all(no_order(game_map, order) for order in orders):
-            raise UserError(
-                f"line {number}, {quoted(printable(line), 60)}, is under no power's name, such as "
-                f"{game_map.powers[0]}"
-            )
+            shown = quoted(printable(line), 60)
+            raise UserError(f"line {number}, {shown}, is under no power's name")
         if orders:
             note(left_out(number, line, "it is under no power's name"))
     return blocks
@@ -112,9 +106,6 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
 
     The first entry tells which they are. A power whose centers are not named owns its home centers,
     unless somebody else stands there, and the centers on which its units stand.
-
-    Raises:
-        UserError: an entry is no unit or center, or there are two phases, or one of retreats.
     """
     entries = [(block, text) for block in blocks for text in block.orders]
     if not entries or _unit(game_map, entries[0][1]) is None:
@@ -138,11 +129,9 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
         raise UserError(f"a position has one phase, not {' and '.join(sorted(phases))}")
     name = phases.pop() or phase_name(int(game_map.board.first_year), 0)
     if phase_kind(name) == "retreats":
-        raise UserError(
-            f"{name}: the possible retreats are unknown; include the orders before them"
-        )
+        raise UserError(f"{name}: it needs the orders before, which decide the retreats")
     state = {"name": name, "units": units}
-    return state | {"centers": _all_centers(game_map, units, centers)}
+    return state | {"centers": all_centers(game_map, units, centers)}
 
 
 def _unit(game_map: Map, text: str) -> str | None:
@@ -167,7 +156,7 @@ def _center(game_map: Map, text: str, line: int) -> list[str]:
     return [game_map.provinces[place.province]]
 
 
-def _all_centers(
+def all_centers(
     game_map: Map, units: Mapping[str, Sequence[str]], named: Mapping[str, list[str]]
 ) -> dict[str, list[str]]:
     """Return the centers of all powers: those that are named, and the likely ones of the others."""
@@ -191,11 +180,8 @@ def _plain(line: str) -> str:
 def read_phase(line: str, before: str = "", first_year: int = 1901) -> str:
     """Return the phase that a line names, such as F1901R; empty if it names none.
 
-    Args:
-        line: such as `Spring 1901`, `S01`, `Retreat orders for Fall of 1902. (game.006)`, or
-            `Retreats` alone.
-        before: the phase named before it, of which the latter are.
-        first_year: of the map; its century is that of years with two digits.
+    `Retreats` alone are those of the phase named `before`; years of two digits are in the century
+    of the map's `first_year`.
     """
     if len(line) > _MOST_OF_A_NAME:
         return ""

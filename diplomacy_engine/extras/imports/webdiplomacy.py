@@ -104,20 +104,19 @@ class Variant(NamedTuple):
     numbers: dict[str, int]  # territories by location
 
     def power(self, country: int | None) -> str:
-        """Return the power of a country; UserError if there is none."""
-        if country not in self.powers:
-            raise UserError(f"there is no country {quoted(country, 40)}")
-        return self.powers[country]
+        return _known(self.powers, country, "country")
 
     def country(self, power: str) -> int:
-        """Return the country that a power is."""
         return next(number for number, name in self.powers.items() if name == power)
 
     def place(self, territory: int | None) -> str:
-        """Return the location of a territory; UserError if there is none."""
-        if territory not in self.places:
-            raise UserError(f"there is no territory {quoted(territory, 40)}")
-        return self.places[territory]
+        return _known(self.places, territory, "territory")
+
+
+def _known(names: Mapping[int, str], number: int | None, what: str) -> str:
+    if number not in names:
+        raise UserError(f"there is no {what} {quoted(number, 40)}")
+    return names[number]
 
 
 def classic(game_map: Map) -> Variant:
@@ -125,20 +124,14 @@ def classic(game_map: Map) -> Variant:
     found = _CLASSIC_PLACES.split()
     known = set(found) == set(game_map.locations)
     if not known or set(_CLASSIC_POWERS) != set(game_map.powers):
-        raise UserError(
-            f"map {game_map.name} is not the site's Classic variant: its variant.json is needed"
-        )
+        raise UserError(f"map {game_map.name} is not the site's Classic: give its variant.json")
     places = dict(enumerate(found, 1))
     powers = dict(enumerate(_CLASSIC_POWERS, 1))
     return Variant(game_map, powers, places, {place: n for n, place in places.items()})
 
 
 def read_variant(data: object, game_map: Map) -> Variant:
-    """Return a variant as its `variant.json` describes it.
-
-    Raises:
-        UserError: it is malformed, or names what the map does not have.
-    """
+    """Return a variant as its `variant.json` describes it."""
     places, powers = {}, {}
     found = convert(_Variant, data, "the variant")
     for row in found.territories:
@@ -181,11 +174,7 @@ def phase_of(turn: int, phase: str) -> str:
 
 
 def history_phases(variant: Variant, data: object) -> list[Phase]:
-    """Return the phases of a `history.json`, the last one still open or the end.
-
-    Raises:
-        UserError: it is malformed, or names what the variant does not have.
-    """
+    """Return the phases of a `history.json`, the last one still open or the end."""
     rows = convert(_History, data, "the history").phases
     phases = []
     for before, row in zip([None, *rows], rows):
@@ -250,16 +239,7 @@ def unit_text(variant: Variant, kind: str | None, territory: int | None) -> str:
 
 
 def order_text(variant: Variant, row: OrderRow, letters: Mapping[str, str]) -> str:
-    """Return an order of the site as a text.
-
-    Args:
-        variant: of the game.
-        row: the order.
-        letters: province -> A or F, of the units on the board.
-
-    Raises:
-        UserError: it names what is not there.
-    """
+    """Return an order of the site as a text; `letters` are A or F by province of the units."""
     kind = row.type
     if kind == "Wait":
         return "WAIVE"
@@ -302,11 +282,7 @@ def _letter(letters: Mapping[str, str], province: str, kind: str | None = None) 
 def order_row(variant: Variant, text: str, winter: bool, path: Sequence[str] = ()) -> dict:
     """Return an order of ours as the site takes it.
 
-    Args:
-        variant: of the game.
-        text: as Game writes it.
-        winter: whether it is an adjustment.
-        path: provinces of a convoy, from the army's to the last fleet's, where the order has one.
+    `path` are the provinces of its convoy, from the army's to the last fleet's.
     """
     row: dict = dict.fromkeys(("terrID", "fromTerrID", "toTerrID", "viaConvoy"))
     if text == "WAIVE":
@@ -314,9 +290,12 @@ def order_row(variant: Variant, text: str, winter: bool, path: Sequence[str] = (
     number, provinces = variant.numbers, variant.map.provinces
     order, (letter, here, verb, *_) = read_order(variant.map, text), text.split()
     row["terrID"] = number[here]
-    goal = None if order.target is None else number[place_text(variant.map, order.target)]
-    to = None if order.target is None else number[provinces[order.target.province]]
-    other = None if order.other is None else number[provinces[order.other.place.province]]
+    goal = to = other = None
+    if order.target is not None:
+        goal = number[place_text(variant.map, order.target)]
+        to = number[provinces[order.target.province]]
+    if order.other is not None:
+        other = number[provinces[order.other.place.province]]
     if path:
         row["convoyPath"] = [number[place] for place in path]
     match verb:

@@ -3,6 +3,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const LEGIBLE = 10; // pixels; smaller names are not shown
+const TALL = 14; // pixels; names do not grow beyond it when the board does
 const PHONE = 560; // pixels; no wider board begins as large as a part of it
 const LARGEST = 8; // times the size at which the whole board is seen
 
@@ -104,21 +105,26 @@ export class Board {
     this.map = null;
     this.marks = {};
     this.zoom = 1;
-    this.tall = 0; // pixels of the frame
+    this.middle = null; // the point of the picture in the middle of the frame
     this.frame = h("div", { id: "board" });
-    this.smaller = h("button", { id: "zoom-out", title: "Smaller", "aria-label": "Smaller board", onclick: () => this.enlarge(this.zoom / 1.5) }, "−");
+    this.smaller = h("button", { id: "zoom-out", title: "Smaller", "aria-label": "Smaller board", onclick: () => this.enlarge(this.zoom < 1.65 ? 1 : this.zoom / 1.5) }, "−");
     this.larger = h("button", { id: "zoom-in", title: "Larger", "aria-label": "Larger board", onclick: () => this.enlarge(this.zoom * 1.5) }, "+");
     this.named = h("button", { id: "names", title: "Full names of the provinces (N)", "aria-pressed": "false", onclick: () => this.toggleNames() }, "Names");
+    this.lettered = h("button", { id: "letters", title: "The powers' initials on units and centers (L)", "aria-pressed": "false", onclick: () => this.toggleLetters() }, "Letters");
     this.told = h("p", { id: "say", role: "status", "aria-live": "polite", hidden: true });
-    place.append(this.frame, h("div", { id: "zoom", role: "group", "aria-label": "View of the board" }, this.named, this.smaller, this.larger), this.told);
+    this.flyout = h("div", { id: "flyout", role: "group", hidden: true });
+    this.words = h("div", { id: "position", class: "unseen" });
+    place.append(this.frame, h("div", { id: "zoom", role: "group", "aria-label": "View of the board" }, this.lettered, this.named, this.smaller, this.larger), this.told, this.flyout, this.words);
+    for (const kind of ["pointerdown", "keydown"]) // what was wrong is over with the next thing one does
+      document.addEventListener(kind, () => { if (this.told.classList.contains("bad")) this.say(""); }, true);
+    const moved = moves(this);
     this.frame.addEventListener("click", (event) => {
-      if (event.detail > 1) return; // a double click is one order, not a second one's, too
+      if (event.detail > 1 || moved()) return; // a double click is one order, not a second one's, too
       this.clicked = [event.clientX, event.clientY];
       const province = provinceOf(event.target);
       if (province) this.onProvince(province);
       this.clicked = null;
     });
-    new ResizeObserver(() => this.resized()).observe(this.frame);
   }
 
   // facts: ground, style and more of a map, as page.py gives them.
@@ -127,6 +133,8 @@ export class Board {
     adopt(facts.style);
     this.map = facts;
     this.svg = picture(facts.ground);
+    const { width, height } = this.svg.viewBox.baseVal;
+    this.frame.style.setProperty("--ratio", width / height);
     this.frame.replaceChildren(this.svg);
     this.enlarge(1);
     this.marks = {};
@@ -145,7 +153,21 @@ export class Board {
     }
     this.layer("overlay", overlay);
     if (title) this.svg.setAttribute("aria-label", title);
+    this.words.replaceChildren(...this.inWords());
+    this.putLetters();
+    this.putNames();
     this.mark(this.marks);
+  }
+
+  // The position for who cannot see it: a sentence for each power.
+  inWords() {
+    const { powers, names } = this.map;
+    return powers.map((power) => {
+      const units = [...this.svg.querySelectorAll(`.unit[data-power="${power}"]:not(.built)`)].map(({ dataset: { unit, dislodged } }) =>
+        `${unit[0] === "A" ? "army" : "fleet"} ${names[unit.slice(2, 5)]}${unit.slice(5)}${dislodged ? " (dislodged)" : ""}`);
+      const centers = [...this.svg.querySelectorAll(`.center[data-owner="${power}"]`)].map(({ dataset }) => names[dataset.center]);
+      return h("p", {}, `${nice(power)}: ${units.join(", ") || "no units"}; centers ${centers.join(", ") || "none"}.`);
+    });
   }
 
   // Fill a layer of the picture with SVG text; those that it does not have yet lie on top.
@@ -205,24 +227,85 @@ export class Board {
     told.style.top = `${above > 0 ? above : y - place.top + 22}px`;
   }
 
-  // --- Its size -----------------------------------------------------------------------------------
+  // Put what a choice needs beside a province: where it covers the fewest of `others`.
+  showFlyout(province, others, ...parts) {
+    this.flyout.replaceChildren(...parts);
+    this.flyout.hidden = !parts.length;
+    this.beside = { province, others };
+    this.placeFlyout();
+  }
 
-  // Show the board so many times as large, around the same middle.
-  enlarge(zoom) {
-    const { frame } = this, was = this.zoom;
-    const x = (frame.scrollLeft + frame.clientWidth / 2) / was, y = (frame.scrollTop + frame.clientHeight / 2) / was;
-    this.zoom = Math.min(LARGEST, Math.max(1, zoom < 1.1 ? 1 : zoom));
-    if (was === 1 && this.zoom > 1) {
-      const tall = Math.max(frame.offsetHeight, Math.min(innerHeight * 0.6, frame.offsetWidth));
-      frame.style.setProperty("--height", `${tall}px`);
-    }
+  placeFlyout() {
+    const { flyout } = this;
+    if (flyout.hidden) return;
+    const stage = this.frame.parentElement.getBoundingClientRect(), frame = this.frame.getBoundingClientRect();
+    const wide = flyout.offsetWidth, tall = flyout.offsetHeight;
+    const middle = (code) => {
+      const unit = this.svg.querySelector(`.unit[data-unit*=" ${code}"]`) ?? this.outline(code), box = unit.getBoundingClientRect();
+      return [box.left + box.width / 2 - stage.left, box.top + box.height / 2 - stage.top];
+    };
+    const [x, y] = middle(this.beside.province), others = this.beside.others.map(middle);
+    const hidden = x < 0 || y < 0 || x > frame.width || y > frame.height; // moved out of the frame
+    flyout.classList.toggle("away", hidden);
+    const spots = [24, 70, 120].flatMap((gap) => [[x - wide / 2, y + gap], [x - wide / 2, y - gap - tall], [x + gap, y - tall / 2], [x - gap - wide, y - tall / 2]])
+      .map(([left, top]) => [Math.max(4, Math.min(left, frame.width - wide - 4)), Math.max(4, Math.min(top, frame.height - tall - 4))]);
+    const covered = ([left, top]) => [...others, [x, y], [x, y]].filter(([u, v]) => u > left - 12 && u < left + wide + 12 && v > top - 12 && v < top + tall + 12).length;
+    const [left, top] = spots.reduce((best, spot) => (covered(spot) < covered(best) ? spot : best));
+    Object.assign(flyout.style, { left: `${left}px`, top: `${top}px` });
+  }
+
+  // --- Its size and place -------------------------------------------------------------------------
+
+  // Show the board so many times as large; what is at a point of the window, else in the middle,
+  // stays there.
+  enlarge(zoom, ...place) {
+    const { frame } = this, [x, y] = place.length ? place : this.center(), there = this.pointAt(x, y);
+    this.zoom = Math.min(LARGEST, Math.max(1, zoom));
     frame.style.setProperty("--zoom", this.zoom);
     frame.classList.toggle("zoomed", this.zoom > 1);
-    frame.scrollTo(x * this.zoom - frame.clientWidth / 2, y * this.zoom - frame.clientHeight / 2);
     this.smaller.disabled = this.zoom === 1;
     this.larger.disabled = this.zoom === LARGEST;
-    this.tall = frame.clientHeight;
-    this.resized();
+    this.sized();
+    this.put(there, x, y);
+  }
+
+  // The middle of the frame in the window.
+  center() {
+    const box = this.frame.getBoundingClientRect();
+    return [box.left + box.width / 2, box.top + box.height / 2];
+  }
+
+  pointAt(x, y) {
+    return new DOMPoint(x, y).matrixTransform(this.svg.getScreenCTM().inverse());
+  }
+
+  // Scroll so that a point of the picture is at one of the window.
+  put(point, x, y) {
+    const now = new DOMPoint(point.x, point.y).matrixTransform(this.svg.getScreenCTM());
+    this.frame.scrollBy(now.x - x, now.y - y);
+    this.middle = this.pointAt(...this.center());
+    this.placeFlyout();
+  }
+
+  // What is in the middle stays there when the frame gets another size, and is there again later.
+  resized() {
+    if (!this.svg) return;
+    const { middle } = this;
+    this.sized();
+    this.put(middle, ...this.center());
+    this.middle = middle;
+  }
+
+  // Names keep their size, and go when they are too small.
+  sized() {
+    const size = this.labelSize() * this.scale();
+    this.frame.style.setProperty("--names", Math.min(1, TALL / size));
+    this.frame.classList.toggle("far", size < LEGIBLE);
+    this.putNames();
+  }
+
+  labelSize() {
+    return this.map.sizes[this.frame.classList.contains("full") ? "names" : "labels"];
   }
 
   // On a phone begin with some provinces, since all of them would be too small.
@@ -237,11 +320,10 @@ export class Board {
     this.enlarge(1);
     const left = Math.min(...boxes.map((b) => b.x)) - 60, right = Math.max(...boxes.map((b) => b.x + b.width)) + 60;
     const top = Math.min(...boxes.map((b) => b.y)) - 60, bottom = Math.max(...boxes.map((b) => b.y + b.height)) + 60;
-    const { width, height } = this.svg.viewBox.baseVal, shape = this.frame;
+    const { width, height } = this.svg.viewBox.baseVal;
     const fit = Math.min(width / Math.max(right - left, width / 3), height / Math.max(bottom - top, height / 3));
     this.enlarge(Math.max(fit, this.legible()));
-    const scale = this.scale();
-    shape.scrollTo(((left + right) / 2) * scale - shape.clientWidth / 2, ((top + bottom) / 2) * scale - shape.clientHeight / 2);
+    this.put({ x: (left + right) / 2, y: (top + bottom) / 2 }, ...this.center());
   }
 
   // Pixels of a unit of the picture.
@@ -251,24 +333,90 @@ export class Board {
 
   // The zoom from which on names can be read.
   legible() {
-    const size = this.map.sizes[this.frame.classList.contains("full") ? "names" : "labels"];
-    return (1.02 * LEGIBLE * this.zoom) / (size * this.scale());
-  }
-
-  // What is in the middle stays there, and names that became too small go.
-  resized() {
-    const tall = this.frame.clientHeight;
-    if (this.zoom > 1) this.frame.scrollTop += (this.tall - tall) / 2;
-    this.tall = tall;
-    if (this.svg) this.frame.classList.toggle("far", this.zoom < this.legible() / 1.02);
+    return (1.02 * LEGIBLE * this.zoom) / (this.labelSize() * this.scale());
   }
 
   toggleNames() {
     const full = this.frame.classList.toggle("full");
     this.named.setAttribute("aria-pressed", String(full));
     if (full && this.zoom < this.legible()) this.enlarge(this.legible());
-    this.resized();
+    this.sized();
   }
+
+  // Full names go out of the way of units: below them, above them, or where they are.
+  putNames() {
+    if (!this.frame.classList.contains("full")) return;
+    const units = [...this.svg.querySelectorAll(".unit")].map((unit) => unit.getBoundingClientRect()), step = this.scale();
+    for (const name of this.svg.querySelectorAll(".names .label")) {
+      name.style.translate = "";
+      const { left, right, top, bottom } = name.getBoundingClientRect();
+      const hidden = (by) => units.reduce((sum, unit) => sum + Math.max(0, Math.min(right, unit.right) - Math.max(left, unit.left))
+        * Math.max(0, Math.min(bottom + by * step, unit.bottom) - Math.max(top + by * step, unit.top)), 0);
+      const by = [0, 8, -8, 16, -16, 22, -22, 28, -28].reduce((best, other) => (hidden(other) < hidden(best) ? other : best));
+      name.style.translate = by ? `0 ${by}px` : "";
+    }
+  }
+
+  toggleLetters() {
+    const on = this.frame.classList.toggle("lettered");
+    this.lettered.setAttribute("aria-pressed", String(on));
+    this.putLetters();
+  }
+
+  // The powers' initials, as many letters as tell them apart, for who cannot rely on colors.
+  putLetters() {
+    for (const old of this.svg.querySelectorAll(".letter")) old.remove();
+    if (!this.frame.classList.contains("lettered")) return;
+    const { powers } = this.map;
+    const initial = (power) => [1, 2, 3].map((n) => power.slice(0, n)).find((text) => powers.filter((one) => one.startsWith(text)).length < 2) ?? power;
+    for (const unit of this.svg.querySelectorAll(".unit")) unit.append(drawn("text", { class: "letter", y: 5 }, initial(unit.dataset.power)));
+    for (const center of this.svg.querySelectorAll(".center[data-owner]"))
+      center.after(drawn("text", { class: "letter", x: center.cx.baseVal.value, y: center.cy.baseVal.value + 4 }, initial(center.dataset.owner)));
+  }
+}
+
+// Drag, wheel, pinch and double tap move a board; the function returned tells whether a click ends
+// a drag.
+function moves(board) {
+  const { frame } = board, fingers = new Map();
+  let dragged = false, tap = null;
+  const spread = () => {
+    const [one, other = one] = [...fingers.values()];
+    return { x: (one.x + other.x) / 2, y: (one.y + other.y) / 2, apart: Math.hypot(one.x - other.x, one.y - other.y) };
+  };
+  frame.addEventListener("pointerdown", (event) => {
+    if (event.button || fingers.size > 1) return;
+    if (!fingers.size) dragged = false;
+    fingers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+  });
+  document.addEventListener("pointermove", (event) => {
+    if (!fingers.has(event.pointerId)) return;
+    const was = spread(), { x, y } = fingers.get(event.pointerId);
+    if (!dragged && fingers.size === 1 && Math.hypot(event.clientX - x, event.clientY - y) < 6) return; // still a click
+    if (!dragged) frame.setPointerCapture(event.pointerId);
+    dragged = true;
+    fingers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    const now = spread(), there = board.pointAt(was.x, was.y);
+    if (was.apart) board.enlarge(board.zoom * (now.apart / was.apart), now.x, now.y);
+    if (board.zoom > 1) board.put(there, now.x, now.y);
+  });
+  const lifted = (event) => {
+    if (!fingers.delete(event.pointerId) || dragged || event.pointerType !== "touch" || event.type === "pointercancel") return;
+    const { clientX: x, clientY: y, timeStamp: time } = event;
+    const twice = tap && time - tap.time < 300 && Math.hypot(x - tap.x, y - tap.y) < 25;
+    tap = twice ? null : { x, y, time };
+    if (twice) board.enlarge(board.zoom * 2, x, y);
+  };
+  document.addEventListener("pointerup", lifted);
+  document.addEventListener("pointercancel", lifted);
+  frame.addEventListener("touchmove", (event) => { if (event.touches.length > 1 && event.cancelable) event.preventDefault(); }, { passive: false });
+  frame.addEventListener("wheel", (event) => {
+    if (event.deltaY >= 0 && board.zoom === 1) return; // the page scrolls
+    event.preventDefault();
+    board.enlarge(board.zoom * 2 ** (-event.deltaY * (event.deltaMode ? 20 : 1) / 300), event.clientX, event.clientY);
+  }, { passive: false });
+  new ResizeObserver(() => board.resized()).observe(frame);
+  return () => dragged;
 }
 
 function put(element, name, value) {
@@ -365,9 +513,9 @@ export function listen(bar, board, more = {}) {
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || !bar.titles.length) return;
     if (event.target.closest("input, select, textarea")) return;
-    if (event.key === " " && event.target.closest("button, summary, a")) return;
-    const own = { t: () => theme.next(), n: () => board.toggleNames(), ...more }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (own) own();
+    if ([" ", "Enter"].includes(event.key) && event.target.closest("button, summary, a")) return;
+    const own = { t: () => theme.next(), n: () => board.toggleNames(), l: () => board.toggleLetters(), ...more }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (own) own(event);
     else if (!bar.key(event.key)) return;
     event.preventDefault();
   });

@@ -2,7 +2,10 @@
 
 import { $, h, lock, nice, percent, sentence, swatch } from "/page.js";
 
-const MODES = { move: "Move", hold: "Hold", support: "Support", convoy: "Convoy", retreat: "Retreat", disband: "Disband", build: "Build" };
+const MODES = { move: "Move", hold: "Hold", support: "Support", convoy: "Convoy", via: "Via convoy", retreat: "Retreat", disband: "Disband", build: "Build" };
+
+// What an order does; an army may reach a neighbor by land and by convoy.
+const modeOf = ({ text, verb }) => (text.endsWith(" VIA") ? "via" : verb);
 
 export class OrderPanel {
   constructor({ say, redraw, submit, read, sandbox, hint }) {
@@ -12,6 +15,8 @@ export class OrderPanel {
     this.unit = null; // selected
     this.mode = null;
     this.other = null; // province of the unit to be supported or convoyed
+    this.narrowed = null; // orders that a click may have meant
+    this.offered = []; // orders that the convoy just chosen needs
   }
 
   // A new step: what was chosen for it before a reload comes back.
@@ -96,13 +101,17 @@ export class OrderPanel {
   // --- Selecting ----------------------------------------------------------------------------------
 
   select(unit) {
-    this.unit = unit;
-    this.other = null;
-    this.mode = null;
+    Object.assign(this, { unit, other: null, mode: null, narrowed: null, offered: [] });
     if (unit) {
-      const verbs = this.place(unit).orders.map(({ verb }) => verb);
-      this.mode = ["move", "retreat", "build"].find((verb) => verbs.includes(verb)) ?? verbs[0];
+      const modes = this.modes();
+      this.mode = ["move", "retreat", "build"].find((mode) => modes.includes(mode)) ?? modes[0];
     }
+  }
+
+  // What the selected unit can do.
+  modes() {
+    const { orders } = this.place(this.unit);
+    return Object.keys(MODES).filter((mode) => orders.some((order) => modeOf(order) === mode));
   }
 
   unselect() {
@@ -111,8 +120,8 @@ export class OrderPanel {
   }
 
   setMode(mode) {
-    this.mode = mode;
-    this.other = null;
+    if (!this.unit || !this.modes().includes(mode)) return;
+    Object.assign(this, { mode, other: null, narrowed: null });
     const orders = this.inMode();
     if (mode === "hold" || mode === "disband") this.choose(orders[0]);
     else this.redraw();
@@ -120,7 +129,8 @@ export class OrderPanel {
 
   inMode() {
     if (!this.unit) return [];
-    const orders = this.place(this.unit).orders.filter(({ verb }) => verb === this.mode);
+    const orders = this.place(this.unit).orders.filter((order) => modeOf(order) === this.mode);
+    if (this.mode === "via") orders.sort((a, b) => this.partners(b).length - this.partners(a).length); // own fleets first
     return this.other ? orders.filter(({ other }) => other === this.other) : orders;
   }
 
@@ -133,15 +143,44 @@ export class OrderPanel {
     }
     this.chosen[this.unit] = order.text;
     this.keep();
-    const next = winter ? null : decision.units.find(({ unit }) => !(unit in this.chosen));
     this.say(`${this.words(order.text)}.`);
-    this.select(next ? next.unit : null);
+    const offered = this.partners(order).filter(({ unit, text }) => this.chosen[unit] !== text);
+    this.select(null); // the next click selects
+    this.offered = offered;
     this.redraw();
+  }
+
+  // The orders of one's other units that an order of the selected one needs: a convoy is of two.
+  partners(order) {
+    const { province } = this.place(this.unit), mode = modeOf(order);
+    const fits = {
+      via: (one) => one.verb === "convoy" && one.other === province,
+      convoy: (one, at) => modeOf(one) === "via" && at === order.other,
+    }[mode];
+    if (!fits) return [];
+    return this.view.decision.units.flatMap((place) => place.orders.filter((one) => one.place === order.place && fits(one, place.province))
+      .map((one) => ({ ...one, unit: place.unit })));
+  }
+
+  accept(order) {
+    const rest = this.offered.filter(({ unit }) => unit !== order.unit);
+    this.select(order.unit);
+    this.choose(order);
+    this.offered = rest;
+    this.redraw();
+  }
+
+  // Enter: take what is offered, leave a unit as it is, or submit.
+  enter() {
+    if (this.offered.length) this.accept(this.offered[0]);
+    else if (this.unit) this.unselect();
+    else $("submit")?.click();
   }
 
   // Where one goes on when what was clicked in a list is gone: the next unit, or the end.
   next() {
-    return document.getElementById(this.unit ? `unit-${this.unit.replace(" ", "-")}` : "submit");
+    const next = this.view.decision?.kind === "orders" && this.view.decision.units.find(({ unit }) => !(unit in this.chosen));
+    return document.getElementById(next ? `unit-${next.unit.replace(" ", "-")}` : "submit");
   }
 
   forget(unit) {
@@ -157,7 +196,7 @@ export class OrderPanel {
     const own = decision.units.find((place) => place.province === province);
     if (this.unit && province !== this.place(this.unit).province && this.target(province)) return;
     if (!own) {
-      this.say(this.unit ? this.refusal(province) : `You have nothing to order in ${this.name(province)}.`, true);
+      this.say(this.refusal(province), true);
       return;
     }
     if (own.unit !== this.unit) this.select(own.unit);
@@ -167,16 +206,25 @@ export class OrderPanel {
     } else this.redraw();
   }
 
-  // Why a clicked province is none for the selected unit.
+  // Why a clicked province is none to order in, or for the selected unit.
   refusal(province) {
-    const who = this.label(this.unit, this.place(this.unit).province), where = this.name(province);
+    const where = this.name(province), { kind } = this.view.decision;
+    if (kind === "builds") return `You cannot build in ${where}.`;
+    if (!this.unit || kind === "removals") return `You have ${kind === "orders" ? "no unit" : "nothing to order"} in ${where}.`;
+    const who = this.label(this.unit, this.place(this.unit).province);
     if (this.other) return `${who} cannot help ${this.name(this.other)} to ${where}.`;
     return {
-      move: `${who} cannot move to ${where}.`,
+      move: `${who} cannot move to ${where}${this.ferries(province).length ? " by land: choose Via convoy" : ""}.`,
+      via: `${who} cannot be convoyed to ${where}.`,
       retreat: `${who} cannot retreat to ${where}.`,
       support: `${who} cannot support a unit in ${where}.`,
       convoy: `${who} cannot convoy from ${where}.`,
-    }[this.mode] ?? `${who} has no order that needs ${where}.`;
+    }[this.mode] ?? `${who} can only ${MODES[this.mode].toLowerCase()}.`;
+  }
+
+  // The selected unit's moves to a province by convoy.
+  ferries(province) {
+    return this.place(this.unit).orders.filter((order) => modeOf(order) === "via" && order.place === province);
   }
 
   // Orders that were typed, `;` between them, are read by the server.
@@ -203,9 +251,14 @@ export class OrderPanel {
       this.other = province;
       this.redraw();
     } else if (found.length) {
-      this.narrowed = found; // by land or by convoy, or several coasts: the list asks
+      this.narrowed = found; // several coasts: the unit asks
       this.redraw();
     } else if (this.mode === "move" && !this.view.decision.units.some((place) => place.province === province)) {
+      const carried = this.ferries(province).find((order) => this.partners(order).length);
+      if (carried) {
+        this.choose(carried);
+        return true;
+      }
       const supports = this.place(this.unit).orders.some(({ verb, other }) => verb === "support" && other === province);
       if (!supports) return false;
       this.mode = "support";
@@ -220,12 +273,31 @@ export class OrderPanel {
     if (!decision || given) return {};
     if (!this.unit) {
       const open = decision.units.filter(({ unit }) => !(unit in this.chosen));
-      return { todo: open.map(({ province }) => province) };
+      return { todo: open.map(({ province }) => province), picked: this.offered.map(({ unit }) => this.place(unit).province) };
     }
     const two = this.mode === "support" || this.mode === "convoy";
     const key = two && !this.other ? "other" : "place";
     const reach = ["hold", "disband", "build"].includes(this.mode) ? [] : this.inMode().map((order) => order[key]);
     return { reach, picked: [this.place(this.unit).province], other: this.other ? [this.other] : [] };
+  }
+
+  // What is asked beside a unit on the board: [its province, the provinces to click, parts].
+  flyout() {
+    const { decision, given } = this.view;
+    if (!decision || given) return ["", []];
+    const button = (order, act) => h("button", { "data-offer": order.text, onclick: act }, order.words);
+    if (this.offered.length) {
+      const at = this.place(this.offered[0].unit).province;
+      const offers = this.offered.map((order) => button({ ...order, words: this.words(order.text) }, () => this.accept(order)));
+      return [at, [], h("p", {}, "The convoy also needs:"), ...offers, h("button", { onclick: () => this.unselect() }, "Not now")];
+    }
+    if (!this.unit) return ["", []];
+    const at = this.place(this.unit).province, asked = this.narrowed ?? (this.mode === "build" ? this.inMode() : null);
+    if (asked) return [at, [], ...asked.map((order) => button(order, () => this.choose(order)))];
+    const marks = this.marks(), guide = ["support", "convoy", "via"].includes(this.mode) ? h("p", {}, this.guide().replace(", or pick from the list", "")) : null;
+    const modes = this.modes().map((mode) => h("button", { "data-mode": mode, "aria-pressed": String(mode === this.mode), onclick: () => this.setMode(mode) },
+      h("u", {}, MODES[mode][0]), MODES[mode].slice(1)));
+    return [at, marks.reach, ...modes, ...(guide ? [guide] : [])];
   }
 
   // --- Drawing ------------------------------------------------------------------------------------
@@ -244,9 +316,8 @@ export class OrderPanel {
     const left = decision.count - this.orders().length;
     const rest = { orders: "unit holds|units hold", retreats: "unit disbands|units disband", builds: "build unused|builds unused", removals: "is chosen for you|are chosen for you" }[decision.kind];
     const note = left > 0 ? ` (${left} ${rest.split("|")[left > 1 ? 1 : 0]})` : "";
-    parts.push(h("button", { class: "main", id: "submit", onclick: () => this.sendOrders(this.orders()) }, `Submit orders${note}`));
+    $("foot").replaceChildren(h("button", { class: "main", id: "submit", onclick: () => this.sendOrders(this.orders()) }, `Submit orders${note}`));
     frame.replaceChildren(...parts.filter(Boolean));
-    this.narrowed = null;
     if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
   }
 
@@ -268,7 +339,7 @@ export class OrderPanel {
 
   beginning() {
     return {
-      orders: "Click one of your units, on the board or in this list, then where it should go.",
+      orders: "Click one of your units, on the board or in this list, then where it should go. Keys: H hold, M move, S support, C convoy, V via convoy, Enter, Escape.",
       retreats: "Click a dislodged unit, then where it should retreat to.",
       builds: "Click a home center to build there. You may leave builds unused.",
       removals: "Click the units you want to remove.",
@@ -291,9 +362,8 @@ export class OrderPanel {
   }
 
   orderList(hint) {
-    const { orders, unit, bound } = this.place(this.unit);
-    const verbs = Object.keys(MODES).filter((verb) => orders.some((order) => order.verb === verb));
-    const tabs = verbs.map((verb) => h("button", { id: `mode-${verb}`, "aria-pressed": String(verb === this.mode), onclick: () => this.setMode(verb) }, MODES[verb]));
+    const { unit, bound } = this.place(this.unit);
+    const tabs = this.modes().map((verb) => h("button", { id: `mode-${verb}`, "aria-pressed": String(verb === this.mode), onclick: () => this.setMode(verb) }, MODES[verb]));
     const shares = new Map();
     for (const slot of hint?.slots ?? [])
       for (const { text, probability } of slot.orders) shares.set(text, Math.max(probability, shares.get(text) ?? 0));
@@ -320,6 +390,7 @@ export class OrderPanel {
       retreat: "Click a marked province to retreat there, or pick from the list.",
       support: `Click the unit that ${who} should support, or pick from the list.`,
       convoy: "Click the army to convoy, or pick from the list.",
+      via: `Click where a convoy should bring ${who}, or pick from the list.`,
       build: `What do you want to build in ${who}?`,
     }[this.mode] ?? "";
   }

@@ -131,7 +131,7 @@ function take(view) {
     talk.begin(view);
     if (before && played > was) state.shown = was; // first see what came of the orders
     else state.shown = null;
-    if (before && innerWidth <= 860) scrollTo(0, 0); // on a phone what is new stands below the board
+    if (before) scrollTo(0, 0); // what is new stands beside the board, or below it
     if (view.over) state.playing = false;
     if (state.playing && played > 0) state.shown = played - 1;
     fetched.past = null;
@@ -184,6 +184,7 @@ async function draw() {
     board.show(found, found.title);
     const now = state.shown === null;
     board.mark(now ? talk.marks() ?? panel.marks() : {});
+    board.showFlyout(...(now && !talk.picking ? panel.flyout() : ["", []]));
     board.lock(now ? (view.decision?.units ?? []).filter(({ bound }) => bound.length).map(({ unit }) => unit) : []);
     board.layer("hinted", now && state.hinting && view.decision && !view.given ? state.hint?.marks ?? "" : "");
     lookAtOwn(view);
@@ -226,6 +227,7 @@ function drawParts(view) {
   chart.show(at);
   document.body.classList.toggle("looking", looking);
 
+  $("foot").replaceChildren();
   if (!view.started) drawSetup(view);
   else if (looking) drawContinue(view, at, now);
   else if (view.over) drawEnd(view);
@@ -322,12 +324,11 @@ function start(event) {
 function drawContinue(view, at, now) {
   const next = at + 1 < now ? `Next: ${phaseTitle(view.phases[at + 1])}` : view.over ? "How it ended" : "Continue";
   const pause = () => { state.playing = false; draw(); };
-  $("panel").replaceChildren(
+  $("foot").replaceChildren(
     state.playing
       ? h("button", { class: "main", id: "play", "aria-pressed": "true", onclick: pause }, "Pause")
-      : h("button", { class: "main", id: "continue", onclick: () => look(at + 1) }, next),
-    h("div", { id: "results" }),
-  );
+      : h("button", { class: "main", id: "continue", onclick: () => look(at + 1) }, next));
+  $("panel").replaceChildren(h("div", { id: "results" }));
   if (pictures.has(pictureKey())) drawResults(pictures.get(pictureKey()));
 }
 
@@ -535,16 +536,26 @@ const talk = new TalkPanel({ say, redraw: draw, send, orders: () => state.view.g
 
 // The second click of a double click would be meant for what stood there before the first.
 $("right").addEventListener("click", (event) => {
-  if (event.detail < 2 || !event.target.closest("#panel button, #talk button, #votes button, #tools button")) return;
+  if (event.detail < 2 || !event.target.closest("#panel button, #foot button, #talk button, #votes button, #tools button")) return;
   event.stopPropagation();
   event.preventDefault();
 }, true);
 
 theme.begin();
-listen(bar, board, { Escape: () => {
-  talk.picking = false;
-  panel.unselect();
-} });
+const deciding = () => state.shown === null && state.view.started && state.view.decision && !state.view.given;
+const mode = (name) => () => { if (deciding()) panel.setMode(name); };
+listen(bar, board, {
+  h: mode("hold"), m: mode("move"), s: mode("support"), c: mode("convoy"), v: mode("via"),
+  Enter: ({ repeat }) => {
+    if (repeat) return; // it was meant for what is gone
+    if (deciding()) panel.enter();
+    else (["continue", "next"].map($).find(Boolean))?.click();
+  },
+  Escape: () => {
+    talk.picking = false;
+    panel.unselect();
+  },
+});
 window.addEventListener("hashchange", () => location.reload());
 
 if (state.token) watchServer();

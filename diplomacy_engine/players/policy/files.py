@@ -63,7 +63,9 @@ def policies_of(map_name: str) -> list[str]:
     return sorted(names, key=wins, reverse=True)
 
 
-def policy_path(flag: str, name: str) -> Path:
+def policy_path(flag: str, name: str) -> tuple[str, Path]:
+    """Return the script that a name such as mine.py:PATH has, or "", and the policy's file."""
+    script, colon, name = name.rpartition(".py:")
     if name in BOTS:
         raise UserError(
             f"--{flag} needs a checkpoint, and {name!r} is a bot: "
@@ -75,7 +77,7 @@ def policy_path(flag: str, name: str) -> Path:
         if os.path.isdir(name):
             what = f"the folder has neither {CHECKPOINT} nor {POLICY}"
         raise UserError(f"--{flag} {name}: {what}{above(path, CHECKPOINT, POLICY)}")
-    return path
+    return Path(f"{script}.py").name if colon else "", path
 
 
 def above(path: Path, *names: str) -> str:

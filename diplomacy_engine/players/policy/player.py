@@ -9,6 +9,7 @@ from ..._suggest import player_name, quoted
 from ...errors import UserError
 from ...games.decisions import Decisions, order_numbers
 from ...games.observation import BoardViews
+from ...games.own_help import choices, possible_choices
 from ...games.vector_game import VectorGame
 from ...scoring.mixes import RewardMix, code_of, make_reward_mix
 from ..protocols import Explanation, Seedable
@@ -83,13 +84,27 @@ class PolicyPlayer:
     __repr__ = player_name
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        decisions = self.own_choices(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
         chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
         return order_numbers(decisions, chosen)
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
+        asked = self.own_choices(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
-        return self.agent.explain(obs, decisions)
+        found = self.agent.explain(obs, asked)
+        probability = np.zeros(len(decisions.order), np.float32)
+        probability[possible_choices(games, decisions, self.helps_others)] = found.probability
+        return found._replace(probability=probability)
+
+    @property
+    def helps_others(self) -> bool:
+        """Whether it supports and convoys units of other powers."""
+        return (self.settings or {}).get("help_others", True)
+
+    def own_choices(self, games: VectorGame, decisions: Decisions) -> Decisions:
+        """Return decisions with the orders that the policy has learned to choose from."""
+        return choices(games, decisions, self.helps_others)
 
     def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
         """Return the boards that `powers` (n,) see in games `rows` (n,)."""

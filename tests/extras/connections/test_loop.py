@@ -7,7 +7,7 @@ import threading
 
 import pytest
 from support.commands import refusal
-from support.diplomacy_server import StandIn, free_port
+from support.diplomacy_server import StandIn, Until, free_port
 from support.waiting import until
 
 from diplomacy_engine.commands.cli import main
@@ -43,24 +43,10 @@ def seats(server, *powers, seconds=10.0, **options) -> DiplomacySeats:
     return DiplomacySeats(Wire(server.address, seconds=seconds), "g", accounts, STANDARD, **options)
 
 
-class Stopping:
-    """A connection that ends the loop at a phase."""
-
-    def __init__(self, connection, phase):
-        self.connection, self.phase = connection, phase
-
-    def __getattr__(self, name):
-        return getattr(self.connection, name)
-
-    def positions(self):
-        found = self.connection.positions()
-        return [p._replace(over="enough") if p.game.phase == self.phase else p for p in found]
-
-
 def play(connection, phase="S1902M", **options):
     told = []
     loop = SeatLoop(
-        Stopping(connection, phase),
+        Until(connection, phase),
         make_bot("dumbbot"),
         say=told.append,
         sleep=lambda seconds: told.append(f"{seconds:g} s"),
@@ -100,7 +86,7 @@ def test_a_player_sees_what_was_played_before(server):
 def test_what_is_dropped_is_sent_again_and_told(server):
     orders = []
 
-    class Watched(Stopping):
+    class Watched(Until):
         def give(self, position, power, texts):
             orders.append(texts)
             server.drops = {texts[0]} if position.game.phase == "S1901M" else set()
@@ -159,30 +145,29 @@ def test_holds_come_first_where_a_deadline_may_pass():
         assert first["orders"] == [] != second["orders"] and first["wait"] is second["wait"] is True
 
 
-@pytest.mark.parametrize("draws", [False, True])
-def test_votes_for_a_draw(server, draws):
-    play(seats(server), "F1901M", draws=draws)
-    assert server.votes == ({"FRANCE"} if draws else set())
-
-
-@pytest.mark.parametrize(("after", "votes"), [(1902, set()), (1901, {"FRANCE"})])
-def test_votes_for_a_draw_from_a_year_on(server, after, votes):
-    play(seats(server), "F1901M", draws_after=after)
-    assert server.votes == votes
-
-
-def test_who_is_near_a_victory_does_not_vote(server):
-    centers = server.game.vector_game.state.center_owner
-    centers[0, :15] = server.game.map.power_index["FRANCE"]
-    play(seats(server), "F1901M", draws_after=1901)
-    assert server.votes == set()
+@pytest.mark.parametrize(
+    ("options", "centers", "votes"),
+    [
+        ({}, 3, False),
+        ({"draws": True}, 3, True),
+        ({"draws_after": 1902}, 3, False),
+        ({"draws_after": 1901}, 3, True),
+        ({"draws_after": 1901}, 15, False),  # near a victory
+    ],
+)
+def test_votes_for_a_draw(server, options, centers, votes):
+    if centers > 3:
+        owners = server.game.vector_game.state.center_owner
+        owners[0, :centers] = server.game.map.power_index["FRANCE"]
+    play(seats(server), "F1901M", **options)
+    assert server.votes == ({"FRANCE"} if votes else set())
 
 
 def test_how_to_vote_is_a_word_or_a_year(capsys):
     words = "connect", "diplomacy", "localhost:1", "--game-id", "a", "--power", "FRANCE"
     words = *words, "--player", "hold", "--vote-draw", "maybe"
     told = refusal(*words, capsys=capsys)
-    assert "--vote-draw" in told and "'maybe'" in told
+    assert "--vote-draw" in told
 
 
 def test_a_paused_game_is_left_alone(server):
@@ -201,7 +186,7 @@ def test_a_paused_game_is_left_alone(server):
 def test_a_player_that_is_too_slow(server):
     """Its orders are for a phase that has passed: this is told, and the next one is played."""
 
-    class Slow(Stopping):
+    class Slow(Until):
         def give(self, position, power, orders):
             if (
                 position.game.phase in ("S1901M", "F1901M")
@@ -261,11 +246,8 @@ SEAT = ("--game-id", "g", "--power", "FRANCE")
         (["local host:80"], "HOST:PORT"),
         (["localhost:80"], "--power"),
         (["localhost:80", "--power", "FRANCE"], "--game-id"),
-        (["localhost:80", "--power", "FRANCE", "france", "--game-id", "g"], "twice"),
-        (
-            ["localhost:80", "--power", "any", "FRANCE", "--game-id", "g"],
-            "be combined with other powers",
-        ),
+        (["localhost:80", "--power", "FRANCE", "france", "--game-id", "g"], "FRANCE france"),
+        (["localhost:80", "--power", "any", "FRANCE", "--game-id", "g"], "any FRANCE"),
         (["localhost:80", "--power", "NARNIA", "--game-id", "g"], "NARNIA"),
         (["localhost:80", *SEAT, "--user", "me"], "go together"),
         (["localhost:80", *SEAT, "--user", "me", "--password-file", "nofile"], "nofile"),
@@ -343,7 +325,7 @@ def test_a_map_that_is_not_ours(server, capsys):
 def test_a_power_at_random(server, capsys):
     server.given_power = "TURKEY"
     line = failing(server, capsys, *SEAT)
-    assert "assigned TURKEY instead of FRANCE" in line
+    assert "TURKEY instead of FRANCE" in line
     assert server.controllers == {}  # the seat was given back
 
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from support.commands import refusal
-from support.diplomacy_server import StandIn
+from support.diplomacy_server import StandIn, Until
 
 from diplomacy_engine.extras.connections.diplomacy_server import Account, DiplomacySeats
 from diplomacy_engine.extras.connections.diplomacy_wire import Wire
@@ -134,27 +134,15 @@ def server():
         yield server
 
 
-class Until:
-    """A connection that ends its loop in a phase, and keeps the positions that it has read."""
-
-    def __init__(self, server, power, phase, **options):
-        accounts = {power: Account(f"user_{power}", "word")}
-        self.connection = DiplomacySeats(Wire(server.address), "g", accounts, STANDARD, **options)
-        self.phase, self.seen = phase, []
-
-    def __getattr__(self, name):
-        return getattr(self.connection, name)
-
-    def positions(self):
-        found = self.connection.positions()
-        self.seen += [position.game for position in found]
-        return [p._replace(over="enough") if p.game.phase == self.phase else p for p in found]
+def until(server, power, phase, **options) -> Until:
+    accounts = {power: Account(f"user_{power}", "word")}
+    return Until(DiplomacySeats(Wire(server.address), "g", accounts, STANDARD, **options), phase)
 
 
 def test_two_negotiate_over_the_wire_and_keep_their_word(server):
     first = Game("standard", press="offers")
     offers = [order(first, "FRANCE", "ENGLAND", ours=["A PAR - PIC"], theirs=["F LON - NTH"])]
-    seats = {power: Until(server, power, "F1901M") for power in ("FRANCE", "ENGLAND")}
+    seats = {power: until(server, power, "F1901M") for power in ("FRANCE", "ENGLAND")}
     loops = [
         SeatLoop(seat, Scripted(*(offers if power == "FRANCE" else [])), talk=3, say=str)
         for power, seat in seats.items()
@@ -177,7 +165,7 @@ def test_two_negotiate_over_the_wire_and_keep_their_word(server):
 
 def test_an_answer_after_the_orders_changes_them(server):
     """The phase may go on for long when one's own talk is over."""
-    seat = Until(server, "FRANCE", "F1901M")
+    seat = until(server, "FRANCE", "F1901M")
     first = Game("standard", press="offers")
     player = Scripted(order(first, "FRANCE", "ENGLAND", ours=["A PAR - PIC"]))
     loop = SeatLoop(seat, player, talk=0.1, say=str)
@@ -193,7 +181,7 @@ def test_an_answer_after_the_orders_changes_them(server):
 
 
 def test_what_is_not_taken_ends_the_talk_of_the_phase(server):
-    seat, told = Until(server, "FRANCE", "F1901M"), []
+    seat, told = until(server, "FRANCE", "F1901M"), []
     server.controllers["ENGLAND"] = "somebody", 1
     error = {"name": "error", "error_type": "ResponseException", "message": "no\x1b[31m more"}
     server.instead(
@@ -211,7 +199,7 @@ def test_what_is_not_taken_ends_the_talk_of_the_phase(server):
 
 def test_holds_are_given_before_a_talk_with_a_deadline(server):
     server.deadline = 30_000
-    seat = Until(server, "FRANCE", "F1901M")
+    seat = until(server, "FRANCE", "F1901M")
     server.controllers["ENGLAND"] = "somebody", 1
     loop = SeatLoop(seat, Scripted(), talk=1000, say=str)
     seat.connection.wait = lambda seconds: None
@@ -221,7 +209,7 @@ def test_holds_are_given_before_a_talk_with_a_deadline(server):
 
 
 def test_a_silent_player_is_told_of_once(server):
-    seat, told = Until(server, "FRANCE", "F1901M"), []
+    seat, told = until(server, "FRANCE", "F1901M"), []
     server.controllers["ENGLAND"] = "somebody", 1
     seat.connection.wait = lambda seconds: None
     loop = SeatLoop(seat, make_bot("dumbbot"), say=told.append)

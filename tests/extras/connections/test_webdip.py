@@ -6,26 +6,23 @@ import random
 import pytest
 from support.commands import refusal
 from support.games import orderable, play_randomly, random_units
-from support.webdip import CODE, NUMBER, POWERS, Site, history, row_of, variant
+from support.webdip import CODE, NUMBER, POWERS, Site, history, variant
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.extras.connections import webdip_site
 from diplomacy_engine.extras.connections.connection import ConnectionLost, PhaseOver
 from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
-from diplomacy_engine.extras.connections.webdip import WebdipSeat, _letters, convoy_path, kept_texts
+from diplomacy_engine.extras.connections.webdip import WebdipSeat, convoy_path, kept_texts
 from diplomacy_engine.extras.imports.games import read_games
 from diplomacy_engine.extras.imports.webdiplomacy import (
-    OrderRow,
     classic,
     order_row,
-    order_text,
     read_variant,
 )
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.pictures.replays.replay import make_replay
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.records import convert
 from diplomacy_engine.rules.map import load_map
 
 STANDARD = load_map("standard")
@@ -89,37 +86,8 @@ def test_a_convoy_goes_over_its_fleet_and_a_support_not():
     assert convoy_path(game, "A LON - YOR") == convoy_path(game, "WAIVE") == []
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_legal_orders_are_kept(site, seed):
-    """What our rules allow is taken as it is, with its coasts and convoys.
-
-    Convoys over fleets that are not there are not: the site wants to know the whole way.
-    """
-    rng, game = random.Random(seed), Game("standard")
-    play_randomly(game, rng, 8 + 7 * seed)
-    connections = {}
-    checked = 0
-    for _ in range(6):
-        site.game = game
-        site._version += 1
-        for power in game.powers:
-            if game.is_over or power not in site._waiting():
-                continue
-            country = POWERS.index(power) + 1
-            connection = connections.setdefault(power, seat(site, country))
-            (now,) = connection.positions()
-            assert now.game.phase == game.phase and now.seats == [power]
-            orders = _some_orders(game, power, rng)
-            site.kept = {}
-            kept = connection.give(now, power, orders)
-            assert dropped(game, orders, kept) == []
-            checked += len(orders)
-        play_randomly(game, rng)
-    assert checked > 40
-
-
 @pytest.mark.parametrize(
-    "count", [50, pytest.param(500, marks=pytest.mark.slow)], ids=["50 positions", "500 positions"]
+    "count", [20, pytest.param(500, marks=pytest.mark.slow)], ids=["20 positions", "500 positions"]
 )
 def test_every_legal_order_is_kept(site, count):
     """Each alone: our order -> its row -> the site takes it -> its row -> our order."""
@@ -152,18 +120,6 @@ def test_every_legal_order_is_kept(site, count):
             game = Game("standard")
     assert sum(checked.values()) > 100 * count, checked
     assert set(checked) >= KINDS_OF_ORDERS, checked
-
-
-def _some_orders(game, power, rng):
-    if game.phase.endswith("A"):
-        owed = game.adjustments[power]
-        places = game.to_state()["builds"][power]["homes"] if owed > 0 else game.units[power]
-        chosen = rng.sample([rng.choice(game.legal_orders(place)) for place in places], abs(owed))
-        return chosen if owed < 0 else [t for t in chosen if t != "WAIVE"] or ["WAIVE"]
-    units = game.dislodged[power] if game.phase.endswith("R") else game.units[power]
-    return [
-        rng.choice([t for t in game.legal_orders(u) if not _is_lost_at_sea(game, t)]) for u in units
-    ]
 
 
 def _is_lost_at_sea(game, text):
@@ -593,7 +549,8 @@ def test_a_phase_of_retreats_that_our_rules_skip(site, with_another):
     site.process()
     assert site._now() == (0, "Retreats")
     told = []
-    turkey, austria = loop_of(seat(site, 6), told=told), loop_of(seat(site, 5))
+    turkey = loop_of(seat(site, 6, say=told.append), told=told)
+    austria = loop_of(seat(site, 5))
     (now,) = turkey.connection.positions()
     assert now.game.phase == "S1901R" and now.game.dislodged["TURKEY"] == {"A BUL": []}
     assert "A SER - BUL" in now.game.to_state()["last_orders"]["AUSTRIA"]
@@ -697,37 +654,3 @@ def test_the_answers_of_2025_are_read(tmp_path):
         (tmp_path / name).write_text(json.dumps(content))
     (old,), (new,) = (read_games(tmp_path / name) for name in ("old", "new"))
     assert old == new
-
-
-def test_history_rows_are_json():
-    game = Game("standard")
-    play_randomly(game, random.Random(1), 3)
-    assert json.loads(json.dumps(history(game)))["phases"]
-    assert row_of(game, "WAIVE")["type"] == "Wait"
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_every_legal_order_there_and_back(site, seed):
-    """In the site's words and in ours again it is the same order, coast of a support aside."""
-    rng, game, known = random.Random(seed), Game("standard"), classic(STANDARD)
-    count = 0
-    for _ in range(14):
-        play_randomly(game, rng)
-        if game.is_over:
-            break
-        site.game, letters = game, _letters(game)
-        for power, places in orderable(game).items():
-            assert power in POWERS
-            for text in {text for place in places for text in game.legal_orders(place)}:
-                row = order_row(known, text, game.phase.endswith("A"))
-                assert (
-                    dropped(
-                        game, [text], [order_text(known, convert(OrderRow, row, "it"), letters)]
-                    )
-                    == []
-                )
-                kind = {"A": "Army", "F": "Fleet"}.get(text[0])
-                theirs = "WAIVE" if text == "WAIVE" else site.text(row, kind)
-                assert dropped(game, [text], [theirs]) == []
-                count += 1
-    assert count > 1000

@@ -103,11 +103,24 @@ def test_a_judges_mail_and_a_sites_page(text):
         ("Army Paris: support fleet Brest to hold", ["A PAR S F BRE"]),
         ("The army at Paris support hold to Brest.", ["A PAR S F BRE"]),
         ("A Par SF Bre-Bre", ["A PAR S F BRE"]),
+        ("A Mar supp Par - Bur, A Par supporting Bre", ["A MAR S A PAR - BUR", "A PAR S F BRE"]),
+        ("Army (Paris) - Burgundy; Fleet (Brest) >> MAO", ["A PAR - BUR", "F BRE - MAO"]),
+        ("A par-bur -- bounced with Munich", ["A PAR - BUR"]),
+        ("A mar -spa  Convoy path taken: lon-nth-hol.", ["A MAR - SPA"]),
+        ("A Par UNORDERED, A Mar \u21d2 Spa", ["A PAR H", "A MAR - SPA"]),
     ],
 )
 def test_ways_to_write_orders(line, orders):
     phases, notes = played(f"Spring 1901\nFrance: {line}\n")
     assert phases[0] == ("S1901M", {"FRANCE": orders}) and notes == []
+
+
+def test_a_winter_of_jdip_names_the_power_again():
+    phases, notes = played(
+        "S1901M\nRussia: F Sev-Rum, F StP-Bot, A Mos-Ukr, A War-Gal\nF1901M\nRussia: F Bot-Swe\n"
+        "Results for Fall, 1901 (Adjustment)\nRussia: Builds A mos  Russia: Builds A war\n"
+    )
+    assert phases[2] == ("W1901A", {"RUSSIA": ["A MOS B", "A WAR B"]}) and notes == []
 
 
 def test_retreats_and_winters_in_other_words():
@@ -152,6 +165,34 @@ def test_what_is_left_out_is_told_with_its_line():
     assert all(code in ambiguous for code in ("NWY", "NTH", "NWG", "NAO", "NAF"))
     assert deadline.startswith("line 4, 'The deadline is Friday, at noon'")
     assert "'A Kie-Den'" in fleet and "GERMANY" in fleet
+
+
+def test_a_report_that_begins_later():
+    """Its first movement shows who stood where; who has the other centers is a guess."""
+    phases, notes = played(
+        "Fall 1904 Retreats\nFrance: A Mar R Gas\nSpring 1905\n"
+        "France: A Par-Bur, Mao-Wes, F Bre - Eng, A Par H\nGermany: A Mun H\n"
+        "Fall 1905\nFrance: A Bur S A Mun\n"
+    )
+    assert [name for name, _ in phases] == ["S1905M", "F1905M"]
+    assert phases[0][1]["FRANCE"][:3] == ["A PAR - BUR", "F MAO - WES", "F BRE - ENG"]
+    assert "A MUN" in phases[1][1]["FRANCE"][0]
+    retreats, begin, twice = notes
+    assert "F1904R" in retreats and "S1905M" in begin and "'A Par H'" in twice
+
+
+@pytest.mark.parametrize(
+    ("orders", "told"),
+    [("none", 0), ("A Mar D", 0), ("A Mar - Gas", 1), ("A Par R Gas", 1)],
+)
+def test_a_phase_that_our_rules_skip(orders, told):
+    """Nothing is told where nothing is lost."""
+    phases, notes = played(f"S1901M\nFrance: A Par H\nS1901R\nFrance: {orders}\nF1901M\n{FALL}")
+    assert [name for name, _ in phases] == ["S1901M", "F1901M"]
+    assert len(notes) == told and all("S1901R" in note for note in notes)
+
+
+FALL = "France: A Par-Bur"
 
 
 @pytest.mark.parametrize("command", ["import-game", "replay", "play"])

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from support.language import FakeServer
+from support.serving import seated
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.extras.language.player import Answer, Exchange, LanguagePlayer
@@ -16,8 +17,6 @@ from diplomacy_engine.extras.language.talker import Talker
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.pictures.replays.page import page
 from diplomacy_engine.pictures.replays.replay import make_replay
-from diplomacy_engine.play.file import HOST, PLAYER, Seat
-from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.play.view import game_view
 from diplomacy_engine.players.asking import orders_of
@@ -224,10 +223,8 @@ def test_people_hear_what_it_says(tmp_path):
     game = Game.from_position(POSITION)
     game.take_up_talk("offers", 2)
     player = Talker(Scripted("to ENGLAND: peace", "no", sentence=BAD), "talker")
-    seats = {power: Seat(PLAYER, "talker") for power in game.powers} | {"ENGLAND": Seat(HOST)}
-    rules = PressRules("offers", 2)
-    file = tmp_path / "game.jsonl"
-    session = PlaySession(game, file, ["talker"], lambda name: player, seats, press=rules)
+    file, rules = tmp_path / "game.jsonl", PressRules("offers", 2)
+    session = seated(file, "hpp", game, "talker", lambda name: player, rules)
     host = session.viewer(session.tokens["host"])
     clean = sentence_of(BAD)
     assert ("ITALY", "ENGLAND", clean) in game_view(session, host)["talk"]["said"]

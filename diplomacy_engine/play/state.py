@@ -1,0 +1,168 @@
+"""A game that people play, as it stands, and what each of them may do in it; no players, no file.
+
+A session copies its state, changes the copy by one of the moves here, and saves it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..errors import UserError
+from ..games.game import Game
+from ..games.saved_game import in_disorder
+from ..players.advice import has_decision
+from ..players.protocols import Player
+from ..press.press import PressRules
+from .file import GUEST, HOST, PLAYER, Seat, rebuild
+from .talk import answer_offer, broken_orders, make_offer
+
+
+class PlayError(UserError):
+    """A request cannot be granted. `kind`: `invalid`, `forbidden` or `stale`, that is too late."""
+
+    def __init__(self, message: str, kind: str = "invalid"):
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass
+class SessionState:
+    """All of a session that changes; replaced as a whole once it is saved."""
+
+    game: Game
+    seats: dict[str, Seat] | None = None  # None: the host has not chosen yet
+    step: int = 0  # grows with every phase played or taken back
+    answered: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
+    before: dict[str, list[str]] = field(default_factory=dict)  # orders that were taken back
+
+    # Why players declined offers of this phase, by the offers' numbers; not kept in the file.
+    reasons: dict[int, str] = field(default_factory=dict)
+
+    def copy(self) -> "SessionState":
+        own = dict(self.answered), dict(self.before), dict(self.reasons)
+        return SessionState(self.game.copy(), self.seats, self.step, *own)
+
+    # --- Who plays, and what there is to do -----------------------------------------------------
+
+    def powers_of(self, *kinds: str) -> list[str]:
+        """Return the powers whose seats are of these kinds."""
+        seats = self.seats or {}
+        return [
+            power for power in self.game.powers if power in seats and seats[power].kind in kinds
+        ]
+
+    def people(self) -> list[str]:
+        """Return the powers that people play."""
+        return self.powers_of(HOST, GUEST)
+
+    def players(self) -> dict[str, list[str]]:
+        """Return the players' names, in the order of their powers, and the powers of each."""
+        found: dict[str, list[str]] = {}
+        for power, seat in (self.seats or {}).items():
+            if seat.kind == PLAYER:
+                found.setdefault(seat.player, []).append(power)
+        return found
+
+    @property
+    def is_sandbox(self) -> bool:
+        """Whether one person gives everybody's orders."""
+        return 1 < len(self.game.powers) == len(self.powers_of(HOST))
+
+    def waiting_for(self) -> list[str]:
+        """Return the powers of people who have something to order and have not."""
+        state = self.game.to_state()
+        return [
+            power
+            for power in self.people()
+            if self.decides(state, power) and power not in self.game.orders
+        ]
+
+    def decides(self, state: Mapping, power: str) -> bool:
+        return has_decision(state, power) and power not in self.game.conceded
+
+    def is_alive(self, power: str) -> bool:
+        """Tell whether a power has a unit or a center."""
+        game = self.game
+        return bool(game.units[power] or game.centers[power] or game.dislodged.get(power))
+
+    def can_concede(self, power: str | None) -> bool:
+        """Tell whether a power is a person's who still plays."""
+        plays = power in self.people() and self.is_alive(power)
+        return plays and power not in self.game.conceded and not self.game.is_over
+
+    def can_go_on(self) -> bool:
+        """Tell whether the next phase is played when the host says so."""
+        return self.seats is not None and not self.game.is_over and not self.waiting_for()
+
+    def last_own_phase(self) -> int | None:
+        """Return the number of the last phase in which a person could order; watching, the last."""
+        if self.seats is None:
+            return None
+        history, people, conceded = self.game.history, self.people(), self.game.conceded
+        for number in range(len(history) - 1, -1, -1):
+            state = history[number]["state"]
+            left = [p for p in people if p not in conceded or not in_disorder(state, p)]
+            if not people or any(has_decision(state, power) for power in left):
+                return number
+        return None
+
+    # --- What people do -------------------------------------------------------------------------
+
+    def submit(self, power: str, orders: list[str]) -> None:
+        if not self.decides(self.game.to_state(), power):
+            raise PlayError(f"{power} has no orders to give in {self.game.phase}")
+        self.game.submit(power, orders)
+        self.answered[power] = self.step, orders
+
+    def withdraw(self, power: str) -> None:
+        """Take a power's orders back, if it has given any; its person begins with them again."""
+        if power in self.game.orders:
+            self.before[power] = self.game.orders[power]
+            self.answered.pop(power, None)
+            self.game.withdraw(power)
+
+    def vote(self, power: str, draw: bool) -> None:
+        if not self.game.draw_votes:
+            raise PlayError("nobody votes for draws in this game: begin one with --draws-after")
+        if draw != (power in self.game.votes):
+            self.game.vote(power, draw)
+        if self.game.all_agree():
+            self.adjudicate()
+
+    def concede(self, power: str) -> None:
+        self.game.concede(power)
+        self.answered.pop(power, None)
+        self.before.pop(power, None)
+        if self.game.all_agree():
+            self.game.adjudicate()
+        self.step += self.game.is_over
+
+    def offer(
+        self, power: str, receiver: str, terms: Mapping, players: Mapping[str, Player], seed: int
+    ) -> None:
+        self.reasons |= make_offer(self.game, power, receiver, terms, players, seed)
+        self._withdraw_broken()
+
+    def answer(self, power: str, number: int, agreed: bool) -> None:
+        answer_offer(self.game, power, number, agreed)
+        self._withdraw_broken()
+
+    def _withdraw_broken(self) -> None:
+        """Let those order again who have given orders that a deal rules out."""
+        for power in broken_orders(self.game):
+            self.withdraw(power)
+
+    def adjudicate(self) -> None:
+        self.game.adjudicate()
+        self.step += 1
+        self.before = {}
+
+    def take_back(self, press: PressRules | None) -> None:
+        """Go back to the last phase of one's own; people begin with the orders they gave there."""
+        back = self.last_own_phase()
+        if back is None:
+            raise PlayError("there is no phase to take back")
+        given = self.game.history[back]["orders"]
+        self.game = rebuild(self.game, back, press=press)
+        self.step += 1
+        self.answered = {}
+        self.before = {power: list(given.get(power) or ()) for power in self.people()}

@@ -1,0 +1,139 @@
+"""What evaluations and tournaments print, write and show on the way."""
+
+import csv
+import io
+import json
+import re
+import sys
+
+import pytest
+from support.commands import SCRIPT, write_checkpoint
+
+from diplomacy_engine._progress import Progress
+from diplomacy_engine.commands import _matches
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.games.saved_game import read_saved_games
+from diplomacy_engine.scoring.outcomes import FIGURES
+
+EVALUATE = "evaluate --map small --player dumbbot --against random --games 6 --max-years 5"
+TOURNAMENT = "tournament --map three --players dumbbot random hold --games 9 --max-years 5"
+
+
+def table(path) -> list[dict]:
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def run(words: str, folder) -> tuple[dict, list[dict], list[dict], list[dict]]:
+    """Run a command with all its files; return JSON, CSV, rows of games, saved games."""
+    files = {name: folder / name for name in ("r.json", "r.csv", "g.csv", "g.jsonl")}
+    flags = dict(zip(("--json", "--csv", "--per-game", "--save-games"), map(str, files.values())))
+    assert main([*words.split(), *(word for pair in flags.items() for word in pair)]) == 0
+    result = json.loads(files["r.json"].read_text())
+    assert "per_game" not in result and not list(folder.glob(".*"))
+    games = list(read_saved_games(files["g.jsonl"]))
+    return result, table(files["r.csv"]), table(files["g.csv"]), games
+
+
+def test_an_evaluation(tmp_path, capsys):
+    result, figures, games, saved_games = run(f"{EVALUATE} --seed 3 --threads 2", tmp_path)
+    shown = capsys.readouterr().out
+    assert "dumbbot against random on map small: 6 games, seed 3; at most 5 years" in shown
+    assert (result["games"], result["max_years"], result["greedy"]) == (6, 5, False)
+    rows = set(re.findall(r"^(\w+(?: \w+)*?)  +[-\d]", shown, re.MULTILINE))
+    same = {"elimination"} | ({"solo", "most_centers"} if "no game was drawn" in shown else set())
+    assert rows == {figure.replace("_", " ") for figure in FIGURES if figure not in same}
+    overall = result["overall"]["win"]
+    value, low, high = (f"{100 * overall[key]:.1f}" for key in ("value", "low", "high"))
+    assert f" {value}% ({low} to {high}) " in shown
+    assert list(figures[0]) == ["player", "against", "power", "figure", "value", "low", "high"]
+    assert len(figures) == 3 * len(FIGURES)
+    for row in figures:
+        part = result["by_power"][row["power"]] if row["power"] else result["overall"]
+        assert (row["player"], row["against"]) == ("dumbbot", "random")
+        assert {key: float(row[key]) for key in ("value", "low", "high")} == part[row["figure"]]
+    assert len(games) == 6 and list(games[0]) == ["game", "power", *FIGURES]
+    mean = sum(float(row["centers"]) for row in games) / 6
+    assert mean == pytest.approx(result["overall"]["centers"]["value"])
+    assert len(saved_games) == 6
+    assert saved_games[1]["players"] == {"ENGLAND": "random", "RUSSIA": "dumbbot"}
+    assert Game.from_saved_game(saved_games[0], max_years=9).map.name == "small"
+
+
+def test_an_evaluation_in_many_seats(capsys):
+    words = "evaluate --map three --player chaos --against hold --games 4 --max-years 2 --greedy"
+    assert main([*words.split(), "--year-limit", "truncate"]) == 0
+    shown = capsys.readouterr().out
+    assert "6 games, seed 1; at most 2 years, then cut off; greedy" in shown
+    assert "win: a solo or, at the year limit, more centers" in shown
+    assert re.search(r"^solo +", shown, re.MULTILINE)
+    assert re.search(r"ENGLAND +ITALY +RUSSIA", shown)
+
+
+def test_a_tournament(tmp_path):
+    result, figures, games, saved_games = run(f"{TOURNAMENT} --save-count 2", tmp_path)
+    found = {(row["player"], row["against"], row["power"], row["figure"]): row for row in figures}
+    assert len(found) == len(figures) == 3 * (1 + 4 * len(FIGURES)) + 6 * 2
+    for name, part in result["players"].items():
+        assert float(found[name, "", "", "rating"]["low"]) == part["rating"]["low"]
+        italy = part["by_power"]["ITALY"]
+        assert float(found[name, "", "ITALY", "win"]["high"]) == italy["win"]["high"]
+    pair = result["cross_table"]["random"]["dumbbot"]
+    assert float(found["random", "dumbbot", "", "above"]["value"]) == pair["above"]["value"]
+    assert len(games) == 27 and list(games[0]) == ["game", "power", "player", *FIGURES]
+    assert len(saved_games) == 2
+    seated = {row["power"]: row["player"] for row in games if row["game"] == "2"}
+    assert saved_games[1]["players"] == seated
+
+
+def test_checkpoints_of_one_short_name_are_told_apart(tmp_path, capsys):
+    (tmp_path / "train.py").write_text(SCRIPT)
+    for folder in ("a", "b"):
+        write_checkpoint(tmp_path / folder / "run" / "checkpoint.pt", tmp_path / "train.py")
+    file, games = tmp_path / "result.json", tmp_path / "games.jsonl"
+    words = f"tournament --players {tmp_path}/a/run {tmp_path}/b/run --games 2 --max-years 1"
+    words += f" --script {tmp_path / 'train.py'} --json {file} --save-games {games} --greedy"
+    assert main(words.split()) == 0
+    shown = capsys.readouterr().out
+    assert "2 players on map small: 2 games, seed 1; at most 1 years, then a draw; greedy" in shown
+    assert "ends above" in shown and str(tmp_path) not in shown
+    assert set(json.loads(file.read_text())["players"]) == {"a/run", "b/run"}
+    saved = json.loads(games.read_text().splitlines()[0])
+    assert set(saved["players"].values()) == {"a/run", "b/run"}
+
+
+THREE = "evaluate --map three --player random --against hold --games 4 --max-years 3"
+
+
+@pytest.mark.parametrize(("words", "total"), [(EVALUATE, 6), (THREE, 6), (TOURNAMENT, 9)])
+def test_progress(words, total, monkeypatch, capsys):
+    """Of running games, too, so that it moves while the first ones are still played."""
+    seen = []
+
+    class Seen(Progress):
+        def update(self, step, **figures):
+            seen.append((step, self.total, self.unit))
+            super().update(step, **figures)
+
+    monkeypatch.setattr(_matches, "Progress", Seen)
+    assert main(words.split()) == 0
+    steps = [step for step, _, _ in seen]
+    assert steps == sorted(steps) and steps[-1] == total
+    assert len(set(steps)) > 3
+    assert {(of, unit) for _, of, unit in seen} == {(total, "games")}
+    assert capsys.readouterr().err == ""  # short of ten seconds, where there is no terminal
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_vanishes_from_a_terminal(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with _matches.showing_progress(10) as report:
+        report(4.7)
+        assert "4 of 10 games" in sys.stderr.getvalue()
+    assert sys.stderr.getvalue().rpartition("games")[2].count("\x1b[2K") >= 1

@@ -1,0 +1,399 @@
+"""What holds of every environment: its interface, masks, seeds, ends, rewards, votes, pictures."""
+
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env, data_equivalence
+from pettingzoo import AECEnv, ParallelEnv
+from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
+from support.maps import TRIBES
+
+from diplomacy_engine import MAP_NAMES, UserError
+from diplomacy_engine.environments import IDS, NEGOTIATION_IDS, rendering
+from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, NeedsReset
+from diplomacy_engine.environments.negotiation_env import NegotiationEnv
+from diplomacy_engine.environments.pettingzoo_env import env as aec_env
+from diplomacy_engine.environments.pettingzoo_env import parallel_env
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # PettingZoo's: names, Dict spaces
+TALK = {"orders_by": "random", "answers": "peaceful"}
+
+
+def one(form: str):
+    return lambda **settings: gymnasium.make("Diplomacy-v0", form=form, **settings).unwrapped
+
+
+def many(**settings):
+    return gymnasium.make_vec("Diplomacy-v0", **{"num_envs": 2} | settings)
+
+
+def talk(**settings):
+    return NegotiationEnv(**TALK | settings)
+
+
+def press(**settings):
+    return parallel_env(press="mutual", **settings)
+
+
+FORMS = {name: one(name) for name in ("provinces", "sequential", "deepdip")}
+ALL_POWERS = {"all powers": parallel_env, "press": press, "in turn": aec_env}
+ORDERING = FORMS | {"many": many} | ALL_POWERS  # in which agents order
+KINDS = ORDERING | {"negotiation": talk}
+each = pytest.mark.parametrize("kind", KINDS)
+
+
+def make(kind: str, **settings):
+    return KINDS[kind](**{"map": "small", "max_years": 4} | settings)
+
+
+def sample(space, mask):
+    """Return a legal action; a mask of many provinces in one array is cut as `sample` wants it."""
+    if isinstance(mask, np.ndarray) and isinstance(space, gymnasium.spaces.MultiDiscrete):
+        mask = tuple(np.split(mask, np.cumsum(space.nvec)[:-1]))
+    return space.sample(mask)
+
+
+def play(env, seed: int, steps: int = 60):
+    """Yield what is seen, the rewards and whether the game is over, a step at a time.
+
+    Actions are legal, drawn from the spaces' seeds; what is seen must be in its space.
+    """
+    if isinstance(env, AECEnv):
+        env.reset(seed=seed)
+        for number, name in enumerate(env.possible_agents):
+            env.action_space(name).seed(seed + number)
+        for name in env.agent_iter(steps):
+            seen, paid, terminated, truncated, info = env.last()
+            assert env.observation_space(name).contains(seen)
+            over = terminated or truncated
+            yield seen, [paid], over
+            env.step(None if over else sample(env.action_space(name), info["action_mask"]))
+    elif isinstance(env, ParallelEnv):
+        seen, infos = env.reset(seed=seed)
+        for number, space in enumerate(env.action_spaces.values()):
+            space.seed(seed + number)
+        while env.agents:
+            alive = env.agents
+            assert all(env.observation_space(name).contains(seen[name]) for name in alive)
+            actions = {n: sample(env.action_space(n), infos[n]["action_mask"]) for n in alive}
+            seen, rewards, terminated, truncated, infos = env.step(actions)
+            assert set(seen) == set(rewards) == set(infos) == set(alive)
+            assert set(env.agents) == {n for n in alive if not (terminated[n] or truncated[n])}
+            yield seen, [rewards.get(name, 0.0) for name in env.possible_agents], not env.agents
+    elif isinstance(env, gymnasium.vector.VectorEnv):
+        seen, infos = env.reset(seed=seed)
+        env.single_action_space.seed(seed)
+        for _ in range(steps):
+            assert env.observation_space.contains(seen)
+            actions = [sample(env.single_action_space, mask) for mask in infos["action_mask"]]
+            seen, paid, terminated, truncated, infos = env.step(np.array(actions))
+            yield seen, paid.tolist(), (terminated | truncated).all()
+    else:
+        seen, info = env.reset(seed=seed)
+        env.action_space.seed(seed)
+        over = False
+        while not over:
+            assert env.observation_space.contains(seen)
+            action = sample(env.action_space, info.get("action_mask"))
+            seen, paid, terminated, truncated, info = env.step(action)
+            assert not (terminated and truncated)
+            over = terminated or truncated
+            yield seen, [paid], over
+
+
+@pytest.mark.parametrize("name", [*IDS, *NEGOTIATION_IDS])
+def test_gymnasium_finds_nothing_wrong(name):
+    settings = TALK if name in NEGOTIATION_IDS else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        no_pictures = {"skip_render_check": name != "Diplomacy-small-v0"}
+        check_env(gymnasium.make(name, **settings).unwrapped, **no_pictures)
+        if name.startswith("Diplomacy-small") and "sequential" not in name:
+            voting = gymnasium.make(name, **settings, draw_votes=True).unwrapped
+            check_env(voting, skip_render_check=True)
+
+
+@pytest.mark.parametrize("name", MAP_NAMES)
+@pytest.mark.parametrize("votes", [False, True])
+@pytest.mark.parametrize("talk", [None, "mutual"])
+def test_pettingzoo_finds_nothing_wrong(name, talk, votes):
+    settings = {"map": name, "press": talk, "draw_votes": votes}
+    parallel_api_test(parallel_env(**settings), num_cycles=60)
+    parallel_seed_test(lambda: parallel_env(**settings), num_cycles=30)
+    if name == "small":
+        api_test(aec_env(**settings), num_cycles=30)
+        seed_test(lambda: aec_env(**settings), num_cycles=30)
+
+
+@each
+def test_masks_are_legal_and_seeds_repeat(kind, tmp_path):
+    """On a map with unusual rules, too; `strict` makes an order outside the board an error."""
+    (tmp_path / "tribes.toml").write_text(TRIBES)
+    strict = {"strict": True, "start": "random"} if kind in {**ORDERING} else {}
+    strict = {} if kind == "deepdip" else strict  # which has no masks
+
+    def played(game_map, seed):
+        env = make(kind, map=game_map, **strict)
+        return [step for i in range(3) for step in play(env, seed + i)]
+
+    for game_map in ("three", str(tmp_path / "tribes.toml")):
+        first, again, other = (played(game_map, seed) for seed in (1, 1, 4))
+        assert len(first) > 4 and len(first) == len(again)
+        assert data_equivalence(first, again, exact=True)
+        assert not data_equivalence(first, other, exact=True)
+
+
+@each
+def test_a_mix_pays_the_sum_of_its_parts(kind):
+    """The recipe of `small`, half of it, and a reward that is paid in every year."""
+    parts = ("sum_of_squares", "lead_delta", "survival_time")
+    mix = "sum_of_squares=1,lead_delta=0.5, survival_time=0.25"
+    first, second, third, mixed = (
+        np.array([row for seed in range(2) for _, row, _ in play(make(kind, reward=text), seed)])
+        for text in (*parts, mix)
+    )
+    np.testing.assert_allclose(mixed, first + second / 2 + third / 4, atol=1e-6)
+    assert second.any() and third.any()
+
+
+def vote(space, yes: int) -> dict | np.ndarray:
+    """Return an action without orders, and a vote."""
+    if isinstance(space, gymnasium.spaces.Dict):
+        return {name: part.sample() * 0 for name, part in space.items()} | {"vote": yes}
+    action = np.zeros(space.shape, np.int64)
+    action[..., -1] = yes
+    return action
+
+
+@pytest.mark.parametrize("kind", ["provinces", "deepdip", "negotiation", "many"])
+def test_an_agent_and_the_others_agree_to_a_draw(kind):
+    """The others vote from a year on; the second of many games, whose agent does not, goes on."""
+    bots = {"orders_by": "hold"} if kind == "negotiation" else {"opponents": "hold"}
+    settings = {"reward": "draw_size", "draws_after": 1902} | bots
+    env, plain = make(kind, draw_votes=True, **settings), make(kind, **settings)
+    space, before = (getattr(e, "single_action_space", e.action_space) for e in (env, plain))
+    assert space.nvec.tolist() == [*before.nvec.tolist(), 2]
+    env.reset(seed=1)
+    action = vote(env.action_space, 1)
+    if kind == "many":
+        action[1, -1] = 0
+    for ends in (False, False, True):  # spring and fall of 1901, spring of 1902
+        _, paid, terminated, truncated, info = env.step(action)
+        assert np.atleast_1d(terminated).tolist() == [ends, False][: np.size(terminated)]
+        assert not np.any(truncated)
+    assert np.atleast_1d(paid).tolist() == [0.5, 0][: np.size(paid)]
+    final = info.get("final_info", info)
+    if kind != "negotiation":
+        assert np.atleast_1d(final["agreed"])[0] and np.atleast_1d(final["years"])[0] == 2
+    if kind in ("provinces", "many"):
+        assert info["action_mask"].shape[-1] == space.nvec.sum()
+    env.reset(seed=1)
+    if kind in ("provinces", "deepdip"):
+        for yes in (1, 1, 0, 0):  # a vote is of its phase
+            assert not env.step(vote(env.action_space, yes))[2]
+
+
+@pytest.mark.parametrize("talk", [None, "mutual"])
+def test_all_powers_agree_to_a_draw(talk):
+    env = parallel_env("three", press=talk, draw_votes=True, reward="draw_size", max_years=3)
+    _, infos = env.reset(seed=1)
+
+    def step(*voters):
+        while infos["ITALY"].get("step") == "wishes":  # where a vote means nothing
+            found = env.step({n: vote(env.action_space(n), 1) for n in env.agents})
+            assert not any(found[2].values())
+            infos.update(found[-1])
+        return env.step({n: vote(env.action_space(n), int(n in voters)) for n in env.agents})
+
+    assert not any(step("ENGLAND", "ITALY")[2].values())
+    infos.update(env._infos(env.agents, np.zeros(3, int)))
+    _, rewards, terminated, truncated, _ = step(*env.agents)
+    assert all(terminated.values()) and not any(truncated.values()) and not env.agents
+    assert rewards == pytest.approx(dict.fromkeys(rewards, 1 / 3))
+
+
+def test_an_eliminated_ally_has_no_vote():
+    env = parallel_env("three", draw_votes=True, teams="ENGLAND+ITALY")
+    env.reset(seed=1)
+    state, italy = env._games.state, env.possible_agents.index("ITALY")
+    state.unit_power[state.unit_power == italy] = -1
+    state.unit_kind[state.unit_power == -1] = state.unit_location[state.unit_power == -1] = -1
+    state.center_owner[state.center_owner == italy] = -1
+
+    def step(*voters):
+        return env.step({n: vote(env.action_space(n), int(n in voters)) for n in env.agents})
+
+    _, _, terminated, _, infos = step("ITALY", "ENGLAND")
+    assert not any(terminated.values()) and infos["ITALY"]["eliminated"]
+    assert infos["ITALY"]["action_mask"][-1].tolist() == [1, 0]
+    assert all(step("ENGLAND", "RUSSIA")[2].values())
+
+
+@pytest.mark.parametrize("mode", ["ansi", "rgb_array", None])
+def test_rendering(mode, monkeypatch):
+    monkeypatch.setattr(rendering, "WIDTH", 81)
+    frames = []
+    for kind in ORDERING:
+        env = make(kind, map="three", render_mode=mode)
+        assert env.render_mode == mode and "ansi" in env.metadata["render_modes"]
+        if kind in FORMS:
+            with pytest.raises(NeedsReset):
+                env.render()
+        env.reset(seed=1)
+        found = env.render()
+        frames += found if isinstance(found, tuple) else [found]
+    for frame in frames:
+        if mode == "ansi":
+            assert frame.startswith("three S1901M\nENGLAND ") and len(frame.splitlines()) == 4
+        elif mode is not None:
+            assert frame.dtype == np.uint8 and frame.shape[1:] == (80, 3) and len(frame) % 2 == 0
+            assert len(np.unique(frame.reshape(-1, 3), axis=0)) > 10
+        assert np.array_equal(frame, frames[0])
+
+
+def test_a_game_can_be_recorded(tmp_path):
+    pytest.importorskip("moviepy")
+    made = gymnasium.make("Diplomacy-small-v0", max_years=1, render_mode="rgb_array")
+    recorded = gymnasium.wrappers.RecordVideo(made, str(tmp_path))
+    for _ in play(recorded, 1):
+        pass
+    recorded.close()
+    assert [file.name for file in tmp_path.iterdir()] == ["rl-video-episode-0.mp4"]
+
+
+AGENTS, POWERS = [*FORMS, "many"], [*ALL_POWERS]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "settings", "name"),
+    [
+        (KINDS, {"map": "smal"}, "smal"),
+        (KINDS, {"map": "missing.toml"}, "missing.toml"),
+        (KINDS, {"max_years": -1}, "max_years"),
+        (KINDS, {"max_years": 2.5}, "max_years"),
+        (KINDS, {"max_years": True}, "max_years"),
+        (KINDS, {"reward": None}, "reward"),
+        (KINDS, {"reward": "sum_of_square"}, "did you mean 'sum_of_squares'"),
+        (KINDS, {"reward": "team:score"}, "team:score"),
+        (KINDS, {"reward": "score=1..0"}, "score=1..0"),
+        (KINDS, {"reward": "score=1,,terminal=1"}, "name=weight"),
+        (KINDS, {"unknown": 3}, "unknown"),
+        (ORDERING, {"year_limit": "draws"}, "year_limit"),
+        (ORDERING, {"start": "opening2"}, "did you mean 'opening'"),
+        (ORDERING, {"warm_up_phases": 10**9}, "warm_up_phases"),
+        (ORDERING, {"warmup_phases": 3}, "'warm_up_phases'"),
+        (ORDERING, {"render_mode": "ansii"}, "did you mean 'ansi'"),
+        (ORDERING, {"map": "three", "teams": "ENGLAND+FRANCE"}, "FRANCE"),
+        (ORDERING, {"teams": 3}, "teams"),
+        (ORDERING, {"team_victory": 5}, "teams"),
+        (ORDERING, {"map": "three", "teams": "ENGLAND+ITALY", "reward": "team3:score"}, "team3"),
+        ([*AGENTS, "negotiation"], {"power": "FRANCE"}, "FRANCE"),
+        ([*AGENTS, "negotiation"], {"draws_after": "soon"}, "draws_after"),
+        (AGENTS, {"opponents": "dumbot"}, "did you mean 'dumbbot'"),
+        (AGENTS, {"opponents": []}, "opponents"),
+        (AGENTS, {"opponents": ["random", 7]}, "7"),
+        (AGENTS, {"opponents": None}, "None"),
+        (["sequential"], {"draw_votes": True}, "draw_votes"),
+        (["many"], {"form": "province"}, "did you mean 'provinces'"),
+        (["many"], {"num_envs": 0}, "num_envs"),
+        (["many"], {"threads": "a"}, "threads"),
+        (POWERS, {"opponents": "random"}, "opponents"),
+        (["all powers", "in turn"], {"press": "offers"}, "press"),
+        (["negotiation"], {"answers": "deler"}, "did you mean 'dealer'"),
+    ],
+)
+def test_settings_that_are_refused(kinds, settings, name):
+    for kind in kinds:
+        with pytest.raises(UserError) as error:
+            make(kind, **settings)
+        assert name in str(error.value) and "\n" not in str(error.value), kind
+
+
+NOTHING, OTHER = np.zeros(19, int), {"orders": np.zeros(19, int), "wish": np.zeros(2, int)}
+
+
+def both(england, russia):
+    return {"ENGLAND": england, "RUSSIA": russia}
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "action", "name"),
+    [
+        *(("provinces", {}, wrong, "(19,)") for wrong in (NOTHING[:18], NOTHING[None], 3, "hold")),
+        *(("provinces", {}, NOTHING.astype(kind), "(19,)") for kind in (float, bool, object)),
+        *(("sequential", {}, wrong, "()") for wrong in (1.0, "A LON H", None, True, [1])),
+        ("many", {}, np.zeros((3, 19), int), "(2, 19)"),
+        ("provinces", {"power": "ENGLAND"}, NOTHING, "A LON: action 0 "),
+        ("provinces", {"power": "ENGLAND"}, NOTHING + 999, "action 999"),
+        ("provinces", {"power": "ENGLAND"}, NOTHING - 1, "action -1"),
+        ("sequential", {"power": "ENGLAND"}, -1, "A LON: action -1"),
+        ("sequential", {"power": "ENGLAND"}, 0, "A LON: action 0 "),
+        ("deepdip", {"power": "ENGLAND"}, NOTHING + 50, "S1901M"),
+        ("many", {}, np.zeros((2, 19), int), "of game 0"),
+        ("deepdip", {"draw_votes": True}, np.array([*NOTHING, 2]), "the vote: 2"),
+        ("all powers", {}, {"ENGLAND": NOTHING}, "RUSSIA"),
+        ("all powers", {}, both(NOTHING, NOTHING) | {"FRANCE": NOTHING}, "FRANCE"),
+        ("all powers", {}, both(NOTHING, [0]), "RUSSIA"),
+        ("all powers", {}, both(NOTHING, NOTHING), "ENGLAND, A LON: action 0 "),
+        ("all powers", {"draw_votes": True}, both(*[np.array([*NOTHING, 2])] * 2), "ENGLAND"),
+        ("press", {}, both(OTHER, NOTHING), "RUSSIA"),
+        ("press", {}, both(OTHER, {"orders": NOTHING}), "RUSSIA"),
+        ("press", {}, both(OTHER, OTHER | {"wish": np.zeros(3, int)}), "RUSSIA"),
+        ("press", {}, both(OTHER, OTHER | {"wish": np.array([0, 2])}), "RUSSIA"),
+        ("press", {"draw_votes": True}, both(OTHER, OTHER), "ENGLAND"),
+        ("negotiation", {}, [0, 0, 0, 0], "action"),
+        ("negotiation", {}, np.array([0, 0, 9, 0, 0]), "9"),
+    ],
+)
+def test_actions_that_are_refused(kind, settings, action, name):
+    """A step that fails leaves the game where it was; before `reset` there is none."""
+    strict = {} if kind == "negotiation" else {"strict": True}
+    env = make(kind, **strict, **settings)
+    with pytest.raises((UserError, gymnasium.error.ResetNeeded), match="reset"):
+        env.step(action)
+    env.reset(seed=1)
+    with pytest.raises(UserError) as error:
+        env.step(action)
+    assert name in str(error.value) and "\n" not in str(error.value)
+    games = env._games if kind in (*ALL_POWERS, "negotiation") else env._agents.games
+    assert (games.state.turn == 0).all() and (games.state.last_order == -1).all()
+
+
+def test_other_calls_that_are_refused():
+    single, several = make("provinces"), gymnasium.make_vec("Diplomacy-small-v0", num_envs=3)
+    with pytest.raises(NeedsReset):
+        single.action_masks()
+    with pytest.raises(NeedsReset):
+        several.render()
+    with pytest.raises(ValueError):
+        several.reset(seed=[1, 2])
+    with pytest.raises(TypeError, match="num_envs"):
+        DiplomacyEnv(num_envs=3)
+    for _ in play(single, 1):
+        pass
+    with pytest.raises(NeedsReset):
+        single.step(NOTHING)
+
+
+def test_illegal_orders_hold_and_are_counted():
+    """A lenient environment, the default, plays on."""
+    for form in ("provinces", "deepdip"):
+        env = make(form, power="ENGLAND", opponents="hold")
+        env.reset(seed=1)
+        *_, info = env.step(np.full(19, 10**12))
+        assert info["illegal_orders"] == (19 if form == "provinces" else 1)
+        assert env.game.units == {"ENGLAND": ["A LON"], "RUSSIA": ["A MOS"]}
+    env = make("sequential", power="ENGLAND", opponents="hold")
+    env.reset(seed=1)
+    for number in (-1, 364, 10**6):
+        assert env.step(number)[-1]["illegal_orders"] == 1
+    assert env.game.units["ENGLAND"] == ["A LON"]
+    powers = parallel_env("small")
+    powers.reset(seed=1)
+    *_, infos = powers.step(both(NOTHING, NOTHING))
+    assert infos["RUSSIA"]["illegal_orders"] == 1 and powers.game.units["RUSSIA"] == ["A MOS"]
+    votes = make("provinces", draw_votes=True, power="ENGLAND")
+    votes.reset(seed=1)
+    assert votes.step(np.array([*NOTHING, 2]))[4]["illegal_orders"] == 2

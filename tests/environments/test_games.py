@@ -1,0 +1,615 @@
+"""That the environments play the game they say they play: known answers."""
+
+import itertools
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import data_equivalence
+from gymnasium.vector import AutoresetMode
+
+from diplomacy_engine import VectorGame, make_bot
+from diplomacy_engine.constants import NONE, phase_kind
+from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv
+from diplomacy_engine.environments.negotiation_env import NegotiationEnv
+from diplomacy_engine.environments.pettingzoo_env import parallel_env
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.games.position import load_state
+from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.policy.files import policy_file
+from diplomacy_engine.scoring.rewards import make_reward, reward_input
+
+ROOT = Path(__file__).parents[2]
+
+
+def legal_action(env, mask: np.ndarray, rng: np.random.Generator):
+    """Return an action drawn from a mask."""
+    if isinstance(env.action_space, gymnasium.spaces.Discrete):
+        return int(rng.choice(np.flatnonzero(mask)))
+    parts = np.split(mask, np.cumsum(env.action_space.nvec)[:-1])
+    return np.array([rng.choice(np.flatnonzero(part)) for part in parts])
+
+
+def any_action(env, info: dict, rng: np.random.Generator):
+    """Return an action, a legal one if there is a mask."""
+    if "action_mask" in info:
+        return legal_action(env, info["action_mask"], rng)
+    return rng.integers(0, env.action_space.nvec)
+
+
+def play(env, rng: np.random.Generator, seed: int | None = None) -> list[tuple]:
+    """Return `(observation, reward, terminated, truncated, info)` of one game, the reset first."""
+    observation, info = env.reset(seed=seed)
+    steps = [(observation, 0.0, False, False, info)]
+    while not (steps[-1][2] or steps[-1][3]):
+        steps.append(env.step(any_action(env, steps[-1][4], rng)))
+    return steps
+
+
+def order_texts(env, province: str) -> list[str]:
+    """Return the orders of a province in the vocabulary; entry k of an action is the (k-1)-th."""
+    games = env.unwrapped._agents.games
+    v = games.map.provinces.index(province)
+    first, last = games.table.province_first[v : v + 2]
+    return games.vocabulary.texts[first:last]
+
+
+def test_importing_the_engine_registers_the_ids():
+    code = (
+        "import gymnasium; env = gymnasium.make('diplomacy_engine:Diplomacy-small-v0');"
+        "import sys; print(env.spec.id, 'torch' in sys.modules, 'pettingzoo' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert found.stdout == "Diplomacy-small-v0 False False\n", found.stderr
+
+
+SETTINGS = (
+    {"id": "Diplomacy-small-v0", "reward": "center_delta", "max_years": 4, "opponents": "chaos"},
+    {
+        "id": "Diplomacy-three-v0",
+        "opponents": ["random", "dumbbot", "hold"],
+        "start": "random",
+        "warm_up_phases": 6,
+        "reward": "lead_delta",
+        "max_years": 6,
+    },
+    {"id": "Diplomacy-three-sequential-v0", "start": "random", "opponents": ["random", "dumbbot"]},
+    {"id": "Diplomacy-small-deepdip-v0", "opponents": ["random", "dumbbot-paquette"]},
+    {"id": "Diplomacy-standard-v0", "max_years": 1, "opponents": "dumbbot", "draw_votes": True},
+)
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: settings["id"])
+def test_a_vector_plays_as_single_environments_do(settings):
+    """Step for step: observations, rewards, ends, masks and infos, across the ends of games."""
+    count, seed = 4, 5
+    envs = gymnasium.make_vec(
+        num_envs=count, vectorization_mode="vector_entry_point", threads=2, **settings
+    )
+    assert envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    singles = [gymnasium.make(**settings) for _ in range(count)]
+    seen, infos = envs.reset(seed=seed)
+    now = [env.reset(seed=seed + i) for i, env in enumerate(singles)]
+    rng = np.random.default_rng(1)
+    ended = 0
+
+    def row(value, i):
+        return {name: part[i] for name, part in value.items()} if type(value) is dict else value[i]
+
+    def info_of(infos, i):
+        return {name: np.asarray(value[i]) for name, value in infos.items() if name[0] != "_"}
+
+    for _ in range(120):
+        mine = {k: v for k, v in infos.items() if not k.startswith(("_", "final_"))}
+        for i in range(count):
+            assert data_equivalence(row(seen, i), now[i][0], exact=True)
+            wanted = {k: np.asarray(v) for k, v in now[i][1].items()}
+            assert data_equivalence(info_of(mine, i), wanted)
+        actions = [any_action(env, info, rng) for env, (_, info) in zip(singles, now)]
+        seen, reward, terminated, truncated, infos = envs.step(np.array(actions))
+        for i, env in enumerate(singles):
+            after = env.step(actions[i])
+            assert (reward[i], terminated[i], truncated[i]) == after[1:4]
+            now[i] = (after[0], after[4])
+            over = after[2] or after[3]
+            assert over == ("_final_obs" in infos and infos["_final_obs"][i])
+            if over:
+                ended += 1
+                assert data_equivalence(infos["final_obs"][i], after[0], exact=True)
+                final = info_of(infos["final_info"], i)
+                assert final.keys() == after[4].keys() and infos["_final_info"][i]
+                assert all(np.array_equal(final[name], after[4][name]) for name in final)
+                now[i] = env.reset()
+        if ended > 7:
+            break
+    assert ended > 3
+
+
+@pytest.mark.parametrize("name", ["small", "three", "standard"])
+def test_masks_are_the_legal_orders(name):
+    years = 3 if name == "standard" else 12
+    env = DiplomacyEnv(name, start="random", max_years=years, strict=True)
+    rng, kinds = np.random.default_rng(1), set()
+    provinces, homes = env.game.map.provinces, env.game.map.board.home_power
+    for seed in [2] if name == "standard" else range(4):
+        _, info = env.reset(seed=seed)
+        over = False
+        while not over:
+            game, parts = env.game, np.split(info["action_mask"], np.cumsum(env.action_space.nvec))
+            power, kind = game.powers[info["power"]], game.phase[-1]
+            kinds.add(kind)
+            owed = game.adjustments.get(power, 0) if kind == "A" else 0
+            mine = game.dislodged.get(power, {}) if kind == "R" else game.units[power]
+            units = {unit.split()[1][:3]: unit for unit in mine}
+            for v, (province, part) in enumerate(zip(provinces, parts)):
+                legal = {order_texts(env, province)[k - 1] for k in np.flatnonzero(part) if k}
+                expected = set()
+                if owed > 0 and homes[v] == info["power"]:
+                    expected = set(game.legal_orders(province)) - {"WAIVE"}
+                elif owed < 0 and province in units:
+                    expected = {f"{units[province]} D"}
+                elif kind != "A" and province in units:
+                    expected = set(game.legal_orders(units[province]))
+                assert legal == expected, (game.phase, province)
+                assert part[0] == (kind == "A" or province not in units)
+            *_, terminated, truncated, info = env.step(legal_action(env, info["action_mask"], rng))
+            assert info["illegal_orders"] == 0
+            over = terminated or truncated
+    assert kinds >= {"M", "A"}
+
+
+def test_an_entry_is_an_order():
+    env = gymnasium.make("Diplomacy-small-v0", power="ENGLAND", opponents="hold")
+    env.reset(seed=1)
+    provinces = env.unwrapped.game.map.provinces
+    action = np.zeros(len(provinces), int)
+    action[provinces.index("LON")] = 1 + order_texts(env, "LON").index("A LON - PAR")
+    env.step(action)
+    assert env.unwrapped.game.units == {"ENGLAND": ["A PAR"], "RUSSIA": ["A MOS"]}
+
+
+def test_too_many_builds_and_too_few_removals():
+    """What a mask cannot say: the first builds in province order count; civil disorder removes."""
+    env = DiplomacyEnv("standard", power="RUSSIA", opponents="hold")
+    provinces, rng, surplus = env.game.map.provinces, np.random.default_rng(1), 0
+    for seed in range(40):
+        _, info = env.reset(seed=seed)
+        for _ in range(12):
+            game, mask = env.game, info["action_mask"]
+            if game.phase[-1] == "A":
+                owed, before = game.adjustments["RUSSIA"], set(game.units["RUSSIA"])
+                parts = np.split(mask, np.cumsum(env.action_space.nvec)[:-1])
+                action = np.array([part.nonzero()[0][-1] for part in parts])  # all of them
+                chosen = [order_texts(env, p)[k - 1] for p, k in zip(provinces, action) if k]
+                *_, info = env.step(action * (owed > 0))
+                after = set(env.game.units["RUSSIA"])
+                assert len(after) - len(before) == owed and info["illegal_orders"] == 0
+                if owed > 0:
+                    surplus += len(chosen) > owed
+                    assert {f"{unit} B" for unit in after - before} == set(chosen[:owed])
+                break
+            *_, over, cut, info = env.step(legal_action(env, mask, rng))
+            if over or cut:
+                break
+    assert surplus > 3
+
+
+def test_the_sequential_form_asks_for_each_unit_once():
+    env = DiplomacyEnv("three", "sequential", strict=True, opponents="random")
+    texts, provinces = env._agents.games.vocabulary.texts, env.game.map.provinces
+    rng, phases = np.random.default_rng(1), set()
+    for seed in range(4):
+        seen, info = env.reset(seed=seed)
+        over = False
+        while not over:
+            game, power = env.game, env.game.powers[info["power"]]
+            phases.add(game.phase[-1])
+            asked, given, rewards = [], [], []
+            slots = {
+                "M": len(game.units[power]),
+                "R": len(game.dislodged.get(power, {})),
+                "A": abs(game.adjustments.get(power, 0)),
+            }[game.phase[-1]]
+            for _ in range(slots):
+                assert not over and env.game.phase == game.phase
+                assert [texts[n] for n in seen["given"] if n != NONE] == sorted(
+                    given, key=lambda text: text.split()[1]
+                )
+                place = seen["province"]
+                action = legal_action(env, info["action_mask"], rng)
+                legal = {texts[n] for n in np.flatnonzero(info["action_mask"])}
+                if game.phase[-1] == "A":
+                    assert place == len(provinces) and not legal & set(given)
+                else:
+                    assert {text.split()[1] for text in legal} == {provinces[place]}
+                    asked.append(provinces[place])
+                if texts[action] != "WAIVE":
+                    given.append(texts[action])
+                seen, reward, terminated, truncated, info = env.step(action)
+                over = terminated or truncated
+                rewards.append(reward)
+            assert asked == sorted(set(asked)) and not any(rewards[:-1])
+            assert over or (seen["given"] == NONE).all()
+    assert phases >= {"M", "A"}
+
+
+@pytest.mark.parametrize("name", ["small", "three"])
+def test_rewards_between_two_decisions_add_up(name):
+    """`center_delta` adds up to the centers won, though many of its steps are not the agent's."""
+    env = DiplomacyEnv(name, reward="center_delta", opponents=["random", "dumbbot"])
+    board, rng = env.game.map.board, np.random.default_rng(1)
+    for seed in range(12):
+        steps = play(env, rng, seed)
+        start = (board.home_power[board.center_province] == steps[0][4]["power"]).sum()
+        change = (steps[-1][4]["centers"] - start) / board.victory_centers
+        assert sum(step[1] for step in steps) == pytest.approx(change)
+
+
+def test_ends():
+    """Eliminated and solos are terminated, the year limit is truncated; each is paid as named."""
+    ends = set()
+    settings = {"reward": "deepdip", "max_years": 8, "opponents": ["random", "dumbbot"]}
+    paid = DiplomacyEnv("three", **settings)
+    cut = DiplomacyEnv("three", year_limit="truncate", **settings)
+    victory = paid.game.map.board.victory_centers
+    for seed in range(40):
+        steps = play(paid, np.random.default_rng(seed), seed)
+        other = play(cut, np.random.default_rng(seed), seed)
+        _, reward, terminated, truncated, info = steps[-1]
+        assert terminated != truncated and not any(step[1] for step in steps[:-1])
+        centers, game = info["centers"], paid.game
+        if truncated:
+            assert (reward, info["years"], info["solo"]) == (centers, 8, False)
+            most = max(map(len, game.centers.values()))
+            alone = sum(len(own) == most for own in game.centers.values()) == 1
+            assert info["win"] == (centers == most and alone)
+            assert other[-1][1] == 0 and other[-1][3]
+            ends.add("limit")
+        elif info["solo"]:
+            assert reward == other[-1][1] == centers + victory and info["win"]
+        else:
+            assert reward in (-victory, centers - victory) and not info["win"]
+            ends.add("eliminated" if reward == -victory else "lost")
+    assert ends == {"limit", "eliminated", "lost"}
+
+
+def test_one_s_own_reward_is_paid_at_every_step(tmp_path, monkeypatch):
+    (tmp_path / "my_reward_of_steps.py").write_text(
+        "import numpy as np\ndef ones(game):\n    return np.ones(game.alive.shape)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    env = DiplomacyEnv("small", reward="my_reward_of_steps:ones")
+    total = sum(step[1] for step in play(env, np.random.default_rng(1), 4))
+    assert total == env._agents.games.state.turn[0] > 0
+
+
+class Watcher:
+    """A player that holds and keeps which powers it was asked for."""
+
+    name = "watcher"
+
+    def __init__(self):
+        self.asked = set()
+
+    def act(self, games, decisions):
+        self.asked |= set(decisions.power.tolist())
+        return make_bot("hold").act(games, decisions)
+
+
+def test_opponents_never_play_the_agent_and_keep_their_seats():
+    players = [Watcher(), Watcher()]
+    env = DiplomacyEnv("three", opponents=players, max_years=3)
+    rng, divisions = np.random.default_rng(1), set()
+    for seed in range(12):
+        for player in players:
+            player.asked.clear()
+        me = play(env, rng, seed)[0][4]["power"]
+        one, other = (frozenset(player.asked) for player in players)
+        assert me not in one | other and not one & other and len(one | other) == 2
+        divisions.add((me, one))
+    assert {me for me, _ in divisions} == {0, 1, 2} and len(divisions) > 3
+    fixed = DiplomacyEnv("three", power="RUSSIA")
+    assert {fixed.reset(seed=seed)[1]["power"] for seed in range(8)} == {2}
+
+
+def test_random_starts():
+    env = DiplomacyEnv("small", start="random", warm_up_phases=12)
+    turns = []
+    for seed in range(30):
+        _, info = env.reset(seed=seed)
+        turns.append(int(env._agents.games.state.turn[0]))
+        assert env.game.units[env.game.powers[info["power"]]] or turns[-1]
+        assert env._agents.reward[0] == 0 and info["action_mask"].any()
+    assert min(turns) == 0 and max(turns) >= 10 and len(set(turns)) > 5
+    powers = parallel_env(map="small", start="random", warm_up_phases=15)
+    assert len({powers.reset(seed=seed) and powers.game.phase for seed in range(15)}) > 4
+
+
+def test_a_checkpoint_is_an_opponent(tmp_path):
+    """Also played by a script that is named: here a copy of the one that comes along."""
+    script = shutil.copy(ROOT / "ppo_selfplay_diplomacy.py", tmp_path / "mine.py")
+    checkpoint, rng = policy_file("small-pure-1"), np.random.default_rng
+    with_script = DiplomacyEnv("small", opponents=checkpoint, script=script)
+    named = DiplomacyEnv("small", opponents="small-pure-1")
+    assert data_equivalence(play(with_script, rng(1), 2), play(named, rng(1), 2), exact=True)
+    with pytest.raises(ValueError, match="'small', not on 'three'"):
+        DiplomacyEnv("three", opponents=str(checkpoint), script=script)
+
+
+def test_deepdip_orders():
+    """Moves, supports of what one's own unit does, and holds, on positions reached by play."""
+    env = DiplomacyEnv("small", "deepdip", opponents="hold")
+    games, rng = env._agents.games, np.random.default_rng(1)
+    provinces, texts = games.map.provinces, games.vocabulary.texts
+    count, kinds = len(provinces), set()
+    for seed in range(6):
+        env.reset(seed=seed)
+        over = False
+        while not over:
+            game = env.game
+            mine = {unit[2:]: unit for unit in game.units[game.powers[env._agents.agent[0]]]}
+            legal = {place: game.legal_orders(unit) for place, unit in mine.items()}
+            action = rng.integers(0, 1 + 2 * count, count)
+            for place, other in itertools.product(mine, mine):
+                near = [text.split()[-1] for text in legal[place] if text.split()[2] == "-"]
+                if place == other and rng.random() < 0.6:
+                    action[provinces.index(place)] = 1 + provinces.index(rng.choice(near))
+                elif place != other and rng.random() < 0.4:
+                    action[provinces.index(place)] = 1 + count + provinces.index(other)
+                elif rng.random() < 0.1:
+                    action[provinces.index(place)] = 0
+            expected, invalid = {}, 0  # what is invalid holds, and may be supported in that
+            for supports in (False, True):
+                for place, unit in mine.items():
+                    what, r = divmod(int(action[provinces.index(place)]) - 1, count)
+                    if supports != (what == 1):
+                        continue
+                    order = f"{unit} H"
+                    if what == 0:
+                        order = f"{unit} - {provinces[r]}"
+                    elif what == 1:
+                        supported = expected.get(provinces[r], "")
+                        moves = supported.split()[2:3] == ["-"]
+                        order = f"{unit} S {supported if moves else f'A {provinces[r]}'}"
+                    if order in legal[place]:
+                        kinds.add(re.sub("[A-Z]{3}", "", order))
+                    else:
+                        order, invalid = f"{unit} H", invalid + 1
+                    expected[place] = order
+            *_, terminated, truncated, info = env.step(action)
+            over = terminated or truncated
+            assert info["illegal_orders"] == invalid
+            if games.state.turn[0] == game._games.state.turn[0] + 1:  # no movement phase since
+                for place, order in expected.items():
+                    number = games.state.last_order[0, provinces.index(place)]
+                    assert order == (texts[number] if number != NONE else f"{mine[place]} H")
+    assert kinds == {"A  H", "A  - ", "A  S A ", "A  S A  - "}
+
+
+def test_deepdip_observation():
+    env = DiplomacyEnv("three", "deepdip", opponents="random")
+    for seed in range(3):
+        seen = play(env, np.random.default_rng(1), seed)[-1][0]
+        game, me = env.game, int(env._agents.agent[0])
+        order = [game.powers[(me + i) % 3] for i in range(3)]
+        centers = {game.map.provinces[v] for v in game.map.board.center_province}
+        for v, province in enumerate(game.map.provinces):
+            owner = [1 + i for i, p in enumerate(order) if province in game.centers[p]]
+            unit = [1 + i for i, p in enumerate(order) if f"A {province}" in game.units[p]]
+            triple = [province in centers, sum(owner), sum(unit)]
+            assert seen[3 * v : 3 * v + 3].tolist() == triple
+
+
+# All powers.
+
+
+def sample(game, infos) -> dict:
+    return {
+        name: game.action_space(name).sample(infos[name]["action_mask"]) for name in game.agents
+    }
+
+
+def test_all_powers_play_the_game():
+    """The same orders in a VectorGame lead to the same ends, rewards and eliminations."""
+    game = parallel_env(map="three", reward="deepdip", strict=True, max_years=12)
+    games = VectorGame("three", 1, max_years=12, auto_reset=False)
+    eliminated = limits = 0
+    for seed in range(12):
+        for name, space in game.action_spaces.items():
+            space.seed(seed + len(name))
+        _, infos = game.reset(seed=seed)
+        games.reset()
+        while game.agents:
+            agents, actions, orders = game.agents, sample(game, infos), games.new_orders()
+            for v, k in itertools.chain.from_iterable(map(enumerate, actions.values())):
+                if k:
+                    orders[0, v] = games.table.province_first[v] + k - 1
+            _, rewards, terminated, truncated, infos = game.step(actions)
+            result = games.step(orders)
+            paid = make_reward("deepdip")(reward_input(result, games.board.victory_centers))[0]
+            assert game.game.units == Game.from_row(games, 0).units
+            for name in agents:
+                power = game.possible_agents.index(name)
+                assert rewards[name] == paid[power] and infos[name]["illegal_orders"] == 0
+                gone = not result.alive[0, power]
+                assert terminated[name] == (gone or result.ended[0] == 1)
+                assert truncated[name] == (not gone and result.ended[0] == 2)
+                eliminated, limits = eliminated + gone, limits + truncated[name]
+    assert eliminated and limits
+
+
+def test_wishes_then_orders():
+    """A movement phase has two steps; peace takes orders from the masks of the second."""
+    game = parallel_env(map="three", press="mutual", strict=True, max_years=8)
+    peace = bound = 0
+    for number, space in enumerate(game.action_spaces.values()):
+        space.seed(number)
+    for seed in range(4):
+        seen, infos = game.reset(seed=seed)
+        while game.agents:
+            phase, wishing = game.game.phase, phase_kind(game.game.phase) == "movement"
+            before = game.game.to_state()
+            assert {infos[n]["step"] for n in game.agents} == {"wishes" if wishing else "orders"}
+            if wishing:
+                actions = sample(game, infos)
+                pairs = {
+                    (p, q)
+                    for p, name in enumerate(game.possible_agents)
+                    if name in game.agents
+                    for q in np.flatnonzero(actions[name]["wish"])
+                }
+                assert all(p != q for p, q in pairs)
+                seen, rewards, terminated, truncated, infos = game.step(actions)
+                assert game.game.to_state() == before and set(rewards.values()) == {0.0}
+                assert not any((*terminated.values(), *truncated.values()))
+                for name in game.agents:
+                    p = game.possible_agents.index(name)
+                    wanted = [(p, q) in pairs and (q, p) in pairs for q in range(3)]
+                    assert seen[name]["peace"].tolist() == wanted
+                    assert seen[name]["closed"].any(1).tolist() <= wanted
+                    masks = infos[name]["action_mask"]
+                    assert not any(may for _, may in masks["wish"])
+                    peace += sum(wanted)
+                    for text in game.game.units[name]:  # a bound one has fewer orders than else
+                        v = game.game.map.province_index[text.split()[1][:3]]
+                        fewer = masks["orders"][v].sum() < len(game.game.legal_orders(text))
+                        assert fewer <= bool(seen[name]["bound"][v])
+                        bound += fewer
+                assert game.game.phase == phase
+            seen, rewards, terminated, truncated, infos = game.step(sample(game, infos))
+    assert peace > 20 and bound > 1
+
+
+# Teams: an eliminated member is paid what becomes of its team.
+
+# ENGLAND has no center left: its army goes in winter.
+POSITION = "three W1905A; ENGLAND A LON =; ITALY A ROM = ROM SPA; RUSSIA A MOS = MOS"
+TEAMS = {
+    "map": "three",
+    "teams": "ENGLAND+ITALY",
+    "max_years": 6,
+    "reward": "team:sum_of_squares=1,power:terminal=1",
+}
+
+
+def test_teams_of_all_powers():
+    env = parallel_env(**TEAMS)
+    env.reset(seed=1)
+    load_state(env._games, Game.from_position(POSITION).to_state())
+    nothing = {name: np.zeros(len(space.nvec), int) for name, space in env.action_spaces.items()}
+    _, rewards, terminated, truncated, infos = env.step(nothing)
+    assert rewards == {"ENGLAND": -1, "ITALY": 0, "RUSSIA": 0}  # of its own
+    assert not any(terminated.values()) and not any(truncated.values())
+    assert [infos[name]["eliminated"] for name in env.agents] == [True, False, False]
+    assert all(mask[1:].sum() == 0 for mask in infos["ENGLAND"]["action_mask"])
+    env.step(nothing)
+    _, rewards, terminated, truncated, _ = env.step(nothing)
+    assert rewards == pytest.approx({"ENGLAND": 0.8, "ITALY": 0.8 + 0.5, "RUSSIA": 0.2 + 0.5})
+    assert truncated == dict.fromkeys(rewards, True) and not any(terminated.values())
+    assert not env.agents
+
+
+@pytest.mark.parametrize(
+    ("power", "position", "reward", "ended"),
+    [
+        ("ENGLAND", POSITION, -0.2, (False, True, True, False)),
+        ("RUSSIA", POSITION, 0.7, (False, False, True, False)),
+        # The team alone lives: its victory, and a draw with its partner.
+        ("ITALY", POSITION.replace("MOS = MOS", "MOS ="), 1.5, (True, True, True, True)),
+    ],
+)
+def test_a_team_against_others(power, position, reward, ended):
+    env = DiplomacyEnv(power=power, opponents="hold", **TEAMS)
+    env.reset(seed=1)
+    position = position.replace("A LON =;", "A LON = LON;") if power == "ITALY" else position
+    load_state(env._agents.games, Game.from_position(position).to_state())
+    total, over = 0.0, False
+    while not over:
+        _, paid, terminated, truncated, info = env.step(np.zeros(env.action_space.shape, int))
+        total, over = total + paid, terminated or truncated
+    assert total == pytest.approx(reward) and info["eliminated"] == (power == "ENGLAND")
+    solo = power == "ITALY"
+    assert (terminated, truncated, info["solo"]) == (solo, not solo, solo)
+    assert info["win"] == (power != "RUSSIA")
+
+
+# The thesis' negotiation.
+
+
+def offer(env, words: str) -> list[int]:
+    mine, goal, power, theirs, its_goal = words.split()
+    places, powers = env.game.map.province_index, env.game.map.power_index
+    return [places[mine], places[goal], powers[power], places[theirs], places[its_goal]]
+
+
+def test_the_spaces_are_those_of_the_thesis():
+    """225 numbers are seen of 75 provinces; an offer is five numbers."""
+    env = NegotiationEnv("standard", orders_by="random", answers="silent")
+    assert env.observation_space.nvec.tolist() == [8, 2, 8] * 75
+    assert env.action_space.nvec.tolist() == [75, 75, 7, 75, 75]
+    seen, _ = env.reset(seed=1)
+    france, places = 1 + env.game.map.power_index["FRANCE"], env.game.map.province_index
+    for code, triple in (("PAR", [france, 1, france]), ("BEL", [0, 1, 0]), ("BUR", [0, 0, 0])):
+        assert seen.reshape(-1, 3)[places[code]].tolist() == triple
+
+
+@pytest.mark.parametrize(
+    "words, valid",
+    [
+        ("PAR BUR ENGLAND LON NTH", True),
+        ("PAR PAR ENGLAND LON LON", True),  # both hold
+        ("PAR BUR FRANCE BRE MAO", False),  # to oneself
+        ("PAR MUN ENGLAND LON NTH", False),  # too far
+        ("LON NTH ENGLAND LON NTH", False),  # not its unit
+        ("PAR BUR ENGLAND BER KIE", False),  # somebody else's
+        ("PAR BUR ENGLAND YOR LON", False),  # nobody's
+    ],
+)
+def test_offers_by_hand(words, valid):
+    """A valid offer brings 5, another -5; the game goes on to the next movement phase."""
+    env = NegotiationEnv("standard", power="FRANCE", orders_by="hold", answers="silent")
+    env.reset(seed=1)
+    _, reward, terminated, truncated, info = env.step(offer(env, words))
+    assert (reward, info["valid"], info["agreed"]) == (5.0 if valid else -5.0, valid, False)
+    assert env.game.phase == "F1901M" and not (terminated or truncated)
+
+
+def test_a_deal_binds():
+    """A partner that would get a center agrees, and both move although everybody else holds."""
+    env = NegotiationEnv("small", power="RUSSIA", orders_by="hold", answers="dealer", max_years=1)
+    env.reset(seed=1)
+    _, reward, _, _, info = env.step(offer(env, "MOS UKR ENGLAND LON PAR"))
+    assert reward == 5.0 and info["agreed"]
+    assert env.game.units == {"ENGLAND": ["A PAR"], "RUSSIA": ["A UKR"]}
+    assert env.step(offer(env, "MOS UKR ENGLAND LON PAR"))[3]
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(offer(env, "MOS UKR ENGLAND LON PAR"))
+
+
+# What they are made of.
+
+
+@pytest.mark.parametrize("threads", (1, 2))
+def test_some_rows_and_arrays_that_are_used_again(threads):
+    """Steps and decisions of some rows are those of all; used arrays hold what new ones do."""
+    one, other = (VectorGame("three", 6, 4, threads=threads, auto_reset=False) for _ in range(2))
+    bot, rows, result = make_bot("random"), np.array([1, 4]), None
+    for _ in range(5):
+        for some in (None, rows):
+            for new, old in zip(one.decisions(some), one.decisions(some, reuse=True)):
+                assert np.array_equal(new, old)
+        orders, before = orders_of(one, bot), one.snapshot()
+        whole = one.step(orders)
+        one.restore(before)
+        result = one.step(orders, out=result)
+        part = other.step(orders_of(other, bot, other.decisions(rows)), rows)
+        for new, old, mine in zip(whole, result, part):
+            assert np.array_equal(new, old) and np.array_equal(new[rows], mine)
+    assert (other.state.turn == [0, 5, 0, 0, 5, 0]).all()
+    for mine, theirs in zip(one.state, other.state):
+        assert np.array_equal(mine[rows], theirs[rows])

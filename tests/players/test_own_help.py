@@ -1,0 +1,91 @@
+"""Policies that choose among orders without help for other powers."""
+
+import numpy as np
+import pytest
+from support.self_play import make_run, play_phase
+
+from diplomacy_engine import VectorGame, load_map, load_player, make_bot
+from diplomacy_engine.constants import CONVOY, NONE, SUPPORT_HOLD, SUPPORT_MOVE
+from diplomacy_engine.games.observation import UNIT_OWNER
+from diplomacy_engine.games.own_help import choices
+from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.search.draws import PolicyDraws
+
+HELP = (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY)
+
+
+def helped(games: VectorGame, power: np.ndarray, game: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return which orders help another power's unit."""
+    location = games.table.other_location[order]
+    whose = games.state.unit_power[game, games.board.location_province[location]]
+    return np.isin(games.table.kind[order], HELP) & (whose != power)
+
+
+@pytest.fixture(scope="module")
+def games():
+    """Return games on the standard map in the middle of much help for others."""
+    games = VectorGame("standard", 20, seed=3)
+    for _ in range(11):
+        games.step(orders_of(games, make_bot("random")))
+    return games
+
+
+def test_nothing_else_is_left_out(games):
+    decisions = games.decisions()
+    decision = np.repeat(decisions.slot_decision, np.diff(decisions.order_start))
+    strange = helped(games, decisions.power[decision], decisions.game[decision], decisions.order)
+    assert 0.2 < strange.mean() < 0.8
+    left = choices(games, decisions, False)
+    np.testing.assert_array_equal(left.order, decisions.order[~strange])
+    np.testing.assert_array_equal(left.slot_province, decisions.slot_province)
+    for s in range(len(left.slot_province)):
+        orders = decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]]
+        mine = slice(left.order_start[s], left.order_start[s + 1])
+        assert set(left.order[mine]) <= set(orders) and mine.stop > mine.start
+    assert choices(games, decisions, True) is decisions
+    some = np.arange(decisions.count) % 2 == 0
+    for helps in (True, False):
+        rows = np.flatnonzero(some == helps)
+        for found, same in zip(
+            choices(games, decisions, some).take(rows),
+            choices(games, decisions, helps).take(rows),
+        ):
+            np.testing.assert_array_equal(found, same)
+
+
+@pytest.mark.parametrize("helps", [True, False])
+def test_a_policy_is_asked_as_it_was_trained(games, helps):
+    player = load_player("standard-pure-2", game_map=load_map("standard"), seed=5)
+    player.settings = player.settings | {"help_others": helps}
+    decisions = games.decisions()
+    decision = np.repeat(decisions.slot_decision, np.diff(decisions.order_start))
+    at = decisions.power[decision], decisions.game[decision]
+    strange = helped(games, *at, decisions.order)
+    probability = player.explain(games, decisions).probability
+    assert (probability[strange] > 0).any() == helps
+    slots = np.repeat(np.arange(len(decisions.slot_province)), np.diff(decisions.order_start))
+    np.testing.assert_allclose(np.bincount(slots, probability), 1, atol=1e-4)
+
+    power, game = (part[decisions.slot_decision] for part in (decisions.power, decisions.game))
+    draws, seeds = PolicyDraws(player, 3.0), np.arange(decisions.count, dtype=np.uint64)
+    drawn, _ = draws.draw(games, decisions, np.repeat(seeds[:, None], 20, 1))
+    row = np.nonzero(drawn != NONE)[0]
+    given = decisions.power[row], decisions.game[row], drawn[drawn != NONE]
+    assert helped(games, *given).any() == helps
+    for orders in (player.act(games, decisions), draws.plain(games, decisions)):
+        assert helps or not helped(games, power, game, orders).any()
+
+
+@pytest.mark.parametrize("helps", [True, False])
+def test_a_learner_has_the_orders_of_its_settings(helps):
+    run = make_run(map="standard", num_envs=8, learner_seats=4, help_others=helps)
+    for _ in range(7):
+        play_phase(run)
+    board, table, found = run.games.board, run.games.table, []
+    for obs, decisions, _ in run.buffer.seen:
+        decision = np.repeat(decisions.slot_decision, np.diff(decisions.order_start))
+        helper = np.isin(table.kind[decisions.order], HELP)
+        there = board.location_province[table.other_location[decisions.order]]
+        owner = obs.board[obs.row[decision], there, UNIT_OWNER] - 1  # as the first power sees it
+        found.append(helper & (owner != decisions.power[decision]))
+    assert np.concatenate(found).any() == helps
