@@ -81,7 +81,7 @@ TWO = "tournament --players hold random "
         ("evaluate", "--player"),
         ("evaluate --player dumbot", "did you mean 'dumbbot'"),
         (HOLD + "--map smal", "did you mean 'small'"),
-        (HOLD + "--map HERE/map.toml", "map.toml: is not TOML"),
+        (HOLD + "--map HERE/map.toml", "map.toml: not TOML"),
         (HOLD + "--games 0", "games"),
         (HOLD + "--games many", "many"),
         (HOLD + "--games nan", "nan"),

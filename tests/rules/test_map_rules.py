@@ -71,12 +71,6 @@ def test_builds_that_are_refused(game_map, order, reason):
         game.submit("EAST", [order])
 
 
-def test_builds_are_limited_by_the_vacant_centers(game_map):
-    owned = {"EAST": ["BAY", "CAP", "ISL"]}
-    game = at(game_map, "W1901A", owned, EAST=["A CAP"], WEST=["F ISL"])
-    assert game.adjustments["EAST"] == 1 and game.legal_orders("CAP") == []
-
-
 def test_builds_at_home_only_unless_said():
     game = at(tribes(builds="home"), "W1901A", {"EAST": ["CAP", "ISL"]}, EAST=[])
     assert game.to_state()["builds"]["EAST"] == {"count": 1, "homes": ["CAP"]}
@@ -140,14 +134,6 @@ def test_a_neutral_fleet_carries_nobody(game_map):
     assert not any(text.endswith("VIA") for text in game.legal_orders("A CAP"))
     with pytest.raises(UserError, match="no fleets on the board could convoy"):
         game.submit("EAST", ["A CAP - DUN"])
-
-
-def test_a_center_under_a_neutral_unit_stays_whose_it_is(game_map):
-    game = at(
-        game_map, "F1901M", {"WEST": ["HIL", "ROC"]}, WEST=["A ROC"], TRIBES=["A HIL", "F DUN"]
-    )
-    game.adjudicate()
-    assert game.centers == {"EAST": [], "WEST": ["HIL", "ROC"]}
 
 
 def test_neutral_units_win_nothing_and_keep_no_game_alive():

@@ -51,7 +51,7 @@ FLAGS = [
     ("--map nowhere", "'nowhere'"),
     ("--reward winning", "'winning'"),
     ("--reward no_such_module:reward", "no_such_module"),
-    ("--reward score=much", "'much'"),
+    ("--reward score=much", "score=much"),
     ("--learner-seats 3", "--learner-seats 3", "2 powers"),
     ("--year-limit truncate --max-years 0", "--year-limit truncate", "--max-years"),
     ("--num-envs 1 --processes 2", "--num-envs 1", "2 processes"),

@@ -431,7 +431,7 @@ def test_refused_fields(write, capsys, change, where, name):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "there must be 1 to 20 powers, not 0"),
+        (b"", "powers: expected"),
         (b"\xff\xfe", "line 1: it is not UTF-8 text"),
         (b"# " + b"x" * 100_000_000, "cannot be read: it is longer than 1,000,000 bytes"),
         (b"A" * 900_000, "line 1: "),
