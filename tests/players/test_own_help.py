@@ -56,7 +56,7 @@ def test_nothing_else_is_left_out(games):
 @pytest.mark.parametrize("helps", [True, False])
 def test_a_policy_is_asked_as_it_was_trained(games, helps):
     player = load_player("standard-pure-2", game_map=load_map("standard"), seed=5)
-    player.settings = player.settings | {"help_others": helps}
+    player.helps_others = helps
     decisions = games.decisions()
     decision = np.repeat(decisions.slot_decision, np.diff(decisions.order_start))
     at = decisions.power[decision], decisions.game[decision]

@@ -83,6 +83,7 @@ class PolicyPlayer:
     ):
         self.agent, self.name, self.generator = agent, name, generator
         self.greedy, self.settings = greedy, settings
+        self.helps_others = (settings or {}).get("help_others", True)
 
     __repr__ = player_name
 
@@ -99,11 +100,6 @@ class PolicyPlayer:
         probability = np.zeros(len(decisions.order), np.float32)
         probability[possible_choices(games, decisions, self.helps_others)] = found.probability
         return found._replace(probability=probability)
-
-    @property
-    def helps_others(self) -> bool:
-        """Whether it supports and convoys units of other powers."""
-        return (self.settings or {}).get("help_others", True)
 
     def own_choices(self, games: VectorGame, decisions: Decisions) -> Decisions:
         """Return decisions with the orders that the policy has learned to choose from."""
