@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 
 from attack.watching import tried, watched
-from diplomacy_engine.extras.language.server import ChatServer
 from support.games import play_randomly
 from support.language import question_of_game
 
 from diplomacy_engine.extras.imports.games import read_pasted
+from diplomacy_engine.extras.language.remote import ChatServer
 from diplomacy_engine.extras.language.replies import read_reply
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.pictures.replays.replay import load_replays, make_replay
