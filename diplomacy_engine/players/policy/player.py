@@ -9,7 +9,7 @@ from ..._suggest import player_name, quoted
 from ...errors import UserError
 from ...games.decisions import Decisions, order_numbers
 from ...games.observation import BoardViews
-from ...games.own_help import choices, possible_choices
+from ...games.own_help import choices, mended, possible_choices
 from ...games.vector_game import VectorGame
 from ...scoring.mixes import RewardMix, code_of, make_reward_mix
 from ..protocols import Explanation, Seedable
@@ -91,7 +91,7 @@ class PolicyPlayer:
         decisions = self.own_choices(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
         chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
-        return order_numbers(decisions, chosen)
+        return mended(games, decisions, order_numbers(decisions, chosen))
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
         asked = self.own_choices(games, decisions)
