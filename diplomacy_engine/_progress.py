@@ -60,11 +60,9 @@ class _Console(Console):
 
 
 class Progress:
-    """A status line: how far, how fast, how long still, and the latest figures.
-
-    The `start` steps were made by the run that this one goes on with; `every` seconds lie between
-    plain lines where there is no terminal; `keep`: the line on a terminal stays once it is over.
-    """
+    """A status line: how far, how fast, how long still, and the latest figures. The `start` steps
+    were made by the run that this one goes on with; `every` seconds lie between plain lines where
+    there is no terminal; `keep`: the line on a terminal stays once it is over."""
 
     def __init__(
         self,

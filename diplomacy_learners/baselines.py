@@ -110,10 +110,8 @@ def in_order(rows: list[np.ndarray], found: list[torch.Tensor]) -> torch.Tensor:
 
 
 class Independent(nn.Module):
-    """A network for each power. None learns from another's seats.
-
-    One optimizer steps them all; Adam treats every weight by itself, so that is as good as several.
-    """
+    """A network for each power. None learns from another's seats. One optimizer steps them all;
+    Adam treats every weight by itself, so that is as good as several."""
 
     def __init__(self, game_map: engine.Map, *network):
         super().__init__()
@@ -265,10 +263,8 @@ class Policies(OpponentPool):
 
 
 class TeamRun(Run):
-    """A run of teams: what becomes of a team counts for its powers that are out, too.
-
-    Otherwise no sacrifice could be learned.
-    """
+    """A run of teams: what becomes of a team counts for its powers that are out, too. Otherwise no
+    sacrifice could be learned."""
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
         check_seating(setup.args, setup.game_map)
@@ -313,10 +309,8 @@ class Counterfactual:
     def values(
         self, games: engine.VectorGame, seen: Experience, orders: np.ndarray, values: np.ndarray
     ) -> np.ndarray:
-        """Return the values (D,) of decisions, given the orders (E, V) of all.
-
-        `values` (D,) are the critic's, which stay those of retreats and winters.
-        """
+        """Return the values (D,) of decisions, given the orders (E, V) of all. `values` (D,) are
+        the critic's, which stay those of retreats and winters."""
         moving = in_movement(games.state, seen.decisions.game)
         values = values.copy()
         if moving.any():
@@ -363,10 +357,8 @@ def check_seating(args: Args, game_map: engine.Map) -> None:
 
 def assign_seats(run: Run, rows: np.ndarray) -> None:
     """Seat learner and opponents in the new games `rows`. A side is a power, or a team of powers.
-
     As in plain self-play, but the learner's sides are among those of `learner_powers`, if there are
-    any, and with `partners` of the pool it has one power of its team, the pool the others.
-    """
+    any, and with `partners` of the pool it has one power of its team, the pool the others."""
     args, rng, seats = run.args, run.rng, run.seats
     side = run.game_map.teams.of_power  # (P,)
     shape, by_side = (len(rows), len(side)), (len(rows), int(side.max()) + 1)

@@ -228,10 +228,8 @@ def learning_powers(args: Args, game_map: Map, step: int) -> list[int]:
 
 
 def seeds_of(args: Args, step: int) -> list[int]:
-    """Return the seeds of a step: of games, positions, draws, minibatches and evaluation.
-
-    All that is random in a step comes from them, so a resumed run needs no generator's state.
-    """
+    """Return the seeds of a step: of games, positions, draws, minibatches and evaluation. All that
+    is random in a step comes from them, so a resumed run needs no generator's state."""
     return np.random.SeedSequence([args.seed, step]).generate_state(5, np.uint64).tolist()
 
 
@@ -296,10 +294,8 @@ def learn(
     samples: Sequence[Sample],
     step: int,
 ) -> dict[str, float]:
-    """Learn from a step's replies in epochs of minibatches; return mean figures of them.
-
-    The loss of a minibatch is the mean over its choices, however many a reply has.
-    """
+    """Learn from a step's replies in epochs of minibatches; return mean figures of them. The loss
+    of a minibatch is the mean over its choices, however many a reply has."""
     if not samples:
         return {}
     rng = np.random.default_rng(seeds_of(args, step)[3])

@@ -77,10 +77,8 @@ class TalkCodes(NamedTuple):
 
 
 class TalkingAgent(ppo.Agent):
-    """The script's network, of whose decisions talk is the first part.
-
-    A class with heads for one kind of talk has `draw_talk`, `score_talk` and `deals`.
-    """
+    """The script's network, of whose decisions talk is the first part. A class with heads for one
+    kind of talk has `draw_talk`, `score_talk` and `deals`."""
 
     wish_entropy = 1.0  # that of the settings while it learns
 
@@ -107,11 +105,9 @@ class TalkingAgent(ppo.Agent):
         noise: np.ndarray | None = None,
         temperature: np.ndarray | None = None,
     ) -> ppo.Action:
-        """Draw orders after the talk, or score those that are given, and the talk.
-
-        As of the script's network; but the log-probability is that of talk and orders, and the
-        entropy is the sum of that of the orders and, times `wish_entropy`, of the talk.
-        """
+        """Draw orders after the talk, or score those that are given, and the talk. As of the
+        script's network; but the log-probability is that of talk and orders, and the entropy is the
+        sum of that of the orders and, times `wish_entropy`, of the talk."""
         action = super().get_action(codes, orders, noise, temperature)
         if orders.picked is None:
             of_talk = on_device(codes.obs.talk_logprob, action.logprob.device)
@@ -150,11 +146,9 @@ class WishingAgent(TalkingAgent):
     def draw_talk(
         self, obs: BoardViews, asked: np.ndarray, noise: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return with whom each power wishes peace, (D, P) int8, and its log-probability (D,).
-
-        A wish is 1, none 0, and NONE where not `asked` (D, P). It is drawn by `noise` (D, P) in
-        (0, 1); with 0.5 everywhere it is what is likelier.
-        """
+        """Return with whom each power wishes peace, (D, P) int8, and its log-probability (D,). A
+        wish is 1, none 0, and NONE where not `asked` (D, P). It is drawn by `noise` (D, P) in (0,
+        1); with 0.5 everywhere it is what is likelier."""
         logits = self.wish_logits(obs, self.encode_boards(self.inputs(obs))).float().cpu()
         wish = torch.from_numpy(noise) < logits.sigmoid()
         wish = np.where(asked, wish.numpy(), NONE).astype(np.int8)
@@ -169,10 +163,8 @@ class WishingAgent(TalkingAgent):
 
 class OfferingAgent(TalkingAgent):
     """The network with heads for offers and answers, whose orders know with whom there are deals.
-
     An offer is scored from the codes of both powers, what kind it is, and the codes of the
-    provinces it is about: from where and to where a unit moves, and who supports it.
-    """
+    provinces it is about: from where and to where a unit moves, and who supports it."""
 
     def __init__(self, game_map: engine.Map, *network):
         super().__init__(game_map, *network)
@@ -300,9 +292,8 @@ def answers_logprob_entropy(
     logits: torch.Tensor, answer: np.ndarray
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the log-probabilities of answers of yes (1) and no (0), and their entropies (0..1).
-
-    Both have the shape of the answers; they are 0 for those that are NONE and were not asked for.
-    """
+    Both have the shape of the answers; they are 0 for those that are NONE and were not asked
+    for."""
     answer = on_device(answer, logits.device)
     asked, sign = (answer != NONE).to(logits.dtype), torch.where(answer == 1, 1.0, -1.0)
     logprob, share = asked * F.logsigmoid(sign * logits), logits.sigmoid()
@@ -337,10 +328,8 @@ class TalkRun(Run):
 def speakers(
     run: Run, talking: engine.Decisions
 ) -> Iterator[tuple[TalkingAgent, np.ndarray, np.ndarray]]:
-    """Yield each network that talks, with the games (n,) and powers (n,) in which it does.
-
-    Bots and powers that order at random are silent.
-    """
+    """Yield each network that talks, with the games (n,) and powers (n,) in which it does. Bots and
+    powers that order at random are silent."""
     at = talking.game, talking.power
     who = np.where(run.seats.warm_up[at] > 0, AT_RANDOM, run.seats.member[at])
     for number, agent in {LEARNER: run.agent, **run.pool.agents}.items():

@@ -55,10 +55,8 @@ commands ({name} COMMAND --help says more):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; return the exit code.
-
-    0, or 2 for bad input, 130 when interrupted, 141 when nobody reads the output any more.
-    """
+    """Run a command; return the exit code. 0, or 2 for bad input, 130 when interrupted, 141 when
+    nobody reads the output any more."""
     argv = sys.argv[1:] if argv is None else list(argv)
     try:
         with ended_by_reader():

@@ -79,9 +79,7 @@ def _print_figures(
     console: Console, columns: dict[str, dict], intervals: bool, par: Mapping = MappingProxyType({})
 ) -> None:
     """Print a table of FIGURES, one line each, and below a figure its `par`, where it has one.
-
-    Those that say the same as another by rule are left out.
-    """
+    Those that say the same as another by rule are left out."""
     same = {"elimination"}  # what survival leaves
     if _console.no_draws(columns.values()):
         same |= {"solo", "most_centers"}

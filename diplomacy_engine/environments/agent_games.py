@@ -37,10 +37,8 @@ from .settings import AgentSettings
 
 
 def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -> list[Player]:
-    """The players that an environment's `opponents` names.
-
-    They are a bot's name, the path of a checkpoint, a Player, or a list of them.
-    """
+    """The players that an environment's `opponents` names. They are a bot's name, the path of a
+    checkpoint, a Player, or a list of them."""
     several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
     found = list(opponents) if several else [opponents]
     if not found or not all(isinstance(each, str | Path) or hasattr(each, "act") for each in found):
@@ -94,11 +92,9 @@ class AgentBoards:
     def assign(
         self, rows: np.ndarray, decisions: Decisions, who: np.ndarray, made: np.ndarray
     ) -> np.ndarray:
-        """Say who makes the decisions of `rows`, and note what the agents may order.
-
-        `who` and `made` are written, see `assign_decisions`. Returns the rows without a decision of
-        the agent.
-        """
+        """Say who makes the decisions of `rows`, and note what the agents may order. `who` and
+        `made` are written, see `assign_decisions`. Returns the rows without a decision of the
+        agent."""
         games = self.games
         idle = games.call(
             assign_decisions,
@@ -192,9 +188,7 @@ class AgentGames(AgentBoards):
 
     def start(self, rows: np.ndarray, seeds: np.ndarray | None = None) -> None:
         """Start new games in `rows`, ascending integers, and play each to the agent's decision.
-
-        `seeds`, uint64, are what these rows' seeds come from now on; None goes on with theirs.
-        """
+        `seeds`, uint64, are what these rows' seeds come from now on; None goes on with theirs."""
         games = self.games
         if seeds is not None:
             games.seed_games(rows, seeds)
@@ -217,10 +211,8 @@ class AgentGames(AgentBoards):
 
     def play(self, rows: np.ndarray, on_over: Callable[[np.ndarray], None] | None = None) -> None:
         """Adjudicate `rows` with `orders` and play on until the agent decides, or the game is over.
-
         `reward`, `terminated` and `truncated` of other rows become 0. `on_over` is called with rows
-        whose games are over, before new ones start in them; without it these games stay.
-        """
+        whose games are over, before new ones start in them; without it these games stay."""
         self._on_over = on_over
         self.reward.fill(0)
         self.terminated.fill(False)

@@ -95,11 +95,9 @@ def illegal_order(games: VectorGame, row: int, unit: str, order: str) -> UserErr
 
 
 class ProvinceForm:
-    """An action has one entry for each province: 0 for no order, else the order's place, from 1.
-
-    A province's orders stand in the order of the map's vocabulary. Masks have the entries of all
-    provinces one after the other.
-    """
+    """An action has one entry for each province: 0 for no order, else the order's place, from 1. A
+    province's orders stand in the order of the map's vocabulary. Masks have the entries of all
+    provinces one after the other."""
 
     agent_games: ClassVar = {"gap": 1}  # arguments of AgentGames
     has_masks = True
@@ -279,11 +277,9 @@ FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": Dee
 
 
 class VoteForm:
-    """Another form, whose actions have a vote for a draw as a last entry: 1 votes for one, 0 not.
-
-    A mask has two more entries for it, and a vote is always legal; another number counts as an
-    illegal order, and as 0. The form must have a MultiDiscrete action space, the agents votes.
-    """
+    """Another form, whose actions have a vote for a draw as a last entry: 1 votes for one, 0 not. A
+    mask has two more entries for it, and a vote is always legal; another number counts as an
+    illegal order, and as 0. The form must have a MultiDiscrete action space, the agents votes."""
 
     def __init__(self, form: ProvinceForm, agents: AgentGames):
         self._form, self._agents = form, agents

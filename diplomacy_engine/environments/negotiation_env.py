@@ -83,10 +83,8 @@ class NegotiationEnv(gymnasium.Env):
         return self._observation(), {"valid": False, "agreed": False, "power": self._power}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
-        """Make an offer, and play on to the next movement phase; see gymnasium.Env.step.
-
-        UserError: the game is over or none has begun, or the action is of the wrong form.
-        """
+        """Make an offer, and play on to the next movement phase; see gymnasium.Env.step. UserError:
+        the game is over or none has begun, or the action is of the wrong form."""
         if not self._running:
             raise gymnasium.error.ResetNeeded("there is no game to step: call reset() first")
         if not self.action_space.contains(action):
@@ -140,10 +138,8 @@ class NegotiationEnv(gymnasium.Env):
         return True, bool(self._press.settle(offers, agreed, decisions)[0] == CONFIRMED)
 
     def _move(self, decisions: Decisions, power: int, origin: int, goal: int) -> int:
-        """A power's legal order that moves its unit so, or lets it hold; NONE without one.
-
-        By land or sea rather than by convoy, and to the first coast where there are several.
-        """
+        """A power's legal order that moves its unit so, or lets it hold; NONE without one. By land
+        or sea rather than by convoy, and to the first coast where there are several."""
         games = self._games
         if games.state.unit_power[0, origin] != power:
             return NONE

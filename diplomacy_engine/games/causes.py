@@ -62,11 +62,9 @@ def result_words(results: Mapping) -> dict[str, list[str]]:
 def played_orders(
     games: VectorGame, orders: Mapping, words: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, list[GivenOrder]], Causes]:
-    """The orders of a phase by power, each with what became of it, and the causes.
-
-    `games` row 0 is the position before the phase. Units that were given no order but have a
-    result, such as one removed unasked, come last.
-    """
+    """The orders of a phase by power, each with what became of it, and the causes. `games` row 0 is
+    the position before the phase. Units that were given no order but have a result, such as one
+    removed unasked, come last."""
     phase, standing = current_phase(games), standing_units(games)
     retreating = phase_kind(phase) == "retreats"
     ordered = retreat_places(games) if retreating else standing
@@ -116,10 +114,8 @@ def _first_legal(games: VectorGame) -> Callable[[list[GivenOrder]], GivenOrder]:
 
 
 class _Movement:
-    """A movement phase after the event: who went where, who helped whom, who was how strong.
-
-    Places are province codes. A unit whose order was void stands still.
-    """
+    """A movement phase after the event: who went where, who helped whom, who was how strong. Places
+    are province codes. A unit whose order was void stands still."""
 
     def __init__(
         self,

@@ -921,10 +921,8 @@ class Game:
             self.vote(power)
 
     def _play_last_movement(self) -> None:
-        """Take over the orders and results of the history's last movement phase.
-
-        If a draw was agreed or a power conceded in one, it was not played.
-        """
+        """Take over the orders and results of the history's last movement phase. If a draw was
+        agreed or a power conceded in one, it was not played."""
         phases = [phase for phase in self.history if phase_kind(phase["name"]) == "movement"]
         if phases and (self.is_agreed or self.conceded) and not phases[-1]["results"]:
             phases.pop()

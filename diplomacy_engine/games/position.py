@@ -154,10 +154,8 @@ def end_by_concession(games: VectorGame, conceded: Collection[str]) -> None:
 
 
 def set_ending(games: VectorGame, agreed: bool, conceded: Collection[str]) -> None:
-    """Let a finished position have ended in a draw by agreement, or by concession.
-
-    UserError: a draw was agreed, and the game is not over.
-    """
+    """Let a finished position have ended in a draw by agreement, or by concession. UserError: a
+    draw was agreed, and the game is not over."""
     state = games.state
     if agreed and state.end[0] == RUNNING:
         raise UserError(f"a draw was agreed, but the game goes on in {current_phase(games)}")
@@ -168,11 +166,9 @@ def set_ending(games: VectorGame, agreed: bool, conceded: Collection[str]) -> No
 
 
 def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
-    """Return the position in the format of the `diplomacy` package.
-
-    Powers that have `conceded` are in civil disorder there. `influence` holds the provinces and
-    centers of the moment; a saved game adds those that were passed through.
-    """
+    """Return the position in the format of the `diplomacy` package. Powers that have `conceded` are
+    in civil disorder there. `influence` holds the provinces and centers of the moment; a saved game
+    adds those that were passed through."""
     name, powers = current_phase(games), games.map.powers
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
     owed = owed_adjustments(games)
@@ -220,10 +216,8 @@ def _open_homes(games: VectorGame, power: str) -> list[str]:
 
 @lru_cache(maxsize=16)
 def _zobrist_numbers(game_map: Map) -> tuple[list[list[int]], ...]:
-    """The six tables of numbers that the `diplomacy` package draws for a map.
-
-    Each has a row for a unit kind or power and a column for a location, both in alphabetical order.
-    """
+    """The six tables of numbers that the `diplomacy` package draws for a map. Each has a row for a
+    unit kind or power and a column for a location, both in alphabetical order."""
     centers = "-".join(game_map.provinces[v] for v in game_map.board.center_province)
     places, powers = len(game_map.locations), len(game_map.unit_powers)
     # The seed and the order of the draws are the package's, so that its hashes come out.
@@ -236,11 +230,9 @@ def _zobrist_numbers(game_map: Map) -> tuple[list[list[int]], ...]:
 
 
 def zobrist_hash(games: VectorGame) -> int:
-    """The hash that the `diplomacy` package's validator expects.
-
-    It is the exclusive or of one number for each kind and power of a unit at its location, and for
-    each supply center and home center of each power.
-    """
+    """The hash that the `diplomacy` package's validator expects. It is the exclusive or of one
+    number for each kind and power of a unit at its location, and for each supply center and home
+    center of each power."""
     board, state, found = games.board, games.state, 0
     kinds, owners, fled_kinds, fled_owners, centers, homes = _zobrist_numbers(games.map)
     standing = (kinds, owners, state.unit_kind, state.unit_power, state.unit_location)
@@ -258,10 +250,8 @@ def zobrist_hash(games: VectorGame) -> int:
 
 def last_orders(games: VectorGame) -> dict[str, dict]:
     """Return the last movement phase as `state` dictionaries keep it; nothing if there was none.
-
     `last_orders` is power -> texts, a hold for each unit that had no order or a void one;
-    `last_results` is unit -> result words, of those that have any.
-    """
+    `last_results` is unit -> result words, of those that have any."""
     state, orders, results = games.state, {}, {}
     for v in np.flatnonzero(state.last_order[0] != NONE).tolist():
         text = games.vocabulary.texts[state.last_order[0, v]]
@@ -301,11 +291,8 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
 
 
 def position_line(games: VectorGame) -> str:
-    """Such as `small S1901M; ENGLAND A LON = LON; RUSSIA A MOS = MOS`.
-
-    Units, then `=` and the supply centers; a dislodged unit reads `*A MUN > BOH RUH` with the
-    places it may retreat to.
-    """
+    """Such as `small S1901M; ENGLAND A LON = LON; RUSSIA A MOS = MOS`. Units, then `=` and the
+    supply centers; a dislodged unit reads `*A MUN > BOH RUH` with the places it may retreat to."""
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
     parts = [f"{games.map.name} {current_phase(games)}"]
     for power in games.map.unit_powers:
@@ -486,11 +473,9 @@ def _retreat_bits(games: VectorGame, unit: UnitText, places: list[str]) -> int:
 
 
 def forbid_retreats(games: VectorGame) -> None:
-    """Leave out the places to which the dislodged units of a loaded position may not retreat.
-
-    Those are occupied, left vacant by a standoff, or where the attacker came from, unless by convoy
-    (DATC 4.A.5). Of the latter two only the last orders and results tell.
-    """
+    """Leave out the places to which the dislodged units of a loaded position may not retreat. Those
+    are occupied, left vacant by a standoff, or where the attacker came from, unless by convoy (DATC
+    4.A.5). Of the latter two only the last orders and results tell."""
     state, board, index = games.state, games.board, games.map.province_index
     gone = np.flatnonzero(state.dislodged_power[0] != NONE).tolist()
     bounced, came, convoyed = set(), set(), set()

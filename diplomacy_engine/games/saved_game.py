@@ -103,10 +103,8 @@ def map_reference(game_map: Map) -> str:
 
 
 def _with_influence(powers: list[str], phases: list[dict]) -> list[dict]:
-    """Return the phases with each province under the influence of the last power seen in it.
-
-    The web interface of the package colors its map by this. Phases that were loaded may lack it.
-    """
+    """Return the phases with each province under the influence of the last power seen in it. The
+    web interface of the package colors its map by this. Phases that were loaded may lack it."""
     influence: dict[str, str] = {}
     phases_out = []
     for phase in phases:
@@ -135,10 +133,8 @@ class Ending(NamedTuple):
 
 
 def victors(game_map: Map, state: Mapping) -> list[str]:
-    """Return the powers by which a state says that the game was won, or which share a draw.
-
-    Nobody if its `note` does not say so. The `diplomacy` package cuts their names to three letters.
-    """
+    """Return the powers by which a state says that the game was won, or which share a draw. Nobody
+    if its `note` does not say so. The `diplomacy` package cuts their names to three letters."""
     note = state.get("note")
     head, _, names = note.partition(":") if isinstance(note, str) else ("", "", "")
     named = [name.strip().upper() for name in names.split(",")]

@@ -91,9 +91,7 @@ class Orders:
 
     def split(self, firsts: np.ndarray, provinces: np.ndarray) -> "Iterator[Orders]":
         """Yield the orders of K parts of the decisions, from firsts[k] on; nothing is picked yet.
-
-        They name provinces from provinces[k] on, by board * V + province.
-        """
+        They name provinces from provinces[k] on, by board * V + province."""
         decisions, (rows, blocked, named) = self.decisions, self.lookup
         begins = decisions.order_start[decisions.slot_start[firsts]]
         edges = np.array([np.searchsorted(known, provinces) for known in named])  # (roles, K + 1)
@@ -135,19 +133,15 @@ class Orders:
 
     @cached_property
     def given_kinds(self) -> np.ndarray:
-        """Return the rows (S, any) of the table of order kinds that the picked orders are.
-
-        What an order has to do with earlier ones is left out: later orders see it by themselves.
-        """
+        """Return the rows (S, any) of the table of order kinds that the picked orders are. What an
+        order has to do with earlier ones is left out: later orders see it by themselves."""
         return self.rows[self.picked, NUM_BOARD:RELATION]
 
 
 class BoardInputs(nn.Module):
-    """Makes tensors on an agent's device of what a map's games are. It has nothing to learn.
-
-    In the table of order kinds `kind_sizes` rows say how provinces are held, what kind of order it
-    is, and how it relates to those of earlier units.
-    """
+    """Makes tensors on an agent's device of what a map's games are. It has nothing to learn. In the
+    table of order kinds `kind_sizes` rows say how provinces are held, what kind of order it is, and
+    how it relates to those of earlier units."""
 
     def __init__(self, game_map: Map):
         super().__init__()
@@ -179,9 +173,7 @@ class BoardInputs(nn.Module):
         related: bool = True,
     ) -> Orders:
         """Return the legal orders of those who view the boards; `chosen` (S,) were given, if any.
-
-        `related`: whether orders are told how they relate to those given to earlier units.
-        """
+        `related`: whether orders are told how they relate to those given to earlier units."""
         picked = None if chosen is None else decisions.order_start[:-1] + chosen
         lookup = self.network.orders(boards.views, decisions, picked, related)
         named = [on_device(rows, self.borders.device) for rows in lookup.named]

@@ -42,10 +42,8 @@ class Kept:
 
 
 def pack(value: Any, name: str = "run") -> Any:
-    """Return a value as tensors, numbers, texts, and dictionaries and lists of these.
-
-    UserError, with `name` as its place, if something in it cannot be kept.
-    """
+    """Return a value as tensors, numbers, texts, and dictionaries and lists of these. UserError,
+    with `name` as its place, if something in it cannot be kept."""
     if isinstance(value, Kept):
         return {part: pack(getattr(value, part), f"{name}.{part}") for part in value.kept()}
     if isinstance(value, nn.Module | torch.optim.Optimizer):

@@ -33,10 +33,8 @@ class OfferRound:
         self.answer_logprob = np.zeros(self.agreed.shape, np.float32)
 
     def question(self, game: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return what powers (n,) of games (n,) can offer each other one, and its places.
-
-        Then the templates that each other one can offer them, or NONE, and their places.
-        """
+        """Return what powers (n,) of games (n,) can offer each other one, and its places. Then the
+        templates that each other one can offer them, or NONE, and their places."""
         row, able, places = self.row[game], self.possible.able, self.possible.places
         self.asked[game, power] = True
         self.told["able"][game, power] = able[row, power]
@@ -53,11 +51,8 @@ class OfferRound:
         agreed: np.ndarray,
         answer_logprob: np.ndarray,
     ) -> None:
-        """Keep what powers (n,) of games (n,) have said.
-
-        `choice` (n,) is power * SLOTS + slot of what is offered, or NONE; `agreed` (n, P, SLOTS)
-        what they would agree to.
-        """
+        """Keep what powers (n,) of games (n,) have said. `choice` (n,) is power * SLOTS + slot of
+        what is offered, or NONE; `agreed` (n, P, SLOTS) what they would agree to."""
         self.told["choice"][game, power] = choice
         self.told["talk_logprob"][game, power] = logprob
         self.agreed[self.row[game], power] = agreed

@@ -89,11 +89,8 @@ class Learner:
             return self.make_agent(settings, game_map).state_dict()
 
     def policy(self, flag: str, name: str) -> dict:
-        """Return the checkpoint that a flag names.
-
-        UserError if it does not fit, or another script made it and the name does not say, as
-        `FILE.py:PATH`, that this one computes the same.
-        """
+        """Return the checkpoint that a flag names. UserError if it does not fit, or another script
+        made it and the name does not say, as `FILE.py:PATH`, that this one computes the same."""
         script, path = policy_path(flag, name)
         saved = checkpoints.read(path)
         maker = saved["script_name"]
@@ -135,11 +132,9 @@ def register(
     talks: bool = False,
     load: Callable[..., Player] | None = None,
 ) -> Learner:
-    """Make a script known by its `__name__` and `__file__`, as its last line but the main one.
-
-    What `make_agent` reads of the settings decides which network a checkpoint has. `load`, in its
-    place, returns the player of a checkpoint's dictionary, path, greediness, seed and device.
-    """
+    """Make a script known by its `__name__` and `__file__`, as its last line but the main one. What
+    `make_agent` reads of the settings decides which network a checkpoint has. `load`, in its place,
+    returns the player of a checkpoint's dictionary, path, greediness, seed and device."""
     path = Path(file).resolve()
     learner = Learner(path, args_class, make_agent, make_player, talks, load)
     if module == "__main__":  # whoever imports it by its name gets the one that runs

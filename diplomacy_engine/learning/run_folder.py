@@ -213,10 +213,8 @@ class RunFolder:
         return {str(path.relative_to(self.path)): path.stat().st_size for path in self._growing()}
 
     def cut_back(self, sizes: Mapping[str, int]) -> None:
-        """Shorten the growing files to `sizes` and delete those that are not in it.
-
-        A file is cut after its last whole line or event record within the size.
-        """
+        """Shorten the growing files to `sizes` and delete those that are not in it. A file is cut
+        after its last whole line or event record within the size."""
         ends: dict[Path, int | None] = {}  # all are read before one is changed
         for path in self._growing():
             size = sizes.get(str(path.relative_to(self.path)))
@@ -245,11 +243,9 @@ def _end_of_lines(file: BinaryIO, size: int) -> int:
 
 
 def _end_of_records(file: BinaryIO, size: int) -> int:
-    """Return the offset after the last whole record within `size` of a TFRecord file.
-
-    A record is its length (uint64, little-endian), a checksum of that (4 bytes), the data and a
-    checksum of the data (4 bytes).
-    """
+    """Return the offset after the last whole record within `size` of a TFRecord file. A record is
+    its length (uint64, little-endian), a checksum of that (4 bytes), the data and a checksum of the
+    data (4 bytes)."""
     end = 0
     while end + 16 <= size:
         file.seek(end)

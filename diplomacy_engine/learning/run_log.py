@@ -106,11 +106,9 @@ class RunLog:
         eval_bots: Sequence[str],
         policy: Mapping,
     ) -> None:
-        """Log an evaluation, and keep the sample games, also as a page that replays them.
-
-        The last of `eval_bots`, which are met at every evaluation, is the yardstick: the `policy`
-        that has won most games against it is best.pt.
-        """
+        """Log an evaluation, and keep the sample games, also as a page that replays them. The last
+        of `eval_bots`, which are met at every evaluation, is the yardstick: the `policy` that has
+        won most games against it is best.pt."""
         labels = dict(zip(reports, short_names(list(reports))))
         evaluations = {labels[bot]: report.result() for bot, report in reports.items()}
         samples = {labels[bot]: report.saved_games for bot, report in reports.items()}
@@ -315,9 +313,8 @@ def next_steps(
     folder: RunFolder, *, resume: bool, player: str | Path | None = None, flags: str = ""
 ) -> str:
     """Return the commands, each below what it is for; an empty text if no policy has been saved.
-
-    The policy is written `player`, else as its folder; `flags` are those that matches of it need.
-    """
+    The policy is written `player`, else as its folder; `flags` are those that matches of it
+    need."""
     if not folder.checkpoint.is_file():
         return ""
     tools, player = "python -m diplomacy_engine", quote(str(player or folder.path))

@@ -66,10 +66,8 @@ def summarize(
     seat: np.ndarray,
     ranges: Mapping[str, tuple[float, float]],
 ) -> dict[str, dict[str, float]]:
-    """Return value, low and high of FIGURES over games.
-
-    Means are stratified by `seat` (games,), the power played; `ranges` are those of MEANS.
-    """
+    """Return value, low and high of FIGURES over games. Means are stratified by `seat` (games,),
+    the power played; `ranges` are those of MEANS."""
     count = len(seat)
     summary = {}
     for name in RATES:
@@ -85,10 +83,8 @@ def summarize(
 def by_side(
     names: Sequence[str], values: dict[str, np.ndarray], mine: np.ndarray, ranges: dict
 ) -> dict[str, dict]:
-    """Return a player's figures with each power or team that it has played.
-
-    `values` and `mine`, which says where the player sat, are (games, sides).
-    """
+    """Return a player's figures with each power or team that it has played. `values` and `mine`,
+    which says where the player sat, are (games, sides)."""
     return {
         name: summarize(
             {figure: values[figure][mine[:, side], side] for figure in FIGURES},

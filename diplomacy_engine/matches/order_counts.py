@@ -70,10 +70,8 @@ class OrderCounter:
         moved: np.ndarray,
         owner: np.ndarray | None,
     ) -> None:
-        """Count the orders of games (E,) bool that have just played a movement phase.
-
-        `owner` (E, C) are the owners of the centers before it, needed where there are teams.
-        """
+        """Count the orders of games (E,) bool that have just played a movement phase. `owner` (E,
+        C) are the owners of the centers before it, needed where there are teams."""
         state = games.state
         mine = (seat_player == self.player) & moved[:, None]
         nobody = np.zeros((len(mine), 1), bool)  # in the place of NONE, which is -1

@@ -87,10 +87,8 @@ def bootstrap_errors(
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
 ) -> np.ndarray:
-    """Return the standard errors (players,) of ratings after some games, 0 for anchors.
-
-    Each resample draws as many games with replacement, and ties are broken anew.
-    """
+    """Return the standard errors (players,) of ratings after some games, 0 for anchors. Each
+    resample draws as many games with replacement, and ties are broken anew."""
     games = len(seats)
     draws = rng.multinomial(games, np.full(games, 1 / games), resamples)
     rated = []

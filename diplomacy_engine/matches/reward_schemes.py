@@ -115,11 +115,8 @@ def play_pairs(
 
 
 def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
-    """Return which scheme pairs of games leave.
-
-    `rewards` are (2, pairs, n) of n powers, or other agents, in each game and in its pair; of
-    `exchanged` (pairs,) the policy differs.
-    """
+    """Return which scheme pairs of games leave. `rewards` are (2, pairs, n) of n powers, or other
+    agents, in each game and in its pair; of `exchanged` (pairs,) the policy differs."""
     tolerance = TOLERANCE * np.abs(rewards).max(initial=0.0)
     change = rewards[1] - rewards[0]
     change[np.abs(change) <= tolerance] = 0.0
@@ -156,9 +153,7 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
 
 def nodes_of(game_map: Map) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return who is compared with whom: (powers (m,), their numbers as members (m,)) by name.
-
-    Without teams that is `all powers`; else `between teams`, and `within` each team.
-    """
+    Without teams that is `all powers`; else `between teams`, and `within` each team."""
     parts, found = game_map.teams.parts, {}
     for depth, (whole, finer) in enumerate(itertools.pairwise(parts)):
         for node in range(int(whole.max()) + 1):

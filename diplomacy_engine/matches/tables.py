@@ -66,10 +66,8 @@ class GameRecorder:
     def replay(
         self, games: VectorGame, think: Callable[[int, Game], dict] | None = None
     ) -> list[Game]:
-        """Return the recorded games of a match that began with the opening position.
-
-        `think` is asked before every phase, with row and Game, for the `thoughts` to keep with it.
-        """
+        """Return the recorded games of a match that began with the opening position. `think` is
+        asked before every phase, with row and Game, for the `thoughts` to keep with it."""
         replayed = [Game(games.map, games.max_years or None) for _ in range(self.rows)]
         texts = games.vocabulary.texts
         for step, (running, year, phase, owner, orders) in enumerate(self._steps):

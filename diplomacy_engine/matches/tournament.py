@@ -162,12 +162,9 @@ def play_tournament(
     keep_finished: bool = False,
     **settings: Any,
 ) -> Tournament:
-    """Play mixed tables of several players with different names.
-
-    On a map with teams (`Map.with_teams`) a player has all powers of a team, and what is said of
-    powers here is said of teams; only `by_power` is of each power by itself. `settings` are fields
-    of MatchSettings.
-    """
+    """Play mixed tables of several players with different names. On a map with teams
+    (`Map.with_teams`) a player has all powers of a team, and what is said of powers here is said of
+    teams; only `by_power` is of each power by itself. `settings` are fields of MatchSettings."""
     rules = match_settings(match, **settings)
     names = [player.name for player in players]
     if len(names) < 2:

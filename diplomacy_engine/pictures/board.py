@@ -182,10 +182,8 @@ def ground(drawing: Drawing, owners: Mapping[str, tuple[str, str]]) -> str:
 
 @lru_cache(maxsize=32)
 def _ground_parts(drawing: Drawing) -> tuple[tuple[str, str, bool], ...]:
-    """Return the ground cut where owners are filled in.
-
-    Of each part: its text, the province whose owner follows, whether that is a center's mark.
-    """
+    """Return the ground cut where owners are filled in. Of each part: its text, the province whose
+    owner follows, whether that is a center's mark."""
     game_map, layout = drawing.map, drawing.layout
     board, parts = game_map.board, []
     terrain = {code: int(board.terrain[v]) for v, code in enumerate(game_map.provinces)}

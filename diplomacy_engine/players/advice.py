@@ -81,10 +81,8 @@ class Advice(NamedTuple):
 def orders_by_player(
     game: Game, player: Player, powers: Collection[str], seed: int
 ) -> dict[str, list[str]]:
-    """Return the orders that a player gives for `powers`, as far as these have a decision.
-
-    `seed`, 0 .. 2^64 - 1, is that of the player's draws.
-    """
+    """Return the orders that a player gives for `powers`, as far as these have a decision. `seed`,
+    0 .. 2^64 - 1, is that of the player's draws."""
     decisions = _decisions(game, powers)
     copy = game.copy()  # seeds of its own would end the deals of the game itself
     games = copy.vector_game
@@ -255,11 +253,9 @@ def has_decision(state: dict, power: str) -> bool:
 def next_offer(
     game: Game, power: str, player: Negotiator, seed: int
 ) -> tuple[str, tuple[ClauseRow, ...]] | None:
-    """Return what a player would offer now, and to which power, in press of the kind `offers`.
-
-    None if that is nothing, or what it has offered in this phase already: it waits for an answer,
-    or got one.
-    """
+    """Return what a player would offer now, and to which power, in press of the kind `offers`. None
+    if that is nothing, or what it has offered in this phase already: it waits for an answer, or got
+    one."""
     found = player.offers(asked(game, power, player, seed))
     if not found.count:
         return None
@@ -272,10 +268,8 @@ def next_offer(
 
 
 def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
-    """Tell whether a player agrees to an offer of this phase that it got.
-
-    Whether the deal can be confirmed beside those that there are is another question.
-    """
+    """Tell whether a player agrees to an offer of this phase that it got. Whether the deal can be
+    confirmed beside those that there are is another question."""
     receiver, offers = _offer(game, number)
     if not (isinstance(player, Negotiator) and game.units[receiver] and game.press == "offers"):
         return False
@@ -283,10 +277,8 @@ def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
 
 
 def refusal(game: Game, number: int, player: Player, seed: int) -> str:
-    """Return why a player has declined an offer of this phase that it got; nothing if unknown.
-
-    A negotiator that can tell has a method `refusal`, which is asked as `answers` is.
-    """
+    """Return why a player has declined an offer of this phase that it got; nothing if unknown. A
+    negotiator that can tell has a method `refusal`, which is asked as `answers` is."""
     if not isinstance(player, Negotiator):
         return "it makes no deals"
     if not hasattr(player, "refusal"):

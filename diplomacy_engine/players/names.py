@@ -255,10 +255,8 @@ def assuming(player: PlayerSpec, assume: str | None) -> PlayerSpec:
 
 
 def drawn_names(names: Sequence[str], powers: int) -> list[str]:
-    """Return names with members that are drawn told apart: population#1, population#2, ...
-
-    One that stands alone is as many as there are powers, since several take turns at these.
-    """
+    """Return names with members that are drawn told apart: population#1, population#2, ... One that
+    stands alone is as many as there are powers, since several take turns at these."""
 
     def is_drawn(name: str) -> bool:
         return isinstance(parse_player(name), DrawnSpec)

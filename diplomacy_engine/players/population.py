@@ -131,10 +131,8 @@ def population_folder(where: str | Path | None, game_map: Map) -> Path:
 
 
 def read_population(folder: str | Path, game_map: Map | None = None) -> Population:
-    """Read a population; its members' files are looked at when they are loaded.
-
-    `game_map` is the map to be played; a population of another one is refused.
-    """
+    """Read a population; its members' files are looked at when they are loaded. `game_map` is the
+    map to be played; a population of another one is refused."""
     folder = Path(folder)
     path = folder / POPULATION
     saved = read_json(_Saved, path, MOST_LIST)

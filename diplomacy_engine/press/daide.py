@@ -149,10 +149,8 @@ def read_message(
     games: VectorGame, sender: int, receiver: int, text: str
 ) -> tuple[str, list[ClauseRow]]:
     """Return PRP, YES or REJ, and the clauses of the offer, in the position of `games` (one).
-
     `sender` and `receiver` are those of the offer, also where the text is an answer to it.
-    UserError does not repeat the text.
-    """
+    UserError does not repeat the text."""
     tree = _tree(text)
     verb = "PRP"
     if tree[:1] and tree[0] in ANSWERS and len(tree) == 2 and isinstance(tree[1], list):
@@ -237,11 +235,9 @@ def _is_meant(written: list, said: list) -> bool:
 def messages_of(
     games: VectorGame, offers: Offers, results: np.ndarray, words: Words
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield (sender, recipient, text) of what was said in a one-game VectorGame.
-
-    Of `results` (O,) NONE is an offer that nobody answers, such as a wish for peace; what was
-    agreed to in vain stands as declined.
-    """
+    """Yield (sender, recipient, text) of what was said in a one-game VectorGame. Of `results` (O,)
+    NONE is an offer that nobody answers, such as a wish for peace; what was agreed to in vain
+    stands as declined."""
     said = []
     for o, result in enumerate(results):
         p, q = int(offers.sender[o]), int(offers.receiver[o])

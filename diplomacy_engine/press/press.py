@@ -173,9 +173,7 @@ class Press:
 
     def propose(self, wish: np.ndarray) -> np.ndarray:
         """Make peace where two living powers wish it of each other; return how many pairs, (E,).
-
-        `wish` is (E, P, P) bool, of the second power by the first.
-        """
+        `wish` is (E, P, P) bool, of the second power by the first."""
         games = self.games
         shape = (games.num_games, games.num_powers, games.num_powers)
         if wish.shape != shape or wish.dtype != bool:
@@ -292,9 +290,7 @@ class Press:
 
     def bound(self, decisions: Decisions, honest: np.ndarray | None = None) -> Decisions:
         """Return the decisions with what the deals leave of their lists; none becomes empty.
-
-        `honest` (E, P) bool are those who keep deals that may be broken; None: nobody needs to.
-        """
+        `honest` (E, P) bool are those who keep deals that may be broken; None: nobody needs to."""
         held = self._held(honest)
         return self._filtered(decisions, held) if held.any() else decisions
 
@@ -331,9 +327,7 @@ class Press:
         honest: np.ndarray | None = None,
     ) -> None:
         """Replace orders (E, V) that break a deal by the promised one, else hold, else a way out.
-
-        `bound` is what `bound` returned for all decisions, if it is at hand; `honest` as there.
-        """
+        `bound` is what `bound` returned for all decisions, if it is at hand; `honest` as there."""
         held = self._held(honest)
         if not held.any():
             return
@@ -346,10 +340,8 @@ class Press:
         )
 
     def judge(self, orders: np.ndarray, decisions: Decisions | None = None) -> np.ndarray:
-        """Count the orders (E, V) about to be given that break a deal, (E, P, P) int64.
-
-        The first power's orders against its deals with the second; they are added to the tally.
-        """
+        """Count the orders (E, V) about to be given that break a deal, (E, P, P) int64. The first
+        power's orders against its deals with the second; they are added to the tally."""
         self.talking()
         games = self.games
         games.check_orders(orders)
@@ -380,20 +372,16 @@ class Press:
         return broken
 
     def breaches(self, game: np.ndarray, power: np.ndarray) -> np.ndarray:
-        """Return how many years ago each power last broke a deal with these powers, (n, P).
-
-        NONE if it never did.
-        """
+        """Return how many years ago each power last broke a deal with these powers, (n, P). NONE if
+        it never did."""
         self.talking()
         last = self.tally.broken_year[game, :, power]
         ago = self.games.state.year[game][:, None] - last
         return np.where(last == NONE, NONE, ago).astype(np.int32)
 
     def known(self, game: np.ndarray, power: np.ndarray) -> Deals:
-        """Return what powers (n,) of games (n,) know of the deals there, as Deals of n games.
-
-        Those are their own deals, and with open press also who else has peace.
-        """
+        """Return what powers (n,) of games (n,) know of the deals there, as Deals of n games. Those
+        are their own deals, and with open press also who else has peace."""
         self.talking()
         n, powers = np.arange(len(game)), self.games.num_powers
         promised, to, closed, vacate, peace, dealt = (array[game] for array in self.deals)

@@ -39,9 +39,7 @@ class Offer(NamedTuple):
 
 class GameTalk:
     """What powers, all by their numbers, say to each other in the game of a VectorGame of one.
-
-    Without `rules` they make no deals, and nothing binds them.
-    """
+    Without `rules` they make no deals, and nothing binds them."""
 
     def __init__(self, games: VectorGame, rules: PressRules | None = None):
         self.games, self.rules = games, rules

@@ -152,11 +152,9 @@ class GivenOrder(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _names(game_map: Map) -> tuple[dict[tuple[str, ...], tuple[int, ...]], list]:
-    """Return token sequences -> the provinces they name, and the full names in short.
-
-    Codes come first, then aliases and full names, then PLACES. What begins like an order names
-    nothing: were "Par H" a name, nobody could tell PAR to hold.
-    """
+    """Return token sequences -> the provinces they name, and the full names in short. Codes come
+    first, then aliases and full names, then PLACES. What begins like an order names nothing: were
+    "Par H" a name, nobody could tell PAR to hold."""
     codes = {(code,): (index,) for code, index in game_map.province_index.items()}
     exact, plain = dict(codes), []
     named = [(name.upper(), code) for code, name in game_map.province_names.items()]
@@ -182,10 +180,8 @@ def _plain(tokens: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _find(game_map: Map, tokens: tuple[str, ...]) -> tuple[int, tuple[int, ...]]:
-    """Return how many of the first tokens name a place, and which provinces they may mean.
-
-    Names that are not known exactly may be cut: `N Atl`, `Western Med`.
-    """
+    """Return how many of the first tokens name a place, and which provinces they may mean. Names
+    that are not known exactly may be cut: `N Atl`, `Western Med`."""
     exact, plain = _names(game_map)
     for length in range(len(tokens), 0, -1):
         key = tokens[:length]
@@ -269,10 +265,8 @@ class _Reader:
         return Place(found[0], self.coast(codes[0]))
 
     def coast(self, province: str) -> int:
-        """Read `/SC`, `(SC)`, `SC` or `SOUTH COAST`, if a coast comes next.
-
-        Coasts of other names are read after a slash or in brackets only.
-        """
+        """Read `/SC`, `(SC)`, `SC` or `SOUTH COAST`, if a coast comes next. Coasts of other names
+        are read after a slash or in brackets only."""
         begin = self.next
         closing = self.take("(")
         slash = not closing and self.take("/")
@@ -390,11 +384,9 @@ def ordered_unit(game_map: Map, text: str, kinds: Sequence[int] | None = None) -
 
 
 def order_texts(text: str) -> list[str]:
-    """Return the orders of a text, without list marks and signs around them.
-
-    They stand between line ends, commas, semicolons, wide gaps or full stops. Remarks such as
-    results stay with their order; `read_order` steps over them.
-    """
+    """Return the orders of a text, without list marks and signs around them. They stand between
+    line ends, commas, semicolons, wide gaps or full stops. Remarks such as results stay with their
+    order; `read_order` steps over them."""
     lines = _BULLET.sub("", text[:_MOST_OF_A_LINE].replace("**", ""))
     parts = (part.strip(" \t`'\"_~{}<>") for part in _BETWEEN.split(lines))
     return [part for part in parts if part]

@@ -95,11 +95,8 @@ class _Board(Struct):
 
 
 class WebdipSeat:
-    """A seat in one game.
-
-    Without `game_id` it is the only one that the key's user plays, without `country` whichever the
-    user has there.
-    """
+    """A seat in one game. Without `game_id` it is the only one that the key's user plays, without
+    `country` whichever the user has there."""
 
     def __init__(
         self,
@@ -348,11 +345,9 @@ def _letters(game: Game) -> dict[str, str]:
 
 
 def convoy_path(game: Game, text: str) -> list[str]:
-    """Return the provinces over which an army that an order is about goes by sea.
-
-    Its own first; none if it goes by land, or if no fleets on the board can carry it. A convoy goes
-    over the fleet that is ordered, a support not.
-    """
+    """Return the provinces over which an army that an order is about goes by sea. Its own first;
+    none if it goes by land, or if no fleets on the board can carry it. A convoy goes over the fleet
+    that is ordered, a support not."""
     if text == "WAIVE":
         return []
     order = read_order(game.map, text)

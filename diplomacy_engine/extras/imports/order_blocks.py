@@ -102,11 +102,9 @@ def left_out(line: int, text: str, reason: str) -> str:
 
 
 def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
-    """Return the state that blocks of units say; None if these are blocks of orders.
-
-    The first entry tells which they are. A power whose centers are not named owns its home centers,
-    unless somebody else stands there, and the centers on which its units stand.
-    """
+    """Return the state that blocks of units say; None if these are blocks of orders. The first
+    entry tells which they are. A power whose centers are not named owns its home centers, unless
+    somebody else stands there, and the centers on which its units stand."""
     entries = [(block, text) for block in blocks for text in block.orders]
     if not entries or _unit(game_map, entries[0][1]) is None:
         return None
@@ -178,11 +176,9 @@ def _plain(line: str) -> str:
 
 
 def read_phase(line: str, before: str = "", first_year: int = 1901) -> str:
-    """Return the phase that a line names, such as F1901R; empty if it names none.
-
-    `Retreats` alone are those of the phase named `before`; years of two digits are in the century
-    of the map's `first_year`.
-    """
+    """Return the phase that a line names, such as F1901R; empty if it names none. `Retreats` alone
+    are those of the phase named `before`; years of two digits are in the century of the map's
+    `first_year`."""
     if len(line) > _MOST_OF_A_NAME:
         return ""
     text = _ASIDE.sub(" ", line.lower())

@@ -212,10 +212,8 @@ def _is_center(game_map: Map, province: str) -> bool:
 
 
 def _complete_end(variant: Variant, end: Phase, before: _PhaseRow) -> None:
-    """Mark who was dislodged in the phase before the end, and let its fall take centers.
-
-    The site tells the units as they stand after that phase, and the centers as they were before.
-    """
+    """Mark who was dislodged in the phase before the end, and let its fall take centers. The site
+    tells the units as they stand after that phase, and the centers as they were before."""
     gone = {
         (variant.power(order.countryID), variant.place(order.terrID))
         for order in before.orders
@@ -280,10 +278,8 @@ def _letter(letters: Mapping[str, str], province: str, kind: str | None = None) 
 
 
 def order_row(variant: Variant, text: str, winter: bool, path: Sequence[str] = ()) -> dict:
-    """Return an order of ours as the site takes it.
-
-    `path` are the provinces of its convoy, from the army's to the last fleet's.
-    """
+    """Return an order of ours as the site takes it. `path` are the provinces of its convoy, from
+    the army's to the last fleet's."""
     row: dict = dict.fromkeys(("terrID", "fromTerrID", "toTerrID", "viaConvoy"))
     if text == "WAIVE":
         return row | {"type": "Wait"}

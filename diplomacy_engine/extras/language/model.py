@@ -146,10 +146,8 @@ class Draft:
         return None if self.node is None else list(self.node)
 
     def take(self, token: int, logprob: float, text: str = "", end: int | None = None) -> None:
-        """Go on with a token that was chosen.
-
-        `text` is free text with it, if it is that; `end` is the token that ends texts.
-        """
+        """Go on with a token that was chosen. `text` is free text with it, if it is that; `end` is
+        the token that ends texts."""
         self.at.append(len(self.tokens))
         self.allowed.append(self.choices())
         self.logprobs.append(logprob)
@@ -291,11 +289,9 @@ class LanguageModel:
         ]
 
     def _feed(self, drafts: Sequence[Draft], cache, mask: torch.Tensor):
-        """Show the network what is pending; return logits (B, V), cache and mask (B, seen).
-
-        Rows with less to show are filled up on the left, and what fills them is masked for good: so
-        the last column is the last token of every row.
-        """
+        """Show the network what is pending; return logits (B, V), cache and mask (B, seen). Rows
+        with less to show are filled up on the left, and what fills them is masked for good: so the
+        last column is the last token of every row."""
         width = max(1, max(len(draft.pending) for draft in drafts if not draft.done))
         tokens = np.full((len(drafts), width), self.tokenizer.eos_token_id)
         shown = np.zeros((len(drafts), width), np.int64)
@@ -341,9 +337,7 @@ class LanguageModel:
         self, logits: torch.Tensor, allowed: Sequence[Sequence[int] | None]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return log-probabilities among the allowed tokens (n, K), -inf beyond, and these tokens.
-
-        At the temperature of the settings; greedy play has that of 1.
-        """
+        At the temperature of the settings; greedy play has that of 1."""
         size = logits.shape[1]
         lengths = np.array([size if ids is None else len(ids) for ids in allowed])
         tokens = np.zeros((len(allowed), lengths.max()), np.int64)
@@ -492,10 +486,8 @@ class LanguageModel:
 def load_language_model(
     settings: LanguageSettings, device: str = "cpu", seed: int = 0
 ) -> LanguageModel:
-    """Return the model in a folder, or in a .gguf file; UserError if it cannot be loaded.
-
-    Nothing is taken from the network, and no code that lies in the folder runs.
-    """
+    """Return the model in a folder, or in a .gguf file; UserError if it cannot be loaded. Nothing
+    is taken from the network, and no code that lies in the folder runs."""
     path = Path(settings.model)
     where = {"local_files_only": True, "trust_remote_code": False}
     if path.suffix == ".gguf":

@@ -222,10 +222,8 @@ class ChatServer(Server):
         self.retried = 0
 
     def complete(self, messages: Sequence[dict], until: float, **more: object) -> Completion:
-        """Return the server's answer to messages, given up at `until` of time.monotonic().
-
-        `more` are other fields. UserError: the request itself is refused, as every other would be.
-        """
+        """Return the server's answer to messages, given up at `until` of time.monotonic(). `more`
+        are other fields. UserError: the request itself is refused, as every other would be."""
         body = json.dumps({"model": self.model, "messages": list(messages)} | more).encode()
         sent = {"Content-Type": "application/json"}
         if self._key:

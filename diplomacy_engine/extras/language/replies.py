@@ -89,9 +89,7 @@ def _plain(text: str) -> str:
 
 def sentence_of(text: str) -> str:
     """Return the first line of a reply as a power says it: one line of at most MOST_SAID letters.
-
-    Nothing, if it could be read as an offer or an answer: what is said binds nobody.
-    """
+    Nothing, if it could be read as an offer or an answer: what is said binds nobody."""
     lines = (" ".join(line.split()) for line in _without_thoughts(text).splitlines())
     line = next((line for line in lines if line), "").strip("`'\"* ")
     return "" if is_daide(line) else printable(line)[:MOST_SAID]
@@ -124,11 +122,9 @@ def _order_lines(question: Question, text: str, kinds: Sequence[int]) -> list[st
 
 
 def _without_thoughts(text: str) -> str:
-    """Return a text without what stands between <think> and the next </think>.
-
-    In one pass: a pattern for the whole would look for an end once for each <think> that has none,
-    and hold the interpreter's lock meanwhile.
-    """
+    """Return a text without what stands between <think> and the next </think>. In one pass: a
+    pattern for the whole would look for an end once for each <think> that has none, and hold the
+    interpreter's lock meanwhile."""
     kept, end, opened = [], 0, None
     for tag in _TAG.finditer(text):
         if not tag[1]:
@@ -179,10 +175,8 @@ def _is_meant_as_order(question: Question, line: str, kinds: Sequence[int]) -> b
 def _slot_of(
     question: Question, game, asked: Sequence[int], given: Mapping[int, int]
 ) -> tuple[int, int | None]:
-    """Return the number of the last order that a game has taken, and the slot it is for.
-
-    No slot if that is not among those asked, or has an order.
-    """
+    """Return the number of the last order that a game has taken, and the slot it is for. No slot if
+    that is not among those asked, or has an order."""
     if game.orders[question.power][-1] == "WAIVE":
         number = question.waive
     else:

@@ -41,10 +41,8 @@ class PowerReach:
         np.add.at(self.threat, (n, power), hits)
 
     def open_to_both(self, row, one, other) -> np.ndarray:
-        """Return how many units of two powers can move to each center that both can reach.
-
-        (..., C), 0 for other centers and for those that one of the two holds.
-        """
+        """Return how many units of two powers can move to each center that both can reach. (...,
+        C), 0 for other centers and for those that one of the two holds."""
         mine, theirs = (
             np.where(self.held[row, power], 0, self.reach[row, power])[..., self._centers]
             for power in (one, other)
@@ -102,10 +100,8 @@ class PeaceNegotiator:
 
 
 class Peaceful(PeaceNegotiator, Silent):
-    """Keeps peace with all but the neighbor that is the easiest to take centers from.
-
-    That is the one with fewest centers for each own unit that can move to what it holds.
-    """
+    """Keeps peace with all but the neighbor that is the easiest to take centers from. That is the
+    one with fewest centers for each own unit that can move to what it holds."""
 
     def _target(self, talk: Talk) -> np.ndarray:
         around, n = PowerReach(talk.games, talk.game), np.arange(len(talk.game))

@@ -48,11 +48,9 @@ def is_support(table: OrderTable, support: np.ndarray, move: np.ndarray) -> np.n
 
 
 class DealChooser:
-    """A negotiator that chooses among possible deals in one place, `_offers_to`.
-
-    That takes a talk and groups (any, P) bool of partners, and returns at most one offer of each
-    power to one of each group.
-    """
+    """A negotiator that chooses among possible deals in one place, `_offers_to`. That takes a talk
+    and groups (any, P) bool of partners, and returns at most one offer of each power to one of each
+    group."""
 
     def offers(self, talk: Talk) -> Offers:
         return self._offers_to(talk, np.ones((1, talk.games.num_powers), bool))
@@ -224,11 +222,9 @@ def deal_offers(
 
 
 def read_offers(games: VectorGame, offers: Offers) -> tuple[np.ndarray, np.ndarray]:
-    """Return the template (O,) of each offer, NONE for one that is of none, and its places.
-
-    Places are (O, PLACES) int16, from the sender's side. Whoever wrote the offers, the same deal is
-    read alike; a demilitarised zone is read as one to keep out of.
-    """
+    """Return the template (O,) of each offer, NONE for one that is of none, and its places. Places
+    are (O, PLACES) int16, from the sender's side. Whoever wrote the offers, the same deal is read
+    alike; a demilitarised zone is read as one to keep out of."""
     template = np.full(offers.count, NONE, np.int8)
     places = np.full((offers.count, PLACES), NONE, np.int16)
     for o in range(offers.count):

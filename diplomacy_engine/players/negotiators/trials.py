@@ -80,9 +80,8 @@ class Trials:
 
     def gains(self, talk: Talk, asker: np.ndarray, offers: Offers) -> tuple[np.ndarray, np.ndarray]:
         """Return what offers would bring every power, (O, P), and whether they can be confirmed.
-
-        `asker` (O,) is who of the n in the talk asks; what it knows of the deals made so far holds.
-        """
+        `asker` (O,) is who of the n in the talk asks; what it knows of the deals made so far
+        holds."""
         games, n = talk.games, len(talk.game)
         rows, which = np.unique(talk.game, return_inverse=True)
         profiles = self.draw(games, rows)
@@ -132,9 +131,7 @@ class Trials:
         self, talk: Talk, seats: np.ndarray, offers: Offers, orders: np.ndarray
     ) -> np.ndarray:
         """Let orders (m, any, V) keep what each seat knows and its offer; tell who can (O,) bool.
-
-        The offers are of the last of the seats.
-        """
+        The offers are of the last of the seats."""
         games, m = talk.games, len(seats)
         if self._room is None or not self._room[0].is_like(games):
             made = games.spare(ROOM)

@@ -57,9 +57,8 @@ class Assumptions:
         return shares / shares.sum(2, keepdims=True)
 
     def watch(self, games: VectorGame, rows: np.ndarray) -> None:
-        """Learn from the orders of the last movement phase, if it was remembered; then remember
-        the present position if it is one of a movement phase.
-        """
+        """Learn from the orders of the last movement phase, if it was remembered; then remember the
+        present position if it is one of a movement phase."""
         if not self.learns:
             return
         self._fit(games)
