@@ -92,11 +92,9 @@ class Progress:
         self._drawn = -1e9 if self._live else clock()
 
     def update(self, step: int, **figures: float | int | str | None) -> None:
-        """Report the step reached and any figures that are new; call it as often as you like.
-
-        Figures keep their last value and the order in which they first came; None takes one away.
-        Names are shown with spaces for underscores, shares (`win_...` and `..._share`) in percent.
-        """
+        """Report the step reached and figures that are new; None takes one away, others keep their
+        last value. Names are shown with spaces for underscores, shares (`win_...`, `..._share`) in
+        percent."""
         self._step = step
         for name, value in figures.items():
             if value is None:
@@ -156,7 +154,6 @@ class Progress:
         self._live.update(bar + Text(line), refresh=True)
 
     def message(self, text: str) -> None:
-        """Print a line of its own, above the status line."""
         lines = map(printable, text.splitlines())  # parts may come from a checkpoint
         self._console.print("\n".join(lines), markup=False)
         self._console.file.flush()

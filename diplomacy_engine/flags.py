@@ -29,7 +29,6 @@ def parse(flags_class: type[_Flags], argv: Sequence[str], prog: str) -> _Flags:
 
 
 def checked(flags: _Flags) -> _Flags:
-    """Return the flags; UserError if one is out of the range that its field has."""
     values = {field.name: getattr(flags, field.name) for field in dataclasses.fields(flags)}
     try:
         return convert(type(flags), values, "flag")

@@ -104,7 +104,6 @@ def parts_by_power(obs: engine.BoardViews, decisions: engine.Decisions) -> Itera
 
 
 def in_order(rows: list[np.ndarray], found: list[torch.Tensor]) -> torch.Tensor:
-    """Return what was found for the rows of each part, in the order of all rows."""
     order = torch.from_numpy(np.argsort(np.concatenate(rows)))
     return torch.cat(found).index_select(0, order.to(found[0].device))
 
@@ -168,9 +167,8 @@ class Independent(nn.Module):
 class Central(Agent):
     """A critic that also sees what the learner's other powers order in the same phase.
 
-    No-press Diplomacy hides nothing else, as all see the board, and given the board the others'
-    orders do not depend on one's own, so the baseline stays unbiased (Lowe et al. 2017). It is for
-    learning only: who plays, and `get_value`, do without.
+    Given the board the others' orders do not depend on one's own, so the baseline stays unbiased
+    (Lowe et al. 2017). It is for learning only: who plays, and `get_value`, do without.
     """
 
     def __init__(self, game_map: engine.Map, hidden: int = 64, *network):
@@ -200,7 +198,6 @@ class Central(Agent):
         return action._replace(value=value)
 
     def value_of_mates(self, codes: Codes, orders: Orders, board: np.ndarray) -> torch.Tensor:
-        """Return what the others' orders on the same `board` (D,) add to D values, (D,)."""
         tables = self.order_tables(codes, orders)
         given = ops.sum_rows(orders.given_provinces, tables.provinces)
         given = F.relu(given + ops.sum_rows(orders.given_kinds, tables.kinds))  # (S, H)
@@ -279,8 +276,6 @@ class TeamRun(Run):
 
 
 class LearnerCritic(Critic):
-    """What positions are worth to a learner while it learns; see Critic."""
-
     def __init__(self, run: Run):
         self.run, self.policy = run, make_player(run.agent, "learner", settings=vars(run.args))
         self.discount, self.at_once = run.args.gamma, False
@@ -295,10 +290,8 @@ class LearnerCritic(Critic):
 class Counterfactual:
     """The mean of what other draws would have brought, in the place of a decision's value.
 
-    Given the others' orders the engine adjudicates any orders exactly, so nothing is to be learned
-    but what positions are worth: `alternatives` draws of the policy are adjudicated against what
-    the others really ordered, and played to the power's next decision. A retreat or a winter is
-    valued by the critic, as it is without a scheme.
+    `alternatives` draws of the policy are adjudicated against what the others really ordered, and
+    played to the power's next decision. A retreat or a winter is valued by the critic.
     """
 
     def __init__(self, run: Run):
@@ -320,7 +313,6 @@ class Counterfactual:
     def expected(
         self, games: engine.VectorGame, decisions: engine.Decisions, orders: np.ndarray
     ) -> np.ndarray:
-        """Return what D movement decisions would bring on average, the others' orders given."""
         count, asked = self.count, (decisions.game, decisions.power)
         drawn, _ = self.draws.draw(games, decisions, phase_seeds(games, *asked, Salt.PLAIN, count))
         row, power = np.repeat(decisions.game, count), np.repeat(decisions.power, count)
@@ -332,7 +324,6 @@ class Counterfactual:
 
 
 def check_seating(args: Args, game_map: engine.Map) -> None:
-    """Raise UserError for a scheme and seats that do not fit each other, or the map's teams."""
     teams, flags = game_map.teams, " ".join(args.learner_powers)
     learners = {game_map.power_number(name) for name in args.learner_powers}
     mixed = args.partners == "pool"
@@ -385,8 +376,6 @@ def assign_seats(run: Run, rows: np.ndarray) -> None:
 
 
 def train(setup: startup.Setup, ranks: Ranks, until: int | None = None) -> bool:
-    """Play, learn, evaluate and save until all decisions are made; False if it stops before."""
-
     def make_run(setup: startup.Setup, ranks: Ranks) -> TeamRun:
         run = TeamRun(setup, ranks)
         if run.args.scheme == "counterfactual":

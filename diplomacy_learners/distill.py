@@ -150,12 +150,9 @@ def play(
 def spread_out(
     args: Args, lesson: Lesson, policy: PolicyPlayer, searches: list[Search], moving: np.ndarray
 ) -> Lesson:
-    """Teach all candidates of which a search was sure that one of them is better.
-
-    A candidate counts as much as policy * exp(value / spread), the answer that gains most when
-    each nat of distance from the policy costs `spread` (piKL, Jacob et al. 2022). The searches are
-    those of the decisions that are `moving` (n,).
-    """
+    """Teach all candidates of which a search was sure that one of them is better, by policy *
+    exp(value / spread): the answer that gains most when each nat of distance from the policy costs
+    `spread` (piKL, Jacob et al. 2022). The searches are of the decisions that are `moving` (n,)."""
     means = np.concatenate([search.values.mean(2) for search in searches])
     orders = np.concatenate([search.candidates for search in searches])
     choice = np.concatenate([search.choice for search in searches])

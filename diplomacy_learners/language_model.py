@@ -166,7 +166,6 @@ class Sample(NamedTuple):
 
 
 def make_model(args: Args, game_map: Map, seed: int = 0) -> LanguageModel:
-    """Return the model of a run before its first step; its parts to learn want gradients."""
     settings = LanguageSettings(
         model=args.model,
         constraint="trie",
@@ -359,7 +358,6 @@ class Run:
         self.report: Evaluation | None = None
 
     def advance(self) -> dict[str, float]:
-        """Do one step; return its figures."""
         began, clock = time.perf_counter(), Clock()
         self.model.clock = clock
         with clock("rollout"):
@@ -382,7 +380,6 @@ class Run:
         return figures | {f"timing/{name}": x for name, x in clock.seconds.items()}
 
     def evaluate(self) -> Evaluation:
-        """Play against the fixed bot; the sample games have prompts and replies."""
         args = self.args
         seed = seeds_of(args, self.step)[4] // 2
         self.model.generator.manual_seed(seed)
@@ -420,7 +417,6 @@ class Run:
         self.step, self.decisions = saved["step"], saved["global_step"]
 
     def export(self, folder: Path) -> None:
-        """Write the model and its tokenizer as transformers does, LoRA's matrices worked in."""
         network = self.model.network
         if self.args.lora:
             network = network.merge_and_unload()
@@ -434,7 +430,6 @@ def tokenizer_hash(model: LanguageModel) -> str:
 
 
 def take_weights(model: LanguageModel, saved: dict) -> None:
-    """Put a checkpoint's weights into a model; an error unless they are of such a one."""
     if saved["tokenizer"] != tokenizer_hash(model):
         raise ValueError("made with another tokenizer")
     own = learned_weights(model.network)
@@ -458,7 +453,6 @@ def load_checkpoint_player(
 
 
 def begin(args: Args, game_map: Map) -> Run:
-    """Return a new run; UserError for what would stop it later."""
     try:
         torch.zeros(1, device=args.device)
     except (RuntimeError, AssertionError):
@@ -483,7 +477,6 @@ def start_run(args: Args) -> tuple[Run, RunLog]:
 
 
 def resume_run(args: Args) -> tuple[Run, RunLog]:
-    """Go on with the run in the folder --resume, which is trusted."""
     folder = RunFolder.open(str(args.resume))
     saved = checkpoints.read(folder.checkpoint)
     kept = convert(Args, folder.load_args(), folder.path / "args.json")

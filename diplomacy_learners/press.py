@@ -83,11 +83,9 @@ class TalkingAgent(ppo.Agent):
     wish_entropy = 1.0  # that of the settings while it learns
 
     def encode_boards(self, boards: Boards) -> Codes:
-        """Return the codes of boards, whatever was said."""
         return super().encode(boards)
 
     def encode(self, boards: Boards) -> TalkCodes:
-        """Return the codes of boards whose views tell of deals."""
         codes = self.encode_boards(boards)
         return TalkCodes(*codes, self.deals(boards.views, codes), boards.views)
 
@@ -130,13 +128,11 @@ class WishingAgent(TalkingAgent):
         nn.init.zeros_(self.peace.weight)
 
     def wish_logits(self, obs: BoardViews, codes: Codes | TalkCodes) -> torch.Tensor:
-        """Return the logit (D, P) of wishing peace with each power."""
         row = on_device(obs.row, codes.view.device)
         others = self.wish_other(codes.powers).index_select(0, row)  # (D, P, H)
         return self.wish(F.relu(self.wish_own(codes.view).unsqueeze(1) + others)).squeeze(-1)
 
     def deals(self, obs: TalkViews, codes: Codes) -> torch.Tensor:
-        """Return what the peace of those who decide adds to their orders, (D, H)."""
         device = codes.view.device
         row, peace = (on_device(array, device) for array in (obs.row, obs.peace))
         partners = self.peace(codes.powers).index_select(0, row)  # (D, P, H)
@@ -189,12 +185,9 @@ class OfferingAgent(TalkingAgent):
         heard: np.ndarray,
         heard_places: np.ndarray,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the logits (D, P * SLOTS + 1) of what D powers can offer, those of nothing last.
-
-        And (D, P, any) of agreeing to what they have `heard`: templates of the offers of each
-        power, NONE for nothing, about `heard_places` (D, P, any, PLACES). What they are `able` to
-        offer, about which `places`, is as in OfferViews; the logit of other offers is -inf.
-        """
+        """Return the logits (D, P * SLOTS + 1) of what D powers can offer, those of nothing last,
+        and (D, P, any) of agreeing to what they have `heard`: templates, NONE for nothing, about
+        `heard_places` (D, P, any, PLACES). `able` and `places` are as in OfferViews."""
         x, powers, view, device = *codes[:3], codes.view.device
         # All deals in one list, first what can be offered, then what is heard.
         d, q, slot = np.nonzero(able)
@@ -226,7 +219,6 @@ class OfferingAgent(TalkingAgent):
         return offers, answers
 
     def deals(self, obs: OfferViews, codes: Codes) -> torch.Tensor:
-        """Return what the deals of those who decide add to their orders, (D, H)."""
         added = codes.view.new_zeros(len(obs.row), self.deal.out_features)
         for made, layer in ((obs.peace, self.peace), (obs.dealt, self.deal)):
             at, power = np.nonzero(made)
@@ -244,12 +236,10 @@ class OfferingAgent(TalkingAgent):
         heard_places: np.ndarray,
         noise: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Choose what each power offers, and whether it would agree to what it could be offered.
-
-        By `noise` (D, 1 + P) in (0, 1); None: the likeliest. Returns power * SLOTS + slot of each
-        offer (D,), NONE for none, with its log-probability (D,); then what is agreed to, as bool
-        (D, P, any), with the log-probability of each of these answers.
-        """
+        """Choose what each power offers, and whether it would agree to what it could be offered, by
+        `noise` (D, 1 + P) in (0, 1); None: the likeliest. Returns power * SLOTS + slot of each
+        offer (D,), or NONE; its log-probability; what is agreed to (D, P, any), and the
+        log-probabilities of that."""
         codes = self.encode_boards(self.inputs(obs))
         given = codes, able, places, heard, heard_places
         offers, answers = (part.float().cpu() for part in self.talk_logits(obs, *given))
@@ -284,7 +274,6 @@ class OfferingAgent(TalkingAgent):
 
 
 def rows_of(table: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
-    """Return the rows of a table that integers of any shape name, in one list."""
     return table.index_select(0, on_device(rows.ravel(), table.device))
 
 
@@ -302,8 +291,6 @@ def answers_logprob_entropy(
 
 
 class LearnerTalk(NamedTuple):
-    """How powers talk in the games of this process."""
-
     press: Press
     counts: WishCounts
     views: type  # what those see who decide
@@ -312,8 +299,6 @@ class LearnerTalk(NamedTuple):
 
 
 class TalkRun(Run):
-    """A run whose powers talk."""
-
     REBUILT = (*Run.REBUILT, "talk")
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
@@ -341,7 +326,6 @@ def speakers(
 def hold_wishes(
     talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: startup.Clock
 ) -> PhaseTalk:
-    """Hold the talk of a phase in which each power says with which others it wishes peace."""
     games, powers = run.games, np.arange(run.games.num_powers)
     talking = decisions.take(talk.press.talking()[decisions.game])
     able = who_can_answer(talking, run.seats.member.shape)
@@ -362,7 +346,6 @@ def hold_wishes(
 def hold_offers(
     talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: startup.Clock
 ) -> PhaseTalk:
-    """Hold the talk of a phase in which each power makes one offer, and answers what it hears."""
     games = run.games
     talking = decisions.take(talk.press.talking()[decisions.game])
     able = who_can_answer(talking, run.seats.member.shape)
@@ -406,7 +389,6 @@ KINDS = {
 
 
 def play_phase(run: TalkRun, clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
-    """Play one phase of every game, with its talk first; as the script's."""
     games, talk = run.games, run.talk
     decisions = games.decisions()
     told = talk.hold(talk, run, decisions, clock)
@@ -424,7 +406,6 @@ def evaluate(run: Run, ranks: Ranks, log: startup.RunLog, last: bool = False) ->
 
 
 def train(setup: startup.Setup, ranks: Ranks) -> bool:
-    """Play, learn, evaluate and save until all decisions are made; False if a signal stops it."""
     return ppo.train(setup, ranks, make_run=TalkRun, play=play_phase, assess=evaluate)
 
 

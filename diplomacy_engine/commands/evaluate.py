@@ -27,7 +27,6 @@ def run_evaluate(arguments: Evaluate) -> int:
 
 
 def _figures(result: dict) -> Iterator[tuple]:
-    """The rows of --csv."""
     parts = {"": result["overall"]} | result.get("by_team", {}) | result["by_power"]
     return _matches.figure_rows(result["player"], result["against"], parts)
 

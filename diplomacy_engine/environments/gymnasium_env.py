@@ -41,7 +41,6 @@ class _AgentEnv:
         self._seeded = self._running = False
 
     def _start(self, seeds: np.ndarray | None) -> Any:
-        """Start all games; return what is observed."""
         rows = self._agents.every_row
         if seeds is None and not self._seeded:
             seeds = self.np_random.integers(0, 2**64, len(rows), np.uint64)

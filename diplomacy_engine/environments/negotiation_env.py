@@ -63,7 +63,6 @@ class NegotiationEnv(gymnasium.Env):
 
     @property
     def game(self) -> Game:
-        """The current position as a Game, to look at."""
         return Game.from_row(self._games, 0)
 
     def reset(
@@ -120,7 +119,6 @@ class NegotiationEnv(gymnasium.Env):
         return float(self._reward(found)[0, self._power])
 
     def _speak(self, decisions: Decisions, numbers: list[int]) -> tuple[bool, bool]:
-        """Put the offer to its power; return whether it is valid, and agreed to."""
         mine, goal, other, theirs, its_goal = numbers
         alive = self._games.outcomes().alive[0]
         ours = self._move(decisions, self._power, mine, goal)

@@ -46,7 +46,6 @@ class EnvSettings:
 
     @property
     def most_phases(self) -> int:
-        """Of a random beginning."""
         return self.warm_up_phases if self.start == "random" else 0
 
     @property

@@ -88,7 +88,6 @@ def played_orders(
 
 
 def _said(words: Sequence[str], causes: Mapping[str, list[str]]) -> str:
-    """Return a result for people, such as `bounced with A MUN and A RUH, dislodged by A PIC`."""
     parts = []
     for word in words:
         *others, last = causes.get(word, [""])
@@ -202,7 +201,6 @@ class _Movement:
         )
 
     def strength(self, unit: str, without: str | None = None) -> int:
-        """The unit itself and its supports, but for those of power `without`."""
         return 1 + sum(self.owner[backer] != without for backer in self.backers.get(unit, ()))
 
     def blockers(self, unit: str) -> list[str]:
@@ -252,7 +250,6 @@ class _Movement:
         return [mover for mover in self.into.get(province_of(unit), ()) if self.gets_away(mover)]
 
     def lost_fleets(self, unit: str) -> list[str]:
-        """The dislodged fleets of the convoy of an army, or of the one a unit helped."""
         order = self.order[unit]
         army = self.at.get(self._code(order.other.place)) if order.other else unit
         fleets = self.fleets.get(army, ())

@@ -108,7 +108,6 @@ def owed_adjustments(games: VectorGame) -> dict[str, int]:
 
 
 def legal_numbers(games: VectorGame) -> dict[int, list[int]]:
-    """Return province -> numbers of the legal orders there, WAIVE left out."""
     found: dict[int, list[int]] = {}
     decisions, table = games.decisions(), games.table
     for d in range(decisions.count):
@@ -137,7 +136,6 @@ def winners(games: VectorGame, conceded: Collection[str] = ()) -> list[str]:
 
 
 def contenders(games: VectorGame, conceded: Collection[str]) -> list[str]:
-    """The powers that are alive and have not conceded."""
     alive = zip(games.map.powers, games.outcomes().alive[0])
     return [name for name, lives in alive if lives and name not in conceded]
 
@@ -345,18 +343,13 @@ class _State(Struct):
 
 
 def load_state(games: VectorGame, state: Mapping) -> None:
-    """Set up the position of a state dictionary.
+    """Set up the position of a state dictionary; UserError leaves the board undefined.
 
-    It reads `name`, `units`, `retreats`, `centers`, and what `last_orders` returns. Other keys are
-    ignored, but for what looks like one of these misspelt. Centers left out are nobody's, and so
-    are those of the neutral units, which are listed like those of a power. Nothing
-    is skipped, eliminated or ended: the phase is played as it is given. Retreats must be to places
-    where the unit could ever move; those that the rules forbid are left out (`forbid_retreats`). A
-    dislodged unit (`*A MUN` or a key of `retreats`) without any can only disband. A finished game
-    has ended as `note` says, `Victory by: FRANCE`, and otherwise as its centers do.
-
-    Raises:
-        UserError: something is missing, unknown or impossible; the board is then undefined.
+    It reads `name`, `units`, `retreats`, `centers` and what `last_orders` returns; other keys are
+    ignored, but for misspelt ones. Centers left out are nobody's, as are the neutral units'.
+    Nothing is skipped, eliminated or ended. Retreats that the rules forbid are left out; a
+    dislodged unit without any can only disband. A finished game has ended as `note` says, else as
+    its centers do.
     """
     given = convert(_State, state, "the state")
     missing = [known for known in STATE_KEYS if known not in state]
@@ -413,7 +406,6 @@ def _load_name(games: VectorGame, name: str) -> None:
 
 
 def _load_result(games: VectorGame, won_by: Sequence[str]) -> None:
-    """Tell a solo and a team's victory from a draw in a finished position."""
     if len(won_by) > 1 and not games.map.teams.text:
         return
     if won_by and not games.map.teams.text and won_by != contenders(games, ()):
@@ -436,7 +428,6 @@ def _by_power(games: VectorGame, table: Mapping | None) -> list[tuple[int, Any]]
 
 
 def _place_unit(games: VectorGame, power: int, unit: UnitText, powers, kinds, locations) -> int:
-    """Put a unit on the board; return its province."""
     province, code = unit.place.province, place_text(games.map, unit.place)
     location = games.map.location_index.get(code)
     text = as_written(games.map, unit)

@@ -73,9 +73,9 @@ class Codes(NamedTuple):
 class Orders:
     """The legal orders of D decisions: which rows of some tables each of them is the sum of.
 
-    `rows` (N, ROWS) are those of the tables of provinces and kinds, see policy/inputs.py; `named`
-    are the provinces, as places in G V, that stand in the first of these, role by role; `picked`
-    (S,) are the orders that the slots were given, if any.
+    `rows` (N, ROWS) are those of the tables of policy/inputs.py; `named` the provinces, as places
+    in G V, in the first of these, role by role; `picked` (S,) the orders given to the slots, if
+    any.
     """
 
     def __init__(
@@ -113,7 +113,6 @@ class Orders:
 
     @property
     def chosen(self) -> np.ndarray:
-        """Return the positions (S,) of the picked orders in the slots' lists."""
         return self.picked - self.decisions.order_start[:-1]
 
     def named_codes(self, codes: Codes) -> tuple[torch.Tensor, ...]:
@@ -123,7 +122,6 @@ class Orders:
 
     @cached_property
     def decision(self) -> torch.Tensor:
-        """Return the decision of each slot, (S,) int64."""
         return on_device(self.decisions.slot_decision, self.named[0].device)
 
     @cached_property
@@ -154,7 +152,6 @@ class BoardInputs(nn.Module):
         self.register_buffer("borders", torch.from_numpy(self.network.borders), persistent=False)
 
     def __deepcopy__(self, _: dict) -> "BoardInputs":
-        """Return this object itself, so that copies of an agent share it."""
         return self
 
     def forward(self, views: BoardViews) -> Boards:

@@ -87,12 +87,8 @@ def _talks(name: str) -> bool:
 
 
 def check_memory(args: RunSettings, game_map: Map, weights: int, ranks: int = 1) -> None:
-    """Raise UserError if a run needs more memory than this machine has.
-
-    Counted is what grows with the flags named: copies of the network with `weights` numbers, of
-    each game its network's inputs and what the rollout keeps, and what a process takes without any
-    of these; so a run takes more than that.
-    """
+    """Raise UserError if a run needs more memory than this machine has. Counted is what grows with
+    the flags named, so a run takes more than that; the network has so many `weights`."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not to be known here

@@ -60,7 +60,6 @@ class Stack:
         self.whole.power = _Table(self.powers)
 
     def encode(self, boards: Boards, numbers: np.ndarray, sizes: np.ndarray) -> Codes:
-        """Return the codes of boards, `sizes` of them for each of some of the agents."""
         places = np.searchsorted(self.numbers, numbers)
         for layer in self.layers:
             layer.places, layer.sizes = places.tolist(), sizes.tolist()
@@ -73,8 +72,6 @@ class Stack:
 
 
 class _Layers(nn.Module):
-    """A layer of each agent of a stack, for inputs that begin with an axis of boards."""
-
     def __init__(self, layers: list[nn.Module]):
         super().__init__()
         self.each = [layer.forward for layer in layers]

@@ -10,11 +10,9 @@ from ..press.press import Press
 
 
 class OfferRound:
-    """One round of offers in all games. All powers that are asked talk at once.
+    """One round of offers in all games; all powers that are asked talk at once.
 
-    Each says what it offers, and what it would agree to if it was offered that: so it is asked
-    once, and its board is encoded once. Only what was offered counts as an answer.
-
+    Each is asked once, for what it offers and what it would agree to, so its board is encoded once.
     `able` (E, P) says who can talk; `told` is the talk of OfferViews of every seat, (E, P, ...).
     """
 

@@ -26,7 +26,6 @@ KERNEL_DEVICES = ("cpu",)  # tests empty it, and so do on a CPU what a GPU does
 
 
 def uses_kernels(tensor: torch.Tensor) -> bool:
-    """Tell whether a tensor's operations are kernels, and not those of PyTorch alone."""
     return tensor.device.type in KERNEL_DEVICES
 
 
@@ -44,8 +43,6 @@ def flatten(agent: nn.Module) -> nn.Parameter:
 
 
 class LayerNorm(nn.LayerNorm):
-    """PyTorch's layer normalisation, with a kernel for rows as short as a province's code."""
-
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if not uses_kernels(x):
             return super().forward(x)
@@ -149,12 +146,10 @@ def score_slots(
 
 
 def sum_slots(parts: torch.Tensor, orders: Orders) -> torch.Tensor:
-    """Return the sums (D,) over each decision's slots of `parts` (S,)."""
     return parts.new_zeros(orders.decisions.count).index_add(0, orders.decision, parts)
 
 
 def sum_of_earlier(codes: torch.Tensor, orders: Orders) -> torch.Tensor:
-    """Return for each slot the sum (S, H) of the codes (S, H) of its decision's earlier slots."""
     if uses_kernels(codes):
         return _EarlierSums.apply(codes, orders.decisions.slot_start)
     return plain_ops.sum_of_earlier(codes, orders)

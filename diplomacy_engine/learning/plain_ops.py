@@ -19,8 +19,6 @@ from .boards import BoardInputs, Boards, Orders, on_device
 
 
 class OrderTables(NamedTuple):
-    """What the scores of legal orders are computed from."""
-
     provinces: torch.Tensor  # (named, H), of `Orders.named`
     kinds: torch.Tensor  # (num_kinds, H), of classes, standings and relations
     context: torch.Tensor  # (D, H), what all orders of a decision have in common
@@ -180,7 +178,6 @@ def _sum_padded(rows: torch.Tensor, padded: torch.Tensor) -> torch.Tensor:
 
 
 def _turns(orders: Orders) -> np.ndarray:
-    """Return the place (S,) of each slot among those of its decision."""
     decisions = orders.decisions
     starts = np.repeat(decisions.slot_start[:-1], np.diff(decisions.slot_start))
     return np.arange(len(starts)) - starts

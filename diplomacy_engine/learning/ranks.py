@@ -168,7 +168,6 @@ class Ranks:
         return 1 if device.type == "cpu" else max(1, (os.cpu_count() or 1) // self.count)
 
     def share(self, args: Any) -> Any:
-        """Return the settings of this rank: its part of the games, a seed of its own."""
         first, last = (args.num_envs * rank // self.count for rank in (self.rank, self.rank + 1))
         own_seed = int(np.random.SeedSequence([args.seed, self.rank]).generate_state(1)[0])
         return replace(args, num_envs=last - first, seed=own_seed if self.rank else args.seed)

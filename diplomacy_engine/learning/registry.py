@@ -62,7 +62,6 @@ class Learner:
 
     @cached_property
     def network(self) -> tuple[str, ...]:
-        """The settings that a network is made of: those that `make_agent` reads."""
         settings = _Read(asdict(self.args_class()))
         with torch.device("meta"), _NoDraws():
             self.make_agent(settings, load_map("small"))
@@ -145,7 +144,6 @@ def register(
 
 
 def of_file(file: str | Path) -> Learner:
-    """Return the learner of a script that the user names; it is imported once."""
     path = Path(file).resolve()
     if path in _known:
         return _known[path]
@@ -172,7 +170,6 @@ def plain() -> Learner:
 
 
 def of_checkpoint(saved: dict, path: str | Path, script: str | Path | None = None) -> Learner:
-    """Return the learner that plays a checkpoint; `script` is one that the user has named."""
     name = saved["script_name"]
     if script == OWN:
         copy = _copy_of_script(saved, Path(path))

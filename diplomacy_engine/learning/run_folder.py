@@ -48,7 +48,6 @@ def check_name(exp_name: str) -> None:
 
 @contextlib.contextmanager
 def refusing(path: str | Path, what: str) -> Iterator[None]:
-    """Make what the system refuses a UserError of one sentence."""
     try:
         yield
     except OSError as error:
@@ -114,7 +113,6 @@ class RunFolder:
         return run
 
     def close(self) -> None:
-        """Let other processes work in the folder."""
         if self._lock is not None:
             self._lock.close()
 
@@ -141,7 +139,6 @@ class RunFolder:
         self._append(self.path / "metrics.jsonl", [line])
 
     def most(self, name: str) -> float:
-        """Return the largest of the figures `name` in metrics.jsonl; -inf if there is none."""
         most, path = -math.inf, self.path / "metrics.jsonl"
         with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
             for line in file:
@@ -151,7 +148,6 @@ class RunFolder:
         return most
 
     def save_games(self, name: str, games: Iterable[Mapping[str, Any]]) -> Path:
-        """Append saved games to games/{name}.jsonl, a line each; return the file."""
         path = self.path / "games" / f"{name}.jsonl"
         self._append(path, games)
         return path

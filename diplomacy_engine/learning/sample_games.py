@@ -23,7 +23,6 @@ class ShownGames(NamedTuple):
 def show_games(
     games: Mapping[str, Sequence[Mapping]], title: str, game_map: Map | None = None
 ) -> ShownGames:
-    """Return the replay page of saved games by opponent, and pictures of the first of each."""
     replays, images = [], {}
     for name, saved_games in games.items():
         for saved in saved_games:

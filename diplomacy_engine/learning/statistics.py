@@ -117,7 +117,6 @@ class Results(Kept):
         self.side_games += games
 
     def take(self) -> dict[str, float]:
-        """Return the figures `selfplay/*` of the games since the last call."""
         figures = selfplay_figures(self.sums, self.counters["global_step"])
         self.sums = dict.fromkeys(self.sums, 0.0)
         for side, share, games in zip(self.game_map.teams.names, self.win_share, self.side_games):
@@ -154,7 +153,6 @@ class Episodes(Kept):
         return {"episodes": ended}
 
     def figures(self, sums: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-        """Return means over episodes: decisions, return without discount, also by part."""
         count, *totals = sums["episodes"].tolist()
         names = ["episodic_length", "episodic_return"]
         if len(self.parts) > 1:

@@ -90,7 +90,6 @@ class _Ranks(Struct):
 
 
 def read_ranks(path: str | Path) -> dict[str, PopulationRank]:
-    """Return the ranks of a file that `population rank --json` has written, by name."""
     return read_json(_Ranks, path, MOST_RANKS).players
 
 
@@ -133,8 +132,8 @@ def rank_player(
     progress: Callable[[float], None] | None = None,
     **settings: Any,
 ) -> PopulationRank:
-    """Play a player against all members of a population, and return where it ranks. `settings` are
-    fields of MatchSettings in place of the population's; `game_map` may be its map with teams."""
+    """Play a player against all members of a population. `settings` are fields of MatchSettings in
+    place of the population's; `game_map` may be its map with teams."""
     kept = {"max_years": population.max_years, "year_limit": population.year_limit}
     rules = MatchSettings(**{"game_map": population.map} | kept | settings)
     rng, teams = np.random.default_rng(rules.seed), rules.game_map.teams
@@ -152,7 +151,6 @@ def rate_members(
     threads: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Population:
-    """Return a population rated by its games among its members, best first."""
     count, powers = len(players), len(population.map.powers)
     if count < powers:
         raise UserError(f"a population of {population.map.name} needs at least {powers} members")

@@ -28,7 +28,6 @@ class _Member(NamedTuple):
 
 
 def _shown_member(member: PopulationMember, folder: str, ready: Collection[str]) -> _Member:
-    """Included policies (`ready`) and bots have their own names, others that of their training."""
     name, typed = member.name.removesuffix(f"-{member.decisions}"), f"{folder}/{member.file}"
     kind = "" if member.file else "bot"
     if name in ready:

@@ -65,12 +65,9 @@ def play_pairs(
     progress: Callable[[float], None] | None = None,
     **settings: Any,
 ) -> GamePairs:
-    """Play pairs of games and add up the rewards of each.
-
-    The powers take turns in being exchanged; who plays what is drawn. Pair i is the same however
-    many there are. The players draw from the games' own seeds or not at all, so policies are to be
-    greedy. `progress` is called after each step with how many pairs have been played.
-    """
+    """Play pairs of games and add up the rewards of each. The powers take turns in being exchanged;
+    who plays what is drawn. Pair i is the same however many there are, so policies are to be
+    greedy."""
     rules = match_settings(match, **settings)
     powers, count = len(rules.game_map.powers), len(players)
     draws = [np.random.default_rng([rules.seed, use]) for use in range(3)]
@@ -175,15 +172,12 @@ def check_reward(
     progress: Callable[[float], None] | None = None,
     **settings: Any,
 ) -> dict:
-    """Find out which scheme a reward is among the powers of a map, and among and within its teams.
+    """Return which scheme a reward is among the powers of a map, and among and within its teams, as
+    `check-reward --json` writes it.
 
-    A team's reward is the mean of what its powers are paid. Rewards are not discounted: that, and
-    what becomes of a game that is cut off, is the trainer's business. One with weights that change
-    is looked at at the beginning, in the middle and at the end of training.
-
-    Returns the result as `check-reward --json` writes it. Each of `checks` is one verdict, at one
-    `progress` of training and at one node of the tree of teams; `against` are the pairs of games
-    that contradict the schemes before it.
+    Rewards are not discounted; one with weights that change is looked at at the beginning, in the
+    middle and at the end of training. `against` are the pairs of games that contradict the schemes
+    before a verdict's.
     """
     rules = match_settings(match, **settings)
     game_map = rules.game_map
@@ -231,7 +225,6 @@ def check_reward(
 def _shown(
     game_map: Map, players: Sequence[Player], pairs: GamePairs, paid: np.ndarray, pair: int
 ) -> dict:
-    """Return a pair of games as a result has it, so that it can be played again."""
     one, other = (dict(zip(game_map.powers, rewards[pair].tolist())) for rewards in paid)
     return {
         "pair": pair + 1,

@@ -89,7 +89,6 @@ def _spring(phase: str) -> int | None:
 
 
 def _apart(heights: Sequence[float]) -> list[float]:
-    """Return the heights of the names at the lines' ends so that none covers another."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     placed = list(heights)
     gap = min(_LABEL, (HEIGHT - TOP - BOTTOM - 2) / max(len(heights) - 1, 1))

@@ -112,7 +112,6 @@ def _tell_deals(game: Game, games: VectorGame, powers: np.ndarray, player: Playe
 
 
 def ordering(player: Player) -> Player:
-    """Return the player that gives the orders of one that talks; of another itself."""
     return player.player if isinstance(player, Silent) else player
 
 
@@ -129,7 +128,6 @@ def _decisions(game: Game, powers: Collection[str]) -> Decisions:
 
 
 def _show_past(game: Game, player: Player) -> None:
-    """Show a game from its first phase to the present one to a player that learns from it."""
     if not isinstance(player, WatchingPlayer):
         return
     row = np.zeros(1, int)
@@ -147,7 +145,6 @@ def _show_past(game: Game, player: Player) -> None:
 
 
 def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
-    """Return the provinces whose orders decision d gives."""
     first, last = decisions.slot_start[d : d + 2]
     if decisions.slot_province[first] != NONE:
         return decisions.slot_province[first:last].tolist()
@@ -157,13 +154,8 @@ def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
 
 
 def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
-    """Return what a player would do as `power`: each unit's orders, the likeliest first.
-
-    In winter a slot is one build or removal, named `build 1` or `removal 1` and so on.
-
-    Raises:
-        UserError: the power has nothing to order.
-    """
+    """Return each unit's orders as `power`, the likeliest first; in winter a slot is `build 1` or
+    `removal 1` and so on. UserError: there is nothing to order."""
     games, decisions = game.vector_game, _decisions(game, [power])
     if not decisions.count:
         raise UserError(f"{power} has no orders to give in {game.phase}")

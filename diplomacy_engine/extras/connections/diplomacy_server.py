@@ -218,7 +218,6 @@ class DiplomacySeats(_Seats):
         return {"token": token, "game_id": self._id} | password
 
     def _join(self, power: str) -> _GameData:
-        """Take a seat, or take note that it is ours; return the game as it sees it."""
         wanted, token = power, self._tokens[power]
         if wanted == ANY:
             wanted = next(iter(free_powers(self._wire, token, self._id)), None)
@@ -364,7 +363,6 @@ class _GameReader:
         self.map, self.any_map, self.max_years = game_map, any_map, max_years
 
     def position(self, game_id: str, seen: Sequence[_GameData], seats: Sequence[str]) -> Position:
-        """Return the game that `seen` is, as one or more of its seats see it."""
         data = seen[-1]
         name, status = data.map_name, data.status
         if name != self.map.name and not self.any_map:

@@ -70,7 +70,6 @@ def _answer(game: Game, power: str, number: int, agreed: bool) -> None:
 
 
 def _offer(game: Game, power: str, receiver: str, clauses: tuple[ClauseRow, ...]) -> None:
-    """Make an offer, unless the power could not keep its word."""
     trial = _as_if_agreed(game, power)
     with contextlib.suppress(UserError):
         trial.accept(receiver, trial.put(power, receiver, clauses))

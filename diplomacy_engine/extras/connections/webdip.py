@@ -86,8 +86,6 @@ class _Player(Struct):
 
 
 class _Board(Struct):
-    """`game.json`, the board as it stands."""
-
     turn: int
     phase: str
     territories: list[_Territory]
@@ -225,7 +223,6 @@ class WebdipSeat:
     def _now(
         self, files: Mapping[str, _Version | None], turn: int, phase: str, end: str
     ) -> Game | None:
-        """Return the game in its present phase; None if a file is of another one."""
         past, name, board = self._file(files, "history"), phase_of(turn, phase), None
         if phase in ("Retreats", FINISHED):
             board = convert(_Board, self._file(files, "game"), f"game.json of {self.name}")
@@ -270,7 +267,6 @@ class WebdipSeat:
         return Game.from_saved_game(saved, self._map, self._max_years)
 
     def _retreats(self, board: _Board, phase: Phase) -> dict[str, list[str]]:
-        """Return the places to which each dislodged unit may retreat, by `game.json`."""
         closed, came_from, found = set(), {}, {}
         for row in board.territories:
             place = province_of(self._variant.place(row.terrID))

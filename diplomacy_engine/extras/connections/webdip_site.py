@@ -36,7 +36,6 @@ class Site:
         self._key, self._seconds = key, seconds
 
     def get(self, record: type[_Record], route: str, **fields: object) -> _Record:
-        """Return what a route answers; errors as for `post`."""
         try:
             found = self._read(self._ask("GET", f"route={route}&{urlencode(fields)}", None), route)
         except PhaseOver as error:  # no phase is named in it: the game is not known

@@ -112,7 +112,6 @@ def _value(value: object) -> str:
 
 
 def border_lines(borders: set[tuple[str, str]]) -> dict[str, str]:
-    """Return borders as a map file lists them: each once, under its first end."""
     found: dict[str, list[str]] = {}
     for first, second in sorted({(min(pair), max(pair)) for pair in borders}):
         found.setdefault(first, []).append(second)

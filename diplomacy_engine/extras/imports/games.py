@@ -105,7 +105,6 @@ def _json_games(path: Path) -> Iterator[dict]:
 
 
 def is_history(data: Mapping) -> bool:
-    """Tell whether JSON data is the `history.json` of a webDiplomacy site, of any quality."""
     phases = data.get("phases")
     rows = isinstance(phases, list) and phases and isinstance(phases[0], dict)
     return "map" not in data and bool(rows) and "turn" in phases[0]
@@ -118,7 +117,6 @@ def _saved(
     variant: str | Path | None,
     note: Note,
 ) -> dict:
-    """Return the saved game of a `history.json`."""
     found_map = load_map(game_map or "standard")
     try:
         if variant is None:
@@ -165,7 +163,6 @@ def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note)
 
 
 def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
-    """Give the first movement phase the position that its orders say; leave out what is before."""
     at = next((i for i, p in enumerate(phases) if phase_kind(p.name) == "movement"), None)
     if at is None:
         return phases
@@ -276,7 +273,6 @@ def _differs(game: Game, phase: Phase, cornered: bool = True) -> bool:
 
 
 def _placed(game: Game, phase: Phase) -> Game:
-    """Return a game that goes on from the position of a phase, with the same history."""
     retreats = game.dislodged if game.phase == phase.name else {}
     known = {key: text for key, text in game.to_state().items() if key.startswith("last_")}
     placed = Game.from_state(game.map, _state(phase, retreats) | known, game.max_years)
@@ -304,7 +300,6 @@ def _leaves(text: str, unit: str) -> bool:
 
 
 def short_report(saved: Mapping, game_map: Map | str | None = None) -> str:
-    """Return what a saved game is, in a line; UserError if it is none."""
     game = Game.from_saved_game(saved, game_map)
     names = [phase["name"] for phase in saved["phases"]]
     centers = sorted(((len(held), power) for power, held in game.centers.items()), reverse=True)

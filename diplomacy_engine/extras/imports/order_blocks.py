@@ -97,7 +97,6 @@ def read_blocks(
 
 
 def left_out(line: int, text: str, reason: str) -> str:
-    """Return the note on a text of a line that is no order."""
     return f"line {line}, {quoted(printable(text), 60)}, is left out: {reason}"
 
 
@@ -133,7 +132,6 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
 
 
 def _unit(game_map: Map, text: str) -> str | None:
-    """Return a unit's text as the games write it; None for what is none."""
     try:
         kind, place = read_place(game_map, text)
     except UserError:
@@ -142,7 +140,6 @@ def _unit(game_map: Map, text: str) -> str | None:
 
 
 def _center(game_map: Map, text: str, line: int) -> list[str]:
-    """Return the code of a center that is named, if any is."""
     if not text:
         return []
     try:
@@ -157,7 +154,6 @@ def _center(game_map: Map, text: str, line: int) -> list[str]:
 def all_centers(
     game_map: Map, units: Mapping[str, Sequence[str]], named: Mapping[str, list[str]]
 ) -> dict[str, list[str]]:
-    """Return the centers of all powers: those that are named, and the likely ones of the others."""
     board = game_map.board
     stands = {province_of(text): power for power, texts in units.items() for text in texts}
     found = {power: list(codes) for power, codes in named.items()}
@@ -202,7 +198,6 @@ def read_phase(line: str, before: str = "", first_year: int = 1901) -> str:
 
 
 def _heading(game_map: Map, line: str) -> tuple[str, str]:
-    """Return the power whose name a line begins with, and the rest of the line."""
     found = _OF_POWER.match(line)
     power = found and power_called(game_map, found[1])
     if power:

@@ -191,7 +191,6 @@ class LanguagePlayer:
             self._thoughts[key] = {"prompt": said, "reply": last.reply}
 
     def _count_requests(self, question: Question | TalkQuestion, answer: Answer) -> int:
-        """Count and log what was asked; return the number of the game."""
         counted = self.counted
         counted.timed_out += answer.timed_out
         counted.requests += len(answer.exchanges)

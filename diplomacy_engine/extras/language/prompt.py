@@ -85,7 +85,6 @@ def talk_text(
 
 
 def sentence_text(question: Question, other: str, what: str) -> str:
-    """Return the prompt for a sentence to another power with what it is about."""
     first = f"Diplomacy, map {question.game.map.name}, {question.game.phase}, {question.power}"
     return f"{first}\n\n{what}\nSay one short sentence to {other} with it.\n"
 

@@ -92,7 +92,6 @@ def questions_of(
 
 
 def orders_with_results(game: Game) -> list[str]:
-    """Return a line for each power: its orders of the last movement phase with their results."""
     games = game.vector_game
     state, texts, lines = games.state, games.vocabulary.texts, []
     for power, name in enumerate(games.map.powers):

@@ -34,7 +34,6 @@ class RemotePlayer(LanguagePlayer):
         )
 
     def _answers(self, questions: Sequence[Question]) -> list[Answer]:
-        """What is not there at the deadline is given up."""
         until = time.monotonic() + self.settings.deadline
         probing, answers = not self.server.answered, []
         # One request finds out whether there is a server.
@@ -170,7 +169,6 @@ class _Conversation:
         return [self.question.open_slot(self.question.slots[s], given) for s in asked]
 
     def _ask(self, messages: list[dict], asked: list[int]) -> tuple[Reading | None, str]:
-        """Send one request; return what came of it, None if nothing did."""
         player, settings = self.player, self.player.settings
         begun = time.monotonic()
         until = min(self.until, begun + settings.timeout)

@@ -31,15 +31,8 @@ class Reading(NamedTuple):
 def read_reply(
     question: Question, asked: Sequence[int], given: Mapping[int, int], text: str
 ) -> Reading:
-    """Return the legal orders of a reply.
-
-    Args:
-        question: what was asked.
-        asked: the slots that the reply shall order.
-        given: slot -> order number of the slots that have an order already; they stay.
-        text: the reply. Anything but orders is skipped, and of two legal orders for one unit the
-            first counts.
-    """
+    """Return the legal orders of a reply for the slots `asked`; those `given` (slot -> number)
+    stay. Anything but orders is skipped, and of two legal orders for one unit the first counts."""
     game, power = question.game.copy(), question.power
     texts = game.vector_game.vocabulary.texts
     accepted = [texts[number] for number in given.values()]
@@ -74,7 +67,6 @@ def read_reply(
 
 
 def read_choices(question: TalkQuestion, asked: Sequence[int], text: str) -> Reading:
-    """Return what a reply about deals says: a line for each slot that was asked, or nothing."""
     known = {_plain(text): number for number, text in enumerate(question.texts)}
     lines = reply_lines(text, lambda line: _plain(line) in known)
     found = [known[line] for line in map(_plain, lines) if line in known]
@@ -106,7 +98,6 @@ def reply_lines(text: str, wanted: Callable[[str], object]) -> list[str]:
 
 
 def _order_lines(question: Question, text: str, kinds: Sequence[int]) -> list[str]:
-    """Return what a reply means as orders, one each."""
     game_map = question.game.map
 
     def whole(said: str) -> bool:
@@ -159,7 +150,6 @@ def _json_texts(text: str, wanted: Callable[[str], object]) -> list[str]:
 
 
 def _is_meant_as_order(question: Question, line: str, kinds: Sequence[int]) -> bool:
-    """Tell whether a line is an order, or begins as one for an own unit."""
     game_map = question.game.map
     unit = ordered_unit(game_map, line, kinds)
     if not no_order(game_map, line):
@@ -190,7 +180,6 @@ def _slot_of(
 
 
 def complaint(reading: Reading, slots: Sequence[Slot]) -> str:
-    """Return what a model is told when it is asked again: what was wrong, and what is legal."""
     lines = ["Not all of that can be carried out:"]
     lines += [f"- {sentence}" for sentence in reading.complaints[:20]]
     lines.append("Legal orders")

@@ -204,7 +204,6 @@ class _Thought(Struct):
 
 
 def _thoughts(game_map: Map, found: object) -> dict[str, dict]:
-    """Return what the players thought; what is not as it should be is left out."""
     thoughts = {}
     for power, thought in found.items() if isinstance(found, Mapping) else ():
         if power not in game_map.power_index:

@@ -14,11 +14,9 @@ COIN_SEED = 0x636F696E
 class PowerReach:
     """What the powers of n games hold and can reach with one move by land or sea.
 
-    Attributes:
-        reach: (n, P, V), how many units of a power can move to a province.
-        held: (n, P, V) bool, whether it has a unit there or owns the center.
-        centers: (n, P), how many it owns.
-        threat: (n, P, P), how many units of the first power can move to where the second holds.
+    `reach` (n, P, V): how many units can move to a province; `held` (n, P, V): whether it has a
+    unit there or owns the center; `threat` (n, P, P): how many units of the first can move to where
+    the second holds.
     """
 
     def __init__(self, games: VectorGame, rows: np.ndarray):
@@ -69,7 +67,6 @@ class PeaceNegotiator:
         raise NotImplementedError
 
     def offers(self, talk: Talk) -> Offers:
-        """Offer peace to the most dangerous neighbor."""
         around, n = PowerReach(talk.games, talk.game), np.arange(len(talk.game))
         danger = around.threat[n, :, talk.power]
         wanted = self.wishes(talk) & ~talk.known.peace[n, talk.power]
@@ -85,7 +82,6 @@ class PeaceNegotiator:
         )
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Agree to peace alone, with those with whom it is wished."""
         peace = np.diff(offers.clause_start) == 1
         peace &= offers.kind[offers.clause_start[:-1]] == Clause.PEACE
         return peace & self.wishes(talk)[np.arange(offers.count), partner_of(talk, offers)]

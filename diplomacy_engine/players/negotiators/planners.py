@@ -114,7 +114,6 @@ def swaps(options: LikelyOptions, me: int, other: int) -> list[tuple]:
 
 
 def closed_centers(options: LikelyOptions, me: int, other: int) -> list[tuple]:
-    """Return the deal that both keep out of the center that most of their units can reach."""
     units = options.around.open_to_both(options.row, me, other)
     if not units.any():
         return []
@@ -123,7 +122,6 @@ def closed_centers(options: LikelyOptions, me: int, other: int) -> list[tuple]:
 
 
 def defence_deals(options: LikelyOptions, me: int, other: int) -> list[tuple]:
-    """Return the deal that each side supports a unit of the other to hold."""
     mine, theirs = options.defences(me, other), options.defences(other, me)
     if not mine or not theirs:
         return []
@@ -141,7 +139,6 @@ class Planner(Silent):
         self.trials = Trials(player, profiles, self.value)
 
     def templates(self, options: LikelyOptions, me: int, other: int) -> Iterator[tuple]:
-        """Yield the clauses of each deal to try with another power."""
         raise NotImplementedError
 
     def score(self, mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
@@ -152,11 +149,9 @@ class Planner(Silent):
         return gain > EPSILON
 
     def partners(self, talk: Talk, around: PowerReach) -> np.ndarray:
-        """Return with whom each power would deal at all, (n, P) bool."""
         return around.near()[self._seats(talk)]
 
     def worth(self, talk: Talk, gains: np.ndarray) -> np.ndarray:
-        """Return what gains (n, P) of all powers are to those asked, (n,)."""
         return gains[self._seats(talk)]
 
     def wishes(self, talk: Talk) -> np.ndarray:
@@ -179,7 +174,6 @@ class Planner(Silent):
         return self._best(talk, lambda seats, others: seats * powers + others)
 
     def _best(self, talk: Talk, group: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Offers:
-        """Return the best offer of each group of seats and partners, if any is wanted."""
         around = PowerReach(talk.games, talk.game)
         games, which = np.unique(talk.game, return_inverse=True)
         profiles = self.trials.draw(talk.games, games)

@@ -76,7 +76,6 @@ class OfferingPlayer(DealChooser, WishingPlayer):
     wishes the peace that it would agree to."""
 
     def _draw(self, talk: Talk, able=None, places=None, heard=None, heard_places=None) -> tuple:
-        """Return what `draw_talk` says; what is None is silence."""
         n, powers = len(talk.game), talk.games.num_powers
         silent = silence(n, powers)
         noise = None
@@ -113,7 +112,6 @@ class OfferingPlayer(DealChooser, WishingPlayer):
         return agreed[n, offers.sender, 0]
 
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Pick one of each pair's offers: its own or one it agrees to, rather the first power's."""
         own = offers.sender == talk.power
         return best_of_pairs(talk, offers, (own | self.answers(talk, offers)).astype(float))
 

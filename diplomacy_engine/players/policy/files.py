@@ -34,7 +34,6 @@ def policy_file(path: str | Path) -> Path:
 
 
 def ready_policies() -> dict[str, Path]:
-    """Return the policies that come along, by names such as small-pure-2: map, kind, seed."""
     files = sorted(REFERENCE.glob(f"*__*__*/{POLICY}"))
     return {file.parent.name.replace("__", "-"): file for file in files}
 
@@ -50,8 +49,6 @@ def wins_against_dumbbot(policy: Path) -> dict[str, float] | None:
 
 
 def policies_of(map_name: str) -> list[str]:
-    """Those that come along, those that win most first."""
-
     def wins(name: str) -> float:
         found = wins_against_dumbbot(ready[name])
         return found["value"] if found else 0.0

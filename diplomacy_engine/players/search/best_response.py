@@ -233,10 +233,9 @@ class BestResponse(SearchPlayer):
 class Lookahead(BestResponse):
     """Looks one step ahead: of 48 joint orders it gives the best against eight of the others'.
 
-    DumbBot proposes them, half of them with another order for one unit. One step look-ahead as
-    PyTAG's OSLA; but where all move at once a step is worth nothing without the orders of the
-    others, so they are taken for DumbBots. Without a network: `CenterClaims` says what a board is
-    worth.
+    DumbBot proposes them, half with another order for one unit, and `CenterClaims` says what a
+    board is worth. One step look-ahead as PyTAG's OSLA, but as all move at once the others are
+    taken for DumbBots.
     """
 
     name = "lookahead"
