@@ -32,7 +32,6 @@ NEGOTIATION_IDS = {f"Diplomacy-{name}-negotiation-v0": {"map": name} for name in
 
 
 def register_environments() -> None:
-    """Register the ids with Gymnasium; their modules are imported when one is made."""
     ordering, talking = f"{__name__}.gymnasium_env:", f"{__name__}.negotiation_env:"
     for name, settings in (IDS | NEGOTIATION_IDS).items():
         orders = name in IDS

@@ -107,10 +107,8 @@ class ObservationPlayer:
         return np.where(province == NONE, given[decision, nth], orders[decision, province])
 
     def _play(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """The orders of decisions, (D, V) int32, of which those with more slots come first.
-
-        Each decision has a board to itself, as in an environment, which its game is copied to.
-        """
+        """The orders of decisions, (D, V) int32, of which those with more slots come first. Each
+        decision has a board to itself, as in an environment, which its game is copied to."""
         boards, form = self._prepared(games, decisions.count)
         rows, slots = boards.every_row[: decisions.count], np.diff(decisions.slot_start)
         boards.games.copy_from(games, decisions.game, rows, keep_seeds=True)

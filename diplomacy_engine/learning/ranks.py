@@ -41,11 +41,9 @@ class RankLost(TrainingError):
 
 
 def keep_memory() -> None:
-    """Keep memory that was freed with this process instead of giving it back to the system.
-
-    Each minibatch needs the same arrays of some megabytes again, and fresh memory costs a page
-    fault for every four kilobytes. Only glibc, the C library of most Linux systems, can be told.
-    """
+    """Keep memory that was freed with this process instead of giving it back to the system. Each
+    minibatch needs the same arrays of some megabytes again, and fresh memory costs a page fault for
+    every four kilobytes. Only glibc, the C library of most Linux systems, can be told."""
     with suppress(AttributeError, OSError, TypeError):
         allocate = ctypes.CDLL(None).mallopt
         allocate(M_MMAP_THRESHOLD, 2**25)
@@ -147,10 +145,8 @@ class Ranks:
         return ranks
 
     def choose_device(self, wants_gpu: bool) -> torch.device:
-        """Return where this rank's network computes: a GPU if one is wanted, in turn.
-
-        While one rank of a GPU plays, another computes; torchrun's have one each, for NCCL.
-        """
+        """Return where this rank's network computes: a GPU if one is wanted, in turn. While one
+        rank of a GPU plays, another computes; torchrun's have one each, for NCCL."""
         gpus = torch.cuda.device_count() if wants_gpu else 0
         if gpus:
             if self.local >= gpus and isinstance(self._link, Distributed):
@@ -172,7 +168,6 @@ class Ranks:
         return 1 if device.type == "cpu" else max(1, (os.cpu_count() or 1) // self.count)
 
     def share(self, args: Any) -> Any:
-        """Return the settings of this rank: its part of the games, a seed of its own."""
         first, last = (args.num_envs * rank // self.count for rank in (self.rank, self.rank + 1))
         own_seed = int(np.random.SeedSequence([args.seed, self.rank]).generate_state(1)[0])
         return replace(args, num_envs=last - first, seed=own_seed if self.rank else args.seed)

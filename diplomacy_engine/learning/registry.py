@@ -62,7 +62,6 @@ class Learner:
 
     @cached_property
     def network(self) -> tuple[str, ...]:
-        """The settings that a network is made of: those that `make_agent` reads."""
         settings = _Read(asdict(self.args_class()))
         with torch.device("meta"), _NoDraws():
             self.make_agent(settings, load_map("small"))
@@ -89,11 +88,8 @@ class Learner:
             return self.make_agent(settings, game_map).state_dict()
 
     def policy(self, flag: str, name: str) -> dict:
-        """Return the checkpoint that a flag names.
-
-        UserError if it does not fit, or another script made it and the name does not say, as
-        `FILE.py:PATH`, that this one computes the same.
-        """
+        """Return the checkpoint that a flag names. UserError if it does not fit, or another script
+        made it and the name does not say, as `FILE.py:PATH`, that this one computes the same."""
         script, path = policy_path(flag, name)
         saved = checkpoints.read(path)
         maker = saved["script_name"]
@@ -135,11 +131,9 @@ def register(
     talks: bool = False,
     load: Callable[..., Player] | None = None,
 ) -> Learner:
-    """Make a script known by its `__name__` and `__file__`, as its last line but the main one.
-
-    What `make_agent` reads of the settings decides which network a checkpoint has. `load`, in its
-    place, returns the player of a checkpoint's dictionary, path, greediness, seed and device.
-    """
+    """Make a script known by its `__name__` and `__file__`, as its last line but the main one. What
+    `make_agent` reads of the settings decides which network a checkpoint has. `load`, in its place,
+    returns the player of a checkpoint's dictionary, path, greediness, seed and device."""
     path = Path(file).resolve()
     learner = Learner(path, args_class, make_agent, make_player, talks, load)
     if module == "__main__":  # whoever imports it by its name gets the one that runs
@@ -150,7 +144,6 @@ def register(
 
 
 def of_file(file: str | Path) -> Learner:
-    """Return the learner of a script that the user names; it is imported once."""
     path = Path(file).resolve()
     if path in _known:
         return _known[path]
@@ -177,7 +170,6 @@ def plain() -> Learner:
 
 
 def of_checkpoint(saved: dict, path: str | Path, script: str | Path | None = None) -> Learner:
-    """Return the learner that plays a checkpoint; `script` is one that the user has named."""
     name = saved["script_name"]
     if script == OWN:
         copy = _copy_of_script(saved, Path(path))

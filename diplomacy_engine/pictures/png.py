@@ -40,10 +40,8 @@ def renderer() -> ModuleType:
 
 
 def pixels(svg: str, game_map: Map, width: int) -> np.ndarray:
-    """Return an SVG of board.py or chart.py as pixels, (height, width, 3) uint8.
-
-    The sides are even, as video formats want them: an odd last row or column is left out.
-    """
+    """Return an SVG of board.py or chart.py as pixels, (height, width, 3) uint8. The sides are
+    even, as video formats want them: an odd last row or column is left out."""
     try:
         from PIL import Image  # only when pixels are wanted
     except ImportError:

@@ -129,7 +129,6 @@ class VoiceSpec(PlayerSpec):
 
 
 def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
-    """Return what a player's name says; files are not looked at."""
     if isinstance(name, PlayerSpec):
         return name
     text = str(name)
@@ -255,10 +254,8 @@ def assuming(player: PlayerSpec, assume: str | None) -> PlayerSpec:
 
 
 def drawn_names(names: Sequence[str], powers: int) -> list[str]:
-    """Return names with members that are drawn told apart: population#1, population#2, ...
-
-    One that stands alone is as many as there are powers, since several take turns at these.
-    """
+    """Return names with members that are drawn told apart: population#1, population#2, ... One that
+    stands alone is as many as there are powers, since several take turns at these."""
 
     def is_drawn(name: str) -> bool:
         return isinstance(parse_player(name), DrawnSpec)
@@ -268,12 +265,9 @@ def drawn_names(names: Sequence[str], powers: int) -> list[str]:
 
 
 def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
-    """Return what tables, pages and saved games call a player: its name without other folders.
-
-    A policy that comes along has its own name, a run folder that of the folder, and a checkpoint
-    its path from the current folder if it is below, else its folder's and its own. `folders` more
-    folders stand before files and folders, to tell two apart.
-    """
+    """Return what tables, pages and saved games call a player. A policy that comes along has its
+    own name, a run folder that of the folder, a checkpoint its path below the current folder, else
+    its folder's and its own. `folders` more stand before files and folders, to tell two apart."""
 
     def path_tail(path: str | Path, parts: int = 1) -> str:
         return "/".join(Path(os.path.abspath(path)).parts[1:][-parts - folders :])

@@ -61,8 +61,6 @@ _Table = list[list[Annotated[float, Meta(ge=0, lt=2**53)]]]
 
 
 class _Saved(Struct):
-    """What population.json has."""
-
     format: Literal[FORMAT]
     map: str
     vocabulary_hash: str
@@ -131,10 +129,8 @@ def population_folder(where: str | Path | None, game_map: Map) -> Path:
 
 
 def read_population(folder: str | Path, game_map: Map | None = None) -> Population:
-    """Read a population; its members' files are looked at when they are loaded.
-
-    `game_map` is the map to be played; a population of another one is refused.
-    """
+    """Read a population; its members' files are looked at when they are loaded. `game_map` is the
+    map to be played; a population of another one is refused."""
     folder = Path(folder)
     path = folder / POPULATION
     saved = read_json(_Saved, path, MOST_LIST)
@@ -154,7 +150,6 @@ def read_population(folder: str | Path, game_map: Map | None = None) -> Populati
 
 
 def _wrong(saved: _Saved, game_map: Map) -> str:
-    """Return what of a population does not fit together, such as `met: must count games`."""
     if saved.vocabulary_hash != vocabulary(game_map).hash:
         return f"vocabulary_hash: of other orders of {game_map.name}"
     names, size = set(), len(saved.members)
