@@ -201,6 +201,7 @@ def _play(
         greedy=arguments.greedy,
         seed=seed,
         assume=arguments.assume,
+        careful=True,
     )
     check_plays(player, game_map)
     loop = SeatLoop(

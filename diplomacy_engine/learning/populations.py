@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from ..games.decisions import Decisions, order_numbers, ragged_rows
-from ..games.own_help import choices, mended
+from ..games.own_help import choices
 from ..games.vector_game import VectorGame
 from ..players.policy.files import policy_file
 from ..players.policy.player import PolicyPlayer
@@ -87,7 +87,7 @@ class PolicyGroup:
         chosen = np.concatenate([job.result() for job in jobs])
         found = np.empty(len(chosen), np.int32)
         slots = ragged_rows(decisions.slot_start[order], asked.slot_start)
-        found[slots] = mended(games, asked, order_numbers(asked, chosen))
+        found[slots] = order_numbers(asked, chosen)
         return found
 
     def _choose(self, rows: slice, who, obs, decisions, noise, temperature) -> np.ndarray:
