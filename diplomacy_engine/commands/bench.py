@@ -1,9 +1,7 @@
 """How fast the engine is: random legal play, each of its stages alone, and the bots.
 
-Play makes the complete lists of legal orders of all powers, draws one of each, and adjudicates;
-games go from the opening to the fall of `until_year` or a solo. The timed games begin at positions
-drawn uniformly from all phases of such games, so they are a fair mix of openings and late, crowded
-boards. Everything runs once before it is timed, so compilation is excluded.
+The timed games begin at positions drawn uniformly from all phases of random games, a fair mix of
+openings and late, crowded boards. Everything runs once before it is timed.
 """
 
 import math

@@ -1,9 +1,5 @@
-"""The command line of the engine's tools: each command's flags are a dataclass that tyro fills.
-
-The first words choose the command: `connect webdip` has the flags named in COMMANDS, and
-`run_webdip` of connect.py does what they say. Only that module is imported. What is wrong with a
-flag, tyro says; other bad input ends in one sentence on standard error. Both have exit code 2.
-"""
+"""The command line of the engine's tools: each command's flags are a dataclass that tyro fills. The
+first words choose the command, and only its module is imported. Bad input has exit code 2."""
 
 import importlib
 import sys

@@ -1,8 +1,5 @@
-"""Games in which one power is an agent's: what the environments have in common.
-
-`AgentGames` plays a VectorGame on from one decision of the agent to its next. All that is drawn at
-random comes from each game's own seed, so a row plays alike whatever the other rows do.
-"""
+"""Games in which one power is an agent's: what the environments have in common. All that is drawn
+at random comes from each game's own seed, so a row plays alike whatever the other rows do."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,8 +1,4 @@
-"""The forms in which an environment asks for orders: spaces, observations, masks and actions.
-
-`ProvinceForm` asks for all orders of the agent's power at once, one for each province;
-`SequentialForm` for one unit's after the other; `DeepDipForm` as the DeepDip thesis did.
-"""
+"""The forms in which an environment asks for orders: spaces, observations, masks and actions."""
 
 from typing import Any, ClassVar
 

@@ -1,8 +1,4 @@
-"""Gymnasium environments: one power among frozen opponents, a single game or many at once.
-
-`gymnasium.make("Diplomacy-small-v0")` makes a DiplomacyEnv, `gymnasium.make_vec` a
-DiplomacyVectorEnv. docs/environments.md explains them with examples.
-"""
+"""Gymnasium environments: one power among frozen opponents, a single game or many at once."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,8 +1,5 @@
-"""`Diplomacy-MAP-negotiation-v0`: the DeepDip thesis' negotiation environment, on every map.
-
-The agent makes one offer before each movement phase: a move of a unit of its own for a move of
-another power's. Somebody else gives all orders. docs/other_libraries.md explains it.
-"""
+"""The DeepDip thesis' negotiation environment, on every map (docs/other_libraries.md): one offer
+before each movement phase, a move of a unit of its own for a move of another power's."""
 
 from pathlib import Path
 from typing import Any, ClassVar

@@ -1,11 +1,5 @@
-"""A policy that another library trained in an environment, as a player of this engine.
-
-    model = MaskablePPO.load("model.zip")
-    policy = lambda seen, masks: model.predict(seen, action_masks=masks)[0]
-    evaluate_player("small", ObservationPlayer(policy), make_bot("dumbbot"), num_games=200)
-
-docs/other_libraries.md and examples/sb3_self_play.py show more of it.
-"""
+"""A policy that another library trained in an environment, as a player of this engine;
+docs/other_libraries.md and examples/sb3_self_play.py show it in use."""
 
 from collections.abc import Callable
 from pathlib import Path

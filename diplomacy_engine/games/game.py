@@ -1,8 +1,4 @@
-"""One game in texts: `Game`, for people, tests and viewers.
-
-A Game is one row of a VectorGame; the rules are the same compiled kernels. It adds the notation,
-reasons for illegal orders, talk, the history and saved games.
-"""
+"""One game in texts: `Game`, one row of a VectorGame, for people, tests and viewers."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,8 +1,5 @@
-"""The operations of ops.py for any device, by operations of PyTorch alone.
-
-A GPU computes with these. Nothing in them waits for the device but the orders that were chosen, at
-the end of `draw_orders`. Names and arguments are those of ops.py, which says what they return.
-"""
+"""The operations of ops.py for any device, by operations of PyTorch alone. Nothing in them waits
+for a GPU but the orders that were chosen, at the end of `draw_orders`."""
 
 import itertools
 from typing import NamedTuple

@@ -1,11 +1,8 @@
 """Processes that train together: those that a learner starts for --processes, or torchrun's.
 
-Each plays a part of the games and learns from what it has played. All that decides how training
-goes on is a sum over all of them, so that weights, pool and counters are the same on each.
-
-Those of one machine that a learner has started talk over pipes: two of them agree on a few numbers
-in a tenth of the time that gloo needs, which counts where a minibatch takes some milliseconds.
-torch.distributed carries what crosses machines or GPUs.
+All that decides how training goes on is a sum over all of them, so that weights, pool and counters
+are the same on each. Those of one machine talk over pipes: two of them agree on a few numbers in a
+tenth of the time that gloo needs. torch.distributed carries what crosses machines or GPUs.
 """
 
 import ctypes

@@ -1,9 +1,8 @@
 """Which code a checkpoint is played with: the scripts that are known, by the names of their files.
 
-A script registers itself when it is imported or run. A checkpoint names the script that trained it,
-and only a script of that name plays it: a bundled one, the one that runs, or one that the user
-names, as `FILE.py:PATH` or with `--script FILE.py`. No checkpoint chooses code: the copy of a
-script in a run folder is pointed out, and runs only if `--script own` says so.
+Only a script with the name of the one that trained a checkpoint plays it: a bundled one, the one
+that runs, or one that the user names. No checkpoint chooses code: the copy of a script in a run
+folder runs only if `--script own` says so.
 """
 
 import importlib

@@ -1,20 +1,8 @@
-"""The folder of a training run, written so that a kill or a full disk never costs what was there.
-
-    runs/{map}__{exp_name}__{seed}__{unix time}/
-      args.json            resolved settings
-      {script}.py          copy of the script that trains
-      checkpoint.pt        newest checkpoint, replaced atomically
-      checkpoints/         the newest few, by learner decisions
-      best.pt              the policy that has won most against the last of the bots, to be played
-      metrics.jsonl        one line of figures per `log`
-      events.out.tfevents* TensorBoard, written by the script
-      games/*.jsonl        sample games, and games/*.html pages that replay them
-      replies.jsonl        of a language model: prompts and replies
+"""The folder of a training run (docs/training.md), written so that no kill or full disk costs what
+was there. One process at a time works in it.
 
 A checkpoint stores `sizes()`, the lengths of the files that only grow. On resume `cut_back(sizes)`
 takes away what was written after it, so that a continued run's files equal an uninterrupted one's.
-
-One process at a time works in a folder.
 """
 
 import contextlib

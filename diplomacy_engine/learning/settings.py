@@ -1,8 +1,5 @@
-"""Settings: a flat frozen dataclass, which tyro fills from a settings file and the command line.
-
-A flag wins over the settings file, which wins over the dataclass. The file is the one given with
-`--config`, else `{map}.toml` of the configs folder if there is one.
-"""
+"""Settings: a flat frozen dataclass, which tyro fills from a settings file and the command line. A
+flag wins over the file: that of `--config`, else `{map}.toml` of the configs folder."""
 
 import dataclasses
 import itertools

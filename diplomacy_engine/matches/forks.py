@@ -1,9 +1,6 @@
-"""Forked rollouts: play the same position on many times, and compare what comes of it.
-
-The copies of a position form a group. A score says how a power stands at the end of a rollout, an
-advantage how much better than the mean of its group, in units of the group's spread: what
-group-relative policy optimization (Shao et al. 2024) learns from.
-"""
+"""Forked rollouts: play the same position on many times, and compare what comes of it. An advantage
+is how much better than the mean of its group a power stands, in units of the group's spread, as in
+group-relative policy optimization (Shao et al. 2024)."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -1,9 +1,6 @@
-"""Ranks among a base population: where a player stands among frozen policies and bots.
-
-The player has one seat in every game, every power equally often; the other seats are members'. The
-members' ratings are anchors, so that two players who were ranked at different times compare. On a
-map with teams a seat is a team's.
-"""
+"""Ranks among a base population: the player has one seat (with teams, one team) in every game,
+every power equally often. The members' ratings are anchors, so that ranks of different times
+compare."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,8 +1,5 @@
-"""Colors of the pictures, light and dark, told apart also if red or green vision is missing.
-
-The seven powers of the standard map have the hues of Okabe and Ito's set (2008); powers of other
-maps get the rest of it, of Tol's muted set, and then hues of the golden angle.
-"""
+"""Colors of the pictures, told apart also if red or green vision is missing: the hues of Okabe and
+Ito's set (2008), then of Tol's muted set, then of the golden angle."""
 
 import colorsys
 import re

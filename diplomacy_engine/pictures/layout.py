@@ -1,9 +1,5 @@
-"""Where the provinces of a map lie in a picture: `layout_of` returns a Layout for any map.
-
-The maps that come along are drawn: `maps/*_layout.json`, which docs/drawing/draw_maps.py writes.
-Any other map is laid out as discs, at the positions its file gives, else by the lengths of its
-borders.
-"""
+"""Where the provinces of a map lie in a picture. The maps that come along are drawn (by
+docs/drawing/draw_maps.py); any other is laid out as discs."""
 
 import json
 import textwrap

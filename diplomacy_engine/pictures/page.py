@@ -1,8 +1,5 @@
 """What the pages that show games are made of: one stylesheet, one script, a map's facts as JSON.
-
-The script draws no board itself: it gets the ground of a map once, and for each phase what lies on
-it, drawn by board.py as in every other picture.
-"""
+The script draws no board itself: board.py has drawn what lies on it in each phase."""
 
 import base64
 import hashlib

@@ -1,8 +1,5 @@
-"""PNG pictures, drawn from SVG by resvg.
-
-resvg-py is a wheel without other requirements for every platform, where CairoSVG needs a system
-library and a browser is out of proportion. It knows no CSS variables: they are filled in first.
-"""
+"""PNG pictures, drawn from SVG by resvg: a wheel without other requirements for every platform. It
+knows no CSS variables: they are filled in first."""
 
 from io import BytesIO
 from types import ModuleType

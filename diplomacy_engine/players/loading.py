@@ -1,8 +1,5 @@
-"""Players: whatever gives orders for a batch of pending decisions, by name or from a checkpoint.
-
-The bots are players, and so are the policy in a checkpoint and a language model that runs here.
-For these, and only when one is asked for, learning/ (with PyTorch) and extras/language/ are loaded.
-"""
+"""Players by name or from a checkpoint. Only when one is asked for that needs them, learning/ (with
+PyTorch) and extras/language/ are loaded."""
 
 import importlib
 import os

@@ -1,20 +1,5 @@
 """How players are written, read once: a text becomes a `PlayerSpec`, and all else walks that.
-
-    dumbbot                               a bot
-    runs/small__..., FILE.pt              the policy of a run folder or checkpoint
-    small-pure-2                          a policy that comes along (`ready_policies`)
-    greedy:POLICY                         a policy that gives its likeliest orders
-    mine.py:POLICY                        a policy that the script mine.py plays
-    runs/population/small/NAME.npz        a member of a population
-    population, population:FOLDER         members that `play` draws
-    fast:POLICY, fast(OPTIONS):POLICY     a search with a policy
-    my_module:NAME, my_module:NAME:TEXT   what a class or function of yours makes, of a text
-    llm:FILE.toml, llm:local:FOLDER, llm:MODEL@URL    a language model
-    nash+PLAYER, nash(OPTIONS)+PLAYER     a negotiator that talks, in front of who gives the orders
-    talker+llm:...                        a language model that talks, too
-
-Options are written `name=value` with spaces between.
-"""
+docs/tournament.md lists the forms; options are written `name=value` with spaces between."""
 
 import os
 import re

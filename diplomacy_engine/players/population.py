@@ -1,11 +1,7 @@
 """Base populations: frozen policies and bots with ratings, in a folder of their own.
 
-    runs/population/{map}/
-      population.json      the map, the games that gave the ratings, and every member
-      {member}.npz         the weights of one policy, in float16
-
-Nothing in such a folder can run code: the weights are plain arrays, and which file belongs to a
-member, with which sha256, stands in population.json.
+`population.json` has the map, the games that gave the ratings, and every member with the sha256 of
+its file, `{member}.npz`: plain arrays in float16, so nothing in such a folder can run code.
 """
 
 import dataclasses

@@ -1,14 +1,5 @@
-"""`Press`: who may talk when in many games, and what the deals made there leave to order.
-
-    press = Press(games, "mutual")
-    press.propose(wish)                           # (E, P, P) bool
-    bound = press.bound(games.decisions())        # lists of what the deals leave
-    orders = ...                                  # chosen from them, or
-    press.correct(orders, bound)                  # by somebody who plans without lists
-    games.step(orders)
-
-The games know nothing of this; what a phase agreed upon is gone as soon as they are in another.
-"""
+"""`Press`: who may talk when in many games, and what the deals made there leave to order. The games
+know nothing of this; what a phase agreed upon is gone as soon as they are in another."""
 
 from collections import Counter
 from collections.abc import Sequence

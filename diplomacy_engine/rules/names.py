@@ -1,8 +1,5 @@
-"""What places and powers are called on other sites, by judges and in zines.
-
-One table for all readers of names. A map's own names, codes and aliases come before it; an entry
-counts on every map that has what it stands for.
-"""
+"""What places and powers are called on other sites, by judges and in zines. A map's own names come
+before these; an entry counts on every map that has what it stands for."""
 
 import re
 

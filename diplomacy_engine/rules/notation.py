@@ -1,11 +1,8 @@
 """Text to orders and back: the notation of the `diplomacy` package, read generously; and words.
 
-Output is always `A PAR - BUR`, `F STP/SC B` and so on. Input may be in any letter case, with full
-province names, a map's aliases, words such as HOLDS or VIA CONVOY, coasts in any usual style, and
-dashes without blanks; the wordings of other sites, of judges and zines are read, too, and a result
-behind an order is left out. Reading a text tells what it says (`OrderText`); `matching_orders`
-tells which of a list of legal orders it means. `order_texts` finds the orders of a line, and
-`order_words` writes an order as people read it: `Army Budapest: move to Serbia`.
+Output is always `A PAR - BUR`, `F STP/SC B` and so on. Input may have any letter case, full
+province names, aliases, words such as HOLDS or VIA CONVOY, any usual style of coasts, and the
+wordings of other sites, judges and zines; a result behind an order is left out.
 """
 
 import difflib

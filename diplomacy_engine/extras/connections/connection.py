@@ -1,8 +1,5 @@
-"""What the loop asks of a connection, whatever its server speaks; and how a server is read.
-
-A server is a stranger: its messages are read as records, whose fields have the server's names, and
-its texts are shown only in errors and notes, which print no control characters.
-"""
+"""What the loop asks of a connection, whatever its server speaks; and how a server is read. A
+server is a stranger: its texts are shown only in errors and notes, without control characters."""
 
 import math
 import os

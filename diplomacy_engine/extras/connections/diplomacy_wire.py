@@ -1,8 +1,5 @@
-"""Messages of the `diplomacy` package's server: JSON texts over a websocket, spoken directly.
-
-A request has `name` and `request_id`, its answer the same id; what comes without one is a
-notification. Nothing of the package itself is needed.
-"""
+"""Messages of the `diplomacy` package's server: JSON texts over a websocket. A request has `name`
+and `request_id`, its answer the same id; what comes without one is a notification."""
 
 import contextlib
 import json

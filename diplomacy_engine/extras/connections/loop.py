@@ -1,8 +1,5 @@
-"""The loop of a seat elsewhere: read the position, ask the player, send, compare, wait.
-
-It is the same for every server. No player knows of a network, and none sees more than its position:
-the past of the game, the board, and no order that others gave in this phase.
-"""
+"""The loop of a seat elsewhere, for every server: read the position, ask the player, send, compare,
+wait. No player sees more than its position."""
 
 import contextlib
 import itertools

@@ -1,12 +1,8 @@
 """Games that were played elsewhere, made into saved games.
 
-A file is one of these, told apart by what is in it:
-
-    saved games of ours or the `diplomacy` package, one a line of a .jsonl file, or a .json file
-    the `history.json` of a game on a webDiplomacy site
-    blocks of order texts by power and phase, or of units; order_blocks.py
-
-What was ordered is played again by our rules, and what does not agree is told.
+A file is told apart by what is in it: saved games of ours or of the `diplomacy` package (.jsonl or
+.json), the `history.json` of a webDiplomacy site, or blocks of order texts. What was ordered is
+played again by our rules, and what does not agree is told.
 """
 
 import itertools

@@ -1,21 +1,9 @@
-"""Blocks of order texts by power and phase, as in mails, forums and chats.
+"""Blocks of order texts by power and phase, as in mails, forums and chats; see docs/elsewhere.md.
 
-    Spring 1901
-    France: A Par-Bur, F Bre-MAO, A Mar S A Par-Bur *fails*
-    GERMANY
-    A Ber - Kie; F Kie - Den
-
-A line that names a phase begins that phase, whatever else of its kind stands there (`Movement
-results for Spring of 1901. (game.001)`, `S01`); one that begins with a power's name and a colon, or
-is just the name, begins the orders of that power. Orders stand one a line, or with commas or
-semicolons between; rules/notation.py reads them. What is neither is left out, and told.
-
-Blocks of units in place of orders are a position; a line `centers: Par, Mar` in a power's block
-says what it owns:
-
-    Fall 1902
-    France: A Par, F Bre
-    centers: Par, Mar, Bre, Spa
+A line that names a phase begins it, whatever else of its kind stands there (`Movement results for
+Spring of 1901. (game.001)`, `S01`); one that begins with a power's name and a colon, or is just the
+name, begins the orders of that power, or its units and a line `centers: Par, Mar`. What is none of
+these is left out, and told.
 """
 
 import re

@@ -1,9 +1,7 @@
 """webDiplomacy's numbers and rows: its map, its orders and the phases of its `history.json`.
 
-Territories and countries are numbers there. A variant's `variant.json` names them; those of its
-Classic variant, which is our standard map, are known without. Source: the site's public
-api/README.md and doc/gamedata/02-spec.md; the answers of its route game/status of 2025 have the
-same phases in other types.
+Territories and countries are numbers there, which a variant's `variant.json` names; those of the
+Classic variant are known without. Source: the site's api/README.md and doc/gamedata/02-spec.md.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,10 +1,7 @@
 """Language models that run here: they write legal orders alone, whatever tokenizer and weights.
 
-Every order that a unit may be given is a path of tokens, its line end included, in a trie of its
-slot, and the model chooses only where the trie branches. So each order is legal and none is
-missing. Where there is nothing to choose no pass through the model is made.
-
-docs/language_models.md tells more. This file alone needs transformers.
+Every legal order is a path of tokens, its line end included, in a trie of its slot, and the model
+chooses only where the trie branches. This file alone needs transformers.
 """
 
 import copy

@@ -1,8 +1,5 @@
-"""The text that a language model is shown: one fixed text for each position and form.
-
-What never changes comes first, since servers and models keep the beginning of a text. It ends with
-one line for each order that is to be written, in the order in which they are to be written.
-"""
+"""The text that a language model is shown: one fixed text for each position and form. What never
+changes comes first, since servers and models keep the beginning of a text."""
 
 from collections.abc import Sequence
 

@@ -1,12 +1,7 @@
 """Negotiators that try what a deal would bring before they offer or agree.
 
-`dealer` and `nash` keep their deals. Where deals may be broken, `breaker` does, and `grudge` and
-`sanction` mind; these are those of Kramar et al. (2022): a deviator that answers best to others who
-keep their word, negotiators that stop dealing with who broke a deal, and such as also want its
-loss.
-
-To try a deal takes long, so that only those about the likeliest moves are tried. A trained policy
-does not try: its deals, in templates.py, come from the board alone.
+Where deals may be broken, `breaker` does, and `grudge` and `sanction` mind, as in Kramar et al.
+(2022). To try a deal takes long, so that only those about the likeliest moves are tried.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,9 +1,6 @@
 """The deals that a trained policy chooses among: at most eight with each power that it can meet.
-
-They come from the board alone. So a policy need not guess what anybody is going to order: an offer
-names the move that it is about, and who makes the offer promises it. Those of all games are found
-at once, by sorting, since training asks for them in every phase.
-"""
+They come from the board alone; those of all games are found at once, by sorting, since training
+asks for them in every phase."""
 
 from typing import NamedTuple
 
