@@ -26,7 +26,6 @@ def fail(error: Exception):
 
 
 def error_classes() -> dict[str, type]:
-    """Return the exceptions that the package and the script define, by name."""
     modules = [ppo]
     for found in pkgutil.walk_packages(diplomacy_engine.__path__, "diplomacy_engine."):
         if not found.name.endswith("__main__"):

@@ -48,8 +48,6 @@ def test_figures(tmp_path, capsys, monkeypatch):
 
 
 class Counting:
-    """Gives random orders, and counts phases, and openings after the first."""
-
     def __init__(self):
         self.phases, self.begun = 0, -12
 

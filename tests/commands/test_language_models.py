@@ -102,7 +102,6 @@ def test_wrong_settings_are_told_before_the_estimate(tmp_path, capsys, monkeypat
 
 
 def gone(handler):
-    """Close a server for good instead of answering."""
     handler.server.shutdown()
     handler.server.server_close()
 

@@ -26,7 +26,6 @@ def table(path) -> list[dict]:
 
 
 def run(words: str, folder) -> tuple[dict, list[dict], list[dict], list[dict]]:
-    """Run a command with all its files; return JSON, CSV, rows of games, saved games."""
     files = {name: folder / name for name in ("r.json", "r.csv", "g.csv", "g.jsonl")}
     flags = dict(zip(("--json", "--csv", "--per-game", "--save-games"), map(str, files.values())))
     assert main([*words.split(), *(word for pair in flags.items() for word in pair)]) == 0

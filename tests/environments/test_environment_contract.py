@@ -49,17 +49,12 @@ def make(kind: str, **settings):
 
 
 def sample(space, mask):
-    """Return a legal action; a mask of many provinces in one array is cut as `sample` wants it."""
     if isinstance(mask, np.ndarray) and isinstance(space, gymnasium.spaces.MultiDiscrete):
         mask = tuple(np.split(mask, np.cumsum(space.nvec)[:-1]))
     return space.sample(mask)
 
 
 def play(env, seed: int, steps: int = 60):
-    """Yield what is seen, the rewards and whether the game is over, a step at a time.
-
-    Actions are legal, drawn from the spaces' seeds; what is seen must be in its space.
-    """
     if isinstance(env, AECEnv):
         env.reset(seed=seed)
         for number, name in enumerate(env.possible_agents):
@@ -159,7 +154,6 @@ def test_a_mix_pays_the_sum_of_its_parts(kind):
 
 
 def vote(space, yes: int) -> dict | np.ndarray:
-    """Return an action without orders, and a vote."""
     if isinstance(space, gymnasium.spaces.Dict):
         return {name: part.sample() * 0 for name, part in space.items()} | {"vote": yes}
     action = np.zeros(space.shape, np.int64)

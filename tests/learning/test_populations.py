@@ -26,8 +26,6 @@ SHAPES = ({}, {"hidden": 16}, {"num_layers": 1}, {"autoregressive": False})
 
 
 class Attending(ppo.Agent):
-    """Lets provinces attend to each other, with a temperature that is learned."""
-
     def __init__(self, game_map):
         super().__init__(game_map, 24, 0)
         self.attention = nn.MultiheadAttention(24, 2, batch_first=True)
@@ -98,7 +96,6 @@ def test_a_member_asked_alone_and_one_that_is_not_asked():
 
 @pytest.fixture(scope="module")
 def population(trained, tmp_path_factory):
-    """Return the folder of a population made of a tiny run."""
     made = tmp_path_factory.mktemp("population") / "small"
     words = ["population", "make", "--map", "small", "--runs", str(trained())]
     words += ["--output", str(made), "--copies", "3", "--games", "60", "--threads", "1"]

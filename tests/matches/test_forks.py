@@ -68,12 +68,6 @@ def test_group_advantages():
     assert group_advantages(score).tolist() == [[[-1.0], [1.0]], [[0.0], [0.0]]]
 
 
-def test_calls_that_would_overwrite_positions_are_refused():
-    for games in (VectorGame("small", 5), VectorGame("small", 4, auto_reset=False)):
-        with pytest.raises(ValueError):
-            fork(games, [0], 4, years=1, players=[make_bot("hold")])
-
-
 @pytest.mark.parametrize("name", ["small", "standard"])
 def test_games_are_as_far_as_asked(name):
     games = VectorGame(name, 64, seed=3, threads=1)

@@ -5,6 +5,7 @@ folder, and the words that must occur in the answer.
 """
 
 import json
+import os
 import shutil
 import sys
 import types
@@ -15,6 +16,9 @@ import pytest
 import torch
 from support.training import REPOSITORY, files, load, refused, train, write_config
 
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import UserError, load_map
+from diplomacy_engine.learning.checks import check_memory
 from diplomacy_engine.learning.ranks import Ranks
 
 KEPT = "runs/reference/small__pure__1"
@@ -77,8 +81,6 @@ FLAGS = [
 
 @pytest.fixture
 def begins(monkeypatch):
-    """Fail if processes are started, whatever they would say."""
-
     def start(*_):
         raise AssertionError("processes are started")
 
@@ -136,11 +138,19 @@ def test_rewards_of_ones_own(tmp_path, monkeypatch, capsys):
     train(runs, reward="own_reward:good", total_timesteps=60, eval_games=2)
 
 
+def test_processes_take_memory(monkeypatch):
+    sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 16 * 2**18}  # 16 GiB
+    monkeypatch.setattr(os, "sysconf", sizes.__getitem__)
+    args, small = ppo.Args(num_envs=1024, processes=1024), load_map("small")
+    with pytest.raises(UserError, match=r"--processes 1024 .* 181 GiB"):
+        check_memory(args, small, 10_000, 1024)
+    check_memory(args, small, 10_000, 4)  # torchrun's, whatever --processes says
+
+
 # --- Run folders ----------------------------------------------------------------------------------
 
 
 def edit(run: Path, change) -> None:
-    """Change the dictionary of a run's checkpoint."""
     saved = load(run)
     change(saved)
     torch.save(saved, run / "checkpoint.pt")
