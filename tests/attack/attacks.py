@@ -12,7 +12,6 @@ import math
 import os
 import random
 import re
-import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -29,6 +28,7 @@ from attack.readers import NAMES, READERS, WORDS
 from attack.watching import killed, tried, watched
 from support.games import orderable, play_randomly
 from support.limits import within
+from support.populations import write_population
 from support.serving import seated, serving
 from support.training import REPOSITORY
 from support.webdip import history
@@ -48,7 +48,7 @@ from diplomacy_engine.pictures.replays.replay import load_replays
 from diplomacy_engine.play.file import HOST, PLAYER, read_session
 from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TOKEN_HEADER, WAITING
 from diplomacy_engine.players.loading import load_player
-from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
+from diplomacy_engine.players.population import read_population, read_weights
 from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.rules.notation import read_order, read_unit
 
@@ -310,21 +310,10 @@ def sessions(folder: Path) -> Iterator[Try]:
 
 
 def populations(folder: Path) -> Iterator[Try]:
-    source = FOLDERS / "small"
-    saved = json.loads((source / "population.json").read_text())
-    count = 6
-    saved["members"] = saved["members"][:count]
-    for name in ("met", "above"):
-        saved[name] = [row[:count] for row in saved[name][:count]]
     given = folder / "population"
 
     def one(rng: random.Random) -> str:
-        shutil.rmtree(given, ignore_errors=True)
-        given.mkdir()
-        for member in saved["members"]:
-            if member.get("file"):
-                shutil.copyfile(source / member["file"], given / member["file"])
-        (given / "population.json").write_text(json.dumps(saved))
+        saved = write_population(given)
         if rng.random() < 0.5:
             (given / "population.json").write_text(json.dumps(mutated(rng, saved)))
         else:

@@ -60,16 +60,6 @@ def test_an_evaluation(tmp_path, capsys):
     assert Game.from_saved_game(saved_games[0], max_years=9).map.name == "small"
 
 
-def test_an_evaluation_in_many_seats(capsys):
-    words = "evaluate --map three --player chaos --against hold --games 4 --max-years 2 --greedy"
-    assert main([*words.split(), "--year-limit", "truncate"]) == 0
-    shown = capsys.readouterr().out
-    assert "6 games, seed 1; at most 2 years, then cut off; greedy" in shown
-    assert "win: a solo or, at the year limit, more centers" in shown
-    assert re.search(r"^solo +", shown, re.MULTILINE)
-    assert re.search(r"ENGLAND +ITALY +RUSSIA", shown)
-
-
 def test_a_tournament(tmp_path):
     result, figures, games, saved_games = run(f"{TOURNAMENT} --save-count 2", tmp_path)
     found = {(row["player"], row["against"], row["power"], row["figure"]): row for row in figures}

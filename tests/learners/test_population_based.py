@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from support.populations import write_population
 from support.training import REPOSITORY, load, metrics, write_config
 from support.training import train as train_alone
 
@@ -108,7 +109,7 @@ def test_members_begin_with_settings_of_their_own(tmp_path):
     assert all(args.save_interval == given.eval_interval == 300 for args in found)
 
 
-def test_pauses_and_ranks_change_nothing(members, tmp_path):
+def test_pauses_and_ranks_change_nothing(members, tmp_path, monkeypatch):
     """A member that meets nobody learns what the same training learns without pauses.
 
     It is ranked in the base population after each evaluation, once.
@@ -117,6 +118,8 @@ def test_pauses_and_ranks_change_nothing(members, tmp_path):
     assert first["evaluations"] == 1 and 300 <= first["global_step"] < 500 and not first["done"]
     assert first["score"] == metrics(members[0].folder)[-1]["eval/random/win"]
     assert members[0].train(1) == first and load(members[0].folder)["seconds"] == before["seconds"]
+    write_population(tmp_path / "base")
+    monkeypatch.setattr(pbt, "population_folder", lambda *_: tmp_path / "base")
     ranked = {"mates": 0, "eval_population": 6, "metric": "population/rating"}
     member = pbt.Member(members[0].home, 0, replace(members[0].args, **ranked))
     last = member.train(2)

@@ -26,14 +26,11 @@ FLAGS = [
     # tyro's
     ("--num-env 3", "--num-env, 3", "--num-envs INT"),
     ("--kl-coef 0.5", "--kl-coef"),
-    ("--num-envs many", "--num-envs", "'many'"),
     ("--pool-sampling newest", "--pool-sampling", "'pfsp'"),
     ("small", "small"),
     # ranges
-    ("--num-envs 0", "--num-envs: ", ">= 1"),
     ("--num-envs 1e20", "--num-envs: ", "<= 1000000"),
     ("--learning-rate nan", "--learning-rate: ", "finite"),
-    ("--seed 1e30", "--seed: "),
     # words of other programs, and what is easily mistaken
     ("--batch-size 256", "--batch-size", "--num-envs and --num-steps"),
     ("--anneal-lr maybe", "maybe"),
@@ -41,9 +38,7 @@ FLAGS = [
     ("--config nowhere.toml", "nowhere.toml"),
     ("--config ", "--config is empty"),
     ("--start-from ", "--start-from is empty"),
-    ("--resume ", "--resume is empty"),
     ("--resume small-pure-1", "--resume small-pure-1", "--start-from"),
-    (f"--resume {KEPT}", f"--resume {KEPT}", "--start-from"),
     ("--resume {run}/games", "{run}/games", "did you mean the folder above"),
     # players
     ("--pool-bots nobody", "'nobody'"),
@@ -54,8 +49,6 @@ FLAGS = [
     # against the map, each other, or what this machine has
     ("--map nowhere", "'nowhere'"),
     ("--reward winning", "'winning'"),
-    ("--reward no_such_module:reward", "no_such_module"),
-    ("--reward score=much", "score=much"),
     ("--learner-seats 3", "--learner-seats 3", "2 powers"),
     ("--year-limit truncate --max-years 0", "--year-limit truncate", "--max-years"),
     ("--num-envs 1 --processes 2", "--num-envs 1", "2 processes"),
@@ -66,16 +59,13 @@ FLAGS = [
     ("--runs-folder {config}/runs", "{config}/runs cannot be made"),
     # another's policy to begin with
     ("--start-from dumbbot", "--start-from", "'dumbbot' is a bot"),
-    ("--start-from nowhere.pt", "nowhere.pt"),
     ("--start-from {run}/nothing.pt", "{run}/nothing.pt", "did you mean the folder above"),
     ("--start-from {config}", "{config}", "not a checkpoint of this project"),
     ("--start-from {run} --map three", "--start-from {run}", "'small'", "'three'"),
     ("--start-from {run} --hidden 24", "--hidden is 16 there and 24 here"),
     # a run that goes on
-    ("--resume {run} --total-timesteps 0", "--total-timesteps: "),
     ("--resume {run} --start-from {run}", "--start-from cannot be changed"),
     ("--resume {run} --seed 3 --learning-rate 0.1", "--learning-rate, --seed cannot be changed"),
-    ("--resume {run} --map three --hidden 8", "--hidden, --map cannot be changed"),
 ]
 
 
@@ -105,8 +95,6 @@ def test_command_lines(flags, words, trained, begins, tmp_path, monkeypatch, cap
     ("line", "words"),
     [
         ("num_env = 8", ("num_env: unknown", "num_envs")),
-        ('num_envs = "eight"', ("num_envs: ",)),
-        ("hidden = 0", ("hidden: ", ">= 1")),
         ("pool_bots = [1]", ("pool_bots[0]: ",)),
         ('pool_sampling = "uniform"', ("pool_sampling: ", "latest, recency, pfsp")),
         ("num_envs = 1\nnum-envs = 2", ("num_envs: is set twice",)),
