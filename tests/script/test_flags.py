@@ -4,7 +4,6 @@ import dataclasses
 import os
 import re
 import runpy
-import subprocess
 import sys
 import typing
 
@@ -118,19 +117,6 @@ def test_every_learner_runs_as_a_command(name, monkeypatch, capsys):
     with pytest.raises(SystemExit) as end:
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     assert end.value.code in (0, None) and "--seed" in capsys.readouterr().out
-
-
-def test_help_for_a_reader_that_leaves():
-    """As `| head` does."""
-    process = subprocess.Popen(
-        [sys.executable, "ppo_selfplay_diplomacy.py", "--help"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=REPOSITORY,
-    )
-    process.stdout.close()
-    _, err = process.communicate(timeout=300)
-    assert err == b"" and process.returncode == 141
 
 
 def test_one_of_torchruns_processes_speaks(capsys, monkeypatch):
