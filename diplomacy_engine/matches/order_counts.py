@@ -154,7 +154,6 @@ class OrderCounter:
     def look(
         self, games: VectorGame, decisions: Decisions, orders: np.ndarray, seat_player: np.ndarray
     ) -> None:
-        """Count positions, and builds among the `orders` (E, V), before a phase is played."""
         state, table = games.state, games.table
         second = (state.year == games.board.first_year + 1) & (state.phase == SPRING_MOVEMENT)
         second &= state.end == RUNNING
@@ -177,10 +176,8 @@ class OrderCounter:
         moved: np.ndarray,
         owner: np.ndarray | None,
     ) -> None:
-        """Count the orders of games (E,) bool that have just played a movement phase.
-
-        `owner` (E, C) are the owners of the centers before it, needed where there are teams.
-        """
+        """Count the orders of games (E,) bool that have just played a movement phase. `owner` (E,
+        C) are the owners of the centers before it, needed where there are teams."""
         state = games.state
         mine = (seat_player == self.player) & moved[:, None]
         nobody = np.zeros((len(mine), 1), bool)  # in the place of NONE, which is -1
@@ -251,12 +248,11 @@ class OrderCounter:
         self.among_allies += [helps.sum(), helped.sum(), moves.sum(), attacked.sum()]
 
     def shares(self) -> dict[str, float]:
-        """Return the shares of the kinds in all orders, which add up to 1; and one of moves alone.
+        """Return the shares of the kinds in all orders, and one of moves alone.
 
-        `hold`, `move` (but not by convoy), `convoyed_move`, `support`, `convoy`; `bounced` is the
-        share of the moves, with and without convoy, that have bounced. An illegal order is a hold.
-        Where powers had allies: `ally_support`, the share of supports and convoys that are for an
-        ally's unit; `ally_attack`, that of moves to where an ally's unit stays or has its center.
+        `move` is without convoy; `bounced` is of all moves. An illegal order is a hold. With
+        allies: `ally_support`, the share of supports and convoys for an ally's unit; `ally_attack`,
+        that of moves to where an ally's unit stays or has its center.
         """
         moves = self.given[MOVE] + self.given[MOVE_VIA]
         shares = kind_shares(self.given)
@@ -272,12 +268,11 @@ class OrderCounter:
     def style(self, games: int) -> dict[str, float]:
         """Return how the player played so many games.
 
-        `positions`: how many different ones 100 of the games have after the first year, with all
-        powers' units and centers (of fewer games: all of them); `position_entropy` of these, in
-        bits; `convoyed_armies` a game. The others are shares, 0..1: of supports for own and for
-        other powers' units those that did not fit the order given there; of moves those against an
-        own unit that was not ordered to move; of moves that bounced those that the same unit had
-        tried in vain in the two movement phases before; of builds those waived.
+        `positions`: how many different ones 100 of the games have after the first year
+        (`position_entropy` in bits). Shares: of supports, for own and for other powers' units,
+        those that did not fit the order given there; of moves those against an own unit that was
+        not ordered to move; of bounced moves those tried in vain in the two movement phases before;
+        of builds those waived.
         """
         counts, total = self.counts, self.positions.total()
         drawn, seen = min(GAMES, total), self.positions.values()
