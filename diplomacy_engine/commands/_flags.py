@@ -267,6 +267,8 @@ class Replay:
     """colors of a picture; a page has both (default: light)"""
     map: str | None = None
     """map of the games (default: the one they name)"""
+    review: str | None = None
+    """policy whose likeliest orders and expected results stand beside those of the games"""
 
 
 @dataclass
@@ -490,8 +492,9 @@ class Begin:
     against: tuple[str, ...] = ()
     """who plays the other powers: bots, checkpoints or run folders; several take turns in the order
     of the powers; with --press also those that talk, such as nash+dumbbot; `population` draws
-    members of the map's population and reveals them when the game is over (default: on a new page
-    the best trained policy of the map, otherwise dumbbot; with --press, behind nash+)"""
+    members of the map's population and reveals them when the game is over; `mixed` seats a
+    different policy of the map for each power (default: on a new page mixed, otherwise dumbbot;
+    with --press, behind nash+)"""
     power: str | None = None
     """the power you play (default: you choose on the page)"""
     text: bool = False
