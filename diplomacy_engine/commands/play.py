@@ -77,7 +77,6 @@ def run_play(arguments: Play) -> int:
 
 
 def _tell(session: PlaySession) -> None:
-    """Print who the members of a population were, once the game is over."""
     for power, seat in (session.now.seats or {}).items() if session.game.is_over else ():
         if seat.player in session.drawn:
             population, member = _member(seat.player, session.game.map, session.record.seed)
@@ -101,7 +100,6 @@ def _print_links(server: PlayServer) -> None:
 
 
 def _session(arguments: Any) -> PlaySession:
-    """Return the session that the flags ask for: a new one, or one that goes on."""
     hint = [arguments.hint] if arguments.hint else []
     named = [*(arguments.against or ()), *hint]
     if arguments.resume:
@@ -176,7 +174,6 @@ def offered(map_name: str, talk: bool) -> dict[str, str]:
     found |= {str(file.parent): "your run" for file in runs}
     for name in policies[:1]:
         found[f"fast:{name}"] = "looks a phase ahead, slow"
-        found[f"equilibrium:{name}"] = "plans against all answers, slow"
     bots = dict.fromkeys(["dumbbot", *BOTS]) if not policies else BOTS
     return found | {name: _BOTS.get(name, "a bot") for name in bots}
 
@@ -200,7 +197,6 @@ def _described(policy: str) -> str:
 
 
 def _resumed(arguments: Any, named: Sequence[str]) -> tuple[Game, PlayRecord]:
-    """Return the game of a file, and its record with what the flags may change."""
     file, notes = arguments.resume, []
     asked = press_rules(arguments, named if arguments.press else [], MOST_ROUNDS)
     game, play = read_session(file, arguments.map, arguments.max_years, asked, notes.append)
@@ -260,6 +256,7 @@ def _opened(
             greedy=arguments.greedy,
             seed=record.seed,
             assume=arguments.assume,
+            careful=True,
         )
 
     game_map = game.map

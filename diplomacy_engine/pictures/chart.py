@@ -5,7 +5,6 @@ from xml.sax.saxutils import escape
 
 from ..constants import parse_phase
 from ..errors import UserError
-from .colors import THEMES
 from .drawing import Drawing
 
 WIDTH, HEIGHT = 480.0, 230.0
@@ -76,8 +75,6 @@ def _lines_svg(
     told: Callable[[str], str] = lambda power: "",
 ) -> str:
     """Return a chart of a line per power, from 0 up to `most`; `told` stands before its name."""
-    if theme not in THEMES:
-        raise UserError(f"theme must be one of {', '.join(THEMES)}, not {theme!r:.40}")
     last = max(len(names) - 1, 1)
 
     def x(i: float) -> float:
@@ -138,7 +135,6 @@ def _spring(phase: str) -> int | None:
 
 
 def _apart(heights: Sequence[float]) -> list[float]:
-    """Return the heights of the names at the lines' ends so that none covers another."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     placed = list(heights)
     gap = min(_LABEL, (HEIGHT - TOP - BOTTOM - 2) / max(len(heights) - 1, 1))

@@ -212,7 +212,6 @@ class _Thought(Struct):
 
 
 def _thoughts(game_map: Map, found: object) -> dict[str, dict]:
-    """Return what the players thought; what is not as it should be is left out."""
     thoughts = {}
     for power, thought in found.items() if isinstance(found, Mapping) else ():
         if power not in game_map.power_index:
@@ -266,11 +265,8 @@ def thought_view(game_map: Map, thought: dict) -> dict:
 
 
 def order_lines(replay: Replay, number: int) -> list[dict]:
-    """Return the orders of a phase in words, and the units that held without one.
-
-    Of each: power; text; unit and words, both in words; result, its words; said, the result in a
-    sentence.
-    """
+    """Return the orders of a phase in words, and the units that held without one. Of each: power;
+    text; unit and words, both in words; result, its words; said, the result in a sentence."""
     game_map, frame, lines = replay.map, replay.frames[number], []
     last = number == len(replay.frames) - 1
     played = bool(frame.outcome) or not (last or frame.declared)  # a vote may have ended it

@@ -87,9 +87,7 @@ def test_a_history_with_another_outcome_goes_on_from_it(tmp_path):
     (tmp_path / "h.json").write_text(json.dumps(data))
     found, notes = played(tmp_path / "h.json")
     assert "A PIC" in found.units["FRANCE"]
-    assert notes == [
-        "F1901M differs from our rules' result; the game continues from it"
-    ]
+    assert notes == ["F1901M differs from our rules' result; the game continues from it"]
     assert found.to_state()["last_orders"]["FRANCE"][-1] == "A PAR - BUR"
 
 
