@@ -257,13 +257,13 @@ class Replay:
     """saved games (.jsonl, one a line) or one (.json), a run folder for all its games, or a game
     from elsewhere that `import-game` reads"""
     output: str | None = None
-    """file to write: a page (.html) or a picture (.svg, .png)"""
+    """file to write: a page (.html), a picture (.svg, .png) or a moving one (.gif)"""
     text: bool = False
     """show the game in the terminal instead"""
     game: Annotated[int, Meta(ge=1, le=10**9)] | None = None
     """game of a picture or text (default: 1)"""
     phase: str | None = None
-    """phase of a picture or text, such as F1901M"""
+    """phase of a picture or text, and the last of a GIF, such as F1901M"""
     theme: Literal["light", "dark"] | None = None
     """colors of a picture; a page has both (default: light)"""
     map: str | None = None

@@ -10,6 +10,7 @@ from .._files import atomic_write, check_target
 from ..errors import UserError
 from ..games.saved_game import read_saved_game
 from ..pictures.png import png
+from ..pictures.replays.gif import gif
 from ..pictures.replays.page import page
 from ..pictures.replays.replay import Replay, frame_svg, frame_text, load_replays
 from ..play.review import review
@@ -18,7 +19,7 @@ from ..players.protocols import ExplainingPlayer
 from ._console import print_notes
 from ._flags import Replay as ReplayFlags
 
-_SUFFIXES = (".html", ".svg", ".png")
+_SUFFIXES = (".html", ".svg", ".png", ".gif")
 _CLEAR = "\x1b[2J\x1b[H"
 
 
@@ -48,6 +49,8 @@ def run_replay(arguments: ReplayFlags) -> int:
     if is_page:
         title = Path(arguments.file).resolve().name
         content = page(replays, title, bool(arguments.review)).encode()
+    elif target.suffix.lower() == ".gif":
+        content = gif(replay, arguments.theme or "light", last=number)
     else:
         last = len(replay.frames) - 1
         theme = arguments.theme or "light"

@@ -34,7 +34,16 @@ from ..records import convert, parse_json
 from ..rules.notation import order_texts
 from .session import PlaySession, Viewer
 from .state import PlayError
-from .view import board_view, draft_view, game_view, hint_view, past_view, review_view
+from .view import (
+    board_view,
+    draft_view,
+    game_view,
+    hint_view,
+    past_view,
+    picture_view,
+    review_view,
+    texts_view,
+)
 
 TOKEN_HEADER = "X-Play-Token"
 POWER_HEADER = "X-Play-Power"  # in a sandbox, whose orders the host gives
@@ -193,6 +202,10 @@ READS: dict[str, Callable] = {
     "/api/game": _game,
     "/api/board": lambda session, viewer, query: board_view(session, viewer, query.get("phase")),
     "/api/hint": lambda session, viewer, query: hint_view(session, viewer),
+    "/api/texts": lambda session, viewer, query: texts_view(session, viewer, query.get("phase")),
+    "/api/picture": lambda session, viewer, query: picture_view(
+        session, viewer, query.get("phase"), bool(query.get("moving"))
+    ),
     "/api/review": lambda session, viewer, query: review_view(session, viewer),
     "/api/saved": lambda session, viewer, query: session.saved_game(viewer),
     "/api/past": lambda session, viewer, query: past_view(session),

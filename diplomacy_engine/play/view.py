@@ -4,6 +4,7 @@ Nobody is shown the orders that others have given for the current phase, nor wha
 a seat sees its own offers and deals, and with open press also who else has peace.
 """
 
+import base64
 import os
 from collections.abc import Mapping, Sequence
 
@@ -17,8 +18,11 @@ from ..pictures.board import orders_svg, phase_title, scene_of
 from ..pictures.chart import centers_svg
 from ..pictures.drawing import drawing_of
 from ..pictures.page import CHART, phase_facts
+from ..pictures.png import png
+from ..pictures.replays.gif import gif
 from ..pictures.replays.replay import (
     expected_svg,
+    frame_svg,
     make_replay,
     order_lines,
     thought_view,
@@ -237,6 +241,49 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
             "orders": order_lines(replay, number),
             "talk": known + frame.declared,
         }
+
+
+def texts_view(session: PlaySession, viewer: Viewer, number: int | None) -> dict:
+    """Return a phase, None for the present one, in the forms that can be pasted.
+
+    `position` has its units and centers, `orders` all orders up to it.
+    """
+    phases = session.saved_game(viewer)["phases"]
+    number = _phase_number(phases, number)
+    state, powers = phases[number]["state"], session.game.powers
+    position = [_dated(state["name"])]
+    for power in powers:
+        units = [unit for unit in state["units"].get(power, ()) if unit[0] != "*"]
+        position += [f"{power}: {', '.join(units)}"] if units else []
+    position += [f"{p}: centers {', '.join(state['centers'].get(p, ()))}" for p in powers]
+    orders = []
+    for phase in phases[: number + 1]:
+        given = {power: texts for power, texts in phase["orders"].items() if texts}
+        orders += [_dated(phase["name"]), *(f"{p}: {', '.join(t)}" for p, t in given.items()), ""]
+    return {"position": "\n".join(position), "orders": "\n".join(orders).strip()}
+
+
+def _dated(phase: str) -> str:
+    season, _, kind = phase_title(phase).partition(", ")
+    return f"{season}{', retreats' if kind == 'retreats' else ''}"
+
+
+def _phase_number(phases: Sequence, number: int | None) -> int:
+    if number is not None and not 0 <= number < len(phases):
+        raise UserError(f"there is no phase {number} in a game of {len(phases)}")
+    return len(phases) - 1 if number is None else number
+
+
+def picture_view(session: PlaySession, viewer: Viewer, number: int | None, moving: bool) -> dict:
+    """Return `data`, a PNG of a phase in base64, or a GIF of the game up to it."""
+    saved = session.saved_game(viewer)
+    replay = make_replay(saved, session.game.map)
+    number = _phase_number(replay.frames, number)
+    if moving:
+        found = gif(replay, last=number)
+    else:
+        found = png(frame_svg(replay, number, "light"), replay.map)
+    return {"data": base64.b64encode(found).decode()}
 
 
 def review_view(session: PlaySession, viewer: Viewer) -> dict:

@@ -1,5 +1,7 @@
 """From one game to the next on the page, in one browser: players, settings, drafts, a new game."""
 
+from pathlib import Path
+
 import pytest
 from support.players import Thinker
 from support.serving import seated, serving
@@ -41,13 +43,12 @@ def test_one_game_after_the_other(tmp_path, open_page):
         assert {seat.player for seat in session.now.seats.values()} == {"", "thinker", "hold"}
         assert page.is_enabled("#hint") and "0 of 3" not in page.inner_text("#votes")
         while not session.game.is_over:
-            step = session.now.step
             page.wait_for_selector("#submit, #next, #continue")
             if page.query_selector("#continue"):
                 page.click("#continue")
                 continue
             page.click("#submit, #next")
-            until(lambda step=step: session.now.step > step)
+            page.wait_for_selector("#continue")
         page.click("#last")
         page.click("#review")
         page.wait_for_selector("#values .turn", state="attached")
@@ -58,6 +59,13 @@ def test_one_game_after_the_other(tmp_path, open_page):
         bold = page.locator("#results .thoughts b").all_inner_texts()
         assert len(bold) == len(session.game.history[0]["state"]["units"]["ENGLAND"])
         assert all(text.endswith("hold") for text in bold)
+        page.click("#share summary")
+        page.click("#copy-position")
+        until(lambda: page.input_value("#shared").startswith("Spring 1901\nENGLAND: A LON"))
+        with page.expect_download() as saved:
+            page.click("#save-gif")
+        assert saved.value.suggested_filename == "three-S1901M.gif"
+        assert Path(saved.value.path()).read_bytes()[:3] == b"GIF"
         page.click("#last")
         page.click("#another")
         page.wait_for_selector("#setup")

@@ -1,5 +1,6 @@
 """The page's server: its routes, who may ask, and requests of every malformed kind."""
 
+import base64
 import contextlib
 import http.client
 import json
@@ -127,6 +128,9 @@ def test_every_route(tmp_path):
         assert ask("/api/board?phase=0")["title"] == "Spring 1901, movement"
         assert ask("/api/map")["name"] == "small" and len(ask("/api/past")) == 1
         assert ask("/api/waiting") == {"asking": {}}
+        assert b"PNG" in base64.b64decode(ask("/api/picture?phase=0")["data"])[:8]
+        assert base64.b64decode(ask("/api/picture?moving=1")["data"])[:3] == b"GIF"
+        assert "A MOS - UKR" in ask("/api/texts", who="watch")["orders"]
         found = ask("/api/saved", who="watch")
         assert Game.from_saved_game(found).phase == "F1901M" and "play" not in found
         view = ask("/api/back", {"step": 1})

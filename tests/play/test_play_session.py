@@ -17,11 +17,11 @@ from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.pictures.replays.replay import expected_svg, make_replay, values_of
-from diplomacy_engine.play.file import PLAYER, Seat, read_session, rebuild
+from diplomacy_engine.play.file import PLAYER, Seat, pasted_game, read_session, rebuild
 from diplomacy_engine.play.review import review
 from diplomacy_engine.play.session import MIXED, Choices, mixed_table
 from diplomacy_engine.play.state import PlayError
-from diplomacy_engine.play.view import board_view, decision_view, game_view, order_view
+from diplomacy_engine.play.view import board_view, decision_view, game_view, order_view, texts_view
 from diplomacy_engine.players.advice import advice, has_decision, orders_by_player, value_scale
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
@@ -462,6 +462,29 @@ def test_a_review_stands_beside_the_orders():
     assert values_of(replay)["ENGLAND"][0] == 2.25 and "expected result" in expected_svg(replay)
     everybody = review(game.to_saved_game(), thinker)["phases"][0]["thoughts"]
     assert set(everybody) == set(game.powers)
+
+
+def test_texts_of_a_phase_can_be_pasted(tmp_path):
+    """Position and orders lead back to where they come from, and hide what is not played yet."""
+    game, bot = Game("standard", max_years=4), make_bot("dumbbot")
+    while game.phase[0] != "W":
+        for power, texts in orders_by_player(game, bot, game.powers, 3).items():
+            game.submit(power, texts)
+        game.adjudicate()
+    session = seated(tmp_path / "a.jsonl", "hpppppp", game)
+    states = [*(phase["state"] for phase in game.history), game.to_state()]
+    for number, (state, after) in enumerate(zip(states, states[1:])):
+        texts = texts_view(session, viewer(session), number)
+        for kind, wanted in (("position", state), ("orders", after)):
+            if kind == "position" and state["name"][-1] == "R":
+                continue
+            found = pasted_game(texts[kind], game.map, 4, None)[0].to_state()
+            assert _core(found) == _core(wanted), (number, kind)
+
+
+def _core(state):
+    tables = ({p: sorted(t) for p, t in state[key].items() if t} for key in ("units", "centers"))
+    return state["name"], *tables
 
 
 def test_who_leads_does_not_vote_for_a_draw(file):

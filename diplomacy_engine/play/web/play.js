@@ -242,6 +242,7 @@ function drawParts(view) {
   drawTools(view);
   drawPowers(view);
   drawPast(view);
+  drawShare(view);
   drawMore(view);
 }
 
@@ -485,6 +486,45 @@ function drawPast(view) {
   ask("/api/past").then((phases) => list.replaceChildren(...allOrders(phases, powers, look)), (error) => say(sentence(error.message), true));
 }
 
+// The phase looked at as text or pictures.
+function drawShare(view) {
+  if (!view.started) $("share").replaceChildren();
+  if (!view.started || $("share").firstChild) return;
+  const take = (kind) => share(async (phase) => {
+    const found = await ask(`/api/texts${phase}`);
+    $("shared").hidden = false;
+    $("shared").value = found[kind];
+    $("shared").select();
+    await navigator.clipboard?.writeText(found[kind]).catch(() => {});
+  });
+  const save = (type) => share(async (phase) => {
+    say("Drawing…");
+    const { data } = await ask(`/api/picture${phase || "?"}${type === "gif" ? "&moving=1" : ""}`);
+    offer(new Blob([Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0))], { type: `image/${type}` }), type);
+    say("");
+  });
+  $("share").replaceChildren(h("details", {}, h("summary", {}, "Copy and pictures"), h("div", { class: "buttons" },
+    h("button", { id: "copy-position", onclick: take("position") }, "Copy position"),
+    h("button", { id: "copy-orders", onclick: take("orders") }, "Copy all orders"),
+    h("button", { id: "save-png", onclick: save("png") }, "Picture"),
+    h("button", { id: "save-gif", onclick: save("gif") }, "GIF of the game")),
+    h("textarea", { id: "shared", rows: 8, readonly: true, hidden: true, "aria-label": "Text of the phase" })));
+}
+
+const share = (work) => async () => {
+  try {
+    await work(state.shown === null ? "" : `?phase=${state.shown}`);
+  } catch (error) {
+    say(sentence(error.message), true);
+  }
+};
+
+function offer(blob, suffix) {
+  const address = URL.createObjectURL(blob);
+  h("a", { href: address, download: `${state.view.map}-${state.view.phases[state.shown ?? state.view.phases.length - 1]}.${suffix}` }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}
+
 function drawMore(view) {
   if (!view.host || !view.started) { $("more").replaceChildren(); return; }
   const key = JSON.stringify(view.links);
@@ -537,9 +577,7 @@ async function fetchHint() {
 async function download() {
   try {
     const found = await ask("/api/saved");
-    const address = URL.createObjectURL(new Blob([JSON.stringify(found) + "\n"], { type: "application/jsonl" }));
-    h("a", { href: address, download: `${state.view.map}-${state.view.phase}.jsonl` }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 1000);
+    offer(new Blob([JSON.stringify(found) + "\n"], { type: "application/jsonl" }), "jsonl");
   } catch (error) {
     say(sentence(error.message), true);
   }
