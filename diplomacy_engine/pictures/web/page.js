@@ -157,6 +157,7 @@ export class Board {
     this.putLetters();
     this.putNames();
     this.mark(this.marks);
+    this.placeFlyout();
   }
 
   // The position for who cannot see it: a sentence for each power.
@@ -410,7 +411,7 @@ function moves(board) {
   document.addEventListener("pointerup", lifted);
   document.addEventListener("pointercancel", lifted);
   frame.addEventListener("touchmove", (event) => { if (event.touches.length > 1 && event.cancelable) event.preventDefault(); }, { passive: false });
-  frame.addEventListener("wheel", (event) => {
+  frame.parentElement.addEventListener("wheel", (event) => {
     if (event.deltaY >= 0 && board.zoom === 1) return; // the page scrolls
     event.preventDefault();
     board.enlarge(board.zoom * 2 ** (-event.deltaY * (event.deltaMode ? 20 : 1) / 300), event.clientX, event.clientY);
