@@ -218,9 +218,9 @@ def test_fingers_move_the_map(sit):
     assert center_of_view(page) == pytest.approx(held, abs=6)
     assert page.locator("#flyout:visible, #say:visible").count() == 0
     page.click("#unit-A-TUN")  # far away: the map goes there
-    until(lambda: middle(page, '#board [data-unit="A TUN"]') == pytest.approx((x, y), abs=150))
-    page.keyboard.press("Escape")
     page.evaluate("scrollTo(0, 0)")
+    until(lambda: middle(page, '#board [data-unit="A TUN"]') == pytest.approx((x, y), abs=170))
+    page.keyboard.press("Escape")
     held = center_of_view(page)
     touch("touchStart", (x, y))
     touch("touchMove", (x + 20, y))
