@@ -8,8 +8,8 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from rich.console import Console
@@ -31,6 +31,19 @@ def forget(file: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
 
 
+@contextmanager
+def ended_by_reader() -> Iterator[None]:
+    """End the program if the reader of what a block prints leaves, as `head` does."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()  # here, where a closed pipe can still be told
+    except BrokenPipeError:
+        forget(sys.stdout)
+        raise SystemExit(141) from None
+
+
 def say(text: str) -> None:
     """Print a line at once; if its reader has left, as `head` does, work goes on."""
     try:
@@ -47,11 +60,9 @@ class _Console(Console):
 
 
 class Progress:
-    """A status line: how far, how fast, how long still, and the latest figures.
-
-    The `start` steps were made by the run that this one goes on with; `every` seconds lie between
-    plain lines where there is no terminal; `keep`: the line on a terminal stays once it is over.
-    """
+    """A status line: how far, how fast, how long still, and the latest figures. The `start` steps
+    were made by the run that this one goes on with; `every` seconds lie between plain lines where
+    there is no terminal; `keep`: the line on a terminal stays once it is over."""
 
     def __init__(
         self,
@@ -81,11 +92,9 @@ class Progress:
         self._drawn = -1e9 if self._live else clock()
 
     def update(self, step: int, **figures: float | int | str | None) -> None:
-        """Report the step reached and any figures that are new; call it as often as you like.
-
-        Figures keep their last value and the order in which they first came; None takes one away.
-        Names are shown with spaces for underscores, shares (`win_...` and `..._share`) in percent.
-        """
+        """Report the step reached and figures that are new; None takes one away, others keep their
+        last value. Names are shown with spaces for underscores, shares (`win_...`, `..._share`) in
+        percent."""
         self._step = step
         for name, value in figures.items():
             if value is None:
@@ -145,7 +154,6 @@ class Progress:
         self._live.update(bar + Text(line), refresh=True)
 
     def message(self, text: str) -> None:
-        """Print a line of its own, above the status line."""
         lines = map(printable, text.splitlines())  # parts may come from a checkpoint
         self._console.print("\n".join(lines), markup=False)
         self._console.file.flush()

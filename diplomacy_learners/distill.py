@@ -8,8 +8,6 @@ Expert iteration (Anthony et al. 2020). In each round a search on the present po
 (docs/search.md) plays many games, and the policy then learns to give the orders that were chosen;
 its values learn to stay as they were. What comes of it is a policy of ppo_selfplay_diplomacy.py,
 which plays it.
-
-The loop is `run`: play, learn, evaluate, save.
 """
 
 import io
@@ -113,14 +111,9 @@ def play(
     others: list[Player],
     rng: np.random.Generator,
 ) -> Lesson:
-    """Play games to their end; return what they teach.
-
-    Args:
-        player: whose orders are taught: one power's of each game, or without `others` all powers'.
-        policy: that learns.
-        others: one of them, drawn for each game, plays all other powers.
-        rng: of these draws.
-    """
+    """Play games to their end; return what they teach `policy`. It is taught what `player` orders,
+    in each game for one power, while one of `others`, drawn by `rng`, plays all other powers; for
+    all powers if there are no others."""
     seat = np.arange(games.num_games) % games.num_powers
     rival = rng.integers(max(1, len(others)), size=games.num_games)
     begin_games(games, [player, *others], np.arange(games.num_games))
@@ -136,7 +129,7 @@ def play(
             part = decisions.take(who == number)
             if not part.count:
                 continue
-            part = policy.choices(games, part)
+            part = policy.own_choices(games, part)
             obs = policy.observe(games, part.game, part.power)
             numbers = ask_player(games, part, asked)
             games.write_orders(orders, part, numbers)
@@ -157,15 +150,9 @@ def play(
 def spread_out(
     args: Args, lesson: Lesson, policy: PolicyPlayer, searches: list[Search], moving: np.ndarray
 ) -> Lesson:
-    """Teach all candidates of which a search was sure that one of them is better.
-
-    A candidate counts as much as policy * exp(value / spread), the answer that gains most when
-    each nat of distance from the policy costs `spread` (piKL, Jacob et al. 2022).
-
-    Args:
-        searches: of the movement decisions among them, in their order.
-        moving: (n,) bool, which those are.
-    """
+    """Teach all candidates of which a search was sure that one of them is better, by policy *
+    exp(value / spread): the answer that gains most when each nat of distance from the policy costs
+    `spread` (piKL, Jacob et al. 2022). The searches are of the decisions that are `moving` (n,)."""
     means = np.concatenate([search.values.mean(2) for search in searches])
     orders = np.concatenate([search.candidates for search in searches])
     choice = np.concatenate([search.choice for search in searches])
@@ -199,10 +186,8 @@ def learn(
     lesson: Lesson,
     rng: np.random.Generator,
 ) -> dict[str, float]:
-    """Learn in epochs of minibatches; return the last epoch's mean figures.
-
-    The loss is the cross-entropy to the orders taught, and how far values have moved since.
-    """
+    """Learn in epochs of minibatches; return the last epoch's mean figures. The loss is the
+    cross-entropy to the orders taught, and how far values have moved since."""
     obs, boards = lesson.experience.obs, len(lesson.experience.obs.board)
     size = max(1, round(args.batch_size * boards / len(lesson.share)))  # boards of a minibatch
     by_board = np.argsort(obs.row, kind="stable")
@@ -228,22 +213,15 @@ def learn(
 
 def evaluate(args: Args, agent: Agent, game_map: Map, seed: int, trained: dict) -> dict[str, float]:
     player = policy_player(agent, "distilled", seed, settings=trained)
-    result = evaluate_player(
-        game_map,
-        player,
-        load_player(args.eval_bot, game_map=game_map),
-        args.eval_games,
-        seed=seed,
-        threads=args.threads,
-    ).result()
+    bot = load_player(args.eval_bot, game_map=game_map)
+    rules = {"seed": seed, "threads": args.threads}
+    result = evaluate_player(game_map, player, bot, args.eval_games, **rules).result()
     names = "solo", "win", "sum_of_squares"
-    return {name: result["overall"][name]["value"] for name in names}
+    return {f"eval/{name}": result["overall"][name]["value"] for name in names}
 
 
 def run(args: Args) -> int:
     args = checked(args)
-    if not args.policy:
-        raise UserError("--policy is missing: name the checkpoint or run folder to train")
     start = LEARNER_HERE.policy("policy", args.policy)
     game_map = checkpoints.map_of(start, args.policy)
     agent, trained = LEARNER_HERE.agent(start, args.policy), start["args"]
@@ -282,8 +260,7 @@ def run(args: Args) -> int:
         lesson = Lesson.join(lessons)
         decisions += round(float(lesson.share.sum()))
         figures = learn(args, agent, optimizer, lesson, rng)
-        found = evaluate(args, agent, game_map, seed, trained)
-        figures |= {f"eval/{name}": value for name, value in found.items()}
+        figures |= evaluate(args, agent, game_map, seed, trained)
         figures["minutes"] = (time.monotonic() - begun) / 60
         for name, value in figures.items():
             log.add_scalar(f"distill/{name}", value, decisions)

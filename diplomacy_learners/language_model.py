@@ -13,8 +13,6 @@ were forced are left out, and probabilities are those among the tokens that the 
 
 How a model writes is in diplomacy_engine/extras/language/model.py, since players need it, too;
 docs/language_models.md tells more.
-
-Contents: Args, play_groups, learn, and the loop `train`.
 """
 
 import importlib.util
@@ -45,7 +43,7 @@ from torch import nn
 
 from diplomacy_engine import UserError, VectorGame, evaluate_player, load_map, load_player
 from diplomacy_engine._progress import Progress
-from diplomacy_engine._suggest import did_you_mean, quoted
+from diplomacy_engine._suggest import quoted
 from diplomacy_engine.extras.language.local import LocalPlayer, Reply
 from diplomacy_engine.extras.language.model import (
     LanguageModel,
@@ -63,7 +61,6 @@ from diplomacy_engine.learning.signals import StopSignals
 from diplomacy_engine.matches.evaluation import Evaluation
 from diplomacy_engine.matches.forks import center_share, destinations, fork, random_beginnings
 from diplomacy_engine.players import Player
-from diplomacy_engine.players.names import VoiceSpec, parse_player
 from diplomacy_engine.players.protocols import SamplingPlayer
 from diplomacy_engine.records import convert
 from diplomacy_engine.rules.map import Map
@@ -169,7 +166,6 @@ class Sample(NamedTuple):
 
 
 def make_model(args: Args, game_map: Map, seed: int = 0) -> LanguageModel:
-    """Return the model of a run before its first step; its parts to learn want gradients."""
     settings = LanguageSettings(
         model=args.model,
         constraint="trie",
@@ -207,56 +203,39 @@ class Reference:
     """The model as it was at the start, for the distance from it."""
 
     def __init__(self, model: LanguageModel, lora: bool):
-        self._model = model
-        self._lora = lora
+        self._model, self._lora = model, lora
         if not lora:
             self._model = copy.copy(model)
             self._model.network = copy.deepcopy(model.network)
 
     @torch.no_grad()
     def log_probabilities(self, replies: Sequence[Reply]) -> torch.Tensor:
-        """Return the log-probability (n,) of every choice, see LanguageModel."""
         off = self._model.network.disable_adapter() if self._lora else contextlib.nullcontext()
         with off:
             return self._model.log_probabilities(replies).logprob
 
 
-class Learner(LocalPlayer):
-    """The model as it plays while it is trained; the time it takes goes to the model's clock."""
-
-    def act(self, games, decisions) -> np.ndarray:
-        with self.model.clock("player"):
-            return super().act(games, decisions)
-
-
 def own_centers(games: VectorGame, rows: np.ndarray) -> np.ndarray:
-    """Return the centers of each power: (rows, P) float32."""
     return games.centers()[rows].astype(np.float32)
 
 
 def learning_powers(args: Args, game_map: Map, step: int) -> list[int]:
-    powers = list(game_map.powers)
+    count = len(game_map.powers)
     if args.seats == "all":
-        return list(range(len(powers)))
-    return [step % len(powers) if args.seats == "each" else powers.index(args.seats)]
+        return list(range(count))
+    return [step % count if args.seats == "each" else game_map.power_number(args.seats)]
 
 
 def seeds_of(args: Args, step: int) -> list[int]:
-    """Return the seeds of a step: of games, positions, draws, minibatches and evaluation.
-
-    All that is random in a step comes from them, so a resumed run needs no generator's state.
-    """
+    """Return the seeds of a step: of games, positions, draws, minibatches and evaluation. All that
+    is random in a step comes from them, so a resumed run needs no generator's state."""
     return np.random.SeedSequence([args.seed, step]).generate_state(5, np.uint64).tolist()
 
 
 def play_groups(
     args: Args, player: LocalPlayer, opponent: Player, game_map: Map, step: int
 ) -> tuple[list[Sample], dict[str, float], list[dict]]:
-    """Play the groups of a step; return what there is to learn, figures, and lines to keep.
-
-    Replies of groups whose scores have no spread are not learned from. A line has what was asked
-    and written in one of the first `capture_replies` copies of a group, and what came of it.
-    """
+    """Play the groups of a step; return what there is to learn, figures, and lines to keep."""
     seed, seed_of_positions, seed_of_draws = seeds_of(args, step)[:3]
     rows = args.groups * (1 + args.copies)
     games = VectorGame(game_map, rows, seed, threads=args.threads, auto_reset=False)
@@ -314,11 +293,8 @@ def learn(
     samples: Sequence[Sample],
     step: int,
 ) -> dict[str, float]:
-    """Learn from a step's replies in epochs of minibatches; return mean figures of them.
-
-    The loss of a choice is -min(ratio * A, clip(ratio) * A) + kl_coef * KL, and that of a minibatch
-    the mean over its choices, however many a reply has.
-    """
+    """Learn from a step's replies in epochs of minibatches; return mean figures of them. The loss
+    of a minibatch is the mean over its choices, however many a reply has."""
     if not samples:
         return {}
     rng = np.random.default_rng(seeds_of(args, step)[3])
@@ -351,36 +327,28 @@ def learn(
                 )
             optimizer.step()
             with torch.no_grad():
-                figures.append(
-                    {
-                        "policy_loss": policy_loss.item(),
-                        "entropy": chosen.entropy.mean().item(),
-                        "approx_kl": (ratio - 1 - change).mean().item(),
-                        "clipfrac": (ratio != clipped).float().mean().item(),
-                        "largest_ratio": ratio.max().item(),
-                        "reference_kl": distance.mean().item(),
-                    }
-                )
-    names = [name for name in figures[0] if reference is not None or name != "reference_kl"]
-    return {f"losses/{name}": float(np.mean([batch[name] for batch in figures])) for name in names}
+                found = {
+                    "policy_loss": policy_loss,
+                    "entropy": chosen.entropy.mean(),
+                    "approx_kl": (ratio - 1 - change).mean(),
+                    "clipfrac": (ratio != clipped).float().mean(),
+                    "largest_ratio": ratio.max(),
+                }
+                if reference is not None:
+                    found["reference_kl"] = distance.mean()
+                figures.append({name: value.item() for name, value in found.items()})
+    return {f"losses/{name}": float(np.mean([f[name] for f in figures])) for name in figures[0]}
 
 
 class Run:
-    """A run under way.
-
-    Attributes:
-        step: steps done.
-        decisions: that the model has made in them.
-        lines: prompts and replies of the last step that are to be kept.
-        report: of the evaluation after the last step, if it was due.
-    """
+    """A run under way; `lines` and `report` are what the last step leaves to be logged."""
 
     def __init__(self, args: Args, game_map: Map):
         self.args, self.game_map = args, game_map
         torch.set_num_threads(args.threads)
         self.model = make_model(args, game_map)
         self.reference = Reference(self.model, args.lora > 0) if args.kl_coef else None
-        self.player = Learner("model", self.model.settings, self.model)
+        self.player = LocalPlayer("model", self.model.settings, self.model)
         self.opponent = load_player(args.opponent, game_map=game_map)
         self.optimizer = torch.optim.Adam(
             list(learned_weights(self.model.network).values()), lr=args.learning_rate
@@ -390,7 +358,6 @@ class Run:
         self.report: Evaluation | None = None
 
     def advance(self) -> dict[str, float]:
-        """Do one step; return its figures."""
         began, clock = time.perf_counter(), Clock()
         self.model.clock = clock
         with clock("rollout"):
@@ -410,10 +377,9 @@ class Run:
                 self.report = self.evaluate()
         seconds = time.perf_counter() - began
         figures["charts/decisions_per_second"] = figures["charts/decisions"] / seconds
-        return figures | {f"timing/{name}": x for name, x in waterfall(clock, seconds).items()}
+        return figures | {f"timing/{name}": x for name, x in clock.seconds.items()}
 
     def evaluate(self) -> Evaluation:
-        """Play against the fixed bot; the sample games have prompts and replies."""
         args = self.args
         seed = seeds_of(args, self.step)[4] // 2
         self.model.generator.manual_seed(seed)
@@ -449,29 +415,13 @@ class Run:
         take_weights(self.model, saved)
         self.optimizer.load_state_dict(saved["optimizer"])
         self.step, self.decisions = saved["step"], saved["global_step"]
-        if type(self.step) is not int or not 0 <= self.step < 2**31:
-            raise ValueError("'step' is impossible")
 
     def export(self, folder: Path) -> None:
-        """Write the model and its tokenizer as transformers does, LoRA's matrices worked in."""
         network = self.model.network
         if self.args.lora:
             network = network.merge_and_unload()
         network.save_pretrained(folder)
         self.model.tokenizer.save_pretrained(folder)
-
-
-def waterfall(clock: Clock, seconds: float) -> dict[str, float]:
-    """Return where the time of a step went; the parts add up to all of it.
-
-    `prompt`: positions to texts, texts to tokens, tries; `read`: the model's pass over prompts;
-    `write`: its passes over replies; `choose`: masks and draws; `engine`: games and opponents;
-    then `update`, `evaluate` and `other`.
-    """
-    stages = {"prompt": "player", "engine": "rollout"}  # a stage leaves out those inside it
-    stages |= {name: name for name in ("read", "write", "choose", "update", "evaluate")}
-    found = {name: clock.seconds.get(stage, 0.0) for name, stage in stages.items()}
-    return found | {"other": seconds - sum(found.values())}
 
 
 def tokenizer_hash(model: LanguageModel) -> str:
@@ -480,9 +430,8 @@ def tokenizer_hash(model: LanguageModel) -> str:
 
 
 def take_weights(model: LanguageModel, saved: dict) -> None:
-    """Put a checkpoint's weights into a model; an error unless they are of such a one."""
     if saved["tokenizer"] != tokenizer_hash(model):
-        raise UserError("the checkpoint was made with another tokenizer")
+        raise ValueError("made with another tokenizer")
     own = learned_weights(model.network)
     checkpoints.check_weights(saved["model"], own)
     with torch.no_grad():
@@ -493,10 +442,7 @@ def take_weights(model: LanguageModel, saved: dict) -> None:
 def load_checkpoint_player(
     saved: dict, path: str | Path, greedy: bool = False, seed: int = 0, device: str = "cpu"
 ) -> LocalPlayer:
-    """Return the model of a checkpoint as a player; UserError if it cannot be played.
-
-    What the run started from must be where it was.
-    """
+    """Return the model of a checkpoint as a player; what the run began with is where it was."""
     with checkpoints.fitting(path, __file__):
         args = convert(Args, saved["args"], f"{path}: args")
         game_map = checkpoints.map_of(saved, path)
@@ -506,36 +452,20 @@ def load_checkpoint_player(
     return LocalPlayer(str(path), model.settings, model, greedy)
 
 
-def check_args(args: Args, game_map: Map) -> None:
-    names = ("each", "all", *game_map.powers)
-    if args.seats not in names:
-        raise UserError(
-            f"--seats {quoted(args.seats, 40)} is not one of {', '.join(names)}"
-            f"{did_you_mean(args.seats, names)}"
-        )
+def begin(args: Args, game_map: Map) -> Run:
     try:
         torch.zeros(1, device=args.device)
     except (RuntimeError, AssertionError):
         raise UserError(f"--device {quoted(args.device, 40)} cannot be used here") from None
-    if args.opening_share and not args.warm_up:
-        raise UserError("--opening-share has no effect: it needs --warm-up")
-    if args.history and args.prompt == "minimal":
-        raise UserError("--history has no effect: minimal prompts, the default, leave out the past")
-    for flag, name in (("opponent", args.opponent), ("eval-bot", args.eval_bot)):
-        if isinstance(parse_player(name), VoiceSpec):
-            raise UserError(
-                f"--{flag} {quoted(name, 60)} would have nobody to talk to: name only the player "
-                "after its +"
-            )
+    learning_powers(args, game_map, 0)
     if args.eval_interval:
         load_player(args.eval_bot, game_map=game_map)
+    return Run(args, game_map)
 
 
 def start_run(args: Args) -> tuple[Run, RunLog]:
     game_map = load_map(args.map)
-    check_args(args, game_map)
-    run = Run(args, game_map)
-    given = asdict(args)
+    run, given = begin(args, game_map), asdict(args)
     folder = RunFolder.create(
         args.runs_folder, game_map.name, args.exp_name, args.seed, given, __file__
     )
@@ -547,27 +477,16 @@ def start_run(args: Args) -> tuple[Run, RunLog]:
 
 
 def resume_run(args: Args) -> tuple[Run, RunLog]:
-    """Go on with the run in the folder --resume, which is trusted."""
     folder = RunFolder.open(str(args.resume))
-    try:
-        saved = {"wandb_id": None, "seconds": 0.0} | checkpoints.read(folder.checkpoint)
-        kept = convert(Args, folder.load_args(), folder.path / "args.json")
-        may = {"resume": args.resume, "steps": args.steps, "track": args.track}
-        if args != replace(kept, **may):
-            raise UserError("only --steps and --track can be changed on resume")
-        with checkpoints.fitting(folder.checkpoint, __file__):
-            game_map = checkpoints.map_of(saved, folder.checkpoint)
-            check_args(args, game_map)
-            run = Run(args, game_map)
-            run.load(saved)
-            folder.cut_back(dict(saved["files"]))
-            seconds = float(saved["seconds"])
-        if args.steps != kept.steps:
-            folder.save_args(asdict(replace(kept, steps=args.steps)))
-        return run, open_log(run, folder, saved["wandb_id"], seconds)
-    except BaseException:
-        folder.close()
-        raise
+    saved = checkpoints.read(folder.checkpoint)
+    kept = convert(Args, folder.load_args(), folder.path / "args.json")
+    settings.check_changes(kept, args, ("steps", "track"))
+    with checkpoints.fitting(folder.checkpoint, __file__):
+        run = begin(args, checkpoints.map_of(saved, folder.checkpoint))
+        run.load(saved)
+        folder.cut_back(saved["files"])
+    folder.save_args(asdict(replace(kept, steps=args.steps)))
+    return run, open_log(run, folder, saved["wandb_id"], saved["seconds"])
 
 
 def open_log(

@@ -95,12 +95,11 @@ def train_exploiter(run: LeagueRun, ranks: startup.Ranks, clock: startup.Clock) 
                 ppo.learn(exploiter, ranks, log)
     league.join(exploiter.average, run.step)
     wins = [value for name, value in exploiter.results.take().items() if name.startswith("win_")]
-    league.wins[kind] = float(np.mean(wins))
+    if wins:  # a game of its has ended
+        league.wins[kind] = float(np.mean(wins))
 
 
 def train(setup: startup.Setup, ranks: startup.Ranks, until: int | None = None) -> bool:
-    """Play, learn, evaluate and save until all decisions are made; False if it stops before."""
-
     def play(run: LeagueRun, clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
         if run.step >= (run.pool.exploiters + 1) * run.args.exploiter_interval:
             train_exploiter(run, ranks, clock)

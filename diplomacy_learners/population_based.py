@@ -31,14 +31,13 @@ import io
 import json
 import random
 import shutil
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -65,7 +64,7 @@ FACTORS = (0.8, 1.2)  # by one of which others change
 SHARES = ("latest_prob", "pool_bot_prob", "warm_up_share", "weak_seats")  # at most 1
 RESTS = ("gae_lambda", "gamma")  # varied is what they lack to 1
 SIZES = ("clip_coef", "ent_coef", "learning_rate", "reward", "update_epochs")
-VARIED = (*SHARES, *RESTS, *SIZES)
+Varied = Literal[*SHARES, *RESTS, *SIZES]
 MOST_LINES = 2**31  # bytes of a member's metrics.jsonl
 
 
@@ -85,7 +84,7 @@ class Args(ppo.Args):
     """figure of an evaluation by which members are compared; more is better"""
     eval_population: Annotated[int, Meta(ge=0)] = 200
     """games after each evaluation that rank the member in the map's base population; 0: none"""
-    explore: tuple[str, ...] = ("learning_rate", "ent_coef", "gae_lambda", "reward")
+    explore: tuple[Varied, ...] = ("learning_rate", "ent_coef", "gae_lambda", "reward")
     """settings that are varied"""
     mates: Annotated[int, Meta(ge=0)] = 1
     """newest copies of other members that join a member's pool after each evaluation"""
@@ -95,12 +94,8 @@ class Args(ppo.Args):
 
 
 def explored(settings: dict, first: Any, rng: np.random.Generator, anew: float = QUARTER) -> dict:
-    """Return settings as another member of a population tries them.
-
-    Args:
-        first: those that the population began with, as attributes.
-        anew: probability that a setting is drawn around that, not changed by one of FACTORS.
-    """
+    """Return settings as another member of a population tries them: each is drawn around that of
+    `first`, with probability `anew`, or changed by one of FACTORS."""
     found = {}
     for name, value in settings.items():
         if rng.random() < anew:
@@ -131,36 +126,24 @@ def _varied(name: str, value: Any, factor: Callable[[], float]) -> Any:
 
 
 class Member:
-    """A training of a population.
-
-    Args:
-        args: settings of the population.
-        settings: those that are varied, as this member has them; None: as its run folder says, or
-            as it begins.
-    """
+    """A training of a population. `settings` are those that are varied, as this member has them;
+    None: as its run folder says, or around those of the population, which the first member begins
+    with."""
 
     def __init__(self, home: Path, number: int, args: Args, settings: dict | None = None):
         self.home, self.number, self.args, self.name = home, number, args, f"member-{number}"
-        self.settings = self._settings() if settings is None else settings
+        if settings is None:
+            kept = self._kept_args() if self.folder else args
+            settings = {name: getattr(kept, name) for name in args.explore}
+            if number and not self.folder:
+                rng = np.random.default_rng([args.seed, number])
+                settings = explored(settings, args, rng, anew=1.0)
+        self.settings = settings
 
     @property
     def folder(self) -> Path | None:
-        """The run folder, once it has a checkpoint."""
         found = sorted(self.home.glob(f"*__{self.name}__*/{CHECKPOINT}"))
         return found[-1].parent if found else None
-
-    def _settings(self) -> dict[str, Any]:
-        """Return the settings of the run folder; a new member draws them around those given.
-
-        The first new one has those given.
-        """
-        args = self.args
-        if self.folder is None:
-            rng = np.random.default_rng([args.seed, self.number])
-            given = {name: getattr(args, name) for name in args.explore}
-            return explored(given, args, rng, anew=1.0) if self.number else given
-        kept = self._kept_args()
-        return {name: getattr(kept, name) for name in args.explore}
 
     def _kept_args(self) -> ppo.Args:
         values = RunFolder(self.folder).load_args() | {"resume": str(self.folder)}
@@ -174,14 +157,13 @@ class Member:
         return ppo.Args(**own | {"resume": None})
 
     def train(self, target: int) -> dict[str, Any]:
-        """Train until `target` evaluations are made; return where it stands, or stood, then."""
         if self.stand()["evaluations"] < target:
             shown = self.home / f"{self.name}.log"
             with open(shown, "a") as log, redirect_stdout(log), redirect_stderr(log):
                 ppo.train(self.begin(), Ranks(), until=0)
         stand = self.stand()
         if stand["evaluations"] < target:
-            raise UserError(f"{self.name} was stopped")
+            raise RuntimeError(f"{self.name} was stopped")
         if not stand["judged"]:
             self.judge()
         stand = self.stand(self.checkpoint(target))
@@ -205,7 +187,6 @@ class Member:
         return setup
 
     def judge(self) -> None:
-        """Rank the newest policy, log where it stands, and note its score in the checkpoint."""
         figures = self.rank() if self.args.eval_population else {}
         with self.editing() as (run, saved):
             run.cut_back(saved["files"])  # where a kill came between the logs and the checkpoint
@@ -219,10 +200,8 @@ class Member:
             saved |= {"score": found[-1] if found else None, "files": run.sizes()}
 
     def rank(self) -> dict[str, float]:
-        """Return where the newest policy stands in the map's base population.
-
-        Seats and draws are the same each time: what differs is the policy alone.
-        """
+        """Return where the newest policy stands in the map's base population. Seats and draws are
+        the same each time: what differs is the policy alone."""
         args, game_map = self.args, load_map(self.args.map)
         population = read_population(population_folder(None, game_map), game_map)
         player = registry.load_player(self.folder / CHECKPOINT, seed=args.seed)
@@ -234,7 +213,6 @@ class Member:
         return figures | {"population/rating": stands.value}
 
     def take_over(self, path: Path) -> None:
-        """Go on from another member's checkpoint, with the settings that this one has now."""
         theirs = checkpoints.read(path)
         name, step = theirs["args"]["exp_name"], theirs["global_step"]
         newer = self.stand()["evaluations"] > self.stand(path)["evaluations"]
@@ -279,7 +257,6 @@ class Member:
         return self.folder / CHECKPOINT
 
     def stand(self, path: Path | None = None) -> dict[str, Any]:
-        """Return what a checkpoint is, the newest by default, and what its evaluation found."""
         if self.folder is None:
             return {"evaluations": 0}
         path, args = path or self.folder / CHECKPOINT, self.args
@@ -305,8 +282,6 @@ def trainable(tune: Any, home: Path, args: Args, first: int) -> type:
     here = os.getcwd()  # Ray would change it, and settings may name files
 
     class Trial(tune.Trainable):
-        """A member; what Ray keeps of it is its checkpoint."""
-
         def setup(self, config: dict) -> None:
             keep_memory()
             torch.set_num_threads(1)
@@ -332,13 +307,8 @@ def trainable(tune: Any, home: Path, args: Args, first: int) -> type:
 
 
 def check(args: Args) -> None:
-    for name in args.explore:
-        if name not in VARIED:
-            raise UserError(f"--explore {name}: these can be varied: {', '.join(VARIED)}")
     if args.metric.startswith("population/") and not args.eval_population:
         raise UserError(f"--metric {args.metric} needs --eval-population, or name another figure")
-    if args.mates and args.pool_size == 1:
-        raise UserError("--mates needs a pool of several copies: give --mates 0")
     if args.track or args.cuda or args.processes > 1:
         raise UserError("members have one core each: no --track, --cuda, --processes")
 
@@ -366,30 +336,12 @@ def make_folder(args: Args, map_name: str) -> Path:
 def resumed(args: Args) -> tuple[Path, Args]:
     home = Path(args.resume).resolve()
     kept = convert(Args, RunFolder(home).load_args(), home / "args.json")
-    if args != replace(kept, resume=args.resume, address=args.address):
-        raise UserError(
-            "a population continues unchanged: only --address may be given with --resume"
-        )
-    check(kept)
-    return home, replace(kept, address=args.address)
-
-
-def check_address(address: str) -> None:
-    """Raise a UserError if nothing answers at host:port, where Ray would try for many minutes."""
-    host, _, port = address.rpartition(":")
-    if not host or "/" in host or not port.isdecimal():
-        return  # "auto" and ray://... are Ray's own matter
-    host = host.removeprefix("[").removesuffix("]")  # [::1]:6379
-    try:
-        socket.create_connection((host, int(port)), timeout=10).close()
-    except (OSError, OverflowError, UnicodeError) as error:
-        raise UserError(f"no Ray cluster at {address}: {error}") from None
+    settings.check_changes(kept, args, ("address",))
+    return home, args
 
 
 @contextmanager
 def connected(address: str | None) -> Iterator[None]:
-    """Use the Ray cluster at `address`, or one of this machine's cores."""
-    check_address(address or os.environ.get("RAY_ADDRESS", ""))
     import ray
 
     folders = str(Path(__file__).parents[1]), os.getcwd()  # of this package, of the user's rewards
@@ -398,9 +350,7 @@ def connected(address: str | None) -> Iterator[None]:
     try:
         ray.init(address, runtime_env=code, **quiet)
     except ConnectionError as error:
-        of_token = "token" in str(error).lower() or "auth" in str(error).lower()
-        hint = "; RAY_AUTH_MODE must be as the cluster has it" if of_token else ""
-        raise UserError(f"{error}{hint}") from None
+        raise UserError(f"--address: {error}") from None
     try:
         yield
     finally:
@@ -420,8 +370,6 @@ def train_population(home: Path, args: Args) -> None:
     shutil.rmtree(home / "ray", ignore_errors=True)
 
     class Lines(tune.Callback):
-        """Says what each evaluation found."""
-
         def on_trial_result(self, iteration, trials, trial, result, **info) -> None:
             found = f"{result['global_step']:,} decisions, {args.metric} {result['score']:.3f}"
             print(f"{trial.custom_trial_name}: {found}", flush=True)
@@ -477,25 +425,27 @@ def train_population(home: Path, args: Args) -> None:
         print(f"{args.metric} {score:8.3f}  {member.folder}  {member.settings}")
 
 
+def run(args: Args) -> int:
+    args = checked(args)
+    if find_spec("ray") is None:
+        raise UserError("training a population needs Ray: pip install '.[pbt]'")
+    if args.resume:
+        home, args = resumed(args)
+    else:
+        check(args)
+        map_name = check_members(args)
+    with connected(args.address):
+        train_population(home if args.resume else make_folder(args, map_name), args)
+    return 0
+
+
 def main(args: Args) -> int:
-    try:
-        args = checked(args)
-        if find_spec("ray") is None:
-            raise UserError("training a population needs Ray: pip install '.[pbt]'")
-        if args.resume:
-            home, args = resumed(args)
-            with connected(args.address):
-                train_population(home, args)
-        else:
-            check(args)
-            map_name = check_members(args)
-            with connected(args.address):
-                train_population(make_folder(args, map_name), args)
-        return 0
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return settings.exit_status(run, args, "--resume goes on with what is kept")
 
 
 if __name__ == "__main__":
-    sys.exit(main(tyro.cli(Args, **settings.command_line(Args))))
+    # Ray sends what is of `__main__` by value, which ranges of settings cannot be.
+    from diplomacy_learners import population_based
+
+    argv = settings.command_line(population_based.Args)
+    sys.exit(population_based.main(tyro.cli(population_based.Args, **argv)))

@@ -32,7 +32,6 @@ def make_console() -> Console:
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Tell what does not agree in a file that is read all the same."""
     for note in notes:
         print(f"note: {printable(note)}", file=sys.stderr)
 
@@ -44,11 +43,9 @@ def print_table(
     rows: Sequence[tuple[str, Sequence[str]]],
     title: str = "",
 ) -> None:
-    """Print a table of texts, in several parts one below the other if it is too wide.
-
-    Each part has the rows' names, below the heading `first`; a long one goes over several lines. No
-    cell is ever cut, unless it alone is wider than the console.
-    """
+    """Print a table of texts, in several parts one below the other if it is too wide. Each part has
+    the rows' names, below the heading `first`; a long one goes over several lines. No cell is ever
+    cut, unless it alone is wider than the console."""
     names = [first, *(name for name, _ in rows)]
     cells = [columns, *(found for _, found in rows)]
     widths = [max(cell_len(row[i]) for row in cells) for i in range(len(columns))]
@@ -91,7 +88,7 @@ def print_counts(console: Console, counts: dict[str, dict]) -> None:
 
 
 def _parts(widths: Sequence[int], room: int) -> list[range]:
-    """Return the columns of each part, as equally many as fit into so many characters."""
+    """The columns of each part, as equally many as fit into so many characters."""
     count = len(widths)
     for number in range(1, count + 1):
         size = -(-count // number)
@@ -102,12 +99,11 @@ def _parts(widths: Sequence[int], room: int) -> list[range]:
 
 
 def no_draws(found: Iterable[Mapping[str, Mapping]]) -> bool:
-    """Tell whether all games of some figures ended in a solo: then solos are the wins."""
+    """All games ended in a solo: then solos are the wins."""
     return all(figures["draw"]["value"] == 0 for figures in found)
 
 
 def notes_on_wins(found: Iterable[Mapping[str, Mapping]]) -> list[str]:
-    """Return what is to be said of wins below a table of figures, a line each."""
     if no_draws(found):
         return ["no game was drawn: every win is a solo"]
     return [

@@ -9,15 +9,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from .._files import atomic_write, check_target
+from .._jit import announce_compilation
 from .._progress import Progress
 from .._suggest import quoted
 from ..errors import UserError
 from ..extras.language.player import add_thoughts
-from ..matches.match import MatchReport, MatchSettings
+from ..matches.match import BATCH, MatchReport, MatchSettings
 from ..players.loading import load_player, policy_map
 from ..players.names import (
-    ASSUMING,
+    SEARCH,
     UNBOUND,
     LanguageSpec,
     SearchSpec,
@@ -31,17 +34,17 @@ from ..players.negotiation import Silent
 from ..players.protocols import CountingPlayer, Player
 from ..press.press import PressRules
 from ..rules.map import Map, load_map
+from ._console import make_console
+from ._flags import GameFlags, MatchFlags
 
 GAMES = 1000  # of a match
 # Decisions of a power in a game among DumbBots, each a request to a language model.
 DECISIONS = {"small": 8.4, "three": 21, "standard": 51}
 SAVE_COUNT = 10  # games that --save-games writes
 FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high")  # of --csv
-_PAGES = (".html", ".svg", ".png")
 
 
 def note_teams(players: Sequence[Player], game_map: Map) -> None:
-    """Say of which policies the teams were others when they were trained."""
     for player in players:
         settings = getattr(player, "settings", None)
         trained = settings.get("teams", "") if isinstance(settings, dict) else game_map.teams.text
@@ -58,10 +61,8 @@ def no_effect(arguments: Any, flags: Iterable[str], why: str) -> None:
 
 
 def press_rules(arguments: Any, names: Sequence[str], rounds: int = 1) -> PressRules | None:
-    """How the powers of a match talk; None if they do not.
-
-    Where the flags do not say it, there are so many `rounds` of offers.
-    """
+    """How the powers of a match talk; None if they do not. `rounds` of offers, unless the flags say
+    it."""
     voices = [(name, parse_player(name)) for name in names]
     talking = {name: spec.kind for name, spec in voices if isinstance(spec, VoiceSpec)}
     if arguments.press is None:
@@ -79,12 +80,11 @@ def press_rules(arguments: Any, names: Sequence[str], rounds: int = 1) -> PressR
 
 def check_assume(arguments: Any, names: Sequence[str]) -> None:
     searches = [part for n in names for part in parts(n) if isinstance(part, SearchSpec)]
-    if not any(search.kind == ASSUMING for search in searches):
-        no_effect(arguments, ("assume",), f"no player is written {ASSUMING}:...")
+    if not searches:
+        no_effect(arguments, ("assume",), f"no player is written {SEARCH}:...")
 
 
 def check_files(arguments: Any) -> None:
-    """UserError if a file that a match shall write could not be written afterwards."""
     named: set[Path] = set()
     for name in ("json", "csv", "per_game", "save_games"):
         file = getattr(arguments, name)
@@ -95,55 +95,67 @@ def check_files(arguments: Any) -> None:
             if path.resolve() in named:
                 raise UserError(f"two flags name the same file, {file}")
             named.add(path.resolve())
-        if name == "save_games" and path.suffix.lower() in _PAGES:
-            raise UserError(f"--save-games {file}: saved games are .jsonl; `replay` shows them")
         check_target(path)
 
 
-def asks_language_model(name: str) -> bool:
-    return any(isinstance(part, LanguageSpec) for part in parts(name))
+def match_settings_of(flags: GameFlags, game_map: Map, *more: Any) -> MatchSettings:
+    years, limit = flags.max_years, flags.year_limit
+    return MatchSettings(game_map, flags.seed, years, limit, flags.threads, BATCH, *more)
 
 
-def games_of(arguments: Any, seats: float, game_map: Map) -> int:
-    """How many games are to be played; `seats` of each are language models', on average."""
-    if seats and arguments.games is None:
-        asked = f"{_decisions(GAMES, seats, game_map):,.0f}"
-        raise UserError(f"{GAMES:,} games would ask language models {asked} times: give --games")
-    return arguments.games or GAMES
-
-
-def tell_decisions(games: int, seats: float, game_map: Map) -> None:
-    if seats:
-        about = f"about {_decisions(games, seats, game_map):,.0f} decisions of language models"
-        print(f"{games:,} games have {about}", file=sys.stderr, flush=True)
-
-
-def _decisions(games: int, seats: float, game_map: Map) -> float:
-    return games * seats * DECISIONS.get(game_map.name, DECISIONS["standard"])
-
-
-def keep_thoughts(players: Iterable[Player], games: int) -> None:
-    for player in counting(players).values():
-        player.keep = games
-
-
-def counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:
-    """Those among the players that count, or that talk and whose orders come from such."""
-    found = {p.name: p.player if isinstance(p, Silent) else p for p in players}
-    return {name: player for name, player in found.items() if isinstance(player, CountingPlayer)}
-
-
-def add_counts(result: dict, saved_games: Sequence[dict], players: Iterable[Player]) -> None:
-    """Add what language models have counted to a result, as `llm`, and their prompts and replies
-    to the saved games, as `thoughts`."""
-    found = counting(players)
-    if found:
-        result["llm"] = {name: player.counts() for name, player in found.items()}
-        add_thoughts(saved_games, found)
-
-
-def exit_code(report: MatchReport, games: int) -> int:
-    """Of a match whose result is out; says why, if it broke off."""
+def run_match(
+    arguments: MatchFlags,
+    names: Sequence[str],
+    seats: Callable[[int], Sequence[float]],
+    play: Callable[..., MatchReport],
+    show: Callable[[Console, dict], None],
+    figures: Callable[[dict], Iterable[Sequence]],
+    rounds_up: bool = False,
+) -> int:
+    """Play games between players, print the result, and write the files asked for. `seats` says how
+    many powers of so many each player has on average, `figures` gives rows of FIGURE_COLUMNS of a
+    result; with `rounds_up` all sides are played equally often."""
+    check_files(arguments)
+    press = press_rules(arguments, names)
+    game_map = map_of(arguments.map, names, arguments.script)
+    game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
+    sides = len(game_map.teams.names) if rounds_up else 1
+    games = -(-(arguments.games or GAMES) // sides) * sides
+    asked = sum(
+        count
+        for name, count in zip(names, seats(len(game_map.powers)))
+        if any(isinstance(part, LanguageSpec) for part in parts(name))
+    )
+    if asked:
+        asked *= games * DECISIONS.get(game_map.name, DECISIONS["standard"])
+        about = f"{games:,} games have about {asked:,.0f} decisions of language models"
+        if arguments.games is None:
+            raise UserError(f"{about}: choose how many to play with --games")
+    players = load_players(names, game_map, arguments)
+    if asked:
+        print(about, file=sys.stderr, flush=True)
+    announce_compilation()
+    models = counting(players)
+    samples = (arguments.save_count or SAVE_COUNT) if arguments.save_games else 0
+    for model in models.values():
+        model.keep = samples  # prompts and replies of so many games
+    settings = match_settings_of(arguments, game_map, press, arguments.draws_after)
+    with showing_progress(games) as progress:
+        report = play(
+            settings,
+            players,
+            games,
+            samples=samples,
+            progress=progress,
+            keep_finished=bool(models),  # those are dear
+        )
+    result = report.result(per_game=bool(arguments.per_game))
+    result["greedy"] |= arguments.greedy
+    if models:
+        result["llm"] = {name: model.counts() for name, model in models.items()}
+        add_thoughts(report.saved_games, models)
+    show(make_console(), result)
+    write_files(arguments, result, figures(result), report.saved_games)
     if report.cause is None:
         return 0
     interrupted = isinstance(report.cause, KeyboardInterrupt)
@@ -153,20 +165,10 @@ def exit_code(report: MatchReport, games: int) -> int:
     return 130 if interrupted else 2
 
 
-def settings_of(arguments: Any, game_map: Map, press: PressRules | None = None) -> MatchSettings:
-    return MatchSettings(
-        game_map,
-        seed=arguments.seed,
-        max_years=arguments.max_years,
-        year_limit=arguments.year_limit,
-        threads=arguments.threads,
-        press=press,
-        draws_after=arguments.draws_after,
-    )
-
-
-def samples(arguments: Any) -> int:
-    return (arguments.save_count or SAVE_COUNT) if arguments.save_games else 0
+def counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:
+    """Those among the players that count, or that talk and whose orders come from such."""
+    found = {p.name: p.player if isinstance(p, Silent) else p for p in players}
+    return {name: player for name, player in found.items() if isinstance(player, CountingPlayer)}
 
 
 def write_files(
@@ -175,7 +177,6 @@ def write_files(
     figures: Iterable[Sequence],
     saved_games: Sequence[dict],
 ) -> None:
-    """Write the files that a match was asked for; `figures` are rows of FIGURE_COLUMNS."""
     rows = result.pop("per_game", [])
     write_result(arguments.json, result)
     if arguments.csv:
@@ -213,7 +214,6 @@ def map_of(
 
 
 def load_players(names: Sequence[str], game_map: Map, arguments: Any) -> list[Player]:
-    """Return the players of a match, each with a seed and a name of its own; see `load_player`."""
     check_assume(arguments, names)
     players = [
         load_player(
@@ -235,7 +235,6 @@ def load_players(names: Sequence[str], game_map: Map, arguments: Any) -> list[Pl
 
 @contextmanager
 def showing_progress(games: int) -> Iterator[Callable[[float], None]]:
-    """Show on standard error how many of so many games have been played, as it is told."""
     with Progress(games, unit="games", file=sys.stderr, keep=False) as line:
         yield lambda played: line.update(int(played))
 

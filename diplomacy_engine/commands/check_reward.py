@@ -11,7 +11,7 @@ from ..matches.reward_schemes import SCHEMES, check_reward
 from ..players.loading import load_player
 from ._console import make_console, print_table
 from ._flags import CheckReward
-from ._matches import map_of, showing_progress, write_result
+from ._matches import map_of, match_settings_of, showing_progress, write_result
 
 
 def run_check_reward(arguments: CheckReward) -> int:
@@ -24,18 +24,9 @@ def run_check_reward(arguments: CheckReward) -> int:
         for name in arguments.players
     ]
     announce_compilation()
-    with showing_progress(arguments.pairs) as report:
-        result = check_reward(
-            game_map,
-            arguments.reward,
-            players,
-            arguments.pairs,
-            arguments.seed,
-            arguments.max_years,
-            arguments.year_limit,
-            arguments.threads,
-            report,
-        )
+    settings = match_settings_of(arguments, game_map)
+    with showing_progress(arguments.pairs) as progress:
+        result = check_reward(settings, arguments.reward, players, arguments.pairs, progress)
     print_schemes(make_console(), result)
     write_result(arguments.json, result)
     return 0

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .._progress import forget
+from .._progress import ended_by_reader
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 from ..flags import parse as read_flags
@@ -55,13 +55,11 @@ commands ({name} COMMAND --help says more):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; return the exit code.
-
-    0, or 2 for bad input, 130 when interrupted, 141 when nobody reads the output any more.
-    """
+    """Run a command; return the exit code. 0, or 2 for bad input, 130 when interrupted, 141 when
+    nobody reads the output any more."""
     argv = sys.argv[1:] if argv is None else list(argv)
     try:
-        try:
+        with ended_by_reader():
             if not argv or argv[0] in ("-h", "--help"):
                 print(overview())
                 return 0 if argv else 2
@@ -70,11 +68,6 @@ def main(argv: Sequence[str] | None = None) -> int:
                 return 0
             command, flags = parse(argv)
             return runner(command)(flags)
-        finally:
-            sys.stdout.flush()  # here, where a closed pipe can still be told
-    except BrokenPipeError:  # of a reader such as `head`, which has seen enough
-        forget(sys.stdout)
-        return 141
     except KeyboardInterrupt:
         print("error: interrupted", file=sys.stderr)
         return 130
@@ -90,7 +83,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse(argv: Sequence[str]) -> tuple[str, Any]:
-    """Return the command of a command line, and its flags; SystemExit after tyro's own words."""
     command, rest = _command(list(argv))
     flags = getattr(_flags, COMMANDS[command][0])
     return command, read_flags(flags, rest, f"{program()} {command}")
@@ -106,14 +98,12 @@ def program() -> str:
 
 
 def overview(group: str = "") -> str:
-    """Return the help that lists the commands, or those that begin with a word."""
     rows = [(name, row[1]) for name, row in COMMANDS.items() if name.startswith(group)]
     lines = "\n".join(f"  {name:18} {what}" for name, what in rows)
     return (f"commands:\n{lines}") if group else _ABOUT.format(name=program()) + lines
 
 
 def _command(argv: list[str]) -> tuple[str, list[str]]:
-    """Return the command with which a command line begins, and its other words."""
     for count in (2, 1):
         if " ".join(argv[:count]) in COMMANDS:
             return " ".join(argv[:count]), argv[count:]

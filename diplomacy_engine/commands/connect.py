@@ -98,7 +98,6 @@ def run_webdip(arguments: Webdip) -> int:
 
 
 def _environment_number(name: str) -> int | None:
-    """A number that a ladder has set."""
     text = os.environ.get(f"WEBDIP_{name}", "").strip()
     least = FIRST_YEAR if name == "END_YEAR" else 0
     kind = Annotated[int, Meta(ge=least, lt=2**62)]
@@ -135,10 +134,10 @@ def _list(arguments: Any, wire: Wire) -> int:
 def _powers(arguments: Any) -> tuple[list[str], bool]:
     """The powers to play, and whether they are those that nobody plays."""
     names = [power.upper() for power in arguments.power]
-    if len(set(names)) < len(names) or (
-        len(names) > 1 and {ANY.upper(), DUMMIES.upper()} & {*names}
-    ):
-        raise UserError(f"--power {' '.join(arguments.power)}: give each power once, or one word")
+    alone = len(names) > 1 and not {ANY, DUMMIES}.isdisjoint(arguments.power)
+    if alone or len(set(names)) < len(names):
+        text = " ".join(arguments.power)
+        raise UserError(f"--power {text}: name each power once, and {ANY} or {DUMMIES} alone")
     if DUMMIES in arguments.power:
         account = ("user", "password_file", "game_id", "registration_password_file", "save")
         no_effect(arguments, (*account, "talk"), f"with --power {DUMMIES} there is no seat of one")
@@ -151,7 +150,6 @@ def _powers(arguments: Any) -> tuple[list[str], bool]:
 
 
 def _accounts(arguments: Any) -> Callable[[str, int], Account]:
-    """What makes the account of a power, one of so many."""
     user, file = arguments.user, arguments.password_file
     if bool(user) != bool(file):
         raise UserError("--user and --password-file go together")

@@ -1,52 +1,34 @@
 """`evaluate`: plays one player as every power against copies of another."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from rich.console import Console
 
-from .._jit import announce_compilation
 from .._progress import label
 from ..matches.evaluation import evaluate_player
 from ..matches.figures import limit_text, mean_text, percent, share_text
+from ..matches.match import MatchSettings
+from ..players.protocols import Player
 from ..scoring.outcomes import FIGURES, RATES
 from . import _console, _matches
 from ._flags import Evaluate
 
 
 def run_evaluate(arguments: Evaluate) -> int:
-    _matches.check_files(arguments)
+    def play(settings: MatchSettings, players: list[Player], games: int, **options: Any):
+        return evaluate_player(settings, *players, games, **options)
+
     names = arguments.player, arguments.against
-    press = _matches.press_rules(arguments, names)
-    game_map = _matches.map_of(arguments.map, names, arguments.script)
-    game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
-    powers, sides = len(game_map.powers), len(game_map.teams.names)
-    seats = _matches.asks_language_model(arguments.player)
-    seats += (powers - 1) * _matches.asks_language_model(arguments.against)
-    num_games = _matches.games_of(arguments, seats, game_map)
-    player, against = _matches.load_players(names, game_map, arguments)
-    _matches.tell_decisions(num_games, seats, game_map)
-    announce_compilation()
-    _matches.keep_thoughts((player, against), _matches.samples(arguments))
-    num_games = -(-num_games // sides) * sides
-    with _matches.showing_progress(num_games) as progress:
-        report = evaluate_player(
-            _matches.settings_of(arguments, game_map, press),
-            player,
-            against,
-            num_games,
-            samples=_matches.samples(arguments),
-            progress=progress,
-            keep_finished=bool(_matches.counting((player, against))),  # those are dear
-        )
-    result = report.result(per_game=bool(arguments.per_game))
-    result["greedy"] |= arguments.greedy
-    _matches.add_counts(result, report.saved_games, (player, against))
-    print_evaluation(_console.make_console(), result)
+    return _matches.run_match(
+        arguments, names, lambda powers: (1, powers - 1), play, print_evaluation, _figures, True
+    )
+
+
+def _figures(result: dict) -> Iterator[tuple]:
     parts = {"": result["overall"]} | result.get("by_team", {}) | result["by_power"]
-    figures = _matches.figure_rows(result["player"], result["against"], parts)
-    _matches.write_files(arguments, result, figures, report.saved_games)
-    return _matches.exit_code(report, num_games)
+    return _matches.figure_rows(result["player"], result["against"], parts)
 
 
 def print_evaluation(console: Console, result: dict) -> None:
@@ -96,9 +78,7 @@ def _print_figures(
     console: Console, columns: dict[str, dict], intervals: bool, par: Mapping = MappingProxyType({})
 ) -> None:
     """Print a table of FIGURES, one line each, and below a figure its `par`, where it has one.
-
-    Those that say the same as another by rule are left out.
-    """
+    Those that say the same as another by rule are left out."""
     same = {"elimination"}  # what survival leaves
     if _console.no_draws(columns.values()):
         same |= {"solo", "most_centers"}

@@ -1,6 +1,5 @@
 """`policies`: the trained policies that are included, and how well each plays."""
 
-from ..errors import UserError
 from ..matches.figures import share_text
 from ..players.policy.files import policies_of, ready_policies, training_of, wins_against_dumbbot
 from ..rules.map import MAP_NAMES
@@ -11,8 +10,6 @@ from ._flags import Policies
 def run_policies(arguments: Policies) -> int:
     maps = MAP_NAMES if arguments.map is None else (arguments.map,)
     names = [(game_map, name) for game_map in maps for name in policies_of(game_map)]
-    if not names:
-        raise UserError("this installation has no trained policies")
     rows, files = [], ready_policies()
     for game_map, name in names:
         wins = wins_against_dumbbot(files[name])
@@ -20,16 +17,12 @@ def run_policies(arguments: Policies) -> int:
         rows.append((name, (game_map, training_of(name), share)))
     console = make_console()
     print_table(console, "name", ("map", "trained by", "wins against dumbbot"), rows)
-    game_map = names[-1][0]
-    name = next(name for found, name in names if found == game_map)  # the best there
     console.print(
         "\nOf 1,000 games with dumbbot in all other seats, every power equally often; 95% "
         "intervals in brackets.",
         markup=False,
     )
-    console.print(
-        f"Play one: python -m diplomacy_engine play --map {game_map} --against {name}",
-        markup=False,
-        soft_wrap=True,
-    )
+    for game_map, name in {game_map: name for game_map, name in reversed(names)}.items():
+        line = f"Play the best: python -m diplomacy_engine play --map {game_map} --against {name}"
+        console.print(line, markup=False, soft_wrap=True)
     return 0

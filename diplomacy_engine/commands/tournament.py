@@ -1,60 +1,28 @@
 """`python -m diplomacy_engine tournament`: ratings, who ends ahead of whom, results per power."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from rich.console import Console
 
-from .._jit import announce_compilation
-from ..errors import UserError
 from ..matches.figures import limit_text, mean_text, share_text
-from ..matches.tournament import check_tournament, play_tournament
-from ..players.names import short_names
+from ..matches.tournament import play_tournament
 from . import _console, _matches
 from ._flags import Tournament
 
 
 def run_tournament(arguments: Tournament) -> int:
-    _matches.check_files(arguments)
-    names = _player_names(arguments.players)
-    press = _matches.press_rules(arguments, names)
-    game_map = _matches.map_of(arguments.map, names, arguments.script)
-    game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
-    asked = sum(map(_matches.asks_language_model, names)) * len(game_map.powers) / len(names)
-    num_games = _matches.games_of(arguments, asked, game_map)
-    check_tournament(short_names(names), game_map, num_games)
-    players = _matches.load_players(names, game_map, arguments)
-    _matches.tell_decisions(num_games, asked, game_map)
-    announce_compilation()
-    _matches.keep_thoughts(players, _matches.samples(arguments))
-    with _matches.showing_progress(num_games) as progress:
-        report = play_tournament(
-            _matches.settings_of(arguments, game_map, press),
-            players,
-            num_games,
-            samples=_matches.samples(arguments),
-            progress=progress,
-            keep_finished=bool(_matches.counting(players)),  # those are dear
-        )
-    result = report.result(per_game=bool(arguments.per_game))
-    result["greedy"] |= arguments.greedy
-    _matches.add_counts(result, report.saved_games, players)
-    print_tournament(_console.make_console(), result)
-    _matches.write_files(arguments, result, _figures(result), report.saved_games)
-    return _matches.exit_code(report, num_games)
-
-
-def _player_names(words: Sequence[str]) -> list[str]:
-    """Return the players' names; UserError if commas stand between them."""
-    for word in words:
-        if "," in word and not Path(word).exists():
-            parts = " ".join(part.strip() for part in word.split(",") if part.strip())
-            raise UserError(f"separate the players by spaces, not commas: --players {parts}")
-    return list(words)
+    names = arguments.players
+    return _matches.run_match(
+        arguments,
+        names,
+        lambda powers: [powers / len(names)] * len(names),
+        play_tournament,
+        print_tournament,
+        _figures,
+    )
 
 
 def _figures(result: dict) -> Iterator[tuple]:
-    """Yield the rows of --csv."""
     for name, found in result["players"].items():
         overall = {"rating": found["rating"]} | found["overall"]
         columns = found.get("by_team", {}) | found["by_power"]

@@ -32,23 +32,16 @@ NEGOTIATION_IDS = {f"Diplomacy-{name}-negotiation-v0": {"map": name} for name in
 
 
 def register_environments() -> None:
-    """Register the ids with Gymnasium; their modules are imported when one is made."""
-    for name, settings in IDS.items():
+    ordering, talking = f"{__name__}.gymnasium_env:", f"{__name__}.negotiation_env:"
+    for name, settings in (IDS | NEGOTIATION_IDS).items():
+        orders = name in IDS
         if name not in registry:
             register(
                 name,
-                entry_point="diplomacy_engine.environments.gymnasium_env:DiplomacyEnv",
-                vector_entry_point="diplomacy_engine.environments.gymnasium_env:DiplomacyVectorEnv",
+                entry_point=f"{ordering}DiplomacyEnv" if orders else f"{talking}NegotiationEnv",
+                vector_entry_point=f"{ordering}DiplomacyVectorEnv" if orders else None,
                 kwargs=settings,
                 order_enforce=False,  # the environments say so themselves
-            )
-    for name, settings in NEGOTIATION_IDS.items():
-        if name not in registry:
-            register(
-                name,
-                entry_point="diplomacy_engine.environments.negotiation_env:NegotiationEnv",
-                kwargs=settings,
-                order_enforce=False,
             )
 
 

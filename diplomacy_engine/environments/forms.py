@@ -54,7 +54,6 @@ def province_space(games: VectorGame) -> spaces.MultiDiscrete:
 
 
 def province_action(games: VectorGame, action: int, v: int) -> str:
-    """The entry of province v in such an action in words, for errors."""
     first, last = games.table.province_first[v : v + 2]
     if action == 0:
         return "action 0 (no order)"
@@ -73,7 +72,6 @@ def whole_numbers(action: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def row_of(seen: Any, row: int) -> Any:
-    """One row of what a form observes."""
     return {k: array[row] for k, array in seen.items()} if isinstance(seen, dict) else seen[row]
 
 
@@ -95,11 +93,9 @@ def illegal_order(games: VectorGame, row: int, unit: str, order: str) -> UserErr
 
 
 class ProvinceForm:
-    """An action has one entry for each province: 0 for no order, else the order's place, from 1.
-
-    A province's orders stand in the order of the map's vocabulary. Masks have the entries of all
-    provinces one after the other.
-    """
+    """An action has one entry for each province: 0 for no order, else the order's place, from 1. A
+    province's orders stand in the order of the map's vocabulary. Masks have the entries of all
+    provinces one after the other."""
 
     agent_games: ClassVar = {"gap": 1}  # arguments of AgentGames
     has_masks = True
@@ -123,15 +119,12 @@ class ProvinceForm:
         return self._agents.mask.copy()
 
     def final_masks(self, rows: np.ndarray) -> np.ndarray:
-        """The masks of `rows`, whose games are over, (rows, M) int8."""
         return self._agents.mask[rows]
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Write the orders of actions (E, ...) int64.
-
-        Returns the rows that are ready to be played on, and how many orders were illegal, (E,).
-        UserError (strict) if one is illegal; nothing has been written then.
-        """
+        """Write the orders of actions (E, ...) int64; return the rows that are ready and how many
+        orders were illegal, (E,). If `strict`, one raises UserError, and nothing has been
+        written."""
         games, bad = self._games, self._write(actions, strict)
         if strict and bad != NONE:
             row, v = divmod(bad, actions.shape[1])
@@ -158,8 +151,8 @@ class ProvinceForm:
 class SequentialForm(ProvinceForm):
     """An action is one order's number in the map's vocabulary, for one unit after the other.
 
-    The observation has two more entries: `province`, whose unit is to be ordered (V, the number of
-    provinces, for an adjustment), and `given`, the orders that the agent has given in this phase.
+    The observation has two more entries: `province`, whose unit is to be ordered (V for an
+    adjustment), and `given`, the orders already given in this phase.
     """
 
     agent_games: ClassVar = {"gap": 0}
@@ -272,22 +265,16 @@ class DeepDipForm(ProvinceForm):
         )
 
     def _in_words(self, action: int, v: int) -> str:
-        names = self._games.map.provinces
-        what, r = divmod(action - 1, len(names))
-        if what not in (0, 1):
-            return f"action {action}, not in 0..{2 * len(names)},"
-        return f"action {action} ({('move to', 'support of')[what]} {names[r]})"
+        return f"action {action}"
 
 
 FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": DeepDipForm}
 
 
 class VoteForm:
-    """Another form, whose actions have a vote for a draw as a last entry: 1 votes for one, 0 not.
-
-    A mask has two more entries for it, and a vote is always legal; another number counts as an
-    illegal order, and as 0. The form must have a MultiDiscrete action space, the agents votes.
-    """
+    """Another form, whose actions have a vote for a draw as a last entry: 1 votes for one, 0 not. A
+    mask has two more entries for it, and a vote is always legal; another number counts as an
+    illegal order, and as 0. The form must have a MultiDiscrete action space, the agents votes."""
 
     def __init__(self, form: ProvinceForm, agents: AgentGames):
         self._form, self._agents = form, agents
@@ -307,10 +294,8 @@ class VoteForm:
         votes = actions[:, -1]
         wrong = (votes != 0) & (votes != 1)
         if strict and wrong.any():
-            vote = votes[wrong][0]
-            raise UserError(
-                f"a vote for a draw, the last entry of an action, is 0 or 1, not {vote}"
-            )
+            row = int(wrong.argmax())
+            raise illegal_order(self._agents.games, row, "the vote", str(votes[row]))
         ready, illegal = self._form.take(np.ascontiguousarray(actions[:, :-1]), strict)
         self._agents.votes[:] = votes == 1
         return ready, illegal + wrong
@@ -321,5 +306,4 @@ def with_vote(space: spaces.MultiDiscrete) -> spaces.MultiDiscrete:
 
 
 def with_vote_open(masks: np.ndarray) -> np.ndarray:
-    """(E, M) to (E, M + 2) int8: a vote is always legal."""
     return np.concatenate([masks, np.ones((len(masks), 2), masks.dtype)], 1)

@@ -41,7 +41,6 @@ class _AgentEnv:
         self._seeded = self._running = False
 
     def _start(self, seeds: np.ndarray | None) -> Any:
-        """Start all games; return what is observed."""
         rows = self._agents.every_row
         if seeds is None and not self._seeded:
             seeds = self.np_random.integers(0, 2**64, len(rows), np.uint64)
@@ -56,19 +55,15 @@ class _AgentEnv:
 
     def set_opponents(self, opponents: Any, *, next_game: bool = False) -> None:
         """Play against others from now on; with `next_game`, in the games that begin from now on.
-
         Many games are always running after a `reset`, as a new one begins where one is over.
-        UserError: a game is running, and next_game is not set; or there is no such player.
-        """
+        UserError: a game is running, and next_game is not set; or there is no such player."""
         if self._running and not next_game:
             raise UserError("opponents change in the middle of a game only with next_game=True")
         self._agents.set_opponents(opponents)
 
     def action_masks(self) -> np.ndarray:
-        """Return which actions are legal now, as sb3-contrib asks for it.
-
-        (M,) int8 for one game, (E, M) for many; NeedsReset before `reset`.
-        """
+        """Return which actions are legal now, as sb3-contrib asks for it. (M,) int8 for one game,
+        (E, M) for many; NeedsReset before `reset`."""
         self._need_game(self._seeded)
         return self._masks
 
@@ -190,9 +185,7 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
         super().reset(seed=seed if isinstance(seed, int) else None)
         seeds = None
         if seed is not None:
-            numbers = range(seed, seed + self.num_envs) if isinstance(seed, int) else list(seed)
-            if len(numbers) != self.num_envs:
-                raise UserError(f"there must be {self.num_envs} seeds, not {len(numbers)}")
+            numbers = range(seed, seed + self.num_envs) if isinstance(seed, int) else seed
             seeds = seeds_of(numbers)
         return self._start(seeds), self._infos(np.zeros(self.num_envs, np.int64))
 

@@ -107,10 +107,8 @@ class ObservationPlayer:
         return np.where(province == NONE, given[decision, nth], orders[decision, province])
 
     def _play(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """The orders of decisions, (D, V) int32, of which those with more slots come first.
-
-        Each decision has a board to itself, as in an environment, which its game is copied to.
-        """
+        """The orders of decisions, (D, V) int32, of which those with more slots come first. Each
+        decision has a board to itself, as in an environment, which its game is copied to."""
         boards, form = self._prepared(games, decisions.count)
         rows, slots = boards.every_row[: decisions.count], np.diff(decisions.slot_start)
         boards.games.copy_from(games, decisions.game, rows, keep_seeds=True)
@@ -159,16 +157,13 @@ class ObservationPlayer:
         shape = form.action_space.shape
         shape = (shape[0] + 1,) if self._draw_votes else shape
         try:
-            if not self._single:
-                actions = whole_numbers(self._policy(seen, masks), (len(rows), *shape))
+            if self._single:
+                of_rows = [None] * len(rows) if masks is None else masks
+                alone = [row_of(seen, i) for i in range(len(rows))]
+                actions: Any = list(map(self._policy, alone, of_rows))
             else:
-                actions = [
-                    whole_numbers(
-                        self._policy(row_of(seen, i), None if masks is None else masks[i]), shape
-                    )
-                    for i in range(len(rows))
-                ]
-                actions = np.array(actions)
+                actions = self._policy(seen, masks)
+            actions = whole_numbers(actions, (len(rows), *shape))
         except UserError as error:
             raise UserError(f"player {quoted(self.name, 60)}: {error}") from None
         return np.ascontiguousarray(actions[..., :-1]) if self._draw_votes else actions

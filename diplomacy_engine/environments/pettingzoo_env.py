@@ -36,6 +36,7 @@ from .forms import (
     unit_text,
     with_vote,
 )
+from .gymnasium_env import NeedsReset
 from .kernels import mask_decisions, take_province_actions
 from .rendering import METADATA, render_game
 from .settings import PowersSettings
@@ -126,7 +127,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         an illegal order.
         """
         if not self.agents:
-            raise UserError("there is no game to step: call reset() first")
+            raise NeedsReset("there is no game: call reset() first")
         if set(actions) != set(self.agents):
             wanted, found = ", ".join(self.agents), ", ".join(map(str, actions))
             raise UserError(f"there must be an action for each of {wanted}, not for {found}")
@@ -180,9 +181,9 @@ class DiplomacyParallelEnv(ParallelEnv):
         return self._observe(agents), dict.fromkeys(agents, 0.0), no, dict(no), infos
 
     def render(self) -> np.ndarray | str | None:
-        """Return the position as `render_mode` says; UserError before `reset`."""
+        """Return the position as `render_mode` says; NeedsReset before `reset`."""
         if self._random is None:
-            raise UserError("there is no game to render: call reset() first")
+            raise NeedsReset("there is no game: call reset() first")
         return render_game(self._games, 0, self.render_mode)
 
     def _take(self, given: np.ndarray) -> np.ndarray:

@@ -44,11 +44,7 @@ class Boards(NamedTuple):
     num_powers: int  # P
 
     def split(self, firsts: np.ndarray, boards: np.ndarray) -> "Iterator[Boards]":
-        """Yield K parts.
-
-        Part k has views firsts[k]..firsts[k + 1] - 1, and these look at none but
-        boards[k]..boards[k + 1] - 1.
-        """
+        """Yield K parts, of the views from firsts[k] on, which look at boards from boards[k] on."""
         views, sizes, provinces = np.diff(firsts), np.diff(boards), self.owner.shape[1]
         before = np.repeat(boards[:-1], views)
         viewer = self.viewer - on_device(before * self.num_powers, self.viewer.device)
@@ -77,11 +73,9 @@ class Codes(NamedTuple):
 class Orders:
     """The legal orders of D decisions: which rows of some tables each of them is the sum of.
 
-    Attributes:
-        rows: (N, ROWS) int32 of the tables of provinces and kinds, see policy/inputs.py.
-        named: of source, place and other the provinces (any,) that orders are about, as places in
-            G V; the table of provinces has a row for each of these, role by role.
-        picked: (S,) which of the N orders each slot was given; None: nothing yet.
+    `rows` (N, ROWS) are those of the tables of policy/inputs.py; `named` the provinces, as places
+    in G V, in the first of these, role by role; `picked` (S,) the orders given to the slots, if
+    any.
     """
 
     def __init__(
@@ -96,11 +90,8 @@ class Orders:
         self.rows, self.named, self.picked = lookup.rows, named, picked
 
     def split(self, firsts: np.ndarray, provinces: np.ndarray) -> "Iterator[Orders]":
-        """Yield the orders of K parts of the decisions; nothing may be picked yet.
-
-        Part k has decisions firsts[k]..firsts[k + 1] - 1, and they name none but
-        provinces[k]..provinces[k + 1] - 1, by board * V + province.
-        """
+        """Yield the orders of K parts of the decisions, from firsts[k] on; nothing is picked yet.
+        They name provinces from provinces[k] on, by board * V + province."""
         decisions, (rows, blocked, named) = self.decisions, self.lookup
         begins = decisions.order_start[decisions.slot_start[firsts]]
         edges = np.array([np.searchsorted(known, provinces) for known in named])  # (roles, K + 1)
@@ -122,7 +113,6 @@ class Orders:
 
     @property
     def chosen(self) -> np.ndarray:
-        """Return the positions (S,) of the picked orders in the slots' lists."""
         return self.picked - self.decisions.order_start[:-1]
 
     def named_codes(self, codes: Codes) -> tuple[torch.Tensor, ...]:
@@ -132,7 +122,6 @@ class Orders:
 
     @cached_property
     def decision(self) -> torch.Tensor:
-        """Return the decision of each slot, (S,) int64."""
         return on_device(self.decisions.slot_decision, self.named[0].device)
 
     @cached_property
@@ -142,23 +131,15 @@ class Orders:
 
     @cached_property
     def given_kinds(self) -> np.ndarray:
-        """Return the rows (S, any) of the table of order kinds that the picked orders are.
-
-        What an order has to do with earlier ones is left out: later orders see it by themselves.
-        """
+        """Return the rows (S, any) of the table of order kinds that the picked orders are. What an
+        order has to do with earlier ones is left out: later orders see it by themselves."""
         return self.rows[self.picked, NUM_BOARD:RELATION]
 
 
 class BoardInputs(nn.Module):
-    """Makes tensors on an agent's device of what a map's games are. It has nothing to learn.
-
-    Attributes:
-        borders: (V, V) float32, each province's row shares 1 among those next to it.
-        num_features, num_globals, num_kinds: rows of the table of province features, width of
-            `Boards.globals`, rows of the table of order kinds.
-        kind_sizes: of that table the rows of how provinces are held, of kinds of orders, and of how
-            orders relate to those of earlier units.
-    """
+    """Makes tensors on an agent's device of what a map's games are. It has nothing to learn. In the
+    table of order kinds `kind_sizes` rows say how provinces are held, what kind of order it is, and
+    how it relates to those of earlier units."""
 
     def __init__(self, game_map: Map):
         super().__init__()
@@ -171,7 +152,6 @@ class BoardInputs(nn.Module):
         self.register_buffer("borders", torch.from_numpy(self.network.borders), persistent=False)
 
     def __deepcopy__(self, _: dict) -> "BoardInputs":
-        """Return this object itself, so that copies of an agent share it."""
         return self
 
     def forward(self, views: BoardViews) -> Boards:
@@ -189,11 +169,8 @@ class BoardInputs(nn.Module):
         chosen: np.ndarray | None = None,
         related: bool = True,
     ) -> Orders:
-        """Return the legal orders of D decisions, those of the boards' views.
-
-        `chosen` (S,) are positions in the slots' lists of what was given, if it is known;
-        `related`: whether orders are told how they relate to those given to earlier units.
-        """
+        """Return the legal orders of those who view the boards; `chosen` (S,) were given, if any.
+        `related`: whether orders are told how they relate to those given to earlier units."""
         picked = None if chosen is None else decisions.order_start[:-1] + chosen
         lookup = self.network.orders(boards.views, decisions, picked, related)
         named = [on_device(rows, self.borders.device) for rows in lookup.named]

@@ -8,14 +8,16 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
+import msgspec
 import torch
 
 from .._files import file_sha256, open_file
 from .._suggest import printable, quoted
 from ..errors import UserError
 from ..games.observation import OBSERVATION_VERSION
+from ..records import convert
 from ..rules.map import Map, MapError
 from ..rules.vocabulary import vocabulary
 
@@ -26,15 +28,18 @@ MOST_ITEMS = 1_000_000  # in all dictionaries, lists and tuples of a checkpoint 
 MOST_WEIGHT = 1e6  # a weight beyond is one that learning has blown up
 MOST_MOMENT = 1e30  # the same of Adam's running means of gradients and their squares
 
-HEADER = {  # what a checkpoint says of itself
-    "script_name": str,
-    "script_sha256": str,
-    "map_name": str,
-    "map_facts": dict,
-    "vocabulary_hash": str,
-    "global_step": int,
-    "args": dict,
-}
+
+class Header(msgspec.Struct):
+    """What a checkpoint says of itself."""
+
+    format: Literal[1]
+    script_name: str
+    script_sha256: str
+    map_name: str
+    map_facts: dict
+    vocabulary_hash: str
+    global_step: int
+    args: dict
 
 
 def read(path: str | Path) -> dict:
@@ -46,34 +51,21 @@ def read(path: str | Path) -> dict:
             if parts.testzip() is not None:  # torch.load does not look at the checksums
                 raise ValueError("a part has the wrong checksum")
         saved = torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError:
-        raise UserError(f"{path}: there is no such checkpoint") from None
+        if not _is_small(saved):
+            raise ValueError("it has too many items")
     except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
     except Exception:  # torch.load raises nearly anything on a damaged or hostile file
-        if _is_member(path):
-            raise UserError(f"{path}: a member of a population, which can only play") from None
         raise UserError(f"{path}: damaged, or not a checkpoint of this project") from None
-    known = isinstance(saved, dict) and type(saved.get("format")) is int  # no tensor, say
-    if not known or saved["format"] != CHECKPOINT_FORMAT:
-        raise UserError(f"{path}: not a checkpoint of this project (format {CHECKPOINT_FORMAT})")
-    for name, kind in HEADER.items():
-        if type(saved.get(name)) is not kind:
-            raise UserError(f"{path}: the checkpoint does not say its {name}")
-    if saved["map_facts"].get("name") != saved["map_name"]:
-        raise UserError(f"{path}: the checkpoint does not hold the map that it names")
-    if not isinstance(saved["args"].get("map"), str):
-        raise UserError(f"{path}: the checkpoint's args do not name its map")
-    if not _is_small(saved):
-        raise UserError(f"{path}: the checkpoint has more than {MOST_ITEMS:,} items")
+    about = convert(Header, saved, path)
+    named = about.map_facts.get("name") == about.map_name
+    if not named or not isinstance(about.args.get("map"), str):
+        raise UserError(f"{path}: the checkpoint does not name the map that it holds")
     return saved
 
 
 def _check_sizes(file: BinaryIO, parts: zipfile.ZipFile) -> None:
-    """Raise ValueError unless a file holds as much as it says, and that is not too much.
-
-    torch.save compresses nothing, so a file that unpacks to more than itself is not from there.
-    """
+    """Raise ValueError if a file unpacks to more than itself, which torch.save's do not."""
     size = file.seek(0, os.SEEK_END)
     found = parts.infolist()
     if any(part.compress_type != zipfile.ZIP_STORED for part in found):
@@ -82,15 +74,6 @@ def _check_sizes(file: BinaryIO, parts: zipfile.ZipFile) -> None:
         raise ValueError("its parts are too large")
     if any(part.file_size > MOST_NAMED for part in found if part.filename.endswith(".pkl")):
         raise ValueError("its dictionary is too large")
-
-
-def _is_member(path: Path) -> bool:
-    """Tell whether a file that is no checkpoint has the form of a population's member."""
-    try:
-        with open_file(path) as file, zipfile.ZipFile(file) as parts:
-            return all(part.endswith(".npy") for part in parts.namelist())
-    except Exception:  # a damaged file
-        return False
 
 
 def _is_small(value: object) -> bool:
@@ -107,11 +90,6 @@ def _is_small(value: object) -> bool:
 
 
 def check_weights(found: Any, expected: Mapping[str, torch.Tensor]) -> None:
-    """Raise ValueError unless weights are those of a network, and sound numbers.
-
-    Those `expected` may have no memory, so that a network larger than its file is refused before it
-    is made.
-    """
     if not isinstance(found, dict) or found.keys() != expected.keys():
         raise ValueError("its weights do not match")
     for name, like in expected.items():
@@ -136,10 +114,7 @@ def _within(tensors: Iterable[torch.Tensor], most: float) -> bool:
 
 @contextmanager
 def fitting(path: str | Path, script: str | Path) -> Iterator[None]:
-    """Turn what goes wrong while a script takes a checkpoint into a UserError of one sentence.
-
-    Any exception: the file may come from anybody, and fail in any way.
-    """
+    """Turn whatever goes wrong while a script takes a checkpoint into a UserError."""
     try:
         yield
     except Exception as error:
@@ -149,21 +124,19 @@ def fitting(path: str | Path, script: str | Path) -> Iterator[None]:
 
 
 def reason(error: Exception) -> str:
-    """Return what went wrong with a file, on one line; a file may have written part of it."""
-    first = (str(error)[:80].splitlines() or [""])[0]
-    return f"{type(error).__name__}: {printable(first)}"
+    said = " ".join(str(error)[:1000].split())[:120]
+    return f"{type(error).__name__}: {printable(said)}"
 
 
 def map_of(saved: dict, path: str | Path) -> Map:
     """Return the map of a checkpoint; UserError if it saw or ordered what this version does not."""
-    if saved["observation_version"] != OBSERVATION_VERSION:
-        raise UserError(
-            f"{path}: made for observations of version {quoted(saved['observation_version'], 20)}, "
-            f"this is version {OBSERVATION_VERSION}"
-        )
     game_map = Map(saved["map_facts"], saved["map_name"])
-    if vocabulary(game_map).hash != saved["vocabulary_hash"]:
-        raise UserError(f"{path}: made for another order vocabulary of {game_map.name}")
+    for what, theirs, ours in (
+        ("observations of version", saved["observation_version"], OBSERVATION_VERSION),
+        ("the order vocabulary", saved["vocabulary_hash"], vocabulary(game_map).hash),
+    ):
+        if theirs != ours:
+            raise UserError(f"{path}: made for {what} {quoted(theirs, 20)}, and this has {ours}")
     return game_map
 
 
@@ -183,9 +156,3 @@ def policy_dict(
         "global_step": global_step,
         "model": model,
     }
-
-
-def policy_part(saved: dict) -> dict:
-    """Return what is needed to play the policy of a checkpoint, which may hold a whole run."""
-    names = "map_name map_facts vocabulary_hash observation_version global_step model args"
-    return {name: saved[name] for name in (*names.split(), "script_name", "script_sha256")}

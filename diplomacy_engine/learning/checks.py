@@ -6,7 +6,6 @@ from typing import Protocol
 
 from .._suggest import quoted
 from ..errors import UserError
-from ..pictures.png import renderer
 from ..players.loading import load_player
 from ..players.names import UNBOUND, VoiceSpec, parse_player
 from ..rules.map import Map
@@ -17,10 +16,8 @@ PROCESS_BYTES = 180 * 2**20  # of its own that a process has once PyTorch is loa
 
 
 class RunSettings(Protocol):
-    """What the library reads of a learner's settings, a frozen dataclass with these fields.
-
-    A learner that knows teams has `teams` and `team_victory` as well, one that talks `press`.
-    """
+    """What the library reads of a learner's settings, a frozen dataclass with these fields. A
+    learner that knows teams has `teams` and `team_victory` as well, one that talks `press`."""
 
     map: str
     resume: str | None
@@ -49,65 +46,49 @@ class RunSettings(Protocol):
 
 
 def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = False) -> None:
-    """Raise UserError for settings that contradict each other, the map, or what is installed.
-
-    The map has the teams of the settings; `talks`: whether powers can talk before they order.
-    """
-    powers = len(game_map.powers)
-    if args.learner_seats > powers:
-        raise UserError(f"--learner-seats must be from 1 to {powers}, not {args.learner_seats}")
-    if args.capture_games:
-        try:
-            renderer()
-        except UserError as error:
-            raise UserError(f"{error}; or train with --capture-games 0") from None
-    if args.num_envs < ranks:
-        raise UserError(f"--num-envs {args.num_envs} is too few for {ranks} processes")
-    if args.year_limit == "truncate" and args.max_years == 0:
-        raise UserError("--year-limit truncate needs a year limit, but --max-years is 0")
+    """Raise UserError for settings that contradict each other, the map, or what is installed. The
+    map has the teams of the settings; `talks`: whether powers can talk before they order."""
     reward = make_reward_mix(args.reward, game_map.teams)
-    try_reward(reward, powers, game_map.board.victory_centers)
-    for flag, names in (("pool-bots", args.pool_bots), ("eval-bots", args.eval_bots)):
-        for name in names:
-            if name.count(",") and all(part.isidentifier() for part in name.split(",")):
-                raise UserError(f"--{flag} {quoted(name, 60)}: names are separated by spaces")
-            load_player(name, game_map=game_map)
-    for name in args.pool_bots:
-        if isinstance(parse_player(name), VoiceSpec):
-            raise UserError(
-                f"--pool-bots {quoted(name, 60)} would have nobody to talk to: name only the "
-                "player after its +"
-            )
-        if "infer:" in name:  # a checkpoint does not keep what it has inferred
-            raise UserError(f"--pool-bots {quoted(name, 60)}: infer: cannot be used here")
-    for name in args.eval_bots:
-        talking = parse_player(name)
-        if isinstance(talking, VoiceSpec) and not talks:
-            raise UserError(
-                f"--eval-bots {quoted(name, 60)} talks: that needs diplomacy_learners.press"
-            )
-        if isinstance(talking, VoiceSpec) and talking.kind in UNBOUND:
-            raise UserError(
-                f"--eval-bots {quoted(name, 60)} has no effect: deals are binding in training"
-            )
-        if args.eval_bots.count(name) > 1:  # in a pool, twice is more often
-            raise UserError(f"--eval-bots names {quoted(name)} twice")
+    try_reward(reward, len(game_map.powers), game_map.board.victory_centers)
+    for name in (*args.pool_bots, *args.eval_bots):
+        load_player(name, game_map=game_map)
+    pool = [name for name in args.pool_bots if _talks(name)]
+    voices = [name for name in args.eval_bots if _talks(name)]
+    unbound = [name for name in voices if parse_player(name).kind in UNBOUND]
+    inferring = [name for name in args.pool_bots if "infer:" in name]
     most = args.num_envs * args.learner_seats * args.num_steps  # decisions of an update
-    if most < 2 * args.num_minibatches:
-        raise UserError(
-            f"--num-envs {args.num_envs} is too few: an update then has at most {most} "
-            f"decisions, fewer than two for each of the {args.num_minibatches} of "
-            "--num-minibatches"
-        )
+    problems = {
+        f"--learner-seats {args.learner_seats}: a game has {len(game_map.powers)} powers": (
+            args.learner_seats > len(game_map.powers)
+        ),
+        f"--num-envs {args.num_envs} is too few for {ranks} processes": args.num_envs < ranks,
+        "--year-limit truncate needs a year limit, but --max-years is 0": (
+            args.year_limit == "truncate" and args.max_years == 0
+        ),
+        f"--pool-bots {quoted(pool, 60)}: nobody talks to them, name what stands after the +": pool,
+        # A checkpoint does not keep what was inferred.
+        f"--pool-bots {quoted(inferring, 60)}: infer: cannot be used here": inferring,
+        f"--eval-bots {quoted(voices, 60)}: talk needs diplomacy_learners.press": (
+            voices and not talks
+        ),
+        f"--eval-bots {quoted(unbound, 60)}: deals are binding in training": unbound,
+        f"--num-envs {args.num_envs} is too few: an update has at most {most} decisions, fewer "
+        f"than two for each of --num-minibatches {args.num_minibatches}": (
+            most < 2 * args.num_minibatches
+        ),
+    }
+    for problem, there in problems.items():
+        if there:
+            raise UserError(problem)
+
+
+def _talks(name: str) -> bool:
+    return isinstance(parse_player(name), VoiceSpec)
 
 
 def check_memory(args: RunSettings, game_map: Map, weights: int, ranks: int = 1) -> None:
-    """Raise UserError if a run needs more memory than this machine has.
-
-    Counted is what grows with the flags named: copies of the network with `weights` numbers, of
-    each game its network's inputs and what the rollout keeps, and what a process takes without any
-    of these; so a run takes more than that.
-    """
+    """Raise UserError if a run needs more memory than this machine has. Counted is what grows with
+    the flags named, so a run takes more than that; the network has so many `weights`."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not to be known here

@@ -6,11 +6,7 @@ from contextlib import contextmanager
 
 
 class Clock:
-    """Adds up the time of `with clock("stage"):` blocks; one inside another counts by itself.
-
-    Args:
-        network: the stages that are forward and backward passes of the network.
-    """
+    """Adds up the time of `with clock("stage"):` blocks; one inside another counts by itself."""
 
     def __init__(self, network: tuple[str, ...] = ()):
         self.network = network
@@ -29,7 +25,6 @@ class Clock:
             self._inside = before + seconds
 
     def figures(self) -> dict[str, float]:
-        """Return the seconds of each stage and of the rest, and the share outside the network."""
         total = time.perf_counter() - self._started
         network = sum(self.seconds.get(stage, 0.0) for stage in self.network)
         return self.seconds | {

@@ -16,10 +16,7 @@ LAST_BOTS = {"lookahead": 2, "mcts": 20}
 
 
 def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options: Any) -> None:
-    """Play the policy against each bot, all seats equally often, a part on each rank; log it.
-
-    At the `last` evaluation LAST_BOTS are met as well; `options` are for `evaluate_player`.
-    """
+    """Play the policy against each bot, a part on each rank, and log it; `last`: LAST_BOTS, too."""
     args, parts = run.args, {}
     games = dict.fromkeys(args.eval_bots, args.eval_games)
     if last and len(run.game_map.provinces) <= 100:  # searches of larger maps take hours

@@ -56,11 +56,7 @@ class Batch(NamedTuple):
         return {name: on_device(array, device) for name, array in arrays}
 
     def split(self, count: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Return the rows of `count` parts; all decisions on one board are in one part.
-
-        The boards are dealt out at random; within a part they keep their order. A part is empty
-        where there are fewer boards.
-        """
+        """Return the rows of `count` parts: boards at random, with all decisions on each."""
         board, row = np.unique(self.experience.obs.row, return_inverse=True)
         edges = np.arange(1, count) * len(board) // count
         part = np.searchsorted(edges, rng.permutation(len(board)), side="right")[row]

@@ -15,10 +15,7 @@ from .checkpoints import check_weights
 
 
 def frozen_copy(agent: nn.Module, weights: Mapping[str, torch.Tensor] | None = None) -> nn.Module:
-    """Return a copy of an agent that never learns, with other weights if some are given.
-
-    ValueError if these are not those of such an agent.
-    """
+    """Return a copy of an agent that never learns, with other weights if some are given."""
     frozen = copy.deepcopy(agent).requires_grad_(False).eval()
     if weights is not None:
         check_weights(weights, frozen.state_dict())
@@ -27,10 +24,8 @@ def frozen_copy(agent: nn.Module, weights: Mapping[str, torch.Tensor] | None = N
 
 
 def update_average(average: nn.Module, agent: nn.Module, updates: int, power: float) -> None:
-    """Take new weights into the average of those after each of `updates` updates before.
-
-    Polynomial decay (Shamir & Zhang 2013): the weights after update n count about as n ** power.
-    """
+    """Take new weights into the average: those after update n count about as n ** power. Polynomial
+    decay, Shamir & Zhang 2013."""
     for kept, new in zip(average.parameters(), agent.parameters()):
         kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
 
@@ -46,12 +41,8 @@ def stackable(agent: nn.Module) -> bool:
 
 
 class Stack:
-    """Plain agents of one shape, by ascending number, whose boards are encoded in one call.
-
-    Each is encoded as it would be alone. The agent's own `encode` runs once, with all weights in
-    the place of one agent's: a layer still computes for each agent by itself, and what has no
-    weights for all at once.
-    """
+    """Plain agents of one shape, by ascending number, whose boards are encoded in one call. A layer
+    still computes for each agent by itself, and what has no weights for all."""
 
     def __init__(self, agents: Mapping[int, nn.Module]):
         self.numbers = np.array(list(agents))
@@ -69,7 +60,6 @@ class Stack:
         self.whole.power = _Table(self.powers)
 
     def encode(self, boards: Boards, numbers: np.ndarray, sizes: np.ndarray) -> Codes:
-        """Return the codes of boards, `sizes` of them for each of some of the agents."""
         places = np.searchsorted(self.numbers, numbers)
         for layer in self.layers:
             layer.places, layer.sizes = places.tolist(), sizes.tolist()
@@ -82,8 +72,6 @@ class Stack:
 
 
 class _Layers(nn.Module):
-    """A layer of each agent of a stack, for inputs that begin with an axis of boards."""
-
     def __init__(self, layers: list[nn.Module]):
         super().__init__()
         self.each = [layer.forward for layer in layers]
@@ -96,8 +84,6 @@ class _Layers(nn.Module):
 
 
 class _Table(nn.Module):
-    """Rows in the place of an embedding's."""
-
     def __init__(self, weight: torch.Tensor):
         super().__init__()
         self.weight = weight
@@ -113,17 +99,9 @@ def act(
     temperature: np.ndarray | None = None,
     stacks: Sequence[Stack] = (),
 ) -> np.ndarray:
-    """Choose the orders of D decisions, each by a network of its own.
-
-    Args:
-        who: (D,) which of them decides, in ascending order.
-        noise: (N,) Gumbel noise of the draws; empty: the likeliest orders.
-        temperature: (D,), divides the scores that are drawn from; None for 1.
-        stacks: in which some of the agents are, of numbers that follow each other.
-
-    Returns:
-        (S,) int64, positions of the chosen orders in the slots' lists.
-    """
+    """Return the orders (S,) of D decisions as positions in their lists, each by its own network.
+    `who` (D,) decides, in ascending order. Gumbel `noise` (N,) decides the draws; empty: the
+    likeliest orders. `stacks` have some of the agents, of numbers that follow each other."""
     chosen = np.empty(len(decisions.slot_province), np.int64)
     if not len(who):
         return chosen

@@ -10,17 +10,10 @@ from ..press.press import Press
 
 
 class OfferRound:
-    """One round of offers in all games. All powers that are asked talk at once.
+    """One round of offers in all games; all powers that are asked talk at once.
 
-    Each says what it offers, and what it would agree to if it was offered that: so it is asked
-    once, and its board is encoded once. Only what was offered counts as an answer.
-
-    Args:
-        decisions: all pending ones, with all legal orders.
-        able: (E, P) bool, who can talk; nobody in games that are in no movement phase.
-
-    Attributes:
-        told: the talk of policy.talk_views.OfferViews by name, of every seat, (E, P, ...).
+    Each is asked once, for what it offers and what it would agree to, so its board is encoded once.
+    `able` (E, P) says who can talk; `told` is the talk of OfferViews of every seat, (E, P, ...).
     """
 
     def __init__(self, press: Press, decisions: Decisions, able: np.ndarray):
@@ -38,11 +31,8 @@ class OfferRound:
         self.answer_logprob = np.zeros(self.agreed.shape, np.float32)
 
     def question(self, game: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return what powers (n,) of games (n,) could offer each other one, and could be offered.
-
-        (n, P, SLOTS) bool and (n, P, SLOTS, PLACES), as in OfferViews; then (n, P, SLOTS) templates
-        or NONE of what each power could offer them, and (n, P, SLOTS, PLACES), their places.
-        """
+        """Return what powers (n,) of games (n,) can offer each other one, and its places. Then the
+        templates that each other one can offer them, or NONE, and their places."""
         row, able, places = self.row[game], self.possible.able, self.possible.places
         self.asked[game, power] = True
         self.told["able"][game, power] = able[row, power]
@@ -59,14 +49,8 @@ class OfferRound:
         agreed: np.ndarray,
         answer_logprob: np.ndarray,
     ) -> None:
-        """Keep what powers (n,) of games (n,) have said.
-
-        Args:
-            choice: (n,), power * SLOTS + slot of what is offered, or NONE.
-            logprob: (n,), log-probability of this.
-            agreed: (n, P, SLOTS) bool, what they would agree to.
-            answer_logprob: (n, P, SLOTS), log-probability of each of these answers.
-        """
+        """Keep what powers (n,) of games (n,) have said. `choice` (n,) is power * SLOTS + slot of
+        what is offered, or NONE; `agreed` (n, P, SLOTS) what they would agree to."""
         self.told["choice"][game, power] = choice
         self.told["talk_logprob"][game, power] = logprob
         self.agreed[self.row[game], power] = agreed

@@ -57,16 +57,12 @@ def _array(tensor: torch.Tensor) -> np.ndarray:
 def policy_player(
     agent: nn.Module, name: str, seed: int = 0, greedy: bool = False, settings: dict | None = None
 ) -> PolicyPlayer:
-    """Return an agent as a player of matches; `settings` are those it was trained with."""
     generator = torch.Generator().manual_seed(seed)
     return PolicyPlayer(AgentNetwork(agent), name, generator, greedy, settings)
 
 
 def load_opponent(name: str, game_map: Map) -> Player:
-    """Return a player that a learner trains against.
-
-    A policy draws from torch's own generator, whose state a checkpoint of the run keeps.
-    """
+    """Return an opponent; a policy draws from torch's own generator, which checkpoints keep."""
     player = load_player(name, game_map=game_map)
     if isinstance(player, PolicyPlayer):
         player.generator = torch.default_generator

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from ..games.decisions import Decisions, order_numbers, ragged_rows
-from ..games.own_help import choices
+from ..games.own_help import choices, mended
 from ..games.vector_game import VectorGame
 from ..players.policy.files import policy_file
 from ..players.policy.player import PolicyPlayer
@@ -29,10 +29,7 @@ STACKED = 16  # networks whose boards are encoded together: many more no longer 
 
 
 class PolicyGroup:
-    """Policies of one map that are asked together; each orders what it would order alone.
-
-    The players learn here that they belong to this group, whose networks `threads` share.
-    """
+    """Policies of one map that are asked together in threads; each orders what it would alone."""
 
     def __init__(self, players: Sequence[PolicyPlayer], threads: int):
         keep_memory()
@@ -90,7 +87,7 @@ class PolicyGroup:
         chosen = np.concatenate([job.result() for job in jobs])
         found = np.empty(len(chosen), np.int32)
         slots = ragged_rows(decisions.slot_start[order], asked.slot_start)
-        found[slots] = order_numbers(asked, chosen)
+        found[slots] = mended(games, asked, order_numbers(asked, chosen))
         return found
 
     def _choose(self, rows: slice, who, obs, decisions, noise, temperature) -> np.ndarray:
@@ -109,7 +106,6 @@ def population_players(
     seed: int,
     threads: int,
 ) -> list[PolicyPlayer]:
-    """Return members as players that are asked together, in `threads` threads."""
     learner, known, players = registry.plain(), {}, []
     for number, (member, arrays) in enumerate(zip(members, weights)):
         path = population.folder / member.file
@@ -142,11 +138,6 @@ KEPT = ("map", "reward", "gamma", "year_limit", "help_others")
 
 
 def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
-    """Return the policies of a run by age, `copies` of them at about even distances.
-
-    They are its newest one, those of its pool, and, if these are too few, those of its earlier
-    checkpoints. Untrained ones are left out.
-    """
     newest, learner = policy_file(folder), registry.plain()
     found: dict[int, Policy] = {}
     for path in (newest, *sorted(newest.parent.glob("checkpoints/*.pt"))):
@@ -169,7 +160,6 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
 
 
 def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
-    """Return the weights of a checkpoint's policies, by the decisions they had learned from."""
     models = {saved["global_step"]: saved["model"]}
     if "run" in saved:  # else it has no pool, or one of an earlier version
         pool = saved["run"]["pool"]
@@ -183,10 +173,6 @@ def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
 
 
 def command_of(settings: dict[str, Any], script: str) -> str:
-    """Return the words after `python` by which a script trains with some settings.
-
-    Flags that only another script than the plain trainer has are left out.
-    """
     game_map = settings["map"]
     defaults = with_file(registry.plain().args_class, game_map)
     left_out = {"map", "config", "exp_name", "runs_folder", "resume"}

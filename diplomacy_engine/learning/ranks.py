@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,11 +41,9 @@ class RankLost(TrainingError):
 
 
 def keep_memory() -> None:
-    """Keep memory that was freed with this process instead of giving it back to the system.
-
-    Each minibatch needs the same arrays of some megabytes again, and fresh memory costs a page
-    fault for every four kilobytes. Only glibc, the C library of most Linux systems, can be told.
-    """
+    """Keep memory that was freed with this process instead of giving it back to the system. Each
+    minibatch needs the same arrays of some megabytes again, and fresh memory costs a page fault for
+    every four kilobytes. Only glibc, the C library of most Linux systems, can be told."""
     with suppress(AttributeError, OSError, TypeError):
         allocate = ctypes.CDLL(None).mallopt
         allocate(M_MMAP_THRESHOLD, 2**25)
@@ -53,27 +51,14 @@ def keep_memory() -> None:
 
 
 def end_with_parent() -> None:
-    """Ask this process to stop, as SIGTERM does, once the one that has started it is gone.
-
-    Only Linux can. Elsewhere a rank notices at the next sum that it is alone.
-    """
+    """Ask Linux to stop this process, as SIGTERM does, once the one that has started it is gone."""
     if sys.platform == "linux":
         with suppress(AttributeError, OSError):
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-class Link(Protocol):
-    """How ranks talk. Each method is called by all of them, in the same order."""
-
-    def gather(self, value: Any) -> list:
-        """Return the values of all ranks, by rank."""
-
-    def add(self, tensor: torch.Tensor) -> None:
-        """Make a contiguous tensor, of one type and shape everywhere, the sum of all ranks'."""
-
-
 class Pipes:
-    """A link of processes of one machine, of which the first talks with each of the others."""
+    """How processes of one machine talk: the first with each of the others, all in one order."""
 
     def __init__(self, pipes: Sequence[Connection], first: bool):
         self.pipes, self.first = list(pipes), first
@@ -89,7 +74,6 @@ class Pipes:
         return values
 
     def add(self, tensor: torch.Tensor) -> None:
-        """Make a tensor the sum of all ranks'; one of a GPU goes through this machine's memory."""
         own = tensor.cpu().numpy()
         if not self.first:
             self.pipes[0].send_bytes(own)
@@ -100,7 +84,6 @@ class Pipes:
             tensor.copy_(torch.from_numpy(own))
 
     def _add_others(self, own: np.ndarray) -> None:
-        """Add what the others send, and send them the sum."""
         if len(self._inbox) < own.nbytes:
             self._inbox = np.zeros(own.nbytes, np.uint8)
         theirs = self._inbox[: own.nbytes].view(own.dtype).reshape(own.shape)
@@ -112,7 +95,7 @@ class Pipes:
 
 
 class Distributed:
-    """A link over torch.distributed."""
+    """How ranks talk over torch.distributed."""
 
     def gather(self, value: Any) -> list:
         values = [None] * distributed.get_world_size()
@@ -124,12 +107,11 @@ class Distributed:
 
 
 class Ranks:
-    """The processes that train together, or this one alone.
+    """The processes that train together: this is `rank` of `count`, `local` of its machine."""
 
-    It is number `rank` of `count`, and number `local` of those of this machine.
-    """
-
-    def __init__(self, link: Link | None = None, rank: int = 0, count: int = 1, local: int = 0):
+    def __init__(
+        self, link: Pipes | Distributed | None = None, rank: int = 0, count: int = 1, local: int = 0
+    ):
         self.rank, self.count, self.local = rank, count, local
         self._link, self._children = link, []
 
@@ -147,10 +129,7 @@ class Ranks:
 
     @classmethod
     def start(cls, count: int, run: Callable[..., int], *arguments: Any) -> "Ranks":
-        """Start `count` - 1 more processes that call `run(*arguments, ranks)`.
-
-        Not by forking, which would copy threads' locks, and only Linux does safely.
-        """
+        """Start more that call `run(*arguments, ranks)`; not by forking, which copies locks."""
         context = multiprocessing.get_context("spawn")
         pipes, children = [], []
         for rank in range(1, count):
@@ -166,11 +145,8 @@ class Ranks:
         return ranks
 
     def choose_device(self, wants_gpu: bool) -> torch.device:
-        """Return where this rank's network computes: a GPU if one is wanted, in turn.
-
-        Ranks of one GPU keep it busy: while one plays and prepares, another computes. torchrun's
-        have one each, as NCCL asks for.
-        """
+        """Return where this rank's network computes: a GPU if one is wanted, in turn. While one
+        rank of a GPU plays, another computes; torchrun's have one each, for NCCL."""
         gpus = torch.cuda.device_count() if wants_gpu else 0
         if gpus:
             if self.local >= gpus and isinstance(self._link, Distributed):
@@ -188,17 +164,10 @@ class Ranks:
         return torch.device("cpu")
 
     def game_threads(self, device: torch.device) -> int:
-        """Return on how many threads this rank's games run: beside a GPU, its share of all cores.
-
-        A rank without one has a single core, which its network needs most.
-        """
+        """Return on how many threads games run: beside a GPU its share of all cores, else one."""
         return 1 if device.type == "cpu" else max(1, (os.cpu_count() or 1) // self.count)
 
     def share(self, args: Any) -> Any:
-        """Return the settings by which this rank plays: its part of the games, a seed of its own.
-
-        `args` is a dataclass with `num_envs` and `seed`; the first rank keeps the seed.
-        """
         first, last = (args.num_envs * rank // self.count for rank in (self.rank, self.rank + 1))
         own_seed = int(np.random.SeedSequence([args.seed, self.rank]).generate_state(1)[0])
         return replace(args, num_envs=last - first, seed=own_seed if self.rank else args.seed)
@@ -210,7 +179,6 @@ class Ranks:
         return self._together(self._link.gather, value)
 
     def union(self, numbers: np.ndarray) -> set[int]:
-        """Return which integers occur on any rank."""
         return set().union(*self.gather(np.unique(numbers).tolist()))
 
     def sum(self, sums: Mapping[str, float | np.ndarray]) -> Sums:
@@ -228,15 +196,7 @@ class Ranks:
         }
 
     def moments(self, advantages: np.ndarray, epochs: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
-        """Return count, mean and deviation of the advantages of each minibatch of all ranks.
-
-        Args:
-            advantages: (B,) of this rank's batch.
-            epochs: of each epoch by minibatch the rows of this rank; as many everywhere.
-
-        Returns:
-            (epochs, minibatches, 3) float32; a deviation of 1 where there are less than two.
-        """
+        """Return count, mean and deviation (or 1) of all ranks' advantages by minibatch."""
         wide = advantages.astype(np.float64)
         own = [[(len(r), wide[r].sum(), (wide[r] ** 2).sum()) for r in parts] for parts in epochs]
         count, total, squares = np.moveaxis(self.sum({"own": np.array(own)})["own"], 2, 0)
@@ -246,10 +206,7 @@ class Ranks:
         return np.stack([count, mean, deviation], 2).astype(np.float32)
 
     def sum_gradients(self, weights: torch.nn.Parameter, figures: torch.Tensor) -> torch.Tensor:
-        """Make the gradient of `weights` (any,) its sum over all ranks.
-
-        Returns the sum of `figures` (any,), which travel with it.
-        """
+        """Make a gradient its sum over all ranks; return that of `figures` that travel along."""
         if self._link is None:
             return figures
         sums = torch.cat([weights.grad, figures])
@@ -291,6 +248,5 @@ class Ranks:
 
 
 def _work(run: Callable[..., int], arguments: tuple, pipe: Connection, rank: int, count: int):
-    """Run what the first process has asked for, in one that it has started."""
     end_with_parent()
     sys.exit(run(*arguments, Ranks(Pipes([pipe], first=False), rank, count, rank)))

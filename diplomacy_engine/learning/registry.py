@@ -62,7 +62,6 @@ class Learner:
 
     @cached_property
     def network(self) -> tuple[str, ...]:
-        """The settings that a network is made of: those that `make_agent` reads."""
         settings = _Read(asdict(self.args_class()))
         with torch.device("meta"), _NoDraws():
             self.make_agent(settings, load_map("small"))
@@ -89,28 +88,22 @@ class Learner:
             return self.make_agent(settings, game_map).state_dict()
 
     def policy(self, flag: str, name: str) -> dict:
-        """Return the policy that a flag names, as `checkpoints.policy_part` does.
-
-        UserError if it does not fit, or another script made it and the name does not say, as
-        `FILE.py:PATH`, that this one computes the same.
-        """
-        script, colon, rest = name.rpartition(".py:")
-        path = policy_path(flag, rest if colon else name)
+        """Return the checkpoint that a flag names. UserError if it does not fit, or another script
+        made it and the name does not say, as `FILE.py:PATH`, that this one computes the same."""
+        script, path = policy_path(flag, name)
         saved = checkpoints.read(path)
-        maker, trusted = saved["script_name"], Path(f"{script}.py").name == self.name and colon
-        if maker != self.name and not trusted and not {maker, self.name} <= BUNDLED.keys():
+        maker = saved["script_name"]
+        if self.name not in (maker, script) and not {maker, self.name} <= BUNDLED.keys():
             raise UserError(
                 f"--{flag} {name} was made by {quoted(maker, 60)}: if {self.name} computes the "
                 f"same with its weights, --{flag} {self.name}:{path}"
             )
         self.agent(saved, path)  # says what is wrong if it does not fit
         own = self.settings(saved) if maker == self.name else saved["args"]
-        return checkpoints.policy_part(saved | {"args": own})
+        return saved | {"args": own}
 
 
 class _Read(dict):
-    """A dictionary that knows which of its keys were read."""
-
     def __init__(self, values: dict):
         super().__init__(values)
         self.read: set[str] = set()
@@ -138,17 +131,9 @@ def register(
     talks: bool = False,
     load: Callable[..., Player] | None = None,
 ) -> Learner:
-    """Make a script known, as its last line but the main one.
-
-    Args:
-        module, file: the script's `__name__` and `__file__`.
-        make_agent: returns a new network for settings, as a dictionary, and a map. What it reads of
-            the settings decides which network a checkpoint has.
-        make_player: returns an agent as a player; see `policy_player`.
-        talks: whether powers talk before they order.
-        load: in the place of the two before, returns the player of a checkpoint for its
-            dictionary, path, whether it is greedy, seed and device.
-    """
+    """Make a script known by its `__name__` and `__file__`, as its last line but the main one. What
+    `make_agent` reads of the settings decides which network a checkpoint has. `load`, in its place,
+    returns the player of a checkpoint's dictionary, path, greediness, seed and device."""
     path = Path(file).resolve()
     learner = Learner(path, args_class, make_agent, make_player, talks, load)
     if module == "__main__":  # whoever imports it by its name gets the one that runs
@@ -159,25 +144,21 @@ def register(
 
 
 def of_file(file: str | Path) -> Learner:
-    """Return the learner of a script that the user names; it is imported once."""
     path = Path(file).resolve()
     if path in _known:
         return _known[path]
-    if not path.is_file():
+    if path.suffix != ".py" or not path.is_file():
         raise UserError(f"there is no script {file} to play checkpoints with")
     name = path.stem if path.stem not in sys.modules else f"{path.stem}_{len(_known)}"
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise UserError(f"{file} is not a Python script")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up
     try:
         spec.loader.exec_module(module)
-    except (ImportError, SyntaxError) as error:
+    except BaseException as error:
         del sys.modules[name]
-        raise UserError(f"{file} cannot be loaded: {error}") from error
-    except BaseException:
-        del sys.modules[name]
+        if isinstance(error, ImportError | SyntaxError):
+            raise UserError(f"{file} cannot be loaded: {error}") from error
         raise
     if path not in _known:
         raise UserError(f"{file} is not a learner: it does not call registry.register")
@@ -185,16 +166,10 @@ def of_file(file: str | Path) -> Learner:
 
 
 def plain() -> Learner:
-    """Return the learner whose policies populations are made of."""
     return _known[Path(importlib.import_module(PLAIN).__file__).resolve()]
 
 
 def of_checkpoint(saved: dict, path: str | Path, script: str | Path | None = None) -> Learner:
-    """Return the learner that plays a checkpoint; UserError if none that is known made it.
-
-    `script` is one that the user has named; OWN: the copy in its run folder, if that has trained
-    it.
-    """
     name = saved["script_name"]
     if script == OWN:
         copy = _copy_of_script(saved, Path(path))
@@ -212,26 +187,21 @@ def of_checkpoint(saved: dict, path: str | Path, script: str | Path | None = Non
         alike.append(_known[Path(module.__file__).resolve()])
     if alike:
         return _noted_if_changed(alike[-1], saved, path)
-    own = f", or --script {OWN} to run the copy in its folder" if script != OWN else ""
+    copy = _copy_of_script(saved, Path(path)) or Path(name).name
     raise UserError(
         f"{path} was made by {quoted(name, 60)}, which says how it is played: name that script "
-        f"before it, as in {Path(name).name}:{path}{own}"
+        f"before it, as in {copy}:{path}"
     )
 
 
 def _noted_if_changed(learner: Learner, saved: dict, path: str | Path) -> Learner:
-    """Print a note, once a file, if a script has changed since it made a checkpoint.
-
-    Kept policies are older than the script, and known to be played as they were.
-    """
+    """Print a note, once a file, if a script has changed since; kept policies are older."""
     kept = Path(path).resolve().is_relative_to(REFERENCE.resolve())
     if saved["script_sha256"] != file_sha256(learner.file) and not kept and str(path) not in _noted:
         _noted.add(str(path))
-        print(
-            f"note: {learner.name} has changed since it made {path}; --script {OWN} plays it with "
-            "the copy in its folder",
-            file=sys.stderr,
-        )
+        copy = _copy_of_script(saved, Path(path))
+        advice = f"; {copy}:{path} plays it as it was" if copy else ""
+        print(f"note: {learner.name} has changed since it made {path}{advice}", file=sys.stderr)
     return learner
 
 
@@ -254,38 +224,10 @@ def load_player(
     """Return a checkpoint's policy as a player; UserError says which other script may play it."""
     saved = checkpoints.read(path)
     learner = of_checkpoint(saved, path, script)
+    if learner.load:
+        return learner.load(saved, path, greedy, seed, device)
+    agent = learner.agent(saved, path).to(device).eval()
     try:
-        if learner.load:
-            return learner.load(saved, path, greedy, seed, device)
-        agent = learner.agent(saved, path).to(device).eval()
         return learner.make_player(agent, str(path), seed, greedy, learner.settings(saved))
-    except Exception as error:
-        # An edited script may fail in any way on a checkpoint that another version wrote.
-        advice = _advice(saved, Path(path), learner)
-        if not advice and not isinstance(error, UserError):
-            raise
-        text = " ".join(str(error).split())[:300] or type(error).__name__
-        said = text if str(path) in text else f"checkpoint {path} cannot be played: {text}"
-        raise UserError(f"{said}{advice}") from error
-
-
-def _advice(saved: dict, path: Path, learner: Learner) -> str:
-    """Return what to do if another script trained the checkpoint, else nothing."""
-    sha256, copy = saved["script_sha256"], _copy_of_script(saved, path)
-    if sha256 == file_sha256(learner.file):
-        return ""
-    if copy is not None and copy.resolve() != learner.file:
-        return (
-            f"; another script trained it: if you trust the one in its folder, --script {OWN} "
-            f"plays it, or the name {copy}:{path}"
-        )
-    return (
-        f"; it was trained by another version of {quoted(saved['script_name'], 60)} (sha256 "
-        f"{sha256[:12]!r}), which can be named before it: FILE.py:PATH"
-    )
-
-
-def header(path: str | Path) -> dict[str, Any]:
-    """Return what a checkpoint says of itself, without its weights; UserError if it is none."""
-    saved = checkpoints.read(path)
-    return {name: saved[name] for name in checkpoints.HEADER}
+    except UserError as error:
+        raise UserError(f"checkpoint {path} cannot be played: {error}") from error

@@ -19,6 +19,7 @@ One process at a time works in a folder.
 
 import contextlib
 import filecmp
+import itertools
 import json
 import math
 import os
@@ -40,17 +41,18 @@ KEPT = 5  # copies in checkpoints/
 _GROWING = ("metrics.jsonl", "events.out.tfevents*", "games/*.jsonl", "replies.jsonl")
 
 
-def check_new(root: str | Path, exp_name: str) -> None:
+def check_name(exp_name: str) -> None:
     if not re.fullmatch(r"[^/\\\x00-\x1f]{1,100}", exp_name):
-        raise UserError(
-            f"experiment name {exp_name!r:.120} must be 1 to 100 characters without slashes"
-        )
-    root = Path(root)
-    there = next((path for path in (root, *root.absolute().parents) if path.exists()), root)
-    if not there.is_dir():
-        raise UserError(f"{there} is a file, not a folder for runs")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise UserError(f"run folder {root} cannot be made: {there}: permission denied")
+        raise UserError(f"--exp-name {exp_name!r:.120} must be 1 to 100 characters without slashes")
+
+
+@contextlib.contextmanager
+def refusing(path: str | Path, what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename not in (None, str(path)) else ""
+        raise UserError(f"{path} cannot be {what}: {where}{_reason(error)}") from error
 
 
 class RunFolder:
@@ -71,64 +73,50 @@ class RunFolder:
         script: str | Path,
     ) -> "RunFolder":
         """Make a new run folder with args.json and a copy of the script; UserError if it cannot."""
-        check_new(root, exp_name)
-        now = int(time.time())
-        while True:
-            run = cls(Path(root) / f"{map_name}__{exp_name}__{seed}__{now}")
-            try:
-                run.path.parent.mkdir(parents=True, exist_ok=True)
-                run.path.mkdir()
-                run._lock = FolderLock(run.path)
-                (run.path / "checkpoints").mkdir()
-                (run.path / "games").mkdir()
-                run.save_script(script)
-            except FileExistsError:
-                if not run.path.is_dir():
-                    raise UserError(f"{root} is a file, not a folder for runs") from None
-                now += 1  # another run began in the same second
-                continue
-            except OSError as error:
-                raise UserError(
-                    f"run folder {run.path} cannot be made: {error.filename}: {_reason(error)}"
-                ) from error
-            run.save_args(args)
-            return run
+        check_name(exp_name)
+        with refusing(Path(root), "made"):
+            Path(root).mkdir(parents=True, exist_ok=True)
+            for now in itertools.count(int(time.time())):  # two may begin in the same second
+                run = cls(Path(root) / f"{map_name}__{exp_name}__{seed}__{now}")
+                with contextlib.suppress(FileExistsError):
+                    run.path.mkdir()
+                    break
+            run._lock = FolderLock(run.path)
+            (run.path / "checkpoints").mkdir()
+            (run.path / "games").mkdir()
+            run.save_script(script)
+        run.save_args(args)
+        return run
 
     @classmethod
     def open(cls, path: str | Path) -> "RunFolder":
-        """Return an existing run folder to go on with; leftovers of a killed write are removed.
-
-        UserError if it has no checkpoint, another process works in it, or it cannot be written in.
-        """
+        """Return a run folder to go on with; UserError if it has no checkpoint, or is another's."""
         run = cls(path)
         for name in ("args.json", CHECKPOINT):
             if not os.path.isfile(run.path / name):  # also if it may not be looked at
                 raise UserError(f"{run.path} cannot be continued: it has no {name}")
         try:
             run._lock = FolderLock(run.path)
-            check_writable(run.path)
-            (run.path / "checkpoints").mkdir(exist_ok=True)
-            (run.path / "games").mkdir(exist_ok=True)
-            for place in ("", "checkpoints/", "games/"):
-                for leftover in run.path.glob(f"{place}.*.tmp"):
-                    leftover.unlink(missing_ok=True)
         except BlockingIOError:
             raise UserError(f"another process is training in {run.path}") from None
-        except OSError as error:
-            run.close()
-            raise UserError(f"{error.filename}: {_reason(error)}") from error
+        try:
+            check_writable(run.path)
+            with refusing(run.path, "continued"):
+                (run.path / "checkpoints").mkdir(exist_ok=True)
+                (run.path / "games").mkdir(exist_ok=True)
+                for place in ("", "checkpoints/", "games/"):
+                    for leftover in run.path.glob(f"{place}.*.tmp"):
+                        leftover.unlink(missing_ok=True)
         except UserError:
             run.close()
             raise
         return run
 
     def close(self) -> None:
-        """Let other processes work in the folder."""
         if self._lock is not None:
             self._lock.close()
 
     def remove(self) -> None:
-        """Delete the folder of a run that could not start."""
         self.close()
         shutil.rmtree(self.path, ignore_errors=True)
 
@@ -151,7 +139,6 @@ class RunFolder:
         self._append(self.path / "metrics.jsonl", [line])
 
     def most(self, name: str) -> float:
-        """Return the largest of the figures `name` in metrics.jsonl; -inf if there is none."""
         most, path = -math.inf, self.path / "metrics.jsonl"
         with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
             for line in file:
@@ -161,13 +148,11 @@ class RunFolder:
         return most
 
     def save_games(self, name: str, games: Iterable[Mapping[str, Any]]) -> Path:
-        """Append saved games to games/{name}.jsonl, a line each; return the file."""
         path = self.path / "games" / f"{name}.jsonl"
         self._append(path, games)
         return path
 
     def log_replies(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Append what a language model was asked and wrote to replies.jsonl, a line each."""
         self._append(self.path / "replies.jsonl", lines)
 
     def save_page(self, name: str, page: str) -> Path:
@@ -177,29 +162,22 @@ class RunFolder:
 
     def _append(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
         data = "".join(json.dumps(line) + "\n" for line in lines).encode()
-        try:
-            with open(path, "ab", buffering=0) as file:
-                before = file.tell()
-                try:
-                    if file.write(data) != len(data):
-                        raise OSError("no room for the whole line")
-                except OSError:
-                    file.truncate(before)  # half a line would spoil the next one
-                    raise
-        except OSError as error:
-            raise UserError(f"{path} cannot be written: {_reason(error)}") from error
+        with refusing(path, "written"), open(path, "ab", buffering=0) as file:
+            before = file.tell()
+            try:
+                if file.write(data) != len(data):
+                    raise OSError("no room for the whole line")
+            except OSError:
+                file.truncate(before)  # half a line would spoil the next one
+                raise
 
     def save_best(self, content: Callable[[BinaryIO], None]) -> None:
-        """Replace best.pt, which is to be played and not to be gone on with."""
         atomic_write(self.path / "best.pt", content)
 
     def save_checkpoint(
         self, step: int, content: bytes | Callable[[BinaryIO], None], keep: int = KEPT
     ) -> None:
-        """Replace checkpoint.pt, and keep the `keep` newest ones in checkpoints/ as well.
-
-        UserError if it cannot be written; the earlier checkpoint is intact.
-        """
+        """Replace checkpoint.pt, and keep the `keep` newest ones in checkpoints/ as well."""
         atomic_write(self.checkpoint, content)
         self.keep_checkpoint(step, keep)
 
@@ -209,17 +187,16 @@ class RunFolder:
         copy = folder / f"{step:012d}.pt"
         temporary = folder / f".{copy.name}.{os.getpid()}.tmp"
         try:
-            if keep > 0 and not (copy.is_file() and filecmp.cmp(self.checkpoint, copy, False)):
-                try:
-                    os.link(self.checkpoint, temporary)
-                except OSError:  # no hard links here
-                    shutil.copyfile(self.checkpoint, temporary)
-                os.replace(temporary, copy)
-            kept = sorted(folder.glob("[0-9]" * 12 + ".pt"))
-            for old in kept[: max(0, len(kept) - keep)]:
-                old.unlink()
-        except OSError as error:
-            raise UserError(f"{copy} cannot be written: {_reason(error)}") from error
+            with refusing(copy, "written"):
+                if keep > 0 and not (copy.is_file() and filecmp.cmp(self.checkpoint, copy, False)):
+                    try:
+                        os.link(self.checkpoint, temporary)
+                    except OSError:  # no hard links here
+                        shutil.copyfile(self.checkpoint, temporary)
+                    os.replace(temporary, copy)
+                kept = sorted(folder.glob("[0-9]" * 12 + ".pt"))
+                for old in kept[: max(0, len(kept) - keep)]:
+                    old.unlink()
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
@@ -232,53 +209,39 @@ class RunFolder:
         return {str(path.relative_to(self.path)): path.stat().st_size for path in self._growing()}
 
     def cut_back(self, sizes: Mapping[str, int]) -> None:
-        """Shorten the growing files to `sizes` and delete those that are not in it.
-
-        A file is cut after its last whole line or event record within the size.
-        """
+        """Shorten the growing files to `sizes` and delete those that are not in it. A file is cut
+        after its last whole line or event record within the size."""
         ends: dict[Path, int | None] = {}  # all are read before one is changed
         for path in self._growing():
             size = sizes.get(str(path.relative_to(self.path)))
             known = type(size) is int and size >= 0
             end_of = _end_of_lines if path.suffix == ".jsonl" else _end_of_records
-            with self._cutting(path), open(path, "r+b") as file:
+            with refusing(path, "shortened"), open(path, "r+b") as file:
                 whole = file.seek(0, os.SEEK_END)  # a size from somebody may be any number
                 file.seek(0)
                 ends[path] = end_of(file, min(size, whole)) if known else None
         for path, end in ends.items():
-            with self._cutting(path):
+            with refusing(path, "shortened"):
                 if end is None:
                     path.unlink()
                     path.with_suffix(".html").unlink(missing_ok=True)  # the page of these games
                 else:
                     os.truncate(path, end)
 
-    @staticmethod
-    @contextlib.contextmanager
-    def _cutting(path: Path) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise UserError(f"{path} cannot be shortened: {_reason(error)}") from error
-
 
 def _plain(value: Any) -> Any:
-    """Return a figure as JSON can hold it."""
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _end_of_lines(file: BinaryIO, size: int) -> int:
-    """Return the offset after the last whole line within `size`."""
     return file.read(size).rfind(b"\n") + 1
 
 
 def _end_of_records(file: BinaryIO, size: int) -> int:
-    """Return the offset after the last whole record within `size` of a TFRecord file.
-
-    A record is its length (uint64, little-endian), a checksum of that (4 bytes), the data and a
-    checksum of the data (4 bytes).
-    """
+    """Return the offset after the last whole record within `size` of a TFRecord file. A record is
+    its length (uint64, little-endian), a checksum of that (4 bytes), the data and a checksum of the
+    data (4 bytes)."""
     end = 0
     while end + 16 <= size:
         file.seek(end)

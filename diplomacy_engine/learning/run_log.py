@@ -4,15 +4,13 @@ import importlib
 import itertools
 import os
 import re
-import ssl
 import struct
+import sys
 import threading
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -33,8 +31,7 @@ from ..players.names import short_name, short_names
 from ..rules.map import Map
 from .checks import RunSettings
 from .clock import Clock
-from .next_steps import next_steps
-from .run_folder import RunFolder
+from .run_folder import RunFolder, refusing
 from .sample_games import show_games
 from .settings import origins
 
@@ -50,15 +47,8 @@ SUMMARY = {
 class RunLog:
     """Logs a run's figures, keeps its sample games, draws its status line.
 
-    Args:
-        folder: the run folder; TensorBoard's events come to lie in it.
-        wandb: a W&B run that has begun, if any.
-        wandb_id: of an earlier W&B run, which is remembered where none goes on now.
-        seconds: spent by earlier processes of this run.
-        exploited: the name of the only opponent, if the learner has but one: what it wins against
-            that one says how far it can be exploited.
-        player: what the run's policy is called where a command wants a player; None: its folder.
-        match_flags: that matches of the policy need.
+    `wandb_id` and `seconds` are those of earlier processes of this run; `exploited` is the only
+    opponent, if the learner has but one. Commands need `match_flags` for matches of the policy.
     """
 
     def __init__(
@@ -92,11 +82,9 @@ class RunLog:
 
     @property
     def seconds(self) -> float:
-        """Of the whole run so far."""
         return time.monotonic() - self._begun
 
     def scalars(self, figures: Mapping[str, float], global_step: int) -> None:
-        """Log figures to TensorBoard, metrics.jsonl and, if tracked, W&B."""
         self.folder.log(global_step, figures)  # first: it says at once if the disk is full
         with self._writing_events():
             for name, value in figures.items():
@@ -105,15 +93,9 @@ class RunLog:
             # Not by wandb's sync_tensorboard: it logs a resumed run's events again and again.
             self.wandb.log({"global_step": global_step} | figures)
 
-    @contextmanager
-    def _writing_events(self) -> Iterator[None]:
+    def _writing_events(self) -> AbstractContextManager[None]:
         """TensorBoard's writer fails with a bare OSError, and often a call later."""
-        try:
-            yield
-        except OSError as error:
-            raise UserError(
-                f"TensorBoard events in {self.folder.path} cannot be written: {error.strerror}"
-            ) from error
+        return refusing(f"TensorBoard events in {self.folder.path}", "written")
 
     def evaluations(
         self,
@@ -122,13 +104,9 @@ class RunLog:
         eval_bots: Sequence[str],
         policy: Mapping,
     ) -> None:
-        """Log an evaluation, and keep the sample games, also as a page that replays them.
-
-        Args:
-            eval_bots: that are met at every evaluation; the last one is the yardstick.
-            policy: what played. If it has won more games against the last of `eval_bots` than at
-                any evaluation before, it is kept as best.pt.
-        """
+        """Log an evaluation, and keep the sample games, also as a page that replays them. The last
+        of `eval_bots`, which are met at every evaluation, is the yardstick: the `policy` that has
+        won most games against it is best.pt."""
         labels = dict(zip(reports, short_names(list(reports))))
         evaluations = {labels[bot]: report.result() for bot, report in reports.items()}
         samples = {labels[bot]: report.saved_games for bot, report in reports.items()}
@@ -155,10 +133,6 @@ class RunLog:
         self._pages(samples, global_step)
 
     def _curves(self, tag: str, result: dict, often: bool) -> dict[str, float]:
-        """Return the figures of an evaluation that are logged; less of those that come only once.
-
-        Left out is what others say already, or what the map's rules make constant.
-        """
         overall = {name: figure["value"] for name, figure in result["overall"].items()}
         left_out = {"elimination", "loss", "most_centers", "rank"}
         left_out |= {"survival"} if len(self.game_map.powers) == 2 else set()
@@ -174,7 +148,6 @@ class RunLog:
         return figures
 
     def begin(self, args: RunSettings) -> None:
-        """Log the settings beside their defaults, and how TensorBoard shows the run's figures."""
         defaults, said = asdict(type(args)()), origins(args)
         for line in said:
             self.progress.message(line)
@@ -190,7 +163,6 @@ class RunLog:
             self.writer.add_custom_scalars(dashboard(opponents, self.game_map.teams.names))
 
     def announce(self) -> None:
-        """Say where the run is, and how to look at its curves."""
         folder = self.folder.path
         own = urllib.parse.quote(folder.name.rpartition("__")[-1])  # the time when it began
         self.progress.message(
@@ -199,10 +171,6 @@ class RunLog:
         )
 
     def _pages(self, samples: Mapping[str, Sequence[Mapping]], global_step: int) -> None:
-        """Keep a replay page of sample games by opponent; log it, final boards and charts.
-
-        What cannot be drawn is noted: no picture is worth a run.
-        """
         if not any(samples.values()):
             return
         try:
@@ -238,12 +206,6 @@ class RunLog:
     def update(
         self, counters: Mapping[str, int], groups: Mapping[str, Mapping[str, float]]
     ) -> None:
-        """Log the figures of an update, and bring the status line up to date.
-
-        Args:
-            groups: figures by name, by the group that stands before their names: at least `losses`,
-                `selfplay` (empty before a game has ended), `pool` and `charts`.
-        """
         self._counters = dict(counters)
         global_step = counters["global_step"]
         speed = {"decisions_per_second": global_step / self.seconds}
@@ -262,7 +224,6 @@ class RunLog:
         self.progress.update(global_step, **wins, **known)
 
     def close(self) -> None:
-        """End all records; print the summary of the run, and what can be done with it now."""
         with suppress(OSError):  # of a full disk, which has been reported
             self.writer.close()
         self.progress.close()
@@ -307,7 +268,6 @@ class RunLog:
         return "; the last checkpoint is intact" if self.folder.checkpoint.is_file() else ""
 
     def _keep_policy(self) -> None:
-        """Log the newest checkpoint to W&B, as a version of this run's policy."""
         if self.folder.checkpoint.is_file():
             name = f"policy-{self.wandb.id}"
             try:
@@ -325,40 +285,51 @@ class NoLog(RunLog):
     def __init__(self, *_: Any):
         self.clock = Clock()
 
-    def evaluations(self, *_: Any) -> None:
-        """Log nothing."""
-
-    def flush(self) -> dict[str, int]:
-        return {}
-
-    def update(self, *_: Any) -> None:
-        """Log nothing."""
-
-    def message(self, text: str) -> None:
-        """Say nothing."""
-
-    def close(self) -> None:
-        """Print nothing."""
-
-    def intact(self) -> str:
+    def _nothing(self, *_: Any) -> str:
         return ""
+
+    evaluations = flush = update = message = close = intact = _nothing
+
+
+def program() -> str:
+    """Return how this program was called, for a command line: `python FILE.py`, for example."""
+    main = sys.modules["__main__"].__spec__
+    called = f"-m {main.name}" if main else quote(sys.argv[0])
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        return f"torchrun --nproc_per_node={os.environ.get('LOCAL_WORLD_SIZE', 1)} {called}"
+    if not main and not sys.argv[0].endswith(".py"):  # a command that an installation has
+        return quote(Path(sys.argv[0]).name)
+    return f"python {called}"
+
+
+def next_steps(
+    folder: RunFolder, *, resume: bool, player: str | Path | None = None, flags: str = ""
+) -> str:
+    """Return the commands, each below what it is for; an empty text if no policy has been saved.
+    The policy is written `player`, else as its folder; `flags` are those that matches of it
+    need."""
+    if not folder.checkpoint.is_file():
+        return ""
+    tools, player = "python -m diplomacy_engine", quote(str(player or folder.path))
+    steps = {
+        "measure how strong it is": f"{tools} evaluate --player {player} {flags}",
+        "play against it": f"{tools} play --against {player} {flags}",
+    }
+    pages = sorted(folder.path.glob("games/*.html"))
+    if pages:
+        page = pages[-1].resolve().as_uri()
+        steps["look at its last sample games"] = f"python -m webbrowser -t {quote(page)}"
+    if resume:
+        steps["continue it"] = f"{program()} --resume {quote(str(folder.path))}"
+    return "\n".join(f"{what}:\n  {command.strip()}" for what, command in steps.items())
 
 
 def start_wandb(settings: dict[str, Any], folder: RunFolder, wandb_id: str | None) -> Any:
-    """Start a W&B run; UserError if it cannot.
-
-    W&B itself reads WANDB_ENTITY, WANDB_MODE, WANDB_TAGS and other variables of the environment.
-    """
+    """Start a W&B run; UserError if it cannot. W&B itself reads more of the environment."""
     try:
         wandb = importlib.import_module("wandb")
     except ModuleNotFoundError:
         raise UserError("--track needs W&B: pip install '.[track]'") from None
-    offline = ", or set WANDB_MODE=offline"
-    if os.environ.get("WANDB_MODE", "online") in ("online", "run"):
-        server = str(wandb.setup().settings.base_url)
-        reason = unreachable(server)
-        if reason:
-            raise UserError(f"W&B cannot be reached at {server} ({reason}); try later{offline}")
     tags = [tag.strip() for tag in os.environ.get("WANDB_TAGS", "").split(",") if tag.strip()]
     try:
         run = wandb.init(
@@ -370,11 +341,12 @@ def start_wandb(settings: dict[str, Any], folder: RunFolder, wandb_id: str | Non
             dir=str(folder.path),
             config=settings,
             save_code=True,
+            settings=wandb.Settings(init_timeout=20),  # seconds; without a network it tries on
         )
     except wandb.errors.Error as error:
         raise UserError(
-            f"W&B could not start ({str(error).splitlines()[0]}); log in with `wandb login`"
-            f"{offline}"
+            f"W&B could not start ({str(error).splitlines()[0]}): log in with `wandb login`, or "
+            "set WANDB_MODE=offline"
         ) from None
     other = [name for name, value in settings.items() if _differs(run.config, name, value)]
     if other and not wandb_id:
@@ -391,30 +363,6 @@ def _differs(config: Mapping[str, Any], name: str, value: Any) -> bool:
     return name in config and config[name] != value
 
 
-def unreachable(server: str, seconds: float = 10.0) -> str:
-    """Return why nothing answers at an address; an empty text if something does, whatever it says.
-
-    W&B itself goes on trying for minutes. In a thread, since looking up a name has no limit.
-    """
-    reasons = [f"no answer within {seconds:g} seconds"]
-
-    def ask() -> None:
-        try:
-            urllib.request.urlopen(server, timeout=seconds).close()
-            reasons[0] = ""
-        except urllib.error.HTTPError:
-            reasons[0] = ""
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "reason", error)
-            # Something answers; W&B has certificates of its own.
-            reasons[0] = "" if isinstance(reason, ssl.SSLError) else str(reason)
-
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    return reasons[0]
-
-
 def _pass_over_full_disks(about: Any) -> None:
     """Say what has ended a thread, unless the operating system has refused it something."""
     if not issubclass(about.exc_type, OSError):
@@ -422,7 +370,6 @@ def _pass_over_full_disks(about: Any) -> None:
 
 
 def _by_side(result: dict) -> dict[str, dict]:
-    """Return an evaluation's figures of each power, or of each team if there are teams."""
     return result.get("by_team") or result["by_power"]
 
 
@@ -463,10 +410,7 @@ DASHBOARD = {
 
 
 def dashboard(opponents: Sequence[str], sides: Sequence[str]) -> dict[str, dict[str, list]]:
-    """Return the evaluations against each opponent, the last first, and DASHBOARD.
-
-    In the form that SummaryWriter.add_custom_scalars takes.
-    """
+    """Return DASHBOARD and the evaluations, as SummaryWriter.add_custom_scalars takes them."""
     last_first = list(reversed(opponents))
     wins = {f"wins against {name}": f"eval/{name}/win" for name in last_first}
     wins |= {f"draws against {name}": f"eval/{name}/draw" for name in last_first}

@@ -10,20 +10,19 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import tyro
 
 from .._files import CONFIGS
-from .._progress import forget
+from .._progress import ended_by_reader
 from ..errors import UserError
 from ..flags import read_words
 from ..players.loading import learning
-from ..players.policy.files import CHECKPOINT, above, policy_path, ready_policies
+from ..players.policy.files import CHECKPOINT, above, policy_path
 from ..records import convert, read_toml
-from ..rules.map import MAP_NAMES
 from .run_folder import RunFolder
 
 MAX_FILE_BYTES = 1_000_000  # of a settings file; those that come along have some 3,000
@@ -33,17 +32,10 @@ _Args = TypeVar("_Args")
 def command_line(
     args_class: type, argv: list[str] | None = None, about: str | None = None
 ) -> dict[str, Any]:
-    """Return with what `tyro.cli(args_class, ...)` is to be called.
-
-    That is the words of the command line as tyro reads them, and as default the dataclass with the
-    values of the settings file, or of a run that is resumed. What is wrong with these is printed,
-    and the program ends.
-
-    Args:
-        args_class: a flat dataclass with defaults. Fields `map` and `config` make it take a
-            settings file, `resume` the settings of a run, `start_from` the map of a policy.
-        about: what the help begins with; None: the docstring of the dataclass's module.
-    """
+    """Return the words of the command line as `tyro.cli` reads them, and as default the dataclass
+    with the values of the settings file, or of the run to resume. What is wrong with these is
+    printed, and the program ends. The help begins with `about`, else with the module's
+    docstring."""
     first = os.environ.get("RANK", "0") == "0"  # of torchrun's processes one is enough to speak
     try:
         words = read_words(args_class, sys.argv[1:] if argv is None else argv)
@@ -52,7 +44,7 @@ def command_line(
         if first:
             fail(error)
         raise SystemExit(2) from None
-    about = about or sys.modules[args_class.__module__].__doc__ or ""
+    about = about or getattr(sys.modules.get(args_class.__module__), "__doc__", None) or ""
     help_text = "\n\n".join(about.split("\n\n")[:2])
     options = {
         "args": words,
@@ -61,14 +53,8 @@ def command_line(
         "console_outputs": first,
     }
     if {"-h", "--help"} & set(words):
-        try:
-            try:
-                tyro.cli(args_class, **options)  # shows the help and exits
-            finally:
-                sys.stdout.flush()  # here, where a closed pipe can still be told
-        except BrokenPipeError:  # of a reader such as `head`, which has seen enough
-            forget(sys.stdout)
-            raise SystemExit(0) from None
+        with ended_by_reader():
+            tyro.cli(args_class, **options)  # shows the help and exits
     return options
 
 
@@ -77,13 +63,7 @@ def parse_args(args_class: type[_Args], argv: list[str]) -> _Args:
 
 
 def load_config(args_class: type[_Args], path: str | Path, **given: Any) -> _Args:
-    """Return the dataclass with the values that a TOML file sets, and those given."""
-    if not Path(path).exists():
-        raise UserError(f"there is no settings file {path}{_meant(str(path))}")
-    values = read_toml(path, MAX_FILE_BYTES)
-    if "config" in values:
-        raise UserError(f"{path}: config: can only be given as a flag")
-    return convert(args_class, values | given, path)
+    return convert(args_class, read_toml(path, MAX_FILE_BYTES) | given, path)
 
 
 def map_file(game_map: str) -> Path | None:
@@ -92,13 +72,11 @@ def map_file(game_map: str) -> Path | None:
 
 
 def with_file(args_class: type[_Args], game_map: str, config: str | None = None) -> _Args:
-    """Return the dataclass with the values of the settings file that is used on a map."""
     path = config or map_file(game_map)
     return load_config(args_class, path) if path else args_class()
 
 
 def origins(args: Any) -> list[str]:
-    """Return what a settings file and flags have set, in a line each, if they have anything."""
     before, lines = type(args)(), []
     path = args.config or map_file(args.map)
     if path:
@@ -110,10 +88,6 @@ def origins(args: Any) -> list[str]:
 
 
 def flags_of(defaults: Any, values: dict[str, Any]) -> str:
-    """Return the flags that make the settings `defaults` those of `values`, as one would type them.
-
-    Values that `defaults` does not have are left out.
-    """
     words = []
     for name, default in dataclasses.asdict(defaults).items():
         value = values.get(name, default)
@@ -129,8 +103,15 @@ def flags_of(defaults: Any, values: dict[str, Any]) -> str:
     return " ".join(words)
 
 
+def check_changes(kept: Any, given: Any, changeable: Sequence[str]) -> None:
+    changed = sorted(name for name, value in vars(kept).items() if value != getattr(given, name))
+    other = [f"--{_dashes(name)}" for name in changed if name not in ("resume", *changeable)]
+    if other:
+        may = ", ".join(f"--{_dashes(name)}" for name in changeable)
+        raise UserError(f"{', '.join(other)} cannot be changed on resume; only {may} can")
+
+
 def fail(message: object) -> NoReturn:
-    """Print one sentence to standard error and exit with 2."""
     print(f"error: {message}", file=sys.stderr)
     raise SystemExit(2)
 
@@ -152,7 +133,6 @@ def _dashes(name: str) -> str:
 
 
 def _given(words: list[str], name: str) -> str | None:
-    """Return the last value of a flag, as a command line has it."""
     found = None
     for flag, value in itertools.pairwise(words):
         if flag.startswith("--") and flag[2:].replace("-", "_") == name:
@@ -170,13 +150,12 @@ def _default(args_class: type[_Args], words: list[str]) -> _Args:
         return _resumed(args_class, given["resume"])
     if "config" not in names:
         return args_class()
-    game_map, config = given["map"], given["config"]
-    if game_map and game_map.endswith(".toml") and Path(game_map).parent.name == CONFIGS.name:
-        raise UserError(f"--map {game_map} is a settings file: --config {game_map}")
-    if config:
-        return load_config(args_class, config)
-    if game_map is None and given["start_from"]:
-        game_map = _map_of_policy(given["start_from"])
+    game_map, start = given["map"], given["start_from"]
+    if given["config"]:
+        return load_config(args_class, given["config"], config=given["config"])
+    if game_map is None and start:
+        file = policy_path("start-from", start)[1]
+        game_map = learning("checkpoints").read(file)["args"]["map"]
     game_map = game_map or args_class().map
     return dataclasses.replace(with_file(args_class, game_map), map=game_map)
 
@@ -184,35 +163,14 @@ def _default(args_class: type[_Args], words: list[str]) -> _Args:
 _DECIDING = ("map", "config", "resume", "start_from")
 
 
-def _map_of_policy(name: str) -> str:
-    _, colon, path = name.rpartition(".py:")
-    file = policy_path("start-from", path if colon else name)
-    return learning("registry").header(file)["args"]["map"]
-
-
 def _resumed(args_class: type[_Args], path: str) -> _Args:
     folder = Path(path)
-    if path in ready_policies() or (folder / "policy.pt").is_file():
-        raise UserError(
-            f"--resume {path} is a kept policy, not a run: --start-from {path} trains on from it"
-        )
-    if not (folder / "args.json").is_file():
-        hint = above(folder, CHECKPOINT) or ": it has no args.json"
-        hint = hint if folder.exists() else ": there is no such folder"
+    if not (folder / "args.json").is_file() or (folder / "policy.pt").is_file():
+        hint = above(folder, CHECKPOINT) or "; --start-from trains on from a policy"
         raise UserError(f"--resume {path} is not a run to continue{hint}")
     script = Path(sys.modules[args_class.__module__].__file__ or "").name
     scripts = [file.name for file in folder.glob("*.py")]
     if scripts and script not in scripts:
         raise UserError(f"{path} is a run of {scripts[0]}: continue it with that script")
     kept = RunFolder(path).load_args()
-    try:
-        return convert(args_class, kept | {"resume": path}, folder / "args.json")
-    except UserError as error:
-        raise UserError(f"{error}; another version of {script} may have begun this run") from None
-
-
-def _meant(path: str) -> str:
-    known = CONFIGS / f"{path}.toml"
-    if path in MAP_NAMES:
-        return f": did you mean --map {path}?"
-    return f": did you mean {CONFIGS.name}/{known.name}?" if known.is_file() else ""
+    return convert(args_class, kept | {"resume": path}, folder / "args.json")

@@ -28,8 +28,9 @@ from .checks import RunSettings, check_args, check_memory
 from .clock import Clock
 from .ranks import RankLost, Ranks, TrainingError, keep_memory
 from .registry import BUNDLED, Learner
-from .run_folder import RunFolder, check_new
+from .run_folder import RunFolder, check_name
 from .run_log import NoLog, RunLog, start_wandb
+from .settings import check_changes
 from .signals import StopSignals
 
 __all__ = ["Clock", "Ranks", "RunLog", "Setup", "logs", "main", "run"]
@@ -55,10 +56,6 @@ class Setup:
         return checkpoints.policy_dict(script, options, self.game_map, model, global_step)
 
     def resume(self, run: Any, ranks: Ranks) -> bool:
-        """Bring a new run to where its checkpoint is; False if it begins without one.
-
-        What of a new run cannot be kept is a UserError before anything has been learned.
-        """
         if self.saved is None:
             checkpoint_state.pack(run)
             return False
@@ -71,43 +68,38 @@ class Setup:
                 ) from error
         return True
 
-    def close(self) -> None:
-        """Let other processes work in the folder of a run that goes on."""
-        if self.folder is not None:
-            self.folder.close()
-
 
 Train = Callable[[Setup, Ranks], bool]  # plays and learns; returns whether it came to its end
 
 
 def main(learner: Learner, train: Train, args: RunSettings) -> int:
-    """Train with the settings of a command line; return the exit status."""
     ranks = Ranks.of_torchrun() or Ranks()
     with _reported(ranks) as status:
-        args = ranks.agree(checked, args)
+        args, setup = ranks.agree(checked, args), None
         if ranks.count == 1 and args.processes > 1:
-            # What is wrong is said before others start.
-            ranks = Ranks(count=args.processes)
-            (resumed_run if args.resume else new_run)(learner, args, ranks).close()
+            setup = _begin(learner, args, Ranks(count=args.processes))  # or others start in vain
             ranks = Ranks.start(args.processes, run, learner, train, args)
-        status[0] = run(learner, train, args, ranks)
+        status[0] = run(learner, train, args, ranks, setup)
     return status[0]
 
 
-def run(learner: Learner, train: Train, args: RunSettings, ranks: Ranks) -> int:
-    """Train with some settings, in ranks that have been started; return the exit status."""
+def run(
+    learner: Learner, train: Train, args: RunSettings, ranks: Ranks, setup: Setup | None = None
+) -> int:
     with _reported(ranks) as status:
-        begin = resumed_run if args.resume else new_run
-        setup = ranks.agree(begin, learner, args, ranks)
+        setup = ranks.agree(lambda: setup or _begin(learner, args, ranks))
         keep_memory()
         torch.set_num_threads(1)
         status[0] = 0 if train(setup, ranks) else STOPPED
     return status[0]
 
 
+def _begin(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
+    return (resumed_run if args.resume else new_run)(learner, args, ranks)
+
+
 @contextmanager
 def _reported(ranks: Ranks) -> Iterator[list[int]]:
-    """Turn what goes wrong in a block into a sentence and an exit status, which is yielded."""
     status = [0]
     try:
         yield status
@@ -128,10 +120,6 @@ def _reported(ranks: Ranks) -> Iterator[list[int]]:
 
 @contextmanager
 def logs(setup: Setup, ranks: Ranks) -> Iterator[RunLog]:
-    """Open the logs of a run, and close them after the `with` block; the first rank has them.
-
-    A UserError in the block is of this rank alone, and says where the last checkpoint is.
-    """
     with _closed_on_failure(setup.folder):
         log = ranks.agree(_open_log if ranks.rank == 0 else NoLog, setup)
     try:
@@ -147,30 +135,18 @@ def logs(setup: Setup, ranks: Ranks) -> Iterator[RunLog]:
 
 
 def new_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
-    """Return what a new run begins with; UserError for all that would stop it later."""
-    weights = None
     args, game_map = _with_teams(learner, args, load_map(args.map))
-    if args.start_from:
-        start = learner.policy("start-from", args.start_from)
-        _check_start(learner, args, start, game_map)
-        weights = start["model"]
+    weights = _weights(learner, args, game_map) if args.start_from else None
     check_args(args, game_map, ranks.count, learner.talks)
-    if ranks.rank == 0:
-        check_new(args.runs_folder, args.exp_name)
     _check_memory(learner, args, game_map, ranks)
-    if weights:
-        _check_beginning(learner, args, weights, game_map)
     if ranks.rank == 0:
+        check_name(args.exp_name)
         check_policy(learner, args, game_map)
     return Setup(learner, args, game_map, ranks.choose_device(args.cuda), weights)
 
 
 def _with_teams(learner: Learner, args: RunSettings, game_map: Map) -> tuple[RunSettings, Map]:
-    """Return the settings and the map with the teams of `args`, if a learner has such.
-
-    The learner then has as many seats of a game as the largest team. Allies, and who can agree to
-    it, help each other.
-    """
+    """Return settings and map with the teams of `args`, if any: a seat for each of the largest."""
     if learner.talks:
         return replace(args, help_others=True), game_map
     if not getattr(args, "teams", "") and not getattr(args, "team_victory", 0):
@@ -180,34 +156,26 @@ def _with_teams(learner: Learner, args: RunSettings, game_map: Map) -> tuple[Run
     return replace(args, teams=game_map.teams.text, learner_seats=seats, help_others=True), game_map
 
 
-def _check_start(learner: Learner, args: RunSettings, saved: dict, game_map: Map) -> None:
-    """Raise UserError unless a run can begin with the policy `saved` of --start-from."""
+def _weights(learner: Learner, args: RunSettings, game_map: Map) -> dict:
+    start = f"--start-from {args.start_from}"
+    saved = learner.policy("start-from", args.start_from)
     if saved["vocabulary_hash"] != vocabulary(game_map).hash:
         raise UserError(
-            f"--start-from {args.start_from} was trained on map {quoted(saved['map_name'], 60)} "
-            f"or on another version of it, not on this {game_map.name!r}"
+            f"{start} was trained on map {quoted(saved['map_name'], 60)} or on another version of "
+            f"it, not on this {game_map.name!r}"
         )
     for name in learner.network:
         ours = getattr(args, name)
         theirs = saved["args"].get(name, ours)  # another script may have no such setting
         if theirs != ours:
             raise UserError(
-                f"--start-from {args.start_from} has a different network: "
-                f"--{name.replace('_', '-')} is {quoted(theirs, 20)} there and {ours} here"
+                f"{start} has a different network: --{name.replace('_', '-')} is "
+                f"{quoted(theirs, 20)} there and {ours} here"
             )
-
-
-def _check_beginning(learner: Learner, args: RunSettings, model: dict, game_map: Map) -> None:
-    """Raise UserError unless a new network can begin with the weights of --start-from."""
-    with torch.device("meta"):
-        agent = learner.make_agent(vars(args), game_map)
-    try:
-        agent.load_state_dict(model, assign=True)
-    except RuntimeError:  # torch's, with a list of names
-        raise UserError(
-            f"--start-from {args.start_from} has weights that do not fit the network of "
-            f"{learner.name} with these settings"
-        ) from None
+    model = saved["model"]
+    with checkpoints.fitting(start, learner.file), torch.device("meta"):
+        learner.make_agent(vars(args), game_map).load_state_dict(model, assign=True)
+    return model
 
 
 def _check_memory(learner: Learner, args: RunSettings, game_map: Map, ranks: Ranks) -> None:
@@ -216,12 +184,9 @@ def _check_memory(learner: Learner, args: RunSettings, game_map: Map, ranks: Ran
 
 
 def check_policy(learner: Learner, args: RunSettings, game_map: Map) -> None:
-    """Raise UserError unless a policy is played, frozen and scored as the learner plays it.
-
-    A changed script could change one of these alone, and its figures would mislead. So on some
-    positions, with the same noise and with weights that are all in use, it is compared what the
-    learner, a frozen copy and a player choose, and how probable each finds the learner's orders.
-    """
+    """Raise UserError unless a policy is played, frozen and scored as the learner plays it. A
+    changed script could change one of these alone, and its figures would mislead: so all three are
+    compared on some positions, with the same noise and weights that are all in use."""
     if learner.talks:  # their decisions begin with talk, which players hold in another way
         return
     announce_compilation()
@@ -265,38 +230,17 @@ def check_policy(learner: Learner, args: RunSettings, game_map: Map) -> None:
 
 
 def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
-    """Return what the run in the folder --resume goes on with; only the first rank changes files.
-
-    Whoever resumes a run trusts its folder: its settings may name code.
-    """
+    """Return what --resume goes on with; its folder is trusted, so settings may name code."""
     folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(args.resume)
     with _closed_on_failure(folder):
         source = folder.path / "args.json"
-        kept = convert(learner.args_class, folder.load_args(), source)
-        changed = {name for name, value in asdict(args).items() if value != getattr(kept, name)}
-        other = sorted(changed - {"resume", *CHANGEABLE})
-        if other:
-            flags = ", ".join(f"--{name.replace('_', '-')}" for name in other)
-            raise UserError(
-                f"{flags} cannot be changed on resume; only --total-timesteps, --track and --cuda "
-                "can"
-            )
+        check_changes(convert(learner.args_class, folder.load_args(), source), args, CHANGEABLE)
         saved = checkpoints.read(folder.checkpoint)
-        if saved["script_name"] != learner.name:
-            name = quoted(saved["script_name"], 60)
-            raise UserError(f"{folder.path} is a run of {name}: continue it with that script")
         if saved.get("run_format") != checkpoint_state.RUN_FORMAT:
             raise UserError(
                 f"{folder.path} was begun with another version of this project, and only that can "
                 "continue it; its policy can still be played, and --start-from can begin with it"
             )
-        before = learner.settings(saved)
-        for name in ("map", *learner.network):
-            if before[name] != getattr(args, name):
-                raise UserError(
-                    f"{source}: {name}: {quoted(getattr(args, name), 60)}, but the checkpoint "
-                    f"beside it was made with {quoted(before[name], 60)}"
-                )
         args, game_map = _with_teams(learner, args, Map(saved["map_facts"], saved["map_name"]))
         count = len(saved["ranks"])
         if count != ranks.count:
@@ -305,8 +249,7 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
                 f"continued by {ranks.count}: resume it with as many on one machine, or with "
                 f"torchrun --nproc_per_node={count}"
             )
-        # No run is refused its end for pictures.
-        check_args(replace(args, capture_games=0), game_map, ranks.count, learner.talks)
+        check_args(args, game_map, ranks.count, learner.talks)
         _check_memory(learner, args, game_map, ranks)
         device = ranks.choose_device(args.cuda)
         return Setup(learner, args, game_map, device, saved=saved, folder=folder)
@@ -323,34 +266,29 @@ def _closed_on_failure(folder: RunFolder | None) -> Iterator[None]:
 
 
 def _open_log(setup: Setup) -> RunLog:
-    """Open the logs of a run, of a new one in a new folder with a copy of its script."""
     args, saved, script = setup.args, setup.saved, setup.learner.file
     if saved is not None:
         _cut_back(setup)
         log = _make_log(setup, setup.folder, saved["global_step"], saved["seconds"])
-        log.announce()
-        return log
-    folder = RunFolder.create(
-        args.runs_folder, setup.game_map.name, args.exp_name, args.seed, asdict(args), script
-    )
-    try:
-        log = _make_log(setup, folder)
-    except UserError:  # such as W&B's refusal; nothing has been trained
-        folder.remove()
-        raise
-    log.begin(args)
+    else:
+        name = setup.game_map.name, args.exp_name, args.seed
+        folder = RunFolder.create(args.runs_folder, *name, asdict(args), script)
+        try:
+            log = _make_log(setup, folder)
+        except UserError:  # such as W&B's refusal; nothing has been trained
+            folder.remove()
+            raise
+        log.begin(args)
     log.announce()
     return log
 
 
 def _cut_back(setup: Setup) -> None:
-    """Take away what a resumed run wrote after its checkpoint."""
-    args, folder, saved, script = setup.args, setup.folder, setup.saved, setup.learner.file
+    folder, saved, script = setup.folder, setup.saved, setup.learner.file
     folder.keep_checkpoint(saved["global_step"])  # where a kill came before that
     folder.cut_back(saved["files"])
-    kept = folder.load_args()
-    if args.total_timesteps != kept.get("total_timesteps"):  # the next resume is to know it too
-        folder.save_args(kept | {"total_timesteps": args.total_timesteps})
+    # The next resume is to know it, too.
+    folder.save_args(folder.load_args() | {"total_timesteps": setup.args.total_timesteps})
     if saved["script_sha256"] != file_sha256(script):
         say(f"note: {script.name} has changed since the last checkpoint of this run")
         folder.save_script(script)
@@ -358,23 +296,20 @@ def _cut_back(setup: Setup) -> None:
 
 def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 0.0) -> RunLog:
     announce_compilation()
-    args, wandb_id = setup.args, setup.saved and setup.saved["wandb_id"]
+    args, learner, teams = setup.args, setup.learner, setup.game_map.teams
+    wandb_id = setup.saved and setup.saved["wandb_id"]
     wandb = start_wandb(asdict(args), folder, wandb_id) if args.track else None
-    progress = Progress(args.total_timesteps, start)
-    bots = getattr(args, "pool_bots", ())
-    exploited = bots[0] if len(bots) == 1 == args.pool_bot_prob else None
-    learner, teams = setup.learner, setup.game_map.teams
     flags = [f"--press {args.press}"] if learner.talks else []
     flags += [f"--teams {quote(teams.text)}"] if teams.text else []
     flags += [f"--team-victory {teams.victory_centers}"] if teams.victory_centers else []
     return RunLog(
         folder,
-        progress,
+        Progress(args.total_timesteps, start),
         setup.game_map,
         wandb,
         wandb_id,
         seconds,
-        exploited,
+        args.pool_bots[0] if len(args.pool_bots) == 1 == args.pool_bot_prob else None,
         None if learner.name in BUNDLED else f"{learner.file}:{folder.path}",
         " ".join(flags),
     )

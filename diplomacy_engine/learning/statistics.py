@@ -29,20 +29,9 @@ def finished_games(
     frozen_at: Mapping[int, int],
     copies: Sequence[int],
 ) -> Sums:
-    """Return how the games `rows` went, as sums over those in which the learner took part.
-
-    Args:
-        member: (E, P), who played each power, by number.
-        learns: (E, P) bool, the powers that the learner has played.
-        side: (P,), which power or team each power is of.
-        frozen_at: learner decisions when a copy was frozen, by its number.
-        copies: numbers of the pool's copies, oldest first.
-
-    Returns:
-        `games` and what `selfplay_figures` needs, results being of games with an opponent; by side
-        (sides,) `side_games` and `side_wins`; by copy (copies,) `copy_games` and `copy_score`, of
-        the learner against it: a win counts 1, a draw 0.5.
-    """
+    """Return how the games `rows` went, as sums over those in which the learner took part. `member`
+    (E, P) played, `learns` (E, P) says where the learner, `side` (P,) has the teams. In
+    `copy_score` a win of the learner counts 1, a draw 0.5."""
     rows = rows[learns[rows].any(1)]
     years = result.year[rows] - first_year + 1
     found = (result.ended, result.winner, result.centers, result.alive)
@@ -97,16 +86,8 @@ def selfplay_figures(sums: Mapping[str, float], global_step: int) -> dict[str, f
 
 
 class Results(Kept):
-    """What has been counted so far, and how the learner's games have gone.
-
-    Args:
-        game_map: with its teams; a side is a team, or a power that plays alone.
-
-    Attributes:
-        counters: by the names COUNTERS.
-        win_share: (sides,), running means of the learner's wins; they begin at 0.
-        side_games: (sides,), the games that these are of.
-    """
+    """What has been counted so far, and how the learner's games have gone. A side is a team, or a
+    power that plays alone."""
 
     REBUILT = ("game_map",)
 
@@ -114,13 +95,13 @@ class Results(Kept):
         self.game_map = game_map
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.sums = dict.fromkeys(SELFPLAY, 0.0)  # of games since the last update
+        # By side: running means of the learner's wins, and the games that they are of.
         self.win_share = np.zeros(len(game_map.teams.names))
         self.side_games = np.zeros(len(game_map.teams.names))
 
     def of_games(
         self, result: StepResult, rows: np.ndarray, member: np.ndarray, learns: np.ndarray, pool
     ) -> Sums:
-        """Return `finished_games` of this map; `pool` has `frozen_at` and `copies`."""
         side, first_year = self.game_map.teams.of_power, self.game_map.board.first_year
         about = side, first_year, pool.frozen_at, pool.copies
         return finished_games(result, rows, member, learns, *about)
@@ -136,7 +117,6 @@ class Results(Kept):
         self.side_games += games
 
     def take(self) -> dict[str, float]:
-        """Return the figures `selfplay/*` of the games since the last call."""
         figures = selfplay_figures(self.sums, self.counters["global_step"])
         self.sums = dict.fromkeys(self.sums, 0.0)
         for side, share, games in zip(self.game_map.teams.names, self.win_share, self.side_games):
@@ -146,11 +126,7 @@ class Results(Kept):
 
 
 class Episodes(Kept):
-    """Counts episodes, a stream's decisions in one game, and what they are paid.
-
-    Args:
-        parts: names of the rewards of a mix; each is counted by itself, too.
-    """
+    """Counts episodes, a stream's decisions in one game, and what they are paid by `parts`."""
 
     REBUILT = ("parts",)
 
@@ -164,7 +140,6 @@ class Episodes(Kept):
         self.running[streams, 0] += 1
 
     def pay(self, streams: np.ndarray, rewards: np.ndarray, parts: Mapping[str, np.ndarray]):
-        """Count what `streams` (n,) are paid, (n,) float32, in all and in parts."""
         self.running[streams, 1] += rewards
         for column, name in enumerate(self.parts, 2):
             self.running[streams, column] += parts[name]
@@ -174,16 +149,10 @@ class Episodes(Kept):
         self.running[streams] = 0
 
     def take(self) -> Sums:
-        """Return the sums over what has ended since the last call."""
         ended, self.ended = self.ended, np.zeros_like(self.ended)
         return {"episodes": ended}
 
     def figures(self, sums: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-        """Return means over episodes from sums of `take`, by group: `charts`, and of others more.
-
-        `episodic_length` counts decisions, `episodic_return` is the sum of the trained reward,
-        without discount, `episodic_return_NAME` that of a reward of a mix, without its weight.
-        """
         count, *totals = sums["episodes"].tolist()
         names = ["episodic_length", "episodic_return"]
         if len(self.parts) > 1:
@@ -203,12 +172,8 @@ def explained_variance(sums: np.ndarray) -> float:
 def of_update(
     run: Any, losses: Mapping[str, float], sums: Mapping[str, Any], charts: Mapping[str, float]
 ) -> dict[str, dict[str, float]]:
-    """Return the figures of an update by group, and forget what they are of.
-
-    Args:
-        run: of a learner, with `results`, `episodes` and `pool`.
-        sums: of all ranks, of `Batch.sums` and `Episodes.take`.
-    """
+    """Return the figures of an update by group, and forget what they are of. `sums` are those of
+    all ranks, of `Batch.sums` and `Episodes.take`."""
     episodes, pool = run.episodes.figures(sums), run.pool
     frozen = pool.next_number - len(pool.bots) - 1  # copies so far
     return episodes | {

@@ -30,13 +30,6 @@ class WishCounts(Kept):
         self.phases = 0
 
     def add(self, able: np.ndarray, told: Mapping[str, np.ndarray], learns: np.ndarray) -> None:
-        """Count a phase of some games.
-
-        Args:
-            able: (E, P) bool, who can talk; nobody in games that are in no movement phase.
-            told: the talk of policy.talk_views.TalkViews by name, of every seat, (E, P, ...).
-            learns: (E, P) bool, the learner's seats.
-        """
         mine = told["wish"][learns]
         power = np.nonzero(learns)[1]
         np.add.at(self.asked, power, mine != NONE)
@@ -50,18 +43,11 @@ class WishCounts(Kept):
         self.phases += int((able.sum(1) > 1).sum())
 
     def take(self) -> Sums:
-        """Return the sums since the last call, which processes that train together add up."""
         sums = {name: getattr(self, name) for name in self.kept()}
         self._clear()
         return sums
 
     def figures(self, sums: Mapping[str, Any]) -> dict[str, float]:
-        """Return the figures `press/*` from sums of `take`.
-
-        `wishes`, the share of other powers with whom the learner wished peace; `deals`, the share
-        of pairs of powers that made it; `deals_per_phase`, how many did; and of each pair
-        `wishes/A_B`, of A's wishes, and `deals/A_B`. Those of which nothing is known are left out.
-        """
         met, made = np.triu(sums["met"], 1), np.triu(sums["made"], 1)  # each pair once
         figures = {}
         for name, counts, chances in (
@@ -79,13 +65,7 @@ class WishCounts(Kept):
 
 
 class OfferCounts(WishCounts):
-    """Adds up the offers and answers of movement phases.
-
-    The figures are those of WishCounts, with `offers/A_B` for `wishes/A_B`: how often A offers
-    something when it could offer B something. `offers` is the share of the learner's chances that
-    it used, `offers/TEMPLATE` with what, `accepted` the share of the offers it heard that it agreed
-    to, and `accepted/TEMPLATE` of each kind. Deals are of any kind.
-    """
+    """Adds up the offers and answers of movement phases, in all and by template."""
 
     said = "offers"
 
@@ -96,7 +76,6 @@ class OfferCounts(WishCounts):
         self.chances = 0
 
     def add(self, able: np.ndarray, told: Mapping[str, np.ndarray], learns: np.ndarray) -> None:
-        """Count a phase of some games; `told` is the talk of policy.talk_views.OfferViews."""
         could = told["able"][learns].any(2)
         power = np.nonzero(learns)[1]
         np.add.at(self.asked, power, could)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,66 +15,43 @@ from .figures import by_side, map_ranges, named_teams, summarize, team_ranges
 from .match import MatchReport, MatchSettings, match_settings
 from .tables import play_tables
 
-
-class SeatResults(NamedTuple):
-    """What a player wins in each seat against copies of itself, since no map is even.
-
-    Measured by `evaluate --map MAP --player dumbbot --against dumbbot --seed 1 --games N`, to the
-    map's own year limit.
-    """
-
-    player: str
-    games: int
-    solo: dict[str, float]  # of each power, 0..1
-    win: dict[str, float]
-
-
-_KNOWN = {
-    "small": SeatResults(
-        "dumbbot",
-        40_000,
-        {"ENGLAND": 0.0588, "RUSSIA": 0.9410},
-        {"ENGLAND": 0.0588, "RUSSIA": 0.9410},
-    ),
-    "three": SeatResults(
-        "dumbbot",
+# Map -> games, and of each power the shares of solos and wins of `dumbbot` in that seat against
+# copies of itself, since no map is even: `evaluate --map MAP --player dumbbot --against dumbbot
+# --seed 1 --games N`, to the map's own year limit.
+_PAR = {
+    "small": (40_000, {"ENGLAND": (0.0588, 0.0588), "RUSSIA": (0.9410, 0.9410)}),
+    "three": (
         30_000,
-        {"ENGLAND": 0.0164, "ITALY": 0.0001, "RUSSIA": 0.8481},
-        {"ENGLAND": 0.0212, "ITALY": 0.0001, "RUSSIA": 0.8508},
+        {"ENGLAND": (0.0164, 0.0212), "ITALY": (0.0001, 0.0001), "RUSSIA": (0.8481, 0.8508)},
     ),
-    "standard": SeatResults(
-        "dumbbot",
+    "standard": (
         7_000,
-        dict(
-            AUSTRIA=0.006,
-            ENGLAND=0.047,
-            FRANCE=0.062,
-            GERMANY=0.001,
-            ITALY=0.040,
-            RUSSIA=0.013,
-            TURKEY=0.035,
-        ),
-        dict(
-            AUSTRIA=0.022,
-            ENGLAND=0.464,
-            FRANCE=0.128,
-            GERMANY=0.005,
-            ITALY=0.091,
-            RUSSIA=0.056,
-            TURKEY=0.169,
-        ),
+        {
+            "AUSTRIA": (0.006, 0.022),
+            "ENGLAND": (0.047, 0.464),
+            "FRANCE": (0.062, 0.128),
+            "GERMANY": (0.001, 0.005),
+            "ITALY": (0.040, 0.091),
+            "RUSSIA": (0.013, 0.056),
+            "TURKEY": (0.035, 0.169),
+        },
     ),
 }
 
 
-def known_results(
-    game_map: Map, player: str, max_years: int, year_limit: str
-) -> SeatResults | None:
-    par = _KNOWN.get(game_map.name)
-    if par is None or player != par.player or year_limit != "draw" or game_map.teams.text:
-        return None
-    same = load_map(game_map.name).facts == game_map.facts  # a file may have that name, too
-    return par if same and max_years == game_map.max_years else None
+def known_results(game_map: Map, player: str, max_years: int, year_limit: str) -> dict:
+    """The key `par` of a result, where the match is such a one as was measured."""
+    if game_map.name not in _PAR or player != "dumbbot" or year_limit != "draw":
+        return {}
+    known = load_map(game_map.name)  # a file may have that name, too
+    if game_map.teams.text or known.facts != game_map.facts or max_years != known.max_years:
+        return {}
+    games, seats = _PAR[game_map.name]
+    shares = {
+        figure: {power: both[i] for power, both in seats.items()}
+        for i, figure in enumerate(("solo", "win"))
+    }
+    return {"par": {"player": player, "games": games} | shares}
 
 
 class Evaluation(MatchReport):
@@ -84,7 +61,7 @@ class Evaluation(MatchReport):
         """Return the figures of the first player as `evaluate --json` writes them.
 
         `overall` and `by_power` are FIGURES, each with a 95% interval, `orders` is
-        OrderCounter.shares, `style` StyleCounter.figures, and `press` TalkCounter.figures where
+        OrderCounter.shares, `style` OrderCounter.style, and `press` TalkCounter.figures where
         powers may talk. With teams, `overall` and `by_team` are the figures of the player's team,
         and `by_power` those of each of its powers by itself. Where it is known, `par` is what the
         other player wins in each seat against copies of itself. Where they may vote, `draws` is as
@@ -114,7 +91,7 @@ class Evaluation(MatchReport):
             "overall": summarize(values, seat, ranges),
             "by_power": by_power,
             "orders": self.orders.shares(),
-            "style": self.orders.style.figures(len(seat)),
+            "style": self.orders.style(len(seat)),
         } | self.draws()
         if teams.text:
             mine = np.arange(sides) == seat[:, None]
@@ -123,9 +100,7 @@ class Evaluation(MatchReport):
         if self.talk is not None:
             result["press"] = settings.press._asdict() | self.talk.figures()
         elif settings.draws_after is None:
-            par = known_results(game_map, against, years, settings.year_limit)
-            if par is not None:
-                result["par"] = par._asdict()
+            result |= known_results(game_map, against, years, settings.year_limit)
         if per_game:
             rows = zip(self.number.tolist(), *(values[figure].tolist() for figure in FIGURES))
             columns = ("game", "team" if teams.text else "power", *FIGURES)
@@ -180,8 +155,6 @@ def evaluate_player(
     if num_games < 1:
         raise UserError("an evaluation needs at least one game")
     num_games = -(-num_games // sides) * sides
-    if not 0 <= k < n <= num_games:
-        raise UserError(f"part {k} of {n} is not a part of {num_games:,} games")
     number = np.arange(k * num_games // n, (k + 1) * num_games // n)
     seat = number % sides  # of the player; with one opponent nothing is to be drawn
     seats = (teams.of_power != seat[:, None]).astype(np.int8)  # 0: the player's

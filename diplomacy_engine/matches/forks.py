@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..constants import RUNNING, SPRING_MOVEMENT
-from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..players.asking import ask_players, begin_games, orders_of
@@ -56,22 +55,17 @@ def fork(
 ) -> Rollouts:
     """Copy positions, play every copy some years on, and score the powers within each group.
 
-    The positions themselves stay. Position k's copies stand in the rows
-    `destinations(games, positions, copies)[k]`, where they keep the positions they reached.
-
-    Args:
-        games: made with auto_reset=False; its last rows, one for each copy, are played in.
-        rows: (positions,) integers, none among those last rows.
-        years: horizon: a rollout stops when it has been in `years` springs after its first
-            phase, or with its game.
-        seats: (P,) which of `players` plays each power; None: the first plays all.
-        score: (games, rows) -> (rows, P), how the powers of rows stand.
-        note: called with games, decisions and the orders about to be given, to record them.
+    `games` is made with auto_reset=False; copies of `rows` are played in its last rows,
+    `destinations(games, positions, copies)`, and stay there. A rollout stops when it has been in
+    `years` springs after its first phase, or with its game. `seats` (P,): which player plays each
+    power; `score`: (games, rows) -> (rows, P); `note` is called with games, decisions and the
+    orders about to be given.
     """
     rows = np.asarray(rows)
     seats = np.zeros(games.num_powers, np.int64) if seats is None else np.asarray(seats)
-    _check(games, rows, copies, years, players, seats)
     groups = destinations(games, len(rows), copies)
+    if games.auto_reset or groups.min() <= rows.max():
+        raise ValueError("fork needs auto_reset=False, and rows for its copies after the positions")
     played = groups.ravel()
     games.copy_from(games, np.repeat(rows, copies), played)
     begin_games(games, players, played)
@@ -101,38 +95,12 @@ def destinations(games: VectorGame, positions: int, copies: int) -> np.ndarray:
     return np.arange(first, games.num_games).reshape(positions, copies)
 
 
-def _check(games, rows, copies, years, players, seats) -> None:
-    if games.auto_reset:
-        raise ValueError("fork needs a VectorGame with auto_reset=False")
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows):
-        raise ValueError("rows must be a list of at least one row")
-    if copies < 1 or years < 1:
-        raise ValueError(f"copies and years must be at least 1, not {copies} and {years}")
-    free = games.num_games - len(rows) * copies
-    if free <= rows.max() or rows.min() < 0:
-        raise ValueError(
-            f"{len(rows)} positions with {copies} copies each need {len(rows) * copies} rows "
-            f"after row {rows.max()}, but there are {games.num_games} in all"
-        )
-    if not len(players):
-        raise ValueError("there must be at least one player")
-    if seats.shape != (games.num_powers,) or not 0 <= seats.min() <= seats.max() < len(players):
-        raise ValueError(
-            f"seats must be {games.num_powers} numbers of 0..{len(players) - 1}, one a power"
-        )
-
-
 def random_beginnings(
     games: VectorGame, most_phases: int, seed: int = 0, opening_share: float = 0.0
 ) -> np.ndarray:
-    """Start every game anew and play it 0..most_phases phases with random legal orders.
-
-    Games that end on the way are started anew and stay in the opening, as does a share of
-    `opening_share`. The seed is of the numbers of phases, which are drawn uniformly and returned,
-    (E,) int64; orders come from the games' own seeds.
-    """
-    if most_phases < 0:
-        raise UserError(f"most_phases must be 0 or more, not {most_phases}")
+    """Start every game anew and play it 0..most_phases phases with random legal orders; return how
+    many, (E,) int64. Games that end on the way stay in the opening, as does `opening_share`. The
+    seed is of the numbers of phases; orders come from the games' own seeds."""
     rng = np.random.default_rng(seed)
     phases = rng.integers(0, most_phases + 1, games.num_games)
     phases[rng.random(games.num_games) < opening_share] = 0

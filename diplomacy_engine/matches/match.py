@@ -11,8 +11,6 @@ from ..constants import AGREED, YEAR_LIMIT
 from ..errors import UserError
 from ..press.press import PressRules, TalkCounter
 from ..rules.map import Map, load_map
-from ..rules.state import LAST_YEAR
-from ..rules.vocabulary import vocabulary
 from ..scoring.outcomes import Outcomes, check_year_limit, figure_values
 from .figures import figure_values_of_teams, wilson_interval
 from .order_counts import OrderCounter
@@ -46,11 +44,9 @@ class MatchSettings:
         object.__setattr__(self, "game_map", game_map)
         if self.max_years is None:
             object.__setattr__(self, "max_years", game_map.max_years)
-        if self.max_years < 1 or self.batch < 1:
-            raise UserError("a match needs at least one year, and a batch at least one game")
+        if self.max_years < 1:
+            raise UserError("a match needs at least one year")
         check_year_limit(self.year_limit)
-        if self.draws_after is not None and not 1 <= self.draws_after <= LAST_YEAR:
-            raise UserError(f"draws_after must be a year from 1 to {LAST_YEAR:,}")
 
     def game_seeds(self, first: int, count: int) -> np.ndarray:
         """Return what games from number `first` (counted from 0) draw from, uint64.
@@ -95,18 +91,10 @@ class MatchReport:
 
     @classmethod
     def join(cls, reports: "Sequence[Self]") -> Self:
-        """Return the report of games that were played in parts.
-
-        Raises:
-            ValueError: they are not parts of one match, or have a game in common.
-        """
+        """Return the report of a match that was played in parts."""
         first = reports[0]
-        if any(_match_of(report) != _match_of(first) for report in reports):
-            raise ValueError("these reports are from different matches")
         number = np.concatenate([report.number for report in reports])
         order = np.argsort(number)
-        if len(np.unique(number)) < len(number):
-            raise ValueError("two of these reports have a game in common")
         parts = zip(*(report.outcomes for report in reports))
         return type(first)(
             first.settings,
@@ -145,21 +133,6 @@ class MatchReport:
             low, high = wilson_interval(drawn, count)
             found[name] = {"value": drawn / count, "low": low, "high": high}
         return {"draws": found}
-
-
-def _match_of(report: MatchReport) -> tuple:
-    """Return what two parts of one match have in common."""
-    settings = report.settings
-    game_map = settings.game_map
-    return (
-        type(report),
-        report.players,
-        report.greedy,
-        vocabulary(game_map).hash,
-        (game_map.name, game_map.teams.text, game_map.teams.victory_centers),
-        (settings.seed, settings.max_years, settings.year_limit),
-        (settings.press, settings.draws_after),
-    )
 
 
 def _sum(counters: list) -> OrderCounter | TalkCounter | None:

@@ -33,16 +33,10 @@ def fit_ratings(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ratings after some games, (players,) float64 means and deviations.
 
-    Without anchors the deviations are those of the distance from the mean of all, since only
-    differences mean something.
-
-    Args:
-        mean, deviation: (players,) ratings before; a deviation of 0 makes a player an anchor, whose
-            rating never changes.
-        seats: (E, P) integers, the player at each seat of each game.
-        ranks: (E, P), 1 = best; equal ones are ties.
-        rng: breaks ties.
-        counts: (E,) how often each game counts; None: once.
+    A deviation of 0 makes a player an anchor, whose rating never changes. `seats` (E, P) are
+    players, `ranks` (E, P) have 1 for the best and equal ones for ties, which `rng` breaks;
+    `counts` (E,) is how often each game counts. Without anchors the deviations are of the distance
+    from the mean of all.
     """
     players, (_, size) = len(mean), seats.shape
     spread = DEVIATION / 2 * np.sqrt(size)  # of what a difference of ratings is measured by
@@ -87,10 +81,8 @@ def bootstrap_errors(
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
 ) -> np.ndarray:
-    """Return the standard errors (players,) of ratings after some games, 0 for anchors.
-
-    Each resample draws as many games with replacement, and ties are broken anew.
-    """
+    """Return the standard errors (players,) of ratings after some games, 0 for anchors. Each
+    resample draws as many games with replacement, and ties are broken anew."""
     games = len(seats)
     draws = rng.multinomial(games, np.full(games, 1 / games), resamples)
     rated = []

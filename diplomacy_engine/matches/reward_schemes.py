@@ -14,7 +14,7 @@ Games can contradict a scheme, never prove it, so the result says how many were 
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,9 +25,9 @@ from ..players.asking import ask_players, begin_games
 from ..players.protocols import Player
 from ..rules.map import Map
 from ..scoring.mixes import make_reward_mix
-from ..scoring.outcomes import check_year_limit
 from ..scoring.rewards import Reward, reward_input
 from .figures import named_teams
+from .match import MatchSettings, match_settings
 
 SCHEMES = ("non-learnable", "isolated", "competitive", "collaborative", "social dilemma")
 TOLERANCE = 1e-5  # of the largest reward; rewards are float32, their sums over a game float64
@@ -58,24 +58,19 @@ class Verdict(NamedTuple):
 
 
 def play_pairs(
-    game_map: Map,
+    match: MatchSettings | Map,
     players: Sequence[Player],
     rewards: Mapping[str, Reward],
     num_pairs: int,
-    seed: int = 1,
-    max_years: int | None = None,
-    year_limit: str = "draw",
-    threads: int | None = None,
-    report: Callable[[float], None] | None = None,
+    progress: Callable[[float], None] | None = None,
+    **settings: Any,
 ) -> GamePairs:
-    """Play pairs of games and add up the rewards of each.
-
-    The powers take turns in being exchanged; who plays what is drawn. Pair i is the same however
-    many there are. The players draw from the games' own seeds or not at all, so policies are to be
-    greedy. `report` is called after each step with how many pairs have been played.
-    """
-    powers, count = len(game_map.powers), len(players)
-    draws = [np.random.default_rng([seed, use]) for use in range(3)]
+    """Play pairs of games and add up the rewards of each. The powers take turns in being exchanged;
+    who plays what is drawn. Pair i is the same however many there are, so policies are to be
+    greedy."""
+    rules = match_settings(match, **settings)
+    powers, count = len(rules.game_map.powers), len(players)
+    draws = [np.random.default_rng([rules.seed, use]) for use in range(3)]
     seats = draws[0].integers(count, size=(num_pairs, powers))
     power = np.arange(num_pairs) % powers
     pair = np.arange(num_pairs)
@@ -84,12 +79,16 @@ def play_pairs(
     second_seats[pair, power] = instead
     seeds = draws[2].integers(0, 2**64, num_pairs, np.uint64)
     sums = {name: np.zeros((2, num_pairs, powers)) for name in rewards}
-    pays_limit, differ = year_limit != "truncate", False
+    pays_limit, differ = rules.year_limit != "truncate", False
     for first in range(0, num_pairs, BATCH):
         some = slice(first, first + BATCH)
         half = len(seeds[some])
         games = VectorGame(
-            game_map, 2 * half, max_years=max_years, threads=threads, auto_reset=False
+            rules.game_map,
+            2 * half,
+            max_years=rules.max_years,
+            threads=rules.threads,
+            auto_reset=False,
         )
         rows = np.arange(2 * half)
         games.seed_games(rows, np.tile(seeds[some], 2))
@@ -104,8 +103,8 @@ def play_pairs(
             for name, reward in rewards.items():
                 paid = np.where(running[:, None], reward(found), 0.0)
                 sums[name][:, some] += paid.reshape(2, half, powers)
-            if report is not None:
-                report(first + half * np.count_nonzero(state.end != RUNNING) / len(rows))
+            if progress is not None:
+                progress(first + half * np.count_nonzero(state.end != RUNNING) / len(rows))
         for array in (state.center_owner, state.unit_power, state.unit_location, state.year):
             one, other = array.reshape(2, half, -1)
             differ = differ or not np.array_equal(one, other)
@@ -113,11 +112,8 @@ def play_pairs(
 
 
 def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
-    """Return which scheme pairs of games leave.
-
-    `rewards` are (2, pairs, n) of n powers, or other agents, in each game and in its pair; of
-    `exchanged` (pairs,) the policy differs.
-    """
+    """Return which scheme pairs of games leave. `rewards` are (2, pairs, n) of n powers, or other
+    agents, in each game and in its pair; of `exchanged` (pairs,) the policy differs."""
     tolerance = TOLERANCE * np.abs(rewards).max(initial=0.0)
     change = rewards[1] - rewards[0]
     change[np.abs(change) <= tolerance] = 0.0
@@ -154,9 +150,7 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
 
 def nodes_of(game_map: Map) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return who is compared with whom: (powers (m,), their numbers as members (m,)) by name.
-
-    Without teams that is `all powers`; else `between teams`, and `within` each team.
-    """
+    Without teams that is `all powers`; else `between teams`, and `within` each team."""
     parts, found = game_map.teams.parts, {}
     for depth, (whole, finer) in enumerate(itertools.pairwise(parts)):
         for node in range(int(whole.max()) + 1):
@@ -171,41 +165,28 @@ def nodes_of(game_map: Map) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def check_reward(
-    game_map: Map,
+    match: MatchSettings | Map,
     reward: str,
     players: Sequence[Player],
     num_pairs: int = 400,
-    seed: int = 1,
-    max_years: int | None = None,
-    year_limit: str = "draw",
-    threads: int | None = None,
-    report: Callable[[float], None] | None = None,
+    progress: Callable[[float], None] | None = None,
+    **settings: Any,
 ) -> dict:
-    """Find out which scheme a reward is among the powers of a map, and among and within its teams.
+    """Return which scheme a reward is among the powers of a map, and among and within its teams, as
+    `check-reward --json` writes it.
 
-    A team's reward is the mean of what its powers are paid. Rewards are not discounted: that, and
-    what becomes of a game that is cut off, is the trainer's business. One with weights that change
-    is looked at at the beginning, in the middle and at the end of training.
-
-    Returns the result as `check-reward --json` writes it. Each of `checks` is one verdict, at one
-    `progress` of training and at one node of the tree of teams; `against` are the pairs of games
-    that contradict the schemes before it.
+    Rewards are not discounted; one with weights that change is looked at at the beginning, in the
+    middle and at the end of training. `against` are the pairs of games that contradict the schemes
+    before a verdict's.
     """
-    check_year_limit(year_limit)
+    rules = match_settings(match, **settings)
+    game_map = rules.game_map
     mix = make_reward_mix(reward, game_map.teams)
-    max_years = game_map.max_years if max_years is None else max_years
-    if len(game_map.powers) < 2:
-        raise UserError(f"map {game_map.name!r} has only one power, so rewards have no scheme")
     if len({player.name for player in players}) < 2:
         raise UserError("checking a reward needs at least two different players")
-    if num_pairs < len(game_map.powers) or max_years < 1:
-        raise UserError(
-            f"checking a reward on map {game_map.name} needs {len(game_map.powers)} pairs of "
-            "games and at least one year"
-        )
-    pairs = play_pairs(
-        game_map, players, mix.parts, num_pairs, seed, max_years, year_limit, threads, report
-    )
+    if num_pairs < len(game_map.powers):
+        raise UserError(f"a pair of games for each of {len(game_map.powers)} powers is needed")
+    pairs = play_pairs(rules, players, mix.parts, num_pairs, progress)
     if not pairs.differ:
         raise UserError("all games ended as their twins did: these players are too alike to tell")
     at = [0.0, 0.5, 1.0]
@@ -232,9 +213,9 @@ def check_reward(
         "reward": reward,
         "players": [player.name for player in players],
         "pairs": num_pairs,
-        "seed": seed,
-        "max_years": max_years,
-        "year_limit": year_limit,
+        "seed": rules.seed,
+        "max_years": rules.max_years,
+        "year_limit": rules.year_limit,
     }
     if game_map.teams.text:
         result |= named_teams(game_map)
@@ -244,7 +225,6 @@ def check_reward(
 def _shown(
     game_map: Map, players: Sequence[Player], pairs: GamePairs, paid: np.ndarray, pair: int
 ) -> dict:
-    """Return a pair of games as a result has it, so that it can be played again."""
     one, other = (dict(zip(game_map.powers, rewards[pair].tolist())) for rewards in paid)
     return {
         "pair": pair + 1,

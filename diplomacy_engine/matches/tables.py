@@ -45,7 +45,6 @@ class GameRecorder:
         press.log, press.logged = [], self.rows
 
     def note(self, games: VectorGame, orders: np.ndarray, press: Press | None = None) -> None:
-        """Keep the orders (E, V) about to be given, and what was said in `press` before."""
         if press is not None and press.log:
             self._talk[len(self._steps)], press.log = press.log, []
         state, rows = games.state, slice(self.rows)
@@ -66,18 +65,15 @@ class GameRecorder:
     def replay(
         self, games: VectorGame, think: Callable[[int, Game], dict] | None = None
     ) -> list[Game]:
-        """Return the recorded games of a match that began with the opening position.
-
-        `think` is asked before every phase, with row and Game, for the `thoughts` to keep with it.
-        """
+        """Return the recorded games of a match that began with the opening position. `think` is
+        asked before every phase, with row and Game, for the `thoughts` to keep with it."""
         replayed = [Game(games.map, games.max_years or None) for _ in range(self.rows)]
         texts = games.vocabulary.texts
         for step, (running, year, phase, owner, orders) in enumerate(self._steps):
             for row in np.flatnonzero(running):
                 game = replayed[row]
                 recorded = phase_name(year[row], phase[row])
-                if game.phase != recorded:
-                    raise RuntimeError(f"the replay of a game is in {game.phase}, not {recorded}")
+                assert game.phase == recorded, f"the replay is in {game.phase}, not {recorded}"
                 self._say(game, row, self._talk.get(step, []))
                 for power, name in enumerate(game.powers):
                     mine = np.flatnonzero((owner[row] == power) & (orders[row] != NONE))
@@ -134,18 +130,11 @@ def play_games(
         draws_after: year from which all players vote for a draw as bots do; None: nobody does.
 
     Raises:
-        ValueError: the arguments do not fit each other.
+        ValueError: `games` begin anew by themselves.
     """
     seat_player = np.asarray(seat_player)
     if games.auto_reset:
         raise ValueError("play_games needs a VectorGame with auto_reset=False")
-    if seat_player.shape != (games.num_games, games.num_powers):
-        raise ValueError(
-            f"seat_player must be of shape ({games.num_games}, {games.num_powers}), "
-            f"not {seat_player.shape}"
-        )
-    if not 0 <= seat_player.min() <= seat_player.max() < len(players):
-        raise ValueError(f"seat_player must be 0..{len(players) - 1}")
     if press is not None and recorder is not None:
         recorder.listen(press)
     begin_games(games, players, np.arange(games.num_games))
@@ -207,16 +196,10 @@ def play_tables(
 ) -> Report:
     """Play games with given players at given powers, and return a report of this `kind`.
 
-    Args:
-        seats: (G, P) integers, which of `players` plays each power.
-        first: number of the first game in the whole match, counted from 0.
-        samples: games of lower numbers are saved.
-        think: of the number of such a game and the Game before each phase, returns the `thoughts`
-            to keep with it.
-        counted: whose orders are counted, one of `players`.
-        progress: called now and then with how many games have been played, running ones in part.
-        keep_finished: if the match breaks off, return the games that have ended by then, if any,
-            and why it did (`MatchReport.cause`); else the error is raised.
+    `seats` (G, P): which of `players` plays each power; `first`: the first game's number in the
+    match. Those below `samples` are saved, with what `think` says of number and Game. `counted`:
+    whose orders are counted. If the match breaks off, `keep_finished` returns the games that have
+    ended, and why (`MatchReport.cause`).
     """
     counter = None if counted is None else OrderCounter(counted)
     talk = None if settings.press is None else TalkCounter()

@@ -166,7 +166,6 @@ def contrast(first: str, second: str) -> float:
 
 
 def _luminance(color: str) -> float:
-    """Return the relative luminance of WCAG, 0 to 1."""
     linear = [(part / 255 / 12.92 if part < 10.3 else ((part / 255 + 0.055) / 1.055) ** 2.4)
               for part in _rgb(color)]  # fmt: skip
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -135,10 +135,8 @@ def _hexagon(x: float, y: float) -> str:
 
 
 def _by_distance(distance: np.ndarray) -> np.ndarray:
-    """Return points (V, 2) whose distances are like the steps between the provinces.
-
-    Classical scaling gives the start, stress majorization (SMACOF) the rest; nothing is random.
-    """
+    """Return points (V, 2) whose distances are like the steps between the provinces. Classical
+    scaling gives the start, stress majorization (SMACOF) the rest; nothing is random."""
     count = len(distance)
     if count == 1:
         return np.zeros((1, 2))
@@ -181,11 +179,9 @@ def _links(game_map: Map) -> list[tuple[str, str]]:
 
 
 def _clear_of_links(points: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return the points moved a little, so that fewer links pass beneath the discs of others.
-
-    A disc and a link too close to it push each other away; what cannot be had is left. `ends`
-    (links, 2) are the points that each link joins.
-    """
+    """Return the points moved a little, so that fewer links pass beneath the discs of others. A
+    disc and a link too close to it push each other away; what cannot be had is left. `ends` (links,
+    2) are the points that each link joins."""
     numbers = np.arange(len(ends))
     for _ in range(_CLEARINGS if len(ends) else 0):
         first = points[ends[:, 0]]

@@ -31,7 +31,6 @@ def content_policy(script: str, *more: str) -> str:
 
 
 def map_facts(drawing: Drawing) -> dict:
-    """Return what a page shows of a map in all phases, as `Board.setMap` in page.js takes it."""
     ground = scene_svg(drawing, Scene("", {}, {}, {}, {}), legend=False)
     ground = ground.replace(f"<style>{drawing.style('auto')}</style>", "")
     return {
@@ -51,7 +50,6 @@ def phase_facts(
     orders: Mapping[str, Sequence[GivenOrder]],
     outcome: Mapping[str, Sequence[str]],
 ) -> dict:
-    """Return what a page shows of a phase on its map, as `Board.show` in page.js takes it."""
     owners = province_owners(drawing, scene)
     return {
         "owners": {code: f"{power} {held}" for code, (power, held) in owners.items()},

@@ -35,7 +35,6 @@ _AROUND = re.compile(r"\s*\(.*?\)|\b(?:ORDERS|MOVES|FOR|THE)\b|[\W_]+")
 
 
 def power_called(game_map: Map, text: str) -> str | None:
-    """Return the power with a name, or the beginning of one; None if there is none, or several."""
     name, *powers = (
         " ".join(_AROUND.sub(" ", word.upper()).split()) for word in (text, *game_map.powers)
     )

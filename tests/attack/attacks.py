@@ -8,6 +8,7 @@ taken nor refused with one sentence, or does what it must not.
 import contextlib
 import io
 import json
+import math
 import os
 import random
 import re
@@ -15,42 +16,42 @@ import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
+from unittest import mock
 
-from attack.learning import checkpoints, load_pytorch
+import torch
 from attack.mutations import JUNK, mutate_folder, mutated, mutated_bytes, mutated_text
+from attack.readers import NAMES, READERS, WORDS
 from attack.watching import killed, tried, watched
 from support.games import orderable, play_randomly
-from support.language import question_of_game
 from support.limits import within
 from support.serving import seated, serving
+from support.training import REPOSITORY
 from support.webdip import history
 
 from diplomacy_engine._files import atomic_write
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import MOVE, RETREAT, phase_kind
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.extras.imports.games import read_games, read_pasted
+from diplomacy_engine.extras.imports.games import read_games
 from diplomacy_engine.extras.language.remote import RemotePlayer
-from diplomacy_engine.extras.language.replies import read_reply
 from diplomacy_engine.extras.language.settings import settings_of
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.learning import registry
 from diplomacy_engine.matches.population_page import population_page
 from diplomacy_engine.pictures.replays.page import page
-from diplomacy_engine.pictures.replays.replay import load_replays, make_replay
+from diplomacy_engine.pictures.replays.replay import load_replays
 from diplomacy_engine.play.file import HOST, PLAYER, read_session
 from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TOKEN_HEADER, WAITING
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
-from diplomacy_engine.press.daide import is_daide, read_message
 from diplomacy_engine.press.press import PressRules
-from diplomacy_engine.rules.map import MAPS_FOLDER, Map, load_map
 from diplomacy_engine.rules.notation import read_order, read_unit
-from diplomacy_engine.rules.teams import read_teams
 
 Try = Callable[[random.Random], str]
 SECONDS = 60  # of one try; they take milliseconds
@@ -58,6 +59,21 @@ SECONDS = 60  # of one try; they take milliseconds
 
 def outcome(taken: object) -> str:
     return "taken" if taken is not None else "refused"
+
+
+def changed_texts(reader: Callable[[str, Path], object]) -> Callable[[Path], Iterator[Try]]:
+    """Return the attack on a reader of READERS: its sound texts with a few changes."""
+
+    def attack(folder: Path) -> Iterator[Try]:
+        texts, words = READERS[reader]
+        texts = list(texts() if callable(texts) else texts)
+        yield lambda rng: outcome(reader(mutated_text(rng, rng.choice(texts), words), folder))
+
+    attack.__name__ = reader.__name__
+    return attack
+
+
+# --- Orders and positions -------------------------------------------------------------------------
 
 
 @cache
@@ -74,15 +90,6 @@ def positions() -> tuple[Game, ...]:
     return tuple(found)
 
 
-# --- Orders, positions, maps, settings, texts -----------------------------------------------------
-
-WORDS = (
-    "A", "F", "-", "->", "/", "NC", "(SC)", "H", "S", "C", "R", "D", "B", "VIA", "WAIVE", "*",
-    "PAR", "STP/NC", "Bulgaria", "North", "Sea", "LON", "ENGLAND", "0", "ß", "\u0130", "AND", "PRP",
-)  # fmt: skip
-
-
-@contextmanager
 def orders(folder: Path) -> Iterator[Try]:
     """A list of orders for a power, some of them changed."""
 
@@ -131,7 +138,6 @@ PARTS = (
 )
 
 
-@contextmanager
 def states(folder: Path) -> Iterator[Try]:
     """A position, as a dictionary or on one line; what is loaded is as it says, and is played."""
 
@@ -187,151 +193,6 @@ def check_board(game: Game, given: dict) -> None:
         assert not any(wanted.values())
 
 
-@contextmanager
-def maps(folder: Path) -> Iterator[Try]:
-    """A map's facts, or the text of its file; what is loaded can be played on."""
-    texts = [(MAPS_FOLDER / f"{name}.toml").read_text() for name in ("small", "three")]
-    file = folder / "map.toml"
-
-    def one(rng: random.Random) -> str:
-        if rng.random() < 0.3:
-            file.write_text(mutated_text(rng, rng.choice(texts)), errors="replace")
-            found = tried(lambda: load_map(file))
-        else:
-            facts = mutated(rng, load_map(rng.choice(("small", "three"))).facts)
-            found = tried(lambda: Map(facts, "map"), TypeError) if isinstance(facts, dict) else None
-        if found is not None:
-            play_randomly(Game(found, max_years=2), rng, 2)
-        return outcome(found)
-
-    yield one
-
-
-SETTINGS = {
-    "model": "m", "base_url": "http://127.0.0.1:9/v1", "server": "vllm", "constraint": "json",
-    "api_key_env": "HOME", "prompt": "list", "history": 1, "temperature": 1.0, "timeout": 1.0,
-    "deadline": 2.0, "retries": 0, "fallback": "hold", "concurrency": 2, "log": "",
-}  # fmt: skip
-NAMES = (
-    "dumbbot", "small-pure-1", "fast(draws=3):small-pure-1", "nash(profiles=4)+dumbbot",
-    "population#2", "llm:x.toml", "llm:local:x", "llm:m@http://127.0.0.1:9/v1", "os:system",
-    "fast(leaf=x assume=infer:self,hold):y", "a/b.npz", "x.py:y",
-)  # fmt: skip
-
-
-@contextmanager
-def settings(folder: Path) -> Iterator[Try]:
-    """Settings of language models, teams, and names of players; nothing is asked or run."""
-    load_map("small")
-
-    def one(rng: random.Random) -> str:
-        kind = rng.randrange(3)
-        if kind == 0:
-            found = mutated(rng, SETTINGS)
-            return outcome(tried(lambda: settings_of(found, "file"), AttributeError, TypeError))
-        if kind == 1:
-            text = mutated_text(rng, "ENGLAND+(FRANCE+ITALY), RUSSIA", ("+", "(", ")", ","))
-            return outcome(tried(lambda: read_teams(text, load_map("standard").powers)))
-        name = mutated_text(rng, rng.choice(NAMES), ("llm:", "fast:", "+", "=", *NAMES))[:600]
-        if re.match(r"[a-z+()=0-9 ]*(llm:local|.*\.py)", name):
-            return "skipped"  # the user's own to load
-        with watched(folder):
-            return outcome(tried(lambda: load_player(name, game_map=load_map("small"))))
-
-    yield one
-
-
-@contextmanager
-def daide(folder: Path) -> Iterator[Try]:
-    """A text that may be an offer or an answer."""
-    game = Game("standard", press="offers")
-    game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"], theirs=["F LON - NTH"], zone=["ENG"])
-    game.offer("FRANCE", "ENGLAND", peace=True, we_leave=["MAR"], they_keep_out=["BRE"])
-    game.accept("ENGLAND", 1)
-    texts = [message["message"] for message in game.messages]
-    words = tuple(sorted({word for text in texts for word in text.split()})) + ("REJ", "CVY", "SUP")
-
-    def one(rng: random.Random) -> str:
-        text = rng.choice(texts)
-        if rng.random() < 0.9:
-            text = mutated_text(rng, text, words)
-        powers = [game.map.power_index[power] for power in ("FRANCE", "ENGLAND")]
-        sides = rng.choice((powers, powers, powers, rng.sample(range(7), 2)))
-        is_daide(text)
-        return outcome(tried(lambda: read_message(game.vector_game, *sides, text)))
-
-    yield one
-
-
-@contextmanager
-def replies(folder: Path) -> Iterator[Try]:
-    """What a language model has written."""
-    asked = [question_of_game(Game("standard"), power) for power in ("FRANCE", "RUSSIA")]
-
-    def one(rng: random.Random) -> str:
-        question = rng.choice(asked)
-        text = "\n".join(rng.choice(slot.texts) for slot in question.slots)
-        text = rng.choice((text, json.dumps(text.splitlines()), f"<think>{text}</think>{text}"))
-        text = mutated_text(rng, text, ("<think>", "</think>", "Orders:", "{", *WORDS))
-        found = read_reply(question, range(len(question.slots)), {}, text)
-        for slot, number in found.numbers.items():
-            assert number in question.slots[slot].numbers
-        return "read" if found.numbers else "nothing"
-
-    yield one
-
-
-REPORT = """Movement results for Spring of 1901.  (game.001)
-Austria-Hungary: Army Vienna -> Galicia.  (*bounce*)
-FRANCE: (A PAR-BUR), Mar S Par-Bur; F Bre-MAO  Bounced with lon (1 against 1).
-The fleet at London support move to English Channel from Brest. (fail)
-Fall 1901
-France: A Bur-Bel, A Mar-Spa (moves, at last)
-Retreats
-Winter, 1901
-France:
-Build army at Paris.
-"""
-
-
-@contextmanager
-def reports(folder: Path) -> Iterator[Try]:
-    """A pasted report of a game; what is taken can be shown, and each note is one line."""
-    game_map = load_map("standard")
-
-    def one(rng: random.Random) -> str:
-        text, notes = mutated_text(rng, REPORT, (*WORDS, "Spring 1901", "Italy:", "\n")), []
-        saved = tried(lambda: read_pasted(text, game_map, notes.append))
-        if isinstance(saved, dict):
-            tried(lambda: make_replay(saved))
-        assert all(note.isprintable() for note in notes)
-        return outcome(saved)
-
-    yield one
-
-
-@contextmanager
-def histories(folder: Path) -> Iterator[Try]:
-    """The `history.json` of a webDiplomacy site, as a file; what is taken is gone on with."""
-    games = []
-    for seed, length in ((1, 2), (2, 5), (3, 9)):
-        games.append(Game("standard", max_years=3))
-        play_randomly(games[-1], random.Random(seed), length)
-    sound, file = [history(game) for game in games], folder / "history.json"
-
-    def one(rng: random.Random) -> str:
-        written(rng, file, rng.choice(sound))
-        notes: list[str] = []
-        found = tried(lambda: list(read_games(file, note=notes.append)))
-        game = isinstance(found, list) and tried(lambda: Game.from_saved_game(found[0]))
-        if isinstance(game, Game) and not game.is_over:
-            play_randomly(game, rng)
-        assert all(note.isprintable() for note in notes)
-        return outcome(found)
-
-    yield one
-
-
 # --- Files ----------------------------------------------------------------------------------------
 
 
@@ -359,7 +220,27 @@ def written(rng: random.Random, file: Path, saved: dict) -> None:
         file.write_text(json.dumps(found) + "\n")
 
 
-@contextmanager
+def histories(folder: Path) -> Iterator[Try]:
+    """The `history.json` of a webDiplomacy site, as a file; what is taken is gone on with."""
+    games = []
+    for seed, length in ((1, 2), (2, 5), (3, 9)):
+        games.append(Game("standard", max_years=3))
+        play_randomly(games[-1], random.Random(seed), length)
+    sound, file = [history(game) for game in games], folder / "history.json"
+
+    def one(rng: random.Random) -> str:
+        written(rng, file, rng.choice(sound))
+        notes: list[str] = []
+        found = tried(lambda: list(read_games(file, note=notes.append)))
+        game = isinstance(found, list) and tried(lambda: Game.from_saved_game(found[0]))
+        if isinstance(game, Game) and not game.is_over:
+            play_randomly(game, rng)
+        assert all(note.isprintable() for note in notes)
+        return outcome(found)
+
+    yield one
+
+
 def saved_games(folder: Path) -> Iterator[Try]:
     """A saved game is shown on a page, and played on."""
     games = []
@@ -407,7 +288,6 @@ HOSTILE = (
 )  # fmt: skip
 
 
-@contextmanager
 def sessions(folder: Path) -> Iterator[Try]:
     """`play --resume` of a changed file: nothing is asked, run, or written elsewhere."""
     load_pytorch()
@@ -430,7 +310,8 @@ def sessions(folder: Path) -> Iterator[Try]:
                 play["seats"] = dict(saved["play"]["seats"], RUSSIA=[PLAYER, names[0]])
         file.write_text(json.dumps(found if rng.random() < 0.9 else mutated(rng, found)) + "\n")
         out, err = io.StringIO(), io.StringIO()
-        silent = contextlib.chdir(folder), redirect_stdout(out), redirect_stderr(err), no_input()
+        no_input = mock.patch("sys.stdin", io.StringIO())
+        silent = contextlib.chdir(folder), redirect_stdout(out), redirect_stderr(err), no_input
         with silent[0], silent[1], silent[2], silent[3], watched(folder):
             code = main(["play", "--text", "--resume", file.name])
         said = err.getvalue()
@@ -441,18 +322,6 @@ def sessions(folder: Path) -> Iterator[Try]:
     yield one
 
 
-@contextmanager
-def no_input() -> Iterator[None]:
-    """Let standard input be at its end."""
-    with open(os.devnull) as nothing:
-        before, os.sys.stdin = os.sys.stdin, nothing
-        try:
-            yield
-        finally:
-            os.sys.stdin = before
-
-
-@contextmanager
 def populations(folder: Path) -> Iterator[Try]:
     """A population's folder with another population.json, or with other files in it."""
     source = FOLDERS / "small"
@@ -486,10 +355,54 @@ def populations(folder: Path) -> Iterator[Try]:
     yield one
 
 
+POLICY = REPOSITORY / "runs" / "reference" / "small__pure__1" / "policy.pt"
+TENSORS = (
+    torch.zeros(0), torch.ones(3), torch.full((2, 2), math.nan), torch.full((), 2**62),
+    torch.full((8,), -1), torch.zeros(8, dtype=torch.bool), torch.zeros(1).expand(10**9),
+)  # fmt: skip
+
+
+def load_pytorch() -> None:
+    """Load all learners; PyTorch has programs of its own, which it starts when it is loaded."""
+    for module in registry.BUNDLED.values():
+        import_module(module)
+
+
+def mutated_checkpoint(rng: random.Random, saved: dict, path: Path) -> None:
+    """Write a checkpoint of which one part is changed, in its file if nowhere else."""
+    key = rng.choice(list(saved))
+    part = mutated(rng, {key: saved[key]}, (*JUNK, *TENSORS))
+    others = {name: value for name, value in saved.items() if name != key}
+    torch.save(others | part if isinstance(part, dict) else part, path)
+    if rng.random() < 0.1:
+        path.write_bytes(mutated_bytes(rng, path.read_bytes()))
+
+
+def checkpoints(folder: Path) -> Iterator[Try]:
+    """The checkpoint of a policy; what is loaded gives legal orders."""
+    load_pytorch()
+    saved, file = torch.load(POLICY, weights_only=True), folder / "checkpoint.pt"
+    games = VectorGame("small", 2, threads=1, auto_reset=False)
+    decisions = games.decisions()
+
+    def one(rng: random.Random) -> str:
+        mutated_checkpoint(rng, saved, file)
+        with watched(folder):
+            player = tried(lambda: load_player(file))
+            if player is None:
+                return "refused"
+            numbers = tried(lambda: player.act(games, decisions).tolist())
+        for s, number in enumerate(() if numbers is None else numbers):
+            first, last = decisions.order_start[s : s + 2]
+            assert number in decisions.order[first:last]
+        return "taken" if numbers is not None else "refused later"
+
+    yield one
+
+
 # --- Kills ----------------------------------------------------------------------------------------
 
 
-@contextmanager
 def killed_writes(folder: Path) -> Iterator[Try]:
     """A process is killed while it writes a file: the old one is there, or the new one."""
     file = folder / "file"
@@ -508,7 +421,6 @@ def killed_writes(folder: Path) -> Iterator[Try]:
     yield one
 
 
-@contextmanager
 def killed_sessions(folder: Path) -> Iterator[Try]:
     """A game is killed while a phase is played: it goes on before or after it, with its links."""
     file = folder / "game.jsonl"
@@ -537,7 +449,6 @@ def killed_sessions(folder: Path) -> Iterator[Try]:
 STATUSES = {200, 400, 401, 403, 404, 405, 409, 411, 413, 414, 431, 501, 505}
 
 
-@contextmanager
 def requests(folder: Path) -> Iterator[Try]:
     """Requests to the play server, their bytes changed or their JSON; it answers and gives away
     nothing: no token, no order of another power, and no talk of others."""
@@ -608,7 +519,6 @@ def exchanged(address: tuple[str, int], sent: bytes) -> bytes:
 KEY = "sk-attack-0123456789abcdef"
 
 
-@contextmanager
 def language_servers(folder: Path) -> Iterator[Try]:
     """A language model's server answers with changed bytes: each unit has a legal order in time,
     and the key stands nowhere."""
@@ -634,8 +544,9 @@ def language_servers(folder: Path) -> Iterator[Try]:
     thread.start()
     log = folder / "log.jsonl"
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-    found = SETTINGS | {"base_url": url, "api_key_env": "ATTACK_KEY", "log": str(log), "reasks": 0}
-    chosen = settings_of(found | {"server": "", "constraint": "none", "timeout": 5.0}, "attack")
+    given = {"model": "m", "base_url": url, "api_key_env": "ATTACK_KEY", "log": str(log)}
+    given |= {"prompt": "list", "timeout": 5.0, "deadline": 2.0, "retries": 0, "reasks": 0}
+    chosen = settings_of(given | {"fallback": "hold", "constraint": "none"}, "attack")
     games = VectorGame("small", 1, threads=1, auto_reset=False)
     decisions = games.decisions()
 
@@ -679,15 +590,10 @@ def language_servers(folder: Path) -> Iterator[Try]:
         del os.environ["ATTACK_KEY"]
 
 
-# Attack -> tries of the short piece, which together take about half a minute.
+# Attack -> tries of the short piece.
 ATTACKS: dict[Callable, int] = {
     orders: 100,
     states: 150,
-    maps: 60,
-    settings: 300,
-    daide: 300,
-    replies: 80,
-    reports: 60,
     histories: 40,
     saved_games: 80,
     sessions: 60,
@@ -695,7 +601,7 @@ ATTACKS: dict[Callable, int] = {
     checkpoints: 40,
     killed_writes: 30,
     killed_sessions: 15,
-    requests: 300,
+    requests: 200,
     language_servers: 100,
 }
 

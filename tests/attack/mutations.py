@@ -3,7 +3,6 @@
 import copy
 import os
 import random
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -115,31 +114,22 @@ def mutated_bytes(rng: random.Random, content: bytes) -> bytes:
     return bytes(found)
 
 
-def mutate_folder(rng: random.Random, folder: Path) -> str:
-    """Change one file of a folder, or put something else in its place; return what was done.
+def mutate_folder(rng: random.Random, folder: Path) -> None:
+    """Change one file of a folder, or put something else in its place.
 
     For folders of populations, of runs, and others that may come from somebody else.
     """
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    file = rng.choice(files)
-    kind = rng.choice(
-        ("bytes", "bytes", "text", "empty", "gone", "link", "pipe", "folder", "other")
-    )
+    file, content = rng.choice(files), rng.choice(files).read_bytes()
+    kind = rng.choice(("bytes", "bytes", "other", "gone", "link", "pipe", "folder"))
     if kind == "bytes":
-        file.write_bytes(mutated_bytes(rng, file.read_bytes()))
-    elif kind == "text":
-        file.write_text(mutated_text(rng, file.read_text(errors="replace")), errors="replace")
-    elif kind == "other":
-        shutil.copyfile(rng.choice(files), folder / "copy")
-        os.replace(folder / "copy", file)
-    else:
-        file.unlink()
-        if kind == "empty":
-            file.touch()
-        elif kind == "link":
-            file.symlink_to(rng.choice(("/dev/zero", "/etc/passwd", str(file), "/proc/self/mem")))
-        elif kind == "pipe":
-            os.mkfifo(file)
-        elif kind == "folder":
-            file.mkdir()
-    return f"{kind} of {file.relative_to(folder)}"
+        content = mutated_bytes(rng, file.read_bytes())
+    file.unlink()
+    if kind in ("bytes", "other"):
+        file.write_bytes(content)
+    elif kind == "link":
+        file.symlink_to(rng.choice(("/dev/zero", "/etc/passwd", str(file), "/proc/self/mem")))
+    elif kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()

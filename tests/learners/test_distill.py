@@ -110,20 +110,8 @@ def main(argv: list[str]) -> int:
         return end.code
 
 
-def test_the_command(tmp_path, capsys):
-    """What comes of it is a policy of the script's, which plays."""
-    assert main([*COMMAND, "--runs-folder", str(tmp_path)]) == 0
-    assert re.findall(r"^round (\d): [\d,]+ decisions", capsys.readouterr().out, re.M) == ["1", "2"]
-    (folder,) = tmp_path.iterdir()
-    player, start = load_player(folder), load_player(POLICY)
-    assert player.settings == start.settings and len(list(folder.glob("checkpoints/*.pt"))) == 2
-    games = VectorGame("small", 2, 1, auto_reset=False)
-    assert len(player.act(games, games.decisions())) == len(games.decisions().slot_province)
-    weights = zip(player.agent.agent.parameters(), start.agent.agent.parameters())
-    assert any((one != other).any() for one, other in weights)
-
-
-def test_what_is_interrupted_keeps_its_finished_rounds(tmp_path, monkeypatch):
+def test_the_command_that_is_interrupted(tmp_path, monkeypatch, capsys):
+    """What comes of a finished round is a policy of the script's, which plays."""
     rounds, learn = itertools.count(1), distill.learn
 
     def interrupted(*given):
@@ -133,8 +121,14 @@ def test_what_is_interrupted_keeps_its_finished_rounds(tmp_path, monkeypatch):
 
     monkeypatch.setattr(distill, "learn", interrupted)
     assert main([*COMMAND, "--runs-folder", str(tmp_path)]) == STOPPED
+    assert re.findall(r"^round (\d): [\d,]+ decisions", capsys.readouterr().out, re.M) == ["1"]
     (folder,) = tmp_path.iterdir()
-    assert len(list(folder.glob("checkpoints/*.pt"))) == 1 and load_player(folder)
+    player, start = load_player(folder), load_player(POLICY)
+    assert player.settings == start.settings and len(list(folder.glob("checkpoints/*.pt"))) == 1
+    games = VectorGame("small", 2, 1, auto_reset=False)
+    assert len(player.act(games, games.decisions())) == len(games.decisions().slot_province)
+    weights = zip(player.agent.agent.parameters(), start.agent.agent.parameters())
+    assert any((one != other).any() for one, other in weights)
 
 
 @pytest.mark.parametrize(

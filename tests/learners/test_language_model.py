@@ -16,13 +16,11 @@ import pytest
 pytest.importorskip("transformers", reason="transformers is not installed: pip install '.[llm]'")
 
 import torch
-from support.learners import check_help
 from support.training import STOPPED, differences, load, metrics
 
 import diplomacy_learners.language_model as grpo
 from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_bot
 from diplomacy_engine.learning.settings import parse_args
-from diplomacy_engine.matches.figures import wilson_interval
 from diplomacy_engine.matches.forks import fork
 
 TINY = "--groups 2 --copies 6 --eval-interval 2 --eval-games 2 --save-interval 2"
@@ -98,14 +96,10 @@ def test_it_learns_to_take_a_second_center():
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_it_learns_to_take_a_second_center_in_nearly_every_game(seed):
     run = new_run(f"--seats ENGLAND --groups 1 --copies 64 --eval-interval 0 --seed {seed}")
-    before = two_centers(run.player, 1000)
+    assert two_centers(run.player, 1000) < 400
     for _ in range(40):
         run.advance()
-    after = two_centers(run.player, 1000)
-    shown = [f"{n / 10}% {wilson_interval(n, 1000)}" for n in (before, after)]
-    print(f"seed {seed}: games with two centers before and after {shown}")
-    assert before < 400
-    assert after >= 950
+    assert two_centers(run.player, 1000) >= 950
 
 
 def test_ratios_are_one_before_the_first_step():
@@ -154,24 +148,18 @@ def test_replies_belong_to_their_copies():
     for row, phase, power, reply in run.player.trace:
         assert 3 <= row < 18
         first.setdefault((row, power), (phase, reply))
-    for group in range(3):
-        rows = range(3 + 5 * group, 8 + 5 * group)
-        for power in run.game_map.powers:
-            known = [first[row, power] for row in rows if (row, power) in first]
-            # All copies begin in one position: the same prompt and phase, but other draws.
-            assert len({(phase, *reply.prompt) for phase, reply in known}) <= 1
-    drawn = {tuple(reply.numbers) for _, reply in first.values()}
-    assert len(drawn) > 1
-    for sample in samples:
-        assert any(sample.reply is reply for _, reply in first.values())
+    for group, power in itertools.product(range(3), run.game_map.powers):
+        keys = [(row, power) for row in range(3 + 5 * group, 8 + 5 * group)]
+        known = [first[key] for key in keys if key in first]
+        # All copies begin in one position: the same prompt and phase, but other draws.
+        assert len({(phase, *reply.prompt) for phase, reply in known}) <= 1
+        # Relative to the group, what is learned adds up to nothing.
+        part = [s.advantage for s in samples if any(s.reply is reply for _, reply in known)]
+        assert len(part) < 5 or np.sum(part) == pytest.approx(0, abs=1e-4)
+    assert len({tuple(reply.numbers) for _, reply in first.values()}) > 1
+    replies = [reply for _, reply in first.values()]
+    assert all(any(sample.reply is reply for reply in replies) for sample in samples)
     assert {"charts/return_ENGLAND", "charts/return_RUSSIA"} <= figures.keys()
-    # Relative to the group, what is learned adds up to nothing.
-    for power in run.game_map.powers:
-        mine = [s for s in samples if first.get((s.row, power), (0, 0))[1] is s.reply]
-        for group in range(3):
-            part = [s.advantage for s in mine if (s.row - 3) // 5 == group]
-            if len(part) == 5:
-                assert np.sum(part) == pytest.approx(0, abs=1e-4)
 
 
 def test_all_decisions_of_a_copy_count_or_the_first_alone():
@@ -184,7 +172,7 @@ def test_all_decisions_of_a_copy_count_or_the_first_alone():
 
 def test_the_distance_from_the_start_grows_from_nothing_and_holds_back():
     free, held = (
-        new_run(f"--seats ENGLAND --copies 24 --groups 1 --eval-interval 0 --kl-warm-up 0 {more}")
+        new_run(f"--seats ENGLAND --copies 12 --groups 1 --eval-interval 0 --kl-warm-up 0 {more}")
         for more in ("--kl-coef 0.000001", "--kl-coef 3")
     )
     for _ in range(3):
@@ -200,14 +188,14 @@ def test_powers_take_turns_or_play_together():
     assert grpo.learning_powers(args_of("--seats RUSSIA"), small, 4) == [1]
 
 
-def test_the_waterfall_adds_up():
+def test_the_time_of_a_step_is_known_by_stage():
     run = new_run("--groups 1 --copies 8 --eval-games 2 --eval-interval 1")
     began = grpo.time.perf_counter()
     figures = run.advance()
     seconds = grpo.time.perf_counter() - began
     parts = {name: x for name, x in figures.items() if name.startswith("timing/")}
-    assert len(parts) == 8 and min(parts.values()) >= 0
-    assert sum(parts.values()) == pytest.approx(seconds, rel=0.02)
+    assert {f"timing/{name}" for name in ("rollout", "read", "update", "evaluate")} <= parts.keys()
+    assert min(parts.values()) >= 0 and 0.8 * seconds < sum(parts.values()) <= seconds
 
 
 # --- Runs -----------------------------------------------------------------------------------------
@@ -236,20 +224,13 @@ def test_a_stopped_run_goes_on_bit_for_bit(finished, tmp_path, monkeypatch):
     assert replies[0] == replies[1]
 
 
-def test_a_run_logs_its_curves(finished):
-    last, evaluation = metrics(finished)[-2:]
-    last |= evaluation
-    for name in ("charts/episodic_return", "losses/reference_kl", "eval/random/win"):
-        assert np.isfinite(last[name])
-    assert list(finished.glob("events.out.tfevents*"))
-    assert [p.name for p in sorted((finished / "checkpoints").iterdir())] == [
-        "000000000002.pt",
-        "000000000004.pt",
-    ]
-
-
 def test_a_run_keeps_what_was_asked_and_written(finished):
-    """In the pages of sample games, and of one copy of each group in JSON lines."""
+    """Curves, pages of sample games, and one copy of each group in JSON lines."""
+    curves = {name for line in metrics(finished) for name in line}
+    assert {"charts/episodic_return", "losses/reference_kl", "eval/random/win"} <= curves
+    assert list(finished.glob("events.out.tfevents*"))
+    kept = sorted(path.name for path in (finished / "checkpoints").iterdir())
+    assert kept == ["000000000002.pt", "000000000004.pt"]
     for step in (2, 4):
         page = (finished / "games" / f"{step:012d}.html").read_text()
         packed = re.findall(r"eN[a-zA-Z0-9+/]{100,}=*", page)  # what the page unpacks itself
@@ -268,19 +249,16 @@ def test_a_run_keeps_what_was_asked_and_written(finished):
     assert load_player(finished / "best.pt").name
 
 
-def test_a_run_keeps_nothing_if_it_is_told_so(tmp_path):
-    folder = train(tmp_path, f"{TINY} --steps 2 --capture-games 0 --capture-replies 0")
-    assert not list((folder / "games").iterdir()) and not (folder / "replies.jsonl").exists()
-
-
-def test_a_run_is_tracked_by_wandb(tmp_path, monkeypatch):
+def test_a_run_that_keeps_no_games_is_tracked_by_wandb(tmp_path, monkeypatch):
     logged = []
     nothing = dict.fromkeys(("define_metric", "finish", "log_artifact"), lambda *a, **k: None)
     fake = types.SimpleNamespace(id="one", log=logged.append, **nothing)
     monkeypatch.setattr(grpo, "start_wandb", lambda settings, folder, wandb_id: fake)
-    folder = train(tmp_path, f"{TINY} --steps 1 --eval-interval 0 --track")
+    flags = "--steps 1 --track --capture-games 0 --capture-replies 0 --eval-games 1"
+    folder = train(tmp_path, f"{TINY} {flags}")
     assert any("charts/episodic_return" in line for line in logged)
     assert load(folder)["wandb_id"] == "one"
+    assert not list((folder / "games").iterdir()) and not (folder / "replies.jsonl").exists()
 
 
 def test_what_has_learned_can_be_played(finished):
@@ -296,10 +274,6 @@ def test_what_has_learned_can_be_played(finished):
     assert written[0] == written[1]
 
 
-def test_help_and_ranges(capsys):
-    check_help(grpo, capsys)
-
-
 def test_a_finished_run_has_nothing_left_to_do(finished):
     before = (finished / "checkpoint.pt").read_bytes()
     assert main(f"--resume {finished}") == 0
@@ -309,17 +283,14 @@ def test_a_finished_run_has_nothing_left_to_do(finished):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("--seats FRANCE", "--seats 'FRANCE'"),
+        ("--seats FRANCE", "'FRANCE'"),
         ("--device nothing", "--device 'nothing'"),
         ("--copies 1", "copies"),
         ("--model nowhere", "nowhere"),
         ("--opponent nobody", "'nobody'"),
         ("--eval-bot nobody", "'nobody'"),
-        ("--opponent nash+hold", "--opponent 'nash+hold'"),
-        ("--history 2", "--history"),
         ("--resume nowhere", "nowhere"),
-        ("--resume {finished} --copies 4", "--steps and --track"),
-        ("--opening-share 0.5", "--warm-up"),
+        ("--resume {finished} --copies 4", "--copies"),
     ],
 )
 def test_bad_settings_get_one_sentence(text, words, finished, tmp_path, capsys):
@@ -352,10 +323,8 @@ def test_small_matrices_beside_the_weights_learn_alone(tmp_path):
     run = new_run(f"{text} --eval-interval 0")
     assert all("lora" in name for name in weights_of(run))
     kept = {n: p.clone() for n, p in run.model.network.named_parameters() if "lora" not in n}
-    samples, _ = samples_of(run)
-    replies = [sample.reply for sample in samples]
-    at_start = run.reference.log_probabilities(replies)
-    before = weights_of(run)
+    replies = [sample.reply for sample in samples_of(run)[0]]
+    at_start, before = run.reference.log_probabilities(replies), weights_of(run)
     for _ in range(2):
         run.advance()
     assert have_changed(run, before)

@@ -2,9 +2,9 @@
 
 import json
 import os
+import runpy
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -40,7 +40,7 @@ def test_settings_change_by_a_factor():
     first, rng = SimpleNamespace(**FIRST), np.random.default_rng(1)
     for _ in range(20):
         found = pbt.explored(FIRST, first, rng, anew=0)
-        assert found.keys() == FIRST.keys() <= set(pbt.VARIED)
+        assert found.keys() == FIRST.keys()
         assert found["learning_rate"] in (8e-4, 1.2e-3) and found["gae_lambda"] in (0.84, 0.76)
         # What is missing to 1 is varied, and no share is above 1.
         assert found["gamma"] == 1 and found["weak_seats"] in (0.76, 1) and found["update_epochs"]
@@ -112,18 +112,26 @@ def test_members_begin_with_settings_of_their_own(tmp_path):
     assert all(args.save_interval == given.eval_interval == 300 for args in found)
 
 
-def test_pauses_change_nothing(members, tmp_path):
-    """A member that meets nobody learns what the same training learns without pauses."""
-    member = pbt.Member(members[0].home, 0, replace(members[0].args, mates=0))
-    first, before = member.stand(), load(member.folder)
+def test_pauses_and_ranks_change_nothing(members, tmp_path):
+    """A member that meets nobody learns what the same training learns without pauses.
+
+    It is ranked in the base population after each evaluation, once.
+    """
+    first, before = members[0].stand(), load(members[0].folder)
     assert first["evaluations"] == 1 and 300 <= first["global_step"] < 500 and not first["done"]
-    assert member.train(1) == first and load(member.folder)["seconds"] == before["seconds"]
+    assert first["score"] == metrics(members[0].folder)[-1]["eval/random/win"]
+    assert members[0].train(1) == first and load(members[0].folder)["seconds"] == before["seconds"]
+    ranked = {"mates": 0, "eval_population": 6, "metric": "population/rating"}
+    member = pbt.Member(members[0].home, 0, replace(members[0].args, **ranked))
     last = member.train(2)
     assert last["done"] and last["evaluations"] == 2
-    assert member.train(2) == last
-    assert last["score"] == metrics(member.folder)[-1]["eval/random/win"]
+    curve = metrics(member.folder)
+    assert member.train(2) == last and metrics(member.folder) == curve
     whole = train_alone(tmp_path / "whole", save_interval=300, **TINY)
-    assert metrics(whole) == metrics(member.folder)
+    assert metrics(whole) == curve[:-1]
+    assert curve[-1]["global_step"] == last["global_step"]
+    assert curve[-1]["population/rating"] == last["score"]
+    assert 1 <= curve[-1]["population/best"] <= curve[-1]["population/rank"]
 
 
 def test_a_member_takes_over(members):
@@ -164,91 +172,37 @@ def test_members_meet(members):
     run = ppo.Run(setup, startup.Ranks())
     assert setup.resume(run, startup.Ranks())
     pool = run.pool
-    setup.close()
+    setup.folder.close()
     assert len(pool.copies) == 4 and pool.copies[-1] == before["copies"][-1]
     assert pool.copies[-2] == before["next_number"] == pool.next_number - 1
     met, theirs = pool.agents[pool.copies[-2]].state_dict(), load(second.folder)
     assert all(torch.equal(met[name], weights) for name, weights in theirs["model"].items())
     assert pool.frozen_at[pool.copies[-2]] == theirs["global_step"]
     assert load(first.folder)["run"]["pool"]["copies"] == before["copies"]  # until it has trained
-    assert first.train(2)["done"]
-
-
-def test_a_member_is_ranked_in_the_base_population(members):
-    args = replace(members[0].args, eval_population=6, metric="population/rating")
-    member, before = pbt.Member(members[0].home, 0, args), metrics(members[0].folder)
-    stand = member.train(2)
-    curve = metrics(member.folder)
-    assert stand["done"] and curve[: len(before)] == before
-    assert curve[-1]["global_step"] == stand["global_step"]
-    assert curve[-1]["population/rating"] == stand["score"]
-    assert 1 <= curve[-1]["population/best"] <= curve[-1]["population/rank"]
-    assert member.train(2) == stand and metrics(member.folder) == curve  # once
 
 
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--explore", "hidden"], "--explore hidden"),
+        (["--explore", "hidden"], "--explore"),
         (["--metric", "population/rating"], "--metric population/rating"),
-        (["--pool-size", "1"], "--mates"),
         (["--processes", "2"], "--processes"),
         (["--track"], "--track"),
         (["--members", "1"], "members"),
         (["--reward", "nothing"], "nothing"),
         (["--map", "small.dip"], "small.dip"),
-        (["--address", "127.0.0.1:1"], "127.0.0.1:1"),
-        (["--address", "127.0.0.1:99999999"], "127.0.0.1:99999999"),
-        (["--address", "a..b:6379"], "a..b:6379"),
+        (["--address", "auto"], "no cluster"),
         (["--resume", "nowhere"], "nowhere"),
     ],
 )
 def test_what_cannot_be(flags, words, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(pbt, "find_spec", lambda name: name)  # what is wrong is said before
-    assert main([*FLAGS, "--runs-folder", str(tmp_path / "runs"), *flags]) == 2
-    shown = capsys.readouterr().err
-    assert words in shown and shown.count("\n") == 1
-    assert not (tmp_path / "runs").exists()
-
-
-def test_a_population_goes_on_unchanged(tmp_path, capsys, monkeypatch):
-    home = population(tmp_path)[0].home
-    begun = []
-    monkeypatch.setattr(pbt, "find_spec", lambda name: name)
-    monkeypatch.setattr(pbt, "connected", lambda address: nullcontext())
-    monkeypatch.setattr(pbt, "train_population", lambda *given: begun.append(given))
-    assert main(["--resume", str(home), "--seed", "2"]) == 2 and not begun
-    assert "--address" in capsys.readouterr().err
-    assert main(["--resume", str(home), "--address", "auto"]) == 0
-    assert begun[0][0] == home and begun[0][1].address == "auto"
-    assert begun[0][1].members == 3
-
-
-def test_an_address_in_brackets():
-    """Those of the sixth version of the protocol are written [::1]:6379."""
-    try:
-        server = socket.create_server(("::1", 0), family=socket.AF_INET6)
-    except OSError:
-        pytest.skip("this machine has no such addresses")
-    with server:
-        pbt.check_address(f"[::1]:{server.getsockname()[1]}")
-
-
-@pytest.mark.parametrize(
-    ("said", "hinted"),
-    [("Authentication token is missing", True), ("Could not find any running Ray instance", False)],
-)
-def test_a_cluster_that_turns_away(said, hinted, tmp_path, capsys, monkeypatch):
-    """Nothing is begun, and tokens are named only where they matter."""
-
     def init(*_, **__):
-        raise ConnectionError(said)
+        raise ConnectionError("no cluster")
 
-    monkeypatch.setattr(pbt, "find_spec", lambda name: name)
+    monkeypatch.setattr(pbt, "find_spec", lambda name: name)  # what is wrong is said before
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
-    assert main([*FLAGS, "--address", "auto", "--runs-folder", str(tmp_path / "runs")]) == 2
-    shown = capsys.readouterr().err
-    assert said in shown and ("RAY_AUTH_MODE" in shown) == hinted and shown.count("\n") == 1
+    assert main([*FLAGS, "--runs-folder", str(tmp_path / "runs"), *flags]) == 2
+    assert words in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
 
 
@@ -259,24 +213,38 @@ def test_without_ray(tmp_path, capsys, monkeypatch):
     assert not (tmp_path / "runs").exists()
 
 
-def command(*words: str) -> list[str]:
-    """Return a command line of population-based training."""
-    return [sys.executable, "-m", "diplomacy_learners.population_based", *words]
-
-
-def everywhere(folder: Path) -> dict:
-    """Return how a command is run in a folder that is not the repository."""
-    path = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
-    return {"cwd": folder, "env": os.environ | {"PYTHONPATH": path}}
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # runpy finds it imported
+def test_a_population_goes_on_unchanged(tmp_path, capsys, monkeypatch):
+    """Its settings are of the module, not of `__main__`, by which Ray could not send them."""
+    home = population(tmp_path)[0].home
+    begun = []
+    monkeypatch.setattr(pbt, "find_spec", lambda name: name)
+    monkeypatch.setattr(pbt, "connected", lambda address: nullcontext())
+    monkeypatch.setattr(pbt, "train_population", lambda *given: begun.append(given))
+    assert main(["--resume", str(home), "--seed", "2"]) == 2 and not begun
+    assert "--seed" in capsys.readouterr().err
+    argv = [pbt.__file__, "--resume", str(home), "--address", "auto"]
+    monkeypatch.setattr(sys, "argv", argv)
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module(pbt.__name__, run_name="__main__")
+    assert end.value.code == 0 and type(begun[0][1]) is pbt.Args
+    assert begun[0][0] == home and begun[0][1].address == "auto"
+    assert begun[0][1].members == 3
 
 
 @pytest.mark.slow
 def test_a_killed_population_goes_on(tmp_path):
-    """What it comes to is what it comes to without the kill."""
+    """What it comes to is what it comes to without the kill, with a reward of one's own.
+
+    A member may have no run folder yet when it goes on.
+    """
     pytest.importorskip("ray")
-    write_config(tmp_path / "tiny.toml", total_timesteps=900)
-    flags = command(*FLAGS, "--mates", "0", "--config", "tiny.toml", "--runs-folder")
-    here = everywhere(tmp_path)
+    (tmp_path / "own.py").write_text("def mine(game):\n    return game.centers.astype('float32')\n")
+    write_config(tmp_path / "tiny.toml", total_timesteps=900, reward="own:mine=1,score")
+    command = [sys.executable, "-m", "diplomacy_learners.population_based"]
+    flags = [*command, *FLAGS, "--mates", "0", "--config", "tiny.toml", "--runs-folder"]
+    path = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
+    here = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": path}}
     assert subprocess.run([*flags, "whole"], check=False, **here).returncode == 0
     killed = subprocess.Popen([*flags, "runs"], start_new_session=True, **here)
     deadline = time.monotonic() + 300
@@ -287,7 +255,7 @@ def test_a_killed_population_goes_on(tmp_path):
     killed.wait()
     (home,) = (tmp_path / "runs").iterdir()
     time.sleep(5)  # Ray's processes notice that nobody is there
-    again = command("--resume", f"runs/{home.name}")
+    again = [*command, "--resume", f"runs/{home.name}"]
     assert subprocess.run(again, check=False, **here).returncode == 0
     args = pbt.Args(eval_interval=300, total_timesteps=900, reward="score")
     (whole,) = (tmp_path / "whole").iterdir()
@@ -298,22 +266,9 @@ def test_a_killed_population_goes_on(tmp_path):
     notes = [(folder / "exploits.jsonl").read_text() for folder in (whole, home)]
     assert notes[0].count("\n") == 2  # one of three members after each evaluation but the last
     assert sorted(notes[0].splitlines()) == sorted(notes[1].splitlines())
-
-
-@pytest.mark.slow
-def test_a_reward_of_ones_own_goes_through_ray(tmp_path):
-    """Also where a member has no run folder yet when the population goes on."""
-    pytest.importorskip("ray")
-    (tmp_path / "own.py").write_text("def mine(game):\n    return game.centers.astype('float32')\n")
-    write_config(tmp_path / "tiny.toml", reward="own:mine=1,score")
-    here = everywhere(tmp_path)
-    words = ["--config", "tiny.toml", "--runs-folder", "runs", *FLAGS]
-    assert subprocess.run(command(*words), check=False, **here).returncode == 0
-    (home,) = (tmp_path / "runs").iterdir()
     rewards = [json.loads(p.read_text())["reward"] for p in home.glob("*__member-*/args.json")]
     assert len(rewards) == 3 and all(reward.startswith("own:mine=") for reward in rewards)
     (gone,) = home.glob("*__member-2__*")
     gone.rename(tmp_path / "gone")
-    again = command("--resume", str(home))
     assert subprocess.run(again, check=False, **here).returncode == 0
     assert len(list(home.glob("*__member-2__*/checkpoint.pt"))) == 1

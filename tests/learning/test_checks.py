@@ -6,18 +6,8 @@ import pytest
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.learning.checks import check_args, check_memory
+from diplomacy_engine.learning.checks import check_memory
 from diplomacy_engine.rules.map import load_map
-
-
-def test_without_the_png_library(monkeypatch):
-    def none():
-        raise UserError("no resvg")
-
-    monkeypatch.setattr("diplomacy_engine.learning.checks.renderer", none)
-    with pytest.raises(UserError, match=r"no resvg.*--capture-games 0"):
-        check_args(ppo.Args(), load_map("small"))
-    check_args(ppo.Args(capture_games=0), load_map("small"))
 
 
 def test_processes_take_memory(monkeypatch):

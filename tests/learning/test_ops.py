@@ -9,14 +9,10 @@ from support.positions import act, positions, score
 from support.self_play import make_agent
 
 from diplomacy_engine.learning import ops, plain_ops
-from diplomacy_engine.learning.boards import BoardInputs, Orders
+from diplomacy_engine.learning.boards import Orders
 from diplomacy_engine.learning.players import AgentNetwork
-from diplomacy_engine.rules.map import load_map
 
 HIDDEN = 9
-CASES = pytest.mark.parametrize(
-    ("name", "related"), [("three", True), ("standard", True), ("standard", False)]
-)
 
 
 def orders_of(name: str, related: bool = True) -> Orders:
@@ -49,71 +45,6 @@ def assert_same(one: list, two: list) -> None:
     for found, expected in zip(one, two, strict=True):
         scale = float(expected.detach().abs().max())
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5 * max(scale, 1))
-
-
-@pytest.mark.parametrize("num_starts", [0, 1, 10])
-def test_sums_of_rows(num_starts):
-    rows = np.random.default_rng(0).integers(-1, 20, (50, 4)).astype(np.int32)
-    table, starts = random(20, HIDDEN), random(num_starts, HIDDEN, seed=1)
-    tensors = (table, starts) if num_starts else (table,)
-    plain = with_gradients(lambda *t: plain_ops.sum_rows(rows, *t), *tensors)
-    found = with_gradients(lambda *t: ops.sum_rows(rows, *t), *tensors)
-    for one, two in zip(found, plain):
-        assert_same(one, two)
-    none = np.full((3, 2), -1, np.int32)
-    assert (ops.sum_rows(none, table) == 0).all()
-
-
-def test_means_of_provinces():
-    _, obs, _ = positions("standard")
-    boards = make_agent("standard").inputs(obs)
-    codes = random(*boards.owner.shape, HIDDEN)
-    plain = with_gradients(lambda c: plain_ops.mean_provinces(c, boards), codes)
-    found = with_gradients(lambda c: ops.mean_provinces(c, boards), codes)
-    for one, two in zip(found, plain):
-        assert_same(one, two)
-    (whole, mine), _ = found
-    g, power = int(obs.row[0]), int(obs.power[0])
-    own = codes[g, boards.owner[g] == 1 + power]
-    assert len(own) > 0
-    torch.testing.assert_close(mine[g, power], own.mean(0))
-    torch.testing.assert_close(whole[g, 0], codes[g].mean(0))
-    nobody = boards._replace(owner=torch.zeros_like(boards.owner))
-    assert (ops.mean_provinces(codes, nobody)[1] == 0).all()
-
-
-def test_exchange_between_neighbors():
-    inputs = BoardInputs(load_map("standard"))
-    own, near = (random(3, inputs.num_provinces, HIDDEN, seed=seed) for seed in (0, 1))
-    plain = with_gradients(lambda *codes: plain_ops.exchange(*codes, inputs), own, near)
-    found = with_gradients(lambda *codes: ops.exchange(*codes, inputs), own, near)
-    for one, two in zip(found, plain):
-        assert_same(one, two)
-
-
-@CASES
-def test_scores_of_orders(name, related):
-    """Also where orders are blocked, and where units do not see each other's orders."""
-    orders = orders_of(name, related)
-    named, slots = sum(map(len, orders.named)), len(orders.picked)
-    kinds = BoardInputs(load_map(name)).num_kinds
-
-    def scored(function):
-        def of(provinces, kinds, bases, weight):
-            tables = ops.OrderTables(provinces, kinds, None, weight, None)
-            return function(orders, tables, bases)
-
-        tables = random(named, HIDDEN), random(kinds, HIDDEN), random(slots, HIDDEN), random(HIDDEN)
-        return with_gradients(of, *tables)
-
-    found, plain = scored(ops.score_slots), scored(plain_ops.score_slots)
-    for one, two in zip(found, plain):
-        assert_same(one, two)
-    logprob, entropy, greatest = found[0]
-    assert logprob.isfinite().all() and (entropy <= greatest + 1e-4).all()
-    lengths = np.diff(orders.decisions.order_start)
-    blocked = np.add.reduceat(orders.lookup.blocked.astype(int), orders.decisions.order_start[:-1])
-    np.testing.assert_allclose(greatest.exp().detach(), lengths - blocked, rtol=1e-4)
 
 
 @pytest.mark.parametrize("autoregressive", [True, False])
@@ -230,21 +161,6 @@ def test_no_decision_at_all():
     assert [len(part) for part in parts] == [0, 0, 0]
     sum(part.sum() for part in parts).backward()
     assert all(w.grad is None or (w.grad == 0).all() for w in agent.parameters())
-
-
-def test_noise_decides_and_temperature_flattens():
-    decisions, obs, _ = positions("three")
-    agent = make_agent("three")
-    noise = ops.draw_noise(decisions, torch.Generator().manual_seed(5))
-    assert noise.dtype == np.float32 and len(noise) == len(decisions.order)
-    assert np.isfinite(noise).all()
-    one, _, _ = act(agent, obs, decisions, noise=noise)
-    two, _, _ = act(agent, obs, decisions, noise=noise)
-    likeliest, _, _ = act(agent, obs, decisions, noise=ops.LIKELIEST)
-    assert one.tolist() == two.tolist() != likeliest.tolist()
-    cold = np.full(decisions.count, 1e-4, np.float32)
-    chosen, _, _ = act(agent, obs, decisions, noise=noise, temperature=cold)
-    assert (chosen == likeliest).mean() > 0.98
 
 
 def test_layer_norm_is_pytorchs():

@@ -4,6 +4,7 @@ import io
 import re
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -87,15 +88,8 @@ def test_a_reader_that_has_left_does_not_stop_the_work(tmp_path):
     assert process.wait() == 0 and err == b"" and (tmp_path / "done").exists()
 
 
-def test_no_time_is_left_past_the_end():
-    clock = Clock()
-    line = Progress(1_000, file=io.StringIO(), clock=clock)
-    clock.now += 10
-    line.update(1_020)
-    assert line.line().startswith("100.0% | 1,020 of 1,000 decisions | 102/s | 0:00:00 left")
-
-
 def test_the_rate_is_a_recent_one():
+    """Steps of a language model, which take a while each, are told apart from none."""
     clock = Clock()
     line = Progress(1_000_000, start=5_000, file=io.StringIO(), clock=clock)
     assert line.rate() == 0 and "? left" in line.line()
@@ -107,16 +101,22 @@ def test_the_rate_is_a_recent_one():
     assert 950 < line.rate() < 1_050
     clock.now += 10
     assert line.rate() < 800  # nothing happens any more
-
-
-def test_few_steps_a_second_are_told_apart_from_none():
-    """Steps of a language model take a while each."""
-    clock = Clock()
-    line = Progress(60, unit="steps", file=io.StringIO(), clock=clock)
-    assert "| 0/s |" in line.line()
+    few = Progress(60, unit="steps", file=io.StringIO(), clock=clock)
+    assert "| 0/s |" in few.line()
     clock.now += 10
-    line.update(4)
-    assert "4 of 60 steps | 0.4/s" in line.line()
+    few.update(4)
+    assert "4 of 60 steps | 0.4/s" in few.line()
+    few.update(62)  # past the end no time is left
+    assert few.line().startswith("100.0% | 62 of 60 steps | 6.2/s | 0:00:00 left")
+
+
+def test_leaving_by_an_exception_frees_the_terminal(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    file = Terminal()
+    with suppress(RuntimeError), Progress(100, file=file) as line:
+        line.update(1)
+        raise RuntimeError
+    assert file.getvalue().endswith("\x1b[?25h")  # the cursor is shown again
 
 
 def test_on_a_terminal_the_line_is_redrawn(monkeypatch):
@@ -139,24 +139,16 @@ def test_on_a_terminal_the_line_is_redrawn(monkeypatch):
     assert "pool" not in file.getvalue().rpartition("60 of 100")[2]
 
 
-def test_leaving_by_an_exception_frees_the_terminal(monkeypatch):
-    monkeypatch.setenv("TERM", "xterm")
-    file = Terminal()
-    try:
-        with Progress(100, file=file) as line:
-            line.update(1)
-            raise RuntimeError
-    except RuntimeError:
-        pass
-    assert file.getvalue().endswith("\x1b[?25h")  # the cursor is shown again
-
-
-def test_texts():
-    assert label("win_dumbbot-paquette") == "win dumbbot-paquette"
-    assert label("draw_share") == "draw"
-    assert show("win_hold", 1 / 3) == "33.3%"
-    assert show("pool", 12_345) == "12,345"
-    assert show("entropy", 0.123456) == "0.123"
-    assert show("entropy", float("nan")) == "nan"
-    assert show("name", "text") == "text"
-    assert show("greedy", True) == "True"
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("win_hold", 1 / 3, "33.3%"),
+        ("pool", 12_345, "12,345"),
+        ("entropy", 0.123456, "0.123"),
+        ("entropy", float("nan"), "nan"),
+        ("greedy", True, "True"),
+    ],
+)
+def test_figures(name, value, shown):
+    assert show(name, value) == shown
+    assert label(f"{name}_share") == name.replace("_", " ")

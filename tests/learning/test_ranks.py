@@ -90,17 +90,6 @@ def test_a_step_is_that_of_the_whole_minibatch(share):
         assert same == pytest.approx(figures, rel=1e-4, abs=1e-6)
 
 
-def test_gradients_and_figures_are_summed():
-    def work(ranks: Ranks):
-        weights = torch.nn.Parameter(torch.zeros(2))
-        weights.grad = own = torch.tensor([3.0, 4.0]) * ranks.rank
-        figures = ranks.sum_gradients(weights, torch.tensor([float(ranks.rank), 2.0]))
-        assert weights.grad is own  # a network's gradients are views of it
-        return own.tolist(), figures.tolist()
-
-    assert together(work, 3) == [([9, 12], [3, 6])] * 3
-
-
 def test_moments_are_those_of_each_minibatch_of_all_ranks():
     advantages = np.random.default_rng(1).normal(3, 2, 20).astype(np.float32)
     splits = [[np.arange(15), np.arange(15, 16), np.arange(0)], [np.arange(19, 9, -1)] * 3]

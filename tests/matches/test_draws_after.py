@@ -3,14 +3,11 @@
 import json
 
 import numpy as np
-import pytest
-from support.commands import refusal
 
-from diplomacy_engine import Game, MatchSettings, UserError, make_bot
+from diplomacy_engine import Game, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import AGREED
 from diplomacy_engine.matches.evaluation import evaluate_player
-from diplomacy_engine.matches.tournament import play_tournament
 
 
 def evaluated(**settings):
@@ -45,27 +42,6 @@ def test_a_power_near_a_victory_plays_on():
     assert (report.outcomes.centers[agreed] < 4).all()
     games = [Game.from_saved_game(saved) for saved in report.saved_games]
     assert np.array_equal([game.is_agreed for game in games], agreed)
-
-
-def test_without_votes_nothing_is_new():
-    plain, late = evaluated(max_years=2), evaluated(max_years=2, draws_after=1950)
-    assert "draws" not in plain.result()
-    assert all(np.array_equal(a, b) for a, b in zip(plain.outcomes, late.outcomes))
-
-
-def test_a_tournament_tells_its_draws():
-    players = [make_bot(name) for name in ("dumbbot", "hold", "random")]
-    report = play_tournament("three", players, 9, threads=1, draws_after=1902, max_years=4)
-    draws = report.result()["draws"]
-    assert draws["agreed"]["value"] == 1 and draws["year_limit"]["value"] == 0
-
-
-def test_the_year_must_be_one(capsys):
-    for year in (0, 10**6):
-        with pytest.raises(UserError, match="draws_after must be a year from 1 to 30,000"):
-            MatchSettings("small", draws_after=year)
-    words = "evaluate", "--player", "hold", "--against", "hold", "--draws-after", "soon"
-    assert "--draws-after" in refusal(*words, capsys=capsys)
 
 
 def test_commands_tell_agreed_draws(tmp_path, capsys):

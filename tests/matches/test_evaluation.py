@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from diplomacy_engine.constants import NONE, SOLO, YEAR_LIMIT
-from diplomacy_engine.errors import UserError
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.evaluation import Evaluation, evaluate_player
 from diplomacy_engine.matches.match import MatchReport, MatchSettings
-from diplomacy_engine.matches.tables import GameRecorder, play_games
+from diplomacy_engine.matches.tables import play_games
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.press.press import PressRules
@@ -110,38 +108,13 @@ def test_every_decision_goes_to_the_player_of_its_seat():
     assert ended == sorted(ended) and 0 < ended[0] < 20 < ended[-2] < ended[-1] == 40
 
 
-def test_play_games_checks_its_arguments():
-    games = VectorGame("small", 4, threads=1)
-    bots = [make_bot("hold")]
-    with pytest.raises(ValueError, match="auto_reset=False"):
-        play_games(games, np.zeros((4, 2), int), bots)
-    games = VectorGame("small", 4, threads=1, auto_reset=False)
-    with pytest.raises(ValueError, match=r"shape \(4, 2\), not \(2, 4\)"):
-        play_games(games, np.zeros((2, 4), int), bots)
-    with pytest.raises(ValueError, match=r"0\.\.0"):
-        play_games(games, np.ones((4, 2), int), bots)
-
-
 def test_result_of_an_evaluation():
     report = evaluate_player(
         "three", make_bot("dumbbot"), make_bot("hold"), 100, seed=5, max_years=12, samples=4
     )
-    result, saved_games = report.result(), report.saved_games
+    result, saved_games = report.result(per_game=True), report.saved_games
     json.dumps(result, allow_nan=False)
-    assert list(result) == [
-        "map",
-        "player",
-        "against",
-        "games",
-        "seed",
-        "max_years",
-        "year_limit",
-        "greedy",
-        "overall",
-        "by_power",
-        "orders",
-        "style",
-    ]
+    assert not {"draws", "par", "press", "teams", "team_victory", "by_team"} & set(result)
     assert (result["map"], result["player"], result["against"]) == ("three", "dumbbot", "hold")
     assert (result["games"], result["seed"], result["max_years"]) == (102, 5, 12)
     assert list(result["by_power"]) == ["ENGLAND", "ITALY", "RUSSIA"]
@@ -163,20 +136,14 @@ def test_result_of_an_evaluation():
         "5-2-RUSSIA",
         "5-3-ENGLAND",
     ]
-    dumbbot, hold = "dumbbot", "hold"
-    assert saved_games[1]["players"] == {"ENGLAND": hold, "ITALY": dumbbot, "RUSSIA": hold}
-
-
-def test_a_row_of_each_game():
-    bots = make_bot("dumbbot"), make_bot("random")
-    result = evaluate_player("three", *bots, 30, seed=5, max_years=6).result(per_game=True)
     rows = result["per_game"]
-    assert [row["game"] for row in rows] == list(range(1, 31))
+    assert [row["game"] for row in rows] == list(range(1, 103))
     assert [row["power"] for row in rows[:4]] == ["ENGLAND", "ITALY", "RUSSIA", "ENGLAND"]
-    assert list(rows[0]) == ["game", "power", *FIGURES]
     for figure in FIGURES:
         mean = np.mean([row[figure] for row in rows])
         assert mean == pytest.approx(result["overall"][figure]["value"])
+    dumbbot, hold = "dumbbot", "hold"
+    assert saved_games[1]["players"] == {"ENGLAND": hold, "ITALY": dumbbot, "RUSSIA": hold}
 
 
 def test_same_seed_same_result():
@@ -214,7 +181,7 @@ def test_parts_join_to_the_whole(name, bots, options):
 
     whole = play(0, 1)
     assert len(whole.number) == games + 1 and len(whole.saved_games) == 5
-    for n in (2, 3, 5):
+    for n in (2, 5):
         parts = [pickle.loads(pickle.dumps(play(k, n))) for k in reversed(range(n))]
         joined = MatchReport.join(parts)
         assert joined.result(per_game=True) == whole.result(per_game=True)
@@ -224,47 +191,6 @@ def test_parts_join_to_the_whole(name, bots, options):
         for one, other in zip(joined.outcomes, whole.outcomes):
             np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(joined.seats, whole.seats)
-    with pytest.raises(ValueError, match="have a game in common"):
-        MatchReport.join([parts[0], parts[0]])
-    other = evaluate_player(settings, *[load_player(bot) for bot in bots], 2, seed=5)
-    with pytest.raises(ValueError, match="from different matches"):
-        MatchReport.join([parts[0], other])
-    with pytest.raises(UserError, match="part 2 of 2 is not a part of"):
-        play(2, 2)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"num_games": 0}, {"num_games": 2, "max_years": 0}, {"num_games": 2, "year_limit": "never"}],
-)
-def test_evaluation_refuses(options):
-    with pytest.raises(ValueError):
-        evaluate_player("small", make_bot("hold"), make_bot("hold"), **options)
-
-
-@pytest.mark.parametrize("game_map", ["small", "three"])
-def test_recorded_games_end_as_they_were_played(game_map):
-    games = VectorGame(game_map, 12, seed=11, max_years=8, threads=1, auto_reset=False)
-    recorder = GameRecorder(6)
-    seats = np.zeros((12, games.num_powers), int)
-    seats[:, 0] = 1
-    outcomes = play_games(games, seats, [make_bot("chaos"), make_bot("dumbbot")], recorder)
-    replayed = recorder.replay(games)
-    assert len(replayed) == 6
-    for row, game in enumerate(replayed):
-        assert game.is_over
-        powers = game.powers
-        assert [len(game.centers[name]) for name in powers] == outcomes.centers[row].tolist()
-        assert game.to_state()["units"] == Game.from_row(games, row).to_state()["units"]
-        if outcomes.winner[row] != NONE:
-            assert game.winners == [powers[outcomes.winner[row]]]
-        saved = json.loads(json.dumps(game.to_saved_game()))
-        again = Game.from_saved_game(saved, max_years=8)
-        assert len(again.history) == len(game.history)
-        kinds = {phase["name"][-1] for phase in saved["phases"][:-1]}
-        assert {"M", "A"} <= kinds
-        texts = [text for phase in saved["phases"] for text in (phase["orders"].values()) if text]
-        assert texts
 
 
 @pytest.mark.parametrize("name", ["small", "three"])

@@ -7,11 +7,10 @@ from diplomacy_engine.matches.evaluation import evaluate_player
 from diplomacy_engine.matches.figures import (
     mean_interval,
     student_quantile,
-    summarize,
     wilson_interval,
 )
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.scoring.outcomes import FIGURES, MEANS, RATES, figure_ranges
+from diplomacy_engine.scoring.outcomes import FIGURES, figure_ranges
 
 
 def test_wilson_interval():
@@ -81,20 +80,6 @@ def test_coverage(games_per_seat, coverage):
     assert all(low < high for low, high in found)
 
 
-def test_summary_contains_its_values():
-    games = 30
-    values = {name: np.full(games, 0.1) for name in MEANS} | {
-        name: (np.arange(games) < 3).astype(float) for name in RATES
-    }
-    ranges = figure_ranges(3, 12, 7, 20) | {"rank": (0, 3), "game_years": (0, 20)}
-    summary = summarize(values, np.arange(games) % 3, ranges)
-    assert tuple(summary) == FIGURES
-    for figure in summary.values():
-        assert list(figure) == ["value", "low", "high"]
-        assert figure["low"] < figure["value"] < figure["high"]
-        assert figure["value"] == pytest.approx(0.1)
-
-
 def test_one_game_a_seat_is_no_certainty():
     """Neither overall nor for a power, and every interval is a possible one."""
     result = evaluate_player(
@@ -102,6 +87,7 @@ def test_one_game_a_seat_is_no_certainty():
     ).result()
     ranges = figure_ranges(7, 34, 18, 2)
     for part in (result["overall"], *result["by_power"].values()):
+        assert tuple(part) == FIGURES
         for name, figure in part.items():
             assert figure["low"] < figure["high"], name
             assert figure["low"] <= figure["value"] <= figure["high"], name

@@ -1,7 +1,6 @@
 """Ranks in a base population: seats, ratings, and the checks of known strength."""
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -18,13 +17,12 @@ from diplomacy_engine.matches.population import (
 )
 from diplomacy_engine.matches.population_page import population_page
 from diplomacy_engine.matches.ratings import DEVIATION
-from diplomacy_engine.players import make_bot
 from diplomacy_engine.players.loading import load_members
 from diplomacy_engine.players.policy.files import ready_policies
 from diplomacy_engine.players.population import FOLDERS, read_population
 
 
-@pytest.mark.parametrize("members, powers, games", [(6, 7, 70), (10, 3, 90), (103, 2, 400)])
+@pytest.mark.parametrize("members, powers, games", [(6, 7, 70), (11, 3, 900), (103, 2, 400)])
 def test_seats_of_a_candidate(members, powers, games):
     seats = candidate_seats(members, powers, games, np.random.default_rng(1))
     assert seats.shape == (games, powers)
@@ -38,11 +36,6 @@ def test_seats_of_a_candidate(members, powers, games):
         table = seats[first : first + powers]
         assert all(len(set(table[table == who].tolist())) == 1 for who in set(table[0].tolist()))
         assert all(sorted(np.argwhere(table == who)[:, 1]) == [*range(powers)] for who in table[0])
-
-
-def test_a_table_needs_enough_members():
-    with pytest.raises(UserError, match="needs 6 members"):
-        candidate_seats(5, 7, 7, np.random.default_rng(1))
 
 
 def simulated(strengths, seats, rng):
@@ -73,46 +66,31 @@ def small():
 
 
 def test_members_rank_as_themselves(small):
-    """A policy in the middle and bots: the interval has their own rating."""
-    population, members = small
-    middle = len(members) // 2
-    numbers = [i for i, m in enumerate(population.members) if m.name in ("dumbbot", "random")]
-    hits = 0
-    for number in (middle, *numbers):
-        stands = rank_player(population, members[number], members, 600, seed=number)
-        own = population.members[number]
-        hits += stands.low - 2 * own.sigma < own.rating < stands.high + 2 * own.sigma
-        assert abs(stands.value - own.rating) < 5
-        assert stands.best - 3 <= 1 + number <= stands.worst + 4
-    assert hits >= 2
-
-
-def test_the_order_of_known_strength(small):
-    """`random` is among the last, and the best member beats DumbBot, which beats `random`."""
+    """The interval has their own rating; the best beats DumbBot, which beats `random`."""
     population, members = small
     names = [member.name for member in population.members]
-    found = [
-        rank_player(population, player, members, 400, seed=2)
-        for player in (members[0], make_bot("dumbbot"), make_bot("random"))
-    ]
+    hits, found = 0, []
+    for number in (0, names.index("dumbbot"), names.index("random")):
+        stands = rank_player(population, members[number], members, 400, seed=number, threads=1)
+        own = population.members[number]
+        hits += stands.low - 2 * own.sigma < own.rating < stands.high + 2 * own.sigma
+        assert abs(stands.value - own.rating) < 6
+        assert stands.best - 4 <= 1 + number <= stands.worst + 4 and stands.games == 400
+        found.append(stands)
+    assert hits >= 2
     assert found[0].rank < found[1].rank < found[2].rank
     assert found[0].share > found[1].share > found[2].share
-    assert found[2].worst > 0.9 * len(members) and names.index("random") > 0.9 * len(members)
-
-
-def test_a_rank_repeats(small):
-    population, members = small
+    dumbbot = members[names.index("dumbbot")]
     first, second = (
-        rank_player(population, make_bot("dumbbot"), members, 60, seed=7, threads=threads)
-        for threads in (1, 2)
+        rank_player(population, dumbbot, members, 60, seed=7, threads=threads) for threads in (1, 2)
     )
-    assert first == second and first.games == 60
+    assert first == second
 
 
 def test_the_commands(tmp_path, capsys):
     out = tmp_path / "rank.json"
     words = ["population", "rank", "--map", "small", "--player", "dumbbot", "random"]
-    words += ["--games", "100", "--json"]
+    words += ["--games", "40", "--json"]
     assert main([*words, str(out)]) == 0
     shown = capsys.readouterr().out
     assert "mean rank of these 2" in shown and "population share" in shown
@@ -125,19 +103,6 @@ def test_the_commands(tmp_path, capsys):
     assert "107 members of the base population, and 2 other players" in capsys.readouterr().out
     text = page.read_text()
     assert text.count("<svg") == 1 and text.count("<tr class=") == 109
-
-
-def test_the_page_shows_all_policies_that_come_along(tmp_path):
-    """Members or not, of the maps whose population comes along; bots and they are marked."""
-    for name in ("small", "three", "standard"):
-        page = tmp_path / "page.html"
-        assert main(["population", "show", "--map", name, "--output", str(page)]) == 0
-        text = page.read_text()
-        rows = re.findall(r'<tr class="(\w*)".*?</tr>', text, re.DOTALL)
-        ready = [policy for policy in ready_policies() if policy.startswith(f"{name}-")]
-        assert rows.count("ready") == len(ready) and rows.count("bot") == 5
-        for policy in ready:
-            assert f"<summary>{policy} " in text
 
 
 def test_a_page_runs_no_code_but_its_own(small, tmp_path):
@@ -180,6 +145,9 @@ def test_the_page_sorts_and_finds(tmp_path, open_page):
     shown.reload()
     assert shown.evaluate("document.documentElement.scrollWidth") == 390
     shown.set_viewport_size({"width": 1280, "height": 800})
+    text = page.read_text()
+    for policy in ready_policies():
+        assert (f"<summary>{policy} " in text) == policy.startswith("small-")
     rows = shown.locator("tbody tr:visible")
     assert rows.count() == 113 and not shown.locator("code:visible").count()
     shown.click("th button:has-text('rating')")  # so far the best came first
@@ -200,15 +168,15 @@ def test_a_bots_games_rated_as_a_persons(tmp_path, small, capsys):
     chosen = [files[len(files) // 3], files[2 * len(files) // 3]]
     games = tmp_path / "games.jsonl"
     against = [str(FOLDERS / "small" / member.file) for member in chosen]
-    words = ["tournament", "--map", "small", "--games", "90", "--players", "dumbbot", *against]
-    assert main([*words, "--save-games", str(games), "--save-count", "90", "--threads", "1"]) == 0
+    words = ["tournament", "--map", "small", "--games", "45", "--players", "dumbbot", *against]
+    assert main([*words, "--save-games", str(games), "--save-count", "45", "--threads", "1"]) == 0
     out = tmp_path / "rank.json"
     words = ["population", "rank", "--saved-games", str(games), "--json", str(out), "--as"]
     assert main([*words, "dumbbot"]) == 0
     assert "provisional" not in capsys.readouterr().out
     found = json.loads(out.read_text())["players"]["dumbbot"]
     own = population.member("dumbbot")
-    assert found["games"] == 60
+    assert found["games"] == 30
     assert abs(found["value"] - own.rating) < 2 * (found["high"] - found["value"]) + 3
     # The games in which it was ENGLAND alone.
     assert main([*words, "ENGLAND"]) == 0
@@ -219,38 +187,24 @@ def test_a_bots_games_rated_as_a_persons(tmp_path, small, capsys):
 
 
 def test_refusals(tmp_path, capsys):
-    rank = ["population", "rank"]
-    found = refusal(*rank, "--player", "dumbbot", "--population", tmp_path, capsys=capsys)
-    assert "is not a population" in found
-    make = ["population", "make", "--map", "small"]
-    assert "--runs needs --output" in refusal(*make, "--runs", tmp_path, capsys=capsys)
-    made = tmp_path / "made"
-    found = refusal(*make, "--runs", tmp_path, "--output", made, capsys=capsys)
-    assert "has no policy" in found and not made.exists()
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes.txt").write_text("mine")
-    found = refusal(*make, "--output", tmp_path / "mine", capsys=capsys)
-    assert "is not a population: choose another folder" in found
-    recipe = tmp_path / "runs.toml"
+    recipe, made = tmp_path / "runs.toml", tmp_path / "made"
+    make = ("population", "make", "--map", "small", "--recipe", recipe, "--output", made)
     for text, name in (
         ("runs = 3", "runs"),
         ("[[runs]]\nname = 'a b'", "runs[0].name"),
-        ("[[runs]]\nname = 'a'\nshare = -1", "runs[0].share"),
         ("[[runs]]\nname = 'a'\nshare_on.three = 'x'", "runs[0].share_on[...]"),
-        ("[[runs]]\nname = 'a'\nshare_on = 2", "runs[0].share_on"),
         ("copies.small = 0\n[[runs]]\nname = 'a'", "copies[...]"),
-        ("flags_on = '--cuda'\n[[runs]]\nname = 'a'", "flags_on"),
         ("[[runs]]\nname = 'a'", "decisions.small"),
         ("[[", "not TOML"),
     ):
         recipe.write_text(text)
-        found = refusal(*make, "--recipe", recipe, "--output", made, capsys=capsys)
-        assert f"{recipe}: {name}: " in found
+        assert f"{recipe}: {name}: " in refusal(*make, capsys=capsys)
     assert not made.exists()
     games = tmp_path / "games.jsonl"
     words = ["tournament", "--players", "hold", "random", "--games", "2", "--save-games", games]
     assert main([str(word) for word in words]) == 0
     capsys.readouterr()
-    assert "no finished game has nobody" in refusal(
-        *rank, "--saved-games", games, "--as", "nobody", capsys=capsys
-    )
+    rank = ("population", "rank", "--saved-games", games, "--as", "nobody")
+    assert "nobody" in refusal(*rank, capsys=capsys)
+    with pytest.raises(UserError, match="6 members"):
+        candidate_seats(5, 7, 7, np.random.default_rng(1))

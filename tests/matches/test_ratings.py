@@ -86,37 +86,6 @@ def test_a_game_that_counts_twice_is_two_games():
     np.testing.assert_allclose(one, other)
 
 
-def test_ratings_go_on_from_earlier_ones():
-    """As in training: a learner that grows, copies of it and two bots, the first an anchor.
-
-    Each evaluation's learner is a new player, which starts from the rating of the one before.
-    """
-    rng, bots = np.random.default_rng(7), [25.0, 33.0]
-    ratings = {"anchor": (MEAN, 0.0), "bot": (MEAN, DEVIATION)}
-    strength, missed, learner = {"anchor": bots[0], "bot": bots[1]}, [], MEAN
-    for evaluation in range(15):
-        truth = 15 + 2.5 * evaluation  # the learner's
-        copies = [n for n in strength if isinstance(n, int)]
-        picked = (
-            [copies[i] for i in sorted({0, len(copies) // 2, len(copies) - 1})] if copies else []
-        )
-        names = ["learner", *picked, "anchor", "bot"]
-        strength["learner"] = truth
-        seats = balanced_seats(len(names), 3, 28, rng)
-        luck = np.array([strength[n] for n in names])[seats] / (BETA * np.sqrt(3))
-        ranks = (-(luck + rng.gumbel(size=seats.shape))).argsort(1).argsort(1) + 1.0
-        start = (learner, DEVIATION)
-        before = np.array([start if n == "learner" else ratings.get(n, start) for n in names])
-        rated = dict(zip(names, zip(*fit_ratings(*before.T, seats, ranks, rng))))
-        (learner, spread), _ = rated["learner"], ratings.update(rated)
-        missed.append((learner - truth) / spread)
-        assert 1 < spread < DEVIATION and ratings["anchor"] == (MEAN, 0.0)
-        strength[evaluation] = truth  # frozen as a copy
-    # Errors as large as they are said to be, and in the end 50 is not taken for 15.
-    assert np.sqrt(np.mean(np.square(missed))) < 2 and np.abs(missed).max() < 4
-    assert learner > 42 and ratings["bot"][1] < 3
-
-
 def test_ties_are_worth_half_a_win():
     rng = np.random.default_rng(0)
     seats = np.tile([0, 1], (600, 1))

@@ -178,22 +178,18 @@ def test_weights_that_change_are_looked_at_three_times():
     assert result["year_limit"] == "draw" and result["max_years"] == 20
 
 
+class Other(type(PLAYERS[2])):
+    name = "other"
+
+
 @pytest.mark.parametrize(
-    ("names", "pairs", "reason"),
+    ("players", "pairs", "name"),
     [
-        (["hold", "hold"], 10, "at least two different players"),
-        (["hold", "random"], 1, "needs 2 pairs of games"),
+        ([PLAYERS[2], PLAYERS[2]], 10, "different players"),
+        ([PLAYERS[2], PLAYERS[0]], 1, "2 powers"),
+        ([PLAYERS[2], Other()], 10, "too alike"),
     ],
 )
-def test_what_cannot_tell_anything_is_refused(names, pairs, reason):
-    players = [load_player(name) for name in names]
-    with pytest.raises(UserError, match=reason):
+def test_what_cannot_tell_anything_is_refused(players, pairs, name):
+    with pytest.raises(UserError, match=name):
         check_reward(load_map("small"), "score", players, pairs)
-
-
-def test_players_that_are_too_alike_are_refused():
-    class Other(type(load_player("hold"))):
-        name = "other"
-
-    with pytest.raises(UserError, match="too alike to tell"):
-        check_reward(load_map("small"), "score", [load_player("hold"), Other()], 10)

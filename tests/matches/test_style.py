@@ -25,7 +25,7 @@ def counted(position: str, *phases: dict[str, list[str]]) -> dict[str, float]:
         game.adjudicate()
         if moving.any():
             counter.note(games, SEATS, moving, None)
-    return counter.style.figures(1)
+    return counter.style(1)
 
 
 FRANCE = (

@@ -5,7 +5,6 @@ import pytest
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.games.game import Game
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.evaluation import evaluate_player
 from diplomacy_engine.matches.order_counts import OrderCounter
 from diplomacy_engine.matches.tournament import play_tournament
@@ -71,39 +70,19 @@ def test_tournaments_seat_whole_teams():
     assert len(result["per_game"]) == 24
 
 
-def test_without_teams_nothing_is_added():
-    result = evaluate_player("three", make_bot("hold"), make_bot("random"), 3, max_years=1).result()
-    assert not {"teams", "team_victory", "by_team"} & set(result)
-    assert not {"ally_support", "ally_attack"} & set(result["orders"])
-    assert VectorGame("three", 1).map is load_map("three")
-
-
-@pytest.mark.parametrize("command", ["evaluate --player hold", "tournament --players hold random"])
-def test_the_commands(command, capsys):
-    words = f"{command} --map three --teams ENGLAND+ITALY --games 6 --max-years 2".split()
-    assert main(words) == 0
-    assert "ENGLAND+ITALY" in capsys.readouterr().out
-    words[words.index("ENGLAND+ITALY")] = "ENGLAND+ENGLAND"
-    assert main(words) == 2
-    assert "ENGLAND is named twice" in capsys.readouterr().err
-
-
-def test_the_command_that_checks_rewards(capsys, tmp_path):
-    words = [
-        "check-reward",
-        "--map",
-        "three",
-        "--teams",
-        "ENGLAND+ITALY",
-        "--reward",
-        "score",
-        "--pairs",
-        "30",
-    ]
-    assert main([*words, "--json", str(tmp_path / "found.json")]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "at most 20 years, then a draw" in out and "within ENGLAND+ITALY collaborative" in out
-    assert "not competitive by pair" in out
-    assert (tmp_path / "found.json").is_file()
-    assert main(["check-reward", "--reward", "nothing"]) == 2
-    assert "unknown reward 'nothing'" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("evaluate --player hold --games 6 --max-years 2", "teams ENGLAND+ITALY"),
+        ("tournament --players hold random --games 6 --max-years 2", "teams ENGLAND+ITALY"),
+        ("check-reward --reward score --pairs 30", "within ENGLAND+ITALY collaborative"),
+        ("check-reward --reward score --pairs 30", "not competitive by pair"),
+    ],
+)
+def test_the_commands(words, shown, capsys, tmp_path):
+    file = str(tmp_path / "found.json")
+    assert (
+        main([*words.split(), *["--map", "three", "--teams", "ENGLAND+ITALY", "--json"], file]) == 0
+    )
+    assert shown in " ".join(capsys.readouterr().out.split())
+    assert "ENGLAND+ITALY" in (tmp_path / "found.json").read_text()

@@ -1,19 +1,12 @@
 """Tournaments: balance of seats, cross tables by hand, order of the bots, the command."""
 
 import json
-import re
-import shlex
-from pathlib import Path
 
 import numpy as np
 import pytest
-from support.commands import SCRIPT, refusal, write_checkpoint
 
-from diplomacy_engine.commands.cli import main, parse
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.matches.figures import wilson_interval
-from diplomacy_engine.matches.match import MatchSettings
-from diplomacy_engine.matches.tables import play_tables
 from diplomacy_engine.matches.tournament import balanced_seats, cross_table, play_tournament
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.scoring.outcomes import FIGURES
@@ -23,14 +16,15 @@ LADDER = ("random", "dumbbot", "dumbbot-paquette")  # not in the order of streng
 
 def test_a_small_block_of_seats_by_hand():
     """Three players and two powers: every pair meets, and then with the powers exchanged."""
-    seats = balanced_seats(3, 2, 6, np.random.default_rng(0))
-    pairs = sorted(map(tuple, seats.tolist()))
-    assert pairs == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
+    for seed in range(8):
+        seats = balanced_seats(3, 2, 6, np.random.default_rng(seed))
+        pairs = sorted(map(tuple, seats.tolist()))
+        assert pairs == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
 
 
-@pytest.mark.parametrize("powers", [2, 3, 7])
-@pytest.mark.parametrize("players", [2, 3, 5, 9])
-@pytest.mark.parametrize("num_games", [9, 63, 100])
+@pytest.mark.parametrize("powers", [2, 7])
+@pytest.mark.parametrize("players", [3, 9])
+@pytest.mark.parametrize("num_games", [9, 100])
 def test_seats_are_balanced(players, powers, num_games):
     seats = balanced_seats(players, powers, num_games, np.random.default_rng(num_games))
     assert seats.shape == (num_games, powers)
@@ -60,15 +54,6 @@ def test_cross_table_by_hand():
     expected = [[0, 0.5 + 0.5, 1 + 0.5, 0], [0.5 + 0.5, 0, 1, 0], [0.5, 0, 0, 0], [0] * 4]
     assert found["above"].tolist() == expected
     assert found["solos"].tolist() == [[0, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0], [0] * 4]
-
-
-def test_tables_are_played_by_those_seated():
-    """Whoever plays against `hold` alone takes centers; a batch is its games one after another."""
-    players = [make_bot("hold"), make_bot("dumbbot")]
-    seats = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]])
-    settings = MatchSettings("three", seed=3, max_years=6, threads=1)
-    outcomes = play_tables(settings, players, seats).outcomes
-    assert (outcomes.centers[seats == 1] > 3).all() and (outcomes.centers[3] == 1).all()
 
 
 @pytest.fixture(scope="module")
@@ -139,78 +124,3 @@ def test_games_and_seats_of_a_tournament():
         last = Game.from_saved_game(saved, max_years=5)
         centers = {row["power"]: row["centers"] for row in rows if row["game"] == number}
         assert {power: len(owned) for power, owned in last.centers.items()} == centers
-
-
-@pytest.mark.parametrize(
-    ("names", "games", "options", "message"),
-    [
-        (["hold"], 10, {}, "at least two players"),
-        (["hold", "random", "hold"], 10, {}, "'hold' is named twice"),
-        (["hold", "random", "chaos"], 2, {}, "3 players needs at least 3 games"),
-        (["hold", "random"], 10, {"max_years": 0}, "at least one year"),
-        (["hold", "random"], 10, {"year_limit": "never"}, "year_limit must be one of"),
-    ],
-)
-def test_a_tournament_refuses(names, games, options, message):
-    with pytest.raises(ValueError, match=message):
-        play_tournament("small", [make_bot(name) for name in names], games, **options)
-
-
-def test_the_command(tmp_path, capsys):
-    (tmp_path / "train.py").write_text(SCRIPT)
-    path = write_checkpoint(tmp_path / "run" / "checkpoint.pt", tmp_path / "train.py")
-    file = tmp_path / "result.json"
-    words = f"tournament --players hold {path} random --games 12 --seed 2 --max-years 8 --greedy"
-    words += f" --threads 1 --script {tmp_path / 'train.py'} --json {file}"
-    assert main(words.split()) == 0
-    shown = capsys.readouterr().out
-    assert "3 players on map small: 12 games, seed 2; at most 8 years, then a draw; greedy" in shown
-    assert "1 run" in shown and "ends above" in shown and str(tmp_path) not in shown
-    result = json.loads(file.read_text())
-    assert (result["games"], result["greedy"], result["max_years"]) == (12, True, 8)
-    assert next(iter(result["players"])) == "run"
-    assert not list(tmp_path.glob(".*"))
-
-
-def test_players_of_one_short_name_are_told_apart(tmp_path):
-    (tmp_path / "train.py").write_text(SCRIPT)
-    for folder in ("a", "b"):
-        write_checkpoint(tmp_path / folder / "run" / "checkpoint.pt", tmp_path / "train.py")
-    file, games = tmp_path / "result.json", tmp_path / "games.jsonl"
-    words = f"tournament --players {tmp_path}/a/run {tmp_path}/b/run --games 2 --max-years 1"
-    words += f" --script {tmp_path / 'train.py'} --json {file} --save-games {games}"
-    assert main(words.split()) == 0
-    assert set(json.loads(file.read_text())["players"]) == {"a/run", "b/run"}
-    saved = json.loads(games.read_text().splitlines()[0])
-    assert set(saved["players"].values()) == {"a/run", "b/run"}
-
-
-def test_bad_input_is_one_sentence(tmp_path, capsys):
-    def refused(*words):
-        return refusal("tournament", "--players", *words, capsys=capsys)
-
-    assert "at least two players" in refused("dumbbot")
-    assert "did you mean 'dumbbot'" in refused("hold", "dumbot")
-    assert "named twice" in refused("hold", "hold")
-    assert "'small-pure-1' is named twice" in refused(
-        "small-pure-1", "runs/reference/small__pure__1"
-    )
-    assert "games" in refused("hold", "random", "--games", "0")
-    assert "games" in refused("hold", "random", "--games", "-3")
-    assert "at least 2 games" in refused("hold", "random", "--games", "1")
-    assert "did you mean 'small'" in refused("hold", "random", "--map", "smal")
-    nowhere = tmp_path / "none" / "x.json"
-    assert f"no folder {nowhere.parent}" in refused("hold", "random", "--json", nowhere)
-    (tmp_path / "train.py").write_text(SCRIPT)
-    path = write_checkpoint(tmp_path / "a.pt", tmp_path / "train.py")
-    words = ("hold", path, "--map", "three", "--script", tmp_path / "train.py")
-    assert "was trained on map 'small', not on 'three'" in refused(*words)
-    assert "--players" in refusal("tournament", capsys=capsys)
-
-
-def test_the_page():
-    page = (Path(__file__).parents[2] / "docs" / "tournament.md").read_text()
-    line, *others = re.findall("^python -m diplomacy_engine (.*)$", page, re.MULTILINE)
-    assert parse(shlex.split(line))[1].players[0] == "dumbbot"
-    for other in others:
-        parse(shlex.split(other))

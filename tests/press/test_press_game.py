@@ -285,3 +285,21 @@ def test_a_pair_picks_one_of_its_offers():
     assert len(game.deals("ENGLAND")) == 1
     again = Game.from_saved_game(game.to_saved_game(), press="propose-choose")
     assert again.deals("ITALY") == game.deals("ITALY")
+
+
+@pytest.mark.parametrize(
+    ("order", "written", "said"),
+    [
+        ("F POR S F MAO - SPA/NC", "MTO ( SPA NCS )", "MTO SPA"),
+        ("A LON - BEL VIA", "VIA ( ECH )", "VIA ( NTH )"),
+    ],
+)
+def test_daide_of_others_names_no_coast_and_any_route(order, written, said):
+    units = {"ENGLAND": ["A LON", "F NTH", "F ENG"], "FRANCE": ["F MAO", "F POR"]}
+    games = Game.from_state("standard", {"name": "S1901M", "units": units}).vector_game
+    number = games.vocabulary.number[order]
+    p = 2 if order.startswith("F POR") else 1
+    row = (0, 0, games.map.province_index[order[2:5]], number)
+    text = offer_text(games, p, 3 - p, [row])
+    assert written in text
+    assert read_message(games, p, 3 - p, text.replace(written, said)) == ("PRP", [row])

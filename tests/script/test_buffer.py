@@ -77,26 +77,6 @@ def test_buffer_equals_plain_lists(seed):
     assert sorted(emitted) == list(range(made)) and carried > 0
 
 
-def test_an_open_transition_is_learned_from_once_with_its_old_logprob_and_value():
-    buffer = Buffer(2, 2)
-    for number in (0, 2):
-        logprobs = np.float32([-number, -number - 1])
-        buffer.add(np.arange(2), make_experience([number, number + 1]), logprobs, 10 + logprobs)
-        buffer.pay(np.arange(2), np.float32([1, 2]))
-    first = take_batch(buffer, 1.0, 1.0)
-    assert first.experience.decisions.game.tolist() == [0, 1]
-    np.testing.assert_allclose(first.advantages, [1 + 8 - 10, 2 + 7 - 9])  # cut: bootstrapped
-    assert buffer.count.max() < 2 and buffer.open.all()
-    buffer.pay(np.arange(2), np.float32([4, 8]))
-    buffer.close(np.arange(2), 0.0)
-    second = take_batch(buffer, 1.0, 1.0)
-    assert second.experience.decisions.game.tolist() == [2, 3]
-    np.testing.assert_allclose(second.logprobs, [-2, -3])
-    np.testing.assert_allclose(second.values, [8, 7])
-    np.testing.assert_allclose(second.returns, [1 + 4, 2 + 8])
-    assert buffer.count.sum() == 0
-
-
 def test_only_those_that_were_open_are_closed():
     buffer = Buffer(3, 3)
     buffer.add(np.array([0, 2]), make_experience([0, 1]), np.zeros(2), np.zeros(2))

@@ -7,7 +7,7 @@ import pytest
 import torch
 from support.self_play import learner_powers, make_run, play_phase, take_batch
 
-from diplomacy_engine.constants import Phase, phase_name
+from diplomacy_engine.constants import phase_name
 from diplomacy_engine.games.position import load_state
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.learning import statistics
@@ -102,140 +102,30 @@ def test_rewards_of_a_solo_by_hand():
     assert batch.logprobs.tolist() == [-1, -2, -3, -4, -5, -6, -7, -8]
 
 
-def test_a_solo_is_terminal_also_where_the_limit_truncates():
-    run, _ = scripted_run(
-        "ENGLAND", SOLO_SCRIPT, reward="terminal", year_limit="truncate", max_years=3
-    )
-    assert play(run, 8) == 1
-    assert run.buffer.rewards[7, 0] == 1 and run.buffer.next_values[7, 0] == 0
-    assert run.buffer.ends[7, 0]
-
-
-@pytest.mark.parametrize("year_limit", ["draw", "truncate"])
-def test_the_year_limit_by_hand(year_limit):
-    """One year, in which England comes to own two of three centers."""
-    run, _ = scripted_run(
-        "ENGLAND",
-        SOLO_SCRIPT,
-        reward="center_delta=5,sum_of_squares=1",
-        year_limit=year_limit,
-        max_years=1,
-    )
-    assert play(run, 2) == 1
-    buffer = run.buffer
-    assert buffer.count.tolist() == [2] and buffer.ends[:2, 0].tolist() == [False, True]
-    end_reward = 4 / 5 if year_limit == "draw" else 0.0
-    np.testing.assert_allclose(buffer.rewards[:2, 0], [0, 1 + end_reward])
-    assert buffer.next_values[:2, 0].tolist() == [20, 0 if year_limit == "draw" else 77]
-    assert run.games.state.turn[0] == 0
-    figures = statistics.selfplay_figures(run.results.sums, 2)
-    assert (figures["win"], figures["solo"], figures["draw"]) == (1, 0, 1)
-
-
-def test_rewards_in_a_phase_in_which_only_the_opponent_decides():
-    """Russia dislodges an army in the fall; it owns Armenia only after England's retreat."""
-    run, script = scripted_run(
-        "RUSSIA",
-        {"F1901M": ["A MOS - ARM", "A UKR S A MOS - ARM"], "W1901A": ["A MOS B"]},
-        reward="center_delta",
-        max_years=5,
-    )
-    load_state(
-        run.games,
-        {
-            "name": "F1901M",
-            "units": {"ENGLAND": ["A ARM", "A LON"], "RUSSIA": ["A MOS", "A UKR"]},
-            "centers": {"ENGLAND": ["ARM", "LON"], "RUSSIA": ["BUD", "MOS"]},
-        },
-    )
-    play(run, 1)
-    assert run.games.state.phase[0] == Phase.FALL_RETREATS
-    assert run.buffer.rewards[0, 0] == 0 and run.buffer.open[0]
-    play(run, 1)
-    assert script.phases == ["F1901M"] and run.buffer.open[0]
-    np.testing.assert_allclose(run.buffer.rewards[0, 0], 1 / 5)
-    play(run, 1)
-    assert script.phases == ["F1901M", "W1901A"]
-    np.testing.assert_allclose(run.buffer.rewards[:2, 0], [1 / 5, 0])
-    assert run.buffer.next_values[0, 0] == 20 and not run.buffer.ends[0, 0]
-
-
-def doomed_england(**changes) -> tuple[Run, Script]:
+def doomed_england() -> Run:
     """Return a game on `three` in which England loses London, its last center, in the fall, since
     a Russian army stands there, and its last army in winter."""
-    run, script = scripted_run(
-        "ENGLAND",
-        {"F1901M": ["A WAL H"], "W1901A": ["A WAL D"]},
-        map="three",
-        **changes,
-    )
-    load_state(
-        run.games,
-        {
-            "name": "F1901M",
-            "units": {"ENGLAND": ["A WAL"], "ITALY": ["A ROM"], "RUSSIA": ["A MOS", "A LON"]},
-            "centers": {"ENGLAND": ["LON"], "ITALY": ["ROM"], "RUSSIA": ["MOS"]},
-        },
-    )
-    return run, script
-
-
-@pytest.mark.parametrize("year_limit", ["draw", "truncate"])
-def test_elimination(year_limit):
-    """It pays at once, ends the stream, and starts a new game."""
-    run, script = doomed_england(reward="terminal", max_years=3, year_limit=year_limit)
-    assert play(run, 1) == 0 and run.buffer.rewards[0, 0] == 0
-    assert play(run, 1) == 1
-    buffer, games = run.buffer, run.games
-    assert script.phases == ["F1901M", "W1901A"]
-    assert buffer.rewards[:2, 0].tolist() == [0, -1]
-    assert buffer.ends[:2, 0].tolist() == [False, True]
-    assert buffer.next_values[:2, 0].tolist() == [20, 0] and not buffer.open.any()
-    assert games.state.turn[0] == 0 and games.state.year[0] == 1901
-    figures = statistics.selfplay_figures(run.results.sums, 2)
-    assert (figures["win"], figures["draw"]) == (0, 0)
-    assert "opponent_age" not in figures  # bots have none
-
-
-def test_a_game_goes_on_while_a_learner_seat_is_alive():
-    """With two learner seats, the end of one closes its stream only."""
-    run = make_run(map="three", num_envs=1, learner_seats=2, pool_bots=("hold",), pool_bot_prob=1.0)
-    games = run.games
-    powers = games.map.powers
-    lost, kept = (powers[p] for p in learner_powers(run)[0])
-    (third,) = set(powers) - {lost, kept}
-    home = {"ENGLAND": "LON", "ITALY": "ROM", "RUSSIA": "MOS"}
-    load_state(
-        games,
-        {
-            "name": "W1901A",
-            "units": {lost: ["A PAR"], kept: [f"A {home[kept]}"], third: [f"A {home[third]}"]},
-            "centers": {kept: [home[kept]], third: [home[third]]},
-        },
-    )
-    assert play(run, 1) == 0
-    assert run.buffer.count.tolist() == [1, 0] and run.buffer.ends[0, 0]
-    play(run, 1)
-    assert run.buffer.count.tolist() == [1, 1] and run.buffer.open.tolist() == [False, True]
-
-
-def test_the_reward_mix_follows_the_progress():
-    run, _ = scripted_run("ENGLAND", SOLO_SCRIPT, reward="center_delta=5..15", total_timesteps=10)
-    play(run, 2)
-    # The fifth decision is paid at half of the way, when four have been made before it.
-    run.results.counters["global_step"] = 3
-    play(run, 3)
-    assert run.step == 6
-    np.testing.assert_allclose(run.buffer.rewards[:5, 0], [0, 1.2, 0, 0, 4])
+    orders = {"F1901M": ["A WAL H"], "W1901A": ["A WAL D"]}
+    run, _ = scripted_run("ENGLAND", orders, map="three")
+    position = {
+        "name": "F1901M",
+        "units": {"ENGLAND": ["A WAL"], "ITALY": ["A ROM"], "RUSSIA": ["A MOS", "A LON"]},
+        "centers": {"ENGLAND": ["LON"], "ITALY": ["ROM"], "RUSSIA": ["MOS"]},
+    }
+    load_state(run.games, position)
+    return run
 
 
 def test_scores_against_copies_reach_the_pool():
+    """A game is over with the learner's last seat; bots have no age."""
     for run, phases, score in (
         (scripted_run("ENGLAND", SOLO_SCRIPT, max_years=5)[0], 8, 1.0),
-        (doomed_england()[0], 2, 0.0),
+        (doomed_england(), 2, 0.0),
     ):
         pool = run.pool
         pool.copies = [1, 2]  # the bot stands in for a copy
         pool.games[1] = pool.score[1] = 0.0
         play(run, phases)
         assert pool.games == {1: 1.0, 2: 0.0} and pool.score == {1: score, 2: 0.0}
+        figures = statistics.selfplay_figures(run.results.sums, 2)
+        assert figures["win"] == score and "opponent_age" not in figures

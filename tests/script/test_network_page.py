@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 
-import pytest
 import torch
 from support.pages import ROOT
 
@@ -30,46 +29,33 @@ def before(text: str, line: str, block: str) -> str:
     return text.replace(line, block + line)
 
 
-def train(folder, script: str, flags: str) -> subprocess.CompletedProcess:
+def train(folder, script: str, flags: str) -> dict:
+    """Train with a script; return the checkpoint."""
     path = folder / "mine.py"
     path.write_text(script)
     words = f"{path} {TINY} {flags} --runs-folder {folder / 'runs'}"
-    return subprocess.run(
-        [sys.executable, *words.split()], cwd=ROOT, capture_output=True, text=True
-    )
+    argv = [sys.executable, *words.split()]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (run,) = folder.glob("runs/small__mine__1__*")
+    return torch.load(run / "checkpoint.pt", weights_only=True)
 
 
-@pytest.fixture(scope="module")
-def attention() -> str:
+def test_attention_trains_and_plays(tmp_path):
     text = replaced(SCRIPT, r"^        self\.own, self\.near, self\.out = .*?\n", LAYERS)
-    return replaced(text, r"^        for norm, own, near, out in .*?\n(?=        x = self)", LOOP)
+    text = replaced(text, r"^        for norm, own, near, out in .*?\n(?=        x = self)", LOOP)
+    saved = train(tmp_path, text, "--num-layers 2 --processes 1")
+    assert "attention.1.in_proj_weight" in saved["model"] and "own.0.weight" not in saved["model"]
 
 
-@pytest.fixture(scope="module")
-def curious() -> str:
+def test_curiosity_pays_learns_and_is_kept(tmp_path):
+    """On two processes, whose copies of it stay alike."""
     text = before(SCRIPT, "class Run(Kept):\n", CURIOSITY + "\n\n")
     end = '\n    @property\n    def step(self) -> int:\n        """Learner decisions'
     text = before(text, end, MADE)
     text = before(text, "    buffer.pay(streams, rewards)\n", PAID)
     step = "            run.optimizer.step()\n"
-    return replaced(text, re.escape(step), step + LEARNED)
-
-
-def test_attention_trains_and_plays(tmp_path, attention):
-    done = train(tmp_path, attention, "--num-layers 2 --processes 1")
-    assert done.returncode == 0, done.stderr
-    (run,) = (tmp_path / "runs").iterdir()
-    assert run.name.startswith("small__mine__1__")
-    saved = torch.load(run / "checkpoint.pt", weights_only=True)
-    assert "attention.1.in_proj_weight" in saved["model"] and "own.0.weight" not in saved["model"]
-
-
-def test_curiosity_pays_learns_and_is_kept(tmp_path, curious):
-    """On two processes, whose copies of it stay alike."""
-    done = train(tmp_path, curious, "--processes 2")
-    assert done.returncode == 0, done.stderr
-    (run,) = (tmp_path / "runs").iterdir()
-    kept = torch.load(run / "checkpoint.pt", weights_only=True)["run"]
+    kept = train(tmp_path, replaced(text, re.escape(step), step + LEARNED), "--processes 2")["run"]
     assert len(kept["curious_optimizer"]["state"]) == 1
     guess, target = (
         kept["curiosity"][f"{name}.province_features.weight"] for name in ("guess", "target")

@@ -2,22 +2,18 @@
 
 import dataclasses
 import itertools
-import os
 import re
 import shlex
-import signal
 import sys
 from pathlib import Path
 from urllib.request import url2pathname
 
-from support.training import STOPPED, is_clock, main, metrics, train
+from support.training import STOPPED, is_clock, main, metrics, stop_in_step, train
 
-import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.commands import cli
 from diplomacy_engine.learning import settings, startup
-from diplomacy_engine.learning.next_steps import next_steps
 from diplomacy_engine.learning.run_folder import RunFolder
-from diplomacy_engine.learning.run_log import dashboard
+from diplomacy_engine.learning.run_log import dashboard, next_steps
 from diplomacy_learners import baselines
 
 
@@ -32,15 +28,8 @@ def told(text: str) -> dict[str, list[str]]:
 
 
 def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
-    """By Ctrl-C; the folder's name has a space, and its run goes on to its end when it is asked."""
-    pay_learner, steps = ppo.pay_learner, iter(range(1000))
-
-    def stopping(*args):
-        if next(steps) == 40:
-            os.kill(os.getpid(), signal.SIGINT)
-        return pay_learner(*args)
-
-    monkeypatch.setattr(ppo, "pay_learner", stopping)
+    """By a signal; the folder's name has a space, and its run goes on to its end when asked."""
+    stop_in_step(monkeypatch, 40)
     run = train(tmp_path / "my runs", status=STOPPED, eval_interval=100)
     found = told(capsys.readouterr().out)
     assert list(found) == [
@@ -91,16 +80,12 @@ def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch):
 
 
 def test_the_log_of_a_run_knows_them(tmp_path, monkeypatch):
-    """It is told what the run's policy is called, and how it talks."""
     made = []
-    monkeypatch.setattr(startup, "RunLog", lambda *given: made.append(given))
-    monkeypatch.setattr(startup, "announce_compilation", lambda: None)
-    argv = ["--map", "three", "--teams", "ENGLAND+ITALY"]
-    args = settings.parse_args(baselines.Args, argv)
+    monkeypatch.setattr(startup, "RunLog", lambda *given: made.append(given[-2:]))
+    args = settings.parse_args(baselines.Args, ["--map", "three", "--teams", "ENGLAND+ITALY"])
     setup = startup.new_run(baselines.LEARNER_HERE, args, startup.Ranks())
-    folder = RunFolder(tmp_path)
-    startup._make_log(setup, folder)
     own = dataclasses.replace(baselines.LEARNER_HERE, file=Path("/my/own.py"))
-    startup._make_log(dataclasses.replace(setup, learner=own), folder)
-    assert made[0][-2:] == (None, "--teams ENGLAND+ITALY")
-    assert made[1][-2:] == (f"/my/own.py:{tmp_path}", "--teams ENGLAND+ITALY")
+    for learner in (setup.learner, own):
+        startup._make_log(dataclasses.replace(setup, learner=learner), RunFolder(tmp_path))
+    flags = "--teams ENGLAND+ITALY"
+    assert made == [(None, flags), (f"/my/own.py:{tmp_path}", flags)]

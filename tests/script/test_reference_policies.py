@@ -15,15 +15,10 @@ FOLDERS = sorted(path.parent for path in REFERENCE.glob("*/policy.pt"))
 OTHERS = sorted(path.parent for path in REFERENCE.glob("other/*/policy.pt"))
 
 
-def test_there_are_some():
-    assert len(FOLDERS) >= 7 and len(list(REFERENCE.rglob("*.pt"))) == len(FOLDERS) + len(OTHERS)
-
-
 def test_their_curves_are_in_metrics_only():
     """TensorBoard on `runs` would else mix them with the reader's own."""
+    assert len(FOLDERS) >= 7 and len(list(REFERENCE.rglob("*.pt"))) == len(FOLDERS) + len(OTHERS)
     assert not list(REFERENCE.rglob("events.out.tfevents*"))
-    for folder in FOLDERS + OTHERS:
-        assert "eval/dumbbot/win" in (folder / "metrics.jsonl").read_text()
 
 
 @pytest.mark.parametrize("folder", FOLDERS + OTHERS, ids=lambda folder: folder.name)
@@ -32,11 +27,11 @@ def test_it_beats_random_players(folder):
     args = json.loads((folder / "args.json").read_text())
     assert (args["map"], args["seed"]) == (game_map, int(seed))
     assert kind != "pure" or not args["pool_bots"]
+    assert "eval/dumbbot/win" in (folder / "metrics.jsonl").read_text()
     player = load_player(folder, game_map=load_map(game_map), seed=1)
     games = 28 if game_map == "standard" else 60
-    result = evaluate_player(
-        game_map, player, make_bot("random"), num_games=games, seed=2, max_years=15
-    ).result()
+    options = {"num_games": games, "seed": 2, "max_years": 15}
+    result = evaluate_player(game_map, player, make_bot("random"), **options).result()
     assert result["overall"]["win"]["value"] > 0.8
 
 
@@ -64,18 +59,16 @@ def test_policies_have_the_settings_of_their_file(name):
 @pytest.mark.parametrize("press", ["mutual", "offers"])
 def test_a_policy_with_a_voice(press):
     """A negotiator tries deals on what a policy would order, and the policy keeps them."""
-    player = load_player("nash(profiles=8)+runs/reference/three__pure__1")
+
+    def played(one, games: int, years: int, **rules) -> dict:
+        options = {"max_years": years, "threads": 1, "press": PressRules(press, **rules)}
+        return evaluate_player("three", one, player, games, **options).result()["press"]
+
+    player = load_player("nash(profiles=8)+three-pure-1")
     assert isinstance(player, Negotiator)
-    result = evaluate_player(
-        "three", player, player, 6, max_years=8, threads=1, press=PressRules(press)
-    ).result()
-    assert result["press"]["broken"] == 0 and result["press"]["kept"] == 1
-    assert result["press"]["offered"] > 0
+    found = played(player, 6, 8)
+    assert (found["broken"], found["kept"]) == (0, 1) and found["offered"] > 0
     if press == "offers":  # both sides try an offer on the same profiles, so none is declined
-        assert result["press"]["agreed"] > 0 and result["press"]["declined"] == 0
-    breaker = load_player("breaker(profiles=2)+runs/reference/three__pure__1")
-    rules = PressRules(press, binding=False)
-    result = evaluate_player(
-        "three", breaker, player, 3, max_years=4, threads=1, press=rules
-    ).result()
-    assert result["press"]["kept_by_player"][1] == 1
+        assert found["agreed"] > 0 and found["declined"] == 0
+    breaker = load_player("breaker(profiles=2)+three-pure-1")
+    assert played(breaker, 3, 4, binding=False)["kept_by_player"][1] == 1

@@ -5,7 +5,6 @@ folder, and the words that must occur in the answer.
 """
 
 import json
-import os
 import shutil
 import sys
 import types
@@ -14,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from support.training import REPOSITORY, SMALL_MAP, files, load, refused, train, write_config
+from support.training import REPOSITORY, files, load, refused, train, write_config
 
 from diplomacy_engine.learning.ranks import Ranks
 
@@ -24,68 +23,50 @@ FLAGS = [
     ("--num-env 3", "--num-env, 3", "--num-envs INT"),
     ("--kl-coef 0.5", "--kl-coef"),
     ("--num-envs many", "--num-envs", "'many'"),
-    ("--total-timesteps 1.5", "--total-timesteps", "'1.5'"),
     ("--pool-sampling newest", "--pool-sampling", "'pfsp'"),
     ("small", "small"),
     # ranges
     ("--num-envs 0", "--num-envs: ", ">= 1"),
-    ("--num-envs -1", "--num-envs: ", ">= 1"),
     ("--num-envs 1e20", "--num-envs: ", "<= 1000000"),
-    ("--num-steps 1", "--num-steps: ", ">= 2"),
-    ("--gamma 1.5", "--gamma: ", "<= 1"),
-    ("--opponent-temperature 0", "--opponent-temperature: "),
-    ("--learning-rate 1e38", "--learning-rate: "),
     ("--learning-rate nan", "--learning-rate: ", "finite"),
     ("--seed 1e30", "--seed: "),
-    ("--target-kl -1", "--target-kl: "),
-    ("--average-power -1", "--average-power: "),
     # words of other programs, and what is easily mistaken
     ("--batch-size 256", "--batch-size", "--num-envs and --num-steps"),
     ("--anneal-lr maybe", "maybe"),
-    ("--map configs/three.toml", "--map configs/three.toml", "--config configs/three.toml"),
-    ("--config small", "settings file small", "--map small"),
-    ("--config small_dumbbot", "small_dumbbot", "configs/small_dumbbot.toml"),
+    ("--map configs/three.toml", "configs/three.toml", "total_timesteps"),
     ("--config nowhere.toml", "nowhere.toml"),
     ("--config ", "--config is empty"),
     ("--start-from ", "--start-from is empty"),
     ("--resume ", "--resume is empty"),
-    ("--resume nowhere", "--resume nowhere", "no such folder"),
-    ("--resume {config}", "tiny.toml", "args.json"),
-    ("--resume small-pure-1", "--resume small-pure-1", "--start-from small-pure-1"),
-    (f"--resume {KEPT}", f"--start-from {KEPT}"),
+    ("--resume small-pure-1", "--resume small-pure-1", "--start-from"),
+    (f"--resume {KEPT}", f"--resume {KEPT}", "--start-from"),
     ("--resume {run}/games", "{run}/games", "did you mean the folder above"),
     # players
-    ("--pool-bots dumbbot,random", "--pool-bots 'dumbbot,random'", "spaces"),
     ("--pool-bots nobody", "'nobody'"),
-    ("--eval-bots nobody", "'nobody'"),
-    ("--eval-bots random hold random", "--eval-bots", "'random' twice"),
-    ("--eval-bots nash+dumbbot", "--eval-bots 'nash+dumbbot'", "diplomacy_learners.press"),
-    ("--pool-bots nash+dumbbot", "--pool-bots 'nash+dumbbot'"),
+    ("--eval-bots nash+dumbbot", "--eval-bots", "nash+dumbbot", "diplomacy_learners.press"),
+    ("--pool-bots nash+dumbbot", "--pool-bots", "nash+dumbbot"),
     (f"--pool-bots fast(assume=infer:self,hold):{KEPT}", "--pool-bots", "infer:"),
     ("--pool-bots fast:runs/reference/three__pure__1", "map 'three'"),
     # against the map, each other, or what this machine has
     ("--map nowhere", "'nowhere'"),
     ("--reward winning", "'winning'"),
     ("--reward no_such_module:reward", "no_such_module"),
-    ("--reward score=much", "'much'"),
-    ("--learner-seats 3", "--learner-seats", "1 to 2"),
+    ("--reward score=much", "score=much"),
+    ("--learner-seats 3", "--learner-seats 3", "2 powers"),
     ("--year-limit truncate --max-years 0", "--year-limit truncate", "--max-years"),
     ("--num-envs 1 --processes 2", "--num-envs 1", "2 processes"),
     ("--num-envs 1 --num-steps 2 --num-minibatches 2", "--num-envs 1", "--num-minibatches"),
     ("--hidden 1000000", "--hidden 1000000", "memory"),
     ("--num-envs 1000000 --hidden 65536", "--num-envs 1000000", "memory"),
     ("--exp-name a/b", "'a/b'"),
-    ("--runs-folder {config}", "{config} is a file"),
-    ("--runs-folder {config}/runs --processes 2", "{config} is a file"),
+    ("--runs-folder {config}/runs", "{config}/runs cannot be made"),
     # another's policy to begin with
     ("--start-from dumbbot", "--start-from", "'dumbbot' is a bot"),
     ("--start-from nowhere.pt", "nowhere.pt"),
     ("--start-from {run}/nothing.pt", "{run}/nothing.pt", "did you mean the folder above"),
     ("--start-from {config}", "{config}", "not a checkpoint of this project"),
-    ("--start-from runs/population/small/uniform-400108.npz", "uniform-400108.npz", "population"),
     ("--start-from {run} --map three", "--start-from {run}", "'small'", "'three'"),
     ("--start-from {run} --hidden 24", "--hidden is 16 there and 24 here"),
-    ("--start-from {run} --num-layers 3", "--num-layers is 1 there and 3 here"),
     # a run that goes on
     ("--resume {run} --total-timesteps 0", "--total-timesteps: "),
     ("--resume {run} --start-from {run}", "--start-from cannot be changed"),
@@ -123,14 +104,11 @@ def test_command_lines(flags, words, trained, begins, tmp_path, monkeypatch, cap
     [
         ("num_env = 8", ("num_env: unknown", "num_envs")),
         ('num_envs = "eight"', ("num_envs: ",)),
-        ("hidden = 3e-4", ("hidden: ",)),
         ("hidden = 0", ("hidden: ", ">= 1")),
         ("pool_bots = [1]", ("pool_bots[0]: ",)),
         ('pool_sampling = "uniform"', ("pool_sampling: ", "latest, recency, pfsp")),
         ("num_envs = 1\nnum-envs = 2", ("num_envs: is set twice",)),
-        ('config = "other.toml"', ("config: ",)),
         ("[network]\nhidden = 2", ("network: unknown",)),
-        ("gamma = ", ("TOML",)),
         (f"gamma = {'9' * 5000}", ("TOML",)),
         (b"\xff\xfe", ("TOML",)),
     ],
@@ -142,45 +120,20 @@ def test_settings_files(line, words, tmp_path, capsys):
     assert not runs.exists()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "word"),
-    [
-        ("[provinces]", "[provinces", "TOML"),
-        ('ANK = "BUL GRE UKR"', 'ANK = "BUL GRE XXX"', "XXX"),
-        ("victory_supply_centers = 5", "victory_supply_centers = 50", "50"),
-        ('ENGLAND = ["A LON"]', 'FRANCE = ["A LON"]', "FRANCE"),
-    ],
-)
-def test_map_files(old, new, word, tmp_path, capsys):
-    text, path, runs = SMALL_MAP.read_text(), tmp_path / "mine.toml", tmp_path / "runs"
-    assert text.count(old) == 1
-    path.write_text(text.replace(old, new))
-    refused(["--map", str(path), "--runs-folder", str(runs)], "mine", word, capsys=capsys)
-    assert not runs.exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("flat", ("own_reward:flat", "(3, 2)", "(3,)")),
-        ("infinite", ("own_reward:infinite", "finite")),
-        ("bare", ("own_reward:bare", "TypeError")),
-        ("wrong", ("own_reward:wrong", "'center'", "line")),
-    ],
-)
-def test_rewards_of_ones_own(name, words, tmp_path, monkeypatch, capsys):
+def test_rewards_of_ones_own(tmp_path, monkeypatch, capsys):
     module, runs = types.ModuleType("own_reward"), tmp_path / "runs"
     module.flat = lambda game: np.zeros(3)
-    module.infinite = lambda game: np.full(game.alive.shape, np.inf)
     module.bare = lambda: 1.0
     module.wrong = lambda game: game.center * 1.0
     module.good = lambda game: game.captured[:, None] * 1.0 + np.zeros(game.alive.shape)
     monkeypatch.setitem(sys.modules, "own_reward", module)
     argv = ["--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(runs)]
-    refused([*argv, "--reward", f"own_reward:{name}"], *words, capsys=capsys)
-    assert not runs.exists()
-    if name == "flat":
-        train(runs, reward="own_reward:good", total_timesteps=60, eval_games=2)
+    rewards = {"flat": ("(3, 2)", "(3,)"), "bare": ("TypeError",), "wrong": ("'center'", "line")}
+    for name, words in rewards.items():
+        own = f"own_reward:{name}"
+        refused([*argv, "--reward", own], own, *words, capsys=capsys)
+        assert not runs.exists()
+    train(runs, reward="own_reward:good", total_timesteps=60, eval_games=2)
 
 
 # --- Run folders ----------------------------------------------------------------------------------
@@ -204,8 +157,7 @@ DAMAGES = {
     "unknown setting": (lambda run: write_args(run, num_env=3), ("args.json: num_env: unknown",)),
     "range": (lambda run: write_args(run, gamma=1.5), ("args.json: gamma: ",)),
     "other games": (lambda run: write_args(run, num_envs=16), ("cannot be continued",)),
-    "other network": (lambda run: write_args(run, hidden=4096), ("args.json: hidden: ", "16")),
-    "other map": (lambda run: write_args(run, map="three"), ("args.json: map: ", "'small'")),
+    "other network": (lambda run: write_args(run, hidden=24), ("cannot be continued", "size")),
     "processes": (
         lambda run: write_args(run, processes=1000),
         ("a run of 1 process ", "1000", "--nproc_per_node=1"),
@@ -217,8 +169,8 @@ DAMAGES = {
         ("cannot be continued", "optimizer"),
     ),
     "script": (
-        lambda run: edit(run, lambda saved: saved.update(script_name="mine.py")),
-        ("a run of 'mine.py'",),
+        lambda run: (run / "ppo_selfplay_diplomacy.py").rename(run / "mine.py"),
+        ("a run of mine.py",),
     ),
 }
 
@@ -231,11 +183,3 @@ def test_run_folders(damage, trained, begins, tmp_path, capsys):
     before = files(run)
     refused(["--resume", str(run)], str(run), *words, capsys=capsys)
     assert files(run) == before
-
-
-def test_more_processes_than_there_is_memory_for(trained, begins, tmp_path, monkeypatch, capsys):
-    run = Path(shutil.copytree(trained(), tmp_path / "run"))
-    edit(run, lambda saved: saved.update(ranks=saved["ranks"] * 1000))
-    write_args(run, num_envs=1000, processes=1000)
-    monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**20}.get)
-    refused(["--resume", str(run)], "--processes 1000", "memory", capsys=capsys)

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from support.training import STOPPED, assert_same_run, load, resume, stop_in_step, train
 
 from diplomacy_engine import VectorGame, evaluate_player, load_map, load_player, make_bot
 from diplomacy_engine.constants import FALL_MOVEMENT, NONE, RUNNING
@@ -35,6 +34,8 @@ def test_joint_orders_are_drawn_as_often_as_their_probability_says():
     asked = games.decisions()
     count = 4000
     drawn, logprob = draws.draw(games, asked, phase_seeds(games, asked.game, asked.power, 9, count))
+    own = games.state.unit_power[asked.game] == asked.power[:, None]
+    assert ((drawn != NONE) == own[:, None]).all()  # only who moves has orders
     statistic, freedom = 0.0, 0
     for d in range(asked.count):
         _, first, tally = np.unique(drawn[d], axis=0, return_index=True, return_counts=True)
@@ -126,14 +127,6 @@ def test_a_search_that_knows_the_bot_wins_more_than_the_policy():
     assert gain.mean() > 0.05
 
 
-def test_only_who_moves_has_orders():
-    games, draws = after_a_year("three", 4), PolicyDraws(load_player(THREE))
-    asked = games.decisions()
-    drawn, _ = draws.draw(games, asked, phase_seeds(games, asked.game, asked.power, 9, 5))
-    own = games.state.unit_power[asked.game] == asked.power[:, None]
-    assert ((drawn != NONE) == own[:, None]).all()
-
-
 @pytest.mark.parametrize("protocol", ["mutual", "offers"])
 def test_a_policy_that_talks_can_search(protocol):
     """What it sees has more parts than what others see; where nobody talks there are no deals."""
@@ -149,16 +142,3 @@ def test_a_policy_that_talks_can_search(protocol):
     numbers = search.act(games, asked)
     legal = [set(asked.order[a:b]) for a, b in itertools.pairwise(asked.order_start)]
     assert all(number in orders for number, orders in zip(numbers, legal, strict=True))
-
-
-def test_a_search_can_be_an_opponent_and_the_run_goes_on_the_same(tmp_path, monkeypatch):
-    search = "fast(candidates=3 draws=6 profiles=2):runs/reference/small__pure__1"
-    settings = {"total_timesteps": 160, "num_envs": 8, "num_steps": 4, "hidden": 8}
-    settings |= {"pool_bots": [search], "pool_bot_prob": 0.8, "eval_games": 2}
-    whole = train(tmp_path / "whole", **settings)
-    stop_in_step(monkeypatch, 12)
-    part = train(tmp_path / "part", status=STOPPED, **settings)
-    monkeypatch.undo()
-    assert load(part)["global_step"] < 160
-    assert resume(part) == 0
-    assert_same_run(whole, part)

@@ -13,29 +13,22 @@ def learns(run: Run) -> np.ndarray:
     return run.seats.stream != NONE
 
 
-def test_seats_are_uniform():
-    for name, learner_seats in (("small", 1), ("three", 1), ("three", 2), ("three", 3)):
-        run = make_run(map=name, num_envs=3000, learner_seats=learner_seats)
-        for _ in range(2):
-            mine = learns(run)
-            assert (mine == (run.seats.member == LEARNER)).all()
-            assert (mine.sum(1) == learner_seats).all()
-            rows, powers = np.arange(3000)[:, None], learner_powers(run)
-            assert mine[rows, powers].all()
-            share = learner_seats / mine.shape[1]
-            deviation = (share * (1 - share) / 3000) ** 0.5
-            assert np.abs(mine.mean(0) - share).max() < 4 * deviation + 1e-9
-            expected = rows * learner_seats + np.arange(learner_seats)
-            assert (run.seats.stream[rows, powers] == expected).all()
-            assert (run.seats.stream[~mine] == NONE).all()
-            before = run.seats.member.copy()
-            assign_seats(run, np.arange(0, 3000, 2))
-            assert (run.seats.member[1::2] == before[1::2]).all()
-            if learner_seats < mine.shape[1]:
-                assert (run.seats.member[::2] != before[::2]).any()
-    # Which of two learner seats sits where is even too
-    first = learner_powers(make_run(map="three", num_envs=3000, learner_seats=2))[:, 0]
-    assert np.bincount(first).min() > 900
+@pytest.mark.parametrize(("name", "count"), [("small", 1), ("three", 1), ("three", 2)])
+def test_seats_are_uniform(name, count):
+    run, rows = make_run(map=name, num_envs=3000, learner_seats=count), np.arange(3000)[:, None]
+    for _ in range(2):
+        mine, powers = learns(run), learner_powers(run)
+        assert (mine == (run.seats.member == LEARNER)).all()
+        assert (mine.sum(1) == count).all() and mine[rows, powers].all()
+        share = count / mine.shape[1]
+        assert np.abs(mine.mean(0) - share).max() < 4 * (share * (1 - share) / 3000) ** 0.5
+        # Which of two seats is the first is drawn, too.
+        assert np.bincount(powers[:, 0]).min() > 900
+        assert (run.seats.stream[rows, powers] == rows * count + np.arange(count)).all()
+        before = run.seats.member.copy()
+        assign_seats(run, np.arange(0, 3000, 2))
+        assert (run.seats.member[1::2] == before[1::2]).all()
+        assert (run.seats.member[::2] != before[::2]).any()
 
 
 def test_each_seat_draws_its_own_opponent():
@@ -51,36 +44,28 @@ def test_each_seat_draws_its_own_opponent():
 
 def test_each_power_warms_up_for_its_own_random_number_of_phases():
     warm_up = make_run(num_envs=2000, warm_up_share=0.5).seats.warm_up
-    share = (warm_up > 0).mean(0)
-    np.testing.assert_allclose(share, 0.5, atol=0.05)
-    both = (warm_up > 0).all(1).mean()
-    assert both == pytest.approx(0.25, abs=0.05)  # drawn apart
+    np.testing.assert_allclose((warm_up > 0).mean(0), 0.5, atol=0.05)
+    assert (warm_up > 0).all(1).mean() == pytest.approx(0.25, abs=0.05)  # drawn apart
     counts = np.bincount(warm_up[warm_up > 0], minlength=9)[1:]
     assert len(counts) == WARM_UP_PHASES
     np.testing.assert_allclose(counts / counts.sum(), 1 / 8, atol=0.03)
     assert not make_run(num_envs=50).seats.warm_up.any()
 
 
-def test_the_learner_sits_more_often_where_it_wins_less():
-    for weak_seats, expected in ((0.0, 0.5), (0.5, 2 / 3), (1.0, 1 / 1.05)):
-        run = make_run(num_envs=4000, weak_seats=weak_seats)
-        run.results.win_share[:] = 0.0, 1.0
-        assign_seats(run, np.arange(4000))
-        found = learns(run)[:, 0].mean()
-        assert found == pytest.approx(expected, abs=0.03)
-        assert (learns(run).sum(1) == 1).all()
+@pytest.mark.parametrize(("weak_seats", "share"), [(0.0, 0.5), (0.5, 2 / 3), (1.0, 1 / 1.05)])
+def test_the_learner_sits_more_often_where_it_wins_less(weak_seats, share):
+    run = make_run(num_envs=4000, weak_seats=weak_seats)
+    run.results.win_share[:] = 0.0, 1.0
+    assign_seats(run, np.arange(4000))
+    assert learns(run)[:, 0].mean() == pytest.approx(share, abs=0.03)
 
 
-def test_opponents_have_temperatures_and_the_learner_has_none():
-    run = make_run(num_envs=3000, opponent_temperature=4.0)
+@pytest.mark.parametrize("hottest", [4.0, 0.25])
+def test_opponents_have_temperatures_and_the_learner_has_none(hottest):
+    run = make_run(num_envs=3000, opponent_temperature=hottest)
     seats, learner = run.seats, learns(run)
     assert (seats.temperature[learner] == 1).all()
-    hot = np.log(seats.temperature[~learner]) / np.log(4)  # uniform: drawn on a log scale
-    assert 0 <= hot.min() < 0.01 and 0.99 < hot.max() <= 1.0001
-    assert hot.mean() == pytest.approx(0.5, abs=0.03)
-    run = make_run(num_envs=3000, opponent_temperature=0.25)
-    assert (run.seats.temperature[learns(run)] == 1).all()
-    drawn = run.seats.temperature[~learns(run)]
-    assert 0.25 <= drawn.min() < 0.26 and 0.98 < drawn.max() <= 1
-    plain = make_run(num_envs=50).seats
-    assert (plain.temperature == 1).all()
+    drawn = np.log(seats.temperature[~learner]) / np.log(hottest)  # uniform: on a log scale
+    assert 0 <= drawn.min() < 0.01 and 0.99 < drawn.max() <= 1.0001
+    assert drawn.mean() == pytest.approx(0.5, abs=0.03)
+    assert (make_run(num_envs=50).seats.temperature == 1).all()

@@ -1,13 +1,13 @@
-"""Whole runs through the command line: what they leave, seeds, stopping and resuming, bad luck.
+"""Whole runs through the command line: what they leave, stopping and resuming, bad luck.
 
 Every run takes a tiny settings file of its own, so that the tuned ones may change freely.
 """
 
 import contextlib
+import copy
 import itertools
 import json
 import os
-import pickle
 import re
 import resource
 import shutil
@@ -20,10 +20,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from support.maps import write_coastal_map
+from support.self_play import make_run, play_phase
 from support.training import (
     REPOSITORY,
     SETTINGS,
-    SMALL_MAP,
     STOPPED,
     TINY,
     assert_same_run,
@@ -48,14 +49,15 @@ from diplomacy_engine.commands import cli
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.learning import evaluations, frozen, registry, run_log, startup
+from diplomacy_engine.learning import checkpoint_state, evaluations, registry, run_log, startup
 from diplomacy_engine.learning.players import policy_player
-from diplomacy_engine.learning.ranks import TrainingError
+from diplomacy_engine.learning.ranks import Ranks
+from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.matches.evaluation import evaluate_player
 from diplomacy_engine.matches.figures import wilson_interval
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.names import short_names
-from diplomacy_engine.rules.map import MapError, load_map
+from diplomacy_engine.rules.map import load_map
 
 FEW = {"total_timesteps": 200, "eval_games": 2}
 
@@ -85,23 +87,26 @@ def test_a_run_leaves_what_it_promises(trained):
     names = set().union(*lines)
     losses = "policy_loss value_loss entropy approx_kl old_approx_kl clipfrac explained_variance"
     assert {f"losses/{name}" for name in losses.split()} <= names
-    assert {"charts/learning_rate", "charts/games", "charts/env_steps", "selfplay/win"} <= names
-    assert {"charts/ent_coef", "charts/episodic_return", "charts/episodic_length"} <= names
-    assert {"eval/hold/orders/move", "eval/hold/orders/bounced"} <= names
+    charts = "learning_rate games env_steps ent_coef episodic_return episodic_length"
+    assert {f"charts/{name}" for name in charts.split()} <= names
+    assert {"eval/hold/orders/move", "eval/random/win", "eval/hold/solo"} <= names
+    assert {"selfplay/win", "selfplay/opponent_age"} <= names
     assert "charts/episodic_return_score" not in names  # of a mix only
-    assert {"selfplay/opponent_age", "eval/random/win", "eval/hold/solo"} <= names
     raw = (run / "metrics.jsonl").read_text()
     assert "charts/decisions_per_second" in raw and "timing/outside_network_share" in raw
-    evaluated = [line["global_step"] for line in lines if "eval/random/win" in line]
-    assert len(evaluated) == 2 and 300 <= evaluated[0] < 320  # at 300, and once at the end
-    assert "eval/lookahead/win" in lines[-1] and "eval/lookahead/win" not in set().union(
-        *lines[:-1]
+    evaluated = [line for line in lines if "eval/random/win" in line]
+    steps = [line["global_step"] for line in evaluated]
+    assert len(steps) == 2 and 300 <= steps[0] < 320  # at 300, and once at the end
+    assert ["eval/lookahead/win" in line for line in evaluated] == [False, True]
+    assert {f"{step:012d}.{kind}" for step in steps for kind in ("jsonl", "html")} == set(
+        games(run)
     )
-    kept = {f"{step:012d}.{kind}" for step in evaluated for kind in ("jsonl", "html")}
-    assert kept == set(games(run))
-    for step in evaluated:
+    for step in steps:
         found = list(read_saved_games(run / "games" / f"{step:012d}.jsonl"))
         assert found and all(game["map"] == "small" for game in found)
+    best = torch.load(run / "best.pt", weights_only=True)  # by wins against the last of the bots
+    won = [line["eval/hold/win"] for line in evaluated]
+    assert best["global_step"] == steps[won.index(max(won))] and "run" not in best
     tags = {tag for _, tag, _ in events(run)}
     assert {"settings/text_summary", "custom_scalars__config__"} <= tags
     assert {name for name in names if "/" in name} <= tags | {"charts/decisions_per_second"}
@@ -110,54 +115,43 @@ def test_a_run_leaves_what_it_promises(trained):
     assert 0.9e-3 < rates[0] <= 1e-3
 
 
-def test_the_best_policy_is_kept(trained):
-    """By what it wins against the last of --eval-bots."""
-    run, won = trained(), {}
-    for line in metrics(run):
-        if "eval/hold/win" in line:
-            won.setdefault(line["eval/hold/win"], line["global_step"])
-    best = torch.load(run / "best.pt", weights_only=True)
-    assert best["global_step"] == won[max(won)] and "run" not in best
-
-
-def test_the_same_seed_gives_the_same_run(trained, tmp_path):
-    torch.rand(7)
-    np.random.rand(7)
-    again = train(tmp_path / "runs")
-    assert_same_run(trained(), again)
-    other = train(tmp_path / "runs", "--seed", "2", **FEW)
-    assert (load(other)["model"]["score.weight"] != load(again)["model"]["score.weight"]).any()
-    one, two = (load(run)["ranks"][0]["games"]["row_seed"] for run in (again, other))
-    assert (one != two).any() and metrics(other)[0] != metrics(again)[0]
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_decision_is_trained_on_once(name, trained):
+    """Also those still open or not yet learned from when the run ends."""
+    run = trained(name)
+    saved, counters = load(run), load(run)["run"]["results"]["counters"]
+    sizes = [line["charts/batch_size"] for line in metrics(run) if "charts/batch_size" in line]
+    assert sum(sizes) == saved["global_step"] and len(sizes) == counters["updates"]
+    for own in saved["ranks"]:
+        assert own["buffer"]["num_rows"] == 0 and not own["buffer"]["open"].any()
 
 
 def test_the_average_is_what_is_frozen_evaluated_and_kept(tmp_path, monkeypatch):
-    runs, evaluated, copied = [], [], []
+    used = []  # the run, then what it freezes and evaluates
 
-    def made(run, *args, **kwargs):
-        runs.append(run)
-        return original(run, *args, **kwargs)
+    def make(run, *rest):
+        used.append(run)
+        made(run, *rest)
 
-    original, freeze = ppo.Run.__init__, frozen.frozen_copy
-    evaluate = evaluations.evaluate_player
-    monkeypatch.setattr(ppo.Run, "__init__", made)
-    monkeypatch.setattr(frozen, "frozen_copy", lambda agent: copied.append(agent) or freeze(agent))
-    monkeypatch.setattr(
-        evaluations,
-        "evaluate_player",
-        lambda game_map, player, *args, **kwargs: (
-            evaluated.append(player.agent.agent) or evaluate(game_map, player, *args, **kwargs)
-        ),
-    )
-    folder = train(tmp_path / "runs", average_power=1.0)
-    (run,) = runs
-    assert evaluated and all(agent is run.average for agent in evaluated)
-    # At the start the agent is the average itself and the pool's first copy.
-    assert len(copied) > 4 and all(agent is run.average for agent in copied[2:])
-    saved, average, learner = load(folder), run.average.state_dict(), run.agent.state_dict()
-    assert differences(dict(saved["model"]), dict(average)) == []
-    assert differences(dict(saved["run"]["agent"]), dict(learner)) == []
-    assert differences(dict(average), dict(learner)) != []
+    def freeze(pool, agent, step):
+        used.append(agent)
+        froze(pool, agent, step)
+
+    def evaluate(game_map, player, *rest, **options):
+        used.append(player.agent.agent)
+        return evaluated(game_map, player, *rest, **options)
+
+    made, froze, evaluated = ppo.Run.__init__, ppo.OpponentPool.freeze, evaluations.evaluate_player
+    monkeypatch.setattr(ppo.Run, "__init__", make)
+    monkeypatch.setattr(ppo.OpponentPool, "freeze", freeze)
+    monkeypatch.setattr(evaluations, "evaluate_player", evaluate)
+    saved = load(train(tmp_path / "runs", average_power=1.0, capture_games=0, **FEW))
+    run, first, *rest = used
+    assert first is run.agent and len(rest) > 3 and all(agent is run.average for agent in rest)
+    average, learner = dict(run.average.state_dict()), dict(run.agent.state_dict())
+    assert differences(dict(saved["model"]), average) == []
+    assert differences(dict(saved["run"]["agent"]), learner) == []
+    assert differences(average, learner) != []
 
 
 def test_evaluations_and_checkpoints_do_not_change_the_training(trained, tmp_path):
@@ -168,93 +162,51 @@ def test_evaluations_and_checkpoints_do_not_change_the_training(trained, tmp_pat
         assert differences(one["run"][name], two["run"][name], name) == []
 
 
-def test_any_player_is_evaluated_against(tmp_path):
-    """A checkpoint and a search on it, too; and the run can be resumed."""
-    policy = str(REPOSITORY / "runs" / "reference" / "small__pure__1")
-    bots = ["hold", policy, f"fast(candidates=2 draws=4 profiles=2):{policy}"]
-    run = train(tmp_path / "runs", eval_bots=bots, **FEW)
-    for name in short_names(bots):
-        assert 0 <= metrics(run)[-1][f"eval/{name}/win"] <= 1
-    assert resume(run, "--total-timesteps", "300") == 0
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_every_decision_is_trained_on_once(name, monkeypatch, tmp_path):
-    """Also those still open or not yet learned from when the run ends."""
-    sizes, update = [], ppo.update
-
-    def spy(run, batch, *rest):
-        sizes.append(len(batch.values))
-        return update(run, batch, *rest)
-
-    monkeypatch.setattr(ppo, "update", spy)
-    changes = {"eval_interval": 10**9, "eval_games": 2, "processes": 1}
-    run = train(tmp_path / "runs", **SETTINGS[name] | changes)
-    saved = load(run)
-    counters = saved["run"]["results"]["counters"]
-    assert sum(sizes) == saved["global_step"] and len(sizes) == counters["updates"]
-    logged = [line["charts/batch_size"] for line in metrics(run) if "charts/batch_size" in line]
-    assert logged == sizes
-    buffer = saved["ranks"][0]["buffer"]
-    assert buffer["num_rows"] == 0 and not buffer["open"].any()
-
-
 def test_learning_beats_random(tmp_path):
     """A tiny run clearly beats `random`, which an untrained policy does not."""
-    run = train(
-        tmp_path / "runs",
-        num_envs=64,
-        num_steps=16,
-        total_timesteps=20_000,
-        hidden=32,
-        num_layers=2,
-        learning_rate=2e-3,
-        num_minibatches=4,
-        reward="sum_of_squares",
-        pool_interval=5000,
-        eval_interval=10**9,
-        eval_games=2,
-    )
+
+    def win_rate(player) -> float:
+        match = evaluate_player("small", player, make_bot("random"), 300, seed=4, threads=1)
+        return match.result()["overall"]["win"]["value"]
+
+    settings = {"num_envs": 64, "num_steps": 16, "total_timesteps": 20_000, "hidden": 32}
+    settings |= {"num_layers": 2, "learning_rate": 2e-3, "num_minibatches": 4, "eval_games": 2}
+    settings |= {"reward": "sum_of_squares", "pool_interval": 5000, "eval_interval": 10**9}
+    run = train(tmp_path / "runs", **settings)
     trained = win_rate(registry.load_player(run / "checkpoint.pt", seed=1))
     torch.manual_seed(1)
-    fresh = ppo.Agent(load_map("small"), 32, 2)
-    untrained = win_rate(policy_player(fresh, "untrained", 1))
+    untrained = win_rate(policy_player(ppo.Agent(load_map("small"), 32, 2), "untrained", 1))
     assert wilson_interval(trained * 300, 300)[0] > 0.8, (trained, untrained)
     assert wilson_interval(untrained * 300, 300)[1] < 0.6, (trained, untrained)
 
 
-def win_rate(player) -> float:
-    found = evaluate_player("small", player, make_bot("random"), 300, seed=4, threads=1).result()
-    return found["overall"]["win"]["value"]
-
-
-def test_a_map_of_ones_own(tmp_path):
-    """It is trained on, and the checkpoint goes on without the file."""
-    path = tmp_path / "mine.toml"
-    path.write_text(SMALL_MAP.read_text().replace('name = "small"', 'name = "mine"', 1))
-    run = train(tmp_path / "runs", map=str(path), total_timesteps=100, eval_games=2)
-    assert run.name.startswith("mine__")
-    path.unlink()
+@pytest.mark.parametrize("size", [(80, 4), pytest.param((200, 8), marks=pytest.mark.slow)])
+def test_a_map_of_ones_own(size, tmp_path):
+    """With more orders than an int16 can count; the checkpoint goes on without the map's file."""
+    path = write_coastal_map(tmp_path / "coastal.toml", *size)
+    settings = {"map": path, "num_envs": 4, "max_years": 2, "hidden": 8, "eval_games": 2}
+    run = train(tmp_path / "runs", total_timesteps=100, eval_bots=["dumbbot"], **settings)
+    saved = load(run)
+    assert run.name.startswith("coastal__") and "eval/dumbbot/win" in metrics(run)[-1]
+    assert saved["run"]["results"]["counters"]["updates"] >= 3
+    assert all(torch.isfinite(weight).all() for weight in saved["model"].values())
+    Path(path).unlink()
     assert resume(run, "--total-timesteps", "150") == 0
+    assert load(run)["global_step"] >= 150
     assert registry.load_player(run / "checkpoint.pt").agent.vocabulary_hash
 
 
 def test_a_run_begins_with_the_policy_of_another(trained, tmp_path):
     """Whose settings are older: those that have gone do not matter, others have their defaults."""
-    saved = load(trained())
+    saved, older = load(trained()), tmp_path / "older.pt"
     saved["args"] |= {"gone_since": 0.5}
     del saved["args"]["average_power"]
-    torch.save(saved, tmp_path / "older.pt")
-    flags = "--start-from", str(tmp_path / "older.pt")
-    still, moving = (
-        load(train(tmp_path / "runs", *flags, "--learning-rate", rate, **FEW))
-        for rate in ("0", "1e-3")
-    )
-    before = dict(saved["model"])
-    assert differences(dict(still["model"]), before) == []
-    assert differences(dict(still["run"]["pool"]["agents"][1]), before) == []
-    assert still["args"]["start_from"] == str(tmp_path / "older.pt")
-    assert differences(dict(moving["model"]), before) != []
+    torch.save(saved, older)
+    flags = "--start-from", str(older), "--learning-rate", "0"
+    run = load(train(tmp_path / "runs", *flags, **FEW))
+    for found in (run["model"], run["run"]["pool"]["agents"][1]):
+        assert differences(dict(found), dict(saved["model"])) == []
+    assert run["args"]["start_from"] == str(older)
 
 
 # --- Stopping and resuming ------------------------------------------------------------------------
@@ -263,30 +215,39 @@ def test_a_run_begins_with_the_policy_of_another(trained, tmp_path):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_resumed_equals_uninterrupted(name, trained, tmp_path, monkeypatch, capsys):
     """Stopped before and after evaluations, and resumed: identical bit for bit."""
-    with monkeypatch.context() as patch:
-        stop_in_step(patch, 3)
-        run = train(tmp_path / "runs", status=STOPPED, **SETTINGS[name])
-    assert f"--resume {run}" in capsys.readouterr().out
-    steps = [0, load(run)["global_step"]]
-    for number in (11,) if name == "rich" else (55, 2):  # each start of two processes takes long
+    torch.rand(7)  # what this process has drawn before does not matter
+    np.random.rand(7)
+    changes, folder, steps = SETTINGS[name], None, [0]
+    for number in (12,) if name == "rich" else (3, 55, 2):  # two processes take long to start
         with monkeypatch.context() as patch:
             stop_in_step(patch, number)
-            assert resume(run) == STOPPED
-        saved = load(run)
+            if folder is None:
+                folder = train(tmp_path / "runs", status=STOPPED, **changes)
+            else:
+                assert resume(folder) == STOPPED
+        saved = load(folder)
         steps.append(saved["global_step"])
-        # What the rest of the run depends on is there at the stop, or nothing would be shown.
-        assert all(own["buffer"]["open"].any() for own in saved["ranks"])
-        assert any(saved["run"]["pool"]["games"].values())
-    settings = TINY | SETTINGS[name]
-    assert steps == sorted(set(steps)) and steps[-1] < settings["total_timesteps"]
-    assert steps[2] > settings["eval_interval"]
-    assert resume(run) == 0
-    assert_same_run(trained(name), run)
-    if name == "rich":
-        pool = load(run)["run"]["pool"]
-        assert len(load(run)["ranks"]) == 2
-        gone = pool["agents"].keys() - set(pool["copies"])
-        assert gone, "a copy that has left the pool should still be playing"
+    assert f"--resume {folder}" in capsys.readouterr().out
+    # What the rest of the run depends on is there at the stop, or nothing would be shown.
+    assert all(own["buffer"]["open"].any() for own in saved["ranks"])
+    assert any(saved["run"]["pool"]["games"].values())
+    settings = TINY | changes
+    assert steps == sorted(set(steps))
+    assert settings["eval_interval"] < steps[-1] < settings["total_timesteps"]
+    assert resume(folder) == 0
+    assert_same_run(trained(name), folder)
+
+
+def test_what_two_processes_keep(trained):
+    """And whom they have met: any player, also a policy and a search on one."""
+    saved = load(trained("rich"))
+    for name in short_names(SETTINGS["rich"]["eval_bots"]):
+        assert 0 <= metrics(trained("rich"))[-1][f"eval/{name}/win"] <= 1
+    one, two = (own["games"]["row_seed"] for own in saved["ranks"])
+    assert len(one) == len(two) == 20 and not set(one.tolist()) & set(two.tolist())
+    pool = saved["run"]["pool"]
+    gone = pool["agents"].keys() - set(pool["copies"])
+    assert gone, "a copy that has left the pool should still be playing"
 
 
 KILLED = """
@@ -311,66 +272,45 @@ def open_to_die(path, mode="r", *rest, **options):
     global writes
     file = open(path, mode, *rest, **options)
     writes += ".checkpoint.pt" in str(path)
-    return Dying(file) if writes == {number} and ".checkpoint.pt" in str(path) else file
+    return Dying(file) if writes == 2 and ".checkpoint.pt" in str(path) else file
 
 _files.open = open_to_die
 main(sys.argv[1:])
 """
 
 
-def run_python(code: str, *words: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *words],
+def test_resumed_after_a_kill_in_the_middle_of_a_checkpoint(trained, tmp_path):
+    """By SIGKILL, halfway through the second; the copy of the first has gone, too."""
+    runs = tmp_path / "runs"
+    words = "--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(runs)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(KILLED), *words],
         cwd=REPOSITORY,
         env=os.environ | {"PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'tests'}"},
         capture_output=True,
         text=True,
         timeout=600,
     )
-
-
-def killed_while_saving(folder: Path, number: int) -> Path:
-    """Return the folder of a run killed by SIGKILL halfway through its number-th checkpoint."""
-    folder.mkdir()
-    words = "--config", write_config(folder.parent / "tiny.toml"), "--runs-folder", str(folder)
-    done = run_python(KILLED.replace("{number}", str(number)), *words)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    (run,) = folder.iterdir()
-    assert list(run.glob(".checkpoint.pt.*.tmp"))
-    return run
-
-
-def test_resumed_after_a_kill_in_the_middle_of_a_checkpoint(trained, tmp_path):
-    run = killed_while_saving(tmp_path / "runs", 2)
-    saved = load(run)
-    assert 200 <= saved["global_step"] < 400
+    (run,) = runs.iterdir()
+    saved, content = load(run), (run / "checkpoint.pt").read_bytes()
+    assert list(run.glob(".checkpoint.pt.*.tmp")) and 200 <= saved["global_step"] < 400
     assert metrics(run)[-1]["global_step"] > saved["global_step"], "there should be lines to cut"
-    (copy,) = (run / "checkpoints").iterdir()
-    assert copy.read_bytes() == (run / "checkpoint.pt").read_bytes()
+    (first,) = (run / "checkpoints").iterdir()
+    assert first.read_bytes() == content
+    first.rename(first.with_name(f".{first.name}.77.tmp"))
     assert resume(run) == 0
     assert_same_run(trained(), run)
-    assert not list(run.rglob("*.tmp"))
-
-
-def test_killed_in_the_middle_of_the_first_checkpoint(tmp_path, capsys):
-    run = killed_while_saving(tmp_path / "runs", 1)
-    refused(["--resume", str(run)], str(run), "has no checkpoint.pt", capsys=capsys)
-
-
-def test_a_copy_that_a_kill_prevented_is_made_on_resume(copied):
-    saved = load(copied)
-    newest = copied / "checkpoints" / f"{saved['global_step']:012d}.pt"
-    content = newest.read_bytes()
-    newest.unlink()
-    (copied / "checkpoints" / f".{newest.name}.77.tmp").write_bytes(b"half")
-    assert resume(copied, "--total-timesteps", str(saved["global_step"] + 20)) == 0
-    assert newest.read_bytes() == content
-    *_, last = sorted((copied / "checkpoints").iterdir())
-    assert last.samefile(copied / "checkpoint.pt") and not list(copied.rglob("*.tmp"))
+    assert first.read_bytes() == content and not list(run.rglob("*.tmp"))
+    *_, last = sorted((run / "checkpoints").iterdir())
+    assert last.samefile(run / "checkpoint.pt")
 
 
 def test_a_finished_run_is_resumed(copied, capsys):
-    """Without more to do it says so and stays as it is; with more --total-timesteps it goes on."""
+    """Without more to do it says so and stays as it is; with more --total-timesteps it goes on.
+
+    Then it asks for a GPU again, and the copy of its script becomes that of the checkpoint.
+    """
     before, contents = load(copied), files(copied)
     assert resume(copied) == 0
     assert "--total-timesteps" in capsys.readouterr().out
@@ -380,59 +320,28 @@ def test_a_finished_run_is_resumed(copied, capsys):
             assert now[name] == content, name
     for name in ("model", "run", "ranks"):
         assert differences(before[name], after[name], name) == []
-    assert resume(copied, "--total-timesteps", "900") == 0
-    saved = load(copied)
-    assert saved["global_step"] >= 900
-    assert (saved["model"]["score.weight"] != before["model"]["score.weight"]).any()
+
+    args, script = copied / "args.json", copied / "ppo_selfplay_diplomacy.py"
+    args.write_text(json.dumps(json.loads(args.read_text()) | {"cuda": True}))
+    script.write_text("# as it was\n")
+    torch.save(before | {"script_sha256": "0" * 64}, copied / "checkpoint.pt")
+    assert resume(copied, "--total-timesteps", "700") == 0
+    said, saved = capsys.readouterr().out, load(copied)
+    assert torch.cuda.is_available() or "no GPU was found" in said
+    assert f"note: {script.name}" in said and file_sha256(script) == saved["script_sha256"]
+    assert saved["global_step"] >= 700 and differences(before["model"], saved["model"]) != []
     steps = [line["global_step"] for line in metrics(copied)]
     assert steps == sorted(steps)
     # The longer run is what goes on from now: no flag is needed again.
-    settings = json.loads((copied / "args.json").read_text())
-    assert settings["total_timesteps"] == 900 and settings["seed"] == saved["args"]["seed"]
-    assert saved["args"]["total_timesteps"] == 900
-
-
-def test_a_resumed_run_asks_for_the_gpu_again(copied, capsys):
-    args = json.loads((copied / "args.json").read_text())
-    (copied / "args.json").write_text(json.dumps(args | {"cuda": True}))
-    assert resume(copied, "--total-timesteps", "700") == 0
-    assert torch.cuda.is_available() or "no GPU was found" in capsys.readouterr().out
-
-
-def test_the_copy_of_the_script_is_that_of_the_checkpoint(copied, capsys):
-    script = copied / "ppo_selfplay_diplomacy.py"
-    script.write_text("# as it was\n")
-    saved = load(copied) | {"script_sha256": "0" * 64}
-    torch.save(saved, copied / "checkpoint.pt")
-    assert resume(copied, "--total-timesteps", "700") == 0
-    assert f"note: {script.name}" in capsys.readouterr().out
-    assert file_sha256(script) == load(copied)["script_sha256"]
+    assert json.loads(args.read_text())["total_timesteps"] == 700
+    assert saved["args"]["total_timesteps"] == 700
 
 
 def test_one_process_at_a_time(copied, capsys):
-    """A lock does not outlive its process, nor a run."""
-    code = f"""
-    import sys
-    from diplomacy_engine.learning.run_folder import RunFolder
-    folder = RunFolder.open({str(copied)!r})
-    print("locked", flush=True)
-    sys.stdin.readline()
-    """
-    holder = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        cwd=REPOSITORY,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert holder.stdout.readline() == "locked\n"
-        before = files(copied)
-        refused(["--resume", str(copied)], "another process", str(copied), capsys=capsys)
-        assert files(copied) == before
-    finally:
-        holder.kill()
-        holder.communicate()
+    holder, before = RunFolder.open(copied), files(copied)
+    refused(["--resume", str(copied)], "another process", str(copied), capsys=capsys)
+    assert files(copied) == before
+    holder.close()
     assert resume(copied) == resume(copied) == 0
 
 
@@ -443,13 +352,6 @@ def test_interrupted_before_the_games_begin(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(startup, "new_run", interrupted)
     assert main(["--runs-folder", str(tmp_path), "--processes", "1"]) == STOPPED
     assert capsys.readouterr().err == "error: interrupted\n"
-
-
-@pytest.mark.parametrize("kind", [UserError, MapError, TrainingError])
-def test_ranks_can_tell_each_other_of_errors(kind):
-    error = kind("somewhere", ["a reason"]) if kind is MapError else kind("a reason")
-    copy = pickle.loads(pickle.dumps(error))
-    assert type(copy) is kind and str(copy) == str(error)
 
 
 # --- What a checkpoint keeps ----------------------------------------------------------------------
@@ -464,27 +366,34 @@ class Curious(ppo.Run):
         self.curiosity_optimizer = torch.optim.Adam(self.curiosity.parameters(), 1e-2)
 
     def values_of(self, rows, powers):
-        """Take a step: it depends on the random numbers, the weights and Adam's moments."""
         self.curiosity_optimizer.zero_grad()
         self.curiosity(torch.rand(4)).square().sum().backward()
         self.curiosity_optimizer.step()
         return super().values_of(rows, powers)
 
 
-def test_what_a_changed_run_has_more_is_kept(tmp_path, monkeypatch):
-    """Without being named anywhere; the resumed run equals the unbroken one bit for bit."""
-    monkeypatch.setattr(ppo, "Run", Curious)
-    changes = {"year_limit": "truncate", "max_years": 2, "total_timesteps": 300}
-    whole = train(tmp_path / "whole", **changes)
-    kept = load(whole)["run"]
-    assert kept["curiosity_optimizer"]["state"][0]["step"] > 3
-    with monkeypatch.context() as patch:
-        stop_in_step(patch, 20)
-        stopped = train(tmp_path / "stopped", status=STOPPED, **changes)
-    before = load(stopped)["run"]["curiosity_optimizer"]["state"][0]["step"]
-    assert 0 < before < kept["curiosity_optimizer"]["state"][0]["step"]
-    assert resume(stopped) == 0
-    assert_same_run(whole, stopped)
+def test_what_a_changed_run_has_more_is_kept(monkeypatch):
+    """Without being named anywhere: the run that goes on from it plays and learns the same."""
+    monkeypatch.setattr("support.self_play.Run", Curious)
+    changes = {"year_limit": "truncate", "max_years": 1}
+
+    def kept(run) -> dict:
+        own = {name: checkpoint_state.pack(getattr(run, name)) for name in run.OF_RANK}
+        own["torch_generator"] = torch.get_rng_state()
+        return copy.deepcopy({"run": checkpoint_state.pack(run), "ranks": [own]})
+
+    def play(run, steps: int) -> dict:
+        for _ in range(steps):
+            play_phase(run)
+        return kept(run)
+
+    run = make_run(**changes)
+    middle, end = play(run, 5), play(run, 5)
+    assert middle["run"]["curiosity_optimizer"]["state"][0]["step"] > 0
+    assert differences(middle, end) != []
+    again = make_run(seed=2, **changes)
+    checkpoint_state.go_on(again, middle, Ranks())
+    assert differences(play(again, 5), end) == []
 
 
 def test_what_cannot_be_kept_is_named_at_the_start(tmp_path, monkeypatch, capsys):
@@ -494,45 +403,35 @@ def test_what_cannot_be_kept_is_named_at_the_start(tmp_path, monkeypatch, capsys
             self.opened = {"here": object()}
 
     monkeypatch.setattr(ppo, "Run", Unkept)
+    monkeypatch.setattr("support.self_play.Run", Unkept)
     runs = tmp_path / "runs"
     argv = ["--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(runs)]
     refused(argv, "run.opened.here", "object", "REBUILT", capsys=capsys)
     assert not runs.exists()
     Unkept.REBUILT = (*ppo.Run.REBUILT, "opened")
-    assert "opened" not in load(train(runs, **FEW))["run"]
+    assert "opened" not in checkpoint_state.pack(make_run())
 
 
 # --- A checkpoint plays ---------------------------------------------------------------------------
 
 
-def test_a_checkpoint_plays_its_own_map_only(trained, capsys):
-    """It can be evaluated on its map, and is refused on others, by the tools and by itself."""
+def test_a_checkpoint_plays_as_it_was_trained_on_its_own_map_only(trained, capsys):
+    path, size = trained() / "checkpoint.pt", (30, -1)
     argv = ["evaluate", "--player", str(trained()), "--against", "hold", "--games", "2"]
     assert cli.main([*argv, "--map", "small"]) == 0
     capsys.readouterr()
     assert cli.main([*argv, "--map", "three"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "small" in err and "three" in err
-    player = registry.load_player(trained() / "checkpoint.pt")
-    games = VectorGame("three", 1, threads=1)
+    one, others = registry.load_player(path, seed=3), VectorGame("three", 1, threads=1)
     with pytest.raises(UserError, match="another map"):
-        player.act(games, games.decisions())
-
-
-def test_a_checkpoint_plays_as_it_was_trained(trained):
-    """Loading gives the very weights; seeds and greediness make play repeatable."""
-    path = trained() / "checkpoint.pt"
-    one = registry.load_player(path, seed=3)
-    saved = load(trained())["model"]
-    assert all(
-        (saved[name] == weight).all() for name, weight in one.agent.agent.state_dict().items()
-    )
-    games = VectorGame("small", 30, threads=1)
-    decisions = games.decisions()
+        one.act(others, others.decisions())
+    saved = dict(load(trained())["model"])
+    assert differences(saved, dict(one.agent.agent.state_dict())) == []
 
     def orders(**options):
-        player = registry.load_player(path, **options)
-        return player.act(games, decisions).reshape(30, -1)
+        player, games = registry.load_player(path, **options), VectorGame("small", 30, threads=1)
+        return player.act(games, games.decisions()).reshape(size)
 
     assert (orders(seed=3) == orders(seed=3)).all() and (orders(seed=3) != orders(seed=4)).any()
     greedy = orders(greedy=True, seed=3)
@@ -540,32 +439,6 @@ def test_a_checkpoint_plays_as_it_was_trained(trained):
 
 
 # --- Bad luck -------------------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-def test_read_only_run_folder(copied):
-    """A superuser may write anywhere, so a child process gives up that right if we have it."""
-    before = files(copied)
-    drop = "os.setuid(65534)" if os.getuid() == 0 else ""
-    opened = [path for path in (copied, *copied.parents) if path.stat().st_uid == os.getuid()]
-    modes = {path: path.stat().st_mode for path in opened if path != Path("/")}
-    for path in modes:
-        path.chmod(0o555)
-    try:
-        done = run_python(
-            f"""
-            import os, sys
-            from support.training import main
-            {drop}
-            sys.exit(main(["--resume", {str(copied)!r}]))
-            """
-        )
-    finally:
-        for path, mode in modes.items():
-            path.chmod(mode)
-    assert done.returncode == 2, done.stderr
-    assert done.stderr == f"error: nothing can be written in {copied}: Permission denied\n"
-    assert files(copied) == before
 
 
 @contextlib.contextmanager
@@ -585,41 +458,38 @@ def small_disk(size: int | None = None):
         set_limit(soft)
 
 
-def start_refused(tmp_path: Path, *words: str, capsys, **changes) -> tuple[Path, str]:
-    """Check that a new run begins and ends in one sentence; return its folder and the sentence."""
-    runs = tmp_path / "runs"
-    config = write_config(tmp_path / "tiny.toml", **changes)
-    said = refused(["--config", config, "--runs-folder", str(runs)], *words, capsys=capsys)
-    (run,) = runs.iterdir()
-    return run, said
-
-
 # TensorBoard's own thread writes the events, and complains on its own as well.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize("what", ["checkpoint", "metrics", "events"])
-def test_full_disk(what, tmp_path, monkeypatch, capsys):
-    """Whatever cannot be written, one sentence says so and the earlier checkpoint is intact."""
-    earlier: dict[str, bytes] = {}
+@pytest.mark.parametrize(
+    ("what", "word"), [("checkpoint.pt", "File too large"), ("events*", "run"), ("", "not finite")]
+)
+def test_what_ends_a_run(what, word, tmp_path, monkeypatch, capsys):
+    """A disk that is full for one of its files, or a loss: it says so, and is resumed later."""
+    runs, earlier, losses = tmp_path / "runs", {}, ppo.ppo_loss
     steps, pay_learner = itertools.count(1), ppo.pay_learner
 
-    def filling(*args):
+    def poisoned(*args):
+        found, figures = losses(*args)
+        return found * np.nan, figures * np.nan
+
+    def failing(*args):
         if next(steps) == 33:
-            (run,) = (tmp_path / "runs").iterdir()
-            assert (run / "checkpoint.pt").is_file()
+            (run,) = runs.iterdir()
             earlier.update(files(run))
-            (events_file,) = run.glob("events*")
-            room = {
-                "checkpoint": (run / "checkpoint.pt").stat().st_size // 2,
-                "metrics": (run / "metrics.jsonl").stat().st_size + 10,
-                "events": events_file.stat().st_size + 10,
-            }
-            set_limit(room[what])
+            if what:
+                (full,) = run.glob(what)
+                set_limit(full.stat().st_size // (2 if what == "checkpoint.pt" else 1) + 10)
+            else:
+                patch.setattr(ppo, "ppo_loss", poisoned)
         return pay_learner(*args)
 
+    before = signal.getsignal(signal.SIGTERM)
+    argv = ["--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(runs)]
     with monkeypatch.context() as patch, small_disk() as set_limit:
-        patch.setattr(ppo, "pay_learner", filling)
-        run, said = start_refused(tmp_path, "the last checkpoint is intact", capsys=capsys)
-    assert str(run) in said and ("File too large" in said or "no room" in said)
+        patch.setattr(ppo, "pay_learner", failing)
+        refused(argv, word, "the last checkpoint is intact", capsys=capsys)
+    assert signal.getsignal(signal.SIGTERM) is before, "processes started later would inherit it"
+    (run,) = runs.iterdir()
     later = files(run)
     assert later.keys() >= earlier.keys() and not list(run.rglob("*.tmp"))
     for name, content in earlier.items():
@@ -632,37 +502,6 @@ def test_a_full_disk_at_the_start(tmp_path, capsys):
     argv = ["--config", write_config(tmp_path / "tiny.toml")]
     with small_disk(100):
         refused([*argv, "--runs-folder", str(tmp_path / "runs")], "File too large", capsys=capsys)
-
-
-def test_a_loss_that_is_not_finite(tmp_path, monkeypatch, capsys):
-    """The run ends, and its last checkpoint is from before."""
-    calls, loss = itertools.count(1), ppo.ppo_loss
-
-    def poisoned(*args):
-        found, figures = loss(*args)
-        return (found * np.nan, figures * np.nan) if next(calls) == 25 else (found, figures)
-
-    monkeypatch.setattr(ppo, "ppo_loss", poisoned)
-    before = signal.getsignal(signal.SIGTERM)
-    run, _ = start_refused(tmp_path, "not finite", capsys=capsys)
-    assert signal.getsignal(signal.SIGTERM) is before, "processes started later would inherit it"
-    saved = load(run)
-    assert 200 <= saved["global_step"] < 600
-    assert all(torch.isfinite(weight).all() for weight in saved["model"].values())
-    monkeypatch.undo()
-    assert resume(run) == 0
-
-
-@pytest.mark.parametrize("rate", [1e7, 1e9])
-def test_a_learning_rate_beyond_all_bounds(rate, tmp_path, capsys):
-    """It ends the first update, also if that is the last; no checkpoint has what came of it."""
-    changes = {"learning_rate": rate, "num_minibatches": 1, "update_epochs": 1}
-    changes |= {"save_interval": 1, "eval_interval": 10**9}
-    run, said = start_refused(tmp_path, "not finite", capsys=capsys, **changes)
-    kept = (run / "checkpoint.pt").exists()
-    assert ("the last checkpoint is intact" in said) == kept
-    assert not kept or all(weight.abs().max() < 1e3 for weight in load(run)["model"].values())
-    assert not (run / "metrics.jsonl").exists()
 
 
 def test_a_picture_never_costs_a_run(tmp_path, monkeypatch, capsys):

@@ -1,19 +1,13 @@
-"""Tiny runs of every learner, trained once a session; conftest.py has the fixture `trained`."""
+"""Tiny runs of every learner beside the script, which tests/script has."""
 
-import typing
 from collections.abc import Callable
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
-import pytest
-from msgspec import Meta
 from support.training import main, write_config
 
-from diplomacy_engine.learning.settings import parse_args
-from diplomacy_learners import baselines, exploit, press
+from diplomacy_learners import baselines, exploit, league, press
 
 # What a stopped run is to have under way.
 RICH = {
@@ -55,14 +49,15 @@ def exploiting(argv: list[str]) -> int:
 BASELINES, PRESS = partial(main, script=baselines), partial(main, script=press)
 ALONE = {"opponent_temperature": 1.0, "learner_seats": 1, "pool_bots": []}
 LEARNERS = {
-    "self_play": Learner(main, RICH),
     "independent": Learner(BASELINES, RICH | {"scheme": "independent"}),
     "central": Learner(BASELINES, RICH | {"scheme": "central"}),
     "counterfactual": Learner(BASELINES, RICH | {"scheme": "counterfactual", "alternatives": 2}),
-    "team": Learner(BASELINES, RICH | TEAM),
     "partners": Learner(BASELINES, RICH | TEAM | {"partners": "pool", "freeze_score": 0.5}),
     "mutual": Learner(PRESS, RICH | {"press": "mutual", "eval_bots": ["coin+random"]}),
     "offers": Learner(PRESS, RICH | {"press": "offers", "eval_bots": ["coin+random"]}),
+    "league": Learner(
+        partial(main, script=league), RICH | {"exploiter_interval": 120, "exploiter_timesteps": 40}
+    ),
     "exploit": Learner(exploiting, RICH | ALONE, ("three-pure-1",)),
 }
 
@@ -77,18 +72,3 @@ def train(name: str, folder: Path, *flags: str, status: int = 0, **changes: Any)
     assert learner.main(argv) == status
     (run,) = set(folder.iterdir()) - before
     return run
-
-
-def check_help(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    """Check that every flag of a script is explained, and that every number has a range."""
-    with pytest.raises(SystemExit) as end:
-        parse_args(script.Args, ["--help"])
-    shown = capsys.readouterr().out
-    assert end.value.code == 0 and script.__doc__.splitlines()[0] in shown
-    hints = typing.get_type_hints(script.Args, include_extras=True)
-    for field in fields(script.Args):
-        assert f"--{field.name.replace('_', '-')}" in shown
-        kinds = [hints[field.name], *typing.get_args(hints[field.name])]
-        metas = [meta for kind in kinds for meta in getattr(kind, "__metadata__", ())]
-        numbers = {int, float} & set(kinds)
-        assert not numbers or any(isinstance(meta, Meta) for meta in metas), field.name

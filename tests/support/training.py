@@ -37,6 +37,7 @@ TINY = {
     "eval_bots": ["random", "hold"],
     "save_interval": 200,
 }
+SEARCH = "fast(candidates=3 draws=6 profiles=2):three-pure-1"
 RICH = {
     "map": "three",
     "processes": 2,
@@ -57,9 +58,10 @@ RICH = {
     "pool_sampling": "pfsp",
     "pool_size": 2,
     "pool_interval": 150,
-    "pool_bots": ["dumbbot"],
+    "pool_bots": ["dumbbot", SEARCH],
     "pool_bot_prob": 0.3,
     "eval_interval": 600,
+    "eval_bots": ["three-pure-1", SEARCH, "hold"],
     "save_interval": 500,
 }
 SETTINGS = {"plain": {}, "rich": RICH}

@@ -56,10 +56,8 @@ def is_alive(game: Game, power: str) -> bool:
 
 
 class Connection(Protocol):
-    """One or more seats on a server.
-
-    Any call may raise ConnectionLost; then `enter` is called again. UserError ends it all.
-    """
+    """One or more seats on a server. Any call may raise ConnectionLost; then `enter` is called
+    again. UserError ends it all."""
 
     name: str  # of the server, for people
 
@@ -70,11 +68,9 @@ class Connection(Protocol):
         """Return the games, as they stand now."""
 
     def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
-        """Send a power's orders, as Game writes them, in place of all that were sent before.
-
-        Units left out hold or disband. Returns the texts of those that the server has kept;
-        PhaseOver if they are not taken.
-        """
+        """Send a power's orders, as Game writes them, in place of all that were sent before. Units
+        left out hold or disband. Returns the texts of those that the server has kept; PhaseOver if
+        they are not taken."""
 
     def finish(self, position: Position, power: str) -> None:
         """Say that a power has given its orders, so that the phase may end; PhaseOver if it has."""
@@ -99,9 +95,7 @@ def read_address(text: str) -> Address:
     host, colon, port = text.rpartition(":")
     sound = colon and _HOST.fullmatch(host) and port.isascii() and port.isdigit()
     if not sound or not 0 < int(port[:9]) < 65536:
-        raise UserError(
-            f"a server's address is HOST:PORT, such as localhost:8432, not {quoted(text)}"
-        )
+        raise UserError(f"a server's address is HOST:PORT, not {quoted(text)}")
     return Address(host, int(port))
 
 

@@ -53,7 +53,6 @@ class Wire:
         self._number = 0
 
     def open(self) -> None:
-        """Connect; ConnectionLost if nobody listens."""
         self.close()
         with self._losses("cannot be reached"):
             line = socket.create_connection(self._address, self._seconds)
@@ -93,9 +92,7 @@ class Wire:
             raise ConnectionLost(f"{what}: it points to another server") from None
         except self._error as error:
             if getattr(getattr(error, "sent", None), "code", None) == _TOO_BIG:
-                raise UserError(
-                    f"{self.name} sent a message of over {MOST_BYTES:,} bytes"
-                ) from None
+                raise UserError(f"{self.name} sent over {MOST_BYTES:,} bytes") from None
             raise ConnectionLost(f"{what}: {words_of(error)}") from None
 
     def ask(self, name: str, **fields: object) -> object:
@@ -117,7 +114,6 @@ class Wire:
             self._notes.append(answer)
 
     def _read(self, seconds: float) -> dict | None:
-        """Return the next message; None if none comes in time."""
         if self._socket is None:
             raise ConnectionLost("the connection is closed")
         with self._losses("the connection broke off"):
@@ -137,7 +133,6 @@ class Wire:
         return answer.get("data", answer)
 
     def wait(self, seconds: float) -> dict | None:
-        """Return the next notification; None if none comes in time."""
         return self._notes.popleft() if self._notes else self._read(seconds)
 
 

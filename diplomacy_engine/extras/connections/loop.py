@@ -53,9 +53,9 @@ class Counts:
 class SeatLoop:
     """Plays the seats of a connection.
 
-    With `draws` every phase is voted to be a draw, with `draws_after` (a year) as bots do. `talk`
-    are seconds, at most a third of what a phase lasts; `patience` those after which a server is
-    given up; `wait`: one that is not there yet is waited for, too.
+    With `draws` every phase is voted a draw, with `draws_after` (a year) as bots do. In seconds:
+    `talk`, at most a third of a phase; `patience`, after which a server is given up. `wait`: also
+    for one that is not there yet.
     """
 
     def __init__(
@@ -88,7 +88,6 @@ class SeatLoop:
         self._refusals = 0
 
     def run(self) -> Counts:
-        """Play until all games are over."""
         try:
             while not self._round():
                 pass
@@ -105,7 +104,6 @@ class SeatLoop:
         ]
 
     def _round(self) -> bool:
-        """Read and play everything once, then wait; tell whether all is over."""
         try:
             if not self._entered:
                 self._enter()
@@ -179,7 +177,6 @@ class SeatLoop:
                 given[power], dealt[power] = times + 1, deals
 
     def _talk(self, position: Position, seats: list[str]) -> bool:
-        """Let the player say what it has to say; tell whether the talk goes on after that."""
         name = position.id
         if not isinstance(self.player, Negotiator):
             if name not in self._silent:

@@ -31,7 +31,6 @@ from typing import NamedTuple
 from ..._suggest import quoted
 from .draft import Draft, Neutral, add_neutral, border_lines, map_name, read_text, refuse
 
-MAX_INCLUDED = 20  # files
 _TERRAIN = {"LAND": "land", "COAST": "coast", "PORT": "coast", "WATER": "sea", "SHUT": ""}
 _PASSED_OVER = ("NOTIFY", "FLAG", "FLAGS", "TEXTONLY")  # of mail and pictures
 _NOT_READ = ("DROP", "AMEND", "FLOW", "ROTATE", "NEWHOMES", "RESERVES", "MILITIA", "CONTROL")
@@ -91,7 +90,6 @@ class _Reader:
         elif first in ("MAP", "USE", "USES"):
             for name in rest:
                 self.include(path, name)
-                self.at = (path, self.at[1])
         elif first == "BEGIN":
             self.begin(rest)
         elif first in ("RULE", "RULES"):
@@ -130,8 +128,6 @@ class _Reader:
             self.fail(f"{quoted(name, 40)} is not the name of a file in the same folder")
         if name in self.files:
             self.fail(f"{name} is included twice, or includes itself")
-        if len(self.files) > MAX_INCLUDED:
-            self.fail(f"more than {MAX_INCLUDED} files are included")
         if not (path.parent / name).is_file():
             self.fail(f"{name} is not in the same folder")
         number = self.at[1]
@@ -139,12 +135,11 @@ class _Reader:
         self.at = (path, number)
 
     def begin(self, words: list[str]) -> None:
-        season, year, kind = [*map(str.upper, words), "", "", ""][:3]
-        known = season == "SPRING" and kind == "MOVEMENT" and len(words) == 3
-        if not known or not re.fullmatch(r"[0-9]{1,4}", year) or int(year) < 1:
-            text = quoted(" ".join(words), 40)
-            self.fail(f"games begin here with SPRING, a year from 1 on and MOVEMENT, not {text}")
-        self.first_phase = f"S{int(year)}M"
+        text = " ".join(words)
+        found = re.fullmatch(r"SPRING 0*([1-9][0-9]{0,3}) MOVEMENT", text.upper())
+        if not found:
+            self.fail(f"games begin here as in SPRING 1901 MOVEMENT, not {quoted(text, 40)}")
+        self.first_phase = f"S{found[1]}M"
 
     def name(self, line: str) -> None:
         name, _, rest = line.partition("=")
@@ -155,9 +150,7 @@ class _Reader:
         if "/" in code:
             return  # a coast, which our notation names itself
         if self.names.setdefault(code, name) != name:
-            self.fail(
-                f"{code} has two names, {quoted(self.names[code], 40)} and {quoted(name, 40)}"
-            )
+            self.fail(f"{code} has another name, {quoted(self.names[code], 40)}")
         for word in words[1:]:
             alias = word.rstrip("?").replace("+", " ").strip()
             if word.endswith("?"):
@@ -198,7 +191,6 @@ class _Reader:
             self.centers.setdefault(code, self.at)
 
     def power_name(self, word: str) -> str:
-        """Return a power's name: of what is written, letters only count."""
         name = re.sub(r"[^A-Z]", "", word.upper())
         if not 2 <= len(name) <= 31:
             self.fail(f"{quoted(word, 40)} is neither a keyword nor the name of a power")
@@ -355,11 +347,8 @@ class _Reader:
             homes = self.homes[power]
             if power in self.owned and sorted(self.owned[power]) != sorted(homes):
                 if not self.build_any:
-                    refuse(
-                        *self.declared[f"{power} owns"],
-                        f"{power} does not own exactly its home centers at the start, which is "
-                        "not supported",
-                    )
+                    at = self.declared[f"{power} owns"]
+                    refuse(*at, f"{power} must own its home centers at the start, and no others")
                 homes = self.owned[power]
             for code in homes:
                 other = provinces[code].get("home_of")
@@ -391,9 +380,5 @@ class _Reader:
         for what, pairs in (("an army", army), ("a fleet", fleet)):
             for (here, there), at in pairs.items():
                 if (there, here) not in pairs:
-                    refuse(
-                        *at,
-                        f"{what} can go from {here} to {there}, but not back; one-way borders "
-                        "cannot be played",
-                    )
+                    refuse(*at, f"{what} can go from {here} to {there}, but not back")
         return set(army), set(fleet)

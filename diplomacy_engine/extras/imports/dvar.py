@@ -135,7 +135,6 @@ def read_dvar(path: Path) -> Draft:
 
 
 def _listed(where: str, items: Sequence[_Item]) -> Iterator[tuple[str, _Item]]:
-    """Yield the items of a list, each with its path."""
     return ((f"{where}[{i}]", item) for i, item in enumerate(items))
 
 
@@ -192,9 +191,7 @@ class _Reader:
         won = [each for each in self.variant.victoryConditions if isinstance(each, _Majority)]
         timed = [each for each in self.variant.victoryConditions if isinstance(each, _Timed)]
         if len(won) != 1 or len(timed) > 1:
-            self.fail(
-                "victoryConditions", "one number of supply centers must win, in one last year"
-            )
+            self.fail("victoryConditions", "one number of supply centers must win")
         facts["victory_supply_centers"] = won[0].supplyCenters
         if timed:
             facts["max_years"] = timed[0].year - self.state.phase.year + 1
@@ -218,11 +215,7 @@ class _Reader:
             here = step.season, step.type
         is_year = (kinds, years) == (_CYCLE, [0, 0, 0, 0, 1]) and here == (phase.season, phase.type)
         if follows or not is_year:
-            self.fail(
-                "phaseProgression",
-                "games begin here with a movement, and a year has two movements with retreats and "
-                "then the adjustments, with which it ends",
-            )
+            self.fail("phaseProgression", "a year is two movements with retreats, then adjustments")
         seasons = names[0], names[2]
         if [name.lower() for name in seasons] != ["spring", "fall"]:
             draft.notes.append(f"the seasons {' and '.join(seasons)} are spring and fall here")
@@ -283,11 +276,7 @@ class _Reader:
         army, fleet = set(), set()
         for (here, there), (kind, where) in edges.items():
             if edges.get((there, here), ("",))[0] != kind:
-                self.fail(
-                    where,
-                    f"the border from {here} to {there} is by {kind}, and that from {there} to "
-                    f"{here} is not; one-way borders cannot be played",
-                )
+                self.fail(where, f"one can go from {here} to {there} by {kind}, but not back")
             pair = self.places[here], self.places[there]
             if kind != "fleet":
                 army.add(pair)
@@ -300,7 +289,6 @@ class _Reader:
         return army, fleet
 
     def owners(self) -> dict[str, str]:
-        """Return the nation that owns each center at the start."""
         owner: dict[str, str] = {}
         for where, entry in _listed("initialState.supplyCenters", self.state.supplyCenters):
             self.known(where, entry.nation, (*self.powers, *self.neutral))
@@ -340,18 +328,14 @@ class _Reader:
             draft.facts["neutral_rebuilds"] = True
 
     def homes(self, owner: Mapping[str, str]) -> None:
-        """Give the home centers their powers, which are those that own them at the start."""
         for where, entry in _listed("provinces", self.variant.provinces):
             code, home = self.places[entry.id], entry.homeNation
             owned = owner.get(code)
             if home is not None:
                 self.known(f"{where}.homeNation", home, (*self.powers, *self.neutral))
             if not self.build_any and home != owned and not {home, owned} <= {None, *self.neutral}:
-                self.fail(
-                    where,
-                    f"{entry.id} is a home center of {home or 'nobody'}, and {owned or 'nobody'}"
-                    " owns it at the start, which is not supported",
-                )
+                names = f"{home or 'nobody'}, and {owned or 'nobody'}"
+                self.fail(where, f"{entry.id} is home of {names} owns it at the start")
             if owned in self.powers:
                 self.provinces[code]["home_of"] = self.powers[owned]
 

@@ -89,26 +89,21 @@ def read_blocks(
             blocks.append(Block(phase, power, orders, number))
             continue
         if not all(no_order(game_map, order) for order in orders):
-            raise UserError(
-                f"line {number}, {quoted(printable(line), 60)}, is under no power's name, such as "
-                f"{game_map.powers[0]}"
-            )
+            shown = quoted(printable(line), 60)
+            raise UserError(f"line {number}, {shown}, is under no power's name")
         if orders:
             note(left_out(number, line, "it is under no power's name"))
     return blocks
 
 
 def left_out(line: int, text: str, reason: str) -> str:
-    """Return the note on a text of a line that is no order."""
     return f"line {line}, {quoted(printable(text), 60)}, is left out: {reason}"
 
 
 def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
-    """Return the state that blocks of units say; None if these are blocks of orders.
-
-    The first entry tells which they are. A power whose centers are not named owns its home centers,
-    unless somebody else stands there, and the centers on which its units stand.
-    """
+    """Return the state that blocks of units say; None if these are blocks of orders. The first
+    entry tells which they are. A power whose centers are not named owns its home centers, unless
+    somebody else stands there, and the centers on which its units stand."""
     entries = [(block, text) for block in blocks for text in block.orders]
     if not entries or _unit(game_map, entries[0][1]) is None:
         return None
@@ -131,15 +126,12 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
         raise UserError(f"a position has one phase, not {' and '.join(sorted(phases))}")
     name = phases.pop() or phase_name(int(game_map.board.first_year), 0)
     if phase_kind(name) == "retreats":
-        raise UserError(
-            f"{name}: the possible retreats are unknown; include the orders before them"
-        )
+        raise UserError(f"{name}: it needs the orders before, which decide the retreats")
     state = {"name": name, "units": units}
     return state | {"centers": all_centers(game_map, units, centers)}
 
 
 def _unit(game_map: Map, text: str) -> str | None:
-    """Return a unit's text as the games write it; None for what is none."""
     try:
         kind, place = read_place(game_map, text)
     except UserError:
@@ -148,7 +140,6 @@ def _unit(game_map: Map, text: str) -> str | None:
 
 
 def _center(game_map: Map, text: str, line: int) -> list[str]:
-    """Return the code of a center that is named, if any is."""
     if not text:
         return []
     try:
@@ -163,7 +154,6 @@ def _center(game_map: Map, text: str, line: int) -> list[str]:
 def all_centers(
     game_map: Map, units: Mapping[str, Sequence[str]], named: Mapping[str, list[str]]
 ) -> dict[str, list[str]]:
-    """Return the centers of all powers: those that are named, and the likely ones of the others."""
     board = game_map.board
     stands = {province_of(text): power for power, texts in units.items() for text in texts}
     found = {power: list(codes) for power, codes in named.items()}
@@ -182,11 +172,9 @@ def _plain(line: str) -> str:
 
 
 def read_phase(line: str, before: str = "", first_year: int = 1901) -> str:
-    """Return the phase that a line names, such as F1901R; empty if it names none.
-
-    `Retreats` alone are those of the phase named `before`; years of two digits are in the century
-    of the map's `first_year`.
-    """
+    """Return the phase that a line names, such as F1901R; empty if it names none. `Retreats` alone
+    are those of the phase named `before`; years of two digits are in the century of the map's
+    `first_year`."""
     if len(line) > _MOST_OF_A_NAME:
         return ""
     text = _ASIDE.sub(" ", line.lower())
@@ -210,7 +198,6 @@ def read_phase(line: str, before: str = "", first_year: int = 1901) -> str:
 
 
 def _heading(game_map: Map, line: str) -> tuple[str, str]:
-    """Return the power whose name a line begins with, and the rest of the line."""
     found = _OF_POWER.match(line)
     power = found and power_called(game_map, found[1])
     if power:

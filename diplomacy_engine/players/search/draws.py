@@ -121,7 +121,7 @@ class PolicyDraws:
         logprob = np.empty(len(which), np.float32)
         for first in range(0, len(which), MOST):
             part = slice(first, first + MOST)
-            asked = self.policy.choices(games, decisions.take(which[part]))
+            asked = self.policy.own_choices(games, decisions.take(which[part]))
             obs = self.policy.observe(games, asked.game, asked.power)
             noise = order_noise(asked, seeds[part])
             chosen, logprob[part], _ = self.policy.agent.act(
@@ -131,7 +131,7 @@ class PolicyDraws:
         return orders.reshape(*shape, -1), logprob.reshape(shape)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
-        decisions = self.policy.choices(games, decisions)
+        decisions = self.policy.own_choices(games, decisions)
         obs = self.policy.observe(games, decisions.game, decisions.power)
         chosen, logprob, _ = self.policy.agent.act(obs, decisions, greedy=True)
         numbers = order_numbers(decisions, chosen)
@@ -143,7 +143,7 @@ class PolicyDraws:
         board = np.cumsum(np.diff(decisions.game, prepend=-1) != 0) - 1
         ends = np.flatnonzero(np.diff(board // CHUNK)) + 1
         for part in np.split(np.arange(decisions.count), ends):
-            asked = self.policy.choices(games, decisions.take(part))
+            asked = self.policy.own_choices(games, decisions.take(part))
             seeds = phase_seeds(games, asked.game, asked.power, Salt.PLAIN, 1)[:, 0]
             noise = order_noise(asked, seeds)
             obs = self.policy.observe(games, asked.game, asked.power)

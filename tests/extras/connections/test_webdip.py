@@ -290,13 +290,6 @@ def test_press_is_told(site):
     assert told == ["game 5: powers may talk in it, but the player says nothing"]
 
 
-def test_votes(site):
-    loop = loop_of(seat(site))
-    loop.draws = True
-    loop._round()
-    assert site.votes == {FRANCE}
-
-
 # Bad input.
 
 
@@ -549,7 +542,8 @@ def test_a_phase_of_retreats_that_our_rules_skip(site, with_another):
     site.process()
     assert site._now() == (0, "Retreats")
     told = []
-    turkey, austria = loop_of(seat(site, 6), told=told), loop_of(seat(site, 5))
+    turkey = loop_of(seat(site, 6, say=told.append), told=told)
+    austria = loop_of(seat(site, 5))
     (now,) = turkey.connection.positions()
     assert now.game.phase == "S1901R" and now.game.dislodged["TURKEY"] == {"A BUL": []}
     assert "A SER - BUL" in now.game.to_state()["last_orders"]["AUSTRIA"]

@@ -115,6 +115,14 @@ def test_ways_to_write_orders(line, orders):
     assert phases[0] == ("S1901M", {"FRANCE": orders}) and notes == []
 
 
+def test_a_winter_of_jdip_names_the_power_again():
+    phases, notes = played(
+        "S1901M\nRussia: F Sev-Rum, F StP-Bot, A Mos-Ukr, A War-Gal\nF1901M\nRussia: F Bot-Swe\n"
+        "Results for Fall, 1901 (Adjustment)\nRussia: Builds A mos  Russia: Builds A war\n"
+    )
+    assert phases[2] == ("W1901A", {"RUSSIA": ["A MOS B", "A WAR B"]}) and notes == []
+
+
 def test_retreats_and_winters_in_other_words():
     begin = {"centers": {"FRANCE": ["PAR"], "GERMANY": ["MUN", "BER", "KIE"]}}
     units = {"FRANCE": ["A BUR", "A MAR"], "GERMANY": ["A BOH"]}

@@ -1,0 +1,191 @@
+"""All that reads a text from outside: for each, sound texts, words, and what is done with one.
+
+test_attack.py gives them these texts with a few changes, and long texts of one delimiter.
+"""
+
+import json
+import random
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from attack.watching import tried, watched
+from support.games import play_randomly
+from support.language import question_of_game
+
+from diplomacy_engine.extras.imports.games import read_pasted
+from diplomacy_engine.extras.language.remote import ChatServer
+from diplomacy_engine.extras.language.replies import read_reply
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.pictures.replays.replay import load_replays, make_replay
+from diplomacy_engine.players.loading import load_player
+from diplomacy_engine.press.daide import is_daide, read_message
+from diplomacy_engine.press.words import message_words
+from diplomacy_engine.rules.map import MAPS_FOLDER, load_map
+from diplomacy_engine.rules.teams import read_teams
+from diplomacy_engine.scoring.mixes import make_reward_mix
+
+
+def order(text: str, folder: Path) -> object:
+    game = Game("standard")
+    found = tried(lambda: game.submit("FRANCE", [text]))
+    tried(lambda: game.submit("FRANCE", [f"A PAR {text}"]))
+    game.submit("FRANCE", [text], strict=False)
+    game.adjudicate()
+    return found
+
+
+def position(text: str, folder: Path) -> object:
+    tried(lambda: Game.from_position(f"standard S1901M; FRANCE {text}"))
+    found = tried(lambda: Game.from_position(text, max_years=9))
+    if found is not None and not found.is_over:
+        play_randomly(found, random.Random(1), 2)
+    return found
+
+
+@cache
+def offering() -> Game:
+    game = Game("standard", press="offers")
+    game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"], theirs=["F LON - NTH"], zone=["ENG"])
+    game.offer("FRANCE", "ENGLAND", peace=True, we_leave=["MAR"], they_keep_out=["BRE"])
+    game.accept("ENGLAND", 1)
+    return game
+
+
+def offer(text: str, folder: Path) -> object:
+    vector_game, powers = offering().vector_game, offering().map.power_index
+    for said in (f"PRP ( {text}", text):
+        is_daide(said)
+        sides = powers["FRANCE"], powers["ENGLAND"]
+        found = tried(lambda: read_message(vector_game, *sides, said))  # noqa: B023
+        message = {"sender": "FRANCE", "recipient": "ENGLAND", "message": said}
+        message_words(vector_game, message)
+    return found
+
+
+def teams(text: str, folder: Path) -> object:
+    return tried(lambda: read_teams(text, load_map("standard").powers))
+
+
+def player(text: str, folder: Path) -> object:
+    """Nothing is asked or run."""
+    if re.match(r"[a-z+()=0-9 ]*(llm:local|.*\.py)", text[:600]):
+        return None  # the user's own to load
+    load_map("small")
+    with watched(folder):
+        for name in (f"fast({text}):x", f"nash({text})+x", text):
+            found = tried(lambda: load_player(name[:100_000], game_map=load_map("small")))  # noqa: B023
+    return found
+
+
+def reward(text: str, folder: Path) -> object:
+    found = None
+    for given in (f"score={text}", f"{text}:score", f"score,{text}=1", text):
+        if ":" not in text:  # a module of one's own
+            found = tried(lambda: make_reward_mix(given, load_map("small").teams))  # noqa: B023
+    return found
+
+
+def map_file(text: str, folder: Path) -> object:
+    file = folder / "map.toml"
+    for given in (text[:60_000], f'name = "{text[:60_000]}', text):
+        file.write_text(given, errors="replace")
+        found = tried(lambda: load_map(file))
+    if found is not None:
+        play_randomly(Game(found, max_years=2), random.Random(1), 2)
+    return found
+
+
+def settings_file(text: str, folder: Path) -> object:
+    file = folder / "x.toml"
+    for given in (text[:90_000], f"model = '{text[:90_000]}", text):
+        file.write_text(given, errors="replace")
+        found = tried(lambda: load_player(f"llm:{file}"))
+    return found
+
+
+def saved_game(text: str, folder: Path) -> object:
+    file = folder / "game.jsonl"
+    named = Game("small").to_saved_game() | {"id": text, "map": text}
+    for given in (json.dumps(named), text):
+        file.write_text(given, errors="replace")
+        found = tried(lambda: load_replays(file))
+    return found
+
+
+def error_of_a_server(text: str, folder: Path) -> object:
+    server = ChatServer("http://127.0.0.1:9", "m", "key")
+    found = server._message(text.encode(errors="replace"))
+    assert len(found) <= 200
+    return "{" in found or None
+
+
+@cache
+def question():
+    return question_of_game(Game("standard"), "FRANCE")
+
+
+def replies() -> Iterable[str]:
+    text = "\n".join(slot.texts[0] for slot in question().slots)
+    return text, json.dumps(text.splitlines()), f"<think>{text}</think>{text}"
+
+
+def reply(text: str, folder: Path) -> object:
+    """What a language model has written."""
+    found = read_reply(question(), range(len(question().slots)), {}, text)
+    for slot, number in found.numbers.items():
+        assert number in question().slots[slot].numbers
+    return found.numbers or None
+
+
+REPORT = """Movement results for Spring of 1901.  (game.001)
+Austria-Hungary: Army Vienna -> Galicia.  (*bounce*)
+FRANCE: (A PAR-BUR), Mar S Par-Bur; F Bre-MAO  Bounced with lon (1 against 1).
+The fleet at London support move to English Channel from Brest. (fail)
+Fall 1901
+France: A Bur-Bel, A Mar-Spa (moves, at last)
+Retreats
+Winter, 1901
+France:
+Build army at Paris.
+"""
+
+
+def report(text: str, folder: Path) -> object:
+    """A pasted report of a game; what is taken can be shown, and each note is one line."""
+    notes: list[str] = []
+    saved = tried(lambda: read_pasted(text, load_map("standard"), notes.append))
+    if isinstance(saved, dict):
+        tried(lambda: make_replay(saved))
+    assert all(note.isprintable() for note in notes)
+    return saved
+
+
+WORDS = (
+    "A", "F", "-", "->", "/", "NC", "(SC)", "H", "S", "C", "R", "D", "B", "VIA", "WAIVE", "*",
+    "PAR", "STP/NC", "Bulgaria", "North", "Sea", "LON", "ENGLAND", "0", "ß", "\u0130", "AND", "PRP",
+)  # fmt: skip
+NAMES = (
+    "dumbbot", "small-pure-1", "fast(draws=3):small-pure-1", "nash(profiles=4)+dumbbot",
+    "population#2", "llm:x.toml", "llm:local:x", "llm:m@http://127.0.0.1:9/v1", "os:system",
+    "fast(leaf=x assume=infer:self,hold):y", "a/b.npz", "x.py:y",
+)  # fmt: skip
+ORDERS = ("A PAR - BUR", "A MAR S A PAR - BUR", "F BRE - PIC VIA", "A PAR H")
+SETTINGS_FILE = 'model = "m"\nbase_url = "http://127.0.0.1:9/v1"\nprompt = "list"\nretries = 0\n'
+# Each takes a text and a folder, and returns None if the text is refused: its sound texts, and
+# words to put into them.
+READERS = {
+    order: (ORDERS, WORDS),
+    position: (lambda: [Game("standard").to_position()], WORDS),
+    offer: (lambda: [m["message"] for m in offering().messages], ("REJ", "CVY", "SUP")),
+    teams: (["ENGLAND+(FRANCE+ITALY), RUSSIA"], ("+", "(", ")", ",")),
+    player: (NAMES, ("llm:", "fast:", "+", "=", *NAMES)),
+    reward: (["sum_of_squares=1..0@0.5,score,lead_delta=2"], ("..", "@", "=")),
+    map_file: (lambda: [(MAPS_FOLDER / "small.toml").read_text()], ()),
+    settings_file: ([SETTINGS_FILE], ()),
+    saved_game: (lambda: [json.dumps(Game("small").to_saved_game())], ()),
+    error_of_a_server: (['{"error": {"message": "no such model"}}'], ()),
+    reply: (replies, ("<think>", "</think>", "Orders:", "{", *WORDS)),
+    report: ([REPORT], (*WORDS, "Spring 1901", "Italy:", "\n")),
+}
