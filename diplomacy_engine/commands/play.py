@@ -69,7 +69,10 @@ def run_play(arguments: Play) -> int:
 
 
 def _tell(session: PlaySession) -> None:
-    """Print who the members of a population were, once the game is over."""
+    """Print who the members of a population were, once the game is over, and how to be ranked."""
+    if session.game.is_over and session.drawn:
+        print("Your rank among them, from this and earlier games against members:")
+        print(f"python -m diplomacy_engine population rank --saved-games {session.file}")
     for power, seat in (session.now.seats or {}).items() if session.game.is_over else ():
         if seat.player in session.drawn:
             population, member = _member(seat.player, session.game.map, session.record.seed)
