@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--map", default="standard")
     parser.add_argument("--policy", help="default: runs/reference/MAP__pure__2")
     parser.add_argument("--games", type=int, default=70)
-    parser.add_argument("--kinds", nargs="+", default=["fast", "equilibrium"])
+    parser.add_argument("--kinds", nargs="+", default=["fast"])
     arguments = parser.parse_args()
     policy = arguments.policy or f"runs/reference/{arguments.map}__pure__2"
     try:

@@ -25,6 +25,9 @@ _Record = TypeVar("_Record")
 _AT = re.compile(r"(?P<reason>.*) - at (?P<key>`key` in )?`\$\.?(?P<path>.*)`", re.DOTALL)
 _FIELD = re.compile(r"Object (?P<what>missing|contains) [a-z]+ field `(?P<name>.*)`", re.DOTALL)
 
+# Reading time of TOML grows with the square of the parts of a dotted key, which is on one line.
+_MOST_DOTS = 100
+
 
 def convert(cls: type[_Record], values: object, source: object, strict: bool = True) -> _Record:
     """Return `values`, as json or tomllib read them, as a record; UserError if they do not fit.
@@ -57,8 +60,12 @@ def parse_json(content: bytes | str, source: object) -> Any:
 
 def read_toml(path: str | Path, most: int) -> dict[str, Any]:
     """Return what is in a TOML file of at most so many bytes; UserError if it cannot be read."""
+    content = _content(path, most)
+    for number, line in enumerate(content.splitlines(), 1):
+        if line.count(b".") > _MOST_DOTS:
+            raise UserError(f"{path}: more than {_MOST_DOTS} dots in line {number}")
     try:
-        return tomllib.loads(_content(path, most).decode())
+        return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not TOML: {error}") from None
 

@@ -116,7 +116,8 @@ def test_what_a_wheel_holds(wheel):
             if path.is_file() and path.suffix != ".pyc":
                 assert str(path.relative_to(ROOT)) in names
     assert len(ready_policies()) == sum(name.endswith("/policy.pt") for name in names) > 0
-    assert "diplomacy_engine/configs/three.toml" in names
+    for name in ("configs/population/runs.toml", "reference/small__pure__2/against_dumbbot.json"):
+        assert {f"diplomacy_engine/{name}", "diplomacy_engine/configs/three.toml"} < names
     assert (facts["License-Expression"], facts["Author"]) == ("MIT", PROJECT["authors"][0]["name"])
 
 

@@ -99,7 +99,6 @@ def _print_links(server: PlayServer) -> None:
 
 
 def _session(arguments: Any) -> PlaySession:
-    """Return the session that the flags ask for: a new one, or one that goes on."""
     hint = [arguments.hint] if arguments.hint else []
     named = [*(arguments.against or ()), *hint]
     if arguments.resume:
@@ -144,14 +143,12 @@ def _usual_opponents(arguments: Any, game_map: Map, talk: bool) -> list[str]:
 
 
 def offered(map_name: str, talk: bool) -> list[str]:
-    """Return who may be chosen on the page: policies, best first, searches with the best, bots.
-
-    After the policies that come along, the newest of the user's own runs of the map.
-    """
+    """Return who may be chosen on the page: policies, best first, the newest of the user's own runs
+    of the map, searches with the best, bots."""
     policies = policies_of(map_name) if find_spec("torch") else []
     own = Path("runs").glob(f"{glob.escape(map_name)}__*/{CHECKPOINT}") if policies else ()
     runs = [str(file.parent) for file in sorted(own, key=os.path.getmtime, reverse=True)[:_RUNS]]
-    searches = [f"{kind}:{name}" for name in policies[:1] for kind in ("fast", "equilibrium")]
+    searches = [f"fast:{name}" for name in policies[:1]]
     if talk:
         voices = [f"nash+{name}" for name in policies[:1]]
         return [*voices, *TALKERS, *policies, *runs, *searches, *BOTS]
@@ -159,7 +156,6 @@ def offered(map_name: str, talk: bool) -> list[str]:
 
 
 def _resumed(arguments: Any, named: Sequence[str]) -> tuple[Game, PlayRecord]:
-    """Return the game of a file, and its record with what the flags may change."""
     file, notes = arguments.resume, []
     asked = press_rules(arguments, named if arguments.press else [], MOST_ROUNDS)
     game, play = read_session(file, arguments.map, arguments.max_years, asked, notes.append)
@@ -218,6 +214,7 @@ def _opened(
             greedy=arguments.greedy,
             seed=record.seed,
             assume=arguments.assume,
+            careful=True,
         )
 
     game_map = game.map

@@ -287,7 +287,6 @@ def _member(name: str, scheme: str, policy: Any, content: bytes) -> PopulationMe
 
 
 def _check_replaceable(folder: Path) -> None:
-    """Nothing else than a population may be lost."""
     if not folder.exists():
         return
     if not folder.is_dir() or (any(folder.iterdir()) and not (folder / POPULATION).is_file()):
@@ -298,7 +297,6 @@ def _check_replaceable(folder: Path) -> None:
 def _packed_members(
     runs: "Iterable[RecipeRun]", copies: int, map_name: str, folder: Path
 ) -> list[PopulationMember]:
-    """Writes the policies of runs into a folder; returns them and the bots."""
     populations = learning("populations")
     members = [PopulationMember(name) for name in MEMBER_BOTS]
     for run in runs:
@@ -315,7 +313,6 @@ def _packed_members(
 
 
 def _trained(arguments: Any, game_map: Map, recipe: _Recipe) -> Iterator[RecipeRun]:
-    """Trains the runs of a file one after the other."""
     full = arguments.decisions or recipe.decisions.get(game_map.name)
     if full is None:
         raise UserError(f"{arguments.recipe or RUNS}: decisions.{game_map.name}: is missing")
@@ -347,7 +344,6 @@ def _trained(arguments: Any, game_map: Map, recipe: _Recipe) -> Iterator[RecipeR
 def _training_flags(
     arguments: Any, name: str, number: int, decisions: int, words: list[str]
 ) -> list[str]:
-    """Of a run: those of the file after those that all runs have."""
     own = f"--map {arguments.map} --exp-name population-{name} --seed {number} --processes 1"
     own += f" --total-timesteps {decisions} --save-interval {max(1, decisions // 6)}"
     own += f" --eval-interval {decisions} --eval-games 42 --capture-games 0"
@@ -368,5 +364,4 @@ def _finished(folder: Path, start: str, decisions: int) -> Path | None:
 
 
 def _plain(name: str) -> str:
-    """As a member's name can begin."""
     return re.sub(r"[^\w.-]", "_", name)[:80]

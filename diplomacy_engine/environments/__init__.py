@@ -1,16 +1,6 @@
-"""Gymnasium and PettingZoo environments.
-
-`import diplomacy_engine` registers their ids: `gymnasium.make("Diplomacy-small-v0")` works.
-
-    Diplomacy-{small,three,standard}-v0             an order for each province
-    Diplomacy-{small,three,standard}-sequential-v0  one unit's order at a time
-    Diplomacy-{small,three,standard}-deepdip-v0     the DeepDip thesis' formulation
-    Diplomacy-v0                                    any of them, by `map` and `form`
-    Diplomacy-{small,three,standard}-negotiation-v0 offers alone: docs/other_libraries.md
-
-Every id but the last takes the arguments of `gymnasium_env.DiplomacyEnv`, `map=FILE` among them,
-and the last those of `negotiation_env.NegotiationEnv`.
-"""
+"""Gymnasium and PettingZoo environments; `import diplomacy_engine` registers the ids with
+Gymnasium. All take the arguments of DiplomacyEnv (`map=FILE` among them), but the last those of
+NegotiationEnv."""
 
 from typing import Any
 
@@ -33,7 +23,6 @@ NEGOTIATION_IDS = {f"Diplomacy-{name}-negotiation-v0": {"map": name} for name in
 
 
 def register_environments() -> None:
-    """Register the ids with Gymnasium; their modules are imported when one is made."""
     ordering, talking = f"{__name__}.gymnasium_env:", f"{__name__}.negotiation_env:"
     for name, settings in (IDS | NEGOTIATION_IDS).items():
         orders = name in IDS

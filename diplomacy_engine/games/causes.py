@@ -62,11 +62,9 @@ def result_words(results: Mapping) -> dict[str, list[str]]:
 def played_orders(
     games: VectorGame, orders: Mapping, words: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, list[GivenOrder]], Causes]:
-    """The orders of a phase by power, each with what became of it, and the causes.
-
-    `games` row 0 is the position before the phase. Units that were given no order but have a
-    result, such as one removed unasked, come last.
-    """
+    """The orders of a phase by power, each with what became of it, and the causes. `games` row 0 is
+    the position before the phase. Units that were given no order but have a result, such as one
+    removed unasked, come last."""
     phase, standing = current_phase(games), standing_units(games)
     retreating = phase_kind(phase) == "retreats"
     ordered = retreat_places(games) if retreating else standing
@@ -90,7 +88,6 @@ def played_orders(
 
 
 def _said(words: Sequence[str], causes: Mapping[str, list[str]]) -> str:
-    """Return a result for people, such as `bounced with A MUN and A RUH, dislodged by A PIC`."""
     parts = []
     for word in words:
         *others, last = causes.get(word, [""])
@@ -116,10 +113,8 @@ def _first_legal(games: VectorGame) -> Callable[[list[GivenOrder]], GivenOrder]:
 
 
 class _Movement:
-    """A movement phase after the event: who went where, who helped whom, who was how strong.
-
-    Places are province codes. A unit whose order was void stands still.
-    """
+    """A movement phase after the event: who went where, who helped whom, who was how strong. Places
+    are province codes. A unit whose order was void stands still."""
 
     def __init__(
         self,
@@ -206,7 +201,6 @@ class _Movement:
         )
 
     def strength(self, unit: str, without: str | None = None) -> int:
-        """The unit itself and its supports, but for those of power `without`."""
         return 1 + sum(self.owner[backer] != without for backer in self.backers.get(unit, ()))
 
     def blockers(self, unit: str) -> list[str]:
@@ -256,7 +250,6 @@ class _Movement:
         return [mover for mover in self.into.get(province_of(unit), ()) if self.gets_away(mover)]
 
     def lost_fleets(self, unit: str) -> list[str]:
-        """The dislodged fleets of the convoy of an army, or of the one a unit helped."""
         order = self.order[unit]
         army = self.at.get(self._code(order.other.place)) if order.other else unit
         fleets = self.fleets.get(army, ())

@@ -61,7 +61,7 @@ class Evaluation(MatchReport):
         """Return the figures of the first player as `evaluate --json` writes them.
 
         `overall` and `by_power` are FIGURES, each with a 95% interval, `orders` is
-        OrderCounter.shares, `style` StyleCounter.figures, and `press` TalkCounter.figures where
+        OrderCounter.shares, `style` OrderCounter.style, and `press` TalkCounter.figures where
         powers may talk. With teams, `overall` and `by_team` are the figures of the player's team,
         and `by_power` those of each of its powers by itself. Where it is known, `par` is what the
         other player wins in each seat against copies of itself. Where they may vote, `draws` is as
@@ -91,7 +91,7 @@ class Evaluation(MatchReport):
             "overall": summarize(values, seat, ranges),
             "by_power": by_power,
             "orders": self.orders.shares(),
-            "style": self.orders.style.figures(len(seat)),
+            "style": self.orders.style(len(seat)),
         } | self.draws()
         if teams.text:
             mine = np.arange(sides) == seat[:, None]

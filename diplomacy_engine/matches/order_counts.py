@@ -1,47 +1,66 @@
-"""What kinds of orders a player of a match gives."""
+"""What orders a player of a match gives: of which kinds, how its games open, and what is odd."""
+
+from collections import Counter
+from math import comb, log2
 
 import numpy as np
 
 from ..constants import (
     BOUNCE,
+    BUILD,
     CONVOY,
     HOLD,
     MOVE,
     MOVE_VIA,
     NONE,
+    RUNNING,
+    SPRING_MOVEMENT,
     SUPPORT_HOLD,
     SUPPORT_MOVE,
     OrderKind,
 )
 from ..games.decisions import Decisions
+from ..games.own_help import fitting
 from ..games.vector_game import VectorGame
-from .style import StyleCounter
+
+GAMES = 100  # in which different positions are counted
 
 
 class OrderCounter:
-    """Counts the kinds of orders that one of a match's players gives in movement phases."""
+    """Counts the orders that one of a match's players gives, and positions of its games."""
 
     def __init__(self, player: int):
-        self.player, self.style = player, StyleCounter()
+        self.player = player
         self.given = np.zeros(len(OrderKind), np.int64)
-        self.bounced = 0
+        self.counts: Counter[str] = Counter()
+        self.positions: Counter[bytes] = Counter()  # after the first year
         # Of powers with allies: supports and convoys in all and for allies, moves in all and
         # against allies.
         self.among_allies = np.zeros(4, np.int64)
+        self._failed = self._times = np.zeros((0, 0), np.int32)  # (E, V), moves that bounced
 
     def __add__(self, other: "OrderCounter") -> "OrderCounter":
         both = OrderCounter(self.player)
-        both.style = self.style + other.style
-        both.given = self.given + other.given
-        both.bounced = self.bounced + other.bounced
-        both.among_allies = self.among_allies + other.among_allies
+        for name in ("given", "counts", "positions", "among_allies"):
+            setattr(both, name, getattr(self, name) + getattr(other, name))
         return both
 
     def look(
         self, games: VectorGame, decisions: Decisions, orders: np.ndarray, seat_player: np.ndarray
     ) -> None:
-        """Count what there is to count before the `orders` (E, V) of a phase are played."""
-        self.style.look(games, decisions, orders, seat_player == self.player)
+        state, table = games.state, games.table
+        second = (state.year == games.board.first_year + 1) & (state.phase == SPRING_MOVEMENT)
+        second &= state.end == RUNNING
+        arrays = state.unit_power, state.unit_kind, state.unit_location, state.center_owner
+        rows = np.hstack([array[second] for array in arrays])
+        self.positions.update(row.tobytes() for row in rows)
+        builds = decisions.order[decisions.order_start[1:] - 1] == table.waive
+        mine = seat_player == self.player
+        asked = mine[decisions.game, decisions.power][decisions.slot_decision]
+        row, province = np.nonzero((orders != NONE) & (table.kind[orders] == BUILD))
+        builder = state.center_owner[row, games.board.province_center[province]]
+        owed, given = int((builds & asked).sum()), int(mine[row, builder].sum())
+        self.counts.update(builds=owed, waived=owed - given)
 
     def note(
         self,
@@ -50,25 +69,49 @@ class OrderCounter:
         moved: np.ndarray,
         owner: np.ndarray | None,
     ) -> None:
-        """Count the orders of games (E,) bool that have just played a movement phase.
-
-        `owner` (E, C) are the owners of the centers before it, needed where there are teams.
-        """
+        """Count the orders of games (E,) bool that have just played a movement phase. `owner` (E,
+        C) are the owners of the centers before it, needed where there are teams."""
         state = games.state
+        mine = (seat_player == self.player) & moved[:, None]
+        nobody = np.zeros((len(mine), 1), bool)  # in the place of NONE, which is -1
+        given = np.take_along_axis(np.hstack([mine, nobody]), state.last_power, 1)
+        at = np.flatnonzero(given)
         if games.map.teams.text:
-            mine = (seat_player == self.player) & moved[:, None]
-            nobody = np.zeros((len(mine), 1), bool)  # in the place of NONE, which is -1
-            given = np.take_along_axis(np.hstack([mine, nobody]), state.last_power, 1)
-            at = np.flatnonzero(given)
             self._note_allies(games, at, owner)
-        else:
-            seat = (seat_player == self.player).argmax(1).astype(np.int8)
-            seat[~moved] = NONE - 1  # nobody's
-            at = np.flatnonzero(state.last_power == seat[:, None])
         kinds = games.table.kind.take(state.last_order.take(at))
-        self.style.note(games, moved, at)
+        self._note_style(games, moved, at)
+        kinds = games.table.kind.take(state.last_order.take(at))
         self.given += np.bincount(kinds, minlength=len(OrderKind))
-        self.bounced += np.count_nonzero(state.last_result.take(at) & BOUNCE)
+
+    def _note_style(self, games: VectorGame, moved: np.ndarray, at: np.ndarray) -> None:
+        """Count what is odd in the orders at the flat indices `at` (of (E, V))."""
+        table, state = games.table, games.state
+        if self._failed.shape != state.last_order.shape:
+            self._failed, self._times = np.zeros((2, *state.last_order.shape), np.int32)
+        self._failed[state.turn == 1] = NONE  # games that have just begun
+        order, result = state.last_order.take(at), state.last_result.take(at)
+        kind, row = table.kind[order], at // state.last_order.shape[1]
+        moves = (kind == MOVE) | (kind == MOVE_VIA)
+        helps = (kind == SUPPORT_HOLD) | (kind == SUPPORT_MOVE)
+        about, fits = fitting(games, state.last_order, row, order)
+        own = state.last_power[row, about] == state.last_power.take(at)
+        bounced = result & BOUNCE > 0
+        times = 1 + self._times.take(at) * (self._failed.take(at) == order)
+        self._failed[moved] = NONE
+        self._failed.put(at[bounced], order[bounced])
+        self._times.put(at[bounced], times[bounced])
+        found = {
+            "convoyed": (kind == MOVE_VIA) & (result == 0),
+            "own_supports": helps & own,
+            "own_unmatched": helps & own & ~fits,
+            "foreign_supports": helps & ~own,
+            "foreign_unmatched": helps & ~own & ~fits,
+            "moves": moves,
+            "against_own": moves & own & ~fits,
+            "bounced": bounced,
+            "bounced_again": bounced & (times > 2),
+        }
+        self.counts.update({name: int(here.sum()) for name, here in found.items()})
 
     def _note_allies(self, games: VectorGame, at: np.ndarray, owner: np.ndarray) -> None:
         """Count which of the orders at the flat indices `at` (of (E, V)) are about allies."""
@@ -98,12 +141,11 @@ class OrderCounter:
         self.among_allies += [helps.sum(), helped.sum(), moves.sum(), attacked.sum()]
 
     def shares(self) -> dict[str, float]:
-        """Return the shares of the kinds in all orders, which add up to 1; and one of moves alone.
+        """Return the shares of the kinds in all orders, and one of moves alone.
 
-        `hold`, `move` (but not by convoy), `convoyed_move`, `support`, `convoy`; `bounced` is the
-        share of the moves, with and without convoy, that have bounced. An illegal order is a hold.
-        Where powers had allies: `ally_support`, the share of supports and convoys that are for an
-        ally's unit; `ally_attack`, that of moves to where an ally's unit stays or has its center.
+        `move` is without convoy; `bounced` is of all moves. An illegal order is a hold. With
+        allies: `ally_support`, the share of supports and convoys for an ally's unit; `ally_attack`,
+        that of moves to where an ally's unit stays or has its center.
         """
         given = self.given
         counts = {
@@ -115,7 +157,7 @@ class OrderCounter:
         }
         shares = {name: float(count / max(1, given.sum())) for name, count in counts.items()}
         moves = counts["move"] + counts["convoyed_move"]
-        shares |= {"bounced": float(self.bounced / max(1, moves))}
+        shares |= {"bounced": float(self.counts["bounced"] / max(1, moves))}
         helps, helped, moves, attacks = self.among_allies.tolist()
         if helps or moves:
             shares |= {
@@ -123,3 +165,28 @@ class OrderCounter:
                 "ally_attack": attacks / max(1, moves),
             }
         return shares
+
+    def style(self, games: int) -> dict[str, float]:
+        """Return how the player played so many games.
+
+        `positions`: how many different ones 100 of the games have after the first year
+        (`position_entropy` in bits). Shares: of supports, for own and for other powers' units,
+        those that did not fit the order given there; of moves those against an own unit that was
+        not ordered to move; of bounced moves those tried in vain in the two movement phases before;
+        of builds those waived.
+        """
+        counts, total = self.counts, self.positions.total()
+        drawn, seen = min(GAMES, total), self.positions.values()
+        missed = sum(comb(total - n, drawn) / comb(total, drawn) for n in seen)
+        shares = {
+            "unmatched_own_supports": ("own_unmatched", "own_supports"),
+            "unmatched_foreign_supports": ("foreign_unmatched", "foreign_supports"),
+            "moves_against_own": ("against_own", "moves"),
+            "repeated_failures": ("bounced_again", "bounced"),
+            "waived_builds": ("waived", "builds"),
+        }
+        return {
+            "positions": round(len(seen) - missed, 9),
+            "position_entropy": sum(sorted(n / total * log2(total / n) for n in seen)),
+            "convoyed_armies": counts["convoyed"] / games,
+        } | {name: counts[part] / max(1, counts[whole]) for name, (part, whole) in shares.items()}

@@ -1,9 +1,6 @@
-"""Ranks among a base population: where a player stands among frozen policies and bots.
-
-The player has one seat in every game, every power equally often; the other seats are members'. The
-members' ratings are anchors, so that two players who were ranked at different times compare. On a
-map with teams a seat is a team's.
-"""
+"""Ranks among a base population: the player has one seat (with teams, one team) in every game,
+every power equally often. The members' ratings are anchors, so that ranks of different times
+compare."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -41,11 +38,9 @@ def rank_games(map_name: str) -> int:
 def candidate_seats(
     members: int, powers: int, num_games: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return who sits where, (E, powers), where 0 is the player and 1 + i member i.
-
-    A table is played once in every rotation, so that nobody's powers are better than another's.
-    Members are dealt like cards: nobody comes again before all have come, or twice at a table.
-    """
+    """Return who sits where, (E, powers), where 0 is the player and 1 + i member i. A table is
+    played once in every rotation, so that nobody's powers are better than another's. Members are
+    dealt like cards: nobody comes again before all have come, or twice at a table."""
     if members < powers - 1:
         raise UserError(f"a table of {powers} needs {powers - 1} members besides the player")
     tables = -(-num_games // powers)
@@ -92,7 +87,6 @@ class _Ranks(Struct):
 
 
 def read_ranks(path: str | Path) -> dict[str, PopulationRank]:
-    """Return the ranks of a file that `population rank --json` has written, by name."""
     return read_json(_Ranks, path, MOST_RANKS).players
 
 
@@ -103,12 +97,9 @@ def rank_after_games(
     rng: np.random.Generator,
     others: int = 0,
 ) -> PopulationRank:
-    """Where a player ranks after some games.
-
-    The `ratings` (members,) stay. In `seats` (E, seats) 0 is the player, who has one seat, 1 + i is
-    member i, and `others` come after the members and are rated along. `ranks` are (E, seats), 1 =
-    best; equal ones are ties, which `rng` breaks.
-    """
+    """Where a player ranks after some games. The `ratings` (members,) stay. In `seats` (E, seats) 0
+    is the player, who has one seat, 1 + i is member i, and `others` come after the members and are
+    rated along. `ranks` are (E, seats), 1 = best; equal ones are ties, which `rng` breaks."""
     members = len(ratings)
     mean = np.array([MEAN, *ratings, *[MEAN] * others])
     deviation = np.array([DEVIATION, *[0.0] * members, *[DEVIATION] * others])
@@ -146,11 +137,8 @@ def rank_player(
     progress: Callable[[float], None] | None = None,
     **settings: Any,
 ) -> PopulationRank:
-    """Play a player against all members of a population, and return where it ranks.
-
-    `settings` are fields of MatchSettings in place of the population's; `game_map` may be its map
-    with teams.
-    """
+    """Play a player against all members of a population. `settings` are fields of MatchSettings in
+    place of the population's; `game_map` may be its map with teams."""
     seats, ranks, rng = _games_among(population, player, members, num_games, progress, settings)
     return rank_after_games(population.ratings, seats, ranks, rng)
 
@@ -210,7 +198,6 @@ def rate_members(
     threads: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Population:
-    """Return a population rated by its games among its members, best first."""
     count, powers = len(players), len(population.map.powers)
     if count < powers:
         raise UserError(f"a population of {population.map.name} needs at least {powers} members")
@@ -239,11 +226,9 @@ def rate_members(
 def rank_person(
     population: Population, replays: Sequence[Replay], who: str, rng: np.random.Generator
 ) -> PopulationRank:
-    """Return where a person ranks by saved games, of which some may say nothing.
-
-    Members are known by the names in the games' `players`; other players are rated along, each name
-    as one. `who` is the power that the person played, or the person's name in `players`.
-    """
+    """Return where a person ranks by saved games, of which some may say nothing. Members are known
+    by the names in the games' `players`; other players are rated along, each name as one. `who` is
+    the power that the person played, or the person's name in `players`."""
     names = {name: 1 + i for i, name in enumerate(m.name for m in population.members)}
     known, seats, finals = len(names), [], []
     for replay in replays:

@@ -1,8 +1,5 @@
-"""PNG pictures, drawn from SVG by resvg.
-
-resvg-py is a wheel without other requirements for every platform, where CairoSVG needs a system
-library and a browser is out of proportion. It knows no CSS variables: they are filled in first.
-"""
+"""PNG pictures, drawn from SVG by resvg: a wheel without other requirements for every platform. It
+knows no CSS variables: they are filled in first."""
 
 from io import BytesIO
 from types import ModuleType
@@ -15,11 +12,9 @@ from .colors import with_plain_colors
 
 
 def png(svg: str, game_map: Map, theme: str = "light", width: int = 1200) -> bytes:
-    """Return an SVG of board.py or chart.py as a PNG, 1 to 8,000 pixels wide."""
+    """Return an SVG of board.py or chart.py as a PNG of that many pixels in width."""
     if theme not in ("light", "dark"):
         raise UserError(f"a PNG is light or dark, not {theme!r:.40}")
-    if type(width) is not int or not 1 <= width <= 8000:
-        raise UserError(f"width must be a whole number of pixels, 1 to 8000, not {width!r:.40}")
     resvg = renderer()
     plain = with_plain_colors(svg, game_map, theme == "dark")
     try:
@@ -42,10 +37,8 @@ def renderer() -> ModuleType:
 
 
 def pixels(svg: str, game_map: Map, width: int) -> np.ndarray:
-    """Return an SVG of board.py or chart.py as pixels, (height, width, 3) uint8.
-
-    The sides are even, as video formats want them: an odd last row or column is left out.
-    """
+    """Return an SVG of board.py or chart.py as pixels, (height, width, 3) uint8. The sides are
+    even, as video formats want them: an odd last row or column is left out."""
     try:
         from PIL import Image  # only when pixels are wanted
     except ImportError:

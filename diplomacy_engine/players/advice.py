@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._suggest import quoted
 from ..constants import NONE, phase_kind
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..press.daide import ClauseRow
-from ..press.deals import make_offers
+from ..press.deals import Offers, make_offers
 from ..scoring.rewards import REWARDS
 from .asking import ask_player, orders_of, slots_of
 from .negotiation import Listener, Negotiator, Silent, Talk
@@ -40,14 +39,8 @@ def orders_for(
         powers: for whom it decides; None for all. Those with nothing to order get an empty list.
 
     Raises:
-        UserError: there is no such power, or the player is none.
+        UserError: there is no such power.
     """
-    if isinstance(powers, str):
-        raise UserError(f"powers must be a list of names, such as [{quoted(powers)}]")
-    if not hasattr(player, "act"):
-        raise UserError(
-            f"{quoted(player)} is not a player: make one with make_bot or load_player, or your own"
-        )
     games = game.vector_game
     names = list(game.map.powers if powers is None else powers)
     wanted = [game.map.power_number(name) for name in names]
@@ -88,10 +81,8 @@ class Advice(NamedTuple):
 def orders_by_player(
     game: Game, player: Player, powers: Collection[str], seed: int
 ) -> dict[str, list[str]]:
-    """Return the orders that a player gives for `powers`, as far as these have a decision.
-
-    `seed`, 0 .. 2^64 - 1, is that of the player's draws.
-    """
+    """Return the orders that a player gives for `powers`, as far as these have a decision. `seed`,
+    0 .. 2^64 - 1, is that of the player's draws."""
     decisions = _decisions(game, powers)
     copy = game.copy()  # seeds of its own would end the deals of the game itself
     games = copy.vector_game
@@ -121,7 +112,6 @@ def _tell_deals(game: Game, games: VectorGame, powers: np.ndarray, player: Playe
 
 
 def ordering(player: Player) -> Player:
-    """Return the player that gives the orders of one that talks; of another itself."""
     return player.player if isinstance(player, Silent) else player
 
 
@@ -138,7 +128,6 @@ def _decisions(game: Game, powers: Collection[str]) -> Decisions:
 
 
 def _show_past(game: Game, player: Player) -> None:
-    """Show a game from its first phase to the present one to a player that learns from it."""
     if not isinstance(player, WatchingPlayer):
         return
     row = np.zeros(1, int)
@@ -156,7 +145,6 @@ def _show_past(game: Game, player: Player) -> None:
 
 
 def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
-    """Return the provinces whose orders decision d gives."""
     first, last = decisions.slot_start[d : d + 2]
     if decisions.slot_province[first] != NONE:
         return decisions.slot_province[first:last].tolist()
@@ -166,13 +154,8 @@ def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
 
 
 def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
-    """Return what a player would do as `power`: each unit's orders, the likeliest first.
-
-    In winter a slot is one build or removal, named `build 1` or `removal 1` and so on.
-
-    Raises:
-        UserError: the power has nothing to order.
-    """
+    """Return each unit's orders as `power`, the likeliest first; in winter a slot is `build 1` or
+    `removal 1` and so on. UserError: there is nothing to order."""
     games, decisions = game.vector_game, _decisions(game, [power])
     if not decisions.count:
         raise UserError(f"{power} has no orders to give in {game.phase}")
@@ -262,11 +245,9 @@ def has_decision(state: dict, power: str) -> bool:
 def next_offer(
     game: Game, power: str, player: Negotiator, seed: int
 ) -> tuple[str, tuple[ClauseRow, ...]] | None:
-    """Return what a player would offer now, and to which power, in press of the kind `offers`.
-
-    None if that is nothing, or what it has offered in this phase already: it waits for an answer,
-    or got one.
-    """
+    """Return what a player would offer now, and to which power, in press of the kind `offers`. None
+    if that is nothing, or what it has offered in this phase already: it waits for an answer, or got
+    one."""
     found = player.offers(asked(game, power, player, seed))
     if not found.count:
         return None
@@ -279,31 +260,29 @@ def next_offer(
 
 
 def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
-    """Tell whether a player agrees to an offer of this phase that it got.
-
-    Whether the deal can be confirmed beside those that there are is another question.
-    """
-    offer = game.said()[number - 1]
-    receiver = game.powers[offer.receiver]
+    """Tell whether a player agrees to an offer of this phase that it got. Whether the deal can be
+    confirmed beside those that there are is another question."""
+    receiver, offers = _offer(game, number)
     if not (isinstance(player, Negotiator) and game.units[receiver] and game.press == "offers"):
         return False
-    offers = make_offers([(0, offer.sender, offer.receiver, offer.clauses)])
     return bool(player.answers(asked(game, receiver, player, seed), offers)[0])
 
 
 def refusal(game: Game, number: int, player: Player, seed: int) -> str:
-    """Return why a player has declined an offer of this phase that it got; nothing if unknown.
-
-    A negotiator that can tell has a method `refusal`, which is asked as `answers` is.
-    """
+    """Return why a player has declined an offer of this phase that it got; nothing if unknown. A
+    negotiator that can tell has a method `refusal`, which is asked as `answers` is."""
     if not isinstance(player, Negotiator):
         return "it makes no deals"
-    offer, tell = game.said()[number - 1], getattr(player, "refusal", None)
-    if tell is None:
+    if not hasattr(player, "refusal"):
         return ""
-    receiver = game.powers[offer.receiver]
+    receiver, offers = _offer(game, number)
+    return player.refusal(asked(game, receiver, player, seed), offers)
+
+
+def _offer(game: Game, number: int) -> tuple[str, Offers]:
+    offer = game.said()[number - 1]
     offers = make_offers([(0, offer.sender, offer.receiver, offer.clauses)])
-    return tell(asked(game, receiver, player, seed), offers)
+    return game.powers[offer.receiver], offers
 
 
 def asked(game: Game, power: str, player: Player, seed: int) -> Talk:

@@ -1,8 +1,5 @@
-"""Players: whatever gives orders for a batch of pending decisions, by name or from a checkpoint.
-
-The bots are players, and so are the policy in a checkpoint and a language model that runs here.
-For these, and only when one is asked for, learning/ (with PyTorch) and extras/language/ are loaded.
-"""
+"""Players by name or from a checkpoint. Only when one is asked for that needs them, learning/ (with
+PyTorch) and extras/language/ are loaded."""
 
 import importlib
 import os
@@ -17,9 +14,7 @@ from ..rules.map import MAP_NAMES, Map, load_map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
 from .names import (
-    ASSUMING,
-    GREEDY,
-    SEARCHES,
+    BEFORE,
     BotSpec,
     DrawnSpec,
     LanguageSpec,
@@ -44,7 +39,6 @@ from .protocols import Player, SamplingPlayer
 from .search.assumptions import Assumptions
 from .search.best_response import FAST, BestResponse
 from .search.draws import Draws, PlayerDraws, PolicyDraws, VariedDraws
-from .search.equilibrium import Equilibrium
 from .search.leaves import Critic
 
 NEGOTIATORS = {
@@ -72,6 +66,7 @@ def load_player(
     greedy: bool = False,
     seed: int = 0,
     assume: str | None = None,
+    careful: bool = False,
 ) -> Player:
     """Return a player, whose name is its `short_name`.
 
@@ -84,6 +79,7 @@ def load_player(
         greedy: likeliest orders instead of sampled ones; a bot always plays in its one way.
         seed: of the policy's draws; those of bots and searches come from the games' seeds.
         assume: who searches take the others for, if their names do not say it.
+        careful: a policy gives no order that cannot help, as own_help.mended says.
 
     Raises:
         PlayerError: there is no such player, or the checkpoint cannot be played.
@@ -116,7 +112,7 @@ def load_player(
                     _check_map(learning("checkpoints").read(path), path, game_map)
                 likeliest = greedy or spec.greedy
                 player = registry.load_player(path, spec.script or script, likeliest, seed, device)
-                player.name = short_name(spec)
+                player.name, player.careful = short_name(spec), careful
                 return player
         raise PlayerError(f"{quoted(spec.text)} stands for members that only `play` draws")
 
@@ -136,32 +132,24 @@ def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Playe
     if varied:
         own = VariedDraws(own, varied)
     value = Critic(policy)
-    if spec.kind == ASSUMING:
-        assumed = make_assumptions(spec.assume or "self", policy, load)
-        return BestResponse(own, value, name, assumed, FAST._replace(**options))
-    return Equilibrium(own, value, name, **options)
+    assumed = make_assumptions(spec.assume or "self", policy, load)
+    return BestResponse(own, value, name, assumed, FAST._replace(**options))
 
 
 def make_assumptions(
     text: str, policy: PolicyPlayer, load: Callable[[PlayerSpec], Player]
 ) -> Assumptions:
-    """Return who the others are taken for.
-
-    `text` is `self` (the policy), a player, `pool:FOLDER` for any of the checkpoints in a run
-    folder, or `infer:` with several of the first two and commas between.
-    """
+    """Return who the others are taken for. `text` is `self` (the policy), a player, `pool:FOLDER`
+    for any of the checkpoints in a run folder, or `infer:` with several of the first two and commas
+    between."""
     kind, names = assumption(text)
+    wrong = "names a player twice, or an empty one"
     if kind == "pool":
         folder = policy_file(names[0]).parent / "checkpoints"
         names = [str(path) for path in sorted(Path(folder).glob("*.pt"))]
-        if not names:
-            raise UserError(f"--assume {quoted(text, 60)}: there are no checkpoints in {folder}")
-    if len(set(names)) < len(names) or "" in names:
-        raise UserError(f"--assume {quoted(text, 60)} names a player twice, or an empty one")
-    before, _, rest = text.partition(":")
-    meant = did_you_mean(before, ("infer", "pool")) if rest and not kind else ""
-    if meant and before not in SEARCHES and not Path(text).exists():
-        raise UserError(f"--assume {quoted(text, 60)}: there is no {quoted(before, 20)}{meant}")
+        wrong = f"there are no checkpoints in {folder}"
+    if not names or len(set(names)) < len(names) or "" in names:
+        raise UserError(f"--assume {quoted(text, 60)}: {wrong}")
 
     def draws(name: str) -> Draws:
         player = policy if name == "self" else load(parse_player(name))
@@ -173,24 +161,14 @@ def make_assumptions(
 def _own_player(spec: OwnSpec, seed: int) -> Player:
     who = quoted(spec.text, 300)
     try:
-        module = importlib.import_module(spec.module)
-    except Exception as error:
-        # Whatever a user's module does wrong while it is imported, this sentence says where.
-        raise PlayerError(
-            f"there is no player {who}: cannot import {quoted(spec.module)}: "
-            f"{error!s:.300}{did_you_mean(spec.module, (*SEARCHES, GREEDY))}"
-        ) from error
-    make = getattr(module, spec.name, None)
-    if not callable(make):
-        missing = f"{spec.module} has no class or function {quoted(spec.name)}"
-        raise PlayerError(f"there is no player {who}: {missing}")
-    try:
+        make = getattr(importlib.import_module(spec.module), spec.name)
         player = make() if spec.argument is None else make(spec.argument)
     except UserError:
         raise
-    except Exception as error:
+    except Exception as error:  # whatever a user's module does wrong
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise PlayerError(f"player {who} cannot be made: {reason:.300}") from error
+        near = did_you_mean(spec.module, BEFORE)
+        raise PlayerError(f"player {who} cannot be made: {reason:.300}{near}") from error
     if not callable(getattr(player, "act", None)):
         kind = quoted(type(player).__name__)
         raise PlayerError(f"{who} is not a player: it has no method act; it is a {kind}")
@@ -232,10 +210,8 @@ def load_members(
     seed: int = 0,
     threads: int | None = None,
 ) -> list[Player]:
-    """Return members of a population, or all, as players that answer in batches.
-
-    `threads` share the batches; None: as many as there are processors.
-    """
+    """Return members of a population, or all, as players that answer in batches. `threads` share
+    the batches; None: as many as there are processors."""
     members = population.members if members is None else members
     policies = [member for member in members if member.file]
     weights = [read_weights(population, member) for member in policies]  # before torch is loaded
@@ -260,14 +236,16 @@ def _checkpoint(spec: PolicySpec) -> Path:
     if os.path.isfile(path):
         return path
     if os.path.isdir(spec.path):
-        raise PlayerError(f"the folder {spec.path} has neither {CHECKPOINT} nor {POLICY}")
-    kind = re.match(r"([a-z]+)[(:]", spec.text)  # of a search, as in `fast:PATH`
-    near = did_you_mean(kind[1], (*SEARCHES, GREEDY)) if kind else ""
-    near = near or did_you_mean(spec.path, (*BOTS, *ready_policies()))
-    raise PlayerError(
-        f"there is no player {quoted(spec.text, 300)}: it is neither a bot ({', '.join(BOTS)}), "
-        f"a file, nor listed by `python -m diplomacy_engine policies`{near}"
-    )
+        reason = f"the folder {spec.path} has neither {CHECKPOINT} nor {POLICY}"
+    else:
+        reason = (
+            f"it is neither a bot ({', '.join(BOTS)}), a file, nor listed by "
+            "`python -m diplomacy_engine policies`"
+        )
+        kind = re.match(r"([a-z]+)[(:+]", spec.text)  # what stands before a player: `fast:PATH`
+        near = did_you_mean(kind[1], BEFORE) if kind else ""
+        reason += near or did_you_mean(spec.path, (*BOTS, *ready_policies()))
+    raise PlayerError(f"there is no player {quoted(spec.text, 300)}: {reason}")
 
 
 def _check_map(header: dict, path: Path, game_map: Map) -> None:

@@ -1,20 +1,5 @@
 """How players are written, read once: a text becomes a `PlayerSpec`, and all else walks that.
-
-    dumbbot                               a bot
-    runs/small__..., FILE.pt              the policy of a run folder or checkpoint
-    small-pure-2                          a policy that comes along (`ready_policies`)
-    greedy:POLICY                         a policy that gives its likeliest orders
-    mine.py:POLICY                        a policy that the script mine.py plays
-    runs/population/small/NAME.npz        a member of a population
-    population, population:FOLDER         members that `play` draws
-    fast:POLICY, fast(OPTIONS):POLICY     a search with a policy; also equilibrium
-    my_module:NAME, my_module:NAME:TEXT   what a class or function of yours makes, of a text
-    llm:FILE.toml, llm:local:FOLDER, llm:MODEL@URL    a language model
-    nash+PLAYER, nash(OPTIONS)+PLAYER     a negotiator that talks, in front of who gives the orders
-    talker+llm:...                        a language model that talks, too
-
-Options are written `name=value` with spaces between.
-"""
+docs/tournament.md lists the forms; options are written `name=value` with spaces between."""
 
 import os
 import re
@@ -36,8 +21,9 @@ LANGUAGE = "llm:"
 GREEDY = "greedy"
 DRAWN = "population"
 MOST = 1000  # letters of a name, so that not too many can stand one in front of the other
-# Option of a search or negotiator -> what its value may be.
-OPTIONS: dict[str, Any] = {
+SEARCH = "fast"
+# Option of a search -> what its value may be.
+SEARCHING: dict[str, Any] = {
     "candidates": Annotated[int, Meta(ge=1, le=1000)],
     "draws": Annotated[int, Meta(ge=1, le=10_000)],
     "temperature": Annotated[float, Meta(ge=0.01, le=100)],
@@ -46,25 +32,19 @@ OPTIONS: dict[str, Any] = {
     "sure": Annotated[float, Meta(ge=0, le=100)],
     "ahead": Annotated[int, Meta(ge=0, le=10)],
     "assume": str,
-    "iterations": Annotated[int, Meta(ge=1, le=100_000)],
-    "anchor": Annotated[float, Meta(ge=0, le=1000)],
-    "years": Annotated[int, Meta(ge=1, le=100)],
 }
-_CANDIDATES = ("candidates", "draws", "temperature", "varied")
-SEARCHES = {
-    "fast": (*_CANDIDATES, "profiles", "sure", "ahead", "assume"),
-    "equilibrium": (*_CANDIDATES, "iterations", "anchor"),
+_TRYING = {"profiles": SEARCHING["profiles"]}
+_MINDING = _TRYING | {"years": Annotated[int, Meta(ge=1, le=100)]}
+VOICES: dict[str, dict[str, Any]] = {
+    **{kind: {} for kind in ("silent", "peaceful", "coin", "talker")},
+    **{kind: _TRYING for kind in ("dealer", "nash", "breaker")},
+    **{kind: _MINDING for kind in ("grudge", "sanction")},
 }
-ASSUMING = "fast"  # the kind of search that expects something of the others
-VOICES = {
-    **dict.fromkeys(("silent", "peaceful", "coin", "talker"), ()),
-    **dict.fromkeys(("dealer", "nash", "breaker"), ("profiles",)),
-    **dict.fromkeys(("grudge", "sanction"), ("profiles", "years")),
-}
+BEFORE = (SEARCH, GREEDY, "infer", "pool", *VOICES)  # what stands before a player
 UNBOUND = ("breaker", "grudge", "sanction")  # have an effect only where deals may be broken
 _OPTIONS = r"(?:\(([^()]*)\))?"
 _VOICE = re.compile(rf"([a-z]+){_OPTIONS}\+(.+)", re.DOTALL)
-_SEARCH = re.compile(rf"({'|'.join(SEARCHES)}){_OPTIONS}:(.+)", re.DOTALL)
+_SEARCH = re.compile(rf"{SEARCH}{_OPTIONS}:(.+)", re.DOTALL)
 _SCRIPT = re.compile(r"(.+?\.py):(.+)", re.DOTALL)
 # A name of one letter is a drive's.
 _OWN = re.compile(r"([^\W\d]\w+(?:\.[^\W\d]\w*)*):([^\W\d]\w*)(?::(.+))?", re.DOTALL)
@@ -121,7 +101,6 @@ class OwnSpec(PlayerSpec):
 
 @dataclass(frozen=True)
 class SearchSpec(PlayerSpec):
-    kind: str  # one of SEARCHES
     options: Mapping[str, int | float]
     assume: str | None  # who the others are taken for, see `assumption`; None: nobody said
     policy: PlayerSpec
@@ -135,7 +114,6 @@ class VoiceSpec(PlayerSpec):
 
 
 def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
-    """Return what a player's name says; files are not looked at."""
     if isinstance(name, PlayerSpec):
         return name
     text = str(name)
@@ -190,12 +168,7 @@ def _voice(text: str) -> VoiceSpec | None:
         return None
     kind, written, player = found.groups()
     if kind not in VOICES:
-        if written is None and not did_you_mean(kind, VOICES):
-            return None  # a file may be named so
-        raise UserError(
-            f"{quoted(text, 100)}: there is no negotiator {quoted(kind)} "
-            f"({', '.join(VOICES)}){did_you_mean(kind, VOICES)}"
-        )
+        return None  # a file may be named so
     return VoiceSpec(text, kind, _read_options(text, written, VOICES[kind]), parse_player(player))
 
 
@@ -203,12 +176,12 @@ def _search(text: str) -> SearchSpec | None:
     found = _SEARCH.fullmatch(text)
     if found is None:
         return None
-    kind, written, policy = found.groups()
-    options = _read_options(text, written, SEARCHES[kind])
-    return SearchSpec(text, kind, options, options.pop("assume", None), parse_player(policy))
+    written, policy = found.groups()
+    options = _read_options(text, written, SEARCHING)
+    return SearchSpec(text, options, options.pop("assume", None), parse_player(policy))
 
 
-def _read_options(text: str, written: str | None, known: Sequence[str]) -> dict[str, Any]:
+def _read_options(text: str, written: str | None, known: Mapping[str, Any]) -> dict[str, Any]:
     options = {}
     for part in (written or "").split():
         option, _, value = part.partition("=")
@@ -217,7 +190,7 @@ def _read_options(text: str, written: str | None, known: Sequence[str]) -> dict[
             names = ", ".join(known) or "there are none"
             near = did_you_mean(option, known)
             raise UserError(f"{where}: unknown option ({names}){near}")
-        options[option] = convert(OPTIONS[option], value, where, strict=False)
+        options[option] = convert(known[option], value, where, strict=False)
     return options
 
 
@@ -258,7 +231,7 @@ def assumption(text: str) -> tuple[str, tuple[str, ...]]:
 
 def assuming(player: PlayerSpec, assume: str | None) -> PlayerSpec:
     match player:
-        case SearchSpec() if assume and player.assume is None and player.kind == ASSUMING:
+        case SearchSpec(assume=None) if assume:
             return replace(player, assume=assume)
         case VoiceSpec():
             return replace(player, player=assuming(player.player, assume))
@@ -266,10 +239,8 @@ def assuming(player: PlayerSpec, assume: str | None) -> PlayerSpec:
 
 
 def drawn_names(names: Sequence[str], powers: int) -> list[str]:
-    """Return names with members that are drawn told apart: population#1, population#2, ...
-
-    One that stands alone is as many as there are powers, since several take turns at these.
-    """
+    """Return names with members that are drawn told apart: population#1, population#2, ... One that
+    stands alone is as many as there are powers, since several take turns at these."""
 
     def is_drawn(name: str) -> bool:
         return isinstance(parse_player(name), DrawnSpec)
@@ -279,12 +250,9 @@ def drawn_names(names: Sequence[str], powers: int) -> list[str]:
 
 
 def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
-    """Return what tables, pages and saved games call a player: its name without other folders.
-
-    A policy that comes along has its own name, a run folder that of the folder, and a checkpoint
-    its path from the current folder if it is below, else its folder's and its own. `folders` more
-    folders stand before files and folders, to tell two apart.
-    """
+    """Return what tables, pages and saved games call a player. A policy that comes along has its
+    own name, a run folder that of the folder, a checkpoint its path below the current folder, else
+    its folder's and its own. `folders` more stand before files and folders, to tell two apart."""
 
     def path_tail(path: str | Path, parts: int = 1) -> str:
         return "/".join(Path(os.path.abspath(path)).parts[1:][-parts - folders :])
@@ -310,7 +278,7 @@ def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
             options = [f"{name}={value:g}" for name, value in spec.options.items()]
             if spec.assume is not None:
                 options.append(f"assume={_short_assumption(spec.assume, path_tail)}")
-            return f"{spec.kind}{_written(options)}:{short_name(spec.policy, folders)}"
+            return f"{SEARCH}{_written(options)}:{short_name(spec.policy, folders)}"
         case VoiceSpec():
             options = [f"{name}={value}" for name, value in spec.options.items()]
             return f"{spec.kind}{_written(options)}+{short_name(spec.player, folders)}"

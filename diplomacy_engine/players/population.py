@@ -1,20 +1,15 @@
 """Base populations: frozen policies and bots with ratings, in a folder of their own.
 
-    runs/population/{map}/
-      population.json      the map, the games that gave the ratings, and every member
-      {member}.npz         the weights of one policy, in float16
-
-Nothing in such a folder can run code: the weights are plain arrays, and which file belongs to a
-member, with which sha256, stands in population.json.
+`population.json` has the map, the games that gave the ratings, and every member with the sha256 of
+its file, `{member}.npz`: plain arrays in float16, so nothing in such a folder can run code.
 """
 
 import dataclasses
 import hashlib
 import io
 import json
-import os
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -62,8 +57,6 @@ _Table = list[list[Annotated[float, Meta(ge=0, lt=2**53)]]]
 
 
 class _Saved(Struct):
-    """What population.json has."""
-
     format: Literal[FORMAT]
     map: str
     vocabulary_hash: str
@@ -132,50 +125,46 @@ def population_folder(where: str | Path | None, game_map: Map) -> Path:
 
 
 def read_population(folder: str | Path, game_map: Map | None = None) -> Population:
-    """Read a population; its members' files are looked at when they are loaded.
-
-    `game_map` is the map to be played; a population of another one is refused.
-    """
+    """Read a population; its members' files are looked at when they are loaded. `game_map` is the
+    map to be played; a population of another one is refused."""
     folder = Path(folder)
     path = folder / POPULATION
-    if not os.path.exists(path):
-        raise UserError(f"{folder} is not a population: it has no {POPULATION}")
     saved = read_json(_Saved, path, MOST_LIST)
     try:
         come = saved.map in MAP_NAMES
         found = load_map(saved.map) if come else Map(dict(saved.map_facts), saved.map)
     except (MapError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"{path}: map: {str(error)[:200]}") from None
-    if saved.vocabulary_hash != vocabulary(found).hash:
-        raise UserError(f"{path}: vocabulary_hash: of other orders of {found.name}")
+    wrong = _wrong(saved, found)
     if game_map is not None and vocabulary(game_map).hash != saved.vocabulary_hash:
-        raise UserError(f"{folder} is a population of map {found.name}, not of {game_map.name}")
-    _check_members(saved.members, path)
-    met, above = (_table(saved, name, path) for name in ("met", "above"))
-    if (met != np.round(met)).any():
-        raise UserError(f"{path}: met: must count games")
-    if (above > met + 0.01 * (met > 0)).any():  # they are rounded
-        raise UserError(f"{path}: above: must count some of the games of 'met'")
+        wrong = wrong or f"map: {found.name}, not {game_map.name}"
+    if wrong:
+        raise UserError(f"{path}: {wrong}")
     made = saved.max_years, saved.year_limit, saved.games, saved.seed
-    return Population(folder, found, tuple(saved.members), *made, met, above)
+    tables = np.array(saved.met), np.array(saved.above)
+    return Population(folder, found, tuple(saved.members), *made, *tables)
 
 
-def _check_members(members: Sequence[PopulationMember], path: Path) -> None:
-    names = set()
-    for i, member in enumerate(members):
+def _wrong(saved: _Saved, game_map: Map) -> str:
+    if saved.vocabulary_hash != vocabulary(game_map).hash:
+        return f"vocabulary_hash: of other orders of {game_map.name}"
+    names, size = set(), len(saved.members)
+    for i, member in enumerate(saved.members):
         file = "" if member.name in BOTS else f"{member.name}{MEMBER}"
         if member.name in names:
-            raise UserError(f"{path}: members[{i}].name: there are two of {member.name}")
+            return f"members[{i}].name: there are two of {member.name}"
         if member.file not in (file, f"{member.name}{MEMBER}"):
-            raise UserError(f"{path}: members[{i}].file: must be {file!r}")
+            return f"members[{i}].file: must be {file!r}"
         names.add(member.name)
-
-
-def _table(saved: _Saved, name: str, path: Path) -> np.ndarray:
-    rows, size = getattr(saved, name), len(saved.members)
-    if [len(row) for row in rows] != [size] * size:
-        raise UserError(f"{path}: {name}: must have {size} rows of {size}")
-    return np.array(rows)
+    for name in ("met", "above"):
+        if [len(row) for row in getattr(saved, name)] != [size] * size:
+            return f"{name}: must have {size} rows of {size}"
+    met, above = np.array(saved.met), np.array(saved.above)
+    if (met != np.round(met)).any():
+        return "met: must count games"
+    if (above > met + 0.01 * (met > 0)).any():  # they are rounded
+        return "above: must count some of the games of 'met'"
+    return ""
 
 
 def write_population(population: Population) -> None:
@@ -217,23 +206,19 @@ def pack_weights(weights: Mapping[str, np.ndarray]) -> bytes:
 
 def read_weights(population: Population, member: PopulationMember) -> dict[str, np.ndarray]:
     """Return a member's weights, float32; UserError, which names it, if its file changed."""
-    path, who = population.folder / member.file, f"member {member.name} of {population.folder}"
+    path = population.folder / member.file
     try:
         content = read_file(path, MOST_FILE)
-    except FileNotFoundError:
-        raise UserError(f"{who} is missing: there is no file {path}") from None
-    except OSError as error:
-        raise UserError(f"{who} cannot be read: {error.strerror or error}") from None
-    if hashlib.sha256(content).hexdigest() != member.sha256:
-        raise UserError(f"{who} has changed: {path} does not have the sha256 of {POPULATION}")
-    try:
+        if hashlib.sha256(content).hexdigest() != member.sha256:
+            raise ValueError(f"has changed: it does not have the sha256 of {POPULATION}")
         with zipfile.ZipFile(io.BytesIO(content)) as parts:
             if sum(part.file_size for part in parts.infolist()) > MOST_WEIGHTS:
-                raise ValueError("its arrays are too large")
+                raise ValueError("has arrays that are too large")
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             return {name: arrays[name].astype(np.float32) for name in arrays.files}
-    except Exception:  # a damaged or hostile file may fail in any way
-        raise UserError(f"{who} cannot be used: {path} has no arrays of weights") from None
+    except Exception as error:  # a damaged or hostile file may fail in any way
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
+        raise UserError(f"{path}, member {member.name}: {reason}") from None
 
 
 def drawn_member(

@@ -6,17 +6,18 @@ name and anybody's own by path. Reading checks everything that can be wrong and 
 
 import os
 import re
-import tomllib
 from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from .._suggest import did_you_mean, quoted
 from ..constants import ARMY, COASTS, FLEET, NONE, SEA, UNIT_LETTERS, Terrain, parse_phase
 from ..errors import UserError
+from ..records import convert, read_toml
 from .teams import no_teams, read_teams
 
 MAPS_FOLDER = Path(__file__).parents[1] / "maps"
@@ -25,44 +26,44 @@ DEFAULT_MAX_YEARS = 20
 MAX_NEIGHBORS = 32  # retreat options are kept as bits of a uint32
 MAX_POSITION = 1_000_000
 MAX_NAME = 100  # letters of a province's name
-# Reading time of TOML grows with the square of the parts of a dotted key, which is on one line.
-MAX_FILE_BYTES, MAX_LINE_DOTS = 1_000_000, 100
+MAX_FILE_BYTES = 1_000_000
 
-_TOP_KEYS = {
-    "name": str,
-    "powers": list,
-    "victory_supply_centers": int,
-    "first_phase": str,
-    "max_years": int,
-    "builds": str,
-    "neutral": str,
-    "neutral_rebuilds": bool,
-    "start_units": dict,
-    "provinces": dict,
-    "army_borders": dict,
-    "fleet_borders": dict,
-}
-_OPTIONAL_TOP_KEYS = (
-    "first_phase",
-    "max_years",
-    "builds",
-    "neutral",
-    "neutral_rebuilds",
-    "fleet_borders",
-)
-_POWER = r"[A-Z][A-Z_]{1,30}"
-_COAST = r"[A-Z]{1,10}"
-_UNIT = rf"([AF]) (([A-Z]{{3}})(?:/{_COAST})?)"  # letter, location, province
-_PROVINCE_KEYS = {
-    "name": str,
-    "terrain": str,
-    "supply_center": bool,
-    "home_of": str,
-    "coasts": list,
-    "convoys": bool,
-    "aliases": list,
-    "position": list,
-}
+_UNIT = r"([AF]) (([A-Z]{3})(?:/[A-Z]{1,10})?)"  # letter, location, province
+_Power = Annotated[str, Meta(pattern=r"^[A-Z][A-Z_]{1,30}\Z")]
+_Coast = Annotated[str, Meta(pattern=r"^[A-Z]{1,10}\Z")]
+_Coordinate = Annotated[float, Meta(ge=-MAX_POSITION, le=MAX_POSITION)]
+
+
+class _MapFile(Struct, forbid_unknown_fields=True):
+    """The types of a map file's keys; all have a default, so that each can be read by itself."""
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,40}\Z")] = ""
+    powers: Annotated[list[_Power], Meta(min_length=1, max_length=20)] = []
+    victory_supply_centers: int = 0
+    start_units: dict = {}
+    provinces: Annotated[dict, Meta(min_length=1, max_length=500)] = {}
+    army_borders: dict = {}
+    fleet_borders: dict = {}
+    first_phase: Annotated[str, Meta(pattern=r"^S[1-9][0-9]{0,3}M\Z")] = "S1901M"
+    max_years: Annotated[int, Meta(ge=1, le=1000)] = DEFAULT_MAX_YEARS
+    builds: Literal["home", "any"] = "home"
+    neutral: _Power = ""
+    neutral_rebuilds: bool = False
+
+
+class _Province(Struct, forbid_unknown_fields=True):
+    name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] = ""
+    terrain: Literal["land", "coast", "sea"] = "land"
+    supply_center: bool = False
+    home_of: str = ""
+    coasts: Annotated[list[_Coast], Meta(max_length=len(COASTS) - 1)] = []
+    convoys: bool = False
+    aliases: list[str] = []
+    position: tuple[_Coordinate, _Coordinate] = (0, 0)
+
+
+_REQUIRED = _MapFile.__struct_fields__[:6]
+_REQUIRED_OF_PROVINCE = _Province.__struct_fields__[:2]
 
 
 class MapError(UserError):
@@ -372,21 +373,9 @@ def _is_file(path: Path) -> bool:
 def read_map_file(path: Path) -> dict:
     """Return the parsed TOML of a map file, or raise MapError."""
     try:
-        with open(path, "rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise MapError(str(path), [f"cannot be read: {error.strerror}"]) from None
-    if len(content) > MAX_FILE_BYTES:
-        raise MapError(str(path), [f"is longer than {MAX_FILE_BYTES:,} bytes"])
-    for number, line in enumerate(content.splitlines(), 1):
-        if line.count(b".") > MAX_LINE_DOTS:
-            raise MapError(str(path), [f"has more than {MAX_LINE_DOTS} dots in line {number}"])
-    try:
-        return tomllib.loads(content.decode())
-    except UnicodeDecodeError as error:
-        raise MapError(str(path), [f"is not UTF-8 text (byte {error.start})"]) from None
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise MapError(str(path), [f"is not TOML: {error}"]) from None
+        return read_toml(path, MAX_FILE_BYTES)
+    except UserError as error:
+        raise MapError(str(path), [str(error).removeprefix(str(path)).lstrip(": ")]) from None
 
 
 def _problems(facts: dict) -> list[str]:
@@ -399,139 +388,71 @@ def _problems(facts: dict) -> list[str]:
     return _border_problems(facts) + _unit_problems(facts) + _victory_problems(facts)
 
 
+def _misfits(
+    record: type[Struct], table: dict, required: Sequence[str], where: str = ""
+) -> list[str]:
+    """Return what does not fit a record, a problem at the most for each key."""
+    found = [f"{where}{key}: is missing" for key in required if key not in table]
+    for key, value in table.items():
+        try:
+            convert(record, {key: value}, "")
+        except UserError as error:
+            found.append(where + str(error).removeprefix(": "))
+    return found
+
+
 def _shape_problems(facts: dict) -> list[str]:
-    problems = []
-    for key in facts:
-        if key not in _TOP_KEYS:
-            problems.append(f"unknown key {key!r:.40}{did_you_mean(key, _TOP_KEYS)}")
-    for key, kind in _TOP_KEYS.items():
-        if key not in facts:
-            if key not in _OPTIONAL_TOP_KEYS:
-                problems.append(f"{key!r} is missing")
-        elif type(facts[key]) is not kind:
-            problems.append(f"{key!r} must be {_kind_name(kind)}, not {quoted(facts[key], 60)}")
+    problems = _misfits(_MapFile, facts, _REQUIRED)
     if problems:
         return problems
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", facts["name"]):
-        problems.append(f"name {facts['name']!r:.60} must be 1 to 40 letters, digits, - or _")
-    powers = facts["powers"]
-    for power in powers:
-        if not isinstance(power, str) or not re.fullmatch(_POWER, power):
-            problems.append(
-                f"power {quoted(power, 40)} must be a word of capital letters, such as FRANCE"
-            )
-    if not problems and len(set(powers)) < len(powers):
-        problems.append("a power is listed twice in 'powers'")
-    neutral = facts.get("neutral")
-    if neutral is not None and not re.fullmatch(_POWER, neutral):
-        problems.append(f"neutral {quoted(neutral, 40)} must be a word of capital letters")
-    elif neutral is not None and neutral in powers:
-        problems.append(f"neutral names {neutral}, which is one of the powers")
+    powers, neutral = facts["powers"], facts.get("neutral")
+    if len(set(powers)) < len(powers):
+        problems.append("powers: one is listed twice")
+    if neutral in powers:
+        problems.append(f"neutral: {neutral} is one of the powers")
     elif neutral is not None and not facts["start_units"].get(neutral):
-        problems.append(f"neutral names {neutral}, which has no start_units")
+        problems.append(f"neutral: {neutral} has no start_units")
     if facts.get("neutral_rebuilds") and neutral is None:
-        problems.append("neutral_rebuilds needs 'neutral', the name of those units")
-    if facts.get("builds", "home") not in ("home", "any"):
-        problems.append(f"builds must be home or any, not {facts['builds']!r:.40}")
-    if not 1 <= len(powers) <= 20:
-        problems.append(f"there must be 1 to 20 powers, not {len(powers)}")
-    if not 1 <= facts.get("max_years", DEFAULT_MAX_YEARS) <= 1000:
-        problems.append(f"max_years must be 1 to 1000, not {quoted(facts['max_years'], 20)}")
-    try:
-        year, phase = parse_phase(facts.get("first_phase", "S1901M"))
-    except UserError:
-        year = phase = 0
-    if phase != 0 or not 1 <= year <= 9999:
-        problems.append(
-            f"first_phase {facts['first_phase']!r:.40} must be a spring movement, such as S1901M"
-        )
-    if not facts["provinces"]:
-        problems.append("there is no province")
-    if len(facts["provinces"]) > 500:
-        problems.append(f"there are {len(facts['provinces'])} provinces; at most 500 are possible")
+        problems.append("neutral_rebuilds: needs 'neutral', the name of those units")
     return problems
-
-
-def _kind_name(kind: type) -> str:
-    return {
-        str: "a text",
-        int: "a whole number",
-        bool: "true or false",
-        list: "a list",
-        dict: "a table",
-    }[kind]
 
 
 def _province_problems(facts: dict) -> list[str]:
     problems, words = [], {}
     for code, province in facts["provinces"].items():
-        where = f"province {code!r:.40}"
+        where = f"provinces.{code:.40}"
         if not re.fullmatch(r"[A-Z]{3}", code):
             problems.append(f"{where}: a code is three capital letters")
         if not isinstance(province, dict):
-            problems.append(f"{where} must be a table, such as {{ name = ..., terrain = ... }}")
+            problems.append(f"{where}: must be a table, such as {{ name = ..., terrain = ... }}")
             continue
-        bad = False
-        for key, value in province.items():
-            if key not in _PROVINCE_KEYS:
-                problems.append(f"{where}: unknown key {key!r:.40}")
-                bad = True
-            elif type(value) is not _PROVINCE_KEYS[key]:
-                kind = _kind_name(_PROVINCE_KEYS[key])
-                problems.append(f"{where}: {key} must be {kind}, not {quoted(value, 40)}")
-                bad = True
-        for key in ("name", "terrain"):
-            if key not in province:
-                problems.append(f"{where}: {key!r} is missing")
-                bad = True
-        if bad:
+        found = _misfits(_Province, province, _REQUIRED_OF_PROVINCE, f"{where}.")
+        if found:
+            problems += found
             continue
-        if province["terrain"] not in ("land", "coast", "sea"):
-            problems.append(
-                f"{where}: terrain must be land, coast or sea, not {province['terrain']!r:.40}"
-            )
-        coasts = province.get("coasts", [])
+        coasts, home = province.get("coasts", []), province.get("home_of")
         if coasts and province["terrain"] != "coast":
-            problems.append(f"{where}: only a province with terrain coast can have coasts")
-        if len(coasts) == 1 or len(set(map(str, coasts))) < len(coasts):
-            problems.append(f"{where}: coasts must be two or more different ones")
-        if len(coasts) > len(COASTS) - 1:
-            problems.append(f"{where}: at most {len(COASTS) - 1} coasts are possible")
-        problems += [
-            f"{where}: coast {quoted(coast, 20)} must be NC, EC, SC, WC or another word of 1 to 10 "
-            "capital letters"
-            for coast in coasts
-            if not isinstance(coast, str) or not re.fullmatch(_COAST, coast)
-        ]
+            problems.append(f"{where}.coasts: only a province with terrain coast can have coasts")
+        if len(coasts) == 1 or len(set(coasts)) < len(coasts):
+            problems.append(f"{where}.coasts: must be two or more different ones")
         if province.get("convoys") and (coasts or province["terrain"] != "coast"):
             problems.append(
-                f"{where}: convoys is for a province with terrain coast and without coasts; at sea "
+                f"{where}.convoys: is for a province with terrain coast and without coasts; at sea "
                 "every fleet convoys"
             )
-        if not province["name"].isprintable() or not 1 <= len(province["name"]) <= MAX_NAME:
-            problems.append(
-                f"{where}: name {quoted(province['name'], 40)} must be 1 to {MAX_NAME} letters, "
-                "signs and spaces, without control characters"
-            )
-        home = province.get("home_of")
+        if not province["name"].isprintable():
+            problems.append(f"{where}.name: has control characters")
         if home is not None and home not in facts["powers"]:
-            problems.append(f"{where}: home_of names the unknown power {home!r:.40}")
+            problems.append(f"{where}.home_of: {home!r:.40} is not one of the powers")
         if home is not None and not province.get("supply_center", False):
-            problems.append(f"{where}: a home center must have supply_center = true")
-        position = province.get("position", [0, 0])
-        if len(position) != 2 or not all(
-            type(x) in (int, float) and abs(x) <= MAX_POSITION for x in position
-        ):
-            problems.append(
-                f"{where}: position must be two numbers of at most {MAX_POSITION:,}, [x, y]"
-            )
+            problems.append(f"{where}.home_of: a home center must have supply_center = true")
         for word in province.get("aliases", []):
-            if not isinstance(word, str) or not word.strip() or not word.isprintable():
-                problems.append(f"{where}: alias {quoted(word, 40)} must be a text of one line")
+            if not word.strip() or not word.isprintable():
+                problems.append(f"{where}.aliases: {quoted(word, 40)} must be a text of one line")
             elif word.upper() in facts["provinces"] and word.upper() != code:
-                problems.append(f"{where}: alias {word!r:.40} is the code of another province")
+                problems.append(f"{where}.aliases: {word!r:.40} is the code of another province")
             elif words.setdefault(word.upper(), code) != code:
-                problems.append(f"{where}: alias {word!r:.40} also names {words[word.upper()]}")
+                problems.append(f"{where}.aliases: {word!r:.40} also names {words[word.upper()]}")
     return problems
 
 

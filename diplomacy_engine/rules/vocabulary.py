@@ -60,7 +60,6 @@ from ..constants import (
     SUPPORT_MOVE,
     WAIVE,
 )
-from ..errors import UserError
 from .map import Map, MapError
 
 MAX_CONVOY_SEAS = 64  # a route is a set of bits in a uint64
@@ -146,7 +145,7 @@ def convoy_routes(game_map: Map) -> dict[tuple[int, int], set[int]]:
     province is none of them, even if a fleet could convoy there.
 
     Raises:
-        UserError: there are more than MAX_CONVOY_ROUTES; a larger map of seas could take forever.
+        MapError: there are more than MAX_CONVOY_ROUTES; a larger map of seas could take forever.
     """
     board = game_map.board
     seas = np.flatnonzero(game_map.can_convoy).tolist()
@@ -161,7 +160,8 @@ def convoy_routes(game_map: Map) -> dict[tuple[int, int], set[int]]:
         nonlocal walked
         walked += 1
         if walked > MAX_CONVOY_ROUTES:
-            raise UserError(f"it has more than {MAX_CONVOY_ROUTES:,} convoy routes")
+            reason = f"it has more than {MAX_CONVOY_ROUTES:,} convoy routes"
+            raise MapError(game_map.source, [reason])
         for goal in _bits(shores[last] & ~(landed | route | 1 << origin)):
             routes.setdefault((origin, goal), set()).add(route)
         landed |= shores[last]
@@ -191,10 +191,7 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
     board, locations = game_map.board, game_map.locations
     num_locations, num_provinces = len(locations), len(board.terrain)
     unit = game_map.unit_text
-    try:
-        routes = convoy_routes(game_map)
-    except UserError as error:
-        raise MapError(game_map.source, [str(error)]) from None
+    routes = convoy_routes(game_map)
     carriers = {pair: reduce(or_, sets) for pair, sets in routes.items()}
     seas = list(_bits(reduce(or_, carriers.values(), 0)))
     if len(seas) > MAX_CONVOY_SEAS:

@@ -79,10 +79,6 @@ def make_reward_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
     parts: list[_Part] = []
     for piece in text.split(","):
         name, equals, weight = (word.strip() for word in piece.partition("="))
-        if not name:
-            raise UserError(
-                f"reward mix {quoted(text)}: parts are name=weight, with commas between"
-            )
         if name in (part.name for part in parts):
             raise UserError(f"reward mix {quoted(text)} names {quoted(name)} twice")
         ramp, at, until = weight.partition("@") if equals else ("1", "", "")
@@ -91,10 +87,11 @@ def make_reward_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
             numbers = [float(first), float(last if dots else first), float(until if at else 1)]
         except ValueError:
             numbers = [math.nan]
-        if not all(map(math.isfinite, numbers)) or not 0 < numbers[2] <= 1 or (at and not dots):
+        finite = all(map(math.isfinite, numbers))
+        if not (name and finite) or not 0 < numbers[2] <= 1 or (at and not dots):
             raise UserError(
-                f"reward mix {quoted(text)}: {quoted(weight)} is not a weight such as 1, 0.5..0 or "
-                "0.5..0@0.8"
+                f"reward mix {quoted(text)}: {quoted(piece)} is not a name, or name=weight with a "
+                "weight such as 1, 0.5..0 or 0.5..0@0.8"
             )
         parts.append(_Part(name, _of_level(name, levels), *numbers))
     return RewardMix(parts)
@@ -123,12 +120,8 @@ def _of_level(name: str, levels: dict[str, Level]) -> Reward:
     before, _, after = name.partition(":")  # a level and a name, or a module and a function of it
     if _LEVEL.match(name) and (levels or after in REWARDS):
         level, rest = before, after
-    elif after in REWARDS and (meant := did_you_mean(before, known)):
-        raise UserError(
-            f"reward {quoted(name)}: there is no level {quoted(before)} of teams{meant}"
-        )
-    if level not in known and len(known) == 1:
-        raise UserError(f"reward {quoted(name)} needs teams, but there are none here")
+    elif after in REWARDS and did_you_mean(before, known):
+        level = before
     if level not in known:
         raise UserError(
             f"reward {quoted(name)}: there is no level {quoted(level)} of teams; "

@@ -180,7 +180,7 @@ def test_values_that_python_cannot_write(value):
     saved = Game("small").to_saved_game() | {"id": [value]}
     with pytest.raises(UserError, match="id"):
         Game.from_saved_game(saved)
-    with pytest.raises(MapError, match=SHOWN):
+    with pytest.raises(MapError, match="max_years: expected"):
         Map(tomllib.loads(SEAS) | {"max_years": value})
 
 
@@ -201,10 +201,12 @@ def test_map_values_that_python_cannot_write(folder, line):
 def test_map_files_that_would_take_forever(folder):
     path = folder / "endless.toml"
     path.write_bytes(b"a" + b".a" * 400_000 + b" = 1")
-    with pytest.raises(MapError, match=r"endless\.toml: has more than 100 dots in line 1$"):
+    with pytest.raises(MapError, match=r"endless\.toml: more than 100 dots in line 1$"):
         read_map_file(path)
     path.write_bytes(SEAS.encode() + b"#" * 10**6)
-    with pytest.raises(MapError, match=r"endless\.toml: is longer than 1,000,000 bytes$"):
+    with pytest.raises(
+        MapError, match=r"endless\.toml: cannot be read: it is longer than 1,000,000 bytes$"
+    ):
         read_map_file(path)
     sizes = [path.stat().st_size for path in MAPS_FOLDER.glob("*.toml")]
     assert max(sizes) < 20_000, "real maps are far below the limit"
@@ -217,7 +219,7 @@ def test_a_problem_of_a_map_is_one_line(folder):
 
 def test_a_position_is_two_finite_numbers():
     for number in ("nan", "inf", "1e9"):
-        with pytest.raises(MapError, match="position must be two numbers"):
+        with pytest.raises(MapError, match="position"):
             Map(tomllib.loads(SEAS.replace("2.5", number)))
 
 

@@ -12,7 +12,6 @@ SEATS = np.array([[1, 1, 0, 1, 1, 1, 1]])  # FRANCE is the player's
 
 
 def counted(position: str, *phases: dict[str, list[str]]) -> dict[str, float]:
-    """Return FRANCE's style after some movement phases from a position."""
     game, counter = Game.from_position(position, "standard"), OrderCounter(0)
     for orders in phases:
         for power, texts in orders.items():
@@ -25,7 +24,7 @@ def counted(position: str, *phases: dict[str, list[str]]) -> dict[str, float]:
         game.adjudicate()
         if moving.any():
             counter.note(games, SEATS, moving, None)
-    return counter.style.figures(1)
+    return counter.style(1)
 
 
 FRANCE = (

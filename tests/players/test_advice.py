@@ -20,14 +20,6 @@ def test_orders_for_one_game():
         orders_for(game, make_bot("dumbbot"), ["ITALIA"])
 
 
-def test_orders_for_says_what_it_was_given():
-    game = Game("small")
-    with pytest.raises(UserError, match="'dumbbot' is not a player"):
-        orders_for(game, "dumbbot")
-    with pytest.raises(UserError, match=r"a list of names, such as \['ENGLAND'\]"):
-        orders_for(game, make_bot("dumbbot"), "ENGLAND")
-
-
 def test_orders_for_winter_and_for_powers_without_a_decision():
     state = {
         "name": "W1901A",

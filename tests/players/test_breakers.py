@@ -1,12 +1,9 @@
 """Deals that may be broken: who keeps them, who does not, and what others make of it."""
 
-import json
-
 import numpy as np
 import pytest
 
 from diplomacy_engine import Game, evaluate_player, load_player, make_bot
-from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.negotiation import Talk, negotiate
@@ -121,40 +118,3 @@ def test_among_keepers_nothing_changes():
     assert found[0]["overall"] == found[1]["overall"]
     assert found[1]["press"]["agreed"] > 0 and found[1]["press"]["kept"] == 1
     assert found[1]["press"]["kept_by_player"] == [1, 1]
-
-
-@pytest.mark.parametrize("name", ["breaker", "sanction"])
-def test_matches_do_not_depend_on_threads(name):
-    """Who breaks what is the same however games are shared by threads; and things are broken."""
-    player = load_player("breaker(profiles=4)+dumbbot")
-    against = load_player(f"{name}(profiles=2)+dumbbot")
-    found = [
-        evaluate_player(
-            "standard", player, against, 7, max_years=4, threads=threads, batch=7,
-            press=PressRules("offers", 1, False),
-        ).result()
-        for threads in (1, 3)
-    ]  # fmt: skip
-    assert found[0] == found[1]
-    talk = found[0]["press"]
-    assert talk["agreed"] > 0 and talk["broken"] > 0
-    assert talk["kept_by_player"][0] < 1
-    if name != "breaker":
-        assert talk["kept_by_player"][1] == 1
-
-
-def test_the_command_line(tmp_path, capsys):
-    """`--binding no` prints the share of words kept; saved games say that deals did not bind."""
-    short = ["--map", "three", "--games", "3", "--max-years", "2", "--threads", "1"]
-    who = ["--player", "breaker+random", "--against", "coin+random", "--press", "mutual"]
-    games, file = tmp_path / "games.jsonl", tmp_path / "result.json"
-    files = ["--save-games", str(games), "--json", str(file)]
-    assert main(["evaluate", *who, *short, "--binding", "no", *files]) == 0
-    assert "of the promises were kept" in capsys.readouterr().out
-    assert json.loads(file.read_text())["press"]["kept_by_player"][1] == 1
-    saved = json.loads(games.read_text().splitlines()[0])
-    assert saved["binding"] is False
-    assert main(["evaluate", *who, *short]) != 0
-    assert "needs --binding no" in capsys.readouterr().err
-    assert main(["evaluate", "--player", "random", *short, "--binding", "no"]) != 0
-    assert "--binding has no effect: it needs --press" in capsys.readouterr().err

@@ -176,15 +176,6 @@ def test_rows_of_orders(name, phases):
     np.testing.assert_array_equal(apart.blocked, found.blocked)
 
 
-def test_a_slot_without_orders_is_an_error():
-    games, decisions, obs, _ = played("small", 0)
-    starts = decisions.order_start.copy()
-    starts[1] = starts[0]
-    empty = decisions._replace(order_start=starts)
-    with pytest.raises(AssertionError, match="without a legal order"):
-        order_rows(order_columns(games.board, games.table), province_reach(games.board), obs, empty)
-
-
 @pytest.mark.parametrize("name", MAPS)
 def test_borders_share_one(name):
     board = VectorGame(name, 1).board

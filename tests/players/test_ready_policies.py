@@ -1,12 +1,10 @@
 """Policies by short names: in the clone from runs/reference, in a wheel from inside the package."""
 
 import json
-import runpy
 import shutil
 import subprocess
 import sys
 import sysconfig
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,6 @@ from support.training import REPOSITORY
 from diplomacy_engine import load_player
 from diplomacy_engine.commands import cli
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.learning import settings
 from diplomacy_engine.players.loading import PlayerError, policy_map
 from diplomacy_engine.players.policy import files as policy_files
 from diplomacy_engine.players.policy.files import policy_file, ready_policies
@@ -52,31 +49,6 @@ def test_an_installed_package_has_its_own(tmp_path, monkeypatch):
     assert hasattr(load_player("small-pure-7"), "act")
 
 
-def test_what_a_wheel_has(tmp_path):
-    """setup.py copies policies and settings; pyproject.toml names every trainer, and a command."""
-    pytest.importorskip("setuptools")
-    from setuptools import Distribution
-
-    setup = runpy.run_path(str(REPOSITORY / "setup.py"), run_name="setup")
-    build = setup["BuildPackage"](Distribution())
-    build.build_lib = str(tmp_path)
-    build.ensure_finalized()
-    build.run()
-    package = tmp_path / "diplomacy_engine"
-    found = {path.name: path for path in REPOSITORY.glob("configs/*.toml")}
-    for name in ("three.toml", "standard.toml"):
-        assert (package / "configs" / name).read_bytes() == found[name].read_bytes()
-    assert (package / "configs" / "population" / "runs.toml").is_file()
-    for path in ready_policies().values():
-        for name in (path.name, "against_dumbbot.json"):
-            assert (package / "reference" / path.parent.name / name).is_file()
-    assert settings.CONFIGS == REPOSITORY / "configs"
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
-    trainers = {path.stem for path in REPOSITORY.glob("*_diplomacy.py")}
-    assert set(project["tool"]["setuptools"]["py-modules"]) == trainers
-    assert project["project"]["scripts"][cli.NAME] == "diplomacy_engine.commands.cli:main"
-
-
 @pytest.mark.slow
 def test_a_wheel_plays(tmp_path):
     """Installed, with this environment's packages beside it, and called from another folder."""
@@ -107,9 +79,5 @@ def test_a_wheel_plays(tmp_path):
     for learner in ("ppo_selfplay_diplomacy", "diplomacy_learners.press"):
         words = [bin_folder / "python", "-m", learner, "--map", "three", "--help"]
         shown = subprocess.run(words, **options)
-        assert shown.returncode == 0, shown.stderr
-        default = "0.95"  # as in configs/three.toml
-        assert default in shown.stdout.partition("--gae-lambda")[2][:400]
-    (site_learners,) = site.glob("diplomacy_learners")
-    names = {path.name for path in (REPOSITORY / "diplomacy_learners").glob("*.py")}
-    assert {path.name for path in site_learners.glob("*.py")} == names
+        assert shown.returncode == 0, shown.stderr  # 0.95 as in configs/three.toml
+        assert "0.95" in shown.stdout.partition("--gae-lambda")[2][:400]

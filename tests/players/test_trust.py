@@ -32,7 +32,6 @@ from diplomacy_engine.players.trust import check_named, needs_naming
         "fast(draws=3 assume=infer:self,dumbbot):b.pt",
         "nash+fast(assume=pool:runs/x):C:/b.pt",
         "fast:greedy:a.pt",
-        "equilibrium:a.pt",
     ],
 )
 def test_what_is_only_read_needs_no_naming(name):
@@ -62,6 +61,7 @@ def test_what_is_only_read_needs_no_naming(name):
         "fast(assume=infer:self,my_bots:Player):b.pt",
         "nash+fast(assume=llm:a.toml):b.pt",
         "pool:llm:a.toml",
+        "equilibrium:a.pt",
         "population:x.py:y",
         "\nllm:a.toml",
         "Llm:a.toml",

@@ -142,7 +142,7 @@ def test_outcomes_of_teams():
     [
         ("team2:score", "no level 'team2' of teams; there are: team, power"),
         ("team:nothing", "unknown reward 'nothing'"),
-        ("powr:score", "no level 'powr' of teams; did you mean 'power'"),
+        ("powr:score", "no level 'powr' of teams"),
         ("nobody:score", "cannot import 'nobody'"),
         ("team:score=1,team:score=2", "names 'team:score' twice"),
     ],
@@ -168,7 +168,7 @@ def test_a_level_is_no_code_of_somebodys_own(text, own):
 
 def test_a_level_needs_teams():
     for teams in (no_teams(POWERS), None):
-        with pytest.raises(UserError, match="'team:score' needs teams, but there are none here"):
+        with pytest.raises(UserError, match="no level 'team' of teams; there are: power"):
             make_reward_mix("team:score", teams)
         step = make_reward("score")(STEP)  # every power is a level of its own
         assert np.array_equal(make_reward_mix("power:score", teams)(STEP), step)

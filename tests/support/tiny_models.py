@@ -1,12 +1,10 @@
-"""Small random language models with tokenizers of all kinds; needs transformers."""
+"""Small random language models with tokenizers of all kinds.
+
+They need transformers, which takes seconds to import: it is imported when one is made.
+"""
 
 from functools import cache
 from pathlib import Path
-
-import torch
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
-from transformers import PreTrainedTokenizerFast as Fast
 
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.vocabulary import vocabulary
@@ -15,12 +13,15 @@ TOKENIZERS = ("words", "across spaces", "metaspace", "no line end")
 
 
 @cache
-def tokenizer(kind: str = "words") -> Fast:
+def tokenizer(kind: str = "words"):
     """Return a tokenizer trained on orders.
 
     Kinds: `words` splits at spaces as GPT-2's does; `across spaces` has tokens over spaces and line
     ends; `metaspace` is SentencePiece's way; `no line end` drops line ends.
     """
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
     texts = [text for name in ("small", "three") for text in vocabulary(load_map(name)).texts]
     lines = ["\n".join(texts[i : i + 3]) + "\n" for i in range(0, len(texts), 3)]
     special = ["<end>", "<unk>"]
@@ -46,11 +47,15 @@ def tokenizer(kind: str = "words") -> Fast:
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         )
     made.train_from_iterator(lines, trainer)
-    return Fast(tokenizer_object=made, eos_token="<end>", pad_token="<end>", unk_token="<unk>")
+    ends = {"eos_token": "<end>", "pad_token": "<end>", "unk_token": "<unk>"}
+    return PreTrainedTokenizerFast(tokenizer_object=made, **ends)
 
 
 def network(kind: str = "gpt2", size: int = 400, seed: int = 1):
     """Return a random network."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+
     torch.set_num_threads(1)  # more only wait for each other
     torch.manual_seed(seed)
     ends = {"bos_token_id": 0, "eos_token_id": 0}

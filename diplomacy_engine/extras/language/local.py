@@ -1,10 +1,10 @@
-"""A language model in this process as a player; the model itself is in learning/.
+"""A language model in this process as a player; the model itself is in model.py.
 
 Here are only texts and numbers, so that the engine needs no PyTorch.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,36 +30,13 @@ class Reply(NamedTuple):
     text: str  # the reply
 
 
-class LocalModel(Protocol):
-    """What learning/language_model.py offers."""
-
-    generator: Seedable  # of its draws
-
-    def replies(
-        self,
-        prompts: Sequence[str],
-        questions: Sequence[Question | TalkQuestion],
-        greedy: bool = False,
-        free: int | None = None,
-    ) -> list[Reply]:
-        """Write a line for every slot, each from its slot's list, after `free` tokens of any text.
-
-        None: as many as the settings say.
-        """
-
-    def order_shares(self, prompt: str, question: Question) -> list[np.ndarray]:
-        """Return, for each slot, the probability of each of its legal orders as a whole."""
-
-
 class LocalPlayer(LanguagePlayer):
-    """Asks a model of this process; each of its orders is legal, and none is missing.
-
-    While `recording`, `trace` grows with every decision: (row, phase, power, Reply), for training.
-    """
+    """Asks a model of this process; each of its orders is legal, and none is missing. While
+    `recording`, `trace` grows with every decision: (row, phase, power, Reply), for training."""
 
     def __init__(self, name: str, settings: LanguageSettings, model: Any, greedy: bool = False):
         super().__init__(name, settings)
-        self.model: LocalModel = model
+        self.model = model  # a LanguageModel, of model.py
         self.greedy = greedy or settings.temperature == 0
         self.recording = False
         self.trace: list[tuple[int, str, str, Reply]] = []

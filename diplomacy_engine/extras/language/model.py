@@ -1,10 +1,7 @@
 """Language models that run here: they write legal orders alone, whatever tokenizer and weights.
 
-Every order that a unit may be given is a path of tokens, its line end included, in a trie of its
-slot, and the model chooses only where the trie branches. So each order is legal and none is
-missing. Where there is nothing to choose no pass through the model is made.
-
-docs/language_models.md tells more. This file alone needs transformers.
+Every legal order is a path of tokens, its line end included, in a trie of its slot, and the model
+chooses only where the trie branches. This file alone needs transformers.
 """
 
 import copy
@@ -67,22 +64,21 @@ def make_trie(paths: Sequence[Sequence[int]], numbers: Sequence[int]) -> Trie:
     return root
 
 
-def has_prefixes(paths: Sequence[Sequence[int]]) -> bool:
-    """Tell whether one of the paths begins with another, or is the same."""
-    ordered = sorted(map(tuple, paths))
-    return any(later[: len(first)] == first for first, later in itertools.pairwise(ordered))
+def clash(paths: Sequence[Sequence[int]]) -> tuple[int, int] | None:
+    """Return the places of a path and of one that begins with it, or is the same, if any does."""
+    paths = list(map(tuple, paths))
+    ordered = sorted(range(len(paths)), key=paths.__getitem__)
+    pairs = itertools.pairwise(ordered)
+    return next(((a, b) for a, b in pairs if paths[b][: len(paths[a])] == paths[a]), None)
 
 
 class OrderTokens:
     """The tokens of every order of a map, or other line that may be written, with what ends each.
 
-    Orders and line ends become tokens apart, and what a tokenizer makes of two texts in a row is
-    never asked. An end of text takes the line end's place where a tokenizer drops it or writes it
-    like a part of an order: 1,450 of the standard map's 20,009 orders begin with another order, and
-    only what follows tells them apart.
-
-    Raises:
-        UserError: the tokenizer writes two orders alike.
+    Orders and line ends become tokens apart. An end of text takes the line end's place where a
+    tokenizer drops it or merges it with an order: 1,450 of the standard map's 20,009 orders begin
+    with another order, and only what follows tells them apart. UserError: two orders are written
+    alike.
     """
 
     def __init__(self, tokenizer, texts: Sequence[str]):
@@ -90,17 +86,12 @@ class OrderTokens:
         orders = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
         end = tokenizer(LINE_END, add_special_tokens=False)["input_ids"]
         self.paths = [[*order, *end] for order in orders]
-        if not end or has_prefixes(self.paths):
+        if not end or clash(self.paths):
             self.paths = [[*order, tokenizer.eos_token_id] for order in orders]
-            if has_prefixes(self.paths):
-                seen: dict[tuple, str] = {}
-                for path, text in zip(self.paths, texts):
-                    other = seen.setdefault(tuple(path), text)
-                    if other != text:
-                        raise UserError(
-                            f"the model's tokenizer cannot tell {other!r} and {text!r} apart"
-                        )
-                raise UserError("the model's tokenizer cannot tell some orders apart")
+            alike = clash(self.paths)
+            if alike:
+                one, other = (texts[place] for place in alike)
+                raise UserError(f"the model's tokenizer cannot tell {one!r} and {other!r} apart")
         self._tries: dict[tuple[int, ...], Trie] = {}
 
     def trie(self, slot: Slot) -> Trie:
@@ -113,16 +104,10 @@ class OrderTokens:
 
 
 class Draft:
-    """A reply while it is written.
+    """A reply while it is written; `done` once all slots have an order.
 
-    Args:
-        thinking: tokens of free text before the orders.
-        opening: tokens that end the free text.
-        skip: whether tokens without an alternative are passed over at once.
-
-    Attributes:
-        pending: tokens that the model has not seen yet; its next choice comes after them.
-        done: whether all slots have an order.
+    `thinking` tokens of free text come first, ended by the tokens `opening`; `pending` are tokens
+    that the model has not seen yet.
     """
 
     def __init__(
@@ -132,9 +117,8 @@ class Draft:
         orders: OrderTokens,
         thinking: int = 0,
         opening: Sequence[int] = (),
-        skip: bool = True,
     ):
-        self.question, self.orders, self.skip = question, orders, skip
+        self.question, self.orders = question, orders
         self.prompt, self.pending = list(prompt), list(prompt)
         self.tokens: list[int] = []
         self.numbers: list[int] = []
@@ -151,14 +135,11 @@ class Draft:
         return None if self.node is None else list(self.node)
 
     def take(self, token: int, logprob: float, text: str = "", end: int | None = None) -> None:
-        """Go on with a token that was chosen.
-
-        `text` is free text with it, if it is that; `end` is the token that ends texts.
-        """
-        if self.node is None or len(self.node) > 1:
-            self.at.append(len(self.tokens))
-            self.allowed.append(self.choices())
-            self.logprobs.append(logprob)
+        """Go on with a token that was chosen. `text` is free text with it, if it is that; `end` is
+        the token that ends texts."""
+        self.at.append(len(self.tokens))
+        self.allowed.append(self.choices())
+        self.logprobs.append(logprob)
         self._add(token)
         if self.node is None:
             self.free -= 1
@@ -193,12 +174,11 @@ class Draft:
         return self.orders.trie(slot)
 
     def _follow(self) -> None:
-        """Go on to the next choice, past ends of orders and tokens without an alternative."""
         while not self.done:
             if isinstance(self.node, int):
                 self.numbers.append(self.node)
                 self.node = self._next_slot()
-            elif len(self.node) == 1 and self.skip:
+            elif len(self.node) == 1:
                 ((token, self.node),) = self.node.items()
                 self._add(token)
             else:
@@ -214,24 +194,17 @@ class LogProbabilities(NamedTuple):
 
 
 class LanguageModel:
-    """A causal language model that writes orders.
+    """A causal language model that writes orders; UserError if its tokenizer has no end of text.
 
-    Args:
-        network: of transformers; it stays in evaluation mode, since with dropout the probabilities
-            learned from would not be those that were played with.
-        settings: temperature and thinking are used.
-        skip: whether tokens without an alternative are passed over at once; it changes no order.
-
-    Raises:
-        UserError: the tokenizer has no end of text.
+    The network stays in evaluation mode: with dropout the probabilities learned from would not be
+    those that were played with.
     """
 
-    def __init__(self, network, tokenizer, settings: LanguageSettings, seed: int = 0, skip=True):
+    def __init__(self, network, tokenizer, settings: LanguageSettings, seed: int = 0):
         if tokenizer.eos_token_id is None:
             raise UserError(f"the tokenizer in {settings.model} has no token that ends a text")
         self.network, self.tokenizer, self.settings = network.eval(), tokenizer, settings
         self.generator = torch.Generator().manual_seed(seed % 2**63)
-        self.skip = skip
         self.passes = 0  # through the network, while writing
         self.clock = Clock()  # of the stages of writing
         self._orders: dict[str, OrderTokens] = {}
@@ -243,7 +216,6 @@ class LanguageModel:
         return self.network.device
 
     def prompt_tokens(self, prompt: str) -> list[int]:
-        """Return the tokens of a prompt, in the model's chat form if it has one."""
         if self.tokenizer.chat_template:
             messages = [{"role": "user", "content": prompt}]
             text = self.tokenizer.apply_chat_template(
@@ -265,12 +237,9 @@ class LanguageModel:
         greedy: bool = False,
         free: int | None = None,
     ) -> list[Reply]:
-        """Write a line for every slot, such as one of its legal orders.
-
-        `free` tokens of any text stand before them; None: as many as the settings say.
+        """Write a line for every slot, after `free` tokens of any text (None: as the settings say).
         A batch of other prompts changes the last bits of the probabilities, and so now and then a
-        draw: equal batches and seeds give equal replies.
-        """
+        draw: equal batches and seeds give equal replies."""
         thinking = self.settings.thinking if free is None else free
         drafts = [
             Draft(
@@ -279,7 +248,6 @@ class LanguageModel:
                 self._tokens(question),
                 thinking,
                 self._opening if question.slots else (),
-                self.skip,
             )
             for tokens, question in zip(map(self.prompt_tokens, prompts), questions)
         ]
@@ -300,11 +268,9 @@ class LanguageModel:
         ]
 
     def _feed(self, drafts: Sequence[Draft], cache, mask: torch.Tensor):
-        """Show the network what is pending; return logits (B, V), cache and mask (B, seen).
-
-        Rows with less to show are filled up on the left, and what fills them is masked for good: so
-        the last column is the last token of every row.
-        """
+        """Show the network what is pending; return logits (B, V), cache and mask (B, seen). Rows
+        with less to show are filled up on the left, and what fills them is masked for good: so the
+        last column is the last token of every row."""
         width = max(1, max(len(draft.pending) for draft in drafts if not draft.done))
         tokens = np.full((len(drafts), width), self.tokenizer.eos_token_id)
         shown = np.zeros((len(drafts), width), np.int64)
@@ -329,7 +295,6 @@ class LanguageModel:
         return found.logits[:, -1].float().cpu(), found.past_key_values, mask
 
     def _choose(self, rows: Sequence[tuple[Draft, torch.Tensor]], greedy: bool) -> None:
-        """Let each draft go on with a token: the likeliest, or one that is drawn."""
         allowed = [draft.choices() for draft, _ in rows]
         logits = torch.stack([found for _, found in rows])
         logprobs, tokens = self._masked(logits, allowed)
@@ -350,9 +315,7 @@ class LanguageModel:
         self, logits: torch.Tensor, allowed: Sequence[Sequence[int] | None]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return log-probabilities among the allowed tokens (n, K), -inf beyond, and these tokens.
-
-        At the temperature of the settings; greedy play has that of 1.
-        """
+        At the temperature of the settings; greedy play has that of 1."""
         size = logits.shape[1]
         lengths = np.array([size if ids is None else len(ids) for ids in allowed])
         tokens = np.zeros((len(allowed), lengths.max()), np.int64)
@@ -374,7 +337,6 @@ class LanguageModel:
         return self._orders[vocabulary.hash]
 
     def _check_length(self, draft: Draft) -> None:
-        """Raise UserError if a prompt and its longest reply do not fit into the model."""
         most = getattr(self.network.config, "max_position_embeddings", None)
         longest = sum(
             max(len(draft.orders.paths[n]) for n in slot.numbers) for slot in draft.question.slots
@@ -429,12 +391,9 @@ class LanguageModel:
 
     @torch.no_grad()
     def order_shares(self, prompt: str, question: Question) -> list[np.ndarray]:
-        """Return, for each slot, the probability of each of its legal orders as a whole.
-
-        What the model would write if nothing constrained it, given that it writes a legal order:
-        the first tokens of an order know how much lies behind them, other than in `replies`. Each
-        slot comes after the likeliest orders of those before; in winter what these took has 0.
-        """
+        """Return the probability of each legal order of each slot as a whole, given that it writes
+        a legal one. Each slot comes after the likeliest orders of those before; in winter what
+        these took has 0."""
         orders, given, shares = self._tokens(question), [], []
         last, cache, seen = self._show(self.prompt_tokens(prompt), None, 0)
         for slot in question.slots:
@@ -470,7 +429,6 @@ class LanguageModel:
     def _scores(
         self, paths: Sequence[Sequence[int]], last: torch.Tensor, cache, seen: int
     ) -> np.ndarray:
-        """Return the log-probability of each path after a text, all in one batch."""
         width = max(1, max(map(len, paths)) - 1)
         tokens = np.full((len(paths), width), self.tokenizer.eos_token_id)
         mask = np.zeros((len(paths), width), np.int64)
@@ -501,33 +459,25 @@ class LanguageModel:
 def load_language_model(
     settings: LanguageSettings, device: str = "cpu", seed: int = 0
 ) -> LanguageModel:
-    """Return the model in a folder, or in a .gguf file; UserError if it cannot be loaded.
-
-    Nothing is taken from the network, and no code that lies in the folder runs.
-    """
+    """Return the model in a folder, or in a .gguf file; UserError if it cannot be loaded. Nothing
+    is taken from the network, and no code that lies in the folder runs."""
     path = Path(settings.model)
     where = {"local_files_only": True, "trust_remote_code": False}
     if path.suffix == ".gguf":
-        if not path.is_file():
-            raise UserError(f"there is no model file {path}")
-        folder, where = path.parent, where | {"gguf_file": path.name}
+        folder, file, where = path.parent, path, where | {"gguf_file": path.name}
     else:
-        folder = path
-        if not path.is_dir():
-            raise UserError(f"there is no folder {path} with a model")
-        if not (path / "config.json").is_file():
-            raise UserError(f"the folder {path} has no model: there is no config.json in it")
+        folder, file = path, path / "config.json"
+    if not file.is_file():
+        raise UserError(f"there is no model in {folder}: no file {file}")
     kind = settings.dtype or ("float32" if device == "cpu" else "auto")
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, **where)
         network = AutoModelForCausalLM.from_pretrained(folder, dtype=kind, **where)
         network = network.to(device)
     except Exception as error:  # transformers raises nearly anything
-        if "trust_remote_code" in str(error):
-            raise UserError(
-                f"the model in {path} needs the code in its folder, and such code is never run"
-            ) from None
         reason = " ".join(str(error).split())[:200] or type(error).__name__
+        if "trust_remote_code" in str(error):
+            reason = "it needs the code in its folder, and such code is never run"
         raise UserError(f"the model in {path} cannot be loaded: {reason}") from None
     return LanguageModel(network, tokenizer, settings, seed)
 

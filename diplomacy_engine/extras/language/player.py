@@ -1,6 +1,5 @@
 """A language model as a player: it asks, counts, logs, and falls back for single units only."""
 
-import contextlib
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -27,10 +26,8 @@ from .settings import LanguageSettings
 
 @dataclass
 class Counts:
-    """What a model was asked and what came of it.
-
-    `orders` = `legal_at_once` + `repaired` + `fell_back`.
-    """
+    """What a model was asked and what came of it. `orders` = `legal_at_once` + `repaired` +
+    `fell_back`."""
 
     decisions: int = 0
     orders: int = 0  # one for each unit or adjustment
@@ -66,9 +63,7 @@ class Answer(NamedTuple):
 
 def add_thoughts(saved_games: Sequence[dict], players: Mapping[str, CountingPlayer]) -> None:
     """Add the prompts and replies that language models have kept to saved games, as `thoughts`.
-
-    `players` are by the names that these games know them by.
-    """
+    `players` are by the names that these games know them by."""
     for saved in saved_games:
         number = int(saved["id"].split("-")[1])  # after the seed
         for phase in saved["phases"]:
@@ -80,11 +75,9 @@ def add_thoughts(saved_games: Sequence[dict], players: Mapping[str, CountingPlay
 
 
 class LanguagePlayer:
-    """A language model as a player, wherever it runs; `_answers` says how it is asked.
-
-    Of `keep` games, from the first one on, the last prompt and reply of each decision are kept for
-    `thoughts`.
-    """
+    """A language model as a player, wherever it runs; `_answers` says how it is asked. Of `keep`
+    games, from the first one on, the last prompt and reply of each decision are kept for
+    `thoughts`."""
 
     def __init__(self, name: str, settings: LanguageSettings):
         self.name, self.settings = name, settings
@@ -99,10 +92,7 @@ class LanguagePlayer:
         self._log = Path(settings.log) if settings.log else None
         if self._log is not None:
             check_target(self._log)
-            with self._writing():
-                self._log.touch()
-
-    # --- A player ---------------------------------------------------------------------------
+            self._append([])
 
     __repr__ = player_name
 
@@ -176,8 +166,6 @@ class LanguagePlayer:
     def _answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
         raise NotImplementedError
 
-    # --- What is kept -----------------------------------------------------------------------
-
     def _remember(self, game: Game, row: int) -> None:
         lines = orders_with_results(game)
         if game.is_over or not lines:
@@ -203,7 +191,6 @@ class LanguagePlayer:
             self._thoughts[key] = {"prompt": said, "reply": last.reply}
 
     def _count_requests(self, question: Question | TalkQuestion, answer: Answer) -> int:
-        """Count and log what was asked; return the number of the game."""
         counted = self.counted
         counted.timed_out += answer.timed_out
         counted.requests += len(answer.exchanges)
@@ -225,13 +212,12 @@ class LanguagePlayer:
             line |= {"verdict": exchange.verdict, "tokens_in": exchange.tokens_in}
             line |= {"tokens_out": exchange.tokens_out, "seconds": round(exchange.seconds, 3)}
             lines.append(json.dumps(line) + "\n")
-        with self._writing(), open(self._log, "a", encoding="utf-8") as file:
-            file.writelines(lines)
+        self._append(lines)
 
-    @contextlib.contextmanager
-    def _writing(self):
+    def _append(self, lines: Sequence[str]) -> None:
         try:
-            yield
+            with open(self._log, "a", encoding="utf-8") as file:
+                file.writelines(lines)
         except OSError as error:
             raise UserError(f"{self._log} cannot be written: {error.strerror or error}") from None
 

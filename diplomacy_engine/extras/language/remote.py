@@ -1,21 +1,24 @@
 """A language model on a server as a player: asked, checked, asked again with the reason."""
 
+import json
 import threading
 import time
-from collections.abc import Sequence
-from concurrent.futures import Future, wait
-from queue import Empty, SimpleQueue
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
-from ..._http import NoReply, TooLate, Unreachable
+from ..._http import NoReply, Server, TooLate, Unreachable
 from ...constants import NONE
 from ...errors import UserError
 from .constraints import parts, request_fields
 from .player import Answer, Exchange, LanguagePlayer
 from .questions import Question, TalkQuestion
 from .replies import Reading, complaint, read_choices, read_reply
-from .server import ChatServer
 from .settings import LanguageSettings
 
+MOST_BYTES = 4 * 2**20  # of a reply
+BUSY = (408, 409, 425, 429)  # and all from 500 on: worth another try
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 8.0  # seconds before a request is sent again
 _TOKENS_OF_AN_ORDER = 40  # more than any tokenizer needs, names of JSON included
 _TOKENS = 100  # of a reply besides, since some models say a word first
 
@@ -31,49 +34,48 @@ class RemotePlayer(LanguagePlayer):
         )
 
     def _answers(self, questions: Sequence[Question]) -> list[Answer]:
-        """What is not there at the deadline is given up."""
         until = time.monotonic() + self.settings.deadline
-        first = []
-        if not self.server.answered:  # one request finds out whether there is a server
-            first, questions = [self._asked(questions[0], until)], questions[1:]
-        conversations = [_Conversation(self, question, until) for question in questions]
-        self._run(conversations, until)
-        answers = [conversation.answer() for conversation in conversations]
-        self.counted.retried = self.server.retried
-        troubled = [c.unreachable for c in conversations]
-        if troubled and all(troubled):
-            raise UserError(f"the server at {self.server.name} no longer answers: {troubled[0]}")
-        return first + answers
-
-    def _asked(self, question: Question, until: float) -> Answer:
-        conversation = _Conversation(self, question, until)
-        self._run([conversation], until)
-        if not self.server.answered and not conversation.late:
-            raise UserError(
-                f"the server at {self.server.name} does not answer: {conversation.trouble}"
-            )
-        return conversation.answer()
+        probing, answers = not self.server.answered, []
+        # One request finds out whether there is a server.
+        for part in (questions[:1], questions[1:]) if probing else (questions,):
+            conversations = [_Conversation(self, question, until) for question in part]
+            self._run(conversations, until)
+            self.counted.retried = self.server.retried
+            answers += [conversation.answer() for conversation in conversations]
+            trouble = [conversation.unreachable for conversation in conversations]
+            if probing and not self.server.answered and not conversations[0].late:
+                trouble = [conversations[0].trouble]
+            if trouble and all(trouble):
+                how = "no longer answers" if self.server.answered else "does not answer"
+                raise UserError(f"the server at {self.server.name} {how}: {trouble[0]}")
+            probing = False
+        return answers
 
     def _run(self, conversations: Sequence["_Conversation"], until: float) -> None:
-        todo: SimpleQueue = SimpleQueue()
-        futures = []
-        for conversation in conversations:
-            future: Future = Future()
-            futures.append(future)
-            todo.put((conversation, future))
-        for _ in range(min(self.settings.concurrency, len(conversations))):
-            # Daemons: a server that drips must not keep the program from ending.
-            threading.Thread(target=_work, args=(todo,), daemon=True).start()
+        todo, errors = iter(conversations), []
+
+        def work() -> None:
+            for conversation in todo:  # which all threads share
+                try:
+                    conversation.run()
+                except Exception as error:
+                    errors.append(error)
+
+        # Daemons: a server that drips must not keep the program from ending.
+        count = min(self.settings.concurrency, len(conversations))
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(count)]
+        for thread in threads:
+            thread.start()
         try:
-            done, pending = wait(futures, max(0.0, until - time.monotonic()) + 0.05)
+            _join(threads, until + 0.05)
         except BaseException:  # Ctrl-C
             self._give_up(conversations)
             raise
-        if pending:
+        if any(thread.is_alive() for thread in threads):
             self._give_up(conversations)
-            wait(pending, 1.0)
-        for future in done:
-            future.result()  # raises what a request was refused with
+            _join(threads, time.monotonic() + 1.0)
+        if errors:
+            raise errors[0]
 
     def _give_up(self, conversations: Sequence["_Conversation"]) -> None:
         for conversation in conversations:
@@ -81,17 +83,9 @@ class RemotePlayer(LanguagePlayer):
         self.server.abandon()
 
 
-def _work(todo: SimpleQueue) -> None:
-    while True:
-        try:
-            conversation, future = todo.get_nowait()
-        except Empty:
-            return
-        try:
-            conversation.run()
-            future.set_result(None)
-        except BaseException as error:
-            future.set_exception(error)
+def _join(threads: Sequence[threading.Thread], until: float) -> None:
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
 
 
 class _Conversation:
@@ -175,7 +169,6 @@ class _Conversation:
         return [self.question.open_slot(self.question.slots[s], given) for s in asked]
 
     def _ask(self, messages: list[dict], asked: list[int]) -> tuple[Reading | None, str]:
-        """Send one request; return what came of it, None if nothing did."""
         player, settings = self.player, self.player.settings
         begun = time.monotonic()
         until = min(self.until, begun + settings.timeout)
@@ -206,3 +199,99 @@ class _Conversation:
                 self.late += late
                 self._note(messages, begun, text, verdict, tokens)
         return reading, text
+
+
+class Completion(NamedTuple):
+    text: str
+    tokens_in: int
+    tokens_out: int
+
+
+class ChatServer(Server):
+    """An OpenAI-compatible server; the key is sent with each request, and kept out of all texts."""
+
+    def __init__(self, base_url: str, model: str, key: str = "", retries: int = 2):
+        url = urlsplit(base_url)
+        super().__init__(url, key)
+        self.name = f"{url.scheme}://{url.netloc}{url.path}".rstrip("/")
+        self.model, self.retries = model, retries
+        self._path = f"{url.path.rstrip('/')}/chat/completions"
+        self.answered = False  # whether it ever has
+        self.retried = 0
+
+    def complete(self, messages: Sequence[dict], until: float, **more: object) -> Completion:
+        """Return the server's answer to messages, given up at `until` of time.monotonic(). `more`
+        are other fields. UserError: the request itself is refused, as every other would be."""
+        body = json.dumps({"model": self.model, "messages": list(messages)} | more).encode()
+        sent = {"Content-Type": "application/json"}
+        if self._key:
+            sent["Authorization"] = f"Bearer {self._key}"
+        pause = _FIRST_PAUSE
+        for left in range(self.retries, -1, -1):
+            wait = None
+            try:
+                status, headers, content = self.ask(
+                    "POST", self._path, until, MOST_BYTES, body, sent
+                )
+                if status < 300:
+                    return self._completion(content)
+                trouble: NoReply = NoReply(f"status {status}: {self._message(content)}")
+                if status < 500 and status not in BUSY:
+                    raise UserError(
+                        f"the server at {self.name} refuses a request for model "
+                        f"{self.model[:80]!r} with {trouble}"
+                    )
+                wait = _retry_after(headers)
+            except NoReply as error:
+                trouble = error
+            if not left or isinstance(trouble, TooLate):
+                raise trouble
+            wait = pause if wait is None else wait
+            if time.monotonic() + wait >= until:
+                raise TooLate(f"no time is left to try again after {trouble}")
+            time.sleep(wait)
+            self.retried += 1
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        raise AssertionError("a request is answered or not")
+
+    def _completion(self, content: bytes) -> Completion:
+        try:
+            found = json.loads(content)
+            message = found["choices"][0]["message"]
+            text = message.get("content")
+            if text is None:
+                refusal = message.get("refusal")
+                text = "" if refusal is None else str(refusal)
+            if not isinstance(text, str):
+                raise TypeError
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+            raise NoReply("an answer that is not a chat completion") from None
+        self.answered = True
+        usage = found.get("usage")
+        counts = usage if isinstance(usage, dict) else {}
+        return Completion(
+            self.clean(text), _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
+        )
+
+    def _message(self, content: bytes) -> str:
+        text = content.decode(errors="replace")
+        try:
+            found = json.loads(text)
+            error = found.get("error", found)
+            text = str(error.get("message", error) if isinstance(error, dict) else error)
+        except (ValueError, AttributeError, RecursionError):
+            pass
+        return self.said(text, 200) or "no reason given"
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    try:
+        wait = float(headers.get("Retry-After", ""))
+    except ValueError:
+        return None
+    return wait if 0 <= wait <= 3600 else None
+
+
+def _count(usage: dict, name: str) -> int:
+    value = usage.get(name)
+    return value if type(value) is int and 0 <= value < 10**9 else 0

@@ -1,10 +1,5 @@
-"""How a language model is asked: the settings that its name or a settings file gives.
-
-A name alone, `llm:local:FOLDER` or `llm:MODEL@http://HOST:8000/v1`, leaves all but the model as it
-is by default; `llm:FILE.toml` has all settings of `LanguageSettings`.
-
-Where a server wants a key, it is read from the environment alone.
-"""
+"""How a language model is asked: the settings that its name or a settings file gives. A server's
+key is read from the environment alone."""
 
 import os
 from collections.abc import Mapping
@@ -81,12 +76,11 @@ class LanguageSettings:
         if not self.api_key_env:
             return ""
         key = os.environ.get(self.api_key_env, "").strip()
-        if not key:
+        if not (key and key.isascii() and key.isprintable()):
             raise UserError(
-                f"the environment variable {self.api_key_env} with the server's key is not set"
+                f"the environment variable {self.api_key_env} must hold the server's key: "
+                "one line of ASCII"
             )
-        if not (key.isascii() and key.isprintable()):
-            raise UserError(f"{self.api_key_env} holds characters that no key has")
         return key
 
 
@@ -101,22 +95,18 @@ def read_settings(spec: LanguageSpec) -> LanguageSettings:
 def settings_of(found: Mapping, where: str) -> LanguageSettings:
     """Return checked settings; `where` is what messages call them. A key is never repeated."""
     settings = convert(LanguageSettings, found, where)
-    if settings.base_url:
-        read_url(settings.base_url, f"{where}: base_url")
-    elif settings.server or settings.api_key_env:
-        raise UserError(f"{where}: base_url: 'server' and 'api_key_env' need it")
-    return _with_constraint(settings, where)
-
-
-def _with_constraint(settings: LanguageSettings, where: str) -> LanguageSettings:
     known = ("trie",) if settings.is_local else CONSTRAINTS[settings.server]
-    chosen = settings.constraint or known[0]
+    chosen, wrong = settings.constraint or known[0], ""
     if chosen not in known:
         who = f"server {settings.server!r}" if settings.server else settings.base_url
         who = "a local model" if settings.is_local else who
         fits = [name for name, kinds in CONSTRAINTS.items() if name and chosen in kinds]
         hint = f"; set 'server' to {' or '.join(fits)}" if fits and not settings.server else ""
-        raise UserError(
-            f"{where}: constraint: {who} has no {quoted(chosen, 40)} ({', '.join(known)}){hint}"
-        )
+        wrong = f"constraint: {who} has no {quoted(chosen, 40)} ({', '.join(known)}){hint}"
+    if settings.base_url:
+        read_url(settings.base_url, f"{where}: base_url")
+    elif settings.server or settings.api_key_env:
+        wrong = "base_url: 'server' and 'api_key_env' need it"
+    if wrong:
+        raise UserError(f"{where}: {wrong}")
     return replace(settings, constraint=chosen)

@@ -21,7 +21,6 @@ from ...constants import (
     WINTER_ADJUSTMENTS,
 )
 from ...rules.map import Board, Map
-from ...rules.state import GameState
 from .dumbbot_rules import NORMAN, DumbbotRules
 
 LEVELS = 10  # steps of proximity, the place itself included
@@ -289,13 +288,3 @@ def compute_values(board, graph, state, e, power, rules, values):
         else:
             values.value[n] += STRENGTH_WEIGHT * values.strength[v]
             values.value[n] -= COMPETITION_WEIGHT * values.competition[v]
-
-
-def power_values(
-    game_map: Map, state: GameState, e: int, power: int, rules: DumbbotRules = NORMAN
-) -> tuple[NodeGraph, PowerValues]:
-    graph = node_graph(game_map, rules)
-    values = new_values(game_map.board, graph)
-    survey_game(game_map.board, state, e, rules, values)
-    compute_values(game_map.board, graph, state, e, power, rules, values)
-    return graph, values

@@ -23,11 +23,9 @@ _TRAINING = {
 
 
 def policy_file(path: str | Path) -> Path:
-    """Return the file that holds a policy: of a folder its checkpoint.pt, else its policy.pt.
-
-    The name of a policy that comes along stands for its file, unless there is a file or folder of
-    that name. Any other path is returned as it is; the file need not exist.
-    """
+    """Return the file that holds a policy: of a folder its checkpoint.pt, else its policy.pt. The
+    name of a policy that comes along stands for its file, unless there is a file or folder of that
+    name. Any other path is returned as it is; the file need not exist."""
     named, path = str(path), Path(path)
     if not os.path.isdir(path):  # which no name is too long for
         return path if os.path.isfile(path) else ready_policies().get(named, path)
@@ -36,7 +34,6 @@ def policy_file(path: str | Path) -> Path:
 
 
 def ready_policies() -> dict[str, Path]:
-    """Return the policies that come along, by names such as small-pure-2: map, kind, seed."""
     files = sorted(REFERENCE.glob(f"*__*__*/{POLICY}"))
     return {file.parent.name.replace("__", "-"): file for file in files}
 
@@ -52,8 +49,6 @@ def wins_against_dumbbot(policy: Path) -> dict[str, float] | None:
 
 
 def policies_of(map_name: str) -> list[str]:
-    """Those that come along, those that win most first."""
-
     def wins(name: str) -> float:
         found = wins_against_dumbbot(ready[name])
         return found["value"] if found else 0.0
@@ -66,18 +61,14 @@ def policies_of(map_name: str) -> list[str]:
 def policy_path(flag: str, name: str) -> tuple[str, Path]:
     """Return the script that a name such as mine.py:PATH has, or "", and the policy's file."""
     script, colon, name = name.rpartition(".py:")
+    path, what = policy_file(name), "there is no such checkpoint"
     if name in BOTS:
-        raise UserError(
-            f"--{flag} needs a checkpoint, and {name!r} is a bot: "
-            f"--pool-bots {name} --pool-bot-prob 1 trains against it"
-        )
-    path = policy_file(name)
-    if not os.path.isfile(path):
-        what = "there is no such checkpoint"
-        if os.path.isdir(name):
-            what = f"the folder has neither {CHECKPOINT} nor {POLICY}"
-        raise UserError(f"--{flag} {name}: {what}{above(path, CHECKPOINT, POLICY)}")
-    return Path(f"{script}.py").name if colon else "", path
+        what = f"{name!r} is a bot: --pool-bots {name} --pool-bot-prob 1 trains against it"
+    elif os.path.isfile(path):
+        return Path(f"{script}.py").name if colon else "", path
+    elif os.path.isdir(name):
+        what = f"the folder has neither {CHECKPOINT} nor {POLICY}"
+    raise UserError(f"--{flag} {name}: {what}{above(path, CHECKPOINT, POLICY)}")
 
 
 def above(path: Path, *names: str) -> str:

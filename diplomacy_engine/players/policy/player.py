@@ -9,7 +9,7 @@ from ..._suggest import player_name, quoted
 from ...errors import UserError
 from ...games.decisions import Decisions, order_numbers
 from ...games.observation import BoardViews
-from ...games.own_help import choices, possible_choices
+from ...games.own_help import choices, mended, possible_choices
 from ...games.vector_game import VectorGame
 from ...scoring.mixes import RewardMix, code_of, make_reward_mix
 from ..protocols import Explanation, Seedable
@@ -52,14 +52,17 @@ class Objective(NamedTuple):
         A reward of one's own is code, which the policy's file does not run: its module must be
         imported already.
         """
-        if settings.get("teams"):
-            teams = quoted(settings["teams"], 60)
-            raise UserError(f"a policy of teams ({teams}) has values that no search can use")
+        wrong = ""
         for module in code_of(settings["reward"]) - sys.modules.keys():
-            raise UserError(
+            wrong = (
                 f"no search runs a reward that a policy's file names: import {quoted(module, 60)} "
                 "first, if you trust it"
             )
+        if settings.get("teams"):
+            teams = quoted(settings["teams"], 60)
+            wrong = f"a policy of teams ({teams}) has values that no search can use"
+        if wrong:
+            raise UserError(wrong)
         reward = make_reward_mix(settings["reward"])
         return cls(reward, float(settings["gamma"]), settings["year_limit"] != "truncate")
 
@@ -67,8 +70,11 @@ class Objective(NamedTuple):
 class PolicyPlayer:
     """A policy as a player of matches. It samples from its own generator.
 
-    `settings` are those of its training; None where nobody asks what its values mean.
+    `settings` are those of its training; None where nobody asks what its values mean. One that is
+    `careful`, among people, gives no order that cannot help.
     """
+
+    careful = False
 
     def __init__(
         self,
@@ -80,6 +86,7 @@ class PolicyPlayer:
     ):
         self.agent, self.name, self.generator = agent, name, generator
         self.greedy, self.settings = greedy, settings
+        self.helps_others = (settings or {}).get("help_others", True)
 
     __repr__ = player_name
 
@@ -87,7 +94,8 @@ class PolicyPlayer:
         decisions = self.own_choices(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
         chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
-        return order_numbers(decisions, chosen)
+        numbers = order_numbers(decisions, chosen)
+        return mended(games, decisions, numbers) if self.careful else numbers
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
         asked = self.own_choices(games, decisions)
@@ -96,11 +104,6 @@ class PolicyPlayer:
         probability = np.zeros(len(decisions.order), np.float32)
         probability[possible_choices(games, decisions, self.helps_others)] = found.probability
         return found._replace(probability=probability)
-
-    @property
-    def helps_others(self) -> bool:
-        """Whether it supports and convoys units of other powers."""
-        return (self.settings or {}).get("help_others", True)
 
     def own_choices(self, games: VectorGame, decisions: Decisions) -> Decisions:
         """Return decisions with the orders that the policy has learned to choose from."""

@@ -27,11 +27,9 @@ SLOTS = len(TEMPLATE_OF)
 # the receiver's supports it, and the same of the receiver's move; of a zone its center as both
 # goals. NONE where there is nothing.
 PLACES = 6
-LEAST_LOGPROB = -1e15  # what is less overflows when it is squared
 
 
 def _take(views: Any, rows: np.ndarray) -> Any:
-    """Return the views of the given rows, in that order, and only the boards they need."""
     boards = BoardViews(*views[:5]).take(rows)
     return type(views)(*boards, *(array[rows] for array in views[5:]))
 
@@ -77,9 +75,6 @@ class TalkViews(NamedTuple):
 
     take, part, join = _take, _part, staticmethod(_join)
 
-    def talk_is_sound(self, provinces: int) -> bool:
-        return _within(self.wish, NONE, 1) and _within(self.talk_logprob, LEAST_LOGPROB, 0)
-
 
 class OfferViews(NamedTuple):
     """BoardViews of D powers that make and answer offers; powers are numbered as on the map."""
@@ -106,23 +101,8 @@ class OfferViews(NamedTuple):
 
     take, part, join = _take, _part, staticmethod(_join)
 
-    def talk_is_sound(self, provinces: int) -> bool:
-        able = self.able.reshape(len(self.choice), -1)
-        made = np.flatnonzero(self.choice != NONE)
-        return (
-            _within(self.places, NONE, provinces - 1)
-            and _within(self.heard_places, NONE, provinces - 1)
-            and _within(self.choice, NONE, able.shape[1] - 1)
-            and bool(able[made, self.choice[made]].all())
-            and _within(self.heard, NONE, len(TEMPLATES) - 1)
-            and _within(self.answer, NONE, 1)
-            and bool(((self.answer == NONE) == (self.heard == NONE)).all())
-            and _within(self.talk_logprob, LEAST_LOGPROB, 0)
-        )
-
 
 def silence(count: int, powers: int) -> dict[str, np.ndarray]:
-    """Return the talk of OfferViews by name, if nobody says anything."""
     return {
         "able": np.zeros((count, powers, SLOTS), bool),
         "places": np.full((count, powers, SLOTS, PLACES), NONE, np.int16),
@@ -134,10 +114,6 @@ def silence(count: int, powers: int) -> dict[str, np.ndarray]:
         "peace": np.zeros((count, powers), bool),
         "dealt": np.zeros((count, powers), bool),
     }
-
-
-def _within(array: np.ndarray, low: float, high: float) -> bool:
-    return bool(((array >= low) & (array <= high)).all())
 
 
 def who_can_answer(decisions: Decisions, shape: tuple[int, int]) -> np.ndarray:

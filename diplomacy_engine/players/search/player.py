@@ -8,7 +8,7 @@ from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.state import in_movement
 from ..bots.dumbbot import Dumbbot
-from ..protocols import Explanation, Reasons
+from ..protocols import Explanation
 from .draws import Draws
 from .leaves import LeafValue, Leaves
 
@@ -47,9 +47,6 @@ class SearchPlayer:
 
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return the orders of movement decisions, (D, V) int32 by province."""
-        raise NotImplementedError
-
-    def reasons(self, games: VectorGame, decisions: Decisions) -> list[Reasons]:
         raise NotImplementedError
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:

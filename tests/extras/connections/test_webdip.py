@@ -290,13 +290,6 @@ def test_press_is_told(site):
     assert told == ["game 5: powers may talk in it, but the player says nothing"]
 
 
-def test_votes(site):
-    loop = loop_of(seat(site))
-    loop.draws = True
-    loop._round()
-    assert site.votes == {FRANCE}
-
-
 # Bad input.
 
 

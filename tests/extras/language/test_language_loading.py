@@ -54,13 +54,3 @@ def test_without_the_extra_a_trained_one_is_refused_in_one_sentence(without_tran
     torch.save(saved | {"script_name": "language_model.py"}, tmp_path / "policy.pt")
     with pytest.raises(UserError, match=r"needs more packages: pip install '\.\[llm\]'"):
         load_player(tmp_path / "policy.pt")
-
-
-def test_another_name_is_no_player():
-    with pytest.raises(UserError, match="is not a language model: write llm:"):
-        load_player("llm:gpt")
-
-
-def test_a_search_needs_a_policy():
-    with pytest.raises(UserError, match="has no values to search with"):
-        load_player("fast:llm:m@http://127.0.0.1:9/v1")

@@ -7,16 +7,12 @@ import shutil
 
 import numpy as np
 import pytest
-
-pytest.importorskip("transformers", reason="transformers is not installed: pip install '.[llm]'")
-
 import torch
 from support.games import play_randomly
 from support.language import question
 from support.tiny_models import TOKENIZERS, network, save_model, tokenizer
 
 from diplomacy_engine import Game, UserError, evaluate_player, load_player, make_bot
-from diplomacy_engine.extras.language import model as llm
 from diplomacy_engine.extras.language.local import LocalPlayer
 from diplomacy_engine.extras.language.prompt import prompt_text
 from diplomacy_engine.extras.language.questions import questions_of
@@ -35,10 +31,19 @@ WINTERS = (
 )
 
 
-def model_of(tokens="words", kind="gpt2", seed=1, skip=True, **settings):
+@pytest.fixture(scope="module", autouse=True)
+def transformers():
+    """Imported here, since whoever collects tests need not wait for it."""
+    reason = "transformers is not installed: pip install '.[llm]'"
+    return pytest.importorskip("transformers", reason=reason)
+
+
+def model_of(tokens="words", kind="gpt2", seed=1, **settings):
     found = settings_of({"model": "tiny", "prompt": "minimal"} | settings, "test")
     made = tokenizer(tokens)
-    return llm.LanguageModel(network(kind, len(made)), made, found, seed, skip)
+    from diplomacy_engine.extras.language.model import LanguageModel
+
+    return LanguageModel(network(kind, len(made)), made, found, seed)
 
 
 def all_questions(map_name, seed, phases):
@@ -67,9 +72,8 @@ def check(questions, replies):
 )
 def test_orders_are_legal_and_complete(tokens, kind):
     model = model_of(tokens, kind, temperature=3.0)
-    questions = all_questions("small", 1, 12) + all_questions("three", 2, 10)
-    questions += all_questions("standard", 3, 3)[-9:]
-    questions += [question(*winter) for winter in WINTERS]
+    questions = all_questions("small", 1, 8) + all_questions("three", 2, 5)
+    questions += all_questions("standard", 3, 2)[-4:] + [question(*winter) for winter in WINTERS]
     kinds = {asked.game.phase[0] + asked.game.phase[-1] for asked in questions}
     assert {"SM", "FM", "WA"} <= kinds
     for first in range(0, len(questions), 16):
@@ -97,16 +101,14 @@ def test_it_negotiates_by_possible_lines_alone(tokens):
 
 def test_without_the_line_end_orders_that_begin_with_others_are_lost():
     """The trap: 1,450 of the standard map's orders begin with another whole order."""
+    from diplomacy_engine.extras.language.model import OrderTokens, clash
+
     texts = vocabulary(load_map("standard")).texts
-    tokens = tokenizer("words")(list(texts), add_special_tokens=False)["input_ids"]
-    assert llm.has_prefixes(tokens)
-    with pytest.raises(AttributeError):  # the longer order cannot go on where the shorter one ends
-        llm.make_trie(tokens, range(len(tokens)))
+    assert clash(tokenizer("words")(list(texts), add_special_tokens=False)["input_ids"])
     for kind in TOKENIZERS:
-        name = "standard" if kind == "no line end" else "three"
-        texts = vocabulary(load_map(name)).texts
-        paths = llm.OrderTokens(tokenizer(kind), vocabulary(load_map(name)).texts).paths
-        assert not llm.has_prefixes(paths) and len(paths) == len(texts)
+        texts = vocabulary(load_map("standard" if kind == "no line end" else "three")).texts
+        paths = OrderTokens(tokenizer(kind), texts).paths
+        assert clash(paths) is None and len(paths) == len(texts)
 
 
 class Preferring(torch.nn.Module):
@@ -131,33 +133,26 @@ class Preferring(torch.nn.Module):
 POSITION = "standard S1901M; AUSTRIA A ALB, A SER, F ION, F AEG = ; TURKEY F BLA ="
 
 
-@pytest.mark.parametrize(
-    "order", ["A ALB S A SER", "A ALB S A SER - GRE", "A ALB - GRE", "A ALB - GRE VIA"]
-)
 @pytest.mark.parametrize("tokens", TOKENIZERS)
-def test_a_model_gets_exactly_the_order_that_it_prefers(order, tokens):
+def test_a_model_gets_exactly_the_order_that_it_prefers(tokens):
     """Also one that begins with another order, or with which another begins."""
     asked = question(POSITION, "AUSTRIA")
     slot = next(slot for slot in asked.slots if slot.unit == "A ALB")
-    assert order in slot.texts
-    asked = asked._replace(slots=[slot])
-    model = model_of(tokens)
-    orders = model._tokens(asked)
-    like = orders.paths[slot.numbers[slot.texts.index(order)]]
-    prompt = len(model.prompt_tokens("x\n"))
-    model.network = Preferring(like, model.network.config, len(model.tokenizer), prompt)
-    (reply,) = model.replies(["x\n"], [asked], greedy=True)
-    assert asked.written(reply.numbers) == [order] and reply.tokens == like
+    asked, model = asked._replace(slots=[slot]), model_of(tokens)
+    prompt, config = len(model.prompt_tokens("x\n")), model.network.config
+    for order in ("A ALB S A SER", "A ALB S A SER - GRE", "A ALB - GRE", "A ALB - GRE VIA"):
+        like = model._tokens(asked).paths[slot.numbers[slot.texts.index(order)]]
+        model.network = Preferring(like, config, len(model.tokenizer), prompt)
+        (reply,) = model.replies(["x\n"], [asked], greedy=True)
+        assert asked.written(reply.numbers) == [order] and reply.tokens == like
 
 
-def test_forced_tokens_need_no_pass_and_change_no_order():
+def test_forced_tokens_need_no_pass():
     questions = all_questions("three", 5, 6) + [question(*winter) for winter in WINTERS]
-    prompts = [prompt_text(asked, "minimal") for asked in questions]
-    fast, slow = model_of(), model_of(skip=False)
-    one, other = (model.replies(prompts, questions, greedy=True) for model in (fast, slow))
-    assert [reply.tokens for reply in one] == [reply.tokens for reply in other]
-    assert [reply.at for reply in one] == [reply.at for reply in other]
-    assert fast.passes < slow.passes / 2
+    model = model_of()
+    replies = model.replies([prompt_text(asked, "minimal") for asked in questions], questions)
+    assert model.passes == max(len(reply.at) for reply in replies)
+    assert model.passes < max(len(reply.tokens) for reply in replies) / 2
 
 
 @pytest.mark.parametrize("kind", ["gpt2", pytest.param("llama", marks=pytest.mark.slow)])
@@ -268,17 +263,16 @@ def test_a_folder_plays_a_match(folder, tmp_path):
 
 
 def test_play_seeds_every_phase(folder):
-    player = load_player(f"llm:local:{folder}")
-    game = Game("three")
+    player, game = load_player(f"llm:local:{folder}"), Game("three")
     first = orders_by_player(game, player, game.powers, 5)
     assert first == orders_by_player(game, player, game.powers, 5)
 
 
 def test_bad_folders(folder, tmp_path):
     for name, words in (
-        (tmp_path, "has no model: there is no config.json"),
-        (tmp_path / "missing", "there is no folder"),
-        (tmp_path / "missing.gguf", "there is no model file"),
+        (tmp_path, "config.json"),
+        (tmp_path / "missing", "missing"),
+        (tmp_path / "missing.gguf", "missing.gguf"),
     ):
         with pytest.raises(UserError, match=words):
             load_player(f"llm:local:{name}")
@@ -315,15 +309,14 @@ def test_code_in_a_folder_never_runs(folder, tmp_path):
     assert "\n" not in str(refused.value) and not (tmp_path / "ran").exists()
 
 
-def test_a_tokenizer_without_an_end():
+def test_tokenizers_that_cannot_be_used():
+    from diplomacy_engine.extras.language.model import LanguageModel, OrderTokens
+
     made = tokenizer.__wrapped__("words")
     made.eos_token = None
-    settings = settings_of({"model": "FOLDER"}, "test")
     with pytest.raises(UserError, match="the tokenizer in FOLDER has no token that ends a text"):
-        llm.LanguageModel(network(), made, settings)
+        LanguageModel(network(), made, settings_of({"model": "FOLDER"}, "test"))
 
-
-def test_a_tokenizer_that_cannot_tell_orders_apart():
     class Blind:
         eos_token_id = 0
 
@@ -331,7 +324,7 @@ def test_a_tokenizer_that_cannot_tell_orders_apart():
             return {"input_ids": [[1, 2]] * len(texts)}
 
     with pytest.raises(UserError, match=r"cannot tell .* and .* apart"):
-        llm.OrderTokens(Blind(), vocabulary(load_map("small")).texts)
+        OrderTokens(Blind(), vocabulary(load_map("small")).texts)
 
 
 def test_prompts_that_are_too_long():

@@ -3,7 +3,7 @@
 import pytest
 
 from diplomacy_engine import UserError
-from diplomacy_engine.extras.language.settings import CONSTRAINTS, read_settings, settings_of
+from diplomacy_engine.extras.language.settings import read_settings, settings_of
 from diplomacy_engine.players.names import parse_player
 
 SECRET = "sk-abc123-SECRET"
@@ -77,26 +77,20 @@ def test_keys_are_refused_and_not_repeated(tmp_path, text):
     assert "SECRET" not in str(refused.value)
 
 
-def test_no_key_in_a_short_name():
-    with pytest.raises(UserError, match="base_url") as refused:
-        read_settings(parse_player(f"llm:m@http://h/v1#{SECRET}"))
-    assert "SECRET" not in str(refused.value)
+BAD = ["llm:", "llm:model", "llm:x.toml", "llm:local:", "llm:@http://h", f"llm:m@http://h#{SECRET}"]
 
 
-@pytest.mark.parametrize("name", ["llm:", "llm:model", "llm:x.toml", "llm:local:", "llm:@http://h"])
+@pytest.mark.parametrize("name", BAD)
 def test_bad_names(name):
-    with pytest.raises(UserError):
+    with pytest.raises(UserError) as refused:
         read_settings(parse_player(name))
+    assert "SECRET" not in str(refused.value)
 
 
 def test_key_from_the_environment(monkeypatch):
     settings = settings_of({"model": "m", "base_url": "http://h", "api_key_env": "MY_KEY"}, "t")
     monkeypatch.delenv("MY_KEY", raising=False)
-    with pytest.raises(UserError, match="the environment variable MY_KEY with"):
+    with pytest.raises(UserError, match="the environment variable MY_KEY must"):
         settings.api_key()
     monkeypatch.setenv("MY_KEY", SECRET)
     assert settings.api_key() == SECRET and SECRET not in repr(settings)
-
-
-def test_every_server_has_no_constraint_too():
-    assert all("none" in kinds and "json" in kinds for kinds in CONSTRAINTS.values())

@@ -40,9 +40,13 @@ def test_a_bot_is_found_out_within_a_year(name, truth):
 def test_every_power_is_found_out_by_itself():
     games = VectorGame("three", 10, seed=2, threads=1, auto_reset=False)
     assumed, rows = assumptions("hold", "dumbbot"), np.arange(10)
+    other, backwards = assumptions("hold", "dumbbot"), games.spare(10)
     assumed.begin(games, rows)
+    other.begin(backwards, rows)
     for _ in range(6):
         assumed.watch(games, rows)
+        backwards.copy_from(games, rows, rows[::-1], keep_seeds=True)
+        other.watch(backwards, rows)
         orders = orders_of(games, make_bot("dumbbot"))
         asked = games.decisions()
         first = asked.take(asked.power == 0)
@@ -50,6 +54,8 @@ def test_every_power_is_found_out_by_itself():
             games.write_orders(orders, first, make_bot("hold").act(games, first))
         games.step(orders)
     shares = assumed.probabilities(games, rows)
+    # In whatever rows the games stand.
+    assert np.array_equal(other.probabilities(backwards, rows)[::-1], shares)
     assert (shares[:, 0, 0] > 0.9).all() and (shares[:, 1:, 1] > 0.9).all()
     assumed.begin(games, rows[:5])
     assert (assumed.probabilities(games, rows[:5]) == 0.5).all()

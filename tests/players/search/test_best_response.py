@@ -78,36 +78,6 @@ def test_the_likeliest_are_among_the_candidates_and_a_quarter_is_as_drawn():
     assert kept[0].tolist() == [0, 39, 38, 37, 36, 35, 34, 33, 32, 1, 2, 3]
 
 
-def test_a_search_is_the_same_whatever_else_is_searched():
-    """One game alone, all at once with two threads, and in another order: the same orders."""
-    orders = []
-    for threads, order in ((1, None), (2, np.arange(12)[::-1])):
-        games = played("three", 12, 5, threads=threads)
-        asked = games.decisions()
-        if order is not None:
-            asked = asked.take(np.argsort(order[asked.game], kind="stable"))
-        given = games.new_orders()
-        games.write_orders(given, asked, search_player().act(games, asked))
-        orders.append(given)
-    assert np.array_equal(*orders)
-    games = played("three", 12, 5)
-    player, given = search_player(), games.new_orders()
-    for row in range(12):
-        asked = games.decisions(np.array([row]))
-        for d in range(asked.count):
-            one = asked.take(np.array([d]))
-            games.write_orders(given, one, player.act(games, one))
-    assert np.array_equal(given, orders[0])
-
-
-def test_the_games_stay_as_they_are():
-    games = played("three", 3, 3)
-    before = games.snapshot()
-    search_player().act(games, games.decisions())
-    after = games.snapshot()
-    assert all(np.array_equal(before[name], after[name]) for name in before)
-
-
 def test_no_more_leaves_than_allowed_and_parts_are_like_the_whole(monkeypatch):
     games = played("three", 40, 5)
     asked = games.decisions()
@@ -167,18 +137,3 @@ def test_a_finished_game_counts_as_it_ended():
     ended = np.flatnonzero(result.ended != RUNNING)
     assert len(ended) > 0
     assert found[ended].tolist() == result.centers[ended, powers[ended]].tolist()
-
-
-def test_search_beats_the_player_it_is_made_of_on_its_own_terms():
-    """Paired: dumbbot with a search that counts centers ends a year with more than without."""
-    games = [played("standard", 60, 4, seed=3) for _ in range(2)]
-    for player, playing in zip((search_player(), make_bot("dumbbot")), games):
-        for _ in range(5):
-            asked = playing.decisions()
-            first = asked.take(asked.power == 0)
-            orders = orders_of(playing, make_bot("dumbbot"))
-            if first.count:
-                playing.write_orders(orders, first, player.act(playing, first))
-            playing.step(orders)
-    gain = games[0].centers()[:, 0] - games[1].centers()[:, 0]
-    assert gain.mean() - 2 * gain.std() / np.sqrt(len(gain)) > -0.1 and gain.mean() > 0
