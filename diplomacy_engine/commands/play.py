@@ -207,6 +207,7 @@ def _opened(
             greedy=arguments.greedy,
             seed=record.seed,
             assume=arguments.assume,
+            careful=True,
         )
 
     game_map = game.map

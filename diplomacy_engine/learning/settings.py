@@ -41,7 +41,7 @@ def command_line(
         if first:
             fail(error)
         raise SystemExit(2) from None
-    about = about or sys.modules[args_class.__module__].__doc__ or ""
+    about = about or getattr(sys.modules.get(args_class.__module__), "__doc__", None) or ""
     help_text = "\n\n".join(about.split("\n\n")[:2])
     options = {
         "args": words,

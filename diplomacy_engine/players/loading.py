@@ -66,6 +66,7 @@ def load_player(
     greedy: bool = False,
     seed: int = 0,
     assume: str | None = None,
+    careful: bool = False,
 ) -> Player:
     """Return a player, whose name is its `short_name`.
 
@@ -78,6 +79,7 @@ def load_player(
         greedy: likeliest orders instead of sampled ones; a bot always plays in its one way.
         seed: of the policy's draws; those of bots and searches come from the games' seeds.
         assume: who searches take the others for, if their names do not say it.
+        careful: a policy gives no order that cannot help, as own_help.mended says.
 
     Raises:
         PlayerError: there is no such player, or the checkpoint cannot be played.
@@ -110,7 +112,7 @@ def load_player(
                     _check_map(learning("checkpoints").read(path), path, game_map)
                 likeliest = greedy or spec.greedy
                 player = registry.load_player(path, spec.script or script, likeliest, seed, device)
-                player.name = short_name(spec)
+                player.name, player.careful = short_name(spec), careful
                 return player
         raise PlayerError(f"{quoted(spec.text)} stands for members that only `play` draws")
 

@@ -382,17 +382,6 @@ def test_votes_of_the_wrong_form(votes):
         games.step(games.new_orders(), votes=votes)
 
 
-def test_a_game_and_a_row_agree():
-    game = with_votes(two_alive(), "FRANCE", "ITALY", "TURKEY")
-    games = VectorGame("standard", 1, auto_reset=False, threads=1)
-    games.copy_from(game.vector_game, np.zeros(1, int), np.zeros(1, int))
-    votes = np.isin(game.powers, game.votes)[None]
-    assert games.step(games.new_orders(), votes=votes).ended[0] == AGREED
-    game.adjudicate()
-    assert Game.from_row(games, 0).winners == game.winners
-    assert Game.from_row(games, 0).figures() == game.figures()
-
-
 # --- Bots -----------------------------------------------------------------------------------------
 
 

@@ -40,18 +40,6 @@ def test_create(run, tmp_path):
     assert again.path != run.path
 
 
-def test_create_fails_in_one_sentence(tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text("")
-    with pytest.raises(UserError, match="without slashes"):
-        RunFolder.create(tmp_path, "small", "../x", 1, {}, script)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"file"):
-        RunFolder.create(tmp_path / "file", "small", "x", 1, {}, script)
-    with pytest.raises(UserError, match=r"none\.py: No such file"):
-        RunFolder.create(tmp_path, "small", "x", 1, {}, tmp_path / "none.py")
-
-
 def test_atomic_write_replaces_no_link_and_no_device(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "file")
     atomic_write(tmp_path / "link", b"one")
@@ -160,19 +148,6 @@ def test_rotation(run):
     run.save_checkpoint(30_000, b"again")
     assert kept[-1].read_bytes() == run.checkpoint.read_bytes() == b"again"
     assert not list(run.path.rglob(".*"))
-
-
-def test_open_refuses_what_is_no_run(run, tmp_path):
-    with pytest.raises(UserError, match=r"cannot be continued: it has no checkpoint\.pt"):
-        RunFolder.open(run.path)
-    with pytest.raises(UserError, match=r"it has no args\.json"):
-        RunFolder.open(tmp_path / "none")
-    (run.path / "args.json").write_text("{")
-    with pytest.raises(UserError, match="not JSON"):
-        run.load_args()
-    (run.path / "args.json").write_text("[]")
-    with pytest.raises(UserError, match=r"args\.json: expected"):
-        run.load_args()
 
 
 def test_policy_file(tmp_path):

@@ -12,7 +12,6 @@ SEATS = np.array([[1, 1, 0, 1, 1, 1, 1]])  # FRANCE is the player's
 
 
 def counted(position: str, *phases: dict[str, list[str]]) -> dict[str, float]:
-    """Return FRANCE's style after some movement phases from a position."""
     game, counter = Game.from_position(position, "standard"), OrderCounter(0)
     for orders in phases:
         for power, texts in orders.items():

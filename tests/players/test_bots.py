@@ -8,6 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from support.players import power_values
 
 from diplomacy_engine.constants import (
     ARMY,
@@ -35,12 +36,6 @@ from diplomacy_engine.players.bots.dumbbot_rules import (
     REAL,
     ROUNDED,
     TRUNCATED,
-)
-from diplomacy_engine.players.bots.dumbbot_values import (
-    compute_values,
-    new_values,
-    node_graph,
-    survey_game,
 )
 from diplomacy_engine.rules.map import Map, load_map
 
@@ -148,15 +143,6 @@ def share(counts, text):
     return sum(n for row, n in counts.items() if text in row) / counts.total()
 
 
-def power_values(game_map, state, e, power, rules=NORMAN):
-    """Return the graph of a map's nodes, and what they are worth to a power in game e."""
-    graph = node_graph(game_map, rules)
-    values = new_values(game_map.board, graph)
-    survey_game(game_map.board, state, e, rules, values)
-    compute_values(game_map.board, graph, state, e, power, rules, values)
-    return graph, values
-
-
 def node(graph, game_map, text):
     """Return the node number of a unit text."""
     return graph.number["AF".index(text[0]), game_map.location_index[text[2:]]]
@@ -221,20 +207,6 @@ def test_port_values():
     spain = game_map.province_index["SPA"]
     assert power_values(game_map, games.state, 0, france)[1].strength[spain] == 2
     assert power_values(game_map, games.state, 0, france, PAQUETTE)[1].strength[spain] == 1
-
-
-def test_best_coast_flows_into_a_sea():
-    games = VectorGame("standard", 1)
-    graph, values = power_values(games.map, games.state, 0, games.map.power_index["ITALY"])
-
-    def proximity(level, text):
-        return values.proximity[level, node(graph, games.map, text)]
-
-    near = ["F BRE", "F ENG", "F GAS", "F IRI", "F NAF", "F NAO", "F POR", "F WES", "F MAO"]
-    for level in range(1, 10):
-        total = sum(proximity(level - 1, text) for text in near)
-        total += max(proximity(level - 1, "F SPA/NC"), proximity(level - 1, "F SPA/SC"))
-        assert proximity(level, "F MAO") == total // 5
 
 
 def test_winter_values():

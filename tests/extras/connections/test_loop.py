@@ -163,13 +163,6 @@ def test_votes_for_a_draw(server, options, centers, votes):
     assert server.votes == ({"FRANCE"} if votes else set())
 
 
-def test_how_to_vote_is_a_word_or_a_year(capsys):
-    words = "connect", "diplomacy", "localhost:1", "--game-id", "a", "--power", "FRANCE"
-    words = *words, "--player", "hold", "--vote-draw", "maybe"
-    told = refusal(*words, capsys=capsys)
-    assert "--vote-draw" in told
-
-
 def test_a_paused_game_is_left_alone(server):
     server.status = "paused"
     connection = seats(server, say=lambda text: None)
