@@ -33,7 +33,7 @@ from ..players.policy.files import (
     training_of,
     wins_against_dumbbot,
 )
-from ..players.population import Population, PopulationMember, drawn_member
+from ..players.population import FOLDERS, Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
 from ..players.trust import check_named
 from ..press.press import MOST_ROUNDS, PressRules
@@ -77,6 +77,8 @@ def run_play(arguments: Play) -> int:
 
 
 def _tell(session: PlaySession) -> None:
+    """Print who the members of a population were, once the game is over, and how to be ranked."""
+    told = None
     for power, seat in (session.now.seats or {}).items() if session.game.is_over else ():
         if seat.player in session.drawn:
             population, member = _member(seat.player, session.game.map, session.record.seed)
@@ -85,6 +87,11 @@ def _tell(session: PlaySession) -> None:
                 f"{power} was {member.name}: {member.scheme}, rating {member.rating:.1f}, "
                 f"{place} of {len(population.members)} members"
             )
+            told = population
+    if told and session.now.powers_of(HOST):
+        print("Your rank among the members; name more of your games for a better figure:")
+        own = "" if told.folder.parent == FOLDERS else f" --population {told.folder}"
+        print(f"python -m diplomacy_engine population rank --saved-games {session.file}{own}")
 
 
 def _print_links(server: PlayServer) -> None:
