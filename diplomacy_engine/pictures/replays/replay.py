@@ -220,11 +220,9 @@ def _thoughts(game_map: Map, found: object) -> dict[str, dict]:
     return thoughts
 
 
-def frame_svg(
-    replay: Replay, number: int, theme: str = "auto", width: int | None = None, legend: bool = True
-) -> str:
+def frame_svg(replay: Replay, number: int, theme: str = "auto", width: int | None = None) -> str:
     frame, drawing = replay.frames[number], drawing_of(replay.map)
-    return scene_svg(drawing, frame.scene, frame.orders, frame.outcome, theme, width, legend)
+    return scene_svg(drawing, frame.scene, frame.orders, frame.outcome, theme, width)
 
 
 def chart_svg(replay: Replay, theme: str = "auto") -> str:
