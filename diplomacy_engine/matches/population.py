@@ -1,6 +1,5 @@
 """Ranks among a base population: the player has one seat (with teams, one team) in every game,
-every power equally often. The members' ratings are anchors, so that ranks of different times
-compare."""
+every power equally often. The members' ratings are anchors, so ranks of different times compare."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -63,8 +62,6 @@ _Count = Annotated[int, Meta(ge=0, lt=10**9)]
 
 
 class PopulationRank(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a player ranks among the members of a population."""
-
     value: _Rating
     low: _Rating  # of its 95% interval
     high: _Rating
