@@ -27,7 +27,7 @@ from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
 from ..players.names import DrawnSpec, drawn_names, parse_player
 from ..players.policy.files import CHECKPOINT, policies_of
-from ..players.population import Population, PopulationMember, drawn_member
+from ..players.population import FOLDERS, Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
 from ..players.trust import check_named
 from ..press.press import MOST_ROUNDS, PressRules
@@ -69,6 +69,8 @@ def run_play(arguments: Play) -> int:
 
 
 def _tell(session: PlaySession) -> None:
+    """Print who the members of a population were, once the game is over, and how to be ranked."""
+    told = None
     for power, seat in (session.now.seats or {}).items() if session.game.is_over else ():
         if seat.player in session.drawn:
             population, member = _member(seat.player, session.game.map, session.record.seed)
@@ -77,6 +79,11 @@ def _tell(session: PlaySession) -> None:
                 f"{power} was {member.name}: {member.scheme}, rating {member.rating:.1f}, "
                 f"{place} of {len(population.members)} members"
             )
+            told = population
+    if told and session.now.powers_of(HOST):
+        print("Your rank among the members; name more of your games for a better figure:")
+        own = "" if told.folder.parent == FOLDERS else f" --population {told.folder}"
+        print(f"python -m diplomacy_engine population rank --saved-games {session.file}{own}")
 
 
 def _print_links(server: PlayServer) -> None:

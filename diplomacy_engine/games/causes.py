@@ -62,8 +62,10 @@ def played_orders(
     ordered = retreat_places(games) if retreating else standing
     given = read_orders(games.map, phase, ordered, orders, words, _first_legal(games))
     causes: Causes = {}
+    moved = None
     if phase_kind(phase) == "movement":
-        causes = _Movement(games.map, standing, given, words).causes()
+        moved = _Movement(games.map, standing, given, words)
+        causes = moved.causes()
     elif retreating:
         causes = _retreat_causes(games.map, standing, given, words)
     for power in games.map.powers:
@@ -75,7 +77,10 @@ def played_orders(
     for lines in given.values():
         for i, each in enumerate(lines):
             known = causes.get(each.unit, {}) if each.counts else {}
-            lines[i] = each._replace(said=_said(each.words, known))
+            said = _said(each.words, known)
+            if "void" in each.words and moved is not None and each.counts:
+                said = said.replace("void", f"void ({moved.fault(each.unit)})", 1)
+            lines[i] = each._replace(said=said)
     return given, causes
 
 
@@ -248,6 +253,22 @@ class _Movement:
         if any("disrupted" in self._words(fleet) for fleet in fleets):
             return []  # the paradox rule stopped the army; a route was left
         return [fleet for fleet in fleets if "dislodged" in self._words(fleet)]
+
+    def fault(self, unit: str) -> str:
+        """Return what was wrong with a void order."""
+        order = self.order.get(unit)
+        if order is None or order.other is None:
+            return "not legal"
+        other = self.at.get(self._code(order.other.place))
+        if other is None or other == unit:
+            return "no unit to help there"
+        if not self._fits(order, other):
+            goal = order.target and self.map.province_names[self._code(order.target)]
+            way = f"not moving to {goal}" if goal else "moving"
+            return f"{other} was {way}"
+        if order.kind == CONVOY:
+            return "not needed"
+        return "against a unit of its own power" if self._gives(unit, order, other) else "not legal"
 
     def causes(self) -> Causes:
         ways = {

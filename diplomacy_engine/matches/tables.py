@@ -229,6 +229,8 @@ def play_tables(
             if not keep_finished or start + len(ended) == 0:
                 raise
             cause, outcomes = error, games.outcomes(ended)
+        if counter is not None:
+            counter.results.end(games, ended, outcomes, mine[ended] == counted)
         parts.append(outcomes)
         played.append(start + ended)
         if press is not None:

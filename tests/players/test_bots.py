@@ -149,7 +149,7 @@ def node(graph, game_map, text):
 
 
 def test_names():
-    assert list(BOTS) == [*QUICK, "lookahead", "mcts"]
+    assert list(BOTS) == [*QUICK, "lookahead", "mcts", "osla", "mcts-plain"]
     with pytest.raises(ValueError, match=r"random, hold, chaos.*did you mean 'dumbbot'"):
         make_bot("dumbot")
 
