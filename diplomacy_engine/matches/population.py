@@ -150,9 +150,7 @@ def add_member(
     **settings: Any,
 ) -> tuple[Population, PopulationRank]:
     """Return a population with one member more, rated as `rank_player` does, and where it ranks.
-
-    The ratings of the others stay.
-    """
+    The ratings of the others stay."""
     seats, ranks, rng = _games_among(population, player, members, num_games, progress, settings)
     stands = rank_after_games(population.ratings, seats, ranks, rng)
     sigma = (stands.high - stands.value) / Z
