@@ -16,7 +16,6 @@ FILE = ROOT / "docs" / "docker" / "Dockerfile"
 
 
 def instructions() -> list[tuple[str, str]]:
-    """Return the file's instructions and what follows each."""
     text = re.sub(r"^#.*\n", "", FILE.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
     return [tuple(line.split(maxsplit=1)) for line in text.splitlines() if line.strip()]
 

@@ -62,7 +62,6 @@ HISTORY |= set((ROOT / "docs" / "lab").glob("*.md"))
 
 
 def of_pages(pages):
-    """Run a test for each of some pages."""
     names = [str(page.relative_to(ROOT)).removesuffix(".md") for page in pages]
     return pytest.mark.parametrize("page", pages, ids=names)
 
@@ -73,7 +72,6 @@ pages_of_today = of_pages([page for page in PAGES if page not in HISTORY])
 
 @every_page
 def test_links(page):
-    """Every link leads to a file that is there, and to a heading that it has."""
     for link in links(page.read_text()):
         target, _, anchor = link.partition("#")
         if not target.startswith("https://"):
@@ -84,7 +82,6 @@ def test_links(page):
 
 @pages_of_today
 def test_named_files_are_there(page):
-    """So is everything between backticks that reads like a path of the repository."""
     tops = {path.name for path in ROOT.iterdir()} - {"runs", ".venv"}
     for span in code_spans(page.read_text()):
         for word in span.split():
@@ -103,7 +100,6 @@ def settings_of(args_class, words: list[str]):
 
 @pages_of_today
 def test_commands(page, monkeypatch):
-    """Every command line that a page shows is understood."""
     monkeypatch.chdir(ROOT)
     text = page.read_text()
     for words in map(shlex.split, commands(text, TRAINER)):
@@ -140,7 +136,6 @@ def known_flags() -> set[str]:
 
 @pages_of_today
 def test_flags(page):
-    """Every flag that a page names exists."""
     text = page.read_text()
     code = "\n".join([*code_spans(text), *shell_lines(text), *quoted_lines(text)])
     unknown = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", code)) - known_flags()
@@ -197,7 +192,6 @@ def test_every_reward_is_named():
 
 @pytest.fixture
 def strait(tmp_path, monkeypatch) -> Path:
-    """Return the example's file, in the current folder."""
     monkeypatch.chdir(tmp_path)
     (text,) = blocks(OWN_MAP, "toml")
     path = Path("strait.toml")
@@ -226,11 +220,6 @@ def test_the_example_is_played(strait, capsys):
     (code,) = blocks(OWN_MAP, "python")
     exec(compile(code, "own_map.md", "exec"), {})
     assert capsys.readouterr().out.splitlines() == shown(code) != []
-
-
-def test_a_command_plays_the_example(strait):
-    words = "evaluate --map strait.toml --player dumbbot --against random --games 2"
-    assert main(words.split()) == 0
 
 
 def test_what_may_be_left_out_of_a_map(strait):
@@ -269,7 +258,6 @@ POSITIONS = (
 
 
 def readings(text: str) -> set[str]:
-    """Return how a text is understood by any power in any of the positions."""
     found = set()
     for position in POSITIONS:
         game = Game.from_state("standard", position)

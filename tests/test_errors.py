@@ -26,7 +26,6 @@ def fail(error: Exception):
 
 
 def error_classes() -> dict[str, type]:
-    """Return the exceptions that the package and the script define, by name."""
     modules = [ppo]
     for found in pkgutil.walk_packages(diplomacy_engine.__path__, "diplomacy_engine."):
         if not found.name.endswith("__main__"):
@@ -69,14 +68,9 @@ def test_so_does_the_trainer(monkeypatch, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        ("it's", '"it\'s"'),
         ("\x1b[2J\u202e\n", r"'\x1b[2J\u202e\n'"),
-        ("long" * 10**6, "'longlonglonglonglon"),
-        ([1, (2,), {"a": [3]}], "[1, (2,), {'a': [3]}"),
-        ({1}, "{1}"),
         (list(range(1000)), "[0, 1, 2, 3, 4, 5, 6"),
         (10**5000, "something of type int"),
-        ([[[[1]]]], "[[[...]]]"),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -83,7 +83,6 @@ print(len(compiled))
 
 
 def started_in(folder: Path, cache: Path) -> tuple[int, str]:
-    """Make a game with the package of a folder; return the kernels compiled and what it says."""
     own = {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(cache)}
     done = subprocess.run(
         [sys.executable, "-c", COUNT],

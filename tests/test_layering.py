@@ -54,13 +54,11 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 
 def module_of(path: Path) -> tuple[str, ...]:
-    """Return a file's name as a module of the package, ("rules", "map") for example."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts
 
 
 def room_of(module: tuple[str, ...]) -> str:
-    """Return the innermost room of FLOORS that a module is in."""
     parts = "/".join(module)
     rooms = [room for room in FLOOR if f"{parts}/".startswith(f"{room.removesuffix('.py')}/")]
     assert rooms, f"{parts} has no place in FLOORS"
@@ -71,7 +69,6 @@ MODULES = {module_of(path) for path in FILES}
 
 
 def imports_of(path: Path) -> list[tuple[tuple[str, ...], bool]]:
-    """Return `(module, whether of the package)` of every import in a file, nested ones included."""
     found = []
     folder = path.parent.relative_to(PACKAGE.parent).parts
     for node in ast.walk(ast.parse(path.read_text())):
@@ -92,7 +89,6 @@ def imports_of(path: Path) -> list[tuple[tuple[str, ...], bool]]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports(path):
-    """A file imports from its own folder and from lower floors, never beside or above."""
     room, place = room_of(module_of(path)), path.relative_to(PACKAGE)
     for name, inside in imports_of(path):
         if not inside:

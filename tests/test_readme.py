@@ -11,7 +11,6 @@ MOST_LINES = 220
 
 
 def section(heading: str) -> str:
-    """Return what stands below a heading."""
     return README.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
 
 
@@ -38,7 +37,6 @@ def test_two_commands_set_everything_up():
 
 
 def test_every_page_can_be_found_from_here():
-    """The README leads to each page of docs/."""
     for page in (ROOT / "docs").glob("*.md"):
         assert f"](docs/{page.name}" in README, page.name
 

@@ -11,6 +11,7 @@ from tyro.conf import Positional, arg
 
 Natural = Annotated[int, Meta(ge=0, le=2**62)]
 Count = Annotated[int, Meta(ge=1, le=10**7)]
+Year = Annotated[int, Meta(ge=1, le=30_000)]
 Years = Annotated[int, Meta(ge=1, le=1000)]
 Threads = Annotated[int, Meta(ge=1, le=1024)]
 
@@ -65,7 +66,7 @@ class MatchFlags(PlayerFlags, TeamFlags, GameFlags):
     games: Count | None = None
     """number of games, rounded up so that all seats are played equally often (default: 1,000;
     needed with a language model)"""
-    draws_after: Annotated[int, Meta(ge=1, le=30_000)] | None = None
+    draws_after: Year | None = None
     """players vote for a draw from this year on, unless they are close to winning; a game ends once
     all surviving powers do (default: nobody votes)"""
     press: Literal["mutual", "offers", "propose-choose"] | None = None
@@ -340,8 +341,8 @@ class ServerFlags:
     ca: str | None = None
     """with --ssl: certificates (.pem) to trust, such as the server's own if it is self-signed
     (default: those that the system trusts)"""
-    vote_draw: str = "never"
-    """how to vote on a draw in each phase: never, always, or a YEAR, for one from that year on,
+    vote_draw: Literal["never", "always"] | Year = "never"
+    """how to vote on a draw in each phase: never, always, or a year, for one from that year on,
     unless the power is close to winning"""
     talk: Annotated[int, Meta(ge=1, le=10**5)] | None = None
     """seconds in which a player that talks, such as nash+dumbbot, may make and answer offers in
@@ -447,7 +448,7 @@ class Ranked:
 
 
 @dataclass(kw_only=True)
-class Rank(PlayerFlags, Ranked):
+class Rank(PlayerFlags, TeamFlags, Ranked):
     """Play against the members of a population, and print the rating with its 95% interval, the
     rank, and the population share: averaged over members, the share of games in which the player
     ends above that member. --saved-games rates a person by games played instead.
@@ -455,8 +456,31 @@ class Rank(PlayerFlags, Ranked):
     examples:
       population rank --player small-pure-2
       population rank --player runs/small__... --games 500 --json rank.json
+      population rank --map three --teams ENGLAND+ITALY --player runs/three__...
       population rank --saved-games runs/play/small-....jsonl
     """
+
+
+@dataclass(kw_only=True)
+class Add:
+    """Add the newest policy of a run to a population, rated by games among the members, whose
+    ratings stay.
+
+    examples:
+      population add runs/small__...
+      population add runs/small__... --population my_population --games 5000
+    """
+
+    run: Positional[str]
+    """a run folder"""
+    population: str | None = None
+    """folder of the population (default: the base population of the run's map)"""
+    games: Count | None = None
+    """games that rate it (default: small 2,000, three 1,500, others 700)"""
+    seed: Natural = 1
+    """of seats and games"""
+    threads: Threads | None = None
+    """threads of games and networks (default: one per processor)"""
 
 
 @dataclass
@@ -520,7 +544,7 @@ class Play(PlayerFlags, TeamFlags, Begin):
 
     max_years: Years | None = None
     """years after which the game ends (default: the map's; 20, on standard 35)"""
-    draws_after: Annotated[int, Meta(ge=1, le=30_000)] | None = None
+    draws_after: Year | None = None
     """people may vote for draws, and the other players do from this year on, unless they are close
     to winning; a game ends once all surviving powers do (default: nobody votes)"""
     seed: Natural | None = None

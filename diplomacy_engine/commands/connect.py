@@ -38,7 +38,6 @@ from ..players.loading import load_player
 from ..players.names import VoiceSpec, parse_player
 from ..records import convert
 from ..rules.map import Map, load_map
-from ..rules.state import LAST_YEAR
 from ._console import make_console, print_table
 from ._flags import Diplomacy, Webdip
 from ._matches import check_assume, no_effect
@@ -98,7 +97,6 @@ def run_webdip(arguments: Webdip) -> int:
 
 
 def _environment_number(name: str) -> int | None:
-    """A number that a ladder has set."""
     text = os.environ.get(f"WEBDIP_{name}", "").strip()
     least = FIRST_YEAR if name == "END_YEAR" else 0
     kind = Annotated[int, Meta(ge=least, lt=2**62)]
@@ -151,7 +149,6 @@ def _powers(arguments: Any) -> tuple[list[str], bool]:
 
 
 def _accounts(arguments: Any) -> Callable[[str, int], Account]:
-    """What makes the account of a power, one of so many."""
     user, file = arguments.user, arguments.password_file
     if bool(user) != bool(file):
         raise UserError("--user and --password-file go together")
@@ -186,11 +183,6 @@ def _play(
         check_target(target)
         if target.exists():
             raise UserError(f"{target} exists already")
-    votes = arguments.vote_draw
-    if votes not in ("never", "always"):
-        votes = convert(
-            Annotated[int, Meta(ge=1, le=LAST_YEAR)], votes, "--vote-draw", strict=False
-        )
     check_assume(arguments, [arguments.player])
     seed = 1 if arguments.seed is None else arguments.seed
     game_map = load_map(arguments.map or "standard")
@@ -203,14 +195,15 @@ def _play(
         greedy=arguments.greedy,
         seed=seed,
         assume=arguments.assume,
+        careful=True,
     )
     check_plays(player, game_map)
     loop = SeatLoop(
         connection,
         player,
         seed,
-        draws=votes == "always",
-        draws_after=votes if isinstance(votes, int) else None,
+        draws=arguments.vote_draw == "always",
+        draws_after=arguments.vote_draw if isinstance(arguments.vote_draw, int) else None,
         talk=TALK if getattr(arguments, "talk", None) is None else arguments.talk,
         patience=arguments.patience,
         wait=arguments.wait,

@@ -12,7 +12,6 @@ import math
 import os
 import random
 import re
-import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -29,11 +28,11 @@ from attack.readers import NAMES, READERS, WORDS
 from attack.watching import killed, tried, watched
 from support.games import orderable, play_randomly
 from support.limits import within
+from support.populations import write_population
 from support.serving import seated, serving
 from support.training import REPOSITORY
 from support.webdip import history
 
-from diplomacy_engine._files import atomic_write
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import MOVE, RETREAT, phase_kind
 from diplomacy_engine.errors import UserError
@@ -49,7 +48,7 @@ from diplomacy_engine.pictures.replays.replay import load_replays
 from diplomacy_engine.play.file import HOST, PLAYER, read_session
 from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TOKEN_HEADER, WAITING
 from diplomacy_engine.players.loading import load_player
-from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
+from diplomacy_engine.players.population import read_population, read_weights
 from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.rules.notation import read_order, read_unit
 
@@ -78,7 +77,6 @@ def changed_texts(reader: Callable[[str, Path], object]) -> Callable[[Path], Ite
 
 @cache
 def positions() -> tuple[Game, ...]:
-    """Return positions of all kinds of phases, from random games."""
     found = []
     for name, seed in (("small", 0), ("three", 0), ("standard", 0), ("standard", 1)):
         game, rng = Game(name, max_years=9), random.Random(seed)
@@ -91,8 +89,6 @@ def positions() -> tuple[Game, ...]:
 
 
 def orders(folder: Path) -> Iterator[Try]:
-    """A list of orders for a power, some of them changed."""
-
     def one(rng: random.Random) -> str:
         game = rng.choice(positions()).copy()
         power, places = rng.choice(sorted(orderable(game).items()))
@@ -122,7 +118,6 @@ def orders(folder: Path) -> Iterator[Try]:
 
 
 def meaning(game: Game, text: str) -> tuple:
-    """Return what an order text says, but for coasts and VIA, which may be filled in."""
     order = read_order(game.map, text, game.unit_kinds)
     if phase_kind(game.phase) == "retreats" and order.kind == MOVE:
         order = order._replace(kind=RETREAT)  # a move says it, too
@@ -139,8 +134,6 @@ PARTS = (
 
 
 def states(folder: Path) -> Iterator[Try]:
-    """A position, as a dictionary or on one line; what is loaded is as it says, and is played."""
-
     def one(rng: random.Random) -> str:
         game = rng.choice(positions())
         if rng.random() < 0.5:
@@ -166,7 +159,6 @@ def places_of(line: str) -> set[str]:
 
 
 def units_of(game: Game, texts: set[str]) -> set[tuple]:
-    """Return kind, province and whether dislodged; a state may cut a name, such as `A PARI`."""
     read = (read_unit(game.map, text) for text in texts)
     return {(unit.kind, unit.place.province, starred) for unit, starred in read}
 
@@ -197,8 +189,6 @@ def check_board(game: Game, given: dict) -> None:
 
 
 class _Scripts(HTMLParser):
-    """Counts the elements of a page that could run something."""
-
     def __init__(self, text: str):
         super().__init__()
         self.scripts = self.running = 0
@@ -212,7 +202,6 @@ class _Scripts(HTMLParser):
 
 
 def written(rng: random.Random, file: Path, saved: dict) -> None:
-    """Write a changed saved game into a file."""
     found = mutated(rng, saved)
     if rng.random() < 0.1:
         file.write_bytes(mutated_bytes(rng, json.dumps(found).encode()))
@@ -221,7 +210,6 @@ def written(rng: random.Random, file: Path, saved: dict) -> None:
 
 
 def histories(folder: Path) -> Iterator[Try]:
-    """The `history.json` of a webDiplomacy site, as a file; what is taken is gone on with."""
     games = []
     for seed, length in ((1, 2), (2, 5), (3, 9)):
         games.append(Game("standard", max_years=3))
@@ -242,7 +230,6 @@ def histories(folder: Path) -> Iterator[Try]:
 
 
 def saved_games(folder: Path) -> Iterator[Try]:
-    """A saved game is shown on a page, and played on."""
     games = []
     for seed, game in enumerate(
         (Game("small", press="offers"), Game("three", draw_votes=True), Game("standard"))
@@ -323,22 +310,10 @@ def sessions(folder: Path) -> Iterator[Try]:
 
 
 def populations(folder: Path) -> Iterator[Try]:
-    """A population's folder with another population.json, or with other files in it."""
-    source = FOLDERS / "small"
-    saved = json.loads((source / "population.json").read_text())
-    count = 6
-    saved["members"] = saved["members"][:count]
-    for name in ("met", "above"):
-        saved[name] = [row[:count] for row in saved[name][:count]]
     given = folder / "population"
 
     def one(rng: random.Random) -> str:
-        shutil.rmtree(given, ignore_errors=True)
-        given.mkdir()
-        for member in saved["members"]:
-            if member.get("file"):
-                shutil.copyfile(source / member["file"], given / member["file"])
-        (given / "population.json").write_text(json.dumps(saved))
+        saved = write_population(given)
         if rng.random() < 0.5:
             (given / "population.json").write_text(json.dumps(mutated(rng, saved)))
         else:
@@ -369,7 +344,6 @@ def load_pytorch() -> None:
 
 
 def mutated_checkpoint(rng: random.Random, saved: dict, path: Path) -> None:
-    """Write a checkpoint of which one part is changed, in its file if nowhere else."""
     key = rng.choice(list(saved))
     part = mutated(rng, {key: saved[key]}, (*JUNK, *TENSORS))
     others = {name: value for name, value in saved.items() if name != key}
@@ -379,7 +353,6 @@ def mutated_checkpoint(rng: random.Random, saved: dict, path: Path) -> None:
 
 
 def checkpoints(folder: Path) -> Iterator[Try]:
-    """The checkpoint of a policy; what is loaded gives legal orders."""
     load_pytorch()
     saved, file = torch.load(POLICY, weights_only=True), folder / "checkpoint.pt"
     games = VectorGame("small", 2, threads=1, auto_reset=False)
@@ -403,26 +376,7 @@ def checkpoints(folder: Path) -> Iterator[Try]:
 # --- Kills ----------------------------------------------------------------------------------------
 
 
-def killed_writes(folder: Path) -> Iterator[Try]:
-    """A process is killed while it writes a file: the old one is there, or the new one."""
-    file = folder / "file"
-    old, new = b"old" * 1000, b"new" * 2000
-
-    def one(rng: random.Random) -> str:
-        file.write_bytes(old)
-        ended = killed(lambda: atomic_write(file, new), rng.randint(0, 40))
-        assert file.read_bytes() in ((new,) if ended else (old, new))
-        left = [path.name for path in folder.iterdir() if path != file]
-        assert len(left) <= (not ended) and all(re.fullmatch(r"\.file\.\d+\.tmp", n) for n in left)
-        for name in left:
-            (folder / name).unlink()
-        return "ended" if ended else "killed"
-
-    yield one
-
-
 def killed_sessions(folder: Path) -> Iterator[Try]:
-    """A game is killed while a phase is played: it goes on before or after it, with its links."""
     file = folder / "game.jsonl"
     session = seated(file)
     content, tokens = file.read_bytes(), session.tokens
@@ -506,7 +460,6 @@ def requests(folder: Path) -> Iterator[Try]:
 
 
 def exchanged(address: tuple[str, int], sent: bytes) -> bytes:
-    """Return what a server answers to some bytes."""
     with socket.create_connection(address, timeout=SECONDS / 2) as connection:
         with contextlib.suppress(OSError):  # it may have closed the connection already
             connection.sendall(sent)
@@ -599,7 +552,6 @@ ATTACKS: dict[Callable, int] = {
     sessions: 60,
     populations: 60,
     checkpoints: 40,
-    killed_writes: 30,
     killed_sessions: 15,
     requests: 200,
     language_servers: 100,

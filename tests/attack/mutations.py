@@ -55,7 +55,6 @@ def mutated(rng: random.Random, value: object, pool: Sequence = JUNK, most: int 
 
 
 def _places(value: object):
-    """Yield every list or dictionary within a structure, with each of its keys."""
     pending = [value]
     while pending:
         holder = pending.pop()
@@ -67,7 +66,6 @@ def _places(value: object):
 
 
 def mutated_text(rng: random.Random, text: str, words: Sequence[str] = ()) -> str:
-    """Return a text with signs or words left out, doubled, repeated often, swapped or put in."""
     for _ in range(rng.randint(1, 3)):
         first, last = sorted(rng.randint(0, len(text)) for _ in range(2))
         last = min(last, first + rng.choice((1, 3, 20)))
@@ -93,7 +91,6 @@ def mutated_text(rng: random.Random, text: str, words: Sequence[str] = ()) -> st
 
 
 def mutated_bytes(rng: random.Random, content: bytes) -> bytes:
-    """Return bytes of which some are changed, left out, repeated, or the end is missing."""
     found = bytearray(content)
     for _ in range(rng.randint(1, 4)):
         first = rng.randint(0, len(found))

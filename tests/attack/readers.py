@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 
 from attack.watching import tried, watched
-from diplomacy_engine.extras.language.server import ChatServer
 from support.games import play_randomly
 from support.language import question_of_game
 
 from diplomacy_engine.extras.imports.games import read_pasted
+from diplomacy_engine.extras.language.remote import ChatServer
 from diplomacy_engine.extras.language.replies import read_reply
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.pictures.replays.replay import load_replays, make_replay
@@ -69,7 +69,6 @@ def teams(text: str, folder: Path) -> object:
 
 
 def player(text: str, folder: Path) -> object:
-    """Nothing is asked or run."""
     if re.match(r"[a-z+()=0-9 ]*(llm:local|.*\.py)", text[:600]):
         return None  # the user's own to load
     load_map("small")
@@ -153,7 +152,6 @@ Build army at Paris.
 
 
 def report(text: str, folder: Path) -> object:
-    """A pasted report of a game; what is taken can be shown, and each note is one line."""
     notes: list[str] = []
     saved = tried(lambda: read_pasted(text, load_map("standard"), notes.append))
     if isinstance(saved, dict):

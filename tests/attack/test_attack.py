@@ -58,7 +58,6 @@ DELIMITERS = (
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
 def test_no_text_takes_long(reader, tmp_path):
-    """None is quadratic in a delimiter: most take milliseconds, where it would be minutes."""
     for delimiter in DELIMITERS:
         with within(30, (reader.__name__, delimiter)):
             reader(delimiter * (LENGTH // len(delimiter)), tmp_path)

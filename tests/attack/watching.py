@@ -22,8 +22,6 @@ class ReachedOut(BaseException):
 
 
 class _Watch:
-    """Where alone may be written just now, if anything is watched; what else was done."""
-
     folder: Path | None = None
     seen = ""
 

@@ -48,8 +48,6 @@ def test_figures(tmp_path, capsys, monkeypatch):
 
 
 class Counting:
-    """Gives random orders, and counts phases, and openings after the first."""
-
     def __init__(self):
         self.phases, self.begun = 0, -12
 
@@ -124,17 +122,3 @@ def test_a_hundred_thousand_standard_games_at_once():
     assert ended.all() or games.state.turn.min() >= 4
     few = VectorGame("standard", 100, seed=1, max_years=2)
     assert bench.bytes_per_game(few) <= bench.bytes_per_game(games) + 1
-
-
-def test_nothing_is_left_half_written(tmp_path, capsys, monkeypatch):
-    file = tmp_path / "bench.json"
-    file.write_text("earlier")
-
-    def stop(*arguments):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(bench, "time_stages", stop)
-        assert main(bench_words(file, "--map", "small")) == 130
-    assert file.read_text() == "earlier" and os.listdir(tmp_path) == ["bench.json"]
-    assert "error: interrupted" in capsys.readouterr().err

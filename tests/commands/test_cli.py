@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import SCRIPT, refusal, write_checkpoint
+from support.training import REPOSITORY
 
 import diplomacy_engine
 from diplomacy_engine.commands import _flags
@@ -57,20 +58,29 @@ def test_a_help_imports_no_engine():
     assert done.stdout.splitlines()[-1] == "False False False"
 
 
-@pytest.mark.parametrize("words", ["--help", "evaluate --player hold --games 2 --max-years 1"])
-def test_a_reader_that_has_seen_enough(words):
+TRAINER, TOOLS = "ppo_selfplay_diplomacy.py", "-m diplomacy_engine"
+
+
+@pytest.mark.parametrize(
+    ("words", "codes"),
+    [
+        (f"{TRAINER} --help", (141,)),
+        (f"{TOOLS} --help", (0, 141)),
+        (f"{TOOLS} evaluate --player hold --games 2 --max-years 1", (141,)),
+    ],
+)
+def test_a_reader_that_has_seen_enough(words, codes):
     """As `| head -n 1`: no traceback, and the status is that of a closed pipe, or 0 for a help."""
-    command = [sys.executable, "-m", "diplomacy_engine", *words.split()]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": REPOSITORY}
+    process = subprocess.Popen([sys.executable, *words.split()], **options)
     process.stdout.close()
-    err = process.stderr.read()
-    process.stderr.close()
-    assert process.wait() in ((0, 141) if words == "--help" else (141,))
-    assert err == b""
+    _, err = process.communicate(timeout=300)
+    assert process.returncode in codes and err == b""
 
 
 HOLD = "evaluate --player hold "
 TWO = "tournament --players hold random "
+SEAT = "connect diplomacy localhost:1 --game-id g --power FRANCE --player hold "
 
 
 @pytest.mark.parametrize(
@@ -83,12 +93,9 @@ TWO = "tournament --players hold random "
         (HOLD + "--map smal", "did you mean 'small'"),
         (HOLD + "--map HERE/map.toml", "map.toml: not TOML"),
         (HOLD + "--games 0", "games"),
-        (HOLD + "--games many", "many"),
-        (HOLD + "--games nan", "nan"),
         (HOLD + "--gamez 3", "--games"),
         (HOLD + "--year-limit never", "--year-limit"),
         (HOLD + "--draws-after soon", "--draws-after"),
-        (HOLD + "--sed 1", "--sed"),
         (HOLD + "--assume dumbbot", "--assume"),
         (HOLD + "--binding no", "--binding"),
         ("evaluate --player nash+hold", "--press"),
@@ -99,29 +106,18 @@ TWO = "tournament --players hold random "
         ("evaluate --map three --player HERE/a.pt --script HERE/train.py", "'three'"),
         ("tournament", "--players"),
         ("tournament --players dumbbot", "two"),
-        ("tournament --players hold dumbot", "did you mean 'dumbbot'"),
         ("tournament --players hold hold", "'hold'"),
         ("tournament --players small-pure-1 runs/reference/small__pure__1", "'small-pure-1'"),
         ("tournament --players 'dumbbot, random,hold'", "'dumbbot, random,hold'"),
         (TWO + "--games 1", "2 games"),
-        (TWO + "--games -3", "games"),
-        (TWO + "--map smal", "did you mean 'small'"),
-        (TWO + "--json HERE/none/x.json", "HERE/none"),
         (TWO + "HERE/a.pt --map three --script HERE/train.py", "'three'"),
-        ("bench --map standrad", "did you mean 'standard'"),
-        ("bench --threads 0", "threads"),
-        ("bench --games -3", "games"),
         ("bench --seconds nan", "seconds"),
-        ("bench --seconds soon", "seconds"),
-        ("bench --until-year MCMX", "until-year"),
         ("bench --map small --until-year 1900", "1901"),
         ("bench --json HERE/none/bench.json", "HERE/none"),
-        ("bench --json HERE", "is a folder"),
         ("check-map none", "none"),
         ("check-map HERE", "HERE"),
         ("check-reward --reward nothing", "'nothing'"),
         ("check-reward --reward score --players hold", "players"),
-        ("check-reward --reward score --json HERE", "is a folder"),
         ("llm-prompt --power X", "'X'"),
         ("llm-prompt --power FRANCE --player dumbbot", "dumbbot"),
         ("llm-prompt --power FRANCE --position 'standard W1901A; FRANCE A BUR = BUR'", "BUR"),
@@ -132,6 +128,8 @@ TWO = "tournament --players hold random "
         ("population make --map small --runs HERE --output HERE/made", "has no policy"),
         ("population make --map small --output HERE", "HERE"),
         ("connect webdip http://localhost:1 --key-file HERE/nofile", "nofile"),
+        (SEAT + "--vote-draw maybe", "--vote-draw"),
+        (SEAT + "--vote-draw 0", "--vote-draw"),
         ("import-game HERE/nofile", "nofile"),
         ("import-map HERE/nofile", "nofile"),
         ("replay HERE/nofile --text", "nofile"),
@@ -140,7 +138,6 @@ TWO = "tournament --players hold random "
     ],
 )
 def test_refusals(words, name, tmp_path, capsys):
-    """Each names what is wrong, in one sentence, and leaves nothing behind."""
     (tmp_path / "map.toml").write_text("name = ")
     (tmp_path / "train.py").write_text(SCRIPT)
     write_checkpoint(tmp_path / "a.pt", tmp_path / "train.py")

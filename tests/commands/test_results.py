@@ -26,7 +26,6 @@ def table(path) -> list[dict]:
 
 
 def run(words: str, folder) -> tuple[dict, list[dict], list[dict], list[dict]]:
-    """Run a command with all its files; return JSON, CSV, rows of games, saved games."""
     files = {name: folder / name for name in ("r.json", "r.csv", "g.csv", "g.jsonl")}
     flags = dict(zip(("--json", "--csv", "--per-game", "--save-games"), map(str, files.values())))
     assert main([*words.split(), *(word for pair in flags.items() for word in pair)]) == 0
@@ -59,16 +58,6 @@ def test_an_evaluation(tmp_path, capsys):
     assert len(saved_games) == 6
     assert saved_games[1]["players"] == {"ENGLAND": "random", "RUSSIA": "dumbbot"}
     assert Game.from_saved_game(saved_games[0], max_years=9).map.name == "small"
-
-
-def test_an_evaluation_in_many_seats(capsys):
-    words = "evaluate --map three --player chaos --against hold --games 4 --max-years 2 --greedy"
-    assert main([*words.split(), "--year-limit", "truncate"]) == 0
-    shown = capsys.readouterr().out
-    assert "6 games, seed 1; at most 2 years, then cut off; greedy" in shown
-    assert "win: a solo or, at the year limit, more centers" in shown
-    assert re.search(r"^solo +", shown, re.MULTILINE)
-    assert re.search(r"ENGLAND +ITALY +RUSSIA", shown)
 
 
 def test_a_tournament(tmp_path):

@@ -7,7 +7,6 @@ import pytest
 from rich.console import Console
 
 from diplomacy_engine.commands._console import make_console, print_table
-from diplomacy_engine.commands.bench import BOT_UNIT, STAGES, print_bench
 from diplomacy_engine.commands.evaluate import print_evaluation
 from diplomacy_engine.commands.tournament import print_tournament
 from diplomacy_engine.matches.evaluation import evaluate_player
@@ -19,8 +18,6 @@ widths = pytest.mark.parametrize("width", [60, 120])
 
 
 class Named:
-    """A bot of another name."""
-
     def __init__(self, name: str):
         self.name, self.bot = name, make_bot("chaos")
 
@@ -29,7 +26,6 @@ class Named:
 
 
 def printed(width: int, function, *arguments) -> str:
-    """Return what a function prints on a console of that width; no line is wider."""
     file = io.StringIO()
     function(Console(width=width, file=file, highlight=False), *arguments)
     shown = file.getvalue()
@@ -39,7 +35,6 @@ def printed(width: int, function, *arguments) -> str:
 
 
 def whole(shown: str) -> str:
-    """Return a text without the breaks of its lines."""
     return re.sub(r"\s*\n\s*", "", shown)
 
 
@@ -90,27 +85,6 @@ def test_tournament(width, tournament):
             assert f" / {figures['centers']['value']:.1f} / {figures['rank']['value']:.1f}" in shown
     for power in tournament["players"][RUN]["by_power"]:
         assert shown.count(power) == 1
-
-
-@widths
-def test_bench(width):
-    names = dict.fromkeys(STAGES, 12.5)
-    found = {
-        "map": "standard",
-        "until_year": 1910,
-        "threads": 2,
-        "games": 4096,
-        "seconds": 5.0,
-        "machine": {"cpu": "A processor with a name that goes on and on for a while", "cores": 2},
-        "phases_per_second": 123456.7,
-        "games_per_second": 2345.6,
-        "memory_bytes_per_game": 3456,
-        "stage_microseconds": names | {"retreats": None},
-        "bot_microseconds": dict.fromkeys(BOTS, 1234.56),
-    }
-    shown = printed(width, print_bench, found)
-    for text in ("123,457", "3,456", "legal orders", "bot dumbbot-paquette", "1234.56", BOT_UNIT):
-        assert text in " ".join(shown.split())
 
 
 @pytest.mark.parametrize("width", [20, 40, 1000])

@@ -28,7 +28,6 @@ ROOT = Path(__file__).parents[2]
 
 
 def legal_action(env, mask: np.ndarray, rng: np.random.Generator):
-    """Return an action drawn from a mask."""
     if isinstance(env.action_space, gymnasium.spaces.Discrete):
         return int(rng.choice(np.flatnonzero(mask)))
     parts = np.split(mask, np.cumsum(env.action_space.nvec)[:-1])
@@ -36,14 +35,12 @@ def legal_action(env, mask: np.ndarray, rng: np.random.Generator):
 
 
 def any_action(env, info: dict, rng: np.random.Generator):
-    """Return an action, a legal one if there is a mask."""
     if "action_mask" in info:
         return legal_action(env, info["action_mask"], rng)
     return rng.integers(0, env.action_space.nvec)
 
 
 def play(env, rng: np.random.Generator, seed: int | None = None) -> list[tuple]:
-    """Return `(observation, reward, terminated, truncated, info)` of one game, the reset first."""
     observation, info = env.reset(seed=seed)
     steps = [(observation, 0.0, False, False, info)]
     while not (steps[-1][2] or steps[-1][3]):
@@ -86,7 +83,6 @@ SETTINGS = (
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: settings["id"])
 def test_a_vector_plays_as_single_environments_do(settings):
-    """Step for step: observations, rewards, ends, masks and infos, across the ends of games."""
     count, seed = 4, 5
     envs = gymnasium.make_vec(
         num_envs=count, vectorization_mode="vector_entry_point", threads=2, **settings
@@ -161,16 +157,6 @@ def test_masks_are_the_legal_orders(name):
             assert info["illegal_orders"] == 0
             over = terminated or truncated
     assert kinds >= {"M", "A"}
-
-
-def test_an_entry_is_an_order():
-    env = gymnasium.make("Diplomacy-small-v0", power="ENGLAND", opponents="hold")
-    env.reset(seed=1)
-    provinces = env.unwrapped.game.map.provinces
-    action = np.zeros(len(provinces), int)
-    action[provinces.index("LON")] = 1 + order_texts(env, "LON").index("A LON - PAR")
-    env.step(action)
-    assert env.unwrapped.game.units == {"ENGLAND": ["A PAR"], "RUSSIA": ["A MOS"]}
 
 
 def test_too_many_builds_and_too_few_removals():
@@ -289,8 +275,6 @@ def test_one_s_own_reward_is_paid_at_every_step(tmp_path, monkeypatch):
 
 
 class Watcher:
-    """A player that holds and keeps which powers it was asked for."""
-
     name = "watcher"
 
     def __init__(self):
@@ -342,7 +326,6 @@ def test_a_checkpoint_is_an_opponent(tmp_path):
 
 
 def test_deepdip_orders():
-    """Moves, supports of what one's own unit does, and holds, on positions reached by play."""
     env = DiplomacyEnv("small", "deepdip", opponents="hold")
     games, rng = env._agents.games, np.random.default_rng(1)
     provinces, texts = games.map.provinces, games.vocabulary.texts
@@ -415,7 +398,6 @@ def sample(game, infos) -> dict:
 
 
 def test_all_powers_play_the_game():
-    """The same orders in a VectorGame lead to the same ends, rewards and eliminations."""
     game = parallel_env(map="three", reward="deepdip", strict=True, max_years=12)
     games = VectorGame("three", 1, max_years=12, auto_reset=False)
     eliminated = limits = 0
@@ -571,7 +553,6 @@ def test_the_spaces_are_those_of_the_thesis():
     ],
 )
 def test_offers_by_hand(words, valid):
-    """A valid offer brings 5, another -5; the game goes on to the next movement phase."""
     env = NegotiationEnv("standard", power="FRANCE", orders_by="hold", answers="silent")
     env.reset(seed=1)
     _, reward, terminated, truncated, info = env.step(offer(env, words))
@@ -580,7 +561,6 @@ def test_offers_by_hand(words, valid):
 
 
 def test_a_deal_binds():
-    """A partner that would get a center agrees, and both move although everybody else holds."""
     env = NegotiationEnv("small", power="RUSSIA", orders_by="hold", answers="dealer", max_years=1)
     env.reset(seed=1)
     _, reward, _, _, info = env.step(offer(env, "MOS UKR ENGLAND LON PAR"))
@@ -596,7 +576,6 @@ def test_a_deal_binds():
 
 @pytest.mark.parametrize("threads", (1, 2))
 def test_some_rows_and_arrays_that_are_used_again(threads):
-    """Steps and decisions of some rows are those of all; used arrays hold what new ones do."""
     one, other = (VectorGame("three", 6, 4, threads=threads, auto_reset=False) for _ in range(2))
     bot, rows, result = make_bot("random"), np.array([1, 4]), None
     for _ in range(5):

@@ -34,7 +34,6 @@ class Scripted:
 
 
 def of_environment(env: DiplomacyEnv, policy: Scripted, seed: int) -> dict:
-    """Play a game as an environment's agent; return its last info."""
     seen, info = env.reset(seed=seed)
     over = False
     while not over:
@@ -47,7 +46,6 @@ def of_environment(env: DiplomacyEnv, policy: Scripted, seed: int) -> dict:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("draw_votes", [False, True])
 def test_a_player_sees_and_does_what_an_environment_shows_and_takes(form, draw_votes):
-    """A game by an environment, and the same one by a match: position for position."""
     if draw_votes and form == "sequential":
         pytest.skip("has no votes")
     votes = {"draw_votes": True, "draws_after": 3000} if draw_votes else {}
@@ -80,13 +78,10 @@ def test_a_player_sees_and_does_what_an_environment_shows_and_takes(form, draw_v
 
 
 def hold(seen, masks):
-    """Order nothing: units hold, builds are waived, removals are left to civil disorder."""
     return np.zeros((len(masks), seen["board"].shape[1]), int)
 
 
 def test_holding_by_actions_is_holding():
-    """The known answer: the same games as `hold` plays, against an opponent that takes centers."""
-
     def report(player):
         found = evaluate_player("three", player, make_bot("dumbbot"), 12, seed=2).result()
         return {name: found[name] for name in ("overall", "by_power")}
@@ -177,8 +172,6 @@ def test_players_of_modules(tmp_path, monkeypatch):
 
 
 class Counted:
-    """Holds, and counts which rows it is asked for."""
-
     def __init__(self, name: str):
         self.name, self.asked = name, set()
 

@@ -9,5 +9,4 @@ from support.learners import train
 
 @pytest.fixture(scope="session")
 def trained(made_once) -> Callable[[str], Path]:
-    """Return a function: the run folder of a learner of LEARNERS, which nobody is to change."""
     return lambda name: made_once(f"learner-{name}", lambda folder: train(name, folder / "runs"))

@@ -63,7 +63,6 @@ def make_run(**changes) -> baselines.TeamRun:
 
 
 def play_phase(run: ppo.Run, assign_seats=baselines.assign_seats) -> dict:
-    """Play one phase as the loop does; return what is counted."""
     result, counts = ppo.play_phase(run, Clock())
     ppo.pay_learner(run, result)
     rows, finished = ppo.games_over(run, result)
@@ -74,7 +73,6 @@ def play_phase(run: ppo.Run, assign_seats=baselines.assign_seats) -> dict:
 
 
 def asked(games: VectorGame):
-    """Return decisions of games that random orders have spread, and what is seen of them."""
     bot = make_bot("random")
     for _ in range(7):
         decisions, orders = games.decisions(), games.new_orders()

@@ -21,7 +21,6 @@ CHEAP = "fast(candidates=4 draws=8 profiles=4)"
 
 
 def play(player, policy, games, others=(), **settings):
-    """Return the lesson of games that are played to their end."""
     rng = np.random.default_rng(1)
     return distill.play(distill.Args(**settings), player, policy, games, list(others), rng)
 
@@ -103,7 +102,6 @@ COMMAND += ["--max-years", "4", "--eval-games", "4"]
 
 
 def main(argv: list[str]) -> int:
-    """Run the command; return its exit status."""
     try:
         return distill.main(parse_args(distill.Args, argv))
     except SystemExit as end:

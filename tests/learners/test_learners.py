@@ -1,16 +1,10 @@
 """What every learner does: it stops and goes on bit for bit, plays, and begins with a policy."""
 
-import importlib
-import typing
-from dataclasses import fields
-
 import pytest
 import torch
-from msgspec import Meta
 from support.learners import LEARNERS, train
 from support.training import STOPPED, assert_same_run, load, stop_in_step
 
-import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import evaluate_player, load_player
 from diplomacy_learners import baselines, league, population_based, press
 
@@ -62,25 +56,3 @@ OWN = {  # flags beside the script's
     population_based: {"members", "metric", "eval_population", "explore", "mates", "address"},
 }
 NAMED = {"exp_name"}  # what they alone say otherwise
-
-
-@pytest.mark.parametrize("script", OWN)
-def test_flags_are_the_scripts_and_a_few_more(script):
-    own, plain = ({field.name: field for field in fields(s.Args)} for s in (script, ppo))
-    assert own.keys() - plain.keys() == OWN[script] and plain.keys() <= own.keys()
-    hints = [typing.get_type_hints(s.Args, include_extras=True) for s in (script, ppo)]
-    other = {name for name, field in plain.items() if field.default != own[name].default}
-    assert other - {"processes"} == NAMED and all(hints[0][n] == hints[1][n] for n in plain)
-
-
-@pytest.mark.parametrize(
-    "name", ["press", "baselines", "population_based", "distill", "language_model"]
-)
-def test_every_number_has_a_range(name):
-    if name == "language_model":
-        pytest.importorskip("transformers")
-    script = importlib.import_module(f"diplomacy_learners.{name}")
-    for flag, hint in typing.get_type_hints(script.Args, include_extras=True).items():
-        kinds = [hint, *typing.get_args(hint)]
-        metas = [meta for kind in kinds for meta in getattr(kind, "__metadata__", ())]
-        assert not {int, float} & set(kinds) or any(isinstance(m, Meta) for m in metas), flag

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from support.populations import write_population
 from support.training import REPOSITORY, load, metrics, write_config
 from support.training import train as train_alone
 
@@ -64,7 +65,6 @@ def test_settings_are_drawn_around_the_first():
 
 
 def main(argv: list[str]) -> int:
-    """Run the command; return its exit status."""
     try:
         return pbt.main(parse_args(pbt.Args, argv))
     except SystemExit as end:
@@ -75,7 +75,6 @@ TINY = {"pool_size": 4, "anneal_lr": False}
 
 
 def population(folder: Path, *flags: str, **changes) -> list[pbt.Member]:
-    """Return members of a new population of tiny trainings."""
     config = write_config(folder / "tiny.toml", **TINY | changes)
     words = ["--config", config, "--runs-folder", str(folder / "runs"), *FLAGS, *flags]
     args = parse_args(pbt.Args, words)
@@ -86,7 +85,6 @@ def population(folder: Path, *flags: str, **changes) -> list[pbt.Member]:
 
 @pytest.fixture(scope="module")
 def evaluated_once(tmp_path_factory) -> list[pbt.Member]:
-    """Return the members of a population of which two have been evaluated once."""
     members = population(tmp_path_factory.mktemp("population"))
     for member in members[:2]:
         member.train(1)
@@ -95,7 +93,6 @@ def evaluated_once(tmp_path_factory) -> list[pbt.Member]:
 
 @pytest.fixture
 def members(evaluated_once, tmp_path) -> list[pbt.Member]:
-    """Return a copy of these members, which may go on."""
     home = Path(shutil.copytree(evaluated_once[0].home, tmp_path / "population"))
     return [pbt.Member(home, member.number, member.args) for member in evaluated_once]
 
@@ -112,7 +109,7 @@ def test_members_begin_with_settings_of_their_own(tmp_path):
     assert all(args.save_interval == given.eval_interval == 300 for args in found)
 
 
-def test_pauses_and_ranks_change_nothing(members, tmp_path):
+def test_pauses_and_ranks_change_nothing(members, tmp_path, monkeypatch):
     """A member that meets nobody learns what the same training learns without pauses.
 
     It is ranked in the base population after each evaluation, once.
@@ -121,6 +118,8 @@ def test_pauses_and_ranks_change_nothing(members, tmp_path):
     assert first["evaluations"] == 1 and 300 <= first["global_step"] < 500 and not first["done"]
     assert first["score"] == metrics(members[0].folder)[-1]["eval/random/win"]
     assert members[0].train(1) == first and load(members[0].folder)["seconds"] == before["seconds"]
+    write_population(tmp_path / "base")
+    monkeypatch.setattr(pbt, "population_folder", lambda *_: tmp_path / "base")
     ranked = {"mates": 0, "eval_population": 6, "metric": "population/rating"}
     member = pbt.Member(members[0].home, 0, replace(members[0].args, **ranked))
     last = member.train(2)
@@ -193,23 +192,18 @@ def test_members_meet(members):
         (["--map", "small.dip"], "small.dip"),
         (["--address", "auto"], "no cluster"),
         (["--resume", "nowhere"], "nowhere"),
+        ([], "needs Ray"),
     ],
 )
 def test_what_cannot_be(flags, words, tmp_path, capsys, monkeypatch):
     def init(*_, **__):
         raise ConnectionError("no cluster")
 
-    monkeypatch.setattr(pbt, "find_spec", lambda name: name)  # what is wrong is said before
+    found = None if words == "needs Ray" else "ray"
+    monkeypatch.setattr(pbt, "find_spec", lambda name: found)  # what is wrong is said before
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
     assert main([*FLAGS, "--runs-folder", str(tmp_path / "runs"), *flags]) == 2
     assert words in capsys.readouterr().err
-    assert not (tmp_path / "runs").exists()
-
-
-def test_without_ray(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(pbt, "find_spec", lambda name: None)
-    assert main([*FLAGS, "--runs-folder", str(tmp_path / "runs")]) == 2
-    assert "needs Ray" in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
 
 

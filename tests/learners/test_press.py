@@ -52,7 +52,6 @@ def make_run(**changes) -> press.TalkRun:
 
 
 def play_phase(run: press.TalkRun) -> None:
-    """Play one phase as the loop does."""
     result, _ = press.play_phase(run, startup.Clock())
     ppo.pay_learner(run, result)
     rows, _ = ppo.games_over(run, result)
@@ -69,7 +68,6 @@ def figures(run: press.TalkRun) -> dict[str, float]:
 
 
 def play_until_full(run: press.TalkRun) -> int:
-    """Play until an update is due, and check that no deal is broken; return how many were made."""
     deals, step = 0, run.games.step
 
     def judged(orders):
@@ -84,7 +82,6 @@ def play_until_full(run: press.TalkRun) -> int:
 
 
 def check_scores(run: press.TalkRun, batch: Batch) -> ppo.Action:
-    """Check that what was drawn scores as it did then; return the scores."""
     scored = run.agent.get_action_and_value(*batch.experience)
     np.testing.assert_allclose(scored.logprob.detach(), batch.logprobs, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(scored.value.detach(), batch.values, rtol=1e-4, atol=1e-4)
@@ -248,7 +245,6 @@ HEADS = {
 
 @pytest.mark.parametrize("protocol", HEADS)
 def test_the_gradient_is_that_of_small_steps(protocol):
-    """Of the heads of talk, of what deals add to orders, and of the codes that both read."""
     run = make_run(press=protocol)
     play_until_full(run)
     experience = take_batch(run).take(np.arange(60)).experience
@@ -257,7 +253,6 @@ def test_the_gradient_is_that_of_small_steps(protocol):
 
 
 def check_gradient(agent, experience, weight) -> None:
-    """Compare the gradient of all log-probabilities with the slope along some direction."""
     found = torch.autograd.grad(agent.get_action_and_value(*experience).logprob.sum(), [weight])[0]
     direction = torch.randn(weight.shape, generator=torch.Generator().manual_seed(1))
     direction /= direction.norm()
@@ -308,7 +303,6 @@ def test_a_new_policy_talks_at_random():
 
 
 def test_what_is_said_is_counted_by_power_and_by_pair():
-    """Two games of three powers: in one all talk, in the other ENGLAND alone, to nobody."""
     run = begin(num_envs=2)
     able = np.array([[True] * 3, [True, False, False]])
     wish = np.full((2, 3, 3), NONE, np.int8)
@@ -338,7 +332,6 @@ MORE = [PressRules("offers", 2), PressRules("propose-choose"), PressRules("mutua
 
 @pytest.mark.parametrize(("protocol", "all_rules"), [("mutual", ANY), ("offers", ANY + MORE)])
 def test_a_checkpoint_plays_with_talk(protocol, all_rules, trained):
-    """By any protocol, against bots and policies of the other kind, and where nobody talks."""
     player = load_player(trained(protocol))
     assert isinstance(player, Listener)
 

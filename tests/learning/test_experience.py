@@ -24,17 +24,10 @@ def test_parts_of_a_batch_share_no_board(parts):
         rows = batch.split(parts, rng)
         assert sorted(np.concatenate(rows)) == list(range(21))
         boards = [set(experience.obs.row[part]) for part in rows]
+        assert all((np.diff(experience.obs.row[part]) >= 0).all() for part in rows)
         assert sum(map(len, boards)) == 11 and len(boards) == parts
         sizes = list(map(len, boards))
         assert max(sizes) - min(sizes) <= 1
     if parts > 1:
         other = batch.split(parts, np.random.default_rng(1))
         assert any(set(one) != set(two) for one, two in zip(rows, other))
-
-
-def test_rows_of_a_part_are_sorted_by_board():
-    """So that a network finds what a board's viewers share side by side."""
-    experience = make_experience(np.random.default_rng(4).permutation(40))
-    batch = Batch(experience, *np.zeros((4, 40), np.float32))
-    for rows in batch.split(3, np.random.default_rng(0)):
-        assert (np.diff(experience.obs.row[rows]) >= 0).all()

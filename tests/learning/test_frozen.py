@@ -52,15 +52,6 @@ def test_nobody_is_asked():
     assert found.shape == (0,) and found.dtype == np.int64
 
 
-def test_a_copy_has_weights_of_its_own():
-    agent, other = make_agent(seed=1), make_agent(seed=2)
-    copied = frozen.frozen_copy(agent, other.state_dict())
-    assert all((copied.state_dict()[n] == w).all() for n, w in other.state_dict().items())
-    assert not any(weight.requires_grad for weight in copied.parameters())
-    with pytest.raises(ValueError, match="the shape of"):
-        frozen.frozen_copy(agent, make_agent(hidden=8).state_dict())
-
-
 def test_the_average_counts_late_weights_more():
     agents = [make_agent(seed=seed) for seed in (1, 2, 3, 4)]
     for power, shares in ((1.0, (1, 2, 3, 4)), (2.0, (2, 6, 12, 20))):  # n (n + 1) for power 2

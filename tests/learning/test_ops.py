@@ -16,7 +16,6 @@ HIDDEN = 9
 
 
 def orders_of(name: str, related: bool = True) -> Orders:
-    """Return legal orders of all kinds of phases, of which possible ones are picked."""
     decisions, obs, _ = positions(name)
     agent = make_agent(name, autoregressive=related)
     chosen, _, _ = act(agent, obs, decisions, torch.Generator().manual_seed(1))
@@ -50,7 +49,6 @@ def assert_same(one: list, two: list) -> None:
 @pytest.mark.parametrize("autoregressive", [True, False])
 @pytest.mark.parametrize("name", ["three", "standard"])
 def test_a_network_learns_the_same_without_kernels(name, autoregressive, monkeypatch):
-    """Every weight has the gradient that plain PyTorch gives it."""
     decisions, obs, _ = positions(name)
     agent = make_agent(name, autoregressive=autoregressive)
     chosen, _, _ = act(agent, obs, decisions, torch.Generator().manual_seed(2))
@@ -83,7 +81,6 @@ def test_a_network_learns_the_same_without_kernels(name, autoregressive, monkeyp
 @pytest.mark.parametrize("autoregressive", [True, False])
 @pytest.mark.parametrize("name", ["three", "standard"])
 def test_orders_drawn_without_kernels_are_the_same(name, autoregressive, monkeypatch):
-    """In all kinds of phases, from noise, at temperatures, and the likeliest ones."""
     decisions, obs, _ = positions(name)
     agent = AgentNetwork(make_agent(name, scale=3.0, autoregressive=autoregressive))
     heat = np.linspace(0.5, 2.0, decisions.count, dtype=np.float32)
@@ -179,7 +176,6 @@ def test_layer_norm_is_pytorchs():
 
 
 def test_flattened_weights_are_the_networks_own():
-    """A step of the vector steps the network; what backward finds is the vector's gradient."""
     agent, like = make_agent("small"), make_agent("small")
     weights = ops.flatten(agent)
     assert_same(weights, torch.cat([part.flatten() for part in like.parameters()]))

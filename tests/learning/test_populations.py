@@ -19,15 +19,13 @@ from diplomacy_engine.learning import populations as pop
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.players import ask_player, ask_players, make_bot
-from diplomacy_engine.players.population import FOLDERS, read_population
+from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
 from diplomacy_engine.rules.map import load_map
 
 SHAPES = ({}, {"hidden": 16}, {"num_layers": 1}, {"autoregressive": False})
 
 
 class Attending(ppo.Agent):
-    """Lets provinces attend to each other, with a temperature that is learned."""
-
     def __init__(self, game_map):
         super().__init__(game_map, 24, 0)
         self.attention = nn.MultiheadAttention(24, 2, batch_first=True)
@@ -98,10 +96,9 @@ def test_a_member_asked_alone_and_one_that_is_not_asked():
 
 @pytest.fixture(scope="module")
 def population(trained, tmp_path_factory):
-    """Return the folder of a population made of a tiny run."""
     made = tmp_path_factory.mktemp("population") / "small"
     words = ["population", "make", "--map", "small", "--runs", str(trained())]
-    words += ["--output", str(made), "--copies", "3", "--games", "60", "--threads", "1"]
+    words += ["--output", str(made), "--copies", "3", "--games", "24", "--threads", "1"]
     assert main(words) == 0
     return made
 
@@ -109,14 +106,14 @@ def population(trained, tmp_path_factory):
 def test_making_a_population(population):
     found = read_population(population)
     policies = [member for member in found.members if member.file]
-    assert len(policies) == 3 and len(found.members) == 8 and found.games == 60
+    assert len(policies) == 3 and len(found.members) == 8 and found.games == 24
     assert {member.file for member in policies} == {p.name for p in population.glob("*.npz")}
     ages = sorted({member.decisions for member in policies})
     assert ages[0] >= 100 and 600 <= ages[-1] < 700 and len(ages) == 3
     for member in policies:
         assert member.settings["hidden"] == 16 and member.settings["reward"] == "score"
         assert "--hidden 16" in member.command and "--exp-name" not in member.command
-    assert found.met.sum() == 2 * 60 and (found.met == found.met.T).all()
+    assert found.met.sum() == 2 * 24 and (found.met == found.met.T).all()
 
 
 def test_the_command_of_a_run_trains_the_same(population):
@@ -162,6 +159,33 @@ def test_a_population_is_replaced_as_a_whole(population, trained, tmp_path, monk
     assert not list(tmp_path.glob(".made-*"))
 
 
+def test_a_run_joins_a_population(population, trained, tmp_path, capsys):
+    """It is rated where it stands; the others' ratings and games stay; nobody joins twice."""
+    made, run = tmp_path / "made", tmp_path / "other__run"
+    shutil.copytree(population, made)
+    shutil.copytree(trained(), run)
+    before, other = read_population(made), ["--games", "40", "--threads", "1"]
+    words = ["population", "add", str(run), "--population", str(made), *other]
+    assert main(words) == 0
+    after = read_population(made)
+    (new,) = {m.name for m in after.members} - {m.name for m in before.members}
+    shown = capsys.readouterr().out
+    assert new.startswith("other__run-6") and new in shown and "of 9" in shown
+    assert [m.rating for m in after.members if m.name != new] == [*before.ratings]
+    assert (np.diff(after.ratings) <= 0).all() and after.member(new).sigma > 0
+    place = [m.name for m in after.members].index(new)
+    rest = np.delete(np.arange(9), place)
+    assert (after.met[np.ix_(rest, rest)] == before.met).all()
+    assert after.met[place].sum() == 40 and (after.met == after.met.T).all()
+    assert np.allclose(after.above + after.above.T, after.met, atol=0.02)
+    weights = read_weights(after, after.member(new))
+    assert set(weights) == set(pop.policies_of_run(run, 1)[0].weights)
+    assert main(words) == 2 and new in capsys.readouterr().err
+    assert read_population(made).members == after.members
+    words = ["population", "add", str(run), "--population", str(FOLDERS / "three"), *other]
+    assert main(words) == 2 and "not of small" in capsys.readouterr().err
+
+
 def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):
     """The runs of a file are trained one after the other; a finished one is not trained again."""
     recipe = tmp_path / "runs.toml"
@@ -183,12 +207,12 @@ def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.setattr("diplomacy_engine.commands.population.subprocess.run", run)
     words = ["population", "make", "--map", "small", "--recipe", str(recipe)]
     words += ["--decisions", "400", "--runs-folder", str(tmp_path / "runs")]
-    words += ["--output", str(tmp_path / "made"), "--games", "20"]
+    words += ["--output", str(tmp_path / "made"), "--games", "12"]
     assert main(words) == 0 and len(started) == 2
     assert main(words) == 0 and len(started) == 2
     assert "--num-layers" in started[0] and "--num-layers" not in started[1]
     names = [m.name for m in read_population(tmp_path / "made").members if m.file]
     assert {name.partition("-")[0] for name in names} == {"one", "two"}
     assert sum(name.startswith("one-") for name in names) == 2
-    assert json.loads((tmp_path / "made" / "population.json").read_text())["games"] == 20
+    assert json.loads((tmp_path / "made" / "population.json").read_text())["games"] == 12
     assert FOLDERS.name == "population"

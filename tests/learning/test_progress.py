@@ -9,12 +9,10 @@ from contextlib import suppress
 import pytest
 
 from diplomacy_engine import _progress as progress
-from diplomacy_engine._progress import Progress, label, show
+from diplomacy_engine._progress import Progress
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
-
     def __init__(self):
         self.now = 100.0
 
@@ -23,8 +21,6 @@ class Clock:
 
 
 class Terminal(io.StringIO):
-    """A text stream that says it is a terminal."""
-
     def isatty(self):
         return True
 
@@ -137,18 +133,3 @@ def test_on_a_terminal_the_line_is_redrawn(monkeypatch):
     line.summarize({"games": 3})
     assert "\x1b" in file.getvalue() and "60 of 100" in file.getvalue()
     assert "pool" not in file.getvalue().rpartition("60 of 100")[2]
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "shown"),
-    [
-        ("win_hold", 1 / 3, "33.3%"),
-        ("pool", 12_345, "12,345"),
-        ("entropy", 0.123456, "0.123"),
-        ("entropy", float("nan"), "nan"),
-        ("greedy", True, "True"),
-    ],
-)
-def test_figures(name, value, shown):
-    assert show(name, value) == shown
-    assert label(f"{name}_share") == name.replace("_", " ")

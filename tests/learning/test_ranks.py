@@ -24,7 +24,6 @@ from ppo_selfplay_diplomacy import Args, update
 
 
 def together(function, count: int = 2) -> list:
-    """Return what a function of ranks returns in each of `count` threads with links."""
     links = [multiprocessing.Pipe() for _ in range(count - 1)]
     ranks = [Ranks(Pipes([here for here, _ in links], first=True), 0, count)]
     ranks += [

@@ -16,7 +16,7 @@ import pytest
 
 from diplomacy_engine._files import atomic_write
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.learning.run_folder import RunFolder
+from diplomacy_engine.learning.run_folder import KEPT, RunFolder
 from diplomacy_engine.players.policy.files import policy_file
 
 REPOSITORY = Path(__file__).parents[2]
@@ -38,18 +38,6 @@ def test_create(run, tmp_path):
     assert (run.path / "train.py").read_text() == "print('hello')\n"
     again = RunFolder.create(tmp_path / "runs", "small", "test", 1, {}, tmp_path / "train.py")
     assert again.path != run.path
-
-
-def test_create_fails_in_one_sentence(tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text("")
-    with pytest.raises(UserError, match="without slashes"):
-        RunFolder.create(tmp_path, "small", "../x", 1, {}, script)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"file"):
-        RunFolder.create(tmp_path / "file", "small", "x", 1, {}, script)
-    with pytest.raises(UserError, match=r"none\.py: No such file"):
-        RunFolder.create(tmp_path, "small", "x", 1, {}, tmp_path / "none.py")
 
 
 def test_atomic_write_replaces_no_link_and_no_device(tmp_path):
@@ -151,29 +139,15 @@ def test_read_only_run_folder(run):
 
 
 def test_rotation(run):
-    for step in (5, 10, 900, 1_000, 20_000):
-        run.save_checkpoint(step, str(step).encode(), keep=3)
+    steps = (5, 10, 900, 1_000, 20_000, 30_000)
+    for step in steps:
+        run.save_checkpoint(step, str(step).encode())
     kept = sorted((run.path / "checkpoints").iterdir())
-    assert [path.read_bytes() for path in kept] == [b"900", b"1000", b"20000"]
-    assert run.checkpoint.read_bytes() == b"20000"
-    run.save_checkpoint(20_000, b"again", keep=3)
+    assert [path.read_bytes() for path in kept] == [str(step).encode() for step in steps[-KEPT:]]
+    assert run.checkpoint.read_bytes() == b"30000"
+    run.save_checkpoint(30_000, b"again")
     assert kept[-1].read_bytes() == run.checkpoint.read_bytes() == b"again"
     assert not list(run.path.rglob(".*"))
-    run.save_checkpoint(30_000, b"last", keep=0)
-    assert not list((run.path / "checkpoints").iterdir())
-
-
-def test_open_refuses_what_is_no_run(run, tmp_path):
-    with pytest.raises(UserError, match=r"cannot be continued: it has no checkpoint\.pt"):
-        RunFolder.open(run.path)
-    with pytest.raises(UserError, match=r"it has no args\.json"):
-        RunFolder.open(tmp_path / "none")
-    (run.path / "args.json").write_text("{")
-    with pytest.raises(UserError, match="not JSON"):
-        run.load_args()
-    (run.path / "args.json").write_text("[]")
-    with pytest.raises(UserError, match=r"args\.json: expected"):
-        run.load_args()
 
 
 def test_policy_file(tmp_path):

@@ -2,15 +2,14 @@
 
 import os
 import signal
-import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
-from support.waiting import until
+from support.training import STOPPED, train
 
+import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.learning import signals
+from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.signals import StopSignals
 
 
@@ -30,7 +29,6 @@ def usual_handlers():
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Return the time, as a list of one number that a test may change."""
     now = [50.0]
     monkeypatch.setattr(signals.time, "monotonic", lambda: now[0])
     return now
@@ -72,35 +70,25 @@ def test_a_slip_is_forgiven_when_the_loop_is_over(clock, capfd):
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_a_double_ctrl_c_keeps_the_checkpoint(tmp_path):
-    """The whole trainer, interrupted twice within a second: it saves, and says how to go on."""
-    flags = "--map small --num-envs 8 --num-steps 4 --hidden 8 --num-layers 1 --processes 1"
-    flags += " --eval-interval 1000000 --save-interval 1000000 --capture-games 0"
-    process = subprocess.Popen(
-        [sys.executable, "ppo_selfplay_diplomacy.py", *flags.split(), "--runs-folder", tmp_path],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    told = {}
-    for line in process.stdout:
-        name, _, value = line.strip().partition(": ")
-        told[name] = value
-        if "curves" in told:
-            break
-    folder = Path(told["run folder"])
-    assert told["curves"] == f"tensorboard --logdir {folder.parent}"
-    until(lambda: (folder / "metrics.jsonl").is_file(), 120)  # it learns
-    process.send_signal(signal.SIGINT)
-    time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
-    # Python itself ends by the signal if it is about to end.
-    assert process.returncode in (130, -signal.SIGINT), err
-    assert f"continue it:\n  python ppo_selfplay_diplomacy.py --resume {folder}\n" in out
-    assert (
-        err.strip()
-        == "stopping after this step; a checkpoint will be saved (Ctrl-C again: not saved)"
-    )
-    assert (folder / "checkpoint.pt").is_file()
+def test_a_double_ctrl_c_keeps_the_checkpoint(tmp_path, monkeypatch, capfd):
+    """The second one comes while the run saves; it says how to go on."""
+    monkeypatch.setattr(sys, "stderr", os.fdopen(os.dup(2), "w"))
+    monkeypatch.setattr(signals, "GRACE", 600)  # on a busy machine
+    pay_learner, save = ppo.pay_learner, RunFolder.save_checkpoint
+
+    def paying(*given):
+        send()
+        return pay_learner(*given)
+
+    def saving(*given):
+        send()
+        return save(*given)
+
+    monkeypatch.setattr(ppo, "pay_learner", paying)
+    monkeypatch.setattr(RunFolder, "save_checkpoint", saving)
+    run = train(tmp_path / "runs", status=STOPPED)
+    out, err = capfd.readouterr()
+    assert f"curves: tensorboard --logdir {run.parent}\n" in out
+    assert f"--resume {run}\n" in out.partition("continue it:\n")[2]
+    assert err.count("a checkpoint will be saved") == 1 == err.strip().count("\n") + 1
+    assert (run / "checkpoint.pt").is_file()

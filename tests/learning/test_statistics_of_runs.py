@@ -8,7 +8,6 @@ import pytest
 from diplomacy_engine.constants import NONE, YEAR_LIMIT
 from diplomacy_engine.learning import statistics
 from diplomacy_engine.learning.experience import Batch
-from diplomacy_engine.rules.map import load_map
 
 
 def test_a_tie_of_two_powers_of_the_learner_is_no_win():
@@ -80,20 +79,3 @@ def test_explained_variance():
     expected = 1 - error.var() / returns.var()
     assert statistics.explained_variance(whole) == pytest.approx(expected, rel=1e-4)
     assert statistics.explained_variance(sums(np.ones(3), np.zeros(3))) == 0
-
-
-def test_wins_of_sides_do_not_begin_at_0():
-    """A running mean does, and is corrected: with one half of all games won it is one half."""
-    results = statistics.Results(load_map("three"))
-    sums = dict.fromkeys((*statistics.COUNTERS, *statistics.SELFPLAY), 1)
-    for _ in range(3):
-        games = np.array([20.0, 20.0, 0.0])
-        results.count(sums | {"side_games": games, "side_wins": games * [0.5, 1, 0]})
-        figures = results.take()
-        assert figures["win_ENGLAND"] == pytest.approx(0.5)
-        assert figures["win_ITALY"] == pytest.approx(1) and "win_RUSSIA" not in figures
-    # Not what seats are drawn by: there a side of few games counts as one that does not win.
-    assert results.win_share[0] < 0.2 and results.counters["games"] == 3
-    for _ in range(100):
-        results.count(sums | {"side_games": games, "side_wins": games * [0, 1, 0]})
-    assert results.take()["win_ENGLAND"] < 0.01  # and older games are forgotten

@@ -26,14 +26,12 @@ MACROS = {
 
 
 def choices(parameter: dict) -> list:
-    """Return the values that a sweep may give a parameter, or the ends of its range."""
     if "value" in parameter:
         return [parameter["value"]]
     return parameter.get("values") or [parameter["min"], parameter["max"]]
 
 
 def grid(sweep: dict) -> list[dict]:
-    """Return the values of each run of a sweep."""
     names, parameters = zip(*sweep["parameters"].items())
     return [dict(zip(names, values)) for values in itertools.product(*map(choices, parameters))]
 

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from diplomacy_engine.constants import NONE, SOLO, YEAR_LIMIT
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.evaluation import Evaluation, evaluate_player
 from diplomacy_engine.matches.match import MatchReport, MatchSettings
-from diplomacy_engine.matches.tables import play_games
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.press.press import PressRules
@@ -78,36 +76,6 @@ def test_order_shares_are_those_of_the_saved_games(batch):
     assert result["orders"] == pytest.approx(expected)
 
 
-class Watcher:
-    """Holds everywhere, and keeps which decisions it was asked for."""
-
-    def __init__(self):
-        self.name, self.asked = "watcher", []
-
-    def act(self, games, decisions):
-        self.asked.append((decisions.game.copy(), decisions.power.copy()))
-        for d in range(decisions.count):
-            slots = range(decisions.slot_start[d], decisions.slot_start[d + 1])
-            assert all(decisions.order_start[s] < decisions.order_start[s + 1] for s in slots)
-        return np.full(len(decisions.slot_province), NONE, np.int32)
-
-
-def test_every_decision_goes_to_the_player_of_its_seat():
-    games = VectorGame("three", 40, seed=3, max_years=3, auto_reset=False, threads=1)
-    seats = np.random.default_rng(0).integers(0, 3, (40, 3))
-    watchers = [Watcher(), Watcher(), Watcher()]
-    ended = []
-    outcomes = play_games(games, seats, watchers, progress=ended.append)
-    for number, watcher in enumerate(watchers):
-        for game, power in watcher.asked:
-            assert (seats[game, power] == number).all()
-    first = [watcher.asked[0] for watcher in watchers]
-    assert sum(len(game) for game, _ in first) == 40 * 3
-    assert (outcomes.ended == YEAR_LIMIT).all() and (outcomes.years == 3).all()
-    assert outcomes.alive.all() and (outcomes.centers == 1).all()
-    assert ended == sorted(ended) and 0 < ended[0] < 20 < ended[-2] < ended[-1] == 40
-
-
 def test_result_of_an_evaluation():
     report = evaluate_player(
         "three", make_bot("dumbbot"), make_bot("hold"), 100, seed=5, max_years=12, samples=4
@@ -158,7 +126,6 @@ def test_same_seed_same_result():
 
 
 def orders(report: MatchReport) -> list[list]:
-    """Return the orders of the saved games."""
     return [[phase["orders"] for phase in game["phases"]] for game in report.saved_games]
 
 

@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine.matches.evaluation import evaluate_player
 from diplomacy_engine.matches.figures import (
     mean_interval,
     student_quantile,
     wilson_interval,
 )
-from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.scoring.outcomes import FIGURES, figure_ranges
 
 
 def test_wilson_interval():
@@ -78,18 +75,3 @@ def test_coverage(games_per_seat, coverage):
     found = [mean_interval([play(chance) for chance in solo], 0, 1) for _ in range(1000)]
     assert np.mean([low <= truth <= high for low, high in found]) >= coverage
     assert all(low < high for low, high in found)
-
-
-def test_one_game_a_seat_is_no_certainty():
-    """Neither overall nor for a power, and every interval is a possible one."""
-    result = evaluate_player(
-        "standard", make_bot("hold"), make_bot("hold"), 7, max_years=2
-    ).result()
-    ranges = figure_ranges(7, 34, 18, 2)
-    for part in (result["overall"], *result["by_power"].values()):
-        assert tuple(part) == FIGURES
-        for name, figure in part.items():
-            assert figure["low"] < figure["high"], name
-            assert figure["low"] <= figure["value"] <= figure["high"], name
-            least, most = ranges.get(name, (0, 1))
-            assert least <= figure["low"] and figure["high"] <= most, name

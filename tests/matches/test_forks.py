@@ -46,14 +46,6 @@ def test_copies_of_a_position_go_their_own_ways():
     assert sum(noted) > 5 * 8 * 4
 
 
-def test_threads_change_nothing():
-    results = [
-        fork(positions(4, 16, n), range(4), 16, years=2, players=[make_bot("dumbbot")])
-        for n in (1, 3)
-    ]
-    assert all(np.array_equal(one, other) for one, other in zip(*results))
-
-
 def test_seats():
     """Who plays which power matters: DumbBot's seat does better than the one that holds."""
     games = VectorGame("small", 1 + 60, seed=1, auto_reset=False)
@@ -66,12 +58,6 @@ def test_seats():
 def test_group_advantages():
     score = np.array([[[1.0], [3.0]], [[2.0], [2.0]]])
     assert group_advantages(score).tolist() == [[[-1.0], [1.0]], [[0.0], [0.0]]]
-
-
-def test_calls_that_would_overwrite_positions_are_refused():
-    for games in (VectorGame("small", 5), VectorGame("small", 4, auto_reset=False)):
-        with pytest.raises(ValueError):
-            fork(games, [0], 4, years=1, players=[make_bot("hold")])
 
 
 @pytest.mark.parametrize("name", ["small", "standard"])

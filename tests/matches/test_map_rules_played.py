@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from support.maps import TRIBES, tribes
+from support.players import power_values
 
 from diplomacy_engine import Game
 from diplomacy_engine.commands import cli
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.players.bots.dumbbot_rules import DEEPDIP, NORMAN, PAQUETTE
-from diplomacy_engine.players.bots.dumbbot_values import power_values
 from diplomacy_engine.players.policy.inputs import NUM_BOARD, NetworkInputs
 
 

@@ -14,7 +14,6 @@ def newcomers(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def simulate(strength, powers: int, num_games: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return seats and ranks of games between players of known strength (Plackett-Luce)."""
     rng = np.random.default_rng(seed)
     seats = balanced_seats(len(strength), powers, num_games, rng)
     luck = rng.gumbel(size=seats.shape)

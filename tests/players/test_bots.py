@@ -8,6 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from support.players import power_values
 
 from diplomacy_engine.constants import (
     ARMY,
@@ -36,12 +37,6 @@ from diplomacy_engine.players.bots.dumbbot_rules import (
     REAL,
     ROUNDED,
     TRUNCATED,
-)
-from diplomacy_engine.players.bots.dumbbot_values import (
-    compute_values,
-    new_values,
-    node_graph,
-    survey_game,
 )
 from diplomacy_engine.rules.map import Map, load_map
 
@@ -136,22 +131,13 @@ def share(counts, text):
     return sum(n for row, n in counts.items() if text in row) / counts.total()
 
 
-def power_values(game_map, state, e, power, rules=NORMAN):
-    """Return the graph of a map's nodes, and what they are worth to a power in game e."""
-    graph = node_graph(game_map, rules)
-    values = new_values(game_map.board, graph)
-    survey_game(game_map.board, state, e, rules, values)
-    compute_values(game_map.board, graph, state, e, power, rules, values)
-    return graph, values
-
-
 def node(graph, game_map, text):
     """Return the node number of a unit text."""
     return graph.number["AF".index(text[0]), game_map.location_index[text[2:]]]
 
 
 def test_names():
-    assert list(BOTS) == [*QUICK, "lookahead", "mcts"]
+    assert list(BOTS) == [*QUICK, "lookahead", "mcts", "osla", "mcts-plain"]
     with pytest.raises(ValueError, match=r"random, hold, chaos.*did you mean 'dumbbot'"):
         make_bot("dumbot")
 

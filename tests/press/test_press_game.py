@@ -14,7 +14,6 @@ POSITION = "small S1901M; ENGLAND A PAR, A LON = LON PAR; RUSSIA A ROM, A MUN = 
 
 
 def game_with(press: str, position: str = POSITION) -> Game:
-    """Return a game in a position, with press."""
     state = Game.from_position(position).to_state()
     game = Game(position.split()[0], press=press)
     return Game.from_saved_game(
@@ -25,7 +24,6 @@ def game_with(press: str, position: str = POSITION) -> Game:
 
 
 def test_a_deal_from_offer_to_order():
-    """An offer is seen by its receiver alone, binds once accepted, and is gone with the phase."""
     game = game_with("offers")
     number = game.offer("ENGLAND", "RUSSIA", ours=["A PAR H"], theirs=["A ROM S A PAR"], zone="SPA")
     text = "A PAR H; A ROM S A PAR; ENGLAND and RUSSIA keep out of SPA and leave it"
@@ -45,7 +43,6 @@ def test_a_deal_from_offer_to_order():
 
 
 def test_peace_by_two_offers():
-    """With mutual press the second offer of peace makes it."""
     game = game_with("mutual")
     first = game.offer("ENGLAND", "RUSSIA", peace=True)
     assert game.offers("RUSSIA") == {first: "ENGLAND: peace between ENGLAND and RUSSIA"}
@@ -77,7 +74,6 @@ def test_peace_by_two_offers():
     ],
 )
 def test_impossible_offers(terms, words):
-    """Each is refused with its reason, and nothing has changed."""
     game = game_with("offers")
     with pytest.raises(UserError, match=words):
         game.offer("ENGLAND", "RUSSIA", **terms)
@@ -85,7 +81,6 @@ def test_impossible_offers(terms, words):
 
 
 def test_impossible_partners_and_answers():
-    """Only the receiver answers an offer, once, in its phase."""
     game = game_with("offers")
     with pytest.raises(UserError, match="cannot make a deal with itself"):
         game.offer("ENGLAND", "ENGLAND", peace=True)
@@ -118,7 +113,6 @@ def test_impossible_partners_and_answers():
 
 
 def test_saved_games_keep_the_talk():
-    """A saved game has the talk as DAIDE and no clock; reading it gives the same deals."""
     game = game_with("offers")
     number = game.offer("ENGLAND", "RUSSIA", ours=["A PAR H"], theirs=["A ROM S A PAR"])
     game.accept("RUSSIA", number)
@@ -155,7 +149,6 @@ def test_saved_games_keep_the_talk():
     ],
 )
 def test_broken_talk_in_saved_games(text):
-    """What claims to be an offer and is none is named; other talk is left alone."""
     game = game_with("offers")
     game.send("ENGLAND", "RUSSIA", "hello (")
     game.send("ENGLAND", "RUSSIA", text)
@@ -166,7 +159,6 @@ def test_broken_talk_in_saved_games(text):
 
 
 def check_daide(map_name: str, phases: int, seed: int) -> int:
-    """Write random offers as DAIDE and read them back; return how many."""
     rng, game, count = np.random.default_rng(seed), Game(map_name, press="offers"), 0
     games = game.vector_game
     for _ in range(phases):
@@ -198,12 +190,10 @@ def check_daide(map_name: str, phases: int, seed: int) -> int:
 
 @pytest.mark.parametrize("map_name", ["small", "standard"])
 def test_words_to_daide_and_back(map_name):
-    """Every offer that can be written is read as the same offer."""
     assert check_daide(map_name, 12, seed=3) >= 4
 
 
 def talked_game() -> dict:
-    """Return a saved game of the standard map in which something was said in two phases."""
     game = Game("standard", press="offers")
     game.accept("ENGLAND", game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"], zone=["ENG"]))
     game.decline("FRANCE", game.offer("ENGLAND", "FRANCE", peace=True))
@@ -217,7 +207,6 @@ def talked_game() -> dict:
 
 
 def test_the_diplomacy_package_accepts_the_talk():
-    """Its validator agrees with a saved game with talk, and it shows our messages."""
     export = pytest.importorskip("diplomacy.utils.export")
     saved = json.loads(json.dumps(talked_game()))
     assert export.is_valid_saved_game(saved)
@@ -231,7 +220,6 @@ def test_the_diplomacy_package_accepts_the_talk():
 
 
 def test_the_talk_of_a_standard_game_is_read_back():
-    """Channels have DAIDE's names in the file and ours in words; orders of the past were kept."""
     saved = talked_game()
     first = saved["phases"][0]
     assert first["orders"]["FRANCE"] == ["A PAR - PIC"]
@@ -242,14 +230,7 @@ def test_the_talk_of_a_standard_game_is_read_back():
     assert again.offers("TURKEY") == {1: "RUSSIA: TURKEY keeps out of BLA"}
 
 
-@pytest.mark.parametrize("press", [None, "mutual", "offers"])
-def test_no_rounds_are_refused(press):
-    with pytest.raises(UserError, match="rounds"):
-        Game("small", press=press, press_rounds=0)
-
-
 def test_deals_that_may_be_broken():
-    """Without binding every order can be given; the history and saved games tell of it."""
     game = Game("small", press="offers", binding=False)
     state = Game.from_position(POSITION).to_state()
     phase = {"name": state["name"], "state": state, "orders": {}, "results": {}}
@@ -272,7 +253,6 @@ def test_deals_that_may_be_broken():
 
 
 def test_a_pair_picks_one_of_its_offers():
-    """With propose-choose each may send an offer to each other power; a pair has one deal."""
     game = Game("three", press="propose-choose")
     first = game.offer("ENGLAND", "ITALY", peace=True)
     game.offer("ENGLAND", "RUSSIA", peace=True)

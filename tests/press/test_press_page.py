@@ -12,7 +12,6 @@ PAGE = page_text("docs/press.md")
 
 @pytest.mark.parametrize("code", blocks(PAGE, "python"))
 def test_examples(code, capsys):
-    """Each Python example prints what stands beside it."""
     exec(code, {})
     said = [line.strip() for line in code.splitlines() if line.strip().startswith("print(error)")]
     wanted = [line.partition("  # ")[2] for line in said] + shown(code)
@@ -20,7 +19,6 @@ def test_examples(code, capsys):
 
 
 def test_tables():
-    """No negotiator and no reason is missing, and the numbers are those of the code."""
     for name in (*NEGOTIATORS, "talker", *REFUSALS):
         assert f"\n| `{name}` |" in PAGE, name
     assert (

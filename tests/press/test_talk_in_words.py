@@ -14,7 +14,6 @@ TERMS = {"ours": ["A PAR - GAS"], "theirs": ["A MAR S A PAR - GAS"]}
 
 
 def game_with_deal() -> Game:
-    """Return a game in which ENGLAND and ITALY have a deal, and RUSSIA has offered peace."""
     game = Game.from_state("three", {"name": "S1901M", "units": UNITS})
     game.take_up_talk("offers", 4)
     game.accept("ITALY", game.offer("ENGLAND", "ITALY", **TERMS))

@@ -25,7 +25,6 @@ MAPS = ("small", "three", "standard")
 @pytest.mark.parametrize("autoregressive", [True, False])
 @pytest.mark.parametrize("name", MAPS)
 def test_what_was_sampled_is_what_is_scored(name, autoregressive):
-    """A player and learning agree, in all phases, on every map."""
     decisions, obs, phases = positions(name)
     agent = make_agent(name, autoregressive=autoregressive)
     chosen, logprob, value = act(agent, obs, decisions, torch.Generator().manual_seed(1))
@@ -49,7 +48,6 @@ def test_what_was_sampled_is_what_is_scored(name, autoregressive):
 @pytest.mark.parametrize("autoregressive", [True, False])
 @pytest.mark.parametrize("name", MAPS)
 def test_an_explanation_follows_the_likeliest_orders(name, autoregressive):
-    """Also those of the first orders, and of later ones as they follow these."""
     decisions, obs, _ = positions(name)
     agent = make_agent(name, autoregressive=autoregressive)
     probability, value = AgentNetwork(agent).explain(obs, decisions)
@@ -68,7 +66,6 @@ def test_an_explanation_follows_the_likeliest_orders(name, autoregressive):
 
 @pytest.mark.parametrize("name", MAPS)
 def test_one_decision_does_not_change_another(name):
-    """A batch of decisions is scored as each is alone."""
     decisions, obs, _ = positions(name)
     agent = make_agent(name)
     chosen, logprob, value = act(agent, obs, decisions, torch.Generator().manual_seed(2))
@@ -109,7 +106,6 @@ def test_only_legal_orders_are_chosen(name):
 
 
 def enumerate_decision(agent: Agent, decisions: Decisions, obs: BoardViews, d: int) -> np.ndarray:
-    """Return the probability of every combination of orders of a decision of two slots."""
     counts = np.diff(decisions.order_start)[decisions.slot_start[d] : decisions.slot_start[d + 1]]
     combinations = np.array(list(itertools.product(*map(range, counts))))
     rows = np.full(len(combinations), d)

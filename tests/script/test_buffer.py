@@ -10,8 +10,6 @@ from ppo_selfplay_diplomacy import Buffer
 
 @pytest.mark.parametrize("seed", range(25))
 def test_buffer_equals_plain_lists(seed):
-    """Random decisions, rewards, ends and truncations; updates whenever one is due."""
-
     rng = np.random.default_rng(seed)
     num_steps, num_streams = int(rng.integers(2, 7)), int(rng.integers(1, 7))
     buffer = Buffer(num_steps, num_streams)

@@ -71,7 +71,6 @@ REFUSED = {
 
 
 def write(path: Path, *edits: tuple[str, str]) -> Path:
-    """Write the script with some of its text replaced."""
     text = TEXT
     for old, new in edits:
         assert text.count(old) == 1, old
@@ -83,7 +82,6 @@ def write(path: Path, *edits: tuple[str, str]) -> Path:
 
 @pytest.fixture
 def imported(monkeypatch):
-    """Return a function that imports a script, which is forgotten after the test."""
     monkeypatch.setattr(registry, "_known", dict(registry._known))
     monkeypatch.setattr(registry, "_noted", set())
     before = set(sys.modules)
@@ -94,7 +92,6 @@ def imported(monkeypatch):
 
 
 def drawn_by(script: ModuleType, run: Path, seed: int) -> list[int]:
-    """Return what an agent of a script chooses itself with the weights of a run, as numbers."""
     saved, game_map = load(run), load_map("small")
     agent = script.make_agent(saved["args"], game_map)
     agent.load_state_dict(saved["model"])
@@ -179,6 +176,7 @@ def test_no_other_script_uses_it(mine, tmp_path, capsys):
 def test_its_script_plays_it_where_it_is_named(mine, imported, tmp_path, capsys):
     script, run = mine
     drawn = drawn_by_player(f"{script}:{run}", 3)
+    assert load_player(f"{script}:{run}").name == f"mine.py:{run.name}"
     assert drawn == drawn_by_player(str(run), 3, script="own") != drawn_by(ppo, run, 3)
     words = ["evaluate", "--games", "2", "--against", "hold", "--player", str(run)]
     assert cli.main([*words, "--script", "own"]) == 0

@@ -15,8 +15,6 @@ from ppo_selfplay_diplomacy import Action, Run
 
 
 class Script:
-    """Stands in for the learner's network: orders from a script by phase, numbered values."""
-
     def __init__(self, games: VectorGame, orders: dict[str, list[str]]):
         self.games, self.orders = games, orders
         self.phases: list[str] = []
@@ -43,7 +41,6 @@ class Script:
 
 
 def scripted_run(power: str, orders: dict[str, list[str]], **changes) -> tuple[Run, Script]:
-    """Return a run of one game in which the learner plays a power by script; the others hold."""
     for seed in range(200):
         changes = {"num_envs": 1, "pool_bots": ("hold",), "pool_bot_prob": 1.0} | changes
         run = make_run(seed=seed, **changes)
@@ -56,7 +53,6 @@ def scripted_run(power: str, orders: dict[str, list[str]], **changes) -> tuple[R
 
 
 def play(run: Run, steps: int) -> int:
-    """Play so many phases; return how many games were over."""
     return sum(play_phase(run)["games"] for _ in range(steps))
 
 
@@ -73,7 +69,6 @@ SOLO_SCRIPT = {
 
 
 def test_rewards_of_a_solo_by_hand():
-    """England takes Paris, then Rome and Portugal, then Bulgaria: 1, 2, 4, 5 of 5 centers."""
     run, script = scripted_run(
         "ENGLAND", SOLO_SCRIPT, reward="center_delta=5,terminal=1", max_years=5
     )
@@ -117,7 +112,6 @@ def doomed_england() -> Run:
 
 
 def test_scores_against_copies_reach_the_pool():
-    """A game is over with the learner's last seat; bots have no age."""
     for run, phases, score in (
         (scripted_run("ENGLAND", SOLO_SCRIPT, max_years=5)[0], 8, 1.0),
         (doomed_england(), 2, 0.0),

@@ -25,7 +25,6 @@ def nested(depth: int) -> list:
 
 
 def saved_with(path: Path, **changes) -> Path:
-    """Write the reference policy with some entries changed; None takes one away."""
     saved = torch.load(POLICY, weights_only=True) | changes
     torch.save({name: value for name, value in saved.items() if value is not None}, path)
     return path
@@ -80,7 +79,6 @@ def test_a_weight_that_is_larger_than_its_file(tmp_path):
 
 
 def test_a_file_that_unpacks_to_more_than_itself(tmp_path):
-    """Neither its weights nor its dictionary are unpacked."""
     bomb = tmp_path / "policy.pt"
     with zipfile.ZipFile(POLICY) as parts, zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as out:
         for part in parts.namelist():
@@ -89,7 +87,6 @@ def test_a_file_that_unpacks_to_more_than_itself(tmp_path):
 
 
 def test_a_size_that_is_not_so(tmp_path):
-    """The directory at the end of a file may claim anything."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as out:
         out.writestr("policy/data.pkl", bytes(100))

@@ -18,7 +18,6 @@ TINY += " --eval-bots random --capture-games 0 --eval-interval 1000000"
 
 
 def replaced(text: str, pattern: str, block: str) -> str:
-    """Return the script with a block in the place of the one match of a pattern."""
     found = re.findall(pattern, text, re.S | re.M)
     assert len(found) == 1, pattern
     return text.replace(found[0], block)
@@ -30,7 +29,6 @@ def before(text: str, line: str, block: str) -> str:
 
 
 def train(folder, script: str, flags: str) -> dict:
-    """Train with a script; return the checkpoint."""
     path = folder / "mine.py"
     path.write_text(script)
     words = f"{path} {TINY} {flags} --runs-folder {folder / 'runs'}"
@@ -38,7 +36,9 @@ def train(folder, script: str, flags: str) -> dict:
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (run,) = folder.glob("runs/small__mine__1__*")
-    return torch.load(run / "checkpoint.pt", weights_only=True)
+    saved = torch.load(run / "checkpoint.pt", weights_only=True)
+    assert saved["script_name"] == "mine.py" and (run / "mine.py").read_text() == script
+    return saved
 
 
 def test_attention_trains_and_plays(tmp_path):
@@ -49,7 +49,6 @@ def test_attention_trains_and_plays(tmp_path):
 
 
 def test_curiosity_pays_learns_and_is_kept(tmp_path):
-    """On two processes, whose copies of it stay alike."""
     text = before(SCRIPT, "class Run(Kept):\n", CURIOSITY + "\n\n")
     end = '\n    @property\n    def step(self) -> int:\n        """Learner decisions'
     text = before(text, end, MADE)

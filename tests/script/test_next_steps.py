@@ -18,7 +18,6 @@ from diplomacy_learners import baselines
 
 
 def told(text: str) -> dict[str, list[str]]:
-    """Return the words of each command by the line above it."""
     lines = text.splitlines()
     return {
         above.removesuffix(":"): shlex.split(line)

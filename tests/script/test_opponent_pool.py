@@ -30,7 +30,6 @@ def shares(pool: OpponentPool, count: int = 20_000) -> dict[int, float]:
 
 @pytest.mark.parametrize("latest", [0.5, 0.2, 1.0, 0.0])
 def test_share_of_the_newest_copy(latest):
-    """It never has less than an even share."""
     pool, share = make_pool(5, latest_prob=latest), max(latest, 1 / 5)
     np.testing.assert_allclose(pool.weights(), [(1 - share) / 4] * 4 + [share])
     found = shares(pool)

@@ -5,6 +5,7 @@ folder, and the words that must occur in the answer.
 """
 
 import json
+import os
 import shutil
 import sys
 import types
@@ -15,6 +16,9 @@ import pytest
 import torch
 from support.training import REPOSITORY, files, load, refused, train, write_config
 
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import UserError, load_map
+from diplomacy_engine.learning.checks import check_memory
 from diplomacy_engine.learning.ranks import Ranks
 
 KEPT = "runs/reference/small__pure__1"
@@ -22,14 +26,11 @@ FLAGS = [
     # tyro's
     ("--num-env 3", "--num-env, 3", "--num-envs INT"),
     ("--kl-coef 0.5", "--kl-coef"),
-    ("--num-envs many", "--num-envs", "'many'"),
     ("--pool-sampling newest", "--pool-sampling", "'pfsp'"),
     ("small", "small"),
     # ranges
-    ("--num-envs 0", "--num-envs: ", ">= 1"),
     ("--num-envs 1e20", "--num-envs: ", "<= 1000000"),
     ("--learning-rate nan", "--learning-rate: ", "finite"),
-    ("--seed 1e30", "--seed: "),
     # words of other programs, and what is easily mistaken
     ("--batch-size 256", "--batch-size", "--num-envs and --num-steps"),
     ("--anneal-lr maybe", "maybe"),
@@ -37,9 +38,7 @@ FLAGS = [
     ("--config nowhere.toml", "nowhere.toml"),
     ("--config ", "--config is empty"),
     ("--start-from ", "--start-from is empty"),
-    ("--resume ", "--resume is empty"),
     ("--resume small-pure-1", "--resume small-pure-1", "--start-from"),
-    (f"--resume {KEPT}", f"--resume {KEPT}", "--start-from"),
     ("--resume {run}/games", "{run}/games", "did you mean the folder above"),
     # players
     ("--pool-bots nobody", "'nobody'"),
@@ -50,8 +49,6 @@ FLAGS = [
     # against the map, each other, or what this machine has
     ("--map nowhere", "'nowhere'"),
     ("--reward winning", "'winning'"),
-    ("--reward no_such_module:reward", "no_such_module"),
-    ("--reward score=much", "score=much"),
     ("--learner-seats 3", "--learner-seats 3", "2 powers"),
     ("--year-limit truncate --max-years 0", "--year-limit truncate", "--max-years"),
     ("--num-envs 1 --processes 2", "--num-envs 1", "2 processes"),
@@ -62,23 +59,18 @@ FLAGS = [
     ("--runs-folder {config}/runs", "{config}/runs cannot be made"),
     # another's policy to begin with
     ("--start-from dumbbot", "--start-from", "'dumbbot' is a bot"),
-    ("--start-from nowhere.pt", "nowhere.pt"),
     ("--start-from {run}/nothing.pt", "{run}/nothing.pt", "did you mean the folder above"),
     ("--start-from {config}", "{config}", "not a checkpoint of this project"),
     ("--start-from {run} --map three", "--start-from {run}", "'small'", "'three'"),
     ("--start-from {run} --hidden 24", "--hidden is 16 there and 24 here"),
     # a run that goes on
-    ("--resume {run} --total-timesteps 0", "--total-timesteps: "),
     ("--resume {run} --start-from {run}", "--start-from cannot be changed"),
     ("--resume {run} --seed 3 --learning-rate 0.1", "--learning-rate, --seed cannot be changed"),
-    ("--resume {run} --map three --hidden 8", "--hidden, --map cannot be changed"),
 ]
 
 
 @pytest.fixture
 def begins(monkeypatch):
-    """Fail if processes are started, whatever they would say."""
-
     def start(*_):
         raise AssertionError("processes are started")
 
@@ -103,8 +95,6 @@ def test_command_lines(flags, words, trained, begins, tmp_path, monkeypatch, cap
     ("line", "words"),
     [
         ("num_env = 8", ("num_env: unknown", "num_envs")),
-        ('num_envs = "eight"', ("num_envs: ",)),
-        ("hidden = 0", ("hidden: ", ">= 1")),
         ("pool_bots = [1]", ("pool_bots[0]: ",)),
         ('pool_sampling = "uniform"', ("pool_sampling: ", "latest, recency, pfsp")),
         ("num_envs = 1\nnum-envs = 2", ("num_envs: is set twice",)),
@@ -136,11 +126,19 @@ def test_rewards_of_ones_own(tmp_path, monkeypatch, capsys):
     train(runs, reward="own_reward:good", total_timesteps=60, eval_games=2)
 
 
+def test_processes_take_memory(monkeypatch):
+    sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 16 * 2**18}  # 16 GiB
+    monkeypatch.setattr(os, "sysconf", sizes.__getitem__)
+    args, small = ppo.Args(num_envs=1024, processes=1024), load_map("small")
+    with pytest.raises(UserError, match=r"--processes 1024 .* 181 GiB"):
+        check_memory(args, small, 10_000, 1024)
+    check_memory(args, small, 10_000, 4)  # torchrun's, whatever --processes says
+
+
 # --- Run folders ----------------------------------------------------------------------------------
 
 
 def edit(run: Path, change) -> None:
-    """Change the dictionary of a run's checkpoint."""
     saved = load(run)
     change(saved)
     torch.save(saved, run / "checkpoint.pt")

@@ -9,7 +9,6 @@ from ppo_selfplay_diplomacy import LEARNER, WARM_UP_PHASES, Run, assign_seats
 
 
 def learns(run: Run) -> np.ndarray:
-    """Return which seats are the learner's, (E, P) bool."""
     return run.seats.stream != NONE
 
 

@@ -16,8 +16,6 @@ from ppo_selfplay_diplomacy import LEARNER, Run
 
 
 class Spy:
-    """Watches a run's self-play: what each player was asked, what it answered, what came of it."""
-
     def __init__(self, run: Run, monkeypatch):
         self.run = run
         self.asked: list[tuple[np.ndarray, Decisions, np.ndarray]] = []  # who decides what
@@ -52,7 +50,6 @@ class Spy:
         monkeypatch.setattr(run.games, "step", spying_step)
 
     def step(self) -> dict:
-        """Play one phase, after noting who sits where and what is to be decided."""
         run = self.run
         self.asked.clear()
         self.seats = run.seats.member.copy()
@@ -66,7 +63,6 @@ class Spy:
         return play_phase(run)
 
     def answers(self) -> dict[int, tuple[Decisions, np.ndarray]]:
-        """Return by number what every network was asked, and what it chose."""
         found = {}
         for who, decisions, chosen in self.asked:
             for number in np.unique(who).tolist():

@@ -64,7 +64,6 @@ FEW = {"total_timesteps": 200, "eval_games": 2}
 
 @pytest.fixture
 def copied(trained, tmp_path):
-    """A finished tiny run, to change."""
     return Path(shutil.copytree(trained(), tmp_path / "copied"))
 
 
@@ -117,7 +116,6 @@ def test_a_run_leaves_what_it_promises(trained):
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_decision_is_trained_on_once(name, trained):
-    """Also those still open or not yet learned from when the run ends."""
     run = trained(name)
     saved, counters = load(run), load(run)["run"]["results"]["counters"]
     sizes = [line["charts/batch_size"] for line in metrics(run) if "charts/batch_size" in line]
@@ -163,8 +161,6 @@ def test_evaluations_and_checkpoints_do_not_change_the_training(trained, tmp_pat
 
 
 def test_learning_beats_random(tmp_path):
-    """A tiny run clearly beats `random`, which an untrained policy does not."""
-
     def win_rate(player) -> float:
         match = evaluate_player("small", player, make_bot("random"), 300, seed=4, threads=1)
         return match.result()["overall"]["win"]["value"]
@@ -214,7 +210,6 @@ def test_a_run_begins_with_the_policy_of_another(trained, tmp_path):
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_resumed_equals_uninterrupted(name, trained, tmp_path, monkeypatch, capsys):
-    """Stopped before and after evaluations, and resumed: identical bit for bit."""
     torch.rand(7)  # what this process has drawn before does not matter
     np.random.rand(7)
     changes, folder, steps = SETTINGS[name], None, [0]
@@ -373,7 +368,6 @@ class Curious(ppo.Run):
 
 
 def test_what_a_changed_run_has_more_is_kept(monkeypatch):
-    """Without being named anywhere: the run that goes on from it plays and learns the same."""
     monkeypatch.setattr("support.self_play.Run", Curious)
     changes = {"year_limit": "truncate", "max_years": 1}
 

@@ -1,6 +1,15 @@
 """Players for tests."""
 
+import numpy as np
+
 from diplomacy_engine import make_bot
+from diplomacy_engine.players.bots.dumbbot_rules import NORMAN
+from diplomacy_engine.players.bots.dumbbot_values import (
+    compute_values,
+    new_values,
+    node_graph,
+    survey_game,
+)
 from diplomacy_engine.players.protocols import Explanation
 
 
@@ -13,9 +22,16 @@ class Thinker:
         return make_bot("hold").act(games, decisions)
 
     def explain(self, games, decisions):
-        import numpy as np
-
         counts = np.diff(decisions.order_start)
         share = np.repeat(0.5 / np.maximum(counts - 1, 1), counts)
         share[decisions.order_start[:-1]] = 0.5
         return Explanation(share.astype(np.float32), np.full(decisions.count, 2.25, np.float32))
+
+
+def power_values(game_map, state, e, power, rules=NORMAN):
+    """Return the graph of a map's nodes, and what they are worth to a power in game e."""
+    graph = node_graph(game_map, rules)
+    values = new_values(game_map.board, graph)
+    survey_game(game_map.board, state, e, rules, values)
+    compute_values(game_map.board, graph, state, e, power, rules, values)
+    return graph, values

@@ -1,5 +1,7 @@
 """What holds of every environment: its interface, masks, seeds, ends, rewards, votes, pictures."""
 
+import itertools
+import sys
 import warnings
 
 import gymnasium
@@ -10,9 +12,9 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 from support.maps import TRIBES
 
-from diplomacy_engine import MAP_NAMES, UserError
+from diplomacy_engine import UserError, environments
 from diplomacy_engine.environments import IDS, NEGOTIATION_IDS, rendering
-from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, NeedsReset
+from diplomacy_engine.environments.gymnasium_env import NeedsReset
 from diplomacy_engine.environments.negotiation_env import NegotiationEnv
 from diplomacy_engine.environments.pettingzoo_env import env as aec_env
 from diplomacy_engine.environments.pettingzoo_env import parallel_env
@@ -49,17 +51,12 @@ def make(kind: str, **settings):
 
 
 def sample(space, mask):
-    """Return a legal action; a mask of many provinces in one array is cut as `sample` wants it."""
     if isinstance(mask, np.ndarray) and isinstance(space, gymnasium.spaces.MultiDiscrete):
         mask = tuple(np.split(mask, np.cumsum(space.nvec)[:-1]))
     return space.sample(mask)
 
 
 def play(env, seed: int, steps: int = 60):
-    """Yield what is seen, the rewards and whether the game is over, a step at a time.
-
-    Actions are legal, drawn from the spaces' seeds; what is seen must be in its space.
-    """
     if isinstance(env, AECEnv):
         env.reset(seed=seed)
         for number, name in enumerate(env.possible_agents):
@@ -115,9 +112,14 @@ def test_gymnasium_finds_nothing_wrong(name):
             check_env(voting, skip_render_check=True)
 
 
-@pytest.mark.parametrize("name", MAP_NAMES)
-@pytest.mark.parametrize("votes", [False, True])
-@pytest.mark.parametrize("talk", [None, "mutual"])
+@pytest.mark.parametrize(
+    ("name", "talk", "votes"),
+    [
+        *itertools.product(["small"], [None, "mutual"], [False, True]),
+        ("standard", None, False),
+        ("standard", "mutual", True),
+    ],
+)
 def test_pettingzoo_finds_nothing_wrong(name, talk, votes):
     settings = {"map": name, "press": talk, "draw_votes": votes}
     parallel_api_test(parallel_env(**settings), num_cycles=60)
@@ -159,7 +161,6 @@ def test_a_mix_pays_the_sum_of_its_parts(kind):
 
 
 def vote(space, yes: int) -> dict | np.ndarray:
-    """Return an action without orders, and a vote."""
     if isinstance(space, gymnasium.spaces.Dict):
         return {name: part.sample() * 0 for name, part in space.items()} | {"vote": yes}
     action = np.zeros(space.shape, np.int64)
@@ -270,35 +271,23 @@ AGENTS, POWERS = [*FORMS, "many"], [*ALL_POWERS]
     ("kinds", "settings", "name"),
     [
         (KINDS, {"map": "smal"}, "smal"),
-        (KINDS, {"map": "missing.toml"}, "missing.toml"),
         (KINDS, {"max_years": -1}, "max_years"),
-        (KINDS, {"max_years": 2.5}, "max_years"),
-        (KINDS, {"max_years": True}, "max_years"),
-        (KINDS, {"reward": None}, "reward"),
         (KINDS, {"reward": "sum_of_square"}, "did you mean 'sum_of_squares'"),
         (KINDS, {"reward": "team:score"}, "team:score"),
-        (KINDS, {"reward": "score=1..0"}, "score=1..0"),
-        (KINDS, {"reward": "score=1,,terminal=1"}, "name=weight"),
         (KINDS, {"unknown": 3}, "unknown"),
         (ORDERING, {"year_limit": "draws"}, "year_limit"),
         (ORDERING, {"start": "opening2"}, "did you mean 'opening'"),
-        (ORDERING, {"warm_up_phases": 10**9}, "warm_up_phases"),
-        (ORDERING, {"warmup_phases": 3}, "'warm_up_phases'"),
         (ORDERING, {"render_mode": "ansii"}, "did you mean 'ansi'"),
         (ORDERING, {"map": "three", "teams": "ENGLAND+FRANCE"}, "FRANCE"),
-        (ORDERING, {"teams": 3}, "teams"),
         (ORDERING, {"team_victory": 5}, "teams"),
         (ORDERING, {"map": "three", "teams": "ENGLAND+ITALY", "reward": "team3:score"}, "team3"),
         ([*AGENTS, "negotiation"], {"power": "FRANCE"}, "FRANCE"),
         ([*AGENTS, "negotiation"], {"draws_after": "soon"}, "draws_after"),
         (AGENTS, {"opponents": "dumbot"}, "did you mean 'dumbbot'"),
-        (AGENTS, {"opponents": []}, "opponents"),
         (AGENTS, {"opponents": ["random", 7]}, "7"),
-        (AGENTS, {"opponents": None}, "None"),
         (["sequential"], {"draw_votes": True}, "draw_votes"),
         (["many"], {"form": "province"}, "did you mean 'provinces'"),
         (["many"], {"num_envs": 0}, "num_envs"),
-        (["many"], {"threads": "a"}, "threads"),
         (POWERS, {"opponents": "random"}, "opponents"),
         (["all powers", "in turn"], {"press": "offers"}, "press"),
         (["negotiation"], {"answers": "deler"}, "did you mean 'dealer'"),
@@ -327,20 +316,16 @@ def both(england, russia):
         ("many", {}, np.zeros((3, 19), int), "(2, 19)"),
         ("provinces", {"power": "ENGLAND"}, NOTHING, "A LON: action 0 "),
         ("provinces", {"power": "ENGLAND"}, NOTHING + 999, "action 999"),
-        ("provinces", {"power": "ENGLAND"}, NOTHING - 1, "action -1"),
         ("sequential", {"power": "ENGLAND"}, -1, "A LON: action -1"),
-        ("sequential", {"power": "ENGLAND"}, 0, "A LON: action 0 "),
         ("deepdip", {"power": "ENGLAND"}, NOTHING + 50, "S1901M"),
         ("many", {}, np.zeros((2, 19), int), "of game 0"),
         ("deepdip", {"draw_votes": True}, np.array([*NOTHING, 2]), "the vote: 2"),
         ("all powers", {}, {"ENGLAND": NOTHING}, "RUSSIA"),
         ("all powers", {}, both(NOTHING, NOTHING) | {"FRANCE": NOTHING}, "FRANCE"),
-        ("all powers", {}, both(NOTHING, [0]), "RUSSIA"),
         ("all powers", {}, both(NOTHING, NOTHING), "ENGLAND, A LON: action 0 "),
         ("all powers", {"draw_votes": True}, both(*[np.array([*NOTHING, 2])] * 2), "ENGLAND"),
         ("press", {}, both(OTHER, NOTHING), "RUSSIA"),
         ("press", {}, both(OTHER, {"orders": NOTHING}), "RUSSIA"),
-        ("press", {}, both(OTHER, OTHER | {"wish": np.zeros(3, int)}), "RUSSIA"),
         ("press", {}, both(OTHER, OTHER | {"wish": np.array([0, 2])}), "RUSSIA"),
         ("press", {"draw_votes": True}, both(OTHER, OTHER), "ENGLAND"),
         ("negotiation", {}, [0, 0, 0, 0], "action"),
@@ -361,20 +346,12 @@ def test_actions_that_are_refused(kind, settings, action, name):
     assert (games.state.turn == 0).all() and (games.state.last_order == -1).all()
 
 
-def test_other_calls_that_are_refused():
-    single, several = make("provinces"), gymnasium.make_vec("Diplomacy-small-v0", num_envs=3)
-    with pytest.raises(NeedsReset):
-        single.action_masks()
-    with pytest.raises(NeedsReset):
-        several.render()
-    with pytest.raises(ValueError):
-        several.reset(seed=[1, 2])
-    with pytest.raises(TypeError, match="num_envs"):
-        DiplomacyEnv(num_envs=3)
-    for _ in play(single, 1):
+def test_a_game_that_is_over_needs_a_reset():
+    env = make("provinces")
+    for _ in play(env, 1):
         pass
     with pytest.raises(NeedsReset):
-        single.step(NOTHING)
+        env.step(NOTHING)
 
 
 def test_illegal_orders_hold_and_are_counted():
@@ -397,3 +374,11 @@ def test_illegal_orders_hold_and_are_counted():
     votes = make("provinces", draw_votes=True, power="ENGLAND")
     votes.reset(seed=1)
     assert votes.step(np.array([*NOTHING, 2]))[4]["illegal_orders"] == 2
+
+
+def test_without_pettingzoo(monkeypatch):
+    monkeypatch.delitem(sys.modules, "diplomacy_engine.environments.pettingzoo_env")
+    monkeypatch.delattr(environments, "pettingzoo_env")
+    monkeypatch.setitem(sys.modules, "pettingzoo", None)
+    with pytest.raises(UserError, match="pip install pettingzoo"):
+        environments.parallel_env("small")
