@@ -82,8 +82,6 @@ class Args(ppo.Args):
 
 
 class Part(NamedTuple):
-    """The decisions of one power among others."""
-
     power: int
     rows: np.ndarray  # (n,) of D
     slots: np.ndarray  # of S
@@ -165,11 +163,9 @@ class Independent(nn.Module):
 
 
 class Central(Agent):
-    """A critic that also sees what the learner's other powers order in the same phase.
-
-    Given the board the others' orders do not depend on one's own, so the baseline stays unbiased
-    (Lowe et al. 2017). It is for learning only: who plays, and `get_value`, do without.
-    """
+    """A critic that also sees what the learner's other powers order in the same phase. Given the
+    board the others' orders do not depend on one's own, so the baseline stays unbiased (Lowe et al.
+    2017). It is for learning only: who plays, and `get_value`, do without."""
 
     def __init__(self, game_map: engine.Map, hidden: int = 64, *network):
         super().__init__(game_map, hidden, *network)
@@ -289,10 +285,8 @@ class LearnerCritic(Critic):
 
 class Counterfactual:
     """The mean of what other draws would have brought, in the place of a decision's value.
-
     `alternatives` draws of the policy are adjudicated against what the others really ordered, and
-    played to the power's next decision. A retreat or a winter is valued by the critic.
-    """
+    played to the power's next decision. A retreat or a winter is valued by the critic."""
 
     def __init__(self, run: Run):
         self.count, critic = run.args.alternatives, LearnerCritic(run)

@@ -257,17 +257,19 @@ class Replay:
     """saved games (.jsonl, one a line) or one (.json), a run folder for all its games, or a game
     from elsewhere that `import-game` reads"""
     output: str | None = None
-    """file to write: a page (.html) or a picture (.svg, .png)"""
+    """file to write: a page (.html), a picture (.svg, .png) or a moving one (.gif)"""
     text: bool = False
     """show the game in the terminal instead"""
     game: Annotated[int, Meta(ge=1, le=10**9)] | None = None
     """game of a picture or text (default: 1)"""
     phase: str | None = None
-    """phase of a picture or text, such as F1901M"""
+    """phase of a picture or text, and the last of a GIF, such as F1901M"""
     theme: Literal["light", "dark"] | None = None
     """colors of a picture; a page has both (default: light)"""
     map: str | None = None
     """map of the games (default: the one they name)"""
+    review: str | None = None
+    """policy whose likeliest orders and expected results stand beside those of the games"""
 
 
 @dataclass
@@ -448,7 +450,7 @@ class Ranked:
 
 
 @dataclass(kw_only=True)
-class Rank(PlayerFlags, Ranked):
+class Rank(PlayerFlags, TeamFlags, Ranked):
     """Play against the members of a population, and print the rating with its 95% interval, the
     rank, and the population share: averaged over members, the share of games in which the player
     ends above that member. --saved-games rates a person by games played instead.
@@ -456,8 +458,31 @@ class Rank(PlayerFlags, Ranked):
     examples:
       population rank --player small-pure-2
       population rank --player runs/small__... --games 500 --json rank.json
+      population rank --map three --teams ENGLAND+ITALY --player runs/three__...
       population rank --saved-games runs/play/small-....jsonl
     """
+
+
+@dataclass(kw_only=True)
+class Add:
+    """Add the newest policy of a run to a population, rated by games among the members, whose
+    ratings stay.
+
+    examples:
+      population add runs/small__...
+      population add runs/small__... --population my_population --games 5000
+    """
+
+    run: Positional[str]
+    """a run folder"""
+    population: str | None = None
+    """folder of the population (default: the base population of the run's map)"""
+    games: Count | None = None
+    """games that rate it (default: small 2,000, three 1,500, others 700)"""
+    seed: Natural = 1
+    """of seats and games"""
+    threads: Threads | None = None
+    """threads of games and networks (default: one per processor)"""
 
 
 @dataclass
@@ -491,8 +516,9 @@ class Begin:
     against: tuple[str, ...] = ()
     """who plays the other powers: bots, checkpoints or run folders; several take turns in the order
     of the powers; with --press also those that talk, such as nash+dumbbot; `population` draws
-    members of the map's population and reveals them when the game is over (default: on a new page
-    the best trained policy of the map, otherwise dumbbot; with --press, behind nash+)"""
+    members of the map's population and reveals them when the game is over; `mixed` seats a
+    different policy of the map for each power (default: on a new page mixed, otherwise dumbbot;
+    with --press, behind nash+)"""
     power: str | None = None
     """the power you play (default: you choose on the page)"""
     text: bool = False

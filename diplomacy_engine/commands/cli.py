@@ -23,6 +23,7 @@ COMMANDS = {
     "population rank": ("Rank", "rank a player among many frozen policies"),
     "population show": ("Show", "show such a population as a page"),
     "population make": ("Make", "make a population of training runs"),
+    "population add": ("Add", "add a run's policy to a population"),
     "replay": ("Replay", "show saved games as a page, a picture or text"),
     "import-game": ("ImportGame", "turn a game played elsewhere into a saved game"),
     "connect diplomacy": ("Diplomacy", "seat a player on a server of that package"),

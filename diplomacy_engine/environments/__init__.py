@@ -1,11 +1,11 @@
-"""Gymnasium and PettingZoo environments; `import diplomacy_engine` registers the ids with
-Gymnasium. All take the arguments of DiplomacyEnv (`map=FILE` among them), but the last those of
-NegotiationEnv."""
+"""Gymnasium and PettingZoo environments; `import diplomacy_engine` registers the ids. All take the
+arguments of DiplomacyEnv (`map=FILE` among them), but the last those of NegotiationEnv."""
 
 from typing import Any
 
 from gymnasium.envs.registration import register, registry
 
+from ..errors import UserError
 from ..rules.map import MAP_NAMES
 
 _FORMS = {
@@ -39,6 +39,10 @@ def __getattr__(name: str) -> Any:
     """PettingZoo need only be installed for its own names."""
     if name not in ("env", "parallel_env"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import pettingzoo_env
-
+    try:
+        from . import pettingzoo_env
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pettingzoo":
+            raise
+        raise UserError(f"{name} needs the package PettingZoo: pip install pettingzoo") from None
     return getattr(pettingzoo_env, name)

@@ -1,18 +1,10 @@
 """Who was in the way: the units behind the result words of a phase that was played.
 
 They are found from the position before the phase, the orders and the result words, so any saved
-game can be asked, and the kernels have no part in it. The words say what the rules decided; what
-remains is to compare strengths once more.
-
-    bounce      each unit that was strong enough to keep the mover out, whatever the others did:
-                the one that stayed in its goal (of its own power, too, or one that tried to leave),
-                and those that went there as well. In a retreat phase, who else retreated there
-    cut         the units whose attack cut the support
-    dislodged   the unit that moved in
-    no convoy   the fleets of the convoy that were dislodged; nobody if no complete route was
-                ordered, or if the paradox rule stopped the army although a route was left
-
-The other words are nobody's doing.
+game can be asked. Of a bounce: each unit that was strong enough to keep the mover out, whatever the
+others did (in its goal, be it of its own power, or bound for it, too); of `no convoy`: the
+dislodged fleets of the convoy, nobody if no complete route was ordered or the paradox rule stopped
+the army.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -70,8 +62,10 @@ def played_orders(
     ordered = retreat_places(games) if retreating else standing
     given = read_orders(games.map, phase, ordered, orders, words, _first_legal(games))
     causes: Causes = {}
+    moved = None
     if phase_kind(phase) == "movement":
-        causes = _Movement(games.map, standing, given, words).causes()
+        moved = _Movement(games.map, standing, given, words)
+        causes = moved.causes()
     elif retreating:
         causes = _retreat_causes(games.map, standing, given, words)
     for power in games.map.powers:
@@ -83,7 +77,10 @@ def played_orders(
     for lines in given.values():
         for i, each in enumerate(lines):
             known = causes.get(each.unit, {}) if each.counts else {}
-            lines[i] = each._replace(said=_said(each.words, known))
+            said = _said(each.words, known)
+            if "void" in each.words and moved is not None and each.counts:
+                said = said.replace("void", f"void ({moved.fault(each.unit)})", 1)
+            lines[i] = each._replace(said=said)
     return given, causes
 
 
@@ -256,6 +253,22 @@ class _Movement:
         if any("disrupted" in self._words(fleet) for fleet in fleets):
             return []  # the paradox rule stopped the army; a route was left
         return [fleet for fleet in fleets if "dislodged" in self._words(fleet)]
+
+    def fault(self, unit: str) -> str:
+        """Return what was wrong with a void order."""
+        order = self.order.get(unit)
+        if order is None or order.other is None:
+            return "not legal"
+        other = self.at.get(self._code(order.other.place))
+        if other is None or other == unit:
+            return "no unit to help there"
+        if not self._fits(order, other):
+            goal = order.target and self.map.province_names[self._code(order.target)]
+            way = f"not moving to {goal}" if goal else "moving"
+            return f"{other} was {way}"
+        if order.kind == CONVOY:
+            return "not needed"
+        return "against a unit of its own power" if self._gives(unit, order, other) else "not legal"
 
     def causes(self) -> Causes:
         ways = {

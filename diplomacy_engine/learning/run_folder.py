@@ -162,28 +162,26 @@ class RunFolder:
     def save_best(self, content: Callable[[BinaryIO], None]) -> None:
         atomic_write(self.path / "best.pt", content)
 
-    def save_checkpoint(
-        self, step: int, content: bytes | Callable[[BinaryIO], None], keep: int = KEPT
-    ) -> None:
-        """Replace checkpoint.pt, and keep the `keep` newest ones in checkpoints/ as well."""
+    def save_checkpoint(self, step: int, content: bytes | Callable[[BinaryIO], None]) -> None:
+        """Replace checkpoint.pt, and keep the newest ones in checkpoints/ as well."""
         atomic_write(self.checkpoint, content)
-        self.keep_checkpoint(step, keep)
+        self.keep_checkpoint(step)
 
-    def keep_checkpoint(self, step: int, keep: int = KEPT) -> None:
+    def keep_checkpoint(self, step: int) -> None:
         """Keep checkpoint.pt in checkpoints/ too, where a kill may have come before that."""
         folder = self.path / "checkpoints"
         copy = folder / f"{step:012d}.pt"
         temporary = folder / f".{copy.name}.{os.getpid()}.tmp"
         try:
             with refusing(copy, "written"):
-                if keep > 0 and not (copy.is_file() and filecmp.cmp(self.checkpoint, copy, False)):
+                if not (copy.is_file() and filecmp.cmp(self.checkpoint, copy, False)):
                     try:
                         os.link(self.checkpoint, temporary)
                     except OSError:  # no hard links here
                         shutil.copyfile(self.checkpoint, temporary)
                     os.replace(temporary, copy)
                 kept = sorted(folder.glob("[0-9]" * 12 + ".pt"))
-                for old in kept[: max(0, len(kept) - keep)]:
+                for old in kept[:-KEPT]:
                     old.unlink()
         finally:
             with contextlib.suppress(OSError):
@@ -227,9 +225,8 @@ def _end_of_lines(file: BinaryIO, size: int) -> int:
 
 
 def _end_of_records(file: BinaryIO, size: int) -> int:
-    """Return the offset after the last whole record within `size` of a TFRecord file. A record is
-    its length (uint64, little-endian), a checksum of that (4 bytes), the data and a checksum of the
-    data (4 bytes)."""
+    """Return the offset after the last whole record within `size` of a TFRecord file: length
+    (uint64, little-endian), checksum of that (4 bytes), data, checksum of the data (4 bytes)."""
     end = 0
     while end + 16 <= size:
         file.seek(end)

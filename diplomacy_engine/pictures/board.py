@@ -75,19 +75,11 @@ def board_svg(
     outcome: Mapping[str, Sequence[str]] | None = None,
     theme: str = "auto",
     width: int | None = None,
-    legend: bool = True,
 ) -> str:
-    """Return the position of a game as an SVG.
-
-    Args:
-        orders: power -> order texts to draw; texts that say nothing on this map are left out.
-        outcome: result words by unit as `Game.adjudicate` returns them; failed orders are crossed.
-        theme: `light`, `dark`, or `auto` for what the reader's screen prefers.
-        width: in pixels; None lets the picture fill its frame.
-        legend: show the phase, and every power with its supply centers, below the board.
-    """
+    """Return the position of a game as an SVG, `width` pixels wide or (None) filling its frame;
+    the `outcome` of the orders is as of `Game.adjudicate`, and failed ones are crossed."""
     scene, given = scene_of(game, orders or {}, outcome or {})
-    return scene_svg(drawing_of(game.map), scene, given, outcome, theme, width, legend)
+    return scene_svg(drawing_of(game.map), scene, given, outcome, theme, width)
 
 
 def scene_of(

@@ -134,7 +134,7 @@ def expected_causes(
 @pytest.mark.parametrize("name", MAP_NAMES)
 @pytest.mark.parametrize("seed", range(3))
 def test_difficult_positions_by_the_reference(name, seed):
-    rng, reference = random.Random(seed), ReferenceMap.from_facts(load_map(name).facts)
+    rng, reference = random.Random(seed), ReferenceMap(load_map(name).facts)
     for _ in range(60 if name == "standard" else 20):
         units = random_units(load_map(name), rng, powers=rng.randint(2, 4))
         game = Game.from_state(name, {"name": "S1901M", "units": units})
@@ -167,6 +167,32 @@ def test_any_phase_of_a_saved_game_can_be_asked():
             message = rf"^{name!r} was not played: the game went from S1901M to F1901M$"
             with pytest.raises(UserError, match=message):
                 each.causes(name)
+
+
+def test_void_says_what_was_wrong():
+    faults = {
+        "A PAR S A MAR - BUR": "A MAR was not moving to Burgundy",
+        "A BUR - KIE": "not legal",
+        "F MAO S A GAS": "A GAS was moving",
+        "F LYO S A NAF": "no unit to help there",
+        "F ENG C A LON - WAL": "not needed",
+        "A RUH S A KIE - HOL": "against a unit of its own power",
+    }
+    orders = {
+        "FRANCE": ["A GAS - SPA", "A LON - WAL", "F HOL H", *faults],
+        "GERMANY": ["A KIE - HOL", "F ENG C A LON - WAL"],
+    }
+    orders["FRANCE"].remove("F ENG C A LON - WAL")
+    units = {power: [order[:5] for order in given] for power, given in orders.items()}
+    game = standard("S1901M", units | {"ITALY": ["A MAR"]})
+    for power, given in orders.items():
+        game.submit(power, given, strict=False)
+    game.adjudicate()
+    lines = make_replay(game.to_saved_game()).frames[0].orders.values()
+    said = {line.text: line.said for given in lines for line in given}
+    assert {order: said[order].split(",")[0] for order in faults} == {
+        order: f"void ({fault})" for order, fault in faults.items()
+    }
 
 
 def test_results_of_another_program_are_believed_as_far_as_they_make_sense():

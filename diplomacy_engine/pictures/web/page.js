@@ -157,6 +157,7 @@ export class Board {
     this.putLetters();
     this.putNames();
     this.mark(this.marks);
+    this.placeFlyout();
   }
 
   // The position for who cannot see it: a sentence for each power.
@@ -231,18 +232,27 @@ export class Board {
   showFlyout(province, others, ...parts) {
     this.flyout.replaceChildren(...parts);
     this.flyout.hidden = !parts.length;
+    const before = this.beside?.province;
     this.beside = { province, others };
     this.placeFlyout();
+    if (province !== before && this.flyout.classList.contains("away")) this.put(this.pointAt(...this.spot(province)), ...this.center());
+  }
+
+  // The middle of a province's unit, else of the province, in the window.
+  spot(code) {
+    const unit = this.svg.querySelector(`.unit[data-unit*=" ${code}"]`) ?? this.outline(code), box = unit.getBoundingClientRect();
+    return [box.left + box.width / 2, box.top + box.height / 2];
   }
 
   placeFlyout() {
     const { flyout } = this;
+    flyout.classList.remove("away");
     if (flyout.hidden) return;
     const stage = this.frame.parentElement.getBoundingClientRect(), frame = this.frame.getBoundingClientRect();
     const wide = flyout.offsetWidth, tall = flyout.offsetHeight;
     const middle = (code) => {
-      const unit = this.svg.querySelector(`.unit[data-unit*=" ${code}"]`) ?? this.outline(code), box = unit.getBoundingClientRect();
-      return [box.left + box.width / 2 - stage.left, box.top + box.height / 2 - stage.top];
+      const [x, y] = this.spot(code);
+      return [x - stage.left, y - stage.top];
     };
     const [x, y] = middle(this.beside.province), others = this.beside.others.map(middle);
     const hidden = x < 0 || y < 0 || x > frame.width || y > frame.height; // moved out of the frame
@@ -410,7 +420,7 @@ function moves(board) {
   document.addEventListener("pointerup", lifted);
   document.addEventListener("pointercancel", lifted);
   frame.addEventListener("touchmove", (event) => { if (event.touches.length > 1 && event.cancelable) event.preventDefault(); }, { passive: false });
-  frame.addEventListener("wheel", (event) => {
+  frame.parentElement.addEventListener("wheel", (event) => {
     if (event.deltaY >= 0 && board.zoom === 1) return; // the page scrolls
     event.preventDefault();
     board.enlarge(board.zoom * 2 ** (-event.deltaY * (event.deltaMode ? 20 : 1) / 300), event.clientX, event.clientY);
@@ -546,8 +556,17 @@ export class Chart {
   }
 
   show(at) {
+    this.cursor.setAttribute("d", `M${this.x(at)} 8V204`);
+  }
+
+  x(at) {
     const { left, right, width } = this.sides;
-    this.cursor.setAttribute("d", `M${left + ((width - left - right) * at) / Math.max(this.count - 1, 1)} 8V204`);
+    return left + ((width - left - right) * at) / Math.max(this.count - 1, 1);
+  }
+
+  // Number phases from 1 on.
+  number(phases) {
+    phases.forEach((at, i) => this.svg.append(drawn("text", { class: "tick turn", x: this.x(at), y: 11 }, `${i + 1}`)));
   }
 }
 
@@ -583,6 +602,40 @@ export function orderLists(powers, lines, head = () => [], more = () => []) {
 export function spoken(talk) {
   return h("ul", {}, ...talk.map(([sender, recipient, words]) =>
     h("li", {}, h("b", {}, nice(sender)), recipient ? ` to ${nice(recipient)}: ${words}` : ` ${words}`)));
+}
+
+// --- What was thought ------------------------------------------------------------------------------
+
+// The likeliest orders beside the one that was given, which is in bold type.
+export function choiceLines({ words }, choices = []) {
+  const own = words.replace(" (no order)", "");
+  return choices.map(([choice, share]) => h("div", { class: "thoughts" }, h("meter", { min: 0, max: 1, value: share }),
+    h("small", {}, h(choice === own ? "b" : "span", {}, `${percent(share)} ${choice}`))));
+}
+
+export const unitOf = (text) => text.split(" ").slice(0, 2).join(" ");
+
+// `expects 0.53, then 0.41`: what a power expected in a phase, and in its next decision.
+export function expects(values, power, number) {
+  const row = values[power] ?? [], value = row[number] ?? null;
+  const after = row.slice(number + 1).find((one) => one !== null) ?? null;
+  return value === null ? "" : `expects ${value.toFixed(2)}${after === null ? "" : `, then ${after.toFixed(2)}`}`;
+}
+
+// The three decisions between which and the next the expected result changed most.
+export function turningPoints(values) {
+  const found = Object.entries(values).flatMap(([power, row]) => {
+    const known = row.map((value, number) => ({ power, number, value })).filter(({ value }) => value !== null);
+    return known.slice(1).map(({ value }, i) => ({ ...known[i], after: value }));
+  });
+  const size = ({ value, after }) => Math.abs(after - value);
+  return found.sort((one, other) => size(other) - size(one)).slice(0, 3).sort((one, other) => one.number - other.number);
+}
+
+// A list of them, each of which leads to its phase.
+export function turnList(turns, titles, go) {
+  return h("div", { id: "turns" }, h("h3", {}, "Turning points"), h("ol", {}, ...turns.map(({ power, number, value, after }) =>
+    h("li", {}, h("button", { class: "link", onclick: () => go(number) }, `${titles[number]}: ${nice(power)} expected ${value.toFixed(2)}, then ${after.toFixed(2)}`)))));
 }
 
 // All orders of a game on one page; phases: {title, orders}; a title leads to its phase.
