@@ -29,10 +29,8 @@ REFERENCE = _shipped("reference", "runs/reference")  # policies
 
 
 def open_file(path: str | Path) -> BinaryIO:
-    """Open a file for reading; OSError unless it is an ordinary one.
-
-    A pipe would wait for somebody who writes into it, and a device may never end.
-    """
+    """Open a file for reading; OSError unless it is an ordinary one. A pipe would wait for somebody
+    who writes into it, and a device may never end."""
     binary = getattr(os, "O_BINARY", 0)  # Windows would end lines its own way
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | binary)
@@ -88,10 +86,8 @@ def atomic_write(
     path: str | Path, content: bytes | Callable[[BinaryIO], None], mode: int = 0o666
 ) -> None:
     """Write a file whole or not at all: what was there stays until the new content is on the disk.
-
     `content` is bytes, or a function that writes them into an open binary file. UserError if it
-    cannot be written; then, as after any other exception of `content`, nothing is left behind.
-    """
+    cannot be written; then, as after any other exception of `content`, nothing is left behind."""
     device = os.path.exists(path) and not os.path.isfile(path)  # or a pipe: none can be replaced
     path = Path(path if device else os.path.realpath(path))  # a link stays one
     write = content if callable(content) else lambda file: file.write(content)
@@ -129,7 +125,6 @@ def _reason(error: OSError) -> str:
 
 
 def check_writable(folder: str | Path) -> None:
-    """Raise UserError unless files can be made in a folder."""
     probe = Path(folder) / f".probe.{os.getpid()}.tmp"
     try:
         probe.write_bytes(b"x")  # a byte, since an empty file fits on a full disk

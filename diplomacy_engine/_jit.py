@@ -1,10 +1,9 @@
 """The `jit` decorators of the project, with a compilation cache that cannot go stale.
 
-numba's own cache notices a change in the file of a kernel, but not in a kernel of another file
-that was compiled into it. Keying the folder by a hash of all files that kernels are compiled from
-closes that gap. Inside it files are named by their path in the package, not by that of the package:
-all clones and installations of the same sources share their kernels.
-Kernels release the interpreter lock; VectorGame runs them on slices of its games in threads.
+numba's own cache notices a change in the file of a kernel, but not in a kernel of another file that
+was compiled into it. So the folder is keyed by a hash of all files that kernels are compiled from,
+named by their path in the package: all clones and installations share their kernels. Kernels
+release the interpreter lock; VectorGame runs them on slices of its games in threads.
 """
 
 import atexit
@@ -32,7 +31,6 @@ _IMPORT = rb"^\s*from (\.+)([\w.]*) import"
 
 
 def _kernel_sources(package: Path) -> dict[str, bytes]:
-    """Return the files of `package` with kernels, and all they import, by path."""
     files = {path: path.read_bytes() for path in sorted(package.rglob("*.py"))}
     pending = [path for path, text in files.items() if re.search(rb"^@jit", text, re.MULTILINE)]
     found = set()
@@ -56,10 +54,8 @@ def _sources_hash() -> str:
 
 
 def _cache_folder() -> str:
-    """Return a folder for compiled kernels of exactly these sources.
-
-    It is writable, unless there is no such folder at all: then nothing is kept, see `KernelCache`.
-    """
+    """Return a folder for compiled kernels of exactly these sources. It is writable, unless there
+    is no such folder at all: then nothing is kept, see `KernelCache`."""
     homes = [
         os.environ.get("NUMBA_CACHE_DIR"),
         os.path.join(
@@ -135,10 +131,8 @@ def kernels_are_cached() -> bool:
 
 
 def announce_compilation() -> None:
-    """Say it when kernels are compiled, from now on; if there are none yet, say so at once.
-
-    Then a second process compiles half of them, if there is a processor for it.
-    """
+    """Say it when kernels are compiled, from now on; if there are none yet, say so at once. Then a
+    second process compiles half of them, if there is a processor for it."""
     if numba.config.DISABLE_JIT or _Compilation.current is not None:
         return
     _Compilation.current = compilation = _Compilation()
@@ -205,11 +199,8 @@ games.step(games.new_orders())
             print(f"\r\x1b[K{text}", end="", file=terminal, flush=True)
 
     def start_helper(self) -> None:
-        """Have a second process compile HELPED.
-
-        It has a cache of its own, in the folder of this one: two processes that save the same
-        kernel for other types at once can mix them up in one cache.
-        """
+        """Have a second process compile HELPED, with a cache of its own: two processes that save
+        the same kernel for other types at once can mix them up in one cache."""
         paths = [str(_PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
         try:
             self.folder = Path(tempfile.mkdtemp(dir=CACHE_FOLDER, prefix="second-"))
@@ -241,7 +232,6 @@ games.step(games.new_orders())
             self.end_helper()
 
     def adopt(self) -> None:
-        """Move the kernels that this cache does not have from the second process's to it."""
         source = self.folder / Path(CACHE_FOLDER).name
         for index in sorted(source.rglob("*.nbi")):
             target = CACHE_FOLDER / index.relative_to(source)
@@ -261,7 +251,6 @@ games.step(games.new_orders())
 
 
 def _decorator(**options: object) -> Callable[[Callable], Callable]:
-    """Return numba's decorator, with our cache, for kernels of the package."""
     decorate = numba.njit(cache=True, nogil=True, error_model="numpy", **options)
 
     def decorated(function: Callable) -> Callable:
@@ -292,21 +281,15 @@ class _Inner(CPUDispatcher):
 
 
 def jit_inner(function: Callable) -> Callable:
-    """`jit` for a kernel that only other kernels call.
-
-    It has no entry from Python, which for kernels with a map's tables among their arguments is much
-    of the code: before its first update, training compiles for 70 s instead of 87.
-    """
+    """`jit` for a kernel that only other kernels call. It has no entry from Python, which is much
+    of the code: before its first update, training compiles for 70 s instead of 87."""
     return _as_inner(_without_entry(function))
 
 
 def jit_merged(function: Callable) -> Callable:
-    """`jit_inner` for a kernel that is compiled into its callers, so that nothing calls it.
-
-    A call copies the pointer, shape and strides of every array among its arguments: 211 words for
-    the orders of one unit, 762 for those of a game. Without these calls random games take a quarter
-    less time. It is for kernels that run often and are called from one place only.
-    """
+    """`jit_inner` for a kernel that is compiled into its callers: it runs often, and is called from
+    one place only. A call copies the pointer, shape and strides of every array among its arguments;
+    without these calls random games take a quarter less time."""
     return _as_inner(_without_call(function))
 
 
@@ -317,11 +300,9 @@ def _as_inner(kernel: Callable) -> Callable:
 
 
 def compiled(kernel: Callable, *arguments: object) -> Callable:
-    """Return the machine code of a kernel for arguments of the types of these.
-
-    Called itself, a kernel looks up the types of all arrays it is given: some 60 us for the tables
-    of a map, where this takes 4. Whoever calls it vouches for the types; nothing checks them.
-    """
+    """Return the machine code of a kernel for arguments of the types of these, which nothing
+    checks. Called itself, a kernel looks up the types of all arrays: some 60 us for the tables of a
+    map, where this takes 4."""
     if numba.config.DISABLE_JIT:
         return kernel
     if isinstance(kernel, _Inner):

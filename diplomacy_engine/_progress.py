@@ -93,8 +93,7 @@ class Progress:
 
     def update(self, step: int, **figures: float | int | str | None) -> None:
         """Report the step reached and figures that are new; None takes one away, others keep their
-        last value. Names are shown with spaces for underscores, shares (`win_...`, `..._share`) in
-        percent."""
+        last value. Names are shown with spaces, shares (`win_...`, `..._share`) in percent."""
         self._step = step
         for name, value in figures.items():
             if value is None:

@@ -9,10 +9,8 @@ _DEPTH = 3  # lists within lists
 
 def quoted(value: object, width: int = 80) -> str:
     """Return a value that came from outside as Python writes it, cut to `width` characters.
-
     Whatever it is: of texts and lists only the beginning is looked at, and what Python cannot
-    write, such as a number of 5,000 digits, is named by its type.
-    """
+    write, such as a number of 5,000 digits, is named by its type."""
     try:
         return _written(value, width, _DEPTH)[:width]
     except (RecursionError, ValueError):
@@ -40,10 +38,8 @@ def _written(value: object, width: int, depth: int) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text with everything but letters, signs and spaces as Python writes it, one line.
-
-    A terminal obeys some control characters, and others turn what follows them around.
-    """
+    """Return a text with everything but letters, signs and spaces as Python writes it, one line. A
+    terminal obeys some control characters, and others turn what follows them around."""
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
@@ -56,10 +52,8 @@ def counted(number: int, what: str) -> str:
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for the choice most like a word, or that the word stands for.
-
     `--lr` stands for `--learning-rate` and `--total` for `--total-timesteps`. Nothing if no choice
-    is like it.
-    """
+    is like it."""
     word, choices = word[:80], list(choices)
     near = difflib.get_close_matches(word, choices, 1)
     near = near or [choice for choice in choices if _stands_for(word, choice)]

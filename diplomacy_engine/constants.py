@@ -77,8 +77,6 @@ class OrderKind(IntEnum):
 
 
 class End(IntEnum):
-    """How a game stands."""
-
     RUNNING = 0
     SOLO = 1
     YEAR_LIMIT = 2

@@ -21,8 +21,8 @@ _Flags = TypeVar("_Flags")
 
 
 def parse(flags_class: type[_Flags], argv: Sequence[str], prog: str) -> _Flags:
-    """Return the flags of a command line; UserError if one is out of range. SystemExit where tyro
-    finds a mistake."""
+    """Return the flags of a command line; UserError if one is out of range, else tyro's
+    SystemExit."""
     return checked(
         tyro.cli(flags_class, args=read_words(flags_class, argv, positional=True), prog=prog)
     )

@@ -30,12 +30,8 @@ _MOST_DOTS = 100
 
 
 def convert(cls: type[_Record], values: object, source: object, strict: bool = True) -> _Record:
-    """Return `values`, as json or tomllib read them, as a record; UserError if they do not fit.
-
-    For a dataclass a key may be written with dashes, a float without a fraction is a whole number,
-    numbers of NumPy are numbers, and none is infinite. The message calls them `source`, such as the
-    file's path; if not `strict`, texts stand for numbers, too.
-    """
+    """Return `values`, as json or tomllib read them, as a record; UserError, which names `source`,
+    if they do not fit. A key may have dashes; unless `strict`, texts stand for numbers."""
     if dataclasses.is_dataclass(cls):
         values = _settings(cls, values, source)
     try:
@@ -78,7 +74,6 @@ def _content(path: str | Path, most: int) -> bytes:
 
 
 def _settings(cls: Any, values: object, source: object) -> dict[str, Any]:
-    """Return the values of a dataclass's fields by their names, with Python's own numbers."""
     if not isinstance(values, Mapping):
         raise UserError(f"{source}: expected a table of settings, not {quoted(values, 60)}")
     hints, found = typing.get_type_hints(cls), {}

@@ -82,8 +82,6 @@ class Args(ppo.Args):
 
 
 class Part(NamedTuple):
-    """The decisions of one power among others."""
-
     power: int
     rows: np.ndarray  # (n,) of D
     slots: np.ndarray  # of S

@@ -280,9 +280,8 @@ def rows_of(table: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
 def answers_logprob_entropy(
     logits: torch.Tensor, answer: np.ndarray
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the log-probabilities of answers of yes (1) and no (0), and their entropies (0..1).
-    Both have the shape of the answers; they are 0 for those that are NONE and were not asked
-    for."""
+    """Return the log-probabilities of answers of yes (1) and no (0), and their entropies (0..1), in
+    the shape of the answers; 0 for those that are NONE and were not asked for."""
     answer = on_device(answer, logits.device)
     asked, sign = (answer != NONE).to(logits.dtype), torch.where(answer == 1, 1.0, -1.0)
     logprob, share = asked * F.logsigmoid(sign * logits), logits.sigmoid()

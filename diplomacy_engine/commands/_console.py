@@ -14,6 +14,7 @@ from .._suggest import printable
 from ..matches.figures import percent, share_text
 
 _GAP = 2  # characters between two columns
+WIDEST = 100  # characters of a table's lines at the most
 
 
 class _Console(Console):
@@ -43,20 +44,23 @@ def print_table(
     rows: Sequence[tuple[str, Sequence[str]]],
     title: str = "",
 ) -> None:
-    """Print a table of texts, in several parts one below the other if it is too wide. Each part has
-    the rows' names, below the heading `first`; a long one goes over several lines. No cell is ever
-    cut, unless it alone is wider than the console."""
+    """Print a table of texts, in several parts one below the other if it is wider than WIDEST.
+
+    Each part has the rows' names, below the heading `first`; a long one goes over several lines. No
+    cell is ever cut, unless it alone is wider than the console.
+    """
     names = [first, *(name for name, _ in rows)]
     cells = [columns, *(found for _, found in rows)]
     widths = [max(cell_len(row[i]) for row in cells) for i in range(len(columns))]
     longest = max(map(cell_len, names))
-    room = console.width - longest - sum(widths) - _GAP * len(widths)
-    widest = console.width - max(widths) - _GAP
-    width = longest if room >= 0 else min(longest, max(console.width // 3, 20), max(widest, 8))
+    whole = min(console.width, WIDEST)
+    room = whole - longest - sum(widths) - _GAP * len(widths)
+    widest = whole - max(widths) - _GAP
+    width = longest if room >= 0 else min(longest, max(whole // 3, 20), max(widest, 8))
     names = ["\n".join(chop_cells(name, width)) for name in names]
     if title:
         console.print(f"\n{title}", markup=False)
-    for part in _parts(widths, console.width - width):
+    for part in _parts(widths, whole - width):
         table = Table(box=SIMPLE_HEAD, padding=(0, _GAP - 1, 0, 0), pad_edge=False, show_edge=False)
         table.add_column(escape(names[0]), no_wrap=False, min_width=width)
         for i in part:

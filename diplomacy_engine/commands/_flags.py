@@ -257,17 +257,19 @@ class Replay:
     """saved games (.jsonl, one a line) or one (.json), a run folder for all its games, or a game
     from elsewhere that `import-game` reads"""
     output: str | None = None
-    """file to write: a page (.html) or a picture (.svg, .png)"""
+    """file to write: a page (.html), a picture (.svg, .png) or a moving one (.gif)"""
     text: bool = False
     """show the game in the terminal instead"""
     game: Annotated[int, Meta(ge=1, le=10**9)] | None = None
     """game of a picture or text (default: 1)"""
     phase: str | None = None
-    """phase of a picture or text, such as F1901M"""
+    """phase of a picture or text, and the last of a GIF, such as F1901M"""
     theme: Literal["light", "dark"] | None = None
     """colors of a picture; a page has both (default: light)"""
     map: str | None = None
     """map of the games (default: the one they name)"""
+    review: str | None = None
+    """policy whose likeliest orders and expected results stand beside those of the games"""
 
 
 @dataclass
@@ -514,8 +516,9 @@ class Begin:
     against: tuple[str, ...] = ()
     """who plays the other powers: bots, checkpoints or run folders; several take turns in the order
     of the powers; with --press also those that talk, such as nash+dumbbot; `population` draws
-    members of the map's population and reveals them when the game is over (default: on a new page
-    the best trained policy of the map, otherwise dumbbot; with --press, behind nash+)"""
+    members of the map's population and reveals them when the game is over; `mixed` seats a
+    different policy of the map for each power (default: on a new page mixed, otherwise dumbbot;
+    with --press, behind nash+)"""
     power: str | None = None
     """the power you play (default: you choose on the page)"""
     text: bool = False

@@ -61,8 +61,7 @@ def no_effect(arguments: Any, flags: Iterable[str], why: str) -> None:
 
 
 def press_rules(arguments: Any, names: Sequence[str], rounds: int = 1) -> PressRules | None:
-    """How the powers of a match talk; None if they do not. `rounds` of offers, unless the flags say
-    it."""
+    """How the powers of a match talk, or None; `rounds` of offers, unless the flags say it."""
     voices = [(name, parse_player(name)) for name in names]
     talking = {name: spec.kind for name, spec in voices if isinstance(spec, VoiceSpec)}
     if arguments.press is None:

@@ -3,9 +3,9 @@
 import glob
 import os
 import re
+import threading
 import time
 from collections.abc import Sequence
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,20 @@ from ..errors import UserError
 from ..games.game import Game
 from ..play.file import GUEST, HOST, PLAYER, WATCH, PlayRecord, PressRecord, Seat, read_session
 from ..play.server import PlayServer
-from ..play.session import Choices, PlaySession
+from ..play.session import MIXED, Choices, PlaySession, mixed_table
 from ..play.talk import players_talk
 from ..play.terminal import TextGame
 from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
 from ..players.names import DrawnSpec, drawn_names, parse_player
-from ..players.policy.files import CHECKPOINT, policies_of
+from ..players.policy.files import (
+    CHECKPOINT,
+    policies_of,
+    ready_policies,
+    training_of,
+    wins_against_dumbbot,
+)
 from ..players.population import FOLDERS, Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
 from ..players.trust import check_named
@@ -60,6 +66,8 @@ def run_play(arguments: Play) -> int:
     with server:
         server.session = _session(arguments)
         _print_links(server)
+        if server.session.now.seats is None and MIXED in server.session.record.opponents:
+            threading.Thread(target=server.session.load_mixed, daemon=True).start()
         try:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
@@ -104,14 +112,15 @@ def _session(arguments: Any) -> PlaySession:
     if arguments.resume:
         game, record = _resumed(arguments, named)
         return _opened(arguments, game, record)
-    game_map = map_of(arguments.map, named, arguments.script, MAP)
+    checkpoints = [name for name in named if name != MIXED]
+    game_map = map_of(arguments.map, checkpoints, arguments.script, MAP)
     usual = arguments.against or _usual_opponents(arguments, game_map, arguments.press is not None)
     press = press_rules(arguments, [*usual, *hint], MOST_ROUNDS)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     game = _new_game(arguments, game_map, press)
     record = _new_record(arguments, game, press, usual)
     free = arguments.map is None and record.seats is None
-    free = free and all(name in (*BOTS, *TALKERS) for name in named)
+    free = free and all(name in (*BOTS, *TALKERS, MIXED) for name in named)
     maps = MAP_NAMES if free and not (arguments.watch or arguments.text) else ()
     return _opened(arguments, game, record, maps)
 
@@ -126,33 +135,72 @@ def _new_record(
     arguments: Any, game: Game, press: PressRules | None, opponents: Sequence[str]
 ) -> PlayRecord:
     opponents = drawn_names(opponents, len(game.powers))
+    seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
+    if MIXED in opponents and not mixed(game.map.name, press is not None):
+        raise UserError(f"--against {MIXED}: no policies of map {game.map.name} come along")
     return PlayRecord(
         opponents=opponents,
-        seats=_seats(arguments, game.map, opponents),
+        seats=_seats(arguments, game.map, opponents, seed, press is not None),
         hint=arguments.hint,
-        seed=time.time_ns() % 2**62 if arguments.seed is None else arguments.seed,
+        seed=seed,
         press=press and PressRecord(*press),
         draws_after=arguments.draws_after,
     )
 
 
 def _usual_opponents(arguments: Any, game_map: Map, talk: bool) -> list[str]:
-    """Return who plays where nobody was named: on the page the best policy of the map."""
+    """Return who plays where nobody was named: on the page a mixed table of the map's policies."""
     plain = arguments.text or arguments.watch or arguments.resume
-    return [("nash+dumbbot" if talk else "dumbbot") if plain else offered(game_map.name, talk)[0]]
+    if plain:
+        return ["nash+dumbbot" if talk else "dumbbot"]
+    return list(offered(game_map.name, talk))[:1]
 
 
-def offered(map_name: str, talk: bool) -> list[str]:
-    """Return who may be chosen on the page: policies, best first, the newest of the user's own runs
-    of the map, searches with the best, bots."""
+def mixed(map_name: str, talk: bool) -> list[str]:
+    """Return the players of a mixed table: the policies that come along, those that win most first.
+
+    Where powers talk they do so through a negotiator.
+    """
     policies = policies_of(map_name) if find_spec("torch") else []
-    own = Path("runs").glob(f"{glob.escape(map_name)}__*/{CHECKPOINT}") if policies else ()
-    runs = [str(file.parent) for file in sorted(own, key=os.path.getmtime, reverse=True)[:_RUNS]]
-    searches = [f"fast:{name}" for name in policies[:1]]
+    return [f"nash+{name}" if talk else name for name in policies]
+
+
+def offered(map_name: str, talk: bool) -> dict[str, str]:
+    """Return who may be chosen on the page, best first, and what each is.
+
+    After the policies that come along, the newest of the user's own runs of the map.
+    """
+    policies = mixed(map_name, False)
+    found = {MIXED: "a different policy for each"} if policies else {}
     if talk:
-        voices = [f"nash+{name}" for name in policies[:1]]
-        return [*voices, *TALKERS, *policies, *runs, *searches, *BOTS]
-    return [*policies, *runs, *searches, *BOTS] if policies else ["dumbbot", *BOTS]
+        found |= {f"nash+{name}": f"makes deals; {_described(name)}" for name in policies[:1]}
+        found |= dict.fromkeys(TALKERS, "makes deals")
+    found |= {name: _described(name) for name in policies}
+    own = Path("runs").glob(f"{glob.escape(map_name)}__*/{CHECKPOINT}") if policies else ()
+    runs = sorted(own, key=os.path.getmtime, reverse=True)[:_RUNS]
+    found |= {str(file.parent): "your run" for file in runs}
+    for name in policies[:1]:
+        found[f"fast:{name}"] = "looks a phase ahead, slow"
+    bots = dict.fromkeys(["dumbbot", *BOTS]) if not policies else BOTS
+    return found | {name: _BOTS.get(name, "a bot") for name in bots}
+
+
+# Bots -> what they are for who plays; the variants of dumbbot go without.
+_BOTS = {
+    "random": "any legal order",
+    "hold": "never moves",
+    "chaos": "moves at random",
+    "dumbbot": "a well-known bot",
+    "brane": "a bot that keeps what it can hold",
+    "lookahead": "a bot that looks ahead",
+    "mcts": "a bot that searches",
+}
+
+
+def _described(policy: str) -> str:
+    wins = wins_against_dumbbot(ready_policies()[policy])
+    share = f", wins {wins['value']:.0%} against dumbbot" if wins else ""
+    return f"{training_of(policy)}{share}"
 
 
 def _resumed(arguments: Any, named: Sequence[str]) -> tuple[Game, PlayRecord]:
@@ -183,7 +231,8 @@ def _resumed(arguments: Any, named: Sequence[str]) -> tuple[Game, PlayRecord]:
     seed = play.seed if arguments.seed is None else arguments.seed
     if seats and (others or arguments.power or arguments.guest or arguments.watch):
         people = {power: seat for power, seat in seats.items() if seat.kind != PLAYER}
-        seats = _seats(arguments, game.map, opponents, people) or seats
+        talk = press is not None
+        seats = _seats(arguments, game.map, opponents, seed, talk, people) or seats
     sitting = [seat.player for seat in (seats or {}).values() if seat.kind == PLAYER]
     check_named([*opponents, *sitting], arguments.against or (), file)
     if play.hint and not arguments.hint:
@@ -200,7 +249,7 @@ def _opened(
     def new_game(name: str) -> Game:
         nonlocal game_map
         game_map = load_map(name)
-        return _new_game(arguments, game_map, record.rules)
+        return _new_game(arguments, game_map, session.record.rules)
 
     def load(name: str) -> Player:
         if name in drawn:
@@ -218,15 +267,18 @@ def _opened(
         )
 
     game_map = game.map
-    names = dict.fromkeys([*record.opponents, *([record.hint] if record.hint else [])])
+    best = mixed(game_map.name, record.press is not None)[:1]
+    wanted = [*record.opponents, *([record.hint] if record.hint else [])]
+    names = dict.fromkeys(one for name in wanted for one in (best if name == MIXED else [name]))
     drawn = {name: _member(name, game_map, record.seed) for name in names if _is_drawn(name)}
     check_assume(arguments, [*names])
     for name in names:
         _rehearse(game, name, load(name))
     file = _file(arguments, game_map, arguments.resume if record.tokens else None)
-    choices = Choices(partial(offered, talk=record.press is not None), maps, new_game)
+    choices = Choices(offered, mixed, maps, new_game)
     members = {name: member.name for name, (_, member) in drawn.items()}
-    return PlaySession(game, file, load, record, choices, members)
+    session = PlaySession(game, file, load, record, choices, members)
+    return session
 
 
 def _is_drawn(name: str) -> bool:
@@ -263,6 +315,8 @@ def _seats(
     arguments: Any,
     game_map: Map,
     opponents: list[str],
+    seed: int,
+    talk: bool,
     people: dict[str, Seat] | None = None,
 ) -> dict[str, Seat] | None:
     """Return who plays what by the flags, else as `people` sit; None if the host shall choose."""
@@ -276,8 +330,9 @@ def _seats(
     if not seats and not arguments.watch and not people:
         return None
     left = [power for power in game_map.powers if power not in seats]
-    seats |= {p: Seat(PLAYER, opponents[n % len(opponents)]) for n, p in enumerate(left)}
-    return seats
+    named = {power: opponents[n % len(opponents)] for n, power in enumerate(left)}
+    drawn = mixed_table(named, mixed(game_map.name, talk), seed)
+    return seats | {power: Seat(PLAYER, name) for power, name in drawn.items()}
 
 
 def _power(game_map: Map, name: str) -> str:

@@ -2,17 +2,24 @@
 
 import shutil
 import sys
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from .._files import atomic_write, check_target
 from ..errors import UserError
+from ..games.saved_game import read_saved_game
 from ..pictures.png import png
+from ..pictures.replays.gif import gif
 from ..pictures.replays.page import page
 from ..pictures.replays.replay import Replay, frame_svg, frame_text, load_replays
+from ..play.review import review
+from ..players.loading import load_player
+from ..players.protocols import ExplainingPlayer
 from ._console import print_notes
 from ._flags import Replay as ReplayFlags
 
-_SUFFIXES = (".html", ".svg", ".png")
+_SUFFIXES = (".html", ".svg", ".png", ".gif")
 _CLEAR = "\x1b[2J\x1b[H"
 
 
@@ -26,7 +33,8 @@ def run_replay(arguments: ReplayFlags) -> int:
         check_target(target)
     is_page = target is not None and target.suffix.lower() == ".html"
     notes: list[str] = []
-    replays = load_replays(arguments.file, arguments.map, notes.append)
+    reviewed = partial(_reviewed, arguments.review) if arguments.review else None
+    replays = load_replays(arguments.file, arguments.map, notes.append, reviewed)
     print_notes(notes)
     game = arguments.game or 1
     if game > len(replays):
@@ -39,7 +47,10 @@ def run_replay(arguments: ReplayFlags) -> int:
         show(replay, number)
         return 0
     if is_page:
-        content = page(replays, Path(arguments.file).resolve().name).encode()
+        title = Path(arguments.file).resolve().name
+        content = page(replays, title, bool(arguments.review)).encode()
+    elif target.suffix.lower() == ".gif":
+        content = gif(replay, arguments.theme or "light", last=number)
     else:
         last = len(replay.frames) - 1
         theme = arguments.theme or "light"
@@ -49,6 +60,14 @@ def run_replay(arguments: ReplayFlags) -> int:
     atomic_write(target, content)
     print(f"{target}: {len(content) / 1e6:.2f} MB")
     return 0
+
+
+def _reviewed(policy: str, saved: Mapping, game_map: str | None) -> dict:
+    found = read_saved_game(saved, game_map)[1]
+    player = load_player(policy, game_map=found, seed=1)
+    if not isinstance(player, ExplainingPlayer):
+        raise UserError(f"--review {policy}: only a trained policy can review games")
+    return review(saved, player, found)
 
 
 def show(replay: Replay, number: int | None = None) -> None:

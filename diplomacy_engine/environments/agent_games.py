@@ -53,13 +53,8 @@ def seeds_of(numbers: Sequence[int]) -> np.ndarray:
 
 
 class AgentBoards:
-    """E positions with an agent in each: what the forms read and write.
-
-    A `gap` of 1 puts an entry for "no order" before each province's orders. Of each position:
-    `agent`, its power; `orders` (V,) for the coming step; `mask` (M,), what it may order (see
-    `assign_decisions`); `queue` (V,) and `queued`, its slots (a province, or NONE for an
-    adjustment) and how many.
-    """
+    """E positions with an agent in each: what the forms read and write; see `assign_decisions`. A
+    `gap` of 1 puts an entry for "no order" before each province's orders."""
 
     def __init__(self, games: VectorGame, gap: int):
         self.games, self._gap = games, gap
@@ -84,9 +79,9 @@ class AgentBoards:
     def assign(
         self, rows: np.ndarray, decisions: Decisions, who: np.ndarray, made: np.ndarray
     ) -> np.ndarray:
-        """Say who makes the decisions of `rows`, and note what the agents may order. `who` and
-        `made` are written, see `assign_decisions`. Returns the rows without a decision of the
-        agent."""
+        """Say who makes the decisions of `rows`, and note what the agents may order (see
+        `assign_decisions`, also for `who` and `made`); return the rows without an agent's
+        decision."""
         games = self.games
         idle = games.call(
             assign_decisions,
@@ -109,12 +104,9 @@ class AgentBoards:
 
 
 class AgentGames(AgentBoards):
-    """E games with an agent in each; a finished one stays until `start`.
-
-    With `movement_only` retreats and adjustments are `dumbbot-deepdip`'s. `reward` (E,) is since
-    the agent's last decision, `votes` (E,) whether it votes for a draw in the coming step (None:
-    nobody can).
-    """
+    """E games with an agent in each; a finished one stays until `start`. `reward` (E,) is since the
+    agent's last decision, `votes` (E,) whether it votes for a draw in the coming step (None: nobody
+    can). With `movement_only` retreats and adjustments are `dumbbot-deepdip`'s."""
 
     def __init__(
         self,

@@ -118,8 +118,8 @@ class ProvinceForm:
         return self._agents.mask[rows]
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Write the orders of actions (E, ...) int64; return the rows that are ready and how many
-        orders were illegal, (E,). If `strict`, one raises UserError, and nothing has been
+        """Write the orders of actions (E, ...) int64; return the rows that are ready and the
+        numbers of illegal orders (E,). If `strict`, one raises UserError, and nothing is
         written."""
         games, bad = self._games, self._write(actions, strict)
         if strict and bad != NONE:
@@ -145,11 +145,9 @@ class ProvinceForm:
 
 
 class SequentialForm(ProvinceForm):
-    """An action is one order's number in the map's vocabulary, for one unit after the other.
-
-    The observation has two more entries: `province`, whose unit is to be ordered (V for an
-    adjustment), and `given`, the orders already given in this phase.
-    """
+    """An action is one order's number in the map's vocabulary, for one unit after the other. The
+    observation has two more entries: `province`, whose unit is to be ordered (V for an adjustment),
+    and `given`, the orders already given in this phase."""
 
     agent_games: ClassVar = {"gap": 0}
 

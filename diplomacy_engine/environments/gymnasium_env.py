@@ -22,8 +22,6 @@ class NeedsReset(gymnasium.error.ResetNeeded, UserError):
 
 
 class _AgentEnv:
-    """What one game and many have in common."""
-
     def _set_up(self, game_map: Any, settings: AgentSettings) -> None:
         form = FORMS[settings.form]
         self.render_mode, self._strict = settings.render_mode, settings.strict

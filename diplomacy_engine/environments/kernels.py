@@ -29,8 +29,8 @@ class AgentSeats(NamedTuple):
 def draw_seats(state, rows, power, opponents, most_phases, seats):
     """Draw what is drawn once a game, from its own seed: it is the same whatever is beside it.
 
-    Reads   the seeds of games `rows`; `power` is the agent's, or NONE for a random one;
-            `opponents` counts the players 0.. from which each seat gets one
+    Reads   `power`, the agent's, or NONE for a random one; `opponents`, how many players each
+            seat's is drawn from
     Writes  seats, with 0..most_phases phases of random play
     """
     powers = seats.seat.shape[1]
@@ -119,11 +119,7 @@ def assign_decisions(
 
 @jit
 def mask_decisions(board, table, decisions, mask):
-    """Write what every power of one game may order.
-
-    Reads   decisions of that game
-    Writes  mask (P, M) int8, laid out as with a gap of 1
-    """
+    """Write what every power of one game may order to mask (P, M) int8, as with a gap of 1."""
     for p in range(mask.shape[0]):
         mask[p, :] = 0
         for v in range(table.province_first.shape[0] - 1):
@@ -134,11 +130,7 @@ def mask_decisions(board, table, decisions, mask):
 
 @jit
 def pick_decisions(decisions, who, player, out, counts):
-    """Copy the decisions that `player` makes.
-
-    Reads   decisions, who (D,)
-    Writes  out (Decisions as long), counts (3,) int64: decisions, slots and orders copied
-    """
+    """Copy the decisions of `player` to out; counts (3,): decisions, slots and orders copied."""
     copied, slots, orders = 0, 0, 0
     for d in range(decisions.game.shape[0]):
         if who[d] != player:
@@ -266,11 +258,7 @@ def take_unit_actions(board, table, actions, queue, at, strict, mask, orders, gi
 
 @jit
 def mask_slots(table, mask, queue, queued, at, out):
-    """Write what may be ordered in the slot each game is at.
-
-    Reads   mask (E, A), queue (E, V), queued (E,), at (E,)
-    Writes  out (E, A), zeros before
-    """
+    """Write what may be ordered in the slot each game is at to out (E, A), zeros before."""
     for e in range(mask.shape[0]):
         if at[e] >= queued[e]:
             continue
@@ -306,11 +294,8 @@ def deepdip_observation(board, state, rows, agent, out):
 
 @jit_inner
 def _legal_order(board, table, mask, e, v, kind, other, target):
-    """Return the first legal order of the unit in v of that kind, or NONE.
-
-    `target` is the province moved to or supported (to hold), or else the location that the unit of
-    province `other` is supported to.
-    """
+    """Return the first legal order of the unit in v of that kind, or NONE. `target` is the province
+    moved to or supported, or the location that the unit of `other` is supported to."""
     for number in range(table.province_first[v], table.province_first[v + 1]):
         if table.kind[number] != kind or not mask[e, number]:
             continue

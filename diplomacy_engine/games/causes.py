@@ -1,18 +1,10 @@
 """Who was in the way: the units behind the result words of a phase that was played.
 
 They are found from the position before the phase, the orders and the result words, so any saved
-game can be asked, and the kernels have no part in it. The words say what the rules decided; what
-remains is to compare strengths once more.
-
-    bounce      each unit that was strong enough to keep the mover out, whatever the others did:
-                the one that stayed in its goal (of its own power, too, or one that tried to leave),
-                and those that went there as well. In a retreat phase, who else retreated there
-    cut         the units whose attack cut the support
-    dislodged   the unit that moved in
-    no convoy   the fleets of the convoy that were dislodged; nobody if no complete route was
-                ordered, or if the paradox rule stopped the army although a route was left
-
-The other words are nobody's doing.
+game can be asked. Of a bounce: each unit that was strong enough to keep the mover out, whatever the
+others did (in its goal, be it of its own power, or bound for it, too); of `no convoy`: the
+dislodged fleets of the convoy, nobody if no complete route was ordered or the paradox rule stopped
+the army.
 """
 
 from collections.abc import Callable, Mapping, Sequence

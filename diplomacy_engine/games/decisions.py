@@ -12,10 +12,8 @@ from ..constants import NONE
 
 @jit_allocating
 def ragged_rows(starts, ends):
-    """Return the indices starts[i], starts[i] + 1, ... of every row i, one row after the other.
-
-    `ends` (rows + 1,) is the running total of the row lengths, beginning with 0.
-    """
+    """Return the indices starts[i], starts[i] + 1, ... of every row i, one row after the other;
+    `ends` (rows + 1,) is the running total of the row lengths, beginning with 0."""
     out = np.empty(ends[-1], np.int32)
     for i in range(starts.shape[0]):
         for j in range(ends[i + 1] - ends[i]):

@@ -97,11 +97,7 @@ def _owner(power, observer, num_powers):
 
 @jit
 def observe(board, state, games, powers, first, last, max_years, out_board, out_order, out_scalars):
-    """Write the observations of decisions first..last-1.
-
-    Reads   state rows `games` (D,) as seen by `powers` (D,)
-    Writes  the three arrays of an Observation
-    """
+    """Write the observations of decisions first..last-1: `games` (D,) as `powers` (D,) see them."""
     num_powers = board.num_powers
     for d in range(first, last):
         e, me = games[d], powers[d]

@@ -10,11 +10,9 @@ from .vector_game import VectorGame
 def possible_choices(
     games: VectorGame, decisions: Decisions, helps: bool | np.ndarray
 ) -> np.ndarray:
-    """Tell which of N legal orders a policy chooses from, (N,) bool.
-
-    Those are all if it `helps` others, one for all decisions or (D,); else those that support and
-    convoy no unit but the power's own.
-    """
+    """Tell which of N legal orders a policy chooses from, (N,) bool. Those are all if it `helps`
+    others, one for all decisions or (D,); else those that support and convoy no unit but the
+    power's own."""
     own = games.state.unit_power[decisions.game] == decisions.power[:, None]
     own |= np.reshape(helps, (-1, 1))
     own = np.pad(own, ((0, 0), (0, 1)), constant_values=True)  # the last column: no unit is helped
@@ -38,11 +36,9 @@ def choices(games: VectorGame, decisions: Decisions, helps: bool | np.ndarray) -
 def fitting(
     games: VectorGame, given: np.ndarray, row: np.ndarray, orders: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the provinces of the units that `orders` (n,) are about, and whether the orders fit.
-
-    A support or convoy fits what its unit was `given` (rows, V), in `row` (n,); a move fits if the
-    unit that stands where it goes leaves. Of other orders nothing is said.
-    """
+    """Return the provinces of the units that `orders` (n,) are about, and whether the orders fit. A
+    support or convoy fits what its unit was `given` (rows, V), in `row` (n,); a move fits if the
+    unit that stands where it goes leaves. Of other orders nothing is said."""
     province, kinds = games.board.location_province, games.table.kind
     kind, goal = kinds[orders], province[games.table.target[orders]]
     moves = (kind == MOVE) | (kind == MOVE_VIA)
@@ -54,11 +50,9 @@ def fitting(
 
 
 def mended(games: VectorGame, decisions: Decisions, numbers: np.ndarray) -> np.ndarray:
-    """Return orders (S,) without those that cannot help, as `fitting` tells of own units.
-
-    In the place of a move against an own unit that stays, or of help that does not fit, comes a
-    support of what that unit does, or a hold.
-    """
+    """Return orders (S,) without those that cannot help, as `fitting` tells of own units. In the
+    place of a move against an own unit that stays, or of help that does not fit, comes a support of
+    what that unit does, or a hold."""
     numbers, kinds = numbers.copy(), games.table.kind
     row = decisions.slot_decision
     slot = np.repeat(np.arange(len(numbers)), np.diff(decisions.order_start))

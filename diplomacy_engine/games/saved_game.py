@@ -142,8 +142,7 @@ def victors(game_map: Map, state: Mapping) -> list[str]:
 def read_saved_game(
     saved: Mapping, game_map: Map | str | None
 ) -> tuple[str, Map, list[dict], Ending]:
-    """Return id, map, phases and what is said of the end of a saved game; UserError for bad
-    ones."""
+    """Return id, map, phases and what is said of the end of a saved game."""
     source = "the saved game"
     found = convert(_SavedGame, saved, source)
     for i, phase in enumerate(found.phases):
@@ -190,8 +189,7 @@ def in_disorder(state: Mapping, power: str) -> bool:
 
 
 def read_saved_games(path: str | Path) -> Iterator[dict]:
-    """Yield the saved games of a .jsonl file; UserError names file and line, OSError: not
-    readable."""
+    """Yield the saved games of a .jsonl file; UserError names file and line."""
     with open_file(path) as file:
         lines = iter(lambda: file.readline(MAX_GAME_BYTES + 1), b"")
         for number, line in enumerate(lines, 1):

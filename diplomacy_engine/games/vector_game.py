@@ -67,10 +67,8 @@ class StepResult(NamedTuple):
 def _step_games(
     board, table, state, orders, agreed, scratch, max_years, row_seed, rows, first, last, out
 ):
-    """Play one phase of games rows[first:last]; row_seed is empty if finished games stay.
-
-    Games that are `agreed` (E,), or empty if nobody votes, end as they stand instead.
-    """
+    """Play one phase of games rows[first:last]; row_seed is empty if finished games stay. Games
+    that are `agreed` (E,), or empty if nobody votes, end as they stand instead."""
     ended, winner, captured, centers, centers_before, alive, eliminated, year = out
     for i in range(first, last):
         e = rows[i]

@@ -71,12 +71,9 @@ class Codes(NamedTuple):
 
 
 class Orders:
-    """The legal orders of D decisions: which rows of some tables each of them is the sum of.
-
-    `rows` (N, ROWS) are those of the tables of policy/inputs.py; `named` the provinces, as places
-    in G V, in the first of these, role by role; `picked` (S,) the orders given to the slots, if
-    any.
-    """
+    """The legal orders of D decisions: which rows of some tables each of them is the sum of. `rows`
+    (N, ROWS) are those of the tables of policy/inputs.py; `named` the provinces, as places in G V,
+    in the first of these, role by role; `picked` (S,) the orders given to the slots, if any."""
 
     def __init__(
         self,

@@ -11,19 +11,20 @@ from .ranks import Ranks
 from .run_log import RunLog
 from .sample_games import thoughts
 
-# Searches that are met at the end only, in this part of the games of an evaluation.
-LAST_BOTS = {"lookahead": 2, "mcts": 20}
-
 
 def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options: Any) -> None:
-    """Play the policy against each bot, a part on each rank, and log it; `last`: LAST_BOTS, too."""
+    """Play the policy against each bot, a part on each rank, and log it; `last`: searches, too."""
     args, parts = run.args, {}
     games = dict.fromkeys(args.eval_bots, args.eval_games)
-    if last and len(run.game_map.provinces) <= 100:  # searches of larger maps take hours
-        more = {bot: args.eval_games // part for bot, part in LAST_BOTS.items() if bot not in games}
+    provinces = len(run.game_map.provinces)
+    if last and provinces <= 100:  # searches of larger maps take hours
+        shares = {"lookahead": 2, "mcts": 5 if provinces <= 50 else 20}  # which are slow
+        more = {bot: args.eval_games // part for bot, part in shares.items() if bot not in games}
         games |= {bot: count for bot, count in more.items() if count}
-        said = (f"{count} games against {bot}" for bot, count in games.items())
-        log.message(f"last evaluation: {', '.join(said)}")
+        said = ", ".join(f"{count} games against {bot}" for bot, count in games.items())
+        if run.game_map.name == "small":
+            said += "; against a perfect player, who wins as RUSSIA, about 50% is the most"
+        log.message(f"last evaluation: {said}")
     for number, name in enumerate(games):
         drawn = [args.seed, run.step, number]
         seed = int(np.random.SeedSequence(drawn).generate_state(1)[0])  # of the games

@@ -10,11 +10,9 @@ from ..press.press import Press
 
 
 class OfferRound:
-    """One round of offers in all games; all powers that are asked talk at once.
-
-    Each is asked once, for what it offers and what it would agree to, so its board is encoded once.
-    `able` (E, P) says who can talk; `told` is the talk of OfferViews of every seat, (E, P, ...).
-    """
+    """One round of offers in all games; all powers that are asked talk at once. Each is asked once,
+    for what it offers and what it would agree to, so its board is encoded once. `able` (E, P) says
+    who can talk; `told` is the talk of OfferViews of every seat, (E, P, ...)."""
 
     def __init__(self, press: Press, decisions: Decisions, able: np.ndarray):
         self.press, self.decisions, self.able = press, decisions, able

@@ -80,9 +80,8 @@ def draw_orders(
     noise: np.ndarray,
     temperature: np.ndarray | None = None,
 ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
-    """Choose the first units' orders of all decisions, then those of the second units, and so on.
-    So the longest decision says how many steps it takes, and each step is a handful of
-    operations."""
+    """Choose the first units' orders of all decisions, then those of the second units, and so on:
+    the longest decision says how many steps it takes, each a handful of operations."""
     decisions, device = orders.decisions, tables.context.device
     turns, lengths = _turns(orders), np.diff(decisions.order_start)
     # Slots by their turn, and the orders of these one after the other: a step's are a slice.

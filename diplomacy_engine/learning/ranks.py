@@ -92,8 +92,6 @@ class Pipes:
 
 
 class Distributed:
-    """How ranks talk over torch.distributed."""
-
     def gather(self, value: Any) -> list:
         values = [None] * distributed.get_world_size()
         distributed.all_gather_object(values, value)

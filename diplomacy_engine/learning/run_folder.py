@@ -225,9 +225,8 @@ def _end_of_lines(file: BinaryIO, size: int) -> int:
 
 
 def _end_of_records(file: BinaryIO, size: int) -> int:
-    """Return the offset after the last whole record within `size` of a TFRecord file. A record is
-    its length (uint64, little-endian), a checksum of that (4 bytes), the data and a checksum of the
-    data (4 bytes)."""
+    """Return the offset after the last whole record within `size` of a TFRecord file: length
+    (uint64, little-endian), checksum of that (4 bytes), data, checksum of the data (4 bytes)."""
     end = 0
     while end + 16 <= size:
         file.seek(end)

@@ -45,11 +45,9 @@ SUMMARY = {
 
 
 class RunLog:
-    """Logs a run's figures, keeps its sample games, draws its status line.
-
-    `wandb_id` and `seconds` are those of earlier processes of this run; `exploited` is the only
-    opponent, if the learner has but one. Commands need `match_flags` for matches of the policy.
-    """
+    """Logs a run's figures, keeps its sample games, draws its status line. `wandb_id` and `seconds`
+    are those of earlier processes of this run; `exploited` is the only opponent, if the learner has
+    but one. Commands need `match_flags` for matches of the policy."""
 
     def __init__(
         self,
@@ -306,8 +304,7 @@ def next_steps(
     folder: RunFolder, *, resume: bool, player: str | Path | None = None, flags: str = ""
 ) -> str:
     """Return the commands, each below what it is for; an empty text if no policy has been saved.
-    The policy is written `player`, else as its folder; `flags` are those that matches of it
-    need."""
+    `player` is the policy, else its folder; matches of it need `flags`."""
     if not folder.checkpoint.is_file():
         return ""
     tools, player = "python -m diplomacy_engine", quote(str(player or folder.path))

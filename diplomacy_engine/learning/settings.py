@@ -30,9 +30,8 @@ def command_line(
     args_class: type, argv: list[str] | None = None, about: str | None = None
 ) -> dict[str, Any]:
     """Return the words of the command line as `tyro.cli` reads them, and as default the dataclass
-    with the values of the settings file, or of the run to resume. What is wrong with these is
-    printed, and the program ends. The help begins with `about`, else with the module's
-    docstring."""
+    with the values of the settings file, or of the run to resume; what is wrong with these ends the
+    program. The help begins with `about`, else with the module's docstring."""
     first = os.environ.get("RANK", "0") == "0"  # of torchrun's processes one is enough to speak
     try:
         words = read_words(args_class, sys.argv[1:] if argv is None else argv)

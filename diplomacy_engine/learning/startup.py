@@ -40,8 +40,6 @@ CHANGEABLE = ("total_timesteps", "track", "cuda")  # settings of a run that is r
 
 @dataclass(frozen=True)
 class Setup:
-    """What a run starts from, new or resumed."""
-
     learner: Learner
     args: RunSettings  # checked
     game_map: Map  # with their teams

@@ -13,8 +13,6 @@ from .statistics import Episodes
 
 
 class WishCounts(Kept):
-    """Adds up the wishes of movement phases."""
-
     REBUILT = ("powers",)
     said = "wishes"  # what the learner's part is called
 

@@ -1,6 +1,5 @@
 """Ranks among a base population: the player has one seat (with teams, one team) in every game,
-every power equally often. The members' ratings are anchors, so that ranks of different times
-compare."""
+every power equally often. The members' ratings are anchors, so ranks of different times compare."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -63,8 +62,6 @@ _Count = Annotated[int, Meta(ge=0, lt=10**9)]
 
 
 class PopulationRank(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a player ranks among the members of a population."""
-
     value: _Rating
     low: _Rating  # of its 95% interval
     high: _Rating
@@ -153,9 +150,7 @@ def add_member(
     **settings: Any,
 ) -> tuple[Population, PopulationRank]:
     """Return a population with one member more, rated as `rank_player` does, and where it ranks.
-
-    The ratings of the others stay.
-    """
+    The ratings of the others stay."""
     seats, ranks, rng = _games_among(population, player, members, num_games, progress, settings)
     stands = rank_after_games(population.ratings, seats, ranks, rng)
     sigma = (stands.high - stands.value) / Z

@@ -1,16 +1,6 @@
-"""Which scheme a reward is, by pairs of games that differ in the policy of one power.
-
-The schemes are those of Song et al. 2019 (Arena, section 2.3.1). With R the rewards of a whole game
-and dR what an exchange of power x's policy changes, a reward is the first of these that holds:
-
-    non-learnable    dR of x is 0: nobody can change its own reward
-    isolated         dR of every other power is 0
-    competitive      the sum of dR over all powers is 0
-    collaborative    no other power's dR has another sign than that of x
-    social dilemma   none of these: there are conflicts, and the sum can be raised
-
-Games can contradict a scheme, never prove it, so the result says how many were played.
-"""
+"""Which scheme a reward is, by pairs of games that differ in the policy of one power: the first
+that holds of those of Song et al. 2019 (Arena, section 2.3.1; docs/rewards_and_teams.md). Games can
+contradict a scheme, never prove it, so the result says how many were played."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -46,8 +36,6 @@ class GamePairs(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What pairs of games say of a reward."""
-
     scheme: str
     low: float  # least sum of all rewards in a game
     high: float  # greatest
@@ -66,8 +54,7 @@ def play_pairs(
     **settings: Any,
 ) -> GamePairs:
     """Play pairs of games and add up the rewards of each. The powers take turns in being exchanged;
-    who plays what is drawn. Pair i is the same however many there are, so policies are to be
-    greedy."""
+    who plays what is drawn. Pair i is the same however many there are, if policies are greedy."""
     rules = match_settings(match, **settings)
     powers, count = len(rules.game_map.powers), len(players)
     draws = [np.random.default_rng([rules.seed, use]) for use in range(3)]

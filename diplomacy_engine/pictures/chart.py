@@ -1,6 +1,6 @@
-"""The chart of a game: supply centers of every power, phase by phase, as an SVG."""
+"""The charts of a game, phase by phase, as SVGs: supply centers, and what was expected."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from xml.sax.saxutils import escape
 
 from ..constants import parse_phase
@@ -17,15 +17,65 @@ def centers_svg(
     phases: Sequence[tuple[str, Mapping[str, Collection[str]]]],
     theme: str = "auto",
 ) -> str:
-    """Return the chart; x runs over the phases, from LEFT to WIDTH - RIGHT. `phases` are in order
-    the name of each, such as `S1901M`, and power -> supply centers."""
-    game_map = drawing.map
+    """Return the chart; x runs over the phases, from LEFT to WIDTH - RIGHT.
+
+    `phases` are in order the name of each, such as `S1901M`, and power -> supply centers.
+    """
     counts = {
-        power: [len(owned.get(power) or ()) for _, owned in phases] for power in game_map.powers
+        power: [len(owned.get(power) or ()) for _, owned in phases] for power in drawing.map.powers
     }
-    victory = game_map.board.victory_centers
+    victory = drawing.map.board.victory_centers
     most = max([victory, *(max(row) for row in counts.values() if len(row))])
-    last = max(len(phases) - 1, 1)
+    step = next(s for s in (1, 2, 5, 10, 20, 50, 100, 1000) if most / s <= 8)
+    ticks = {count: f"{count}" for count in range(0, most + 1, step)}
+    names = [name for name, _ in phases]
+    return _lines_svg(
+        drawing,
+        names,
+        counts,
+        ticks,
+        most,
+        theme,
+        "supply centers",
+        victory,
+        lambda power: f"{counts[power][-1]} ",
+    )
+
+
+def values_svg(
+    drawing: Drawing, names: Sequence[str], values: Mapping[str, Sequence[float | None]]
+) -> str:
+    """Return the chart of the results that powers expected; None: as in the phase before."""
+    rows = {power: _filled(row) for power, row in values.items()}
+    low = min(0.0, *(min(row) for row in rows.values()))
+    most = max(0.1, *(max(row) for row in rows.values())) - low
+    step = next(s for s in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 1e9) if most / s <= 8)
+    ticks = {n * step - low: f"{n * step:g}" for n in range(int(low / step), int(most / step) + 1)}
+    rows = {power: [value - low for value in row] for power, row in rows.items()}
+    return _lines_svg(drawing, names, rows, ticks, most, "auto", "expected result", None)
+
+
+def _filled(row: Sequence[float | None]) -> list[float]:
+    last, found = next((value for value in row if value is not None), 0.0), []
+    for value in row:
+        last = last if value is None else value
+        found.append(last)
+    return found
+
+
+def _lines_svg(
+    drawing: Drawing,
+    names: Sequence[str],
+    rows: Mapping[str, Sequence[float]],
+    ticks: Mapping[float, str],
+    most: float,
+    theme: str,
+    what: str,
+    victory: int | None,
+    told: Callable[[str], str] = lambda power: "",
+) -> str:
+    """Return a chart of a line per power, from 0 up to `most`; `told` stands before its name."""
+    last = max(len(names) - 1, 1)
 
     def x(i: float) -> float:
         return LEFT + (WIDTH - LEFT - RIGHT) * i / last
@@ -35,29 +85,26 @@ def centers_svg(
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="dip-board chart" data-theme="{theme}"'
-        f' viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="supply centers over time">'
+        f' viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="{what} over time">'
         f"<style>{drawing.style(theme)}</style>"
         f'<rect class="paper" width="{WIDTH:g}" height="{HEIGHT:g}"/>'
     ]
-    step = next(s for s in (1, 2, 5, 10, 20, 50, 100, 1000) if most / s <= 8)
-    for count in range(0, most + 1, step):
+    for count, text in ticks.items():
         parts.append(
             f'<path class="grid" d="M{LEFT:g} {y(count):.1f}H{WIDTH - RIGHT:g}"/>'
-            f'<text class="tick side" x="{LEFT - 6:g}" y="{y(count) + 4.9:.1f}">{count}</text>'
+            f'<text class="tick side" x="{LEFT - 6:g}" y="{y(count) + 4.9:.1f}">{text}</text>'
         )
-    parts.append(
-        f'<path class="victory" d="M{LEFT:g} {y(victory):.1f}H{WIDTH - RIGHT:g}">'
-        f"<title>{victory} centers win</title></path>"
-    )
-    springs = [
-        (i, year) for i, year in enumerate(_spring(name) for name, _ in phases) if year is not None
-    ]
+    if victory is not None:
+        parts.append(
+            f'<path class="victory" d="M{LEFT:g} {y(victory):.1f}H{WIDTH - RIGHT:g}">'
+            f"<title>{victory} centers win</title></path>"
+        )
+    springs = [(i, year) for i, year in enumerate(map(_spring, names)) if year is not None]
     every = max(1, -(-len(springs) // 7))
     for i, year in springs[::every]:
         parts.append(f'<text class="tick" x="{x(i):.1f}" y="{HEIGHT - 8:g}">{year}</text>')
     ends = {}
-    for power in game_map.powers:
-        row = counts[power]
+    for power, row in rows.items():
         path = "".join(
             f"{'M' if i == 0 else 'L'}{x(i):.1f} {y(count):.1f}"
             for i, count in enumerate(row)
@@ -68,14 +115,13 @@ def centers_svg(
             f'<path class="edge" d="{path}"/><path class="line" d="{path}"/></g>'
         )
         ends[power] = y(row[-1])
-    heights = _apart([ends[power] for power in game_map.powers])
-    for power, height in zip(game_map.powers, heights):
+    for power, height in zip(ends, _apart(list(ends.values()))):
         right = WIDTH - RIGHT + 8
         parts.append(
             f'<g data-power="{power}"><rect class="token" x="{right:g}" y="{height - 6:.1f}"'
             f' width="12" height="12" rx="2"/>'
             f'<text class="count small" x="{right + 16:g}" y="{height + 4.9:.1f}">'
-            f"{counts[power][-1]} {escape(power.capitalize()[:9])}</text></g>"
+            f"{told(power)}{escape(power.capitalize()[:9])}</text></g>"
         )
     return "".join([*parts, "</svg>"])
 

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from importlib.resources import files
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from msgspec import Meta, defstruct, to_builtins
@@ -31,8 +31,19 @@ from ..errors import UserError
 from ..pictures.drawing import drawing_of
 from ..pictures.page import map_facts, web_file
 from ..records import convert, parse_json
+from ..rules.notation import order_texts
 from .session import PlaySession, Viewer
-from .view import board_view, draft_view, game_view, hint_view, past_view
+from .state import PlayError
+from .view import (
+    board_view,
+    draft_view,
+    game_view,
+    hint_view,
+    past_view,
+    picture_view,
+    review_view,
+    texts_view,
+)
 
 TOKEN_HEADER = "X-Play-Token"
 POWER_HEADER = "X-Play-Power"  # in a sandbox, whose orders the host gives
@@ -158,7 +169,15 @@ def _paste(session: PlaySession, viewer: Viewer, text: str) -> dict:
 
 
 def _read(session: PlaySession, viewer: Viewer, text: str, orders: list[str]) -> dict:
-    return {"orders": session.read_orders(viewer, text, orders)}
+    wrong = {}  # text -> why it is no order
+    for part in order_texts(text):
+        try:
+            orders = session.read_orders(viewer, part, orders)
+        except PlayError:
+            raise
+        except UserError as error:
+            wrong[part] = str(error)
+    return {"orders": orders, "wrong": wrong}
 
 
 def _game(session: PlaySession, viewer: Viewer, query: dict[str, int]) -> dict:
@@ -177,11 +196,17 @@ _Offer = defstruct(
     forbid_unknown_fields=True,
     omit_defaults=True,
 )
+_LET = {"step": int, "player": str, "powers": list[str], "kept": dict[str, _Orders]}
 WAITING = "/api/waiting"
 READS: dict[str, Callable] = {
     "/api/game": _game,
     "/api/board": lambda session, viewer, query: board_view(session, viewer, query.get("phase")),
     "/api/hint": lambda session, viewer, query: hint_view(session, viewer),
+    "/api/texts": lambda session, viewer, query: texts_view(session, viewer, query.get("phase")),
+    "/api/picture": lambda session, viewer, query: picture_view(
+        session, viewer, query.get("phase"), bool(query.get("moving"))
+    ),
+    "/api/review": lambda session, viewer, query: review_view(session, viewer),
     "/api/saved": lambda session, viewer, query: session.saved_game(viewer),
     "/api/past": lambda session, viewer, query: past_view(session),
     "/api/map": lambda session, viewer, query: map_facts(drawing_of(session.game.map)),
@@ -189,11 +214,22 @@ READS: dict[str, Callable] = {
 # What is called with the session, the viewer and the values of a request, which must have these.
 ACTIONS: dict[str, tuple[Callable, dict[str, type]]] = {
     "/api/map": (PlaySession.choose_map, {"map": str}),
+    "/api/settings": (
+        PlaySession.choose_settings,
+        {
+            "last_year": int | None,
+            "draws_after": Annotated[int, Meta(ge=1, le=30_000)] | None,
+            "press": Literal["mutual", "offers"] | None,
+            "hints": bool,
+            "seed": Annotated[int, Meta(ge=0, lt=2**62)] | None,
+        },
+    ),
+    "/api/another": (PlaySession.new_game, {}),
     "/api/paste": (_paste, {"text": str}),
     "/api/seats": (PlaySession.choose_seats, {"seats": dict[str, str]}),
     "/api/orders": (PlaySession.submit, {"step": int, "orders": _Orders}),
     "/api/read": (_read, {"text": str, "orders": _Orders}),
-    "/api/let": (PlaySession.let_order, {"step": int, "player": str, "powers": list[str]}),
+    "/api/let": (PlaySession.let_order, _LET),
     "/api/offer": (PlaySession.offer, {"step": int, "to": str, "terms": _Offer}),
     "/api/answer": (PlaySession.answer, {"step": int, "number": int, "agreed": bool}),
     "/api/withdraw": (PlaySession.withdraw, {"step": int}),

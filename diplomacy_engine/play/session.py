@@ -14,8 +14,9 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 from msgspec import to_builtins
@@ -29,13 +30,26 @@ from ..games.votes import bot_votes
 from ..players.advice import Advice, advice, ordering, orders_by_player
 from ..players.names import short_name, short_names
 from ..players.protocols import ExplainingPlayer, Player
+from ..press.press import MOST_ROUNDS
 from ..rules.notation import order_texts
 from ..rules.state import seed_from
-from .file import GUEST, HOST, PLAYER, WATCH, PlayRecord, Seat, pasted_game
+from .file import (
+    GUEST,
+    HOST,
+    PLAYER,
+    WATCH,
+    PlayRecord,
+    PressRecord,
+    Seat,
+    pasted_game,
+    rebuild,
+)
+from .review import review
 from .state import PlayError, SessionState
 from .talk import players_talk
 
 PERSON = "a person"  # in a saved game, who had a person's seat
+MIXED = "mixed"  # as a player's name: one of those of the map's mixed table, drawn by the seed
 MAX_IDLE = 10  # phases played at most while people who are not eliminated can only wait
 
 
@@ -52,10 +66,19 @@ class Choices(NamedTuple):
     On another map opponents that are not offered there make room for the first that is.
     """
 
-    # Name of a map -> names of players, best first; they are loaded when they are chosen.
-    offered: Callable[[str], Sequence[str]] = lambda _: ()
+    # Name of a map, whether powers talk -> player -> what it is, best first; they are loaded when
+    # they are chosen.
+    offered: Callable[[str, bool], Mapping[str, str]] = lambda *_: {}
+    # The same -> players of a mixed table, best first.
+    mixed: Callable[[str, bool], Sequence[str]] = lambda *_: ()
     maps: Sequence[str] = ()
     new_game: Callable[[str], Game] | None = None  # begins a game on one of these maps
+
+
+def mixed_table(named: Mapping[str, str], players: Sequence[str], seed: int) -> dict[str, str]:
+    """Return power -> player where MIXED stands for players drawn, each once before any twice."""
+    drawn = cycle(Random(seed).sample(players, len(players)))
+    return {power: next(drawn) if name == MIXED else name for power, name in named.items()}
 
 
 class PlaySession:
@@ -91,9 +114,11 @@ class PlaySession:
         choices: Choices = Choices(),  # noqa: B008
         drawn: Mapping[str, str] | None = None,
     ):
-        self.file, self.press, self.drawn = Path(file), record.rules, dict(drawn or {})
+        self.file = self._first = Path(file)
+        self.press, self.drawn = record.rules, dict(drawn or {})
         self.maps, self._new_game = list(choices.maps), choices.new_game
-        self._load, self._offered = load, choices.offered
+        self._load, self._offered, self._mixed = load, choices.offered, choices.mixed
+        self.chosen: dict[str, str] = {}  # what the host last chose for the powers
         self.lock = threading.RLock()
         self.revision, self.trouble = 0, ""
         self.asking: dict[str, list[str]] = {}
@@ -105,8 +130,9 @@ class PlaySession:
         own = dict(record.answered), dict(record.before)
         first = SessionState(game, record.seats, record.step, *own)
         for name in (*record.opponents, *first.players()):
-            self._player(name)
-        if record.hint is not None and self.hinting() is None:
+            if name != MIXED:
+                self._player(name)
+        if record.hint and self.hinting() is None:
             raise PlayError(f"{record.hint} cannot give hints, only a checkpoint can")
         self._written: tuple[int, int] | None = None
         if begins:
@@ -116,8 +142,14 @@ class PlaySession:
 
     def _offer(self, map_name: str) -> None:
         """Note who may be chosen on a map."""
-        named = list(dict.fromkeys([*self.record.opponents, *self._offered(map_name)]))
+        offered = self._offered(map_name, self.press is not None)
+        named = [one for one in dict.fromkeys([*self.record.opponents, *offered]) if one != MIXED]
         self._short = dict(zip(named, short_names(named)))
+        self.meanings = {self._short[one]: offered.get(one, "") for one in named}
+        self.pool = list(self._mixed(map_name, self.press is not None))
+        if self.pool:
+            self._short = {MIXED: MIXED} | self._short
+            self.meanings[MIXED] = offered.get(MIXED, "")
         self.choices = {short: name for name, short in self._short.items()}
 
     def _player(self, name: str) -> Player:
@@ -126,10 +158,31 @@ class PlaySession:
         return self._players[name]
 
     def hinting(self) -> ExplainingPlayer | None:
-        """Return the player that gives hints: the one named for it, or the first that can."""
-        names = [self.record.hint] if self.record.hint is not None else list(self._players)
+        """Return the player that gives hints: the one named for it, or the first that can.
+
+        Of a mixed table the best comes first; where nobody can, the best kept policy does.
+        """
+        if not self.can_hint:
+            return None
+        rank = {name: n for n, name in enumerate(self.pool)}
+        names = [*sorted(self._players, key=lambda name: rank.get(name, -1)), *self.pool[:1]]
+        names = [self.record.hint] if self.record.hint else names
         players = (ordering(self._player(name)) for name in names)
         return next((one for one in players if isinstance(one, ExplainingPlayer)), None)
+
+    def load_mixed(self) -> None:
+        """Load the players of the mixed table, until the game begins."""
+        for name in self.pool:
+            if self.now.seats is None:
+                self._player(name)
+
+    @property
+    def can_hint(self) -> bool:
+        """Whether there are hints; nobody is loaded for that."""
+        if self.record.hint is not None:
+            return bool(self.record.hint)
+        players = map(ordering, self._players.values())
+        return bool(self.pool) or any(isinstance(one, ExplainingPlayer) for one in players)
 
     # --- Who asks -------------------------------------------------------------------------------
 
@@ -177,14 +230,84 @@ class PlaySession:
             _check_one_of(name, self.maps, "maps to choose from")
             after = self.now.copy()
             after.game = self._new_game(name)
-            offered = self._offered(name)
-            kept = [one for one in self.record.opponents if one in offered]
-            opponents = kept or list(offered[:1]) or self.record.opponents
+            after.game.draw_votes = self.record.draws_after is not None
+            opponents = self._kept_opponents(name, self.press is not None)
             tokens = _new_tokens(after.game) | {who: self.tokens[who] for who in (HOST, WATCH)}
-            players = {one: self._load(one) for one in opponents}
+            players = {one: self._load(one) for one in opponents if one != MIXED}
             self._commit(after, replace(self.record, opponents=opponents, tokens=tokens))
-            self._players = players
+            self._players, self.chosen = players, {}
             self._offer(name)
+
+    def _kept_opponents(self, map_name: str, talk: bool) -> list[str]:
+        offered = self._offered(map_name, talk)
+        kept = [one for one in self.record.opponents if one in offered]
+        return kept or list(offered)[:1] or self.record.opponents
+
+    def choose_settings(
+        self,
+        viewer: Viewer,
+        last_year: int | None,
+        draws_after: int | None,
+        press: str | None,
+        hints: bool,
+        seed: int | None,
+    ) -> None:
+        """Set how the game is played, before anybody sits anywhere; None: as never, or not at all.
+
+        Args:
+            viewer: the host.
+            last_year: the game ends after it.
+            draws_after: people may vote for a draw, and from this year on the others do.
+            press: a protocol of PressRecord.
+            hints: whether there are any, where a policy can give them.
+            seed: of the players' random choices; None: as it is.
+        """
+        with self.lock:
+            self._check_unbegun(viewer)
+            after, record = self.now.copy(), self.record
+            game, first = after.game, int(after.game.map.board.first_year)
+            if last_year is not None and last_year < int(game.phase[1:-1]):
+                raise PlayError(f"last_year: the game begins in {game.phase}, after {last_year}")
+            record = replace(
+                record,
+                draws_after=draws_after,
+                hint=(record.hint or None) if hints else "",
+                seed=record.seed if seed is None else seed,
+            )
+            talked = record.press and record.press.protocol
+            if press != talked:
+                record.press = press and PressRecord(press, 1 if press == "mutual" else MOST_ROUNDS)
+                record.opponents = self._kept_opponents(game.map.name, press is not None)
+            years = None if last_year is None else last_year - first + 1
+            if press != talked or years != game.max_years:
+                game.max_years = years
+                after.game = rebuild(game, len(game.history), press=record.rules)
+            after.game.draw_votes = draws_after is not None
+            for name in record.opponents:
+                if name != MIXED:
+                    self._player(name)
+            self._commit(after, record)
+            self.press = record.rules
+            self._offer(game.map.name)
+
+    def new_game(self, viewer: Viewer) -> None:
+        """Once a game is over, begin another with the same links and settings, in another file."""
+        with self.lock:
+            self._check_host(viewer)
+            if not self.game.is_over:
+                raise PlayError("the game is not over")
+            old, game = self.file, Game(self.game.map, self.game.max_years)
+            game.draw_votes = self.game.draw_votes
+            after = SessionState(rebuild(game, 0, press=self.press), None, self.now.step + 1)
+            record = replace(self.record, seed=(self.record.seed + 1) % 2**62)
+            numbered = (self._first.with_stem(f"{self._first.stem}-{n}") for n in count(2))
+            self.file = next(file for file in numbered if not file.exists())
+            try:
+                self._commit(after, record)
+            except BaseException:
+                self.file = old
+                raise
+            self.trouble = ""
 
     def paste(self, viewer: Viewer, text: str) -> list[str]:
         """Begin from a pasted position or game, before anybody sits anywhere.
@@ -210,21 +333,23 @@ class PlaySession:
         """
         with self.lock:
             self._check_unbegun(viewer)
-            after, seats = self.now.copy(), {}
+            after, seats, named = self.now.copy(), {}, {}
             for power in dict.fromkeys([*self.game.powers, *choice]):
                 _check_one_of(power, self.game.powers, "powers of this map")
                 who = choice.get(power)
                 _check_one_of(who, ("me", "guest", *self.choices), f"choices for {power}")
                 seats[power] = Seat({"me": HOST, "guest": GUEST}.get(who, PLAYER))
                 if seats[power].kind == PLAYER:
-                    seats[power] = Seat(PLAYER, self.choices[who])
-            after.seats = seats
+                    named[power] = self.choices[who]
+            drawn = mixed_table(named, self.pool, self.record.seed)
+            after.seats = seats | {power: Seat(PLAYER, name) for power, name in drawn.items()}
             if len(after.powers_of(HOST)) > 1 and not after.is_sandbox:
                 raise PlayError("you can play one power, or all of them; give the others a link")
             for name in after.players():
                 self._player(name)
             self._begin_phase(after)
             self._commit(after)
+            self.chosen = dict(choice)
             self._go_on()
 
     # --- What people do -------------------------------------------------------------------------
@@ -281,17 +406,37 @@ class PlaySession:
             move(after, power, *values)
             self._commit(after)
 
-    def let_order(self, viewer: Viewer, step: int, name: str, powers: Sequence[str]) -> None:
-        """In a sandbox, let a player give the orders of powers that have given none."""
+    def let_order(
+        self,
+        viewer: Viewer,
+        step: int,
+        name: str,
+        powers: Sequence[str],
+        kept: Mapping[str, Sequence[str]],
+    ) -> None:
+        """In a sandbox, let a player give the orders of powers that have given none.
+
+        `kept`, power -> orders, take the place of the player's.
+        """
         with self.lock:
             self._check_host(viewer)
             self._check_step(step)
             if not self.now.is_sandbox:
                 raise PlayError("players can order for others only in a sandbox", "forbidden")
             _check_one_of(name, self.choices, "players to choose from")
-            self._player(self.choices[name])
+            name = self.choices[name]
+            name = self.pool[0] if name == MIXED else name
+            self._player(name)
             after = self.now.copy()
-            self._ask(after, self.choices[name], [p for p in after.waiting_for() if p in powers])
+            asked = [p for p in after.waiting_for() if p in powers]
+            self._ask(after, name, asked)
+            for power in asked:
+                chosen = [text for text in kept.get(power, ()) if text != "WAIVE"]
+                units = {text[:5] for text in chosen}
+                given = after.game.orders[power]
+                rest = [text for text in given if text[:5] not in units]
+                if chosen:
+                    after.game.submit(power, chosen + rest[: max(0, len(given) - len(chosen))])
             self._commit(after)
             self._go_on()
 
@@ -345,6 +490,24 @@ class PlaySession:
                     "no player here gives hints: play against a checkpoint, or name one"
                 )
             return advice(self.game, player, power)
+
+    def review(self, viewer: Viewer) -> dict:
+        """Return the game, which is over, with what the best policy here thinks of it.
+
+        It is asked about the viewer's decisions; about everybody's for who only watched, or had all
+        powers.
+        """
+        with self.lock:
+            if not self.game.is_over:
+                raise PlayError("the game is not over")
+            player = self.hinting() if self.can_hint else None
+            if player is None and self.pool:
+                player = ordering(self._player(self.pool[0]))
+            if player is None:
+                raise PlayError("no policy of this map can review the game")
+            saved, game_map = self.game.to_saved_game(), self.game.map
+        sees_all = viewer.power is None or self.now.is_sandbox
+        return review(saved, player, game_map, None if sees_all else [viewer.power])
 
     def _check_host(self, viewer: Viewer) -> None:
         if not viewer.host:
@@ -429,7 +592,8 @@ class PlaySession:
         if first_year is not None:
             votes = bot_votes(after.game.vector_game, first_year)[0]
             for power, wants in zip(after.game.powers, votes):
-                if wants and power in speakers and after.is_alive(power):
+                takes = wants and not after.leads(power)
+                if takes and power in speakers and after.is_alive(power):
                     after.game.vote(power)
         if self.press is None:
             return

@@ -84,6 +84,11 @@ class SessionState:
         game = self.game
         return bool(game.units[power] or game.centers[power] or game.dislodged.get(power))
 
+    def leads(self, power: str) -> bool:
+        """Tell whether a power has more centers than every other: it would not take a draw."""
+        counts = {name: len(owned) for name, owned in self.game.centers.items()}
+        return counts.pop(power) > max(counts.values(), default=0)
+
     def can_concede(self, power: str | None) -> bool:
         """Tell whether a power is a person's who still plays."""
         plays = power in self.people() and self.is_alive(power)

@@ -4,6 +4,7 @@ Nobody is shown the orders that others have given for the current phase, nor wha
 a seat sees its own offers and deals, and with open press also who else has peace.
 """
 
+import base64
 import os
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +18,16 @@ from ..pictures.board import orders_svg, phase_title, scene_of
 from ..pictures.chart import centers_svg
 from ..pictures.drawing import drawing_of
 from ..pictures.page import CHART, phase_facts
-from ..pictures.replays.replay import make_replay, order_lines
+from ..pictures.png import png
+from ..pictures.replays.gif import gif
+from ..pictures.replays.replay import (
+    expected_svg,
+    frame_svg,
+    make_replay,
+    order_lines,
+    thought_view,
+    values_of,
+)
 from ..players.advice import value_scale
 from ..press.daide import ClauseRow, is_daide
 from ..press.deals import Clause, Side
@@ -135,6 +145,9 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "started": seats is not None,
             "opponents": opponents if viewer.host else [],
             "choices": choices,
+            "meanings": session.meanings if viewer.host else {},
+            "chosen": session.chosen if viewer.host else {},
+            "settings": settings_view(session) if viewer.host else None,
             "runs": [short for short in choices if os.path.isdir(session.choices[short])],
             "maps": session.maps,
             "before": session.now.before.get(you) if you else None,
@@ -143,7 +156,8 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "decision": decision_view(game, you) if you else None,
             "given": game.orders.get(you) if you else None,
             "waiting": waiting,
-            "can_hint": you is not None and session.hinting() is not None,
+            "can_hint": you is not None and session.can_hint,
+            "can_review": game.is_over and (session.can_hint or bool(session.pool)),
             "can_go_on": viewer.host and session.now.can_go_on(),
             "can_take_back": viewer.host and session.now.last_own_phase() is not None,
             "trouble": session.trouble if viewer.host or not session.trouble else TROUBLE,
@@ -175,6 +189,17 @@ def votes_view(game: Game, power: str | None) -> dict | None:
         return None
     needed = contenders(game.vector_game, game.conceded)
     return {"mine": power in game.votes, "given": len(game.votes), "needed": len(needed)}
+
+
+def settings_view(session: PlaySession) -> dict:
+    """Return the settings that the host may still change, as `choose_settings` takes them."""
+    record = session.record
+    return {
+        "draws_after": record.draws_after,
+        "press": record.press and record.press.protocol,
+        "hints": session.can_hint,
+        "begins": int(session.game.phase[1:-1]) if not session.game.is_over else None,
+    }
 
 
 def _power_view(session: PlaySession, viewer: Viewer, power: str, waiting: list[str]) -> dict:
@@ -216,6 +241,62 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
             "orders": order_lines(replay, number),
             "talk": known + frame.declared,
         }
+
+
+def texts_view(session: PlaySession, viewer: Viewer, number: int | None) -> dict:
+    """Return a phase, None for the present one, in the forms that can be pasted.
+
+    `position` has its units and centers, `orders` all orders up to it.
+    """
+    phases = session.saved_game(viewer)["phases"]
+    number = _phase_number(phases, number)
+    state, powers = phases[number]["state"], session.game.powers
+    position = [_dated(state["name"])]
+    for power in powers:
+        units = [unit for unit in state["units"].get(power, ()) if unit[0] != "*"]
+        position += [f"{power}: {', '.join(units)}"] if units else []
+    position += [f"{p}: centers {', '.join(state['centers'].get(p, ()))}" for p in powers]
+    orders = []
+    for phase in phases[: number + 1]:
+        given = {power: texts for power, texts in phase["orders"].items() if texts}
+        orders += [_dated(phase["name"]), *(f"{p}: {', '.join(t)}" for p, t in given.items()), ""]
+    return {"position": "\n".join(position), "orders": "\n".join(orders).strip()}
+
+
+def _dated(phase: str) -> str:
+    season, _, kind = phase_title(phase).partition(", ")
+    return f"{season}{', retreats' if kind == 'retreats' else ''}"
+
+
+def _phase_number(phases: Sequence, number: int | None) -> int:
+    if number is not None and not 0 <= number < len(phases):
+        raise UserError(f"there is no phase {number} in a game of {len(phases)}")
+    return len(phases) - 1 if number is None else number
+
+
+def picture_view(session: PlaySession, viewer: Viewer, number: int | None, moving: bool) -> dict:
+    """Return `data`, a PNG of a phase in base64, or a GIF of the game up to it."""
+    saved = session.saved_game(viewer)
+    replay = make_replay(saved, session.game.map)
+    number = _phase_number(replay.frames, number)
+    if moving:
+        found = gif(replay, last=number)
+    else:
+        found = png(frame_svg(replay, number, "light"), replay.map)
+    return {"data": base64.b64encode(found).decode()}
+
+
+def review_view(session: PlaySession, viewer: Viewer) -> dict:
+    """Return what a policy thinks of the game: values by power, their chart, thoughts by phase."""
+    replay = make_replay(session.review(viewer), session.game.map)
+    return {
+        "values": values_of(replay),
+        "chart": expected_svg(replay),
+        "thoughts": [
+            {power: thought_view(replay.map, one) for power, one in frame.thoughts.items()}
+            for frame in replay.frames
+        ],
+    }
 
 
 def past_view(session: PlaySession) -> list[dict]:

@@ -156,21 +156,35 @@ def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
 def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
     """Return each unit's orders as `power`, the likeliest first; in winter a slot is `build 1` or
     `removal 1` and so on. UserError: there is nothing to order."""
-    games, decisions = game.vector_game, _decisions(game, [power])
-    if not decisions.count:
+    found = advice_to_all(game, player, [power])
+    if not found:
         raise UserError(f"{power} has no orders to give in {game.phase}")
-    _show_past(game, player)
-    explanation = player.explain(games, decisions)
-    slots = []
-    for s, slot in enumerate(slots_of(games, decisions, 0)):
-        shares = explanation.probability[slice(*decisions.order_start[s : s + 2])]
-        ranked = [(slot.texts[i], float(shares[i])) for i in np.argsort(-shares, kind="stable")]
-        slots.append((slot.unit, ranked))
-    value, tried = float(explanation.value[0]), None
+    games, decisions = game.vector_game, _decisions(game, [power])
     if isinstance(player, ReasoningPlayer) and phase_kind(game.phase) == "movement":
         (reasons,) = player.reasons(games, decisions)
-        tried = _tried(game, games.vocabulary.texts, power, reasons)
-    return Advice(None if math.isnan(value) else value, slots, tried)
+        return found[power]._replace(tried=_tried(game, games.vocabulary.texts, power, reasons))
+    return found[power]
+
+
+def advice_to_all(
+    game: Game, player: ExplainingPlayer, powers: Collection[str]
+) -> dict[str, Advice]:
+    """Return power -> what a player would do, for those with something to order; no search."""
+    games, decisions, found = game.vector_game, _decisions(game, powers), {}
+    if not decisions.count:
+        return found
+    _show_past(game, player)
+    explanation = player.explain(games, decisions)
+    for d in range(decisions.count):
+        slots = []
+        for s, slot in enumerate(slots_of(games, decisions, d), int(decisions.slot_start[d])):
+            shares = explanation.probability[slice(*decisions.order_start[s : s + 2])]
+            ranked = [(slot.texts[i], float(shares[i])) for i in np.argsort(-shares, kind="stable")]
+            slots.append((slot.unit, ranked))
+        value = float(explanation.value[d])
+        power = game.powers[decisions.power[d]]
+        found[power] = Advice(None if math.isnan(value) else value, slots)
+    return found
 
 
 class ValueScale(NamedTuple):

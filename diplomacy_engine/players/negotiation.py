@@ -117,8 +117,7 @@ def _hold_offers(
     talk: Callable[[np.ndarray, np.ndarray], Talk],
 ) -> None:
     """Hold the rounds of offers; `seat_player` is NONE where nobody can answer. The receiver
-    answers; in `propose-choose` press each power makes an offer to each other, and both sides pick
-    one of each pair."""
+    answers; in `propose-choose` press both sides pick one of each pair of offers."""
     choosing = press.protocol == "propose-choose"
     for _ in range(press.rounds):
         parts, words = [], []

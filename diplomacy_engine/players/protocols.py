@@ -50,11 +50,9 @@ class Seedable(Protocol):
 
 @runtime_checkable
 class SamplingPlayer(Player, Protocol):
-    """A player that draws from a generator of its own, which `isinstance` finds.
-
-    Where every phase has a seed of its own, as in a game that may be stopped and gone on with,
-    the generator is seeded before each; elsewhere it runs on.
-    """
+    """A player that draws from a generator of its own, which `isinstance` finds. Where every phase
+    has a seed of its own, as in a game that may be stopped and gone on with, the generator is
+    seeded before each; elsewhere it runs on."""
 
     generator: Seedable
 

@@ -47,10 +47,7 @@ def _moves(kinds, number):
 
 @jit_inner
 def _fulfils(kinds, number, promise):
-    """Tell whether an order keeps a promise.
-
-    Rule    the promised order; a promise to hold is also kept by any support
-    """
+    """Tell whether an order keeps a promise; one to hold is also kept by any support."""
     if number == promise:
         return True
     supports = kinds[number] == SUPPORT_HOLD or kinds[number] == SUPPORT_MOVE
@@ -59,10 +56,8 @@ def _fulfils(kinds, number, promise):
 
 @jit_inner
 def _gather(deals, e, power, sets):
-    """Write what all deals of a power close to it and make it leave; tell whether that is anything.
-
-    Writes  sets (2, W): closed, to be left
-    """
+    """Write which provinces all deals of a power close to it and make it leave, sets (2, W); tell
+    whether that is anything."""
     some = np.uint64(0)
     for w in range(sets.shape[1]):
         closed, vacate = np.uint64(0), np.uint64(0)
@@ -76,10 +71,8 @@ def _gather(deals, e, power, sets):
 
 @jit_inner
 def _keeps(kinds, aims, number, promise, leaving, sets):
-    """Tell whether an order keeps all deals of its power.
-
-    Rule    it fulfils the promise, aims at no closed province, and moves if its unit must leave
-    """
+    """Tell whether an order keeps all deals of its power: it fulfils the promise, aims at no closed
+    province, and moves if its unit must leave."""
     if promise != NONE and not _fulfils(kinds, number, promise):
         return False
     return not _has(sets[0], aims[number]) and (not leaving or _moves(kinds, number))
@@ -87,11 +80,8 @@ def _keeps(kinds, aims, number, promise, leaving, sets):
 
 @jit
 def bind_slots(kinds, aims, deals, active, decisions, first, last, sets, counts, out):
-    """Write decisions first..last-1 with those orders alone that keep all deals.
-
-    Reads   active (E, P), whose deals count
-    Writes  out, the arrays of a Decisions, from their beginning; counts (2,), slots and orders
-    """
+    """Write decisions first..last-1 with those orders alone that keep all deals of `active` powers
+    (E, P) to out, the arrays of a Decisions; counts (2,) are slots and orders."""
     game, power_of, slot_start, slot_province, order_start, order = out
     s, n = 0, 0
     for d in range(first, last):
@@ -129,12 +119,8 @@ def bind_slots(kinds, aims, deals, active, decisions, first, last, sets, counts,
 
 @jit
 def correct_orders(active, decisions, first, last, orders):
-    """Replace orders of decisions first..last-1 that are not in their lists by the list's first.
-
-    Reads   active (E, P), whose orders; decisions as bind_slots left them: a list begins with the
-            promised order, else with the hold, else (the unit must leave) with a move
-    Writes  orders (E, V)
-    """
+    """Replace orders (E, V) of `active` powers that are not in their lists by the list's first: the
+    promised order, else the hold, else (the unit must leave) a move."""
     for d in range(first, last):
         e = decisions.game[d]
         if not active[e, decisions.power[d]]:
@@ -150,12 +136,11 @@ def correct_orders(active, decisions, first, last, orders):
 
 @jit
 def count_broken(kinds, aims, deals, active, decisions, first, last, orders, broken):
-    """Count the orders of decisions first..last-1 that break a deal.
+    """Count the orders of decisions first..last-1 that break a deal, to broken (E, P, P), by the
+    power whose order it is, and whom it had the deal with.
 
-    Reads   decisions with all legal orders; an order that is none of them counts as hold, which is
-            the first of each list
-    Writes  broken (E, P, P), by the power whose order it is, and whom it had the deal with
-    Rule    the order counts, not what came of it: an attack that bounced is an attack
+    Rule    an order that is not legal counts as hold, the first of each list; the order counts, not
+            what came of it
     """
     for d in range(first, last):
         e, power = decisions.game[d], decisions.power[d]
@@ -183,7 +168,6 @@ def count_broken(kinds, aims, deals, active, decisions, first, last, orders, bro
 
 @jit_inner
 def _close_to(board, state, e, owner, words):
-    """Add the provinces that hold a power's units now, and its centers, to a set."""
     for v in range(board.terrain.shape[0]):
         if state.unit_power[e, v] == owner:
             _add(words, v)
@@ -194,11 +178,8 @@ def _close_to(board, state, e, owner, words):
 
 @jit
 def make_peace(board, state, deals, wish, talking, first, last, sets, agreed):
-    """Make peace in games first..last-1 where two living powers both wish it.
-
-    Reads   wish (E, P, P) bool, of the games that are `talking`
-    Writes  deals; sets (P, W), to work with; agreed (E,), how many pairs newly made peace
-    """
+    """Make peace in `talking` games where two living powers both wish it, wish (E, P, P); agreed
+    (E,): how many pairs newly made peace."""
     for e in range(first, last):
         agreed[e] = 0
         if not talking[e]:
@@ -239,10 +220,8 @@ def _find_slot(decisions, d, v):
 
 @jit_inner
 def _agree(board, state, deals, decisions, d, offers, o, me, other, side):
-    """Add what offer o asks of one side to the deals; return why it cannot be, or CONFIRMED.
-
-    Reads   the legal orders of decision d, which is this side's (NONE if it has no unit)
-    """
+    """Add what offer o asks of one side, that of decision d (NONE if it has no unit), to the deals;
+    return why it cannot be, or CONFIRMED."""
     e, provinces = offers.game[o], board.terrain.shape[0]
     for k in range(offers.clause_start[o], offers.clause_start[o + 1]):
         kind, v = offers.kind[k], offers.province[k]
@@ -322,10 +301,8 @@ def confirm_offers(
     board, kinds, aims, state, deals, talking, decisions, decision_of, offers, agreed, sets, kept,
     results,
 ):  # fmt: skip
-    """Confirm offers, one after the other, each whole or not at all.
+    """Confirm offers, one after the other, each whole or not at all; results (O,) OfferResult.
 
-    Reads   decisions with all legal orders, decision_of (E, P) their rows or NONE; agreed (O,) bool
-    Writes  deals; results (O,) OfferResult; sets (2, W) and kept, deals of one game, to work with
     Rule    every unit of both sides must keep an order under all confirmed deals together
     """
     for o in range(offers.game.shape[0]):
@@ -360,9 +337,6 @@ def confirm_offers(
 
 @jit
 def draw_rotations(state, powers, out):
-    """Draw which power's offers come first in each game.
-
-    Writes  out (E,), from the game's seed and turn alone
-    """
+    """Draw which power's offers come first in each game, from its seed and turn alone."""
     for e in range(out.shape[0]):
         _, out[e] = random_below(decision_seed(state, e, 0, PRESS_SALT), powers)

@@ -1,10 +1,8 @@
 """Deals between two powers as arrays: what offers ask for, what confirmed deals leave to order.
 
-A deal holds for the movement phase at hand and ends with it, so that this is all there is to it:
-promised orders, and sets of provinces. Of the clauses, `order`, `keep out` and `leave` ask
-something of one side; `peace` and `zone` ask the same of both. docs/press.md has the rules of each.
-
-A set of provinces is W words of 64 bits, province v being bit v % 64 of word v // 64.
+A deal holds for the movement phase at hand: promised orders, and sets of provinces. docs/press.md
+has the rules of each clause. A set is W words of 64 bits, province v being bit v % 64 of word v //
+64.
 """
 
 from collections.abc import Sequence
@@ -98,7 +96,6 @@ Words = tuple[Sequence[str], Sequence[str]]
 def make_offers(
     rows: Sequence[tuple[int, int, int, Sequence[tuple[int, int, int, int]]]],
 ) -> Offers:
-    """Return Offers of rows (game, sender, receiver, clauses (kind, side, province, order))."""
     lengths = [len(clauses) for _, _, _, clauses in rows]
     if any(not 1 <= length <= MAX_CLAUSES for length in lengths):
         raise UserError(f"an offer has 1 to {MAX_CLAUSES} clauses, not {max(lengths) or 0}")
@@ -165,10 +162,8 @@ def province_bits(sets: np.ndarray, provinces: int) -> np.ndarray:
 
 @lru_cache(maxsize=16)
 def order_aims(game_map: Map) -> np.ndarray:
-    """Return the province that each order aims at, (A,) uint16; V where there is none.
-
-    A support of a move and a convoy aim where the other unit goes; a support to hold aims nowhere.
-    """
+    """Return the province that each order aims at, (A,) uint16; V where there is none. A support of
+    a move and a convoy aim where the other unit goes; a support to hold aims nowhere."""
     table, board = vocabulary(game_map).table, game_map.board
     aiming = np.isin(table.kind, (MOVE, MOVE_VIA, SUPPORT_MOVE, CONVOY))
     aims = np.where(aiming, board.location_province[table.target], len(board.terrain))

@@ -353,8 +353,7 @@ class Press:
         return broken
 
     def breaches(self, game: np.ndarray, power: np.ndarray) -> np.ndarray:
-        """Return how many years ago each power last broke a deal with these powers, (n, P). NONE if
-        it never did."""
+        """Return how many years ago each power last broke a deal with these, (n, P), or NONE."""
         self.talking()
         last = self.tally.broken_year[game, :, power]
         ago = self.games.state.year[game][:, None] - last

@@ -1,9 +1,8 @@
 """Legal orders of every unit and adjustment: the exact lists from which players choose.
 
-`list_game` writes the pending decisions of one game, in the layout of `vector_game.Decisions`.
-Movement lists hold exactly the orders that can take effect given the units on the board: an army
-is convoyed only over fleets that are there, a fleet convoys only on a route that needs it, and a
-fleet that every route needs does not support the move it must convoy.
+Movement lists hold exactly the orders that can take effect given the units on the board: an army is
+convoyed only over fleets that are there, a fleet convoys only on a route that needs it, and a fleet
+that every route needs does not support the move it must convoy.
 """
 
 from typing import NamedTuple
@@ -111,7 +110,6 @@ def legal_scratch(board: Board, table: OrderTable) -> LegalScratch:
 
 
 def _support_aims(board: Board, table: OrderTable) -> tuple[np.ndarray, np.ndarray]:
-    """LegalScratch's aim and aim_first."""
     aims, first = [], [0]
     for kind, here in np.ndindex(board.can_stand.shape):
         near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
@@ -135,12 +133,8 @@ def _support_aims(board: Board, table: OrderTable) -> tuple[np.ndarray, np.ndarr
 
 @jit_inner
 def _find_units(board, state, e, scratch):
-    """Find the units of game e and their order by power; return how many, and the fleets.
-
-    Neutral units stand behind those of all powers. The fleets are bits of those that can convoy.
-
-    Writes  scratch.unit_*, by_power, power_last, standing; empties land_count, over_count
-    """
+    """Find the units of game e and their order by power; return how many, and the fleets that can
+    convoy, as bits. Neutral units stand behind those of all powers."""
     provinces, locations = board.terrain.shape[0], board.location_province.shape[0]
     units, fleets = 0, np.uint64(0)
     for power in range(board.num_powers + 1):
@@ -173,11 +167,7 @@ def _find_units(board, state, e, scratch):
 
 @jit_inner
 def _find_moves(num_powers, units, scratch):
-    """Find the moves into every province that units can make by themselves; neutral ones have none.
-
-    Reads   scratch.unit_* of `units` units
-    Writes  scratch.land_*
-    """
+    """Find the moves into every province that units make by themselves; neutral ones have none."""
     for u in range(units):
         if scratch.unit_power[u] == num_powers:
             continue
@@ -255,9 +245,7 @@ def _write_range(number, count, order, n):
 @jit_inner
 def _write_supports(arcs, goal, first, last, number, order, n):
     """Write number + arcs[goal, i] for i in first..last-1 to order[n:], in whole chunks, but one.
-
-    Having at least one chunk saves a branch that could go either way.
-    """
+    Having at least one chunk saves a branch that could go either way."""
     done = first
     while True:
         at = n + (done - first)
@@ -313,10 +301,7 @@ def _movement_orders(u, pairs, via, sea_index, scratch, order, n):
 
 @jit_inner
 def unit_retreat_orders(board, table, state, e, v, buffer, n):
-    """Write the legal retreat orders of the dislodged unit of province v; return the new n.
-
-    Reads   state.dislodged_*, state.retreat_options of game e
-    """
+    """Write the legal retreat orders of the dislodged unit of province v; return the new n."""
     kind, here = state.dislodged_kind[e, v], state.dislodged_location[e, v]
     for i in range(board.neighbor_count[kind, here]):
         if (state.retreat_options[e, v] >> np.uint32(i)) & np.uint32(1):

@@ -326,10 +326,8 @@ class Map:
 
 
 def coast_numbers(coasts: Sequence[str]) -> dict[str, int]:
-    """Return the numbers of a province's coasts, indices into COASTS.
-
-    NC, EC, SC and WC have their own; a coast of another name has the first that is free.
-    """
+    """Return the numbers of a province's coasts, indices into COASTS. NC, EC, SC and WC have their
+    own; a coast of another name has the first that is free."""
     free = [i for i in range(1, len(COASTS)) if COASTS[i] not in coasts]
     return {name: COASTS.index(name) if name in COASTS else free.pop(0) for name in coasts}
 
@@ -371,7 +369,6 @@ def _is_file(path: Path) -> bool:
 
 
 def read_map_file(path: Path) -> dict:
-    """Return the parsed TOML of a map file, or raise MapError."""
     try:
         return read_toml(path, MAX_FILE_BYTES)
     except UserError as error:

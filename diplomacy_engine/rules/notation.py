@@ -203,8 +203,6 @@ def _tokens(text: str) -> tuple[str, ...]:
 
 
 class _Reader:
-    """The tokens of one text, read from the left."""
-
     def __init__(self, game_map: Map, text: str):
         if not isinstance(text, str):
             raise UserError(f"an order is a text, not {type(text).__name__}")

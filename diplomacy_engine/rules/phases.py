@@ -162,10 +162,7 @@ def advance_phase(board, state, e, max_years):
 
 @jit_merged
 def adjudicate_phase(board, table, state, e, orders, scratch, max_years):
-    """Adjudicate the current phase of game e with `orders` (E, V) and move on to the next phase.
-
-    Returns whether supply centers were counted.
-    """
+    """Play the current phase of game e and move on; return whether supply centers were counted."""
     phase = state.phase[e]
     if is_movement(phase):
         adjudicate_movement(board, table, state, e, orders, scratch)

@@ -23,9 +23,9 @@ LAST_YEAR = 30_000  # years are int16
 class GameState(NamedTuple):
     """Everything that changes during play. Row e of each array is game e; kernels update in place.
 
-    A province holds at most one standing unit, and in a retreat phase at most one dislodged unit
-    besides. Units that nobody plays have power P; they always hold, and own no centers. `last_*`
-    describe the last movement phase, by the province a unit stood in before it.
+    A province holds at most one standing and, in a retreat phase, one dislodged unit. Units that
+    nobody plays have power P. `last_*` describe the last movement phase, by the province a unit
+    stood in before it.
     """
 
     unit_power: np.ndarray  # (E, V) int8, power of the standing unit (P: neutral) or NONE
@@ -84,12 +84,7 @@ def has_neutral(board: Board) -> bool:
 
 @jit
 def reset_game(board, state, e, seed):
-    """Set up the opening position.
-
-    Reads   board.start_*, board.home_power
-    Writes  every field of row e; `seed` is the new game's
-    Rule    rulebook, starting position: each power owns its home centers
-    """
+    """Set up the opening position, in which each power owns its home centers."""
     for v in range(board.terrain.shape[0]):
         state.unit_power[e, v] = board.start_unit_power[v]
         state.unit_kind[e, v] = board.start_unit_kind[v]
@@ -223,9 +218,7 @@ def is_winter(phase):
 @jit_inner
 def next_random(state):
     """Return `(new state, 32 random bits)` of the generator SplitMix64 (Steele et al. 2014).
-
-    Kernels never touch numpy's generator: this one gives the same draws whatever the threads.
-    """
+    Kernels never touch numpy's generator: this one gives the same draws whatever the threads."""
     state = state + np.uint64(0x9E3779B97F4A7C15)
     z = state
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -271,11 +264,9 @@ class Salt(IntEnum):
 
 @jit_inner
 def decision_seed(state, e, power, salt):
-    """Return the generator state for one power's draws in one phase of one game.
-
-    It depends on the game's seed, its turn, the power and `salt` (see `Salt`) only, so draws
-    do not depend on the order or the number of threads in which games are visited.
-    """
+    """Return the generator state for one power's draws in one phase of one game. It depends on the
+    game's seed, its turn, the power and `salt` (see `Salt`) only, so draws do not depend on the
+    order or the number of threads in which games are visited."""
     mixed = state.seed[e] ^ (
         np.uint64(state.turn[e]) * np.uint64(0xD1342543DE82EF95)
         + np.uint64(power + 1) * np.uint64(0xAF251AF3B0F025B5)

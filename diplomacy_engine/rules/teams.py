@@ -1,13 +1,6 @@
-"""Teams: powers that play together, as a tree with the powers as its leaves.
-
-    ENGLAND+ITALY                    these two are a team, every other power plays alone
-    ENGLAND+FRANCE,GERMANY+ITALY     two teams
-    (ENGLAND+FRANCE)+GERMANY         a team with a team in it
-    ENGLAND+ITALY+RUSSIA             of three powers: all are one team, and nobody is against it
-
-This is the social tree of Song et al. 2019 (Arena, section 2.3.2). Its root is the game, whose
-children are the teams; a node's children are its members.
-"""
+"""Teams: powers that play together, as a tree with the powers as its leaves: the social tree of
+Song et al. 2019 (Arena, section 2.3.2), whose root is the game. `(ENGLAND+FRANCE)+GERMANY` is a
+team with a team in it. Where all powers are in one team, nobody is against it."""
 
 import re
 from collections.abc import Sequence
@@ -22,12 +15,9 @@ MOST_LEVELS = 6  # of teams within teams
 
 
 class Teams(NamedTuple):
-    """The teams of a map.
-
-    `parts` are partitions of the powers, (P,) integers from 0 on each: first all together, then by
-    teams, by teams within these, and last each power alone. A power that is not as deep in the tree
-    as others stands alone in the finer ones. Groups are numbered by their first powers.
-    """
+    """The teams of a map. `parts` are partitions of the powers, (P,) integers from 0 on each,
+    numbered by their first powers: all together, by teams, by teams within these, and each power
+    alone, as a power that is less deep in the tree than others is in the finer ones, too."""
 
     text: str  # as `read_teams` reads it; empty where every power plays alone
     names: tuple[str, ...]  # of the teams, ENGLAND+ITALY for example
@@ -52,11 +42,8 @@ def no_teams(powers: Sequence[str]) -> Teams:
 
 
 def read_teams(text: str, powers: Sequence[str]) -> Teams:
-    """Read a text such as `ENGLAND+ITALY`, in any letter case; powers not named play alone.
-
-    Raises:
-        UserError: it cannot be read, or names a power that is none or one twice.
-    """
+    """Read a text such as `ENGLAND+ITALY`, in any letter case; UserError if it names a power that
+    is none, or one twice. Powers not named play alone."""
     if not isinstance(text, str):
         raise UserError(f"teams must be a text such as {'+'.join(powers[:2])}, not {quoted(text)}")
     words = re.findall(r"[+,()]|[^+,()\s]+", text.upper())

@@ -139,13 +139,10 @@ def vocabulary(game_map: Map) -> OrderVocabulary:
 def convoy_routes(game_map: Map) -> dict[tuple[int, int], set[int]]:
     """Return (army from, to) -> the sets of fleets' provinces that just suffice to convoy it.
 
-    A set is the sum of 1 << province. It is kept if the army can travel over its fleets and none
-    can be left out: along such a route each fleet touches only the one before and the one after it,
-    only the first touches the origin, and only the last touches the destination. An army's own
-    province is none of them, even if a fleet could convoy there.
-
-    Raises:
-        MapError: there are more than MAX_CONVOY_ROUTES; a larger map of seas could take forever.
+    A set is the sum of 1 << province. Each of its fleets touches only the one before and the one
+    after it, only the first the origin, and only the last the destination; an army's own province
+    is none of them. MapError: more than MAX_CONVOY_ROUTES, as a larger map of seas could take
+    forever.
     """
     board = game_map.board
     seas = np.flatnonzero(game_map.can_convoy).tolist()

@@ -89,10 +89,8 @@ def reward_input(step, victory_centers: int, pay_year_limit: bool = True) -> Rew
 
 
 def _pay(game: RewardInput, winner, others, draw, eliminated) -> np.ndarray:
-    """(E, P) float32, the given values where powers meet their end in this step.
-
-    Each value is a number or broadcasts to (E, P). A team's victory without a solo is a draw.
-    """
+    """(E, P) float32, the given values where powers meet their end in this step. Each value is a
+    number or broadcasts to (E, P). A team's victory without a solo is a draw."""
     solo = (game.ended == SOLO)[:, None] & game.alive
     won = solo & (np.arange(game.alive.shape[1]) == game.winner[:, None])
     drawn = (game.ended == YEAR_LIMIT) | (game.ended == TEAM) | (game.ended == AGREED)

@@ -1,14 +1,9 @@
 """Rewards of teams: at every level of the tree of teams its nodes are treated as powers.
 
 A power's reward is the weighted sum over the levels, as in the social tree of Song et al. 2019
-(Arena, section 2.3.2). At each node of a level the members are compared with each other, and what a
-member earns is paid in full to every power in it:
-
-    team     the teams against each other
-    team2    within each team, the teams in it (where there are such; then team3, and so on)
-    power    within each innermost team, its powers
-
-At a level where a power has no team of several, it is alone with itself there.
+(Arena, section 2.3.2): `team` compares the teams, `team2` within each team the teams in it (then
+team3, and so on), `power` within each innermost team its powers. What a member earns is paid in
+full to every power in it; who has no team of several at a level is alone with itself there.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,11 +32,8 @@ class Level(NamedTuple):
 def levels_of(
     names: Sequence[str], parts: Sequence[np.ndarray], victory_centers: int = 0
 ) -> dict[str, Level]:
-    """The levels of a tree by name.
-
-    `parts`, one more than `names`, are partitions of the powers from the whole to each alone; with
-    `victory_centers` a team of the first level wins (0: the map's).
-    """
+    """The levels of a tree by name; `parts`, one more than `names`, are partitions of the powers
+    from the whole to each alone. `victory_centers` make a team of the first level win."""
     levels = zip(names, parts, parts[1:])
     found = {name: Level(whole, finer) for name, whole, finer in levels}
     found[names[0]] = found[names[0]]._replace(victory_centers=victory_centers)
@@ -51,10 +43,9 @@ def levels_of(
 def node_input(powers: RewardInput, members: np.ndarray, of_member: np.ndarray) -> RewardInput:
     """What a step did to the members of a node, a column for each in place of the powers.
 
-    A team has the centers of all its powers, lives while one of them does, and has won when one of
-    them has a solo. Where a team has won without a solo, that is as a solo of the team, but a draw
-    among its members. `members` (m,) are the powers below this node, `of_member` (m,) tells from 0
-    on in which member of the node each of them is.
+    `members` (m,) are the powers below the node, `of_member` (m,) tells in which member each is. A
+    member has the centers of all its powers, lives while one does, and has a solo when one has;
+    where a team has won without, that is a solo of the team, but a draw among its members.
     """
     count = int(of_member.max()) + 1
     belongs = of_member[:, None] == np.arange(count)  # (m, members of the node)

@@ -103,3 +103,10 @@ def test_a_pipe_has_whole_lines_unless_columns_says_how_wide(monkeypatch):
     assert make_console().width == 200
     monkeypatch.setenv("COLUMNS", "72")
     assert make_console().width == 72
+
+
+def test_tables_fit_100_columns():
+    """Also where a pipe has room for more; no cell is lost."""
+    rows = [("player", [f"cell {n} of twenty" for n in range(9)])]
+    shown = printed(200, print_table, "name", [f"column {n}" for n in range(9)], rows)
+    assert max(map(len, shown.splitlines())) <= 100 and "cell 8 of twenty" in shown

@@ -134,7 +134,7 @@ def expected_causes(
 @pytest.mark.parametrize("name", MAP_NAMES)
 @pytest.mark.parametrize("seed", range(3))
 def test_difficult_positions_by_the_reference(name, seed):
-    rng, reference = random.Random(seed), ReferenceMap.from_facts(load_map(name).facts)
+    rng, reference = random.Random(seed), ReferenceMap(load_map(name).facts)
     for _ in range(60 if name == "standard" else 20):
         units = random_units(load_map(name), rng, powers=rng.randint(2, 4))
         game = Game.from_state(name, {"name": "S1901M", "units": units})

@@ -123,7 +123,7 @@ def test_changed_maps_are_refused_or_played_by_the_rules(folder, data):
     if game_map is None:
         return
     texts = vocabulary(game_map).texts
-    reference = ReferenceMap.from_facts(game_map.facts)
+    reference = ReferenceMap(game_map.facts)
     game, rng = Game(game_map, max_years=2), random.Random(1)
     while not game.is_over:
         expected = legal_orders(reference, game.to_state())

@@ -43,7 +43,7 @@ def test_the_numbers_of_its_orders_are_found(game_map, size):
 
 def test_its_orders_are_listed_as_the_reference_lists_them(game_map):
     """With fleets on most seas, and armies on coasts everywhere."""
-    rng, reference = random.Random(1), ReferenceMap.from_facts(game_map.facts)
+    rng, reference = random.Random(1), ReferenceMap(game_map.facts)
     seas = [c for c in game_map.provinces if game_map.facts["provinces"][c]["terrain"] == "sea"]
     coasts = [code for code in game_map.provinces if code not in seas]
     units: dict[str, list[str]] = {"EAST": [], "WEST": []}

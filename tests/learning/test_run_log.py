@@ -11,6 +11,7 @@ import torch
 
 from diplomacy_engine import evaluate_player, make_bot
 from diplomacy_engine._progress import Progress
+from diplomacy_engine.learning.evaluations import evaluate
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.run_log import RunLog, dashboard
 from diplomacy_engine.rules.map import load_map
@@ -81,6 +82,25 @@ def test_the_best_policy_is_kept(tmp_path):
         file.write('{"eval/hold/win": [1]}\n"eval/hold/win"\n{"eval/hold/win": "x"\n')
     assert evaluate("hold", 3) == 2
     assert evaluate("dumbbot", 4) == 2  # as good, and later
+
+
+@pytest.mark.parametrize(
+    ("name", "games", "searched"),
+    [
+        ("small", 200, ["100 games against lookahead", "40 games against mcts"]),
+        ("three", 300, ["150 games against lookahead", "60 games against mcts"]),
+        ("standard", 140, ["70 games against lookahead", "7 games against mcts"]),
+    ],
+)
+def test_a_run_ends_with_searches(name, games, searched):
+    """So many that they take about a minute; and on small it says what is the most."""
+    args = SimpleNamespace(eval_bots=["hold"], eval_games=games)
+    run, said = SimpleNamespace(args=args, game_map=load_map(name)), []
+    with pytest.raises(AttributeError):  # this run cannot play
+        evaluate(run, SimpleNamespace(), SimpleNamespace(message=said.append), last=True)
+    (text,) = said
+    bots, *most = text.split("; ")
+    assert bots.split(", ")[1:] == searched and bool(most) == (name == "small")
 
 
 def test_sample_games_reach_tensorboard_the_run_folder_and_wandb(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import sys
 import zlib
 
 import pytest
+from PIL import Image
 from support.players import Thinker
 from support.search import searcher
 
@@ -134,10 +135,13 @@ def test_results_name_the_units():
 
 
 def test_pictures_and_pages_from_the_command_line(small_file, tmp_path, capsys):
-    for name, start in (("a.svg", b"<svg"), ("b.PNG", b"\x89PNG"), ("c.html", b"<!DOCTYPE")):
+    begins = {"a.svg": b"<svg", "b.PNG": b"\x89PNG", "c.html": b"<!DOCTYPE", "d.gif": b"GIF8"}
+    for name, start in begins.items():
         words = ["replay", str(small_file), "--output", str(tmp_path / name)]
         assert main(words + ["--phase", "F1901M"] * (name != "c.html")) == 0
         assert (tmp_path / name).read_bytes().startswith(start)
+    with Image.open(tmp_path / "d.gif") as moving:
+        assert moving.n_frames == 1 + load_replays(small_file)[0].find("F1901M")
     assert b"F1901M" in (tmp_path / "a.svg").read_bytes()
     capsys.readouterr()
     assert main(["replay", str(small_file), "--text"]) == 0

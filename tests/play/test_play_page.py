@@ -96,14 +96,16 @@ def fits(page) -> bool:
 def test_a_whole_game_by_clicks_against_a_bot(start, open_page):
     """From the choice of the map and the players to the file that is downloaded."""
     choices = Choices(
-        lambda _: ["dumbbot", "random"], ["three", "small"], lambda name: Game(name, max_years=3)
+        lambda *_: {"dumbbot": "a bot", "random": ""},
+        maps=["three", "small"],
+        new_game=lambda name: Game(name, max_years=3),
     )
     server = start(None, Game("three"), "dumbbot", choices=choices)
     session, page = server.session, open_page(server.link("host"))
     page.wait_for_selector("#seat-ITALY")
     page.select_option("#map", "small")
     page.wait_for_selector("#seat-ITALY", state="detached")
-    assert page.locator("#setup .row select").count() == 3
+    assert page.locator("#setup select[name]").count() == 2
     page.select_option("#seat-RUSSIA", "me")  # so England is nobody's any more
     assert page.input_value("#seat-ENGLAND") == "dumbbot"
     page.click("#start")
@@ -212,7 +214,7 @@ def test_lists_keys_and_taking_back(start, open_page):
     page.wait_for_selector("#submit")
     page.click("#unit-A-PAR")
     page.keyboard.press("Escape")
-    assert page.locator('[aria-pressed="true"]').count() == 0
+    until(lambda: page.locator('[aria-pressed="true"]').count() == 0)
     page.click("#takeback")
     page.wait_for_selector("#unit-A-LON")
     assert server.session.game.phase == "S1901M" and "move to Paris" in page.inner_text("#units")
@@ -270,9 +272,10 @@ def test_orders_are_typed_and_a_wrong_click_is_answered_where_it_was(start, open
     page.fill("#typed", "A PAR - BUR; A MAR S A PAR - BUR")
     page.press("#typed", "Enter")
     drawn(page, "A MAR S A PAR - BUR")
-    page.fill("#typed", "A MUN H")
+    page.fill("#typed", "A MUN H; A PAR - PIC")
     page.press("#typed", "Enter")
     page.wait_for_selector("#mistyped:not(:empty)")
+    drawn(page, "A PAR - PIC")  # the right one is kept
     assert "A MUN" in page.inner_text("#mistyped") and page.input_value("#typed") == "A MUN H"
     page.click("#unit-F-BRE")
     there = page.locator('#board .province[data-province="UKR"]').bounding_box()
@@ -585,7 +588,10 @@ def test_people_vote_for_a_draw_and_concede_by_clicks(start, open_page):
     host.click("#vote[aria-pressed=true]")
     until(lambda: "0 of 3 powers" in guest.inner_text("#votes"))
     assert fits(guest) and guest.locator("#vote").bounding_box()["height"] >= 36
-    guest.tap("#give-up summary")
+    guest.tap("#give-up")
+    guest.tap("#keep-on")
+    assert not session.game.conceded
+    guest.tap("#give-up")
     guest.tap("#concede")
     until(lambda: "conceded" in host.inner_text("#powers"))
     assert guest.locator("#votes *").count() == 0

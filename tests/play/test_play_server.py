@@ -1,5 +1,6 @@
 """The page's server: its routes, who may ask, and requests of every malformed kind."""
 
+import base64
 import contextlib
 import http.client
 import json
@@ -26,6 +27,7 @@ from diplomacy_engine.press.press import PressRules
 pytestmark = pytest.mark.usefixtures("compiled")
 ORDERS = {"step": 0, "orders": []}
 OFFER = {"step": 0, "to": "RUSSIA", "terms": {"peace": True}}
+SETTINGS = dict(last_year=1904, draws_after=1902, press="offers", hints=True, seed=5)
 ANSWER = {"step": 0, "number": 1, "agreed": True}
 
 
@@ -104,11 +106,16 @@ def test_every_route(tmp_path):
         saved = new_game().to_saved_game()
         assert ask("/api/paste", {"text": json.dumps(saved)})["notes"] == []
         assert ask("/api/map", {"map": "small"})["phase"] == "S1901M"
+        view = ask("/api/settings", SETTINGS)
+        assert view["last_year"] == 1904 and view["settings"]["draws_after"] == 1902
         view = ask("/api/seats", {"seats": {"ENGLAND": "guest", "RUSSIA": "me"}})
         assert view["you"] == "RUSSIA" and view["decision"]["count"] == 1
         same = {"revision": view["revision"], "unchanged": True}
         assert ask(f"/api/game?since={view['revision']}") == same
-        assert ask("/api/read", {"text": "mos-ukr", "orders": []}) == {"orders": ["A MOS - UKR"]}
+        assert ask("/api/read", {"text": "mos-ukr", "orders": []}) == {
+            "orders": ["A MOS - UKR"],
+            "wrong": {},
+        }
         draft = ask("/api/draft", {"orders": ["A MOS - UKR"]})
         assert 'data-order="A MOS - UKR"' in draft["overlay"]
         view = ask("/api/orders", {"step": 0, "orders": ["A MOS - UKR"]})
@@ -121,6 +128,9 @@ def test_every_route(tmp_path):
         assert ask("/api/board?phase=0")["title"] == "Spring 1901, movement"
         assert ask("/api/map")["name"] == "small" and len(ask("/api/past")) == 1
         assert ask("/api/waiting") == {"asking": {}}
+        assert b"PNG" in base64.b64decode(ask("/api/picture?phase=0")["data"])[:8]
+        assert base64.b64decode(ask("/api/picture?moving=1")["data"])[:3] == b"GIF"
+        assert "A MOS - UKR" in ask("/api/texts", who="watch")["orders"]
         found = ask("/api/saved", who="watch")
         assert Game.from_saved_game(found).phase == "F1901M" and "play" not in found
         view = ask("/api/back", {"step": 1})
@@ -128,7 +138,9 @@ def test_every_route(tmp_path):
         assert ask("/api/vote", {"step": 2, "draw": True})["votes"]["mine"] is True
         assert ask("/api/concede", {"step": 2})["can_concede"] is False
         routes = {("GET", path) for path in READS} | {("POST", path) for path in ACTIONS}
-        assert routes - asked == {("GET", "/api/hint"), ("POST", "/api/let"), ("POST", "/api/next")}
+        left = {("POST", f"/api/{name}") for name in ("let", "next", "another")}
+        left |= {("GET", f"/api/{name}") for name in ("hint", "review")}
+        assert routes - asked == left
 
 
 def test_players_alone(tmp_path):

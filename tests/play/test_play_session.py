@@ -1,5 +1,6 @@
 """Sessions of people and players: what each may do, what comes of it, and what is kept."""
 
+import itertools
 import json
 import re
 import stat
@@ -16,11 +17,12 @@ from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.pictures.replays.replay import make_replay
-from diplomacy_engine.play.file import PLAYER, Seat, read_session, rebuild
-from diplomacy_engine.play.session import Choices
+from diplomacy_engine.pictures.replays.replay import expected_svg, make_replay, values_of
+from diplomacy_engine.play.file import PLAYER, Seat, pasted_game, read_session, rebuild
+from diplomacy_engine.play.review import review
+from diplomacy_engine.play.session import MIXED, Choices, mixed_table
 from diplomacy_engine.play.state import PlayError
-from diplomacy_engine.play.view import board_view, decision_view, game_view, order_view
+from diplomacy_engine.play.view import board_view, decision_view, game_view, order_view, texts_view
 from diplomacy_engine.players.advice import advice, has_decision, orders_by_player, value_scale
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
@@ -29,7 +31,7 @@ from diplomacy_engine.press.press import PressRules
 
 pytestmark = pytest.mark.usefixtures("compiled")
 BOTH = "S1901M ENGLAND ITALY"
-WITHOUT_STEP = ("choose_seats", "hint", "paste", "read_orders")
+WITHOUT_STEP = ("choose_settings", "choose_seats", "hint", "paste", "read_orders")
 
 
 class Sampler:
@@ -103,6 +105,8 @@ SCENES = {
     "seats are chosen once": (
         lambda file: seated(file, None),
         [
+            ("host", "choose_settings", 1900, None, None, True, 1, "invalid: last_year"),
+            ("watch", "choose_settings", 1904, None, None, True, 1, "forbidden"),
             ("host", "choose_seats", {"ENGLAND": "me"}, "invalid: RUSSIA"),
             ("host", "choose_seats", {"ENGLAND": "me", "RUSSIA": "/etc"}, "invalid: RUSSIA"),
             ("host", "choose_seats", SEATS | {"MARS": "hold"}, "invalid: 'MARS'"),
@@ -159,7 +163,7 @@ SCENES = {
             ("host", "hint", "invalid: gives hints"),
             ("host", "read_orders", "A MOS H", [], "invalid: A MOS"),
             ("host", "read_orders", "A LON - ", [], "invalid: A LON"),
-            ("host", "let_order", "hold", ["RUSSIA"], "forbidden"),
+            ("host", "let_order", "hold", ["RUSSIA"], {}, "forbidden"),
             ("host", "vote", True, "invalid: nobody votes"),
             ("host", "offer", "RUSSIA", {"peace": True}, "invalid: press"),
             ("watch", "concede", "forbidden"),
@@ -216,12 +220,12 @@ SCENES = {
             ),
             ("host", "choose_seats", dict.fromkeys(UNITS, "me"), f"{BOTH} RUSSIA"),
             ("host", "submit", ["A LON - WAL"], "S1901M ITALY RUSSIA"),
-            ("host", "let_order", "mars", ["ITALY"], "invalid: 'mars'"),
-            ("host", "let_order 7", "random", ["ITALY"], "stale"),
-            ("watch", "let_order", "random", ["ITALY"], "forbidden"),
-            ("host", "let_order", "random", ["ENGLAND"], "S1901M ITALY RUSSIA"),
-            ("host", "let_order", "random", ["ITALY"], "S1901M RUSSIA"),
-            ("host", "let_order", "hold", ["RUSSIA", "ITALY"], "F1901M ENGLAND ITALY RUSSIA"),
+            ("host", "let_order", "mars", ["ITALY"], {}, "invalid: 'mars'"),
+            ("host", "let_order 7", "random", ["ITALY"], {}, "stale"),
+            ("watch", "let_order", "random", ["ITALY"], {}, "forbidden"),
+            ("host", "let_order", "random", ["ENGLAND"], {}, "S1901M ITALY RUSSIA"),
+            ("host", "let_order", "random", ["ITALY"], {}, "S1901M RUSSIA"),
+            ("host", "let_order", "hold", ["RUSSIA", "ITALY"], {}, "F1901M ENGLAND ITALY RUSSIA"),
             ("host", "take_back", "S1901M ENGLAND ITALY RUSSIA"),
         ],
     ),
@@ -377,8 +381,8 @@ def test_the_host_of_a_sandbox_orders_for_the_next_or_whom_it_names(file):
 
 def test_another_map(file, monkeypatch):
     """It has other powers, links and opponents; where it cannot be saved nothing changes."""
-    offers = {"small": ["random", "hold"], "three": ["chaos", "hold"]}
-    choices = Choices(offers.get, ["small", "three"], Game)
+    offers = {"small": {"random": "any", "hold": ""}, "three": {"chaos": "", "hold": ""}}
+    choices = Choices(offers.get, maps=["small", "three"], new_game=Game)
     session = seated(file, None, player="random", choices=choices)
     host, tokens, kept = viewer(session), session.tokens, file.read_bytes()
     assert list(session.choices) == ["random", "hold"]
@@ -398,6 +402,118 @@ def test_another_map(file, monkeypatch):
     assert json.loads(file.read_text())["play"]["tokens"] == session.tokens != tokens
     assert set(session.tokens) == {"host", "watch", *session.game.powers}
     assert session.tokens["host"] == tokens["host"]
+
+
+def test_a_mixed_table_seats_different_players_by_the_seed():
+    pool, named = ["a", "b", "c", "d"], dict.fromkeys("FGIRT", MIXED) | {"E": "hold"}
+    tables = [mixed_table(named, pool, seed) for seed in range(30)]
+    for table in tables:
+        assert table["E"] == "hold" and {table[power] for power in "FGIRT"} == set(pool)
+        assert len({table[power] for power in "FGIR"}) == 4, "each once before any twice"
+    assert len({tuple(table.values()) for table in tables}) > 15
+    assert tables[3] == mixed_table(named, pool, 3)
+
+
+def test_settings_and_another_game(file):
+    """What was set, mixed seats drawn anew, a file of its own, the same links."""
+    pool = ["chaos", "random", "dumbbot"]
+    offered = {MIXED: "drawn"} | dict.fromkeys(pool, "")
+    choices = Choices(lambda *_: offered, lambda *_: pool)
+    session = seated(file, None, Game("three"), MIXED, choices=choices, seed=1)
+    session.choose_settings(viewer(session), 1901, 1901, "mutual", True, 7)
+    game, record = read_session(file)
+    assert (game.max_years, game.draw_votes, game.press) == (1, True, "mutual")
+    assert (record.draws_after, record.seed, record.press.protocol) == (1901, 7, "mutual")
+    seats = dict.fromkeys(session.game.powers, MIXED)
+    session.choose_seats(viewer(session), seats)
+    first = [seat.player for seat in session.now.seats.values()]
+    assert sorted(first) == sorted(pool)
+    refused("invalid: not over", session.new_game, viewer(session))
+    while not session.game.is_over:
+        session.go_on(viewer(session), session.now.step)
+    refused("forbidden", session.new_game, viewer(session, "watch"))
+    old, tokens, step = file.read_bytes(), session.tokens, session.now.step
+    session.new_game(viewer(session))
+    assert file.read_bytes() == old and session.file.name == "game-2.jsonl"
+    assert session.now.seats is None and session.now.step > step and session.tokens == tokens
+    again, record = read_session(session.file)
+    assert (again.max_years, again.draw_votes, again.press) == (1, True, "mutual")
+    assert record.draws_after == 1901 and record.seats is None
+    assert game_view(session, viewer(session))["chosen"] == seats
+    tables = {tuple(first)}
+    for seed in range(8):
+        tables.add(tuple(mixed_table(seats, pool, record.seed + seed).values()))
+    assert len(tables) > 2
+
+
+def test_a_review_stands_beside_the_orders():
+    game, thinker = Game("three", 1), Thinker()
+    game.submit("ENGLAND", [game.legal_orders("LON")[-1]])
+    while not game.is_over:
+        game.adjudicate()
+    found = review(game.to_saved_game(), thinker, powers=["ENGLAND"])
+    assert set(found["phases"][0]["thoughts"]) == {"ENGLAND"}
+    thought = found["phases"][0]["thoughts"]["ENGLAND"]
+    legal = Game("three").legal_orders("LON")
+    (unit, choices), *_ = thought["orders"].items()
+    assert unit == "A LON" and thought["value"] == 2.25
+    assert choices[0] == (legal[0], 0.5) and choices[-1][0] == legal[-1]
+    assert len(choices) == 4, "three likely ones, and the one that was given"
+    replay = make_replay(found)
+    assert values_of(replay)["ENGLAND"][0] == 2.25 and "expected result" in expected_svg(replay)
+    everybody = review(game.to_saved_game(), thinker)["phases"][0]["thoughts"]
+    assert set(everybody) == set(game.powers)
+
+
+def test_texts_of_a_phase_can_be_pasted(tmp_path):
+    """Position and orders lead back to where they come from, and hide what is not played yet."""
+    game, bot = Game("standard", max_years=4), make_bot("dumbbot")
+    while game.phase[0] != "W":
+        for power, texts in orders_by_player(game, bot, game.powers, 3).items():
+            game.submit(power, texts)
+        game.adjudicate()
+    session = seated(tmp_path / "a.jsonl", "hpppppp", game)
+    states = [*(phase["state"] for phase in game.history), game.to_state()]
+    for number, (state, after) in enumerate(itertools.pairwise(states)):
+        texts = texts_view(session, viewer(session), number)
+        for kind, wanted in (("position", state), ("orders", after)):
+            if kind == "position" and state["name"][-1] == "R":
+                continue
+            found = pasted_game(texts[kind], game.map, 4, None)[0].to_state()
+            assert _core(found) == _core(wanted), (number, kind)
+
+
+def _core(state):
+    tables = ({p: sorted(t) for p, t in state[key].items() if t} for key in ("units", "centers"))
+    return state["name"], *tables
+
+
+def test_who_leads_does_not_vote_for_a_draw(file):
+    """A year of votes is no wish: the leader would win."""
+    units = {"ENGLAND": ["A PAR"], "ITALY": ["A ROM"], "RUSSIA": ["A MOS"]}
+    centers = {"ENGLAND": ["PAR", "LON"], "ITALY": ["ROM"], "RUSSIA": ["MOS"]}
+    state = {"name": "S1901M", "units": units, "centers": centers}
+    game = Game.from_state("three", state)
+    game.draw_votes = True
+    assert seated(file, "ppp", game, draws_after=1901).game.votes == ["ITALY", "RUSSIA"]
+
+
+def test_orders_chosen_in_a_sandbox_are_kept(file):
+    session = seated(file, "hhh", Game.from_state("three", {"name": "S1901M", "units": UNITS}))
+    kept = {"ITALY": ["A PIE - TUS"]}
+    session.let_order(viewer(session), 0, "hold", ["ITALY", "RUSSIA"], kept)
+    assert session.game.orders["ITALY"] == ["A PIE - TUS", "A MAR H"]
+    assert session.game.orders["RUSSIA"] == ["A BER H", "A MUN H"]
+    refused(
+        "invalid",
+        session.let_order,
+        viewer(session),
+        0,
+        "hold",
+        ["ENGLAND"],
+        {"ENGLAND": ["A PAR - MOS"]},
+    )
+    assert "ENGLAND" not in session.game.orders
 
 
 def test_a_pasted_game_begins_the_session(file):
@@ -425,7 +541,7 @@ def test_players_are_named_briefly(file, tmp_path):
     folder = tmp_path / "runs" / "small__1"
     folder.mkdir(parents=True)
     (folder / "policy.pt").write_bytes(b"")
-    typed, choices = f"{folder}/", Choices(lambda _: ["hold"])
+    typed, choices = f"{folder}/", Choices(lambda *_: {"hold": ""})
     session = seated(file, None, player=typed, load=lambda name: make_bot("hold"), choices=choices)
     view = game_view(session, viewer(session))
     assert view["opponents"] == ["small__1"] and view["choices"] == ["small__1", "hold"]

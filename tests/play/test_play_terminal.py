@@ -17,7 +17,7 @@ from support.serving import deals, seated
 
 from diplomacy_engine.commands import _flags
 from diplomacy_engine.commands.cli import main, parse
-from diplomacy_engine.commands.play import offered
+from diplomacy_engine.commands.play import mixed, offered
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.play.file import HOST, PLAYER
@@ -419,12 +419,15 @@ def test_the_manual_and_the_help_name_what_there_is():
 def test_what_the_page_offers(monkeypatch, tmp_path):
     """Trained policies of the map, those that win most first, and searches; bots alone in need."""
     for name in MAP_NAMES:
-        found = offered(name, talk=False)
+        assert next(iter(offered(name, talk=False))) == "mixed"
+        found = list(offered(name, talk=False))[1:]
         ready = [one for one in ready_policies() if one.startswith(f"{name}-")]
         wins = [wins_against_dumbbot(ready_policies()[one])["value"] for one in found[: len(ready)]]
         assert set(found[: len(ready)]) == set(ready) and wins == sorted(wins, reverse=True)
         assert f"fast:{found[0]}" in found and set(BOTS) < set(found)
-    assert offered("small", talk=True)[0] == f"nash+{offered('small', talk=False)[0]}"
+    assert mixed("small", talk=False) == policies_of("small")
+    assert mixed("small", talk=True)[0] == list(offered("small", talk=True))[1]
+    assert "wins 94% against dumbbot" in offered("small", talk=False)["small-dumbbot-2"]
     monkeypatch.chdir(tmp_path)
     runs = ("small__old", "small__new", "standard__other", "small__empty")
     for number, folder in enumerate(runs):
@@ -432,7 +435,7 @@ def test_what_the_page_offers(monkeypatch, tmp_path):
         if folder != "small__empty":
             (file := tmp_path / "runs" / folder / "checkpoint.pt").touch()
             os.utime(file, (number, number))
-    after = offered("small", talk=False)[len(policies_of("small")) :]
+    after = list(offered("small", talk=False))[1 + len(policies_of("small")) :]
     assert after[:3] == ["runs/small__new", "runs/small__old", f"fast:{policies_of('small')[0]}"]
     monkeypatch.setattr("diplomacy_engine.commands.play.find_spec", lambda name: None)
-    assert offered("standard", talk=False)[0] == "dumbbot"
+    assert next(iter(offered("standard", talk=False))) == "dumbbot"

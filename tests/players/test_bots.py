@@ -20,6 +20,7 @@ from diplomacy_engine.constants import (
     SPRING_RETREATS,
     WINTER_ADJUSTMENTS,
 )
+from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import BOTS, make_bot
@@ -84,35 +85,22 @@ AUSTRIA  F TRI  TRI    9608056  11100   7400  10708 3 1
 """
 
 
+PHASES = {
+    SPRING_MOVEMENT: "S1901M",
+    SPRING_RETREATS: "S1901R",
+    FALL_MOVEMENT: "F1901M",
+    FALL_RETREATS: "F1901R",
+    WINTER_ADJUSTMENTS: "W1901A",
+}
+
+
 def place(games, units, centers, phase=SPRING_MOVEMENT, dislodged=None):
     """Put the same position on every row; centers of nobody named are nobody's."""
-    state, game_map = games.state, games.map
-    for name, value in state._asdict().items():
-        if name.startswith(("unit_", "dislodged_", "center_")):
-            value[:] = NONE
-    state.retreat_options[:] = 0
-    state.phase[:] = phase
-    for power, texts in units.items():
-        for text in texts:
-            location = game_map.location_index[text[2:]]
-            v = games.board.location_province[location]
-            state.unit_power[:, v] = game_map.power_index[power]
-            state.unit_kind[:, v] = "AF".index(text[0])
-            state.unit_location[:, v] = location
-    for power, (text, goals) in (dislodged or {}).items():
-        location, kind = game_map.location_index[text[2:]], "AF".index(text[0])
-        v = games.board.location_province[location]
-        state.dislodged_power[:, v] = game_map.power_index[power]
-        state.dislodged_kind[:, v] = kind
-        state.dislodged_location[:, v] = location
-        near = games.board.neighbor[kind, location].tolist()
-        for goal in goals:
-            bit = np.uint32(1 << near.index(game_map.location_index[goal]))
-            state.retreat_options[:, v] |= bit
-    for power, codes in centers.items():
-        for code in codes.split():
-            center = games.board.province_center[game_map.province_index[code]]
-            state.center_owner[:, center] = game_map.power_index[power]
+    state = {"name": PHASES[phase], "units": units}
+    state["centers"] = {power: codes.split() for power, codes in centers.items()}
+    state["retreats"] = {p: {unit: goals} for p, (unit, goals) in (dislodged or {}).items()}
+    one, rows = Game.from_state(games.map, state).vector_game, np.arange(games.num_games)
+    games.copy_from(one, np.zeros_like(rows), rows)
 
 
 def others_than(*codes):
@@ -175,38 +163,47 @@ def test_opening_values():
     assert threatened == {"TRI": 37}
 
 
-def test_port_values():
+SEAS = "F BRE, F ENG, F GAS, F IRI, F NAF, F NAO, F POR, F WES, F MAO"
+FLOWS = [  # a fifth of the sum over these flows into a node; of nodes between bars the best counts
+    (PAQUETTE, "F STP/NC", "A STP|F STP/NC|F STP/SC, A FIN, A LVN, A MOS, A NWY, F BAR, F NWY"),
+    (PAQUETTE, "F MAO", f"{SEAS}, F SPA/NC, F SPA/SC"),
+    (DEEPDIP, "A STP", "A STP, A FIN, A LVN, A MOS, A NWY"),
+    (DEEPDIP, "F MAO", f"{SEAS}, F SPA/NC|F SPA/SC"),
+]
+
+
+@pytest.mark.parametrize(("rules", "at", "into"), FLOWS)
+def test_values_of_ports_flow(rules, at, into):
+    """Of units of either kind or of one, from every coast or the best; fractions are kept."""
     games = VectorGame("standard", 1)
-    game_map, france = games.map, games.map.power_index["FRANCE"]
-    graph, values = power_values(game_map, games.state, 0, france)
-    port, port_values = power_values(game_map, games.state, 0, france, PAQUETTE)
+    games.state.phase[:] = FALL_MOVEMENT if rules is DEEPDIP else SPRING_MOVEMENT
+    graph, values = power_values(games.map, games.state, 0, games.map.power_index["FRANCE"], rules)
 
     def proximity(level, text):
-        return port_values.proximity[level, node(port, game_map, text)]
+        return values.proximity[level, node(graph, games.map, text)]
 
+    expected = sum(max(proximity(4, n) for n in group.split("|")) for group in into.split(", ")) / 5
+    assert proximity(5, at) == pytest.approx(expected, rel=1e-12)
     # Centers of nobody have a value for Norman's bot only.
-    assert values.proximity[0, node(graph, game_map, "A SPA")] == 208 * 700
-    assert proximity(0, "A SPA") == 0
-    assert proximity(0, "A MUN") == 37 * 700
-    # Values flow from units of either kind, from every coast, from the best node of the province.
-    into = ["A FIN", "A LVN", "A MOS", "A NWY", "F BAR", "F NWY"]
-    own = max(proximity(4, text) for text in ("A STP", "F STP/NC", "F STP/SC"))
-    expected = (own + sum(proximity(4, text) for text in into)) / 5
-    assert proximity(5, "F STP/NC") == pytest.approx(expected, rel=1e-12)
-    into = ["F BRE", "F ENG", "F GAS", "F IRI", "F NAF", "F NAO", "F POR", "F WES"]
-    into += ["F SPA/NC", "F SPA/SC"]
-    expected = (proximity(4, "F MAO") + sum(proximity(4, text) for text in into)) / 5
-    assert proximity(5, "F MAO") == pytest.approx(expected, rel=1e-12)
-    assert proximity(5, "A BRE") == proximity(5, "F BRE")
-    # A unit is not present where it stands.
-    brest, munich = game_map.province_index["BRE"], game_map.province_index["MUN"]
-    assert (values.strength[brest], port_values.strength[brest]) == (2, 1)
-    assert (values.competition[munich], port_values.competition[munich]) == (2, 1)
-    # A fleet next to both coasts of Spain.
+    assert (proximity(0, "A SPA"), proximity(0, "A MUN")) == (0, 37 * 700)
+    assert rules is DEEPDIP or proximity(5, "A BRE") == proximity(5, "F BRE")
+    if rules is DEEPDIP:
+        n, v = node(graph, games.map, "A BUR"), games.map.province_index["BUR"]
+        weighted = np.array([1000, 100, 30, 10, 6, 5, 4, 3, 2, 1]) @ values.proximity[:, n]
+        whole = int(weighted) + 1000 * (values.strength[v] - values.competition[v])
+        assert values.value[n] == whole and weighted % 1
+
+
+@pytest.mark.parametrize(("rules", "times"), [(NORMAN, 2), (PAQUETTE, 1), (DEEPDIP, 1)])
+def test_who_is_near(rules, times):
+    """For the ports not who stands there, and once a fleet that touches two coasts."""
+    games = VectorGame("standard", 1)
+    index, france = games.map.province_index, games.map.power_index["FRANCE"]
+    _, values = power_values(games.map, games.state, 0, france, rules)
+    assert values.strength[index["BRE"]] == values.competition[index["MUN"]] == times
     place(games, {"FRANCE": ["F MAO"]}, {})
-    spain = game_map.province_index["SPA"]
-    assert power_values(game_map, games.state, 0, france)[1].strength[spain] == 2
-    assert power_values(game_map, games.state, 0, france, PAQUETTE)[1].strength[spain] == 1
+    _, values = power_values(games.map, games.state, 0, france, rules)
+    assert values.strength[index["SPA"]] == times
 
 
 def test_winter_values():
@@ -443,36 +440,6 @@ def test_thesis_port_lags_the_seasons():
     graph, values = power_values(game_map, games.state, 0, 0, DEEPDIP)
     for text, strength, competition in (("A TRI", 1, 1), ("A BOH", 1, 0), ("A APU", 0, 1)):
         assert values.value[node(graph, game_map, text)] == 1000 * (strength - competition)
-
-
-def test_thesis_port_values():
-    games = VectorGame("standard", 1)
-    game_map, france = games.map, games.map.power_index["FRANCE"]
-    games.state.phase[:] = FALL_MOVEMENT
-    graph, values = power_values(game_map, games.state, 0, france, DEEPDIP)
-
-    def proximity(level, text):
-        return values.proximity[level, node(graph, game_map, text)]
-
-    assert (proximity(0, "A SPA"), proximity(0, "A MUN")) == (0, 37 * 700)
-    # Armies and fleets apart, the place itself counts by its own node, fractions are kept.
-    near = ["A STP", "A FIN", "A LVN", "A MOS", "A NWY"]
-    expected = sum(proximity(4, text) for text in near) / 5
-    assert proximity(5, "A STP") == pytest.approx(expected, rel=1e-12) and expected % 1
-    near = ["F BRE", "F ENG", "F GAS", "F IRI", "F NAF", "F NAO", "F POR", "F WES", "F MAO"]
-    total = sum(proximity(4, text) for text in near)
-    total += max(proximity(4, "F SPA/NC"), proximity(4, "F SPA/SC"))
-    assert proximity(5, "F MAO") == pytest.approx(total / 5, rel=1e-12)
-    n, v = node(graph, game_map, "A BUR"), game_map.province_index["BUR"]
-    weighted = np.array([1000, 100, 30, 10, 6, 5, 4, 3, 2, 1]) @ values.proximity[:, n]
-    whole = int(weighted) + 1000 * (values.strength[v] - values.competition[v])
-    assert values.value[n] == whole and weighted % 1
-    # A unit is not present where it stands, and once where it touches two coasts.
-    brest, munich = game_map.province_index["BRE"], game_map.province_index["MUN"]
-    assert (values.strength[brest], values.competition[munich]) == (1, 1)
-    place(games, {"FRANCE": ["F MAO"]}, {})
-    spain = game_map.province_index["SPA"]
-    assert power_values(game_map, games.state, 0, france, DEEPDIP)[1].strength[spain] == 1
 
 
 def test_thesis_port_rounds_the_chance_of_a_move():

@@ -56,18 +56,12 @@ def plain_supports(games, decisions, e: int) -> dict[tuple[int, int], set[tuple[
     return found
 
 
-@pytest.mark.parametrize("map_name, count, phases", [("small", 20, 30), ("three", 20, 40)])
-def test_what_is_possible_can_be_agreed_upon(map_name, count, phases):
+@pytest.mark.parametrize(
+    "map_name, count, phases, plain",
+    [("small", 20, 30, 3), ("three", 20, 40, 3), ("standard", 8, 12, 1)],
+)
+def test_what_is_possible_can_be_agreed_upon(map_name, count, phases, plain):
     """Each deal is confirmed if it is the first, and read back; nothing better was left out."""
-    check_possible_deals(map_name, count, phases, plain=3)
-
-
-def test_what_is_possible_with_fleets():
-    """The same with seas, coasts and convoys."""
-    check_possible_deals("standard", 8, 12, plain=1)
-
-
-def check_possible_deals(map_name: str, count: int, phases: int, plain: int) -> None:
     rng = np.random.default_rng(3)
     games = VectorGame(map_name, count, seed=3, threads=1)
     press, bot, seen, swaps = Press(games, "offers"), make_bot("chaos"), set(), 0
@@ -164,26 +158,6 @@ def check_swaps(games, found, n) -> int:
         count += expected is not None
         assert expected in (None, found.orders[n, p, q, swap].tolist())
     return count
-
-
-def test_one_position():
-    """Both can ask for support, offer it, and swap."""
-    games = Game.from_position(ATTACK).vector_game
-    found = possible_deals(games, games.decisions(), np.zeros(1, np.int64))
-    texts, powers = games.vocabulary.texts, games.map.power_index
-    england, italy = powers["ENGLAND"], powers["ITALY"]
-
-    def words(slot: int) -> list[str]:
-        return [texts[n] for n in found.orders[0, england, italy, slot] if n != NONE]
-
-    assert words(5)[:2] == ["A VIE - BUD", "A GAL S A VIE - BUD"]
-    swap = int(np.flatnonzero(TEMPLATE_OF == Template.SWAP)[0])
-    assert words(swap) == [
-        "A GAL - BUD",
-        "A VIE S A GAL - BUD",
-        "A ALB - SER",
-        "A GRE S A ALB - SER",
-    ]
 
 
 def test_a_power_without_units_does_not_talk():

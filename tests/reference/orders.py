@@ -35,7 +35,7 @@ def home(unit: str) -> str:
 
 
 class ReferenceMap:
-    """Provinces and borders as dictionaries of sets of codes."""
+    """What a map file says, provinces and borders as dictionaries of sets of codes."""
 
     def __init__(self, facts: dict):
         provinces = facts["provinces"]
@@ -53,37 +53,23 @@ class ReferenceMap:
             code: [f"{code}/{coast}" for coast in entry.get("coasts", [])]
             for code, entry in provinces.items()
         }
-        self.locations = [
-            *provinces,
-            *(place for coasts in self.coasts.values() for place in coasts),
-        ]
+        places = [place for coasts in self.coasts.values() for place in coasts]
+        self.locations = [*provinces, *places]
         self.army_moves: dict[str, set[str]] = {location: set() for location in self.locations}
         self.fleet_moves: dict[str, set[str]] = {location: set() for location in self.locations}
         self.neighbors: dict[str, set[str]] = {code: set() for code in provinces}
-        for moves, borders in (
-            (self.army_moves, facts["army_borders"]),
-            (self.fleet_moves, facts["fleet_borders"]),
-        ):
-            for border in borders:
-                here, there = border.split()
-                moves[here].add(there)
-                moves[there].add(here)
-                self.neighbors[province(here)].add(province(there))
-                self.neighbors[province(there)].add(province(here))
+        for moves, key in ((self.army_moves, "army_borders"), (self.fleet_moves, "fleet_borders")):
+            for here, line in facts.get(key, {}).items():
+                for there in line.split():
+                    moves[here].add(there)
+                    moves[there].add(here)
+                    self.neighbors[province(here)].add(province(there))
+                    self.neighbors[province(there)].add(province(here))
         self._near = {
             (kind, location): {province(goal) for goal in goals}
             for kind, moves in (("A", self.army_moves), ("F", self.fleet_moves))
             for location, goals in moves.items()
         }
-
-    @classmethod
-    def from_facts(cls, facts: dict) -> ReferenceMap:
-        """Take what a map file says, whose borders stand in lines: one place, all its neighbors."""
-        borders = {
-            key: [f"{a} {b}" for a, line in facts.get(key, {}).items() for b in line.split()]
-            for key in ("army_borders", "fleet_borders")
-        }
-        return cls({**facts, **borders})
 
     def reach(self, unit: str) -> set[str]:
         """Locations a unit can move, retreat or give support to: one step, never a convoy."""

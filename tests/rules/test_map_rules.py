@@ -51,26 +51,6 @@ def test_builds_in_every_own_center(game_map):
     assert game.units["EAST"] == ["A HIL", "F ISL", "F MOU/RIVER"]
 
 
-@pytest.mark.parametrize(
-    ("order", "reason"),
-    [
-        ("A HIL B", "EAST does not own HIL"),
-        ("A MOU B", "MOU is occupied"),
-        ("F NOR B", "NOR is not a supply center"),
-        ("F ISL/NC B", None),
-        ("F MOU B", "MOU is occupied"),
-    ],
-)
-def test_builds_that_are_refused(game_map, order, reason):
-    owned = {"EAST": ["CAP", "ISL", "MOU"]}
-    game = at(game_map, "W1901A", owned, EAST=["A MOU"], WEST=["A ROC"])
-    if reason is None:
-        game.submit("EAST", [order])
-        return
-    with pytest.raises(UserError, match=reason):
-        game.submit("EAST", [order])
-
-
 def test_builds_at_home_only_unless_said():
     game = at(tribes(builds="home"), "W1901A", {"EAST": ["CAP", "ISL"]}, EAST=[])
     assert game.to_state()["builds"]["EAST"] == {"count": 1, "homes": ["CAP"]}
@@ -103,8 +83,6 @@ def test_neutral_units_have_no_decisions_and_hold(game_map):
     assert game.units["TRIBES"] == ["A HIL", "F DUN"] and game.legal_orders("A HIL") == []
     with pytest.raises(UserError, match="TRIBES"):
         game.submit("TRIBES", ["A HIL - MOU"])
-    with pytest.raises(UserError, match="the unit in HIL belongs to TRIBES, not to EAST"):
-        game.submit("EAST", ["A HIL - MOU"])
 
 
 def test_a_dislodged_neutral_unit_is_off_the_board_at_once(game_map):
@@ -113,27 +91,6 @@ def test_a_dislodged_neutral_unit_is_off_the_board_at_once(game_map):
     results = played(game, EAST=["A CAP - HIL", "A MOU S A CAP - HIL"])
     assert results["A HIL"] == ["dislodged", "disband"] and game.phase == "F1901M"
     assert nonempty(game.units) == {"EAST": ["A HIL", "A MOU"], "WEST": ["A BAY"]}
-
-
-@pytest.mark.parametrize(
-    ("order", "reason"),
-    [
-        ("A ROC S A HIL - MOU", "the unit in HIL is neutral, so it always holds"),
-        ("F NOR C A DUN - CAP", "the unit in DUN is neutral, so it always holds"),
-    ],
-)
-def test_a_neutral_unit_cannot_be_helped_to_move(game_map, order, reason):
-    game = at(game_map, "S1901M", WEST=["A ROC", "F NOR"], TRIBES=["A HIL", "A DUN"])
-    assert not any(" A HIL - " in text or " A DUN - " in text for text in game.legal_orders("ROC"))
-    with pytest.raises(UserError, match=reason):
-        game.submit("WEST", [order])
-
-
-def test_a_neutral_fleet_carries_nobody(game_map):
-    game = at(game_map, "S1901M", EAST=["A CAP"], TRIBES=["F NOR"])
-    assert not any(text.endswith("VIA") for text in game.legal_orders("A CAP"))
-    with pytest.raises(UserError, match="no fleets on the board could convoy"):
-        game.submit("EAST", ["A CAP - DUN"])
 
 
 def test_neutral_units_win_nothing_and_keep_no_game_alive():
@@ -219,8 +176,6 @@ def test_a_convoy_ends_when_such_a_fleet_is_dislodged(game_map):
         WEST=["F SOU - ISL"],
     )
     assert results["A CAP"] == ["no convoy"] and results["F SOU"] == ["bounce"]
-    with pytest.raises(UserError, match="a fleet in ROC is not at sea"):
-        at(game_map, "S1901M", WEST=["F ROC", "A BAY"]).submit("WEST", ["F ROC C A BAY - DUN"])
 
 
 # Coasts of other names
@@ -250,17 +205,26 @@ def test_coasts_of_other_names_are_read_and_written(game_map):
 
 
 @pytest.mark.parametrize(
-    ("order", "reason"),
+    ("position", "order", "reason"),
     [
-        ("F LAK - MOU/EC", r"'EC' after MOU is not a coast \(NC or RIVER\)"),
-        ("F LAK - MOU EC", "'EC' at the end has no meaning"),
-        ("F LAK - MOU RIVER", "'RIVER' at the end has no meaning"),
-        ("F LAK - MOU/NC", "a fleet cannot move from LAK to MOU/NC"),
-        ("F NOR - MOU/RIVER", "a fleet cannot move from NOR to MOU/RIVER"),
+        ("W1901A; EAST A MOU = CAP ISL MOU", "A HIL B", "EAST does not own HIL"),
+        ("W1901A; EAST A MOU = CAP ISL MOU", "A MOU B", "MOU is occupied"),
+        ("W1901A; EAST A MOU = CAP ISL MOU", "F MOU B", "MOU is occupied"),
+        ("W1901A; EAST A MOU = CAP ISL MOU", "F NOR B", "NOR is not a supply center"),
+        ("S1901M; TRIBES A HIL =", "A HIL - MOU", "the unit in HIL belongs to TRIBES"),
+        ("S1901M; EAST A ROC =; TRIBES A HIL =", "A ROC S A HIL - MOU", "HIL is neutral, so it"),
+        ("S1901M; EAST F NOR =; TRIBES A DUN =", "F NOR C A DUN - CAP", "DUN is neutral, so it"),
+        ("S1901M; EAST A CAP =; TRIBES F NOR =", "A CAP - DUN", "no fleets on the board could"),
+        ("S1901M; EAST F ROC, A BAY =", "F ROC C A BAY - DUN", "a fleet in ROC is not at sea"),
+        ("S1901M; EAST F LAK =", "F LAK - MOU/EC", r"'EC' after MOU is not a coast \(NC or RIVER"),
+        ("S1901M; EAST F LAK =", "F LAK - MOU EC", "'EC' at the end has no meaning"),
+        ("S1901M; EAST F LAK =", "F LAK - MOU RIVER", "'RIVER' at the end has no meaning"),
+        ("S1901M; EAST F LAK =", "F LAK - MOU/NC", "a fleet cannot move from LAK to MOU/NC"),
+        ("S1901M; EAST F NOR =", "F NOR - MOU/RIVER", "cannot move from NOR to MOU/RIVER"),
     ],
 )
-def test_coasts_that_are_none(game_map, order, reason):
-    game = at(game_map, "S1901M", EAST=["F LAK", "F NOR"])
+def test_orders_that_are_refused(game_map, position, order, reason):
+    game = Game.from_position(f"tribes {position}", game_map)
     with pytest.raises(UserError, match=reason):
         game.submit("EAST", [order])
 
@@ -274,7 +238,7 @@ def test_random_games_by_the_reference(name, seed):
     """Lists, movement, retreats and winters of whole games, from positions full of units."""
     builds = {"builds": "home" if seed % 3 == 2 else "any", "neutral_rebuilds": bool(seed % 2)}
     game_map = tribes(**builds) if name == "tribes" else load_map(name)
-    reference, rng = ReferenceMap.from_facts(game_map.facts), random.Random(seed)
+    reference, rng = ReferenceMap(game_map.facts), random.Random(seed)
     game = Game(game_map, max_years=6)
     while not game.is_over:
         state = game.to_state()

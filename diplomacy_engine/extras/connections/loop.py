@@ -48,12 +48,9 @@ class Counts:
 
 
 class SeatLoop:
-    """Plays the seats of a connection.
-
-    With `draws` every phase is voted a draw, with `draws_after` (a year) as bots do. In seconds:
-    `talk`, at most a third of a phase; `patience`, after which a server is given up. `wait`: also
-    for one that is not there yet.
-    """
+    """Plays the seats of a connection. With `draws` every phase is voted a draw, with `draws_after`
+    (a year) as bots do. In seconds: `talk`, at most a third of a phase; `patience`, after which a
+    server is given up. `wait`: also for one that is not there yet."""
 
     def __init__(
         self,

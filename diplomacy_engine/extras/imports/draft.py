@@ -26,8 +26,6 @@ class Draft:
 
 
 class Neutral(NamedTuple):
-    """A nation that nobody plays."""
-
     power: str  # what it might be called here
     where: str  # that it stands in the file
     centers: set[str]

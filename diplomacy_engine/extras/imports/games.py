@@ -277,8 +277,8 @@ def _placed(game: Game, phase: Phase) -> Game:
 
 
 def _state(phase: Phase, known: Mapping[str, Mapping[str, list[str]]]) -> dict:
-    """Return the state of a phase; if nothing says where a dislodged unit may go, then only where
-    it went."""
+    """Return the state of a phase; a dislodged unit of which nothing is said may go where it
+    went."""
     retreats: dict[str, dict[str, list[str]]] = {}
     for power, texts in phase.units.items():
         for unit in (text[1:] for text in texts if text.startswith("*")):

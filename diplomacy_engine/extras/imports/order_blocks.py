@@ -43,8 +43,6 @@ FORMS = (
 
 
 class Block(NamedTuple):
-    """Orders of one power, as they stand in a text."""
-
     phase: str  # empty where none is named before it
     power: str
     orders: list[str]

@@ -57,8 +57,6 @@ class _UnitRow(Struct):
 
 
 class OrderRow(Struct):
-    """An order of the site."""
-
     type: str
     terrID: int | None = None
     toTerrID: int | None = None

@@ -104,11 +104,9 @@ class OrderTokens:
 
 
 class Draft:
-    """A reply while it is written; `done` once all slots have an order.
-
-    `thinking` tokens of free text come first, ended by the tokens `opening`; `pending` are tokens
-    that the model has not seen yet.
-    """
+    """A reply while it is written; `done` once all slots have an order. `thinking` tokens of free
+    text come first, ended by the tokens `opening`; the model has not seen the `pending` ones
+    yet."""
 
     def __init__(
         self,
@@ -195,10 +193,8 @@ class LogProbabilities(NamedTuple):
 
 class LanguageModel:
     """A causal language model that writes orders; UserError if its tokenizer has no end of text.
-
     The network stays in evaluation mode: with dropout the probabilities learned from would not be
-    those that were played with.
-    """
+    those that were played with."""
 
     def __init__(self, network, tokenizer, settings: LanguageSettings, seed: int = 0):
         if tokenizer.eos_token_id is None:

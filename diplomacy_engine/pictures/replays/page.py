@@ -10,14 +10,13 @@ from html import escape
 from importlib.resources import files
 
 from ...rules.map import Map
-from ...rules.notation import order_words
 from ..board import phase_title, thoughts_svg
 from ..drawing import drawing_of
 from ..page import CHART, content_policy, map_facts, phase_facts, web_file
-from .replay import Replay, chart_svg, order_lines
+from .replay import Replay, chart_svg, expected_svg, order_lines, thought_view, values_of
 
 
-def page(replays: Sequence[Replay], title: str) -> str:
+def page(replays: Sequence[Replay], title: str, reviewed: bool = False) -> str:
     maps: dict[Map, str] = {}
     games = [
         {
@@ -29,6 +28,8 @@ def page(replays: Sequence[Replay], title: str) -> str:
             "title": replay.title,
             "data": _packed(replay),
             "chart": _compressed(chart_svg(replay)),
+            "values": values_of(replay),
+            "expected": _compressed(expected_svg(replay)),
         }
         for replay in replays
     ]
@@ -36,7 +37,7 @@ def page(replays: Sequence[Replay], title: str) -> str:
         key: facts | {"ground": _compressed(facts["ground"])}
         for key, facts in ((key, map_facts(drawing_of(found))) for found, key in maps.items())
     }
-    facts = {"games": games, "maps": shown, "chart": CHART}
+    facts = {"games": games, "maps": shown, "chart": CHART, "reviewed": reviewed}
     # Inside a script element only this sign could end it.
     data = json.dumps(facts, separators=(",", ":")).replace("<", "\\u003c")
     shared = re.sub(r"^export ", "", web_file("page.js"), flags=re.MULTILINE)
@@ -70,23 +71,17 @@ def _packed(replay: Replay) -> str:
                     power: {
                         "centers": len(frame.scene.centers[power]),
                         "units": len(frame.scene.units[power]),
-                        **_thought(replay.map, frame.thoughts.get(power)),
+                        **(
+                            {"thought": thought_view(replay.map, frame.thoughts[power])}
+                            if power in frame.thoughts
+                            else {}
+                        ),
                     }
                     for power in replay.map.powers
                 },
             }
         )
     return _compressed(json.dumps(frames, separators=(",", ":")))
-
-
-def _thought(game_map: Map, thought: dict | None) -> dict:
-    if not thought:
-        return {}
-    orders = {
-        unit: [(order_words(game_map, text)[1], share) for text, share in choices]
-        for unit, choices in thought["orders"].items()
-    }
-    return {"thought": thought | {"orders": orders}}
 
 
 def _compressed(text: str) -> str:

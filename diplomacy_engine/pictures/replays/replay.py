@@ -1,7 +1,7 @@
 """Replays: saved games, checked and ready to be shown phase by phase."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -27,7 +27,7 @@ from ...records import convert
 from ...rules.map import Map
 from ...rules.notation import GivenOrder, in_words, order_words, province_of
 from ..board import Scene, phase_title, scene_svg
-from ..chart import centers_svg
+from ..chart import centers_svg, values_svg
 from ..drawing import drawing_of
 
 VOTES, CONCEDES = "votes for a draw", "concedes"
@@ -105,16 +105,23 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def load_replays(
-    path: str | Path, game_map: str | None = None, note: Note = lambda text: None
+    path: str | Path,
+    game_map: str | None = None,
+    note: Note = lambda text: None,
+    change: Callable[[dict, str | None], dict] | None = None,
 ) -> list[Replay]:
-    """Return the games of a file, of any kind that extras/imports/games.py reads. `note` is told in
-    a sentence what does not agree with our rules. Of a run folder, all of its sample games, each
-    with the decisions after which it was played."""
+    """Return the games of a file, of any kind that extras/imports/games.py reads.
+
+    `note` is told in a sentence what does not agree with our rules; `change` returns a saved game
+    of the map `game_map` as it is to be shown.
+
+    Of a run folder, all of its sample games, each with the decisions after which it was played.
+    """
     if Path(path).is_dir():
         files = sorted(Path(path).glob("games/*.jsonl")) or sorted(Path(path).glob("*.jsonl"))
         if not files:
             raise UserError(f"the folder {path} has no saved games, in games/ or itself")
-        found = [(_moment(file), load_replays(file, game_map, note)) for file in files]
+        found = [(_moment(file), load_replays(file, game_map, note, change)) for file in files]
         return [r._replace(id=f"{moment}{r.id}") for moment, replays in found for r in replays]
     try:
         games = list(read_games(path, game_map, note=note))
@@ -125,7 +132,8 @@ def load_replays(
     replays = []
     for number, saved in enumerate(games, 1):
         try:
-            replays.append(make_replay(saved, game_map))
+            shown = change(saved, game_map) if change else saved
+            replays.append(make_replay(shown, game_map))
         except UserError as error:
             which = f", game {number}" if len(games) > 1 else ""
             raise UserError(f"{path}{which}: {error}") from error
@@ -228,6 +236,30 @@ def frame_svg(replay: Replay, number: int, theme: str = "auto", width: int | Non
 def chart_svg(replay: Replay, theme: str = "auto") -> str:
     phases = [(frame.scene.phase, frame.scene.centers) for frame in replay.frames]
     return centers_svg(drawing_of(replay.map), phases, theme)
+
+
+def values_of(replay: Replay) -> dict[str, list[float | None]]:
+    """Return power -> the result that it expected in each phase, None where it thought nothing."""
+    found = {
+        power: [frame.thoughts.get(power, {}).get("value") for frame in replay.frames]
+        for power in replay.map.powers
+    }
+    return {power: row for power, row in found.items() if any(one is not None for one in row)}
+
+
+def expected_svg(replay: Replay) -> str:
+    """Return the chart of what was expected; nothing if nobody thought."""
+    values, names = values_of(replay), [frame.scene.phase for frame in replay.frames]
+    return values_svg(drawing_of(replay.map), names, values) if values else ""
+
+
+def thought_view(game_map: Map, thought: dict) -> dict:
+    """Return a thought with its orders in words, without their units."""
+    orders = {
+        unit: [(order_words(game_map, text)[1], share) for text, share in choices]
+        for unit, choices in thought["orders"].items()
+    }
+    return thought | {"orders": orders}
 
 
 def order_lines(replay: Replay, number: int) -> list[dict]:

@@ -556,8 +556,17 @@ export class Chart {
   }
 
   show(at) {
+    this.cursor.setAttribute("d", `M${this.x(at)} 8V204`);
+  }
+
+  x(at) {
     const { left, right, width } = this.sides;
-    this.cursor.setAttribute("d", `M${left + ((width - left - right) * at) / Math.max(this.count - 1, 1)} 8V204`);
+    return left + ((width - left - right) * at) / Math.max(this.count - 1, 1);
+  }
+
+  // Number phases from 1 on.
+  number(phases) {
+    phases.forEach((at, i) => this.svg.append(drawn("text", { class: "tick turn", x: this.x(at), y: 11 }, `${i + 1}`)));
   }
 }
 
@@ -593,6 +602,40 @@ export function orderLists(powers, lines, head = () => [], more = () => []) {
 export function spoken(talk) {
   return h("ul", {}, ...talk.map(([sender, recipient, words]) =>
     h("li", {}, h("b", {}, nice(sender)), recipient ? ` to ${nice(recipient)}: ${words}` : ` ${words}`)));
+}
+
+// --- What was thought ------------------------------------------------------------------------------
+
+// The likeliest orders beside the one that was given, which is in bold type.
+export function choiceLines({ words }, choices = []) {
+  const own = words.replace(" (no order)", "");
+  return choices.map(([choice, share]) => h("div", { class: "thoughts" }, h("meter", { min: 0, max: 1, value: share }),
+    h("small", {}, h(choice === own ? "b" : "span", {}, `${percent(share)} ${choice}`))));
+}
+
+export const unitOf = (text) => text.split(" ").slice(0, 2).join(" ");
+
+// `expects 0.53, then 0.41`: what a power expected in a phase, and in its next decision.
+export function expects(values, power, number) {
+  const row = values[power] ?? [], value = row[number] ?? null;
+  const after = row.slice(number + 1).find((one) => one !== null) ?? null;
+  return value === null ? "" : `expects ${value.toFixed(2)}${after === null ? "" : `, then ${after.toFixed(2)}`}`;
+}
+
+// The three decisions between which and the next the expected result changed most.
+export function turningPoints(values) {
+  const found = Object.entries(values).flatMap(([power, row]) => {
+    const known = row.map((value, number) => ({ power, number, value })).filter(({ value }) => value !== null);
+    return known.slice(1).map(({ value }, i) => ({ ...known[i], after: value }));
+  });
+  const size = ({ value, after }) => Math.abs(after - value);
+  return found.sort((one, other) => size(other) - size(one)).slice(0, 3).sort((one, other) => one.number - other.number);
+}
+
+// A list of them, each of which leads to its phase.
+export function turnList(turns, titles, go) {
+  return h("div", { id: "turns" }, h("h3", {}, "Turning points"), h("ol", {}, ...turns.map(({ power, number, value, after }) =>
+    h("li", {}, h("button", { class: "link", onclick: () => go(number) }, `${titles[number]}: ${nice(power)} expected ${value.toFixed(2)}, then ${after.toFixed(2)}`)))));
 }
 
 // All orders of a game on one page; phases: {title, orders}; a title leads to its phase.

@@ -74,8 +74,17 @@ export class OrderPanel {
       if (bound.length && orders.length === 1) this.chosen[unit] = orders[0].text;
   }
 
-  key() {
-    return `orders ${this.view.game} ${this.view.you} ${this.view.step}`;
+  key(power = this.view.you) {
+    return `orders ${this.view.game} ${power} ${this.view.step}`;
+  }
+
+  // The orders that were chosen for a power in this step, in a sandbox.
+  kept(power) {
+    try {
+      return Object.values(JSON.parse(localStorage.getItem(this.key(power)) ?? "{}"));
+    } catch {
+      return [];
+    }
   }
 
   keep() {
@@ -230,9 +239,10 @@ export class OrderPanel {
   // Orders that were typed, `;` between them, are read by the server.
   async type(text) {
     try {
-      const { orders } = await this.read(text, this.orders());
+      const { orders, wrong } = await this.read(text, this.orders());
       this.take(orders);
-      this.typed = this.mistyped = "";
+      this.typed = Object.keys(wrong).join("; ");
+      this.mistyped = Object.values(wrong).map(sentence).join(" ");
     } catch (error) {
       this.typed = text;
       this.mistyped = sentence(error.message);

@@ -1,7 +1,7 @@
 // The page of a game: asks the server how it stands, shows it, and sends what is clicked.
 
 import { OrderPanel } from "/orders.js";
-import { $, Bar, Board, Chart, allOrders, breakable, h, legend, listed, listen, nice, orderLists, sentence, spoken, swatch, theme } from "/page.js";
+import { $, Bar, Board, Chart, allOrders, breakable, choiceLines, expects, h, legend, listed, listen, nice, orderLists, sentence, spoken, swatch, theme, turnList, turningPoints, unitOf } from "/page.js";
 import { TalkPanel } from "/talk.js";
 
 const LONGEST = 90000; // bytes of what can be pasted
@@ -17,6 +17,7 @@ const state = {
   busy: "", // what is being sent
   hint: null,
   hinting: false,
+  review: null,
 };
 
 // --- Asking the server ----------------------------------------------------------------------------
@@ -108,7 +109,7 @@ async function watchServer() {
       connected(sentence(error.message));
       if (error.status === 401) return;
     }
-    await sleep(WAIT);
+    await sleep(state.playing ? Number(bar.speed.value) : WAIT);
   }
 }
 
@@ -126,7 +127,8 @@ function take(view) {
   const was = before ? before.phases.length - 1 : played;
   if (!before || view.step !== before.step) {
     panel.begin(view);
-    state.hint = null;
+    state.hint = state.review = null;
+    $("values").replaceChildren();
     say("");
     talk.begin(view);
     if (before && played > was) state.shown = was; // first see what came of the orders
@@ -225,6 +227,7 @@ function drawParts(view) {
   $("chart").hidden = !view.started;
   chart.set(view.chart, view.sides, view.phases.length);
   chart.show(at);
+  if (state.review) values.show(at);
   document.body.classList.toggle("looking", looking);
 
   $("foot").replaceChildren();
@@ -239,6 +242,7 @@ function drawParts(view) {
   drawTools(view);
   drawPowers(view);
   drawPast(view);
+  drawShare(view);
   drawMore(view);
 }
 
@@ -263,28 +267,34 @@ function drawSetup(view) {
     $("panel").replaceChildren(h("p", {}, "The host is still choosing who plays which power."));
     return;
   }
-  if ($("panel").querySelector("#setup")?.dataset.map === view.map) return;
+  const key = `${view.map} ${view.settings.press} ${view.file}`;
+  if ($("panel").querySelector("#setup")?.dataset.key === key) return;
+  const players = () => view.choices.map((name) => h("option", { value: name, title: name }, breakable(name) + (view.meanings[name] ? `: ${view.meanings[name]}` : "")));
+  const seats = () => [...$("setup").querySelectorAll("select[name]")];
+  const all = h("select", { id: "seat-others", onchange: () => seats().forEach((one) => { if (!["me", "guest"].includes(one.value)) one.value = all.value; }) }, ...players());
+  const usual = view.opponents;
+  all.value = usual[0];
   const rows = view.powers.map(({ power }, number) => {
     const choose = h("select", { id: `seat-${power}`, name: power });
-    choose.append(h("option", { value: "me" }, "I play"), h("option", { value: "guest" }, "Somebody else (by link)"));
-    for (const name of view.choices) choose.append(h("option", { value: name, title: name }, breakable(name) + (view.runs.includes(name) ? " (your run)" : "")));
-    const players = view.opponents;
-    choose.value = number === 0 ? "me" : players[(number - 1) % players.length];
+    choose.append(h("option", { value: "me" }, "I play"), h("option", { value: "guest" }, "Somebody else (by link)"), ...players());
+    choose.value = number === 0 ? "me" : usual[(number - 1) % usual.length];
+    if (view.choices.includes(view.chosen[power]) || ["me", "guest"].includes(view.chosen[power])) choose.value = view.chosen[power];
     choose.addEventListener("change", () => {
       if (choose.value !== "me" || $("sandbox").checked) return;
-      for (const other of $("panel").querySelectorAll("select"))
-        if (other !== choose && other.value === "me") other.value = players[0];
+      for (const other of seats()) if (other !== choose && other.value === "me") other.value = all.value;
     });
     return h("div", { class: "row" }, h("label", { for: choose.id }, swatch(power), nice(power)), choose);
   });
   const maps = h("select", { id: "map", onchange: () => chooseMap(maps.value) },
     ...view.maps.map((name) => h("option", { value: name, selected: name === view.map }, name)));
   $("panel").replaceChildren(
-    h("form", { id: "setup", "data-map": view.map, onsubmit: start },
+    h("form", { id: "setup", "data-key": key, onsubmit: start },
       view.maps.length > 1 ? h("div", { class: "row" }, h("label", { for: "map" }, "Map"), maps) : null,
-      h("h2", {}, "Who plays?"), ...rows,
+      h("h2", {}, "Who plays?"),
+      h("div", { class: "row" }, h("label", { for: "seat-others" }, "All others"), all), ...rows,
       h("label", { class: "row" }, h("input", { type: "checkbox", id: "sandbox", onchange: fillSandbox }), "Sandbox: I give everybody's orders"),
       h("p", { class: "quiet" }, "If you choose no power for yourself, you watch. Each guest gets a link."),
+      settings(view),
       h("button", { class: "main", id: "start" }, "Begin")),
     h("details", { id: "paste" }, h("summary", {}, "Begin from another position"),
       h("label", { for: "pasted" }, "Units or orders by power, or a saved game:"),
@@ -294,12 +304,33 @@ function drawSetup(view) {
   );
 }
 
+function settings(view) {
+  const { press, hints, draws_after: draws } = view.settings;
+  const talk = h("select", { id: "set-talk", onchange: sendSettings },
+    ...Object.entries({ "": "none", mutual: "peace with those who want it, too", offers: "deals of any kind" }).map(([value, name]) => h("option", { value, selected: value === (press ?? "") }, name)));
+  const year = (id, label, value, empty) => h("div", { class: "row" }, h("label", { for: id }, label),
+    h("input", { type: "number", id, min: view.settings.begins, max: 9999, value, placeholder: empty }));
+  return h("details", { id: "settings" }, h("summary", {}, "Settings"),
+    year("set-last", "Last year", view.last_year, "no limit"),
+    year("set-draws", "Votes for a draw from", draws, "nobody votes"),
+    h("div", { class: "row" }, h("label", { for: "set-talk" }, "Talk"), talk),
+    h("div", { class: "row" }, h("label", { for: "set-seed" }, "Seed"), h("input", { type: "number", id: "set-seed", min: 0, placeholder: "another every time" })),
+    h("label", { class: "row" }, h("input", { type: "checkbox", id: "set-hints", checked: hints }), "Hints from a trained policy"));
+}
+
+function sendSettings() {
+  const number = (id) => ($(id).value === "" ? null : Number($(id).value));
+  return send("/api/settings", { last_year: number("set-last"), draws_after: number("set-draws"), press: $("set-talk").value || null,
+    hints: $("set-hints").checked, seed: number("set-seed") });
+}
+
 async function chooseMap(map) {
   say(`Loading map ${map}…`);
   if (!(await send("/api/map", { map }))) say("");
 }
 
 function fillSandbox({ target }) {
+  $("seat-others").disabled = target.checked;
   for (const choose of $("setup").querySelectorAll("select[name]")) {
     if (target.checked) choose.dataset.before = choose.value;
     choose.value = target.checked ? "me" : choose.dataset.before;
@@ -315,10 +346,11 @@ async function paste() {
   told.textContent = refused || ["The game will begin from this position.", ...state.view.notes.map(sentence)].join(" ");
 }
 
-function start(event) {
+async function start(event) {
   event.preventDefault();
   const seats = Object.fromEntries(new FormData(event.target));
-  send("/api/seats", { seats });
+  say("Preparing the players…");
+  if (!(await sendSettings()) && !(await send("/api/seats", { seats }))) say("");
 }
 
 function drawContinue(view, at, now) {
@@ -336,7 +368,10 @@ function drawResults(found) {
   const place = $("results");
   if (!place) return;
   const powers = state.view.powers.map(({ power }) => power);
-  place.replaceChildren(h("h2", {}, `What happened in ${found.title}`), ...orderLists(powers, found.orders),
+  const thoughts = state.review?.thoughts[state.shown] ?? {};
+  const head = (power) => (thoughts[power] ? [h("small", { class: "count" }, expects(state.review.values, power, state.shown))] : []);
+  const more = (line) => choiceLines(line, thoughts[line.power]?.orders[unitOf(line.text)]);
+  place.replaceChildren(h("h2", {}, `What happened in ${found.title}`), ...orderLists(powers, found.orders, head, more),
     found.talk.length ? h("div", { id: "said" }, h("h3", {}, "What you said and heard"), spoken(found.talk)) : "");
 }
 
@@ -347,6 +382,25 @@ function drawEnd(view) {
   const text = view.draw ? `${how} ${listed(names)}.`
     : view.by_concession ? `${won} All the others have conceded.` : won;
   $("panel").replaceChildren(h("h2", { id: "end" }, text));
+  if (view.host) $("panel").append(h("div", { class: "buttons" }, h("button", { class: "main", id: "another", onclick: () => send("/api/another", {}) }, "New game")));
+  if (state.review) $("panel").append(turnList(turningPoints(state.review.values), view.phases.map(phaseTitle), look),
+    h("p", { class: "quiet" }, "Beside each order of the game stand the policy's likeliest ones, in bold type the one given. Each probability assumes the likeliest orders of the units before it."));
+  else if (view.can_review) $("panel").append(h("button", { id: "review", onclick: fetchReview }, "Review"));
+}
+
+async function fetchReview() {
+  say("A policy looks at every decision…");
+  $("review").disabled = true;
+  try {
+    const found = await ask("/api/review");
+    state.review = found;
+    values.set(found.chart, state.view.sides, state.view.phases.length);
+    values.number(turningPoints(found.values).map(({ number }) => number));
+    say("");
+  } catch (error) {
+    say(sentence(error.message), true);
+  }
+  draw();
 }
 
 function drawWaiting(view) {
@@ -382,10 +436,12 @@ function drawVotes(view) {
       h("button", { id: "vote", "aria-pressed": String(votes.mine), disabled: Boolean(state.busy), onclick: () => send("/api/vote", { draw: !votes.mine }) },
         votes.mine ? "Withdraw my vote" : "Vote for a draw"));
   }
-  const open = $("votes").querySelector("details")?.open;
-  parts.push(h("details", { id: "give-up", open }, h("summary", {}, "Concede"),
-    h("p", {}, "You lose, and your units hold for the rest of the game. The others can play on."),
-    h("button", { id: "concede", disabled: Boolean(state.busy), onclick: () => send("/api/concede", {}) }, `Concede as ${nice(view.you)}`)));
+  const ask = (wanted) => () => { state.conceding = wanted; draw(); };
+  if (state.conceding === view.step)
+    parts.push(h("p", {}, "You lose, and your units hold for the rest of the game. The others can play on."), h("div", { class: "buttons" },
+      h("button", { id: "concede", disabled: Boolean(state.busy), onclick: () => send("/api/concede", {}) }, `Concede as ${nice(view.you)}`),
+      h("button", { id: "keep-on", onclick: ask(null) }, "Play on")));
+  else parts.push(h("button", { id: "give-up", onclick: ask(view.step) }, "Concede…"));
   $("votes").replaceChildren(...parts);
 }
 
@@ -428,6 +484,45 @@ function drawPast(view) {
   fetched.past = view.step;
   const powers = view.powers.map(({ power }) => power);
   ask("/api/past").then((phases) => list.replaceChildren(...allOrders(phases, powers, look)), (error) => say(sentence(error.message), true));
+}
+
+// The phase looked at as text or pictures.
+function drawShare(view) {
+  if (!view.started) $("share").replaceChildren();
+  if (!view.started || $("share").firstChild) return;
+  const take = (kind) => share(async (phase) => {
+    const found = await ask(`/api/texts${phase}`);
+    $("shared").hidden = false;
+    $("shared").value = found[kind];
+    $("shared").select();
+    await navigator.clipboard?.writeText(found[kind]).catch(() => {});
+  });
+  const save = (type) => share(async (phase) => {
+    say("Drawing…");
+    const { data } = await ask(`/api/picture${phase || "?"}${type === "gif" ? "&moving=1" : ""}`);
+    offer(new Blob([Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0))], { type: `image/${type}` }), type);
+    say("");
+  });
+  $("share").replaceChildren(h("details", {}, h("summary", {}, "Copy and pictures"), h("div", { class: "buttons" },
+    h("button", { id: "copy-position", onclick: take("position") }, "Copy position"),
+    h("button", { id: "copy-orders", onclick: take("orders") }, "Copy all orders"),
+    h("button", { id: "save-png", onclick: save("png") }, "Picture"),
+    h("button", { id: "save-gif", onclick: save("gif") }, "GIF of the game")),
+    h("textarea", { id: "shared", rows: 8, readonly: true, hidden: true, "aria-label": "Text of the phase" })));
+}
+
+const share = (work) => async () => {
+  try {
+    await work(state.shown === null ? "" : `?phase=${state.shown}`);
+  } catch (error) {
+    say(sentence(error.message), true);
+  }
+};
+
+function offer(blob, suffix) {
+  const address = URL.createObjectURL(blob);
+  h("a", { href: address, download: `${state.view.map}-${state.view.phases[state.shown ?? state.view.phases.length - 1]}.${suffix}` }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
 function drawMore(view) {
@@ -482,9 +577,7 @@ async function fetchHint() {
 async function download() {
   try {
     const found = await ask("/api/saved");
-    const address = URL.createObjectURL(new Blob([JSON.stringify(found) + "\n"], { type: "application/jsonl" }));
-    h("a", { href: address, download: `${state.view.map}-${state.view.phase}.jsonl` }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 1000);
+    offer(new Blob([JSON.stringify(found) + "\n"], { type: "application/jsonl" }), "jsonl");
   } catch (error) {
     say(sentence(error.message), true);
   }
@@ -500,6 +593,7 @@ const board = new Board($("stage"), (province) => {
 });
 const bar = new Bar($("bar"), look);
 const chart = new Chart($("chart"), (number) => bar.jump(number));
+const values = new Chart($("values"), (number) => bar.jump(number));
 const panel = new OrderPanel({
   say,
   redraw: draw,
@@ -527,7 +621,8 @@ async function turnTo(power) {
 
 async function letOrder(player, powers) {
   say(`Waiting for ${player}…`);
-  if (await send("/api/let", { player, powers })) return;
+  const kept = Object.fromEntries(powers.filter((power) => power !== state.view.you).map((power) => [power, panel.kept(power)]));
+  if (await send("/api/let", { player, powers, kept })) return;
   say("");
   if (state.view.given) turnTo(null);
 }

@@ -1,20 +1,15 @@
 """Brane: tactics after D-Brane (de Jonge and Sierra 2017), with DumbBot's orders for idle units.
 
-A *plan* makes sure of one supply center: one unit moves there or stays there, and others support
-it. Of all sets of plans in which no unit has two orders, `brane` carries out one that makes sure of
-most centers, found by branch and bound. What remains, retreats and winters are DumbBot's.
+A *plan* makes sure of one supply center: one unit moves or stays there, and others support it. Of
+all sets of plans in which no unit has two orders, one that makes sure of most centers is carried
+out, found by branch and bound.
 
-How sure is sure. The *opposition* to a plan is the number of units of one other power that reach
-the center or the place of a supporter: each can do one thing, attack, support, stand fast or cut a
-support, and so undo one strength. The power with most counts. Two powers do not add up: without
-talks they hardly support each other, and if both attack, they stand each other off. (Adding them
-up leaves few plans, and was weaker in play.) A plan takes a center if its strength is above the
-opposition. It keeps one, where standing off is enough, if its strength is not below it. If only one
-other power moves, and nobody convoys, that is certain.
+The *opposition* is the number of units of one other power that reach the center or the place of a
+supporter: each can undo one strength. Two powers do not add up (adding them up was weaker in play).
+A plan takes a center if its strength is above the opposition, and keeps one if it is not below it.
 
-Which centers count. In fall, all that the power keeps or takes, each 1. In spring a unit in a
-center owns nothing yet, but it is the position to own it: taking one counts the same. Nobody loses
-a center in spring by leaving it, so own ones count only if somebody else stands there.
+In fall all centers that the power keeps or takes count, in spring also those that a unit could own
+in fall; own ones count then only if somebody else stands there.
 """
 
 from typing import NamedTuple
@@ -98,10 +93,7 @@ def plan_scratch(board: Board) -> PlanScratch:
 
 @jit_inner
 def _survey_reach(board, state, e, plans):
-    """List which units of game e reach each province; neutral ones never leave their own.
-
-    Writes  plans.near, plans.near_count
-    """
+    """List which units of game e reach each province; neutral ones never leave their own."""
     plans.near_count[:] = 0
     for v in range(board.terrain.shape[0]):
         if state.unit_power[e, v] == NONE or state.unit_power[e, v] == board.num_powers:
@@ -157,8 +149,6 @@ def _count_at(state, e, power, v, supporters, plans):
 def _opposition(board, state, e, power, v, origin, supporters, plans):
     """Return the opposition to a plan for province v with a unit from `origin`.
 
-    Reads   supporters, bits of unit numbers
-    Writes  plans.stamp, seen, met
     Rule    the module's text. A unit in v that can go to `origin` meets the mover head to head,
             with the support of those that reach `origin`
     """
@@ -199,9 +189,8 @@ def _add_plan(plans, first, count, main, supporters, moves):
 def _plan_center(board, state, e, power, v, standoff, plans, count):
     """Add all sure plans for province v of which no supporter can be left out; return the count.
 
-    Reads   standoff: whether it is enough that nobody else gets there
-    Writes  plans.main, ordered, held from `count` on
-    Rule    an own unit in v stays there; else one of those that reach v moves there
+    Rule    an own unit in v stays there (`standoff`: it is enough that nobody else gets there);
+            else one of those that reach v moves there
     """
     first, helpers = count, 0
     for i in range(plans.near_count[v]):
@@ -241,12 +230,8 @@ def _plan_center(board, state, e, power, v, standoff, plans, count):
 
 @jit_inner
 def _list_plans(board, state, e, power, values, plans):
-    """List the centers that a power can make sure of and their plans; return how many centers.
-
-    Reads   values.base; plans.near
-    Writes  plans.number, place, center, first and the plans
-    Rule    the module's text; own centers that nobody else can enter need no plan
-    """
+    """List the centers that a power can make sure of and their plans; return how many centers. Own
+    centers that nobody else can enter need no plan."""
     units = 0
     for v in range(board.terrain.shape[0]):
         plans.number[v] = NONE
@@ -287,8 +272,6 @@ def _list_plans(board, state, e, power, values, plans):
 def _choose_plans(centers, plans):
     """Choose a plan, or none, for each of the centers, by branch and bound.
 
-    Reads   plans.first, main, ordered, held
-    Writes  plans.best (C,)
     Rule    most centers, and with these fewest units. A unit that supports may be the one that
             stays in a plan: it holds its place all the same
     """
@@ -338,9 +321,8 @@ def _choose_plans(centers, plans):
 
 @jit_inner
 def _order_plans(board, table, graph, state, e, values, centers, plans, scratch, orders):
-    """Write the orders of the units in the chosen plans.
+    """Write the orders (E, V) of the units in the chosen plans.
 
-    Writes  orders (E, V); scratch.status, mover, mover_neighbor
     Rule    of two coasts the one worth more to DumbBot, which then orders the idle units around
             these: it moves to no place taken, and supports what is ordered already
     """
@@ -399,11 +381,7 @@ def brane_orders(
     orders,
     out,
 ):
-    """Write the orders of decisions first..last-1.
-
-    Reads   the games' rows of state
-    Writes  out (S,), order numbers; values, scratch, plans and orders (E, V), to work with
-    """
+    """Write the order numbers of decisions first..last-1 to out (S,)."""
     surveyed = NONE
     for d in range(first, last):
         e, p = decisions.game[d], decisions.power[d]

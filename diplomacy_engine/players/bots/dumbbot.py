@@ -1,11 +1,8 @@
-"""DumbBot: David Norman's bot (`dumbbot`) and two ports of it.
+"""DumbBot: David Norman's bot (`dumbbot`) and two ports of it, told apart by their `rules`.
 
-`dumbbot-paquette` is Philip Paquette's, `dumbbot-deepdip` that of the DeepDip thesis.
-
-Every unit goes where the map is worth most to its power (dumbbot_values.py), with some chance for
-a place that is nearly as good; a unit that finds its place taken by a friend supports it there.
-DumbBot never convoys and never supports another power. The `rules` that kernels take say in what
-the three differ (dumbbot_rules.py).
+Every unit goes where the map is worth most to its power (dumbbot_values.py), with some chance for a
+place that is nearly as good; one that finds its place taken by a friend supports it there. DumbBot
+never convoys and never supports another power.
 """
 
 import numpy as np
@@ -48,9 +45,8 @@ def _chance_kind(rules):
 
 @jit_inner
 def _retreat_orders(table, graph, state, e, power, values, scratch, rules, orders, rng):
-    """Write the retreat orders of one power.
+    """Write the retreat orders (E, V) of one power.
 
-    Writes  orders (E, V)
     Rule    units as for moves; a province to which a friend already retreats is rejected. With
             `forgets_bans` all vacant neighbors are looked at; if one that is forbidden is picked,
             the order is illegal and the unit disbands
@@ -103,7 +99,6 @@ def _retreat_orders(table, graph, state, e, power, values, scratch, rules, order
 def _build_orders(board, table, graph, state, e, power, owed, values, scratch, rules, orders, rng):
     """Write the builds of one power.
 
-    Writes  orders (E, V)
     Rule    every unit kind and coast of every vacant home center competes on value. With
             `builds_once` the first candidate stands twice in the list, and the build is repeated
             for all that is owed: once it is legal
@@ -139,11 +134,9 @@ def _build_orders(board, table, graph, state, e, power, owed, values, scratch, r
 def _removal_orders(table, graph, state, e, power, owed, values, scratch, rules, orders, rng):
     """Write the removals of one power.
 
-    Writes  orders (E, V)
-    Rule    the worst unit first. As the value grows down this list, every step of the pick has
-            50 % (chances with a sign). If of units with equal value the last one only is a
-            candidate (`merges_equals`), the rest may be left to civil disorder. With `removes_best`
-            the best units go, without any chance
+    Rule    the worst unit first: every step of the pick has 50 % (chances with a sign). If of units
+            with equal value the last one only is a candidate (`merges_equals`), the rest may be
+            left to civil disorder. With `removes_best` the best units go, without any chance
     """
     ranks, nodes, neighbors = scratch.rank, scratch.node, scratch.neighbor
     provinces = state.unit_power.shape[1]
@@ -167,12 +160,8 @@ def _removal_orders(table, graph, state, e, power, owed, values, scratch, rules,
 
 @jit_inner
 def _read_orders(board, table, decisions, d, orders, numbers):
-    """Write the order numbers of the slots of decision d, from orders by province.
-
-    Reads   orders (E, V); in winter a province may be ordered once, and what is ordered nowhere is
-            waived, or left to civil disorder
-    Writes  numbers (S,)
-    """
+    """Write the order numbers (S,) of decision d, from orders by province. In winter a province may
+    be ordered once, and what is ordered nowhere is waived, or left to civil disorder."""
     e, begin, end = decisions.game[d], decisions.slot_start[d], decisions.slot_start[d + 1]
     if decisions.slot_province[begin] != NONE:
         for s in range(begin, end):
@@ -194,11 +183,7 @@ def _read_orders(board, table, decisions, d, orders, numbers):
 def dumbbot_orders(
     board, table, graph, state, decisions, first, last, rules, salt, values, scratch, orders, out
 ):
-    """Write the orders of decisions first..last-1.
-
-    Reads   the games' rows of state
-    Writes  out (S,), order numbers; values, scratch and orders (E, V), to work with
-    """
+    """Write the order numbers of decisions first..last-1 to out (S,)."""
     surveyed = NONE
     for d in range(first, last):
         e, p = decisions.game[d], decisions.power[d]
@@ -258,7 +243,6 @@ class Dumbbot:
         return numbers
 
     def _working_arrays(self, games: VectorGame) -> tuple:
-        """Return what one thread works with: the kernel's arguments after the salt."""
         graph = node_graph(games.map, self.rules)
         return new_values(games.board, graph), order_scratch(games.board, graph)
 

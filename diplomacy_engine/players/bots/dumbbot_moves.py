@@ -59,11 +59,8 @@ def order_scratch(board: Board, graph: NodeGraph) -> OrderScratch:
 
 @jit_inner
 def insert(ranks, nodes, neighbors, count, rank, node, neighbor, merges):
-    """Insert a candidate into a list kept best first; return the list's new length.
-
-    Rule    of candidates with equal value all are kept, in order, or the first inserted alone
-            (merges: `merges_equals`)
-    """
+    """Insert a candidate into a list kept best first; return the list's new length. Of candidates
+    with equal value all are kept, in order, or the first inserted alone (`merges_equals`)."""
     at = count
     while at > 0 and ranks[at - 1] < rank:
         at -= 1
@@ -145,7 +142,6 @@ def wander(ranks, count, rng):
 def queue_units(powers, e, power, scratch, rules, rng):
     """Queue a power's units of `powers` (E, V); return rng, count.
 
-    Writes  scratch.queue, scratch.key
     Rule    by descending random key; with equal keys, as without `shuffles`, by province
     """
     count = 0
@@ -166,11 +162,8 @@ def queue_units(powers, e, power, scratch, rules, rng):
 
 @jit_inner
 def _list_ways(graph, value, node, v, rules, scratch):
-    """List the destinations of the unit at `node` in province v, staying included.
-
-    Writes  row v of scratch.way_*
-    Rule    staying may count 1 more than the node's value (`prefers_staying`)
-    """
+    """List the destinations of the unit at `node` in province v, staying included; that may count 1
+    more than the node's value (`prefers_staying`)."""
     ranks, nodes, neighbors = scratch.way_rank[v], scratch.way_node[v], scratch.way_neighbor[v]
     count = 0
     for i in range(graph.way_first[node], graph.way_first[node + 1]):
@@ -185,10 +178,7 @@ def _list_ways(graph, value, node, v, rules, scratch):
 @jit_inner
 def _copy_ways(graph, v, rules, scratch):
     """Copy the destinations of the unit in province v to the list picked from; return how many.
-
-    Writes  scratch.rank, node, neighbor
-    Rule    with `avoids_waiting` a unit leaves out the provinces of friends that wait for it
-    """
+    With `avoids_waiting` it leaves out the provinces of friends that wait for it."""
     count = 0
     for i in range(scratch.way_count[v]):
         node = scratch.way_node[v, i]
@@ -202,7 +192,6 @@ def _copy_ways(graph, v, rules, scratch):
 
 @jit_inner
 def support_hold(table, state, e, v, q):
-    """Return the number of the order of the unit in v to support the one in q to hold."""
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
     rank = table.node_rank[state.unit_kind[e, q], state.unit_location[e, q]]
     return table.first_support_hold[kind, here, table.support_index[kind, here, q]] + rank
@@ -210,7 +199,6 @@ def support_hold(table, state, e, v, q):
 
 @jit_inner
 def support_move(table, state, e, v, q, scratch):
-    """Return the number of the order of the unit in v to support the mover into q."""
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
     origin = scratch.mover[q]
     arc = table.move_arc[
@@ -223,11 +211,8 @@ def support_move(table, state, e, v, q, scratch):
 
 @jit_inner
 def _order_unit(table, graph, state, e, power, v, values, scratch, free, rules, orders, rng):
-    """Order the unit in province v, or return the friend it must wait for.
+    """Order the unit in province v; return new rng, and NONE or the friend it must wait for.
 
-    Reads   scratch.way_* of v, and what is ordered so far
-    Writes  orders[e, v], scratch.status[v], scratch.mover
-    Returns (new rng, NONE), or (new rng, province of a friend without an order)
     Rule    pick a destination. A friend that stays there is supported against two or more enemies,
             a friend that moves there against one; else the destination is rejected and the pick
             repeated. Nobody waits when `free`, or for a friend whose key has become negative
@@ -270,10 +255,7 @@ def _order_unit(table, graph, state, e, power, v, values, scratch, free, rules, 
 
 @jit_inner
 def begin_movement(state, e, power, scratch):
-    """Note that no unit of a power is ordered yet.
-
-    Writes  scratch.status, scratch.mover
-    """
+    """Note that no unit of a power is ordered yet."""
     for v in range(state.unit_power.shape[1]):
         scratch.mover[v] = NONE
         if state.unit_power[e, v] == power:
@@ -282,10 +264,8 @@ def begin_movement(state, e, power, scratch):
 
 @jit_inner
 def movement_orders(board, table, graph, state, e, power, values, scratch, rules, orders, rng):
-    """Write the movement orders of the units of one power that have none yet.
+    """Write the movement orders (E, V) of the units of one power that have none yet.
 
-    Reads   scratch.status, mover and mover_neighbor of those ordered already
-    Writes  orders (E, V)
     Rule    one that must wait for a friend goes back into the queue directly behind it, with the
             friend's key less 1 (`has_keys`); that ends the waiting of two units for each other.
             With `avoids_waiting` the friend may not go to the waiting unit's province
@@ -334,7 +314,6 @@ def movement_orders(board, table, graph, state, e, power, values, scratch, rules
 def _use_wasted_hold(board, table, graph, state, e, power, v, values, scratch, rules, orders):
     """Let the holding unit in province v support the friend whose place is worth most, if any.
 
-    Writes  orders[e, v], scratch.status[v]
     Rule    a friend moving to where an enemy is near, or staying where two are. Its worth is the
             value of the destination, and an army overlooks a province with coasts that a fleet in
             its place could reach. With `values_origin` it is that of the node the friend now stands

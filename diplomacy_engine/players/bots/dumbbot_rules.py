@@ -1,9 +1,8 @@
-"""What tells DumbBot's versions apart: Norman's bot, Paquette's port and the DeepDip thesis' port.
+"""What tells DumbBot's versions apart: each is kept with its mistakes, as a measuring stick.
 
-NORMAN is David Norman's bot of 2002. PAQUETTE is Philip Paquette's port to Python (2019), the one
-that DipNet was most probably measured against. DEEPDIP is the port to Java (a file touched up by
-Diogo Cruz, from DipGame's DumbBot 1.4) that the DeepDip thesis (2019) trained and measured against.
-Each is kept with its mistakes: they are measuring sticks. What no field names is alike in all.
+NORMAN is David Norman's bot of 2002, PAQUETTE Philip Paquette's port to Python (2019), DEEPDIP the
+port to Java (a file touched up by Diogo Cruz, from DipGame's DumbBot 1.4) that the DeepDip thesis
+(2019) trained and measured against. What no field names is alike in all.
 """
 
 from typing import NamedTuple

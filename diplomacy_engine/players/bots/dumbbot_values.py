@@ -34,12 +34,9 @@ STRENGTH_WEIGHT = COMPETITION_WEIGHT = WINTER_DEFENSE_WEIGHT = 1000
 class NodeGraph(NamedTuple):
     """The nodes of a map and how they touch; lists are rows first[n]..first[n + 1]-1.
 
-    Indices are unsigned where they never are NONE: compiled code then skips the test for negative
-    ones, which halves the time of the inner loop.
-
-    Nodes are numbered by province, and armies and fleets kept apart. With `mixes_kinds` all armies
-    come first, values flow from units of either kind, and who looks for a destination takes an
-    army's and a fleet's place in one location for two candidates.
+    Indices are unsigned where they never are NONE, which halves the time of the inner loop. Nodes
+    are numbered by province. With `mixes_kinds` all armies come first, values flow from units of
+    either kind, and an army's and a fleet's place in one location are two candidates.
     """
 
     kind: np.ndarray  # (nodes,) int8, UnitKind
@@ -201,8 +198,6 @@ def survey_game(board, state, e, rules, values):
 def _compute_base(board, state, e, power, attack_weight, defense_weight, rules, values):
     """Compute what the centers themselves are worth to a power.
 
-    Reads   values.size, values.threat
-    Writes  values.defense, values.base
     Rule    a foreign center: its owner's size, perhaps nobody's (`values_unowned`); an own one: the
             threat
     """
@@ -224,8 +219,6 @@ def _compute_base(board, state, e, power, attack_weight, defense_weight, rules, 
 def _spread_proximity(graph, weights, rules, values):
     """Let the value of the centers spread over the board, a step a level, and sum it up.
 
-    Reads   values.base, weights (LEVELS,)
-    Writes  values.proximity, values.value
     Rule    a fifth of the sum over the node itself and the provinces next to it, perhaps without
             the fraction (`keeps_fractions`); of two coasts that a fleet touches the better counts
     """

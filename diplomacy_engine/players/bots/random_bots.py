@@ -12,11 +12,8 @@ from ...rules.state import Salt, decision_seed, is_movement, is_winter, random_b
 
 @jit_inner
 def _draw_adjustment(board, table, decisions, first, slot, restless, numbers, rng):
-    """Draw one build or removal for a slot of a winter decision whose slots begin at `first`.
-
-    Reads   numbers of the slots first..slot-1: a province ordered there is taken
-    Writes  numbers[slot]: WAIVE, which a restless bot never draws, or NONE if nothing is left
-    """
+    """Draw one build or removal for a slot of a winter decision, not in a province taken by slots
+    before it: WAIVE, which a restless bot never draws, or NONE if nothing is left."""
     start, stop = decisions.order_start[slot], decisions.order_start[slot + 1]
     province_of = board.location_province
     count = 0
@@ -49,13 +46,8 @@ def _draw_adjustment(board, table, decisions, first, slot, restless, numbers, rn
 
 @jit
 def random_orders(board, table, state, decisions, first, last, restless, salt, numbers):
-    """Draw random legal orders for decisions first..last-1.
-
-    Reads   decisions, state.phase and the games' seeds
-    Writes  numbers (S,), the entries of those decisions' slots
-    Rule    every slot draws uniformly from its legal orders. A restless bot draws only among moves
-            (convoyed ones included), retreats or builds where there are any
-    """
+    """Draw random legal orders (S,) for decisions first..last-1, uniformly for every slot; a
+    restless bot's among moves (convoyed ones, too), retreats or builds where there are any."""
     for d in range(first, last):
         e = decisions.game[d]
         rng = decision_seed(state, e, decisions.power[d], salt)
@@ -86,10 +78,7 @@ def random_orders(board, table, state, decisions, first, last, restless, salt, n
 
 @jit
 def hold_orders(table, state, decisions, first, last, numbers):
-    """Write holds, and disbands of dislodged units, for decisions first..last-1.
-
-    Writes  numbers (S,): in winter NONE (builds are waived, removals left to civil disorder)
-    """
+    """Write holds, disbands of dislodged units, and in winter NONE, for decisions first..last-1."""
     for d in range(first, last):
         e = decisions.game[d]
         for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):

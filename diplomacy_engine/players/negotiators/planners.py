@@ -221,9 +221,8 @@ class Planner(Silent):
 
 
 class Nash(Planner):
-    """Offers the deal with the largest product of both sides' gains, if both gain. This is the
-    solution of Nash (1950), with no deal as the disagreement point. Agrees to what brings a
-    gain."""
+    """Offers the deal with the largest product of both sides' gains, if both gain: the solution of
+    Nash (1950), with no deal as the disagreement point. Agrees to what brings a gain."""
 
     def templates(self, options: LikelyOptions, me: int, other: int) -> Iterator[tuple]:
         yield PEACE_ALONE

@@ -44,9 +44,8 @@ def is_support(table: OrderTable, support: np.ndarray, move: np.ndarray) -> np.n
 
 
 class DealChooser:
-    """A negotiator that chooses among possible deals in one place, `_offers_to`. That takes a talk
-    and groups (any, P) bool of partners, and returns at most one offer of each power to one of each
-    group."""
+    """A negotiator that chooses among possible deals in one place: `_offers_to` takes a talk and
+    groups (any, P) of partners, and returns at most one offer of each power to one of each."""
 
     def offers(self, talk: Talk) -> Offers:
         return self._offers_to(talk, np.ones((1, talk.games.num_powers), bool))

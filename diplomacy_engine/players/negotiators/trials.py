@@ -78,9 +78,8 @@ class Trials:
         return profiles
 
     def gains(self, talk: Talk, asker: np.ndarray, offers: Offers) -> tuple[np.ndarray, np.ndarray]:
-        """Return what offers would bring every power, (O, P), and whether they can be confirmed.
-        `asker` (O,) is who of the n in the talk asks; what it knows of the deals made so far
-        holds."""
+        """Return what offers would bring every power, (O, P), and whether they can be confirmed;
+        `asker` (O,) is who of the n in the talk asks, and the deals it knows hold."""
         games, n = talk.games, len(talk.game)
         rows, which = np.unique(talk.game, return_inverse=True)
         profiles = self.draw(games, rows)
@@ -99,10 +98,9 @@ class Trials:
         return values[n:] - values[:n][asker], possible[n:]
 
     def respond(self, talk: Talk, own: np.ndarray, weights: np.ndarray, keeps: bool) -> np.ndarray:
-        """Return the orders (n, V) that answer best to the profiles of others who keep their deals.
+        """Return the orders (n, V) that answer best to the profiles of others who keep their deals;
         `weights` (n, P): what each power's value counts. Candidates are the `own` orders (n, V) and
-        those of the profiles, as the deals leave them or, unless `keeps`, also without regard to
-        these."""
+        those of the profiles, as the deals leave them or, unless `keeps`, also as they are."""
         games, n = talk.games, len(talk.game)
         rows, which = np.unique(talk.game, return_inverse=True)
         profiles = self.draw(games, rows)[which]

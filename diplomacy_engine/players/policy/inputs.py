@@ -1,9 +1,8 @@
 """What a network is told of boards and orders: rows of tables, summed up into codes.
 
-A province's input is the sum of the rows of its features. An order's code is the sum of the codes
-of the provinces it is about, and of rows for how these stand to the deciding power, its class, and
-how it relates to the orders that earlier units of the decision were given. Nothing here grows with
-the order vocabulary.
+An order's code is the sum of the codes of the provinces it is about, and of rows for how these
+stand to the deciding power, its class, and how it relates to the orders of earlier units. Nothing
+here grows with the order vocabulary.
 """
 
 from typing import NamedTuple
@@ -82,11 +81,7 @@ def order_columns(board: Board, table: OrderTable) -> OrderColumns:
 
 
 def feature_offsets(board: Board) -> np.ndarray:
-    """Return where each block of a province's features begins in their table; last, its length.
-
-    The blocks are the observation's columns but the result bits, the kind, place and other province
-    of the last order, the province itself, and the result bits.
-    """
+    """Return where each block of a province's features begins in their table; last, its length."""
     provinces = len(board.terrain)
     sizes = feature_sizes(board.num_powers)[:-1]
     sizes += [len(OrderKind) + 1, provinces + 1, provinces + 1, provinces, len(RESULT_WORDS)]
@@ -129,10 +124,8 @@ def num_globals(num_powers: int) -> int:
 
 
 def global_features(views: BoardViews) -> np.ndarray:
-    """Return what holds for whole boards, (G, num_globals) float32.
-
-    Which phase it is, the years played and left, and each power's centers, units and owed builds.
-    """
+    """Return what holds for whole boards, (G, num_globals) float32: which phase it is, the years
+    played and left, and each power's centers, units and owed builds."""
     scalars = views.scalars.astype(np.float32)
     phase, years, left = (scalars[:, [column]] for column in (PHASE, YEARS_PLAYED, YEARS_LEFT))
     endless = left < 0
@@ -160,7 +153,6 @@ def province_borders(board: Board) -> np.ndarray:
 
 
 def province_reach(board: Board) -> np.ndarray:
-    """Return (2, V, V) int8, whether a unit of a kind in a province can move to another."""
     reach = np.zeros((2, len(board.terrain), len(board.terrain)), np.int8)
     for kind in (ARMY, FLEET):
         for location, province in enumerate(board.location_province):
@@ -170,11 +162,8 @@ def province_reach(board: Board) -> np.ndarray:
 
 @jit
 def _stand(reach, boards, row, power, out, near, near_other):
-    """Write how each province stands to the deciding power.
-
-    Reads   boards (G, V, F), as the first power sees them, of which decision d sees row[d]
-    Writes  out (D, V): who is there, whose center it is, how many own and other units reach it
-    """
+    """Write how each province stands to the deciding power to out (D, V): who is there, whose
+    center it is, how many own and other units reach it. Decision d sees boards (G, V, F) row[d]."""
     provinces = boards.shape[1]
     for d in range(row.shape[0]):
         seen = boards[row[d]]
@@ -257,11 +246,8 @@ def _index(columns, decisions, row, standing, given, related, rows, blocked):
 
 @jit
 def _compact(rows, place):
-    """Count the provinces' rows that are named, and let `rows` name them by their new places.
-
-    Reads   rows (N, ROWS), whose first NUM_BOARD columns are in place's range
-    Writes  place (G V NUM_BOARD,): where a row stands among those that are named, role by role
-    """
+    """Count the provinces' rows that are named, and let `rows` (N, ROWS) name them by their new
+    places; place (G V NUM_BOARD,): where a row stands among these, role by role."""
     place[:] = NONE
     for n in range(rows.shape[0]):
         for role in range(NUM_BOARD):
@@ -295,11 +281,8 @@ def order_rows(
     picked: np.ndarray | None = None,
     related: bool = True,
 ) -> OrderRows:
-    """Look up the rows of every legal order.
-
-    `picked` (S,) are the numbers among the N orders that slots are given; None: not known yet.
-    Without `related` no relations to earlier orders are looked up.
-    """
+    """Look up the rows of every legal order; `picked` (S,) are the numbers among the N orders that
+    slots are given, if known. Without `related` no relations to earlier orders are looked up."""
     lengths = np.diff(decisions.order_start)
     assert lengths.min(initial=1) > 0, "a slot without a legal order would have no policy"
     games, provinces = views.last_order.shape

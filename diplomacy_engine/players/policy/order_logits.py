@@ -1,8 +1,8 @@
 """Kernels of a policy over legal orders.
 
 An order's score is the inner product of a weight vector with the positive part of its code; a
-slot's policy is the softmax over its legal orders. The lists are ragged and the sums short: kernels
-over them are several times as fast as operations on whole arrays of codes, which would be (N, H).
+slot's policy is the softmax over its legal orders. The lists are ragged and the sums short, so
+kernels are several times as fast as operations on whole arrays of codes (N, H).
 """
 
 import numpy as np
@@ -199,19 +199,9 @@ def score_orders(
     weight: np.ndarray,
     picked: np.ndarray,
 ) -> tuple[np.ndarray, ...]:
-    """Return the policy of each slot.
-
-    Args:
-        board_table: (named, H) float32, of the provinces that `rows.named` lists.
-        kind_table: (NUM_KINDS, H) float32.
-        bases: (S, H) float32, added to the code of each order of a slot.
-        weight: (H,) float32.
-        picked: (S,) int64, which of the N orders was chosen in each slot.
-
-    Returns:
-        (N,) probabilities and their logarithms; (S,) that of the picked order, entropy of the
-        slot's policy, and the greatest entropy possible, in nats.
-    """
+    """Return (N,) probabilities and their logarithms, and by slot (S,) that of the `picked` order,
+    the entropy and the greatest possible, in nats. board_table (named, H) float32 is of the
+    provinces in `rows.named`; bases (S, H) are added to the code of each order of a slot."""
     slots, orders = len(bases), len(decisions.order)
     out = tuple(np.empty(size, np.float32) for size in (orders, orders, slots, slots, slots))
     code = aligned(len(weight))
@@ -244,10 +234,8 @@ def score_gradients(
     d_logprob: np.ndarray,
     d_entropy: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the gradients of board_table, kind_table, bases and weight.
-
-    `d_logprob` and `d_entropy` (S,) are those of `score_orders`' third and fourth result.
-    """
+    """Return the gradients of board_table, kind_table, bases and weight, from those (S,) of the
+    third and fourth result of `score_orders`."""
     inputs = board_table, kind_table, bases, weight
     gradients = tuple(zeros(*array.shape) for array in inputs)
     code = aligned(len(weight))
@@ -280,17 +268,12 @@ def draw_orders(
     noise: np.ndarray,
     temperature: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Choose orders, unit by unit.
+    """Choose orders, unit by unit; return (S,) positions of the chosen orders in the slots' lists,
+    (D,) log-probabilities, and (N,) probabilities, 0 if blocked.
 
-    Args:
-        context: (D, H) float32, added to the code of each order of a decision.
-        earlier: (H, H) and (H,), the layer through which a chosen order's code reaches later units.
-        noise: (N,) Gumbel noise; empty: the likeliest orders.
-        temperature: (D,), of the draws.
-
-    Returns:
-        (S,) int64, positions of the chosen orders in the slots' lists; (D,) float32,
-        log-probability of all orders of a decision; (N,) float32, probabilities, 0 if blocked.
+    context (D, H) is added to the code of each order of a decision; `earlier`, (H, H) and (H,), is
+    the layer through which a chosen order's code reaches later units; noise (N,) is Gumbel's, empty
+    for the likeliest orders; temperature is (D,).
     """
     slots, orders = len(decisions.slot_province), len(decisions.order)
     chosen, given = np.empty(slots, np.int64), np.empty(slots, np.int32)

@@ -31,8 +31,7 @@ class Network(Protocol):
         noise: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return which order of each slot's list it draws (S,), and per decision (D,) the
-        log-probability of all its orders and the value. Gumbel `noise` (N,) decides draws.
-        """
+        log-probability of all its orders and the value. Gumbel `noise` (N,) decides draws."""
 
     def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation: ...
 
@@ -47,11 +46,8 @@ class Objective(NamedTuple):
 
     @classmethod
     def of(cls, settings: dict) -> "Objective":
-        """Return the objective of a checkpoint's settings.
-
-        A reward of one's own is code, which the policy's file does not run: its module must be
-        imported already.
-        """
+        """Return the objective of a checkpoint's settings. A reward of one's own is code, which the
+        policy's file does not run: its module must be imported already."""
         wrong = ""
         for module in code_of(settings["reward"]) - sys.modules.keys():
             wrong = (
@@ -68,11 +64,9 @@ class Objective(NamedTuple):
 
 
 class PolicyPlayer:
-    """A policy as a player of matches. It samples from its own generator.
-
-    `settings` are those of its training; None where nobody asks what its values mean. One that is
-    `careful`, among people, gives no order that cannot help.
-    """
+    """A policy as a player of matches. It samples from its own generator. `settings` are those of
+    its training; None where nobody asks what its values mean. One that is `careful`, among people,
+    gives no order that cannot help."""
 
     careful = False
 
@@ -106,11 +100,9 @@ class PolicyPlayer:
         return found._replace(probability=probability)
 
     def own_choices(self, games: VectorGame, decisions: Decisions) -> Decisions:
-        """Return decisions with the orders that the policy has learned to choose from."""
         return choices(games, decisions, self.helps_others)
 
     def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
-        """Return the boards that `powers` (n,) see in games `rows` (n,)."""
         if games.vocabulary.hash != self.agent.vocabulary_hash:
             where = f"another map or order vocabulary than {games.map.name}"
             raise UserError(f"{self.name} was trained on {where}")

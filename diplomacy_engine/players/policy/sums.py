@@ -29,10 +29,8 @@ class Neighbors(NamedTuple):
 
 
 def aligned(*shape: int) -> np.ndarray:
-    """Return an array of float32, not filled, that begins where a cache line does.
-
-    NumPy's own begin within one, so that every second vector of a row would lie in two.
-    """
+    """Return an unfilled array of float32 that begins where a cache line does. NumPy's own begin
+    within one, so that every second vector of a row would lie in two."""
     size = 4 * math.prod(shape)
     room = np.empty(size + 64, np.uint8)
     first = -room.ctypes.data % 64
@@ -79,11 +77,8 @@ def _spread_rows(rows, slopes, d_table, d_starts):
 
 
 def sum_rows(rows: np.ndarray, table: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return (sums, H) the sums of rows (sums, any) of a table (length, H) float32.
-
-    `starts` (n, H) are what they begin with, each for as many sums that follow each other; empty:
-    nothing.
-    """
+    """Return (sums, H) the sums of rows (sums, any) of a table (length, H) float32. `starts` (n, H)
+    are what they begin with, each for as many that follow each other; empty: nothing."""
     out = aligned(len(rows), table.shape[1])
     _sum_rows(rows, table, starts, out)
     return out
@@ -133,10 +128,8 @@ def _spread_exchange(start, province, share, slopes, out, d_own, d_near):
 
 
 def exchange(neighbors: Neighbors, own: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Return the positive part (G, V, H) of `own` and the mean of the neighbors' `near`, added.
-
-    Both are (G, V, H) float32.
-    """
+    """Return the positive part (G, V, H) of `own` plus the mean of the neighbors' `near`,
+    float32."""
     out = aligned(*near.shape)
     _exchange(*neighbors, own, near, out)
     return out
@@ -145,10 +138,8 @@ def exchange(neighbors: Neighbors, own: np.ndarray, near: np.ndarray) -> np.ndar
 def spread_exchange(
     back: Neighbors, slopes: np.ndarray, out: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gradients of `own` and `near` from that of their `exchange`, which was `out`.
-
-    `back` are the neighbors the other way around: whose mean each province is in.
-    """
+    """Return the gradients of `own` and `near` from that of their `exchange`, which was `out`;
+    `back` are the neighbors the other way around."""
     d_own, d_near = aligned(*out.shape), aligned(*out.shape)
     _spread_exchange(*back, slopes, out, d_own, d_near)
     return d_own, d_near
@@ -190,10 +181,8 @@ def _normalise_back(x, weight, moments, slopes, d_x, d_weight, d_bias):
 def normalise(
     x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return layer normalisation (Ba et al. 2016) of rows x (B, H) float32.
-
-    With it come the mean of each row and one over its standard deviation, (B, 2).
-    """
+    """Return layer normalisation (Ba et al. 2016) of rows x (B, H) float32, and (B, 2) the mean of
+    each row and one over its standard deviation."""
     out, moments = aligned(*x.shape), np.empty((len(x), 2), np.float32)
     _normalise(x, weight, bias, np.float32(eps), moments, out)
     return out, moments
@@ -255,14 +244,8 @@ def _spread_means(owner, slopes, count, out):
 
 
 def mean_provinces(owner: np.ndarray, x: np.ndarray, num_powers: int) -> np.ndarray:
-    """Return means of provinces' codes x (G, V, H) float32: of all of a board, and by owner.
-
-    Args:
-        owner: (G, V) int8, 1..P; 0: nobody's.
-
-    Returns:
-        (G, 1 + P, H) float32; 0 for who owns none.
-    """
+    """Return means of provinces' codes x (G, V, H) float32: (G, 1 + P, H), of all of a board and by
+    owner (G, V), 1..P; 0 for who owns none."""
     out = aligned(len(x), 1 + num_powers, x.shape[2])
     _mean_provinces(owner, x, np.empty(1 + num_powers, np.int64), out)
     return out
@@ -290,10 +273,8 @@ def _sum_earlier(slot_start, codes, out, backwards):
 
 
 def sum_earlier(slot_start: np.ndarray, codes: np.ndarray, backwards: bool = False) -> np.ndarray:
-    """Return for each slot the sum of the codes (S, H) of its decision's earlier slots.
-
-    `backwards`: of its later ones, which turns a gradient of those sums into one of the codes.
-    """
+    """Return for each slot the sum of the codes (S, H) of its decision's earlier slots;
+    `backwards`: of its later ones, which turns a gradient of those sums into one of the codes."""
     out = aligned(*codes.shape)
     _sum_earlier(slot_start, codes, out, backwards)
     return out

@@ -89,9 +89,8 @@ def with_likeliest(
 
 
 class BestResponse(SearchPlayer):
-    """Tries its orders against what the others may do before it gives them. Who wants to see what
-    is found before orders are given sets `note`, which is called with every `Search` that `act`
-    makes."""
+    """Tries its orders against what the others may do before it gives them. `note`, if set, is
+    called with every `Search` that `act` makes, before orders are given."""
 
     note: Callable[[Search], None] | None = None
 

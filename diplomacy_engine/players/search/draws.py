@@ -38,9 +38,7 @@ def phase_seeds(
     games: VectorGame, rows: np.ndarray, powers: np.ndarray, salt: int, count: int, first: int = 0
 ) -> np.ndarray:
     """Return (n, count) uint64 seeds, numbers `first` and on, of powers' draws in this phase.
-
-    `salt` is what they are used for, one of `Salt`.
-    """
+    `salt` is what they are used for, one of `Salt`."""
     out = np.empty((len(rows), count), np.uint64)
     rows, powers = np.asarray(rows, np.int64), np.asarray(powers, np.int64)
     _phase_seeds(games.state, rows, powers, int(salt), first, out)
@@ -84,11 +82,8 @@ class Draws(Protocol):
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return K joint orders of each movement decision, from seeds (D, K).
-
-        (D, K, V) int32 order numbers by province, NONE where the power has no unit; (D, K) float32
-        log-probabilities, 0 where they are not known, -inf of varied orders.
-        """
+        """Return K joint orders of each movement decision, from seeds (D, K): (D, K, V) int32, NONE
+        where the power has no unit, and (D, K) log-probabilities, 0: not known, -inf: varied."""
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
         """Return the likeliest orders as `draw` does, with K = 1, or 0 where they are not known."""
@@ -100,11 +95,9 @@ class Draws(Protocol):
 
 
 class PolicyDraws:
-    """Draws of a policy. A board is encoded once, however many orders are drawn for it.
-
-    `temperature` is that of the last of several draws. That of the first is 1, and between them it
-    rises evenly: a policy that is sure of itself would draw one thing over and over.
-    """
+    """Draws of a policy. A board is encoded once, however many orders are drawn for it. From draw
+    to draw the temperature rises evenly from 1 to `temperature`: a policy that is sure of itself
+    would draw one thing over and over."""
 
     def __init__(self, policy: PolicyPlayer, temperature: float = 1.0):
         self.policy, self.player, self.temperature = policy, policy, temperature
@@ -202,10 +195,8 @@ class PlayerDraws:
 
 
 def vary(decisions: Decisions, rows: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Choose any unit of each movement decision in `rows` (n,) and any legal order of it.
-
-    The seeds (n,) decide; returned are the slots (n,) and the order numbers (n,) int32.
-    """
+    """Choose any unit of each movement decision in `rows` (n,) and any legal order of it. The seeds
+    (n,) decide; returned are the slots (n,) and the order numbers (n,) int32."""
     first, ends = decisions.slot_start[rows], decisions.slot_start[rows + 1]
     slot = first + (seeds >> np.uint64(40)).astype(np.int64) % (ends - first)
     begin, end = decisions.order_start[slot], decisions.order_start[slot + 1]
@@ -214,10 +205,7 @@ def vary(decisions: Decisions, rows: np.ndarray, seeds: np.ndarray) -> tuple[np.
 
 
 class VariedDraws:
-    """Draws of a player, of which a share, rounded down, have another order for one unit.
-
-    These come last.
-    """
+    """Draws of a player, of which the last (a share, rounded down) vary the order of one unit."""
 
     def __init__(self, draws: Draws, share: float = 0.5):
         self.draws, self.share = draws, share

@@ -46,7 +46,6 @@ class SearchPlayer:
         return orders[row, decisions.slot_province]
 
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return the orders of movement decisions, (D, V) int32 by province."""
         raise NotImplementedError
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:

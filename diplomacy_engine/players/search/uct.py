@@ -1,12 +1,8 @@
 """Decoupled UCT: Monte Carlo tree search where all powers choose at once.
 
-In each node every power keeps counts and means of its own orders and picks by UCB1 (Kocsis and
-Szepesvari 2006) as if alone; all picks are played together. Lanctot, Wittlinger, Winands and Den
-Teuling 2013, *Monte Carlo Tree Search for Simultaneous Move Games*, section 3.1. It need not come
-to an equilibrium, and is strong all the same.
-
-Nodes are boards of movement phases. The same orders lead to the same board: retreats and
-adjustments in between are drawn from seeds that the node and the orders decide.
+In each node every power picks by UCB1 (Kocsis and Szepesvari 2006) as if alone; all picks are
+played together (Lanctot, Wittlinger, Winands and Den Teuling 2013, section 3.1). Nodes are boards
+of movement phases: what is drawn in between follows from seeds that node and orders decide.
 """
 
 from typing import NamedTuple
@@ -81,10 +77,8 @@ def new_trees(trees: int, nodes: int, powers: int, candidates: int, provinces: i
 
 @jit
 def _add_nodes(trees, which, parents, picked, values, over):
-    """Write a new node for each tree in `which`; its number is trees.made before.
-
-    Reads   parents (n,), NONE for a root; picked (T, P), what led from there; values (n, P), over
-    """
+    """Write a new node for each tree in `which`; its number is trees.made before. `picked` (T, P)
+    led there from parents (n,), NONE for a root; values are (n, P)."""
     for i in range(which.shape[0]):
         t, parent = which[i], parents[i]
         n = trees.made[t]
@@ -104,11 +98,7 @@ def _add_nodes(trees, which, parents, picked, values, over):
 
 @jit
 def _learn_orders(trees, which, nodes, unit_power, drawn):
-    """Write the joint orders of nodes, each once.
-
-    Reads   drawn (n, R, V) int32, of all powers; unit_power (n, V)
-    Writes  trees.orders, count, known
-    """
+    """Write the joint orders of nodes, each once: drawn (n, R, V) int32, of all powers."""
     powers, most = trees.tried.shape[2], trees.tried.shape[3]
     provinces = drawn.shape[2]
     for i in range(which.shape[0]):
@@ -202,10 +192,7 @@ def _descend(trees, which, exploration, at, picked, ends):
 
 @jit
 def _write_profiles(trees, which, nodes, picked, unit_power, seed, orders, seeds):
-    """Write the orders (n, V) that all powers have picked, and the seeds (n,) of what follows.
-
-    Reads   unit_power (n, V) and seed (n,), of the nodes
-    """
+    """Write the orders (n, V) that all powers have picked, and the seeds (n,) of what follows."""
     for i in range(which.shape[0]):
         t, n = which[i], nodes[i]
         for v in range(orders.shape[1]):
@@ -241,10 +228,8 @@ def _back_up(trees, which, leaves):
 
 
 class DecoupledUct(SearchPlayer):
-    """Grows a tree for each decision and gives the orders that were tried most at its root.
-
-    `own` draws the joint orders of all powers and, as they come, retreats and adjustments.
-    """
+    """Grows a tree for each decision and gives the orders that were tried most at its root. `own`
+    draws the joint orders of all powers and, as they come, retreats and adjustments."""
 
     def __init__(self, own: Draws, value: CenterClaims, name: str, settings: UctSettings):
         super().__init__(own, value, name)
@@ -335,7 +320,6 @@ class DecoupledUct(SearchPlayer):
         scratch.call(_learn_orders, self._trees, which, nodes, unit_power, drawn)
 
     def _play(self, which: np.ndarray, nodes: np.ndarray, picked: np.ndarray) -> None:
-        """Add the boards that the picked orders (T, P) lead to, and value them."""
         trees, boards, scratch = self._trees, self._boards, self._scratch
         nodes_a_tree = trees.parent.shape[1]
         source = which * nodes_a_tree + nodes
@@ -364,10 +348,8 @@ class DecoupledUct(SearchPlayer):
 
 
 class Mcts(DecoupledUct):
-    """Monte Carlo tree search: the baseline of PyTAG, where all powers choose at once.
-
-    DumbBot proposes every power's orders, and `CenterClaims` says what a board is worth.
-    """
+    """Monte Carlo tree search: the baseline of PyTAG, where all powers choose at once. DumbBot
+    proposes every power's orders, and `CenterClaims` says what a board is worth."""
 
     name = "mcts"
 

@@ -46,7 +46,6 @@ def adjudicate_adjustments(board, table, state, e, orders):
 
 @jit_inner
 def remove_unit(state, e, v):
-    """Take the standing unit of province v off the board."""
     state.unit_power[e, v] = NONE
     state.unit_kind[e, v] = NONE
     state.unit_location[e, v] = NONE

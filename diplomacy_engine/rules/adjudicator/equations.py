@@ -127,7 +127,6 @@ def wins(facts, v, without, defence_least, defence_greatest, leaves):
 def move_answer(facts, v):
     """Answer whether the move of the unit in province v succeeds.
 
-    Reads   facts
     Rule    rulebook, moves; a unit never dislodges one of its own power
     """
     if facts[v, ARRIVES] == NO:

@@ -1,9 +1,7 @@
 """Movement phases: orders are matched, decided and carried out.
 
-How. `read_orders` links each move to its goal and each fitting support and convoy to its unit.
 `decide` goes over what is still open until every answer is known; almost always two or three rounds
-do, and `paradoxes.py` looks at the rest. `carry_out` moves the units and says what became of each
-order.
+do, and `paradoxes.py` looks at the rest.
 """
 
 from typing import NamedTuple
@@ -129,11 +127,7 @@ def adjudicate_movement(board, table, state, e, orders, scratch):
 
 @jit
 def adjudicate_rows(board, table, state, orders, scratch):
-    """Adjudicate the movement of every game, which `bench` times alone.
-
-    Reads   orders (E, V)
-    Writes  state
-    """
+    """Adjudicate the movement of every game, which `bench` times alone."""
     for e in range(orders.shape[0]):
         adjudicate_movement(board, table, state, e, orders, scratch)
 
@@ -283,12 +277,8 @@ def decide(
     armies,
     num_armies,
 ):
-    """Answer every open decision.
-
-    Reads   undecided[:count], provinces of movers and supporters; armies[:num_armies], of the
-            armies whose convoy may be disrupted
-    Writes  facts ANSWER, ARRIVES, STOPPED; undecided and the rest, as scratch
-    """
+    """Answer every open decision, those of `undecided` movers and supporters, and `armies` whose
+    convoy may be disrupted."""
     while True:
         grew = False
         for i in range(num_armies):
@@ -333,11 +323,7 @@ def decide(
 
 @jit_inner
 def note_results(board, table, state, e, facts, queue, units, num_units):
-    """Say what became of each order, but for dislodgement.
-
-    Reads   facts, with every decision taken; units[0, :num_units]; state.last_order
-    Writes  state.last_result; facts ATTACKED_BY, ON_ROUTE
-    """
+    """Say what became of each order, but for dislodgement."""
     for i in range(num_units):
         v = units[0, i]
         if facts[v, ROLE] == MOVES:
@@ -367,10 +353,8 @@ def note_results(board, table, state, e, facts, queue, units, num_units):
 
 @jit_inner
 def is_against_own(facts, v, other):
-    """Tell whether a support helps the strongest move against a unit of its own power that stays.
-
-    Rule    rulebook: a support never helps to dislodge a unit of the supporting power
-    """
+    """Tell whether a support helps the strongest move against a unit of its own power that stays:
+    by the rulebook it then does not count."""
     goal = facts[other, GOAL]
     if facts[goal, POWER] != facts[v, POWER]:
         return False
@@ -405,11 +389,7 @@ def convoy_result(reach, province_location, facts, queue, fleet, army):
 
 @jit_inner
 def carry_out(board, table, state, e, facts, units, num_units, num_movers):
-    """Move the units, and give those that are dislodged their retreats; a neutral unit has none.
-
-    Reads   facts, with every decision taken; units; state.last_order
-    Writes  state.unit_*, state.dislodged_*, state.retreat_options, state.last_result
-    """
+    """Move the units, and give those that are dislodged their retreats; a neutral unit has none."""
     num_dislodged = 0
     for i in range(num_units):
         v = units[0, i]

@@ -102,7 +102,6 @@ def get_answer(facts, decision):
 
 @jit_inner
 def set_answer(facts, decision, answer):
-    """Take a decision."""
     provinces = facts.shape[0]
     if decision < provinces:
         facts[decision, ANSWER] = answer
@@ -140,10 +139,7 @@ def _add_backers(facts, inputs, count, v):
 
 @jit_inner
 def open_inputs(facts, inputs, decision):
-    """List the open decisions that an equation may look at, each once; return how many.
-
-    Writes  inputs (2 V,) int32
-    """
+    """List the open decisions that an equation may look at, each once; return how many."""
     provinces = facts.shape[0]
     count = 0
     if decision >= provinces:
@@ -214,11 +210,7 @@ def find_needs(reach, province_location, facts, queue, lists, needs, truth, coun
 
 @jit_inner
 def find_core(lists, needs, count):
-    """List the smallest set of open decisions closed under dependence; return its size.
-
-    Reads   lists[OPEN, :count], needs
-    Writes  lists[CORE]; lists[INPUTS], lists[TRAIL], as scratch
-    """
+    """List the smallest set of open decisions closed under dependence (CORE); return its size."""
     smallest = 0
     marks, waiting = lists[INPUTS], lists[TRAIL]
     for i in range(count):
@@ -246,12 +238,8 @@ def find_core(lists, needs, count):
 
 @jit_inner
 def follow(reach, province_location, facts, queue, lists, size, length):
-    """Answer all of a core that follows from what is guessed.
-
-    Reads   lists[CORE, :size]
-    Writes  facts; lists[TRAIL, length:], the decisions taken
-    Returns `(consistent, new length)`
-    """
+    """Answer all of a core that follows from what is guessed; return whether that is consistent,
+    and the new length of lists[TRAIL]."""
     grew = True
     while grew:
         grew = False

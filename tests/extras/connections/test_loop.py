@@ -55,6 +55,12 @@ def play(connection, phase="S1902M", **options):
     return loop.run(), told
 
 
+def waiting_for_nothing(connection, told=None) -> SeatLoop:
+    connection.wait = lambda seconds: None
+    say = (lambda text: None) if told is None else told.append
+    return SeatLoop(connection, make_bot("dumbbot"), say=say, sleep=lambda seconds: None)
+
+
 def test_a_year_is_played(server):
     counts, told = play(seats(server))
     assert counts.orders >= 7 and counts.dropped == counts.reconnections == 0
@@ -125,9 +131,7 @@ def test_kept_orders_are_compared_by_their_meaning(sent, kept, lost):
 
 def test_orders_lost_in_a_crash_are_given_again(server):
     server.n_controls = 99
-    connection = seats(server)
-    loop = SeatLoop(connection, make_bot("dumbbot"), say=lambda text: None)
-    connection.wait = lambda seconds: None
+    loop = waiting_for_nothing(seats(server))
     loop._round()
     assert server.given["FRANCE"]
     given = server.given.pop("FRANCE")
@@ -135,7 +139,7 @@ def test_orders_lost_in_a_crash_are_given_again(server):
     assert server.given["FRANCE"] == given
     loop._round()
     assert server.names().count("set_orders") == 2
-    connection.close()
+    loop.connection.close()
 
 
 def test_holds_come_first_where_a_deadline_may_pass():
@@ -165,15 +169,13 @@ def test_votes_for_a_draw(server, options, centers, votes):
 
 def test_a_paused_game_is_left_alone(server):
     server.status = "paused"
-    connection = seats(server, say=lambda text: None)
-    loop = SeatLoop(connection, make_bot("dumbbot"), say=lambda text: None)
-    connection.wait = lambda seconds: None
+    loop = waiting_for_nothing(seats(server, say=lambda text: None))
     loop._round()
     assert "set_orders" not in server.names()
     server.status = "active"
     loop._round()
     assert server.names().count("set_orders") == 1
-    connection.close()
+    loop.connection.close()
 
 
 def test_a_player_that_is_too_slow(server):
@@ -286,8 +288,7 @@ def test_a_phase_that_our_rules_skip(server):
     told = {}
     for power in ("FRANCE", "TURKEY"):
         connection = seats(server, power, say=lambda text: None)
-        connection.wait = lambda seconds: None
-        loop = SeatLoop(connection, make_bot("dumbbot"), say=told.setdefault(power, []).append)
+        loop = waiting_for_nothing(connection, told.setdefault(power, []))
         loop._round()
         assert loop.counts.orders == (power == "TURKEY") and loop.counts.dropped == 0
         connection.close()
@@ -374,8 +375,7 @@ def test_no_answer_in_time(server):
 def test_a_server_that_has_gone_back(server):
     """The position counts, whatever was played before; and it is told."""
     connection, told = seats(server, say=lambda text: None), []
-    connection.wait = lambda seconds: None
-    loop = SeatLoop(connection, make_bot("dumbbot"), say=told.append, sleep=lambda seconds: None)
+    loop = waiting_for_nothing(connection, told)
     loop._round()
     loop._round()
     assert server.game.phase not in ("S1901M", "F1901M")
@@ -451,8 +451,7 @@ def test_powers_that_nobody_plays(server):
     server.given["FRANCE"], server.waits["FRANCE"], server.status = [], False, "active"
     said = []
     connection = DiplomacyDummies(Wire(server.address), STANDARD, say=said.append)
-    loop = SeatLoop(connection, make_bot("dumbbot"), say=said.append)
-    connection.wait = lambda seconds: None
+    loop = waiting_for_nothing(connection, said)
     loop._round()
     assert server.game.phase == "F1901M" and loop.counts.orders == 19
     loop._round()

@@ -139,6 +139,14 @@ def until(server, power, phase, **options) -> Until:
     return Until(DiplomacySeats(Wire(server.address), "g", accounts, STANDARD, **options), phase)
 
 
+def alone(server, player, told=None, **options) -> SeatLoop:
+    """Return a loop of FRANCE that waits for nothing, where somebody else has ENGLAND."""
+    server.controllers["ENGLAND"] = "somebody", 1
+    seat = until(server, "FRANCE", "F1901M")
+    seat.connection.wait = lambda seconds: None
+    return SeatLoop(seat, player, say=str if told is None else told.append, **options)
+
+
 def test_two_negotiate_over_the_wire_and_keep_their_word(server):
     first = Game("standard", press="offers")
     offers = [order(first, "FRANCE", "ENGLAND", ours=["A PAR - PIC"], theirs=["F LON - NTH"])]
@@ -165,58 +173,49 @@ def test_two_negotiate_over_the_wire_and_keep_their_word(server):
 
 def test_an_answer_after_the_orders_changes_them(server):
     """The phase may go on for long when one's own talk is over."""
-    seat = until(server, "FRANCE", "F1901M")
     first = Game("standard", press="offers")
     player = Scripted(order(first, "FRANCE", "ENGLAND", ours=["A PAR - PIC"]))
-    loop = SeatLoop(seat, player, talk=0.1, say=str)
-    seat.connection.wait = lambda seconds: None
-    server.controllers["ENGLAND"] = "somebody", 1
+    loop = alone(server, player, talk=0.1)
     while not server.given.get("FRANCE"):
         loop._round()
     assert "A PAR - PIC" not in server.given["FRANCE"]
     server.game.send("ENGLAND", "FRANCE", f"YES ( {server.game.messages[0]['message']} )")
     loop._round()
     assert "A PAR - PIC" in server.given["FRANCE"]
-    seat.close()
+    loop.connection.close()
 
 
 def test_what_is_not_taken_ends_the_talk_of_the_phase(server):
-    seat, told = until(server, "FRANCE", "F1901M"), []
-    server.controllers["ENGLAND"] = "somebody", 1
+    told = []
     error = {"name": "error", "error_type": "ResponseException", "message": "no\x1b[31m more"}
     server.instead(
         "send_game_message", lambda request: error | {"request_id": request["request_id"]}
     )
     first = Game("standard", press="offers")
     player = Scripted(order(first, "FRANCE", "ENGLAND", ours=["A PAR - PIC"]))
-    loop = SeatLoop(seat, player, talk=1000, say=told.append)
+    loop = alone(server, player, told, talk=1000)
     while not server.given.get("FRANCE"):
         loop._round()
     assert any("the player's message was refused" in text for text in told)
     assert not any("\x1b" in text for text in told)
-    seat.close()
+    loop.connection.close()
 
 
 def test_holds_are_given_before_a_talk_with_a_deadline(server):
     server.deadline = 30_000
-    seat = until(server, "FRANCE", "F1901M")
-    server.controllers["ENGLAND"] = "somebody", 1
-    loop = SeatLoop(seat, Scripted(), talk=1000, say=str)
-    seat.connection.wait = lambda seconds: None
+    loop = alone(server, Scripted(), talk=1000)
     loop._round()
     assert server.given["FRANCE"] == [] and server.waits["FRANCE"]
-    seat.close()
+    loop.connection.close()
 
 
 def test_a_silent_player_is_told_of_once(server):
-    seat, told = until(server, "FRANCE", "F1901M"), []
-    server.controllers["ENGLAND"] = "somebody", 1
-    seat.connection.wait = lambda seconds: None
-    loop = SeatLoop(seat, make_bot("dumbbot"), say=told.append)
+    told = []
+    loop = alone(server, make_bot("dumbbot"), told)
     loop._round()
     loop._round()
     assert told.count("g: powers may talk in this game, but the player says nothing") == 1
-    seat.close()
+    loop.connection.close()
 
 
 @pytest.mark.parametrize(
@@ -246,12 +245,6 @@ def test_talk_that_cannot_be_carried_is_refused(capsys, arguments, words):
     game = [] if "all-dummies" in arguments else ["--game-id", "g"]
     command = ["connect", "diplomacy", "localhost:1", *game, *arguments]
     assert words in refusal(*command, capsys=capsys)
-
-
-def test_elsewhere_nobody_talks(capsys, monkeypatch):
-    monkeypatch.setenv("WEBDIP_API_KEY", "key")
-    command = ["connect", "webdip", "http://localhost:1", "--player", "nash+dumbbot"]
-    assert "nobody would hear it" in refusal(*command, capsys=capsys)
 
 
 def test_a_player_that_talks_is_rehearsed():

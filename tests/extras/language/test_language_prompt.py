@@ -46,7 +46,6 @@ def asked(name):
             unit = game.units[power][0]
             game.submit(power, [game.legal_orders(unit)[-1]])
         game.adjudicate()
-        found = question_of_game(game, game.powers[0])
         player = LanguagePlayer("test", settings_of({"model": "m"}, "test"))
         (found, *_) = player.questions(game.vector_game, game.vector_game.decisions())
         return found

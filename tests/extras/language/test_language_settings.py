@@ -42,6 +42,17 @@ def test_file(tmp_path):
         ('model = "m"\nbase_url = "http://h:99999"', "base_url"),
         ('model = "m"\nbase_url = "http://h/v1"\nconstraint = "regex"', "vllm or sglang"),
         ('model = "m', "not TOML"),
+        (f'model = "m"\napi_key = "{SECRET}"', ""),
+        (f'model = "m"\nkey = "{SECRET}"', ""),
+        (f'model = "m"\nToken = "{SECRET}"', ""),
+        (f'model = "m"\napi-key = "{SECRET}"', ""),
+        (f'model = "m"\nbase_url = "http://h/v1"\napi-key-env = "{SECRET}"', ""),
+        (f'model = "m"\nbase_url = "http://h/v1"\napi_key_env = "{SECRET}"', ""),
+        (f'model = "m"\nbase_url = "http://h/v1"\napi_key_env = ["{SECRET}"]', ""),
+        (f'model = "m"\nbase_url = "http://u:{SECRET}@h/v1"', ""),
+        (f'model = "m"\nbase_url = "http://h/v1?key={SECRET}"', ""),
+        (f'model = "m"\nbase_url = "http://h/v1#{SECRET}"', ""),
+        (f'model = "m"\napi_key = {SECRET}', ""),
     ],
 )
 def test_bad_files(tmp_path, text, name):
@@ -51,30 +62,7 @@ def test_bad_files(tmp_path, text, name):
         read_settings(parse_player(f"llm:{file}"))
     message = str(refused.value)
     assert message.startswith(f"{file}: ") and name in message and "\n" not in message
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f'model = "m"\napi_key = "{SECRET}"',
-        f'model = "m"\nkey = "{SECRET}"',
-        f'model = "m"\nToken = "{SECRET}"',
-        f'model = "m"\napi-key = "{SECRET}"',
-        f'model = "m"\nbase_url = "http://h/v1"\napi-key-env = "{SECRET}"',
-        f'model = "m"\nbase_url = "http://h/v1"\napi_key_env = "{SECRET}"',
-        f'model = "m"\nbase_url = "http://h/v1"\napi_key_env = ["{SECRET}"]',
-        f'model = "m"\nbase_url = "http://u:{SECRET}@h/v1"',
-        f'model = "m"\nbase_url = "http://h/v1?key={SECRET}"',
-        f'model = "m"\nbase_url = "http://h/v1#{SECRET}"',
-        f'model = "m"\napi_key = {SECRET}',
-    ],
-)
-def test_keys_are_refused_and_not_repeated(tmp_path, text):
-    file = tmp_path / "llm.toml"
-    file.write_text(text)
-    with pytest.raises(UserError) as refused:
-        read_settings(parse_player(f"llm:{file}"))
-    assert "SECRET" not in str(refused.value)
+    assert "SECRET" not in message
 
 
 BAD = ["llm:", "llm:model", "llm:x.toml", "llm:local:", "llm:@http://h", f"llm:m@http://h#{SECRET}"]

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine import Game, VectorGame, load_map, make_bot
-from diplomacy_engine.constants import NONE, RUNNING, SOLO, YEAR_LIMIT
+from diplomacy_engine import Game, VectorGame, make_bot
+from diplomacy_engine.constants import RUNNING, SOLO, YEAR_LIMIT
 from diplomacy_engine.players.asking import ask_player, orders_of
 from diplomacy_engine.players.search.best_response import Lookahead
 from diplomacy_engine.players.search.draws import PlayerDraws, VariedDraws
-from diplomacy_engine.players.search.leaves import CenterClaims, Leaves
+from diplomacy_engine.players.search.leaves import CenterClaims
 from diplomacy_engine.players.search.uct import DecoupledUct, UctSettings
 from diplomacy_engine.scoring.outcomes import figure_values
 
@@ -107,19 +107,6 @@ def test_finished_games_are_worth_their_results(years, ends):
     exact = figure_values(games.outcomes(), games.board.victory_centers)["sum_of_squares"]
     np.testing.assert_allclose(CenterClaims().shares(games, np.arange(200)), exact, atol=1e-12)
     np.testing.assert_allclose(paid, exact, atol=1e-12)
-
-
-def test_a_leaf_that_ends_the_game_is_worth_its_result():
-    games = small("F1905M", {"ENGLAND": ["A MUN"], "RUSSIA": ["A FIN"]}, {"ENGLAND": FOUR})
-    leaves = Leaves(games, CenterClaims(), make_bot("dumbbot"))
-    orders = np.full((1, len(games.board.terrain)), NONE, np.int32)
-    texts = games.vocabulary.texts
-    game_map = load_map("small")
-    orders[0, game_map.province_index["MUN"]] = texts.index("A MUN - BUD")
-    seeds = np.zeros(1, np.uint64)
-    for power, worth in ((0, 1.0), (1, 0.0)):
-        found = leaves.evaluate(games, np.array([0]), np.array([power]), orders, seeds)
-        assert found.tolist() == [worth]
 
 
 def value(name, units, centers):

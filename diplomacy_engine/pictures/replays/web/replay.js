@@ -1,4 +1,4 @@
-import { $, Bar, Board, Chart, allOrders, breakable, counted, h, legend, listed, listen, nice, orderLists, percent, spoken, swatch, theme } from "./page.js";
+import { $, Bar, Board, Chart, allOrders, breakable, choiceLines, counted, expects, h, legend, listed, listen, nice, orderLists, percent, spoken, swatch, theme, turnList, turningPoints, unitOf } from "./page.js";
 
 // The page of a replay: unpacks its games and shows their phases.
 
@@ -13,8 +13,8 @@ async function unpack(text) {
 
 async function open(wanted, phase) {
   const mine = ++state.loading, entry = facts.games[wanted], map = facts.maps[entry.map];
-  const [data, chartText, ground] = await Promise.all([
-    unpack(entry.data), unpack(entry.chart), state.shown === entry.map ? null : unpack(map.ground)]);
+  const [data, chartText, expected, ground] = await Promise.all([
+    unpack(entry.data), unpack(entry.chart), unpack(entry.expected), state.shown === entry.map ? null : unpack(map.ground)]);
   if (mine !== state.loading) return;
   Object.assign(state, { game: wanted, frames: JSON.parse(data), shown: entry.map });
   if (ground !== null) {
@@ -22,6 +22,14 @@ async function open(wanted, phase) {
     legend($("legend"), map);
   }
   chart.set(chartText, facts.chart, entry.phases.length);
+  $("values").replaceChildren();
+  $("turning").replaceChildren();
+  if (expected) {
+    const turns = turningPoints(entry.values);
+    values.set(expected, facts.chart, entry.phases.length);
+    values.number(turns.map(({ number }) => number));
+    $("turning").replaceChildren(turnList(turns, entry.titles, (number) => bar.jump(number)));
+  }
   $("game").value = String(wanted);
   $("title").textContent = document.title = entry.title;
   $("who").textContent = whoPlayed(entry, map);
@@ -56,24 +64,22 @@ function show(wanted) {
   bar.show(titles, state.number);
   bar.phase.title = phases[state.number];
   chart.show(state.number);
+  if (values.svg) values.show(state.number);
   list(frame, facts.maps[map].powers);
   const place = facts.games.length > 1 ? `#${state.game + 1}/${phases[state.number]}` : `#${phases[state.number]}`;
   if (location.hash !== place) history.replaceState(null, "", place);
 }
 
 function list(frame, powers) {
-  const { players } = facts.games[state.game];
+  const { players, values } = facts.games[state.game];
   const head = (power) => {
     const { centers, units, thought } = frame.powers[power];
     if (!centers && !units) return [];
-    const value = thought && thought.value !== null ? `, expects ${thought.value.toFixed(2)}` : "";
+    const value = thought && thought.value !== null ? `, ${expects(values, power, state.number)}` : "";
     return [h("small", {}, players[power] ? breakable(players[power]) : ""),
       h("small", { class: "count" }, `${counted(centers, "center")}, ${counted(units, "unit")}${value}`)];
   };
-  const more = ({ power, text }) => (frame.powers[power].thought?.orders[unitOf(text)] ?? []).map(([choice, share]) => {
-    const bar = h("meter", { min: 0, max: 1, value: share });
-    return h("div", { class: "thoughts" }, bar, h("small", {}, `${percent(share)} ${choice}`));
-  });
+  const more = (line) => choiceLines(line, frame.powers[line.power].thought?.orders[unitOf(line.text)]);
   const parts = frame.talk.length ? [talk(frame.talk)] : [];
   parts.push(...orderLists(powers, frame.orders, head, more));
   const thoughts = powers.flatMap((power) => considered(power, frame.powers[power].thought ?? {}));
@@ -99,8 +105,6 @@ function talk(said) {
   return box;
 }
 
-const unitOf = (text) => text.split(" ").slice(0, 2).join(" ");
-
 function think() {
   const off = document.body.classList.toggle("nothoughts");
   $("think").setAttribute("aria-pressed", String(!off));
@@ -125,6 +129,7 @@ $("left").prepend(stage);
 const board = new Board(stage, (province) => board.say(`${province} ${facts.maps[state.shown].names[province]}`));
 const bar = new Bar($("bar"), show);
 const chart = new Chart($("chart"), (number) => bar.jump(number));
+const values = new Chart($("values"), (number) => bar.jump(number));
 $("game").addEventListener("change", () => { bar.pause(); open(Number($("game").value), ""); });
 $("think").addEventListener("click", think);
 $("link").addEventListener("click", copyLink);
@@ -137,6 +142,7 @@ $("past").querySelector("details").addEventListener("toggle", ({ target }) => {
 facts.games.forEach((entry, index) => $("game").append(h("option", { value: index }, `${index + 1}: ${entry.title} (${entry.id})`)));
 $("game").hidden = facts.games.length < 2;
 theme.begin();
+if (facts.reviewed) think();
 listen(bar, board, { p: () => { if (!$("think").hidden) think(); } });
 window.addEventListener("hashchange", fromHash);
 if (typeof DecompressionStream === "undefined")
