@@ -43,10 +43,9 @@ class Osla:
             d = np.repeat(deciding, np.diff(lengths, prepend=0))
             order = decisions.order[at]
             province = games.board.location_province[games.table.location[order]]
-            free = chosen[d, province] == NONE  # in winter each province may be ordered once
-            free |= order == games.table.waive
+            placed = order != games.table.waive
+            free = ~placed | (chosen[d, province] == NONE)  # a province may be ordered once
             orders = chosen[d]
-            placed = np.flatnonzero(order != games.table.waive)
             orders[placed, province[placed]] = order[placed]
             given = decisions.game[d], decisions.power[d], orders, seeds[d]
             worth = np.where(free, self._leaves.evaluate(games, *given) + noise[at], -np.inf)

@@ -57,9 +57,13 @@ def test_mcts_finds_a_solo_that_is_one_phase_away(proposer):
 def test_osla_takes_the_last_center_and_builds_at_once():
     units = {"ENGLAND": ["A MUN", "A LON"], "RUSSIA": ["A FIN"]}
     assert_finishes(make_bot("osla"), small("F1905M", units, {"ENGLAND": FOUR}, 4), 1)
-    games = small("W1905A", {"RUSSIA": ["A FIN"]}, {"ENGLAND": FOUR, "RUSSIA": ["MOS"]}, 4)
+    text = "standard W1902A; FRANCE A SPA, F POR = SPA POR BRE PAR; GERMANY = MUN"
+    one = Game.from_position(text, "standard").vector_game
+    games = VectorGame("standard", 12, seed=4, auto_reset=False, threads=1)
+    games.copy_from(one, np.zeros(12, int), np.arange(12))
     games.step(orders_of(games, make_bot("osla")))
-    assert (games.state.unit_power == 0).any(1).all()
+    france = games.map.power_index["FRANCE"]
+    assert ((games.state.unit_power == france).sum(1) == 4).all()  # none waived, none twice
 
 
 def test_mcts_finds_a_solo_that_is_two_phases_away():
