@@ -10,6 +10,7 @@ from diplomacy_engine.games.observation import UNIT_OWNER
 from diplomacy_engine.games.own_help import choices, mended
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.search.draws import PolicyDraws
+from diplomacy_engine.rules.state import in_movement
 
 HELP = (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY)
 
@@ -128,3 +129,19 @@ def test_orders_in_vain_are_mended(given, played):
 def _games(asked: tuple) -> tuple:
     game, decisions, numbers = asked
     return game.vector_game, decisions, numbers
+
+
+def test_among_people_openings_differ_and_nothing_is_in_vain():
+    openings, in_vain = {}, {}
+    for careful in (False, True):
+        games, game_map = VectorGame("standard", 60, seed=1), load_map("standard")
+        player = load_player("standard-0.3-2", game_map=game_map, seed=5, careful=careful)
+        openings[careful] = len(np.unique(orders_of(games, player), axis=0))
+        for _ in range(14):
+            games.step(orders_of(games, player))
+        decisions = games.decisions()
+        decisions = decisions.take(in_movement(games.state, decisions.game))
+        given = player.act(games, decisions)
+        in_vain[careful] = (mended(games, decisions, given) != given).sum()
+    assert openings[True] > 1.5 * openings[False]
+    assert in_vain[True] == 0 < in_vain[False]

@@ -14,6 +14,8 @@ from ...games.vector_game import VectorGame
 from ...scoring.mixes import RewardMix, code_of, make_reward_mix
 from ..protocols import Explanation, Seedable
 
+OPENING_TEMPERATURE = np.float32(1.5)  # of a game's first year among people
+
 
 class Network(Protocol):
     """What a script's network offers, in arrays; the shapes are those of `Decisions`."""
@@ -66,7 +68,7 @@ class Objective(NamedTuple):
 class PolicyPlayer:
     """A policy as a player of matches. It samples from its own generator. `settings` are those of
     its training; None where nobody asks what its values mean. One that is `careful`, among people,
-    gives no order that cannot help."""
+    gives no order that cannot help, and does not open all games alike."""
 
     careful = False
 
@@ -87,7 +89,9 @@ class PolicyPlayer:
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         decisions = self.own_choices(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
-        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
+        opens = self.careful & (games.state.year[decisions.game] == games.board.first_year)
+        warmth = np.where(opens, OPENING_TEMPERATURE, np.float32(1))
+        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy, warmth)
         numbers = order_numbers(decisions, chosen)
         return mended(games, decisions, numbers) if self.careful else numbers
 
