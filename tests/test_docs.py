@@ -6,7 +6,6 @@ import inspect
 import json
 import re
 import shlex
-import tomllib
 from dataclasses import fields
 from pathlib import Path
 
@@ -38,7 +37,6 @@ from diplomacy_engine.rules.map import (
     MAPS_FOLDER,
     MAX_FILE_BYTES,
     MAX_NEIGHBORS,
-    Map,
     load_map,
 )
 from diplomacy_engine.rules.vocabulary import (
@@ -220,14 +218,6 @@ def test_the_example_is_played(strait, capsys):
     (code,) = blocks(OWN_MAP, "python")
     exec(compile(code, "own_map.md", "exec"), {})
     assert capsys.readouterr().out.splitlines() == shown(code) != []
-
-
-def test_what_may_be_left_out_of_a_map(strait):
-    facts = tomllib.loads(strait.read_text())
-    assert Map(facts).max_years == 10
-    del facts["first_phase"], facts["max_years"]
-    facts["start_units"] = {}
-    assert (Map(facts).max_years, Map(facts).board.first_year) == (20, 1901)
 
 
 def test_lines_of_the_standard_map():

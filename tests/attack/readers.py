@@ -39,9 +39,15 @@ def order(text: str, folder: Path) -> object:
 def position(text: str, folder: Path) -> object:
     tried(lambda: Game.from_position(f"standard S1901M; FRANCE {text}"))
     found = tried(lambda: Game.from_position(text, max_years=9))
-    if found is not None and not found.is_over:
-        play_randomly(found, random.Random(1), 2)
+    if found is not None:
+        assert places_of(found.to_position()) == places_of(text)
+        if not found.is_over:
+            play_randomly(found, random.Random(1), 2)
     return found
+
+
+def places_of(line: str) -> set[str]:
+    return {word[:3] for word in re.findall(r"(?<![A-Z])[A-Z]{3}(?![A-Z\d])", line)}
 
 
 @cache

@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from support import self_play
 from support.self_play import CPU
-from support.self_play import make_run as plain_run
-from support.training import differences, load, metrics, refused, train, write_config
+from support.training import LEARNS, differences, load, metrics, refused, train, write_config
 
 import diplomacy_learners.baselines as baselines
 import ppo_selfplay_diplomacy as ppo
@@ -62,14 +62,7 @@ def make_run(**changes) -> baselines.TeamRun:
     return run
 
 
-def play_phase(run: ppo.Run, assign_seats=baselines.assign_seats) -> dict:
-    result, counts = ppo.play_phase(run, Clock())
-    ppo.pay_learner(run, result)
-    rows, finished = ppo.games_over(run, result)
-    run.results.count(counts | finished)
-    run.games.reset(rows)
-    assign_seats(run, rows)
-    return counts | finished
+play_phase = partial(self_play.play_phase, assign_seats=baselines.assign_seats)
 
 
 def asked(games: VectorGame):
@@ -266,10 +259,10 @@ def test_without_flags_of_its_own_it_plays_as_plain_self_play_bit_for_bit():
     settings |= {"pool_bots": ("dumbbot",), "pool_bot_prob": 0.4, "weak_seats": 0.7}
     settings |= {"reward": "sum_of_squares=1,lead_delta=0.5..0"}
     found = []
-    for make, seat in ((plain_run, ppo.assign_seats), (make_run, baselines.assign_seats)):
+    for make, seat in ((self_play.make_run, ppo.assign_seats), (make_run, baselines.assign_seats)):
         run = make(**settings)
         for _ in range(60):
-            play_phase(run, seat)
+            play_phase(run, assign_seats=seat)
         parts = run.buffer, run.seats, run.results.win_share
         found.append([checkpoint_state.pack(part) for part in parts])
     assert differences(*found) == []
@@ -432,21 +425,8 @@ def test_wins_are_counted_by_team(trained):
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_each_scheme_learns_to_beat_random(scheme, tmp_path):
-    changes = {
-        "scheme": scheme,
-        "num_envs": 64,
-        "num_steps": 16,
-        "total_timesteps": 40_000,
-        "hidden": 32,
-        "num_layers": 2,
-        "learning_rate": 2e-3,
-        "num_minibatches": 4,
-        "reward": "sum_of_squares",
-        "pool_interval": 5000,
-        "eval_interval": 10**9,
-        "eval_games": 2,
-        "learner_seats": 2 if scheme == "central" else 1,
-    }
+    changes = LEARNS | {"scheme": scheme, "total_timesteps": 40_000}
+    changes["learner_seats"] = 2 if scheme == "central" else 1
     player = load_player(train(tmp_path / "runs", script=baselines, **changes))
     result = evaluate_player("small", player, make_bot("random"), 300, seed=4, threads=1).result()
     assert result["overall"]["win"]["low"] > 0.8

@@ -2,15 +2,15 @@
 
 import itertools
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from support.training import STOPPED
+from support.training import STOPPED, command
 
 from diplomacy_engine import VectorGame, load_player, order_numbers
 from diplomacy_engine.constants import RUNNING
-from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
 from diplomacy_engine.players.search.draws import PolicyDraws
 from diplomacy_engine.players.search.leaves import Critic
@@ -101,11 +101,7 @@ COMMAND = ["--policy", POLICY, "--search", CHEAP, "--rounds", "2", "--games", "4
 COMMAND += ["--max-years", "4", "--eval-games", "4"]
 
 
-def main(argv: list[str]) -> int:
-    try:
-        return distill.main(parse_args(distill.Args, argv))
-    except SystemExit as end:
-        return end.code
+main = partial(command, distill)
 
 
 def test_the_command_that_is_interrupted(tmp_path, monkeypatch, capsys):

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("transformers", reason="transformers is not installed: pip install '.[llm]'")
 
 import torch
-from support.training import STOPPED, differences, load, metrics
+from support.training import STOPPED, command, differences, load, metrics
 
 import diplomacy_learners.language_model as grpo
 from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_bot
@@ -35,10 +35,7 @@ def args_of(text=""):
 
 
 def main(text):
-    try:
-        return grpo.main(args_of(text))
-    except SystemExit as end:
-        return end.code
+    return command(grpo, text.split())
 
 
 def new_run(text=""):

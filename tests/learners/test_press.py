@@ -1,8 +1,11 @@
 """Training with talk: talk and orders are one decision, and the policy plays with talk."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
+from support import self_play
 from support.self_play import CPU
 from support.training import metrics, refused
 
@@ -51,12 +54,7 @@ def make_run(**changes) -> press.TalkRun:
     return run
 
 
-def play_phase(run: press.TalkRun) -> None:
-    result, _ = press.play_phase(run, startup.Clock())
-    ppo.pay_learner(run, result)
-    rows, _ = ppo.games_over(run, result)
-    run.games.reset(rows)
-    ppo.assign_seats(run, rows)
+play_phase = partial(self_play.play_phase, play=press.play_phase)
 
 
 def take_batch(run: press.TalkRun) -> Batch:

@@ -23,6 +23,7 @@ import torch
 from support.maps import write_coastal_map
 from support.self_play import make_run, play_phase
 from support.training import (
+    LEARNS,
     REPOSITORY,
     SETTINGS,
     STOPPED,
@@ -165,10 +166,7 @@ def test_learning_beats_random(tmp_path):
         match = evaluate_player("small", player, make_bot("random"), 300, seed=4, threads=1)
         return match.result()["overall"]["win"]["value"]
 
-    settings = {"num_envs": 64, "num_steps": 16, "total_timesteps": 20_000, "hidden": 32}
-    settings |= {"num_layers": 2, "learning_rate": 2e-3, "num_minibatches": 4, "eval_games": 2}
-    settings |= {"reward": "sum_of_squares", "pool_interval": 5000, "eval_interval": 10**9}
-    run = train(tmp_path / "runs", **settings)
+    run = train(tmp_path / "runs", **LEARNS)
     trained = win_rate(registry.load_player(run / "checkpoint.pt", seed=1))
     torch.manual_seed(1)
     untrained = win_rate(policy_player(ppo.Agent(load_map("small"), 32, 2), "untrained", 1))
