@@ -8,9 +8,8 @@ from pathlib import Path
 
 from support.pages import ROOT
 
+from diplomacy_engine import load_map, load_player
 from diplomacy_engine.commands.cli import parse
-from diplomacy_engine.players.loading import load_player
-from diplomacy_engine.rules.map import load_map
 
 FILE = ROOT / "docs" / "docker" / "Dockerfile"
 

@@ -24,13 +24,13 @@ from support.pages import (
     shown,
 )
 
+from diplomacy_engine import REWARDS, Game
 from diplomacy_engine.commands import _flags
 from diplomacy_engine.commands.cli import COMMANDS, main, parse
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
 from diplomacy_engine.environments import IDS
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
 from diplomacy_engine.environments.settings import AgentSettings
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.rules.map import (
     MAP_NAMES,
@@ -45,7 +45,6 @@ from diplomacy_engine.rules.vocabulary import (
     MAX_ORDERS,
     vocabulary,
 )
-from diplomacy_engine.scoring.rewards import REWARDS
 from ppo_selfplay_diplomacy import Args
 
 RULES, OWN_MAP, ENVIRONMENTS, RESULTS, TRAINING = (

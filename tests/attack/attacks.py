@@ -25,7 +25,7 @@ from unittest import mock
 import torch
 from attack.mutations import JUNK, mutate_folder, mutated, mutated_bytes, mutated_text
 from attack.readers import NAMES, READERS, WORDS
-from attack.watching import killed, tried, watched
+from attack.watching import tried, watched
 from support.games import orderable, play_randomly
 from support.limits import within
 from support.populations import write_population
@@ -33,21 +33,18 @@ from support.serving import seated, serving
 from support.training import REPOSITORY
 from support.webdip import history
 
+from diplomacy_engine import Game, UserError, VectorGame, load_player
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import MOVE, RETREAT, phase_kind
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.extras.imports.games import read_games
 from diplomacy_engine.extras.language.remote import RemotePlayer
 from diplomacy_engine.extras.language.settings import settings_of
-from diplomacy_engine.games.game import Game
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.learning import registry
 from diplomacy_engine.matches.population_page import population_page
 from diplomacy_engine.pictures.replays.page import page
 from diplomacy_engine.pictures.replays.replay import load_replays
 from diplomacy_engine.play.file import HOST, PLAYER, read_session
 from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TOKEN_HEADER, WAITING
-from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.population import read_population, read_weights
 from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.rules.notation import read_order, read_unit
@@ -363,31 +360,6 @@ def checkpoints(folder: Path) -> Iterator[Try]:
     yield one
 
 
-# --- Kills ----------------------------------------------------------------------------------------
-
-
-def killed_sessions(folder: Path) -> Iterator[Try]:
-    file = folder / "game.jsonl"
-    session = seated(file)
-    content, tokens = file.read_bytes(), session.tokens
-    host = session.viewer(tokens[HOST])
-
-    def one(rng: random.Random) -> str:
-        file.write_bytes(content)
-        session._written = None  # the file is this test's
-        ended = killed(lambda: session.submit(host, 0, []), int(10 ** rng.uniform(0, 5)))
-        game, play = read_session(file)
-        assert play.tokens == tokens
-        assert (game.phase, play.step) in (
-            (("S1901M", 0), ("F1901M", 1)) if not ended else (("F1901M", 1),)
-        )
-        for path in folder.glob(".*.tmp"):
-            path.unlink()
-        return "ended" if ended else "killed"
-
-    yield one
-
-
 # --- Servers --------------------------------------------------------------------------------------
 
 STATUSES = {200, 400, 401, 403, 404, 405, 409, 411, 413, 414, 431, 501, 505}
@@ -542,7 +514,6 @@ ATTACKS: dict[Callable, int] = {
     sessions: 60,
     populations: 60,
     checkpoints: 40,
-    killed_sessions: 15,
     requests: 200,
     language_servers: 100,
 }

@@ -6,13 +6,12 @@ import os
 import numpy as np
 import pytest
 
+from diplomacy_engine import VectorGame, load_map
 from diplomacy_engine.commands import bench
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import End, Phase
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import BOTS, RandomBot
-from diplomacy_engine.rules.map import load_map
 
 
 def bench_words(file, *more: str) -> list[str]:

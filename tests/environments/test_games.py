@@ -13,16 +13,14 @@ import pytest
 from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode
 
-from diplomacy_engine import VectorGame, make_bot
+from diplomacy_engine import Game, VectorGame, make_bot, make_reward, reward_input
 from diplomacy_engine.constants import NONE, phase_kind
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv
 from diplomacy_engine.environments.negotiation_env import NegotiationEnv
 from diplomacy_engine.environments.pettingzoo_env import parallel_env
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.position import load_state
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.policy.files import policy_file
-from diplomacy_engine.scoring.rewards import make_reward, reward_input
 
 ROOT = Path(__file__).parents[2]
 

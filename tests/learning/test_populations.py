@@ -12,7 +12,7 @@ from support.training import main as train_as
 from torch import nn
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import UserError, VectorGame
+from diplomacy_engine import UserError, VectorGame, load_map
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.learning import frozen
 from diplomacy_engine.learning import populations as pop
@@ -20,7 +20,6 @@ from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.players import ask_player, ask_players, make_bot
 from diplomacy_engine.players.population import FOLDERS, read_population
-from diplomacy_engine.rules.map import load_map
 
 SHAPES = ({}, {"hidden": 16}, {"num_layers": 1}, {"autoregressive": False})
 

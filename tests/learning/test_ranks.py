@@ -17,9 +17,8 @@ from support.self_play import make_agent
 from support.training import REPOSITORY
 from torch import distributed
 
-from diplomacy_engine.errors import UserError
+from diplomacy_engine import UserError, make_bot
 from diplomacy_engine.learning.ranks import Distributed, Pipes, Ranks, TrainingError
-from diplomacy_engine.players.bots import make_bot
 from ppo_selfplay_diplomacy import Args, update
 
 

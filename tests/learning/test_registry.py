@@ -10,9 +10,8 @@ from support.commands import SCRIPT, write_checkpoint
 from support.training import REPOSITORY, main, metrics, write_config
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import VectorGame, load_player
+from diplomacy_engine import UserError, VectorGame, load_player
 from diplomacy_engine._files import file_sha256
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.learning import checkpoints, registry
 
 TRAINER = REPOSITORY / "ppo_selfplay_diplomacy.py"

@@ -9,11 +9,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from diplomacy_engine import evaluate_player, make_bot
+from diplomacy_engine import evaluate_player, load_map, make_bot
 from diplomacy_engine._progress import Progress
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.run_log import RunLog, dashboard
-from diplomacy_engine.rules.map import load_map
 
 
 def test_the_dashboard_groups_the_figures():

@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
+from diplomacy_engine import Game, UserError, VectorGame, make_bot
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.errors import UserError
-from diplomacy_engine.games.game import Game
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import orders_of
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.press.deals import Clause, OfferResult, Side, make_offers
 from diplomacy_engine.press.press import Press
 from tests.support.press import breaks, talk_at_random

@@ -8,14 +8,9 @@ import torch
 from support.positions import act, positions, score, slot_ranges, two_slot_decision
 from support.self_play import make_agent
 
-from diplomacy_engine import order_numbers
+from diplomacy_engine import BoardViews, Decisions, UserError, VectorGame, make_bot, order_numbers
 from diplomacy_engine.constants import RUNNING, WAIVE, Phase
-from diplomacy_engine.errors import UserError
-from diplomacy_engine.games.decisions import Decisions
-from diplomacy_engine.games.observation import BoardViews
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.learning.players import AgentNetwork, policy_player
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.protocols import ExplainingPlayer
 from ppo_selfplay_diplomacy import Agent
 

@@ -29,10 +29,9 @@ from support.training import (
 from support.waiting import until
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.errors import UserError
+from diplomacy_engine import MapError, UserError
 from diplomacy_engine.learning.ranks import TrainingError
 from diplomacy_engine.learning.run_folder import RunFolder
-from diplomacy_engine.rules.map import MapError
 
 CHANGES = {"num_envs": 9, "processes": 2}
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]

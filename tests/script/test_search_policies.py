@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from diplomacy_engine import VectorGame, load_map, load_player, make_bot
+from diplomacy_engine import VectorGame, load_map, load_player, make_bot, reward_input
 from diplomacy_engine.constants import FALL_MOVEMENT, NONE, RUNNING
 from diplomacy_engine.players import orders_of
 from diplomacy_engine.players.policy.player import Objective
@@ -13,7 +13,6 @@ from diplomacy_engine.players.search.best_response import FAST, BestResponse
 from diplomacy_engine.players.search.draws import PolicyDraws, phase_seeds
 from diplomacy_engine.players.search.leaves import Critic, Leaves
 from diplomacy_engine.scoring.mixes import make_reward_mix
-from diplomacy_engine.scoring.rewards import reward_input
 
 THREE, STANDARD = "runs/reference/three__pure__1", "runs/reference/standard__pure__2"
 

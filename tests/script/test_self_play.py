@@ -4,14 +4,10 @@ import numpy as np
 import pytest
 from support.self_play import SlowStream, learner_powers, make_run, play_phase
 
-from diplomacy_engine import order_numbers
+from diplomacy_engine import Decisions, VectorGame, load_map, order_numbers, reward_input
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
-from diplomacy_engine.games.decisions import Decisions
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.learning import frozen, statistics
-from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.scoring.mixes import make_reward_mix
-from diplomacy_engine.scoring.rewards import reward_input
 from ppo_selfplay_diplomacy import LEARNER, Run
 
 

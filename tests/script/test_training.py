@@ -45,20 +45,16 @@ from support.training import (
 )
 
 import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import UserError, VectorGame, evaluate_player, load_map, make_bot
 from diplomacy_engine._files import file_sha256
 from diplomacy_engine.commands import cli
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.saved_game import read_saved_games
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.learning import checkpoint_state, evaluations, registry, run_log, startup
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.learning.run_folder import RunFolder
-from diplomacy_engine.matches.evaluation import evaluate_player
 from diplomacy_engine.matches.figures import wilson_interval
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.names import short_names
-from diplomacy_engine.rules.map import load_map
 
 FEW = {"total_timesteps": 200, "eval_games": 2}
 
