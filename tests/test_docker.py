@@ -35,7 +35,6 @@ def test_nothing_runs_as_root():
 
 
 def test_what_is_copied_is_there():
-    """Of the folder only what running needs."""
     copied = [rest.split()[-2] for word, rest in instructions() if word == "COPY"]
     assert copied == ["requirements.txt", "."]
     lines = Path(f"{FILE}.dockerignore").read_text().splitlines()

@@ -32,6 +32,9 @@ from diplomacy_engine.environments import IDS
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
 from diplomacy_engine.environments.settings import AgentSettings
 from diplomacy_engine.learning.settings import parse_args
+from diplomacy_engine.players.loading import NEGOTIATORS
+from diplomacy_engine.press.deals import MAX_CLAUSES, REFUSALS
+from diplomacy_engine.press.press import MOST_ROUNDS
 from diplomacy_engine.rules.map import (
     MAP_NAMES,
     MAPS_FOLDER,
@@ -140,7 +143,6 @@ def test_flags(page):
 
 
 def test_where_things_went():
-    """The newest table of CHANGELOG.md leads to modules that are there."""
     sections = page_text("CHANGELOG.md").split("\n## ")
     newest = next(section for section in sections if "\n| `" in section)
     cells = re.findall(r"^\| `.+ \| (.+) \|$", newest, re.MULTILINE)
@@ -237,11 +239,7 @@ MOVEMENT = {
 }
 POSITIONS = (
     {"name": "S1901M", "units": MOVEMENT},
-    {
-        "name": "S1901R",
-        "units": {"FRANCE": ["A MUN"]},
-        "retreats": {"GERMANY": {"A MUN": ["RUH"]}},
-    },
+    {"name": "S1901R", "units": {"FRANCE": ["A MUN"]}, "retreats": {"GERMANY": {"A MUN": ["RUH"]}}},
     {"name": "W1901A", "units": {}, "centers": {"RUSSIA": ["MOS", "STP"]}},
 )
 
@@ -280,7 +278,8 @@ def test_every_result_word_is_explained():
     assert re.findall(r"^\| `([a-z ]+)` \|", RULES, re.MULTILINE) == list(RESULT_WORDS)
 
 
-EXAMPLES = {"environments": 5, "other_libraries": 5, "other_engines": 1, "search": 1, "playing": 1}
+EXAMPLES = {"environments": 5, "other_libraries": 5, "other_engines": 1, "press": 3}
+EXAMPLES |= {"search": 1, "playing": 1}
 NUMBERED = [(page, number) for page, count in EXAMPLES.items() for number in range(count)]
 
 
@@ -293,6 +292,14 @@ def test_the_examples_of_pages_run(page, number, capsys):
     exec(compile(code, f"{page}.md, example {number}", "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out.splitlines() == shown(code) != []
     assert max(map(len, code.splitlines())) <= 100
+
+
+def test_every_negotiator_and_reason_is_explained():
+    page = page_text("docs/press.md")
+    for name in (*NEGOTIATORS, "talker", *REFUSALS):
+        assert f"\n| `{name}` |" in page, name
+    assert f"1 to {MAX_CLAUSES} in an offer" in page
+    assert f"(default {MOST_ROUNDS} in a `Game`" in page
 
 
 def test_every_argument_of_the_environments_is_explained():

@@ -13,7 +13,6 @@ import os
 import random
 import re
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
@@ -27,6 +26,7 @@ from attack.mutations import JUNK, mutate_folder, mutated, mutated_bytes, mutate
 from attack.readers import NAMES, READERS, WORDS
 from attack.watching import tried, watched
 from support.games import orderable, play_randomly
+from support.language import FakeServer
 from support.limits import within
 from support.populations import write_population
 from support.serving import seated, serving
@@ -67,9 +67,6 @@ def changed_texts(reader: Callable[[str, Path], object]) -> Callable[[Path], Ite
 
     attack.__name__ = reader.__name__
     return attack
-
-
-# --- Orders and positions -------------------------------------------------------------------------
 
 
 @cache
@@ -170,9 +167,6 @@ def check_board(game: Game, given: dict) -> None:
             asked |= dislodged.get(power, set())
             assert units_of(game, set(texts)) == units_of(game, asked)
         assert not any(wanted.values())
-
-
-# --- Files ----------------------------------------------------------------------------------------
 
 
 class _Scripts(HTMLParser):
@@ -437,29 +431,10 @@ KEY = "sk-attack-0123456789abcdef"
 def language_servers(folder: Path) -> Iterator[Try]:
     """A language model's server answers with changed bytes: each unit has a legal order in time,
     and the key stands nowhere."""
-    os.environ["ATTACK_KEY"] = KEY
-    listener = socket.create_server(("127.0.0.1", 0))
     reply: list[bytes] = [b""]
-
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            with connection, contextlib.suppress(OSError):
-                connection.settimeout(1)
-                connection.recv(65_536)
-                connection.sendall(reply[0])
-                connection.shutdown(socket.SHUT_WR)
-                while connection.recv(65_536):
-                    pass
-
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
+    server = FakeServer(lambda body, number: lambda handler: handler.wfile.write(reply[0]))
     log = folder / "log.jsonl"
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-    given = {"model": "m", "base_url": url, "api_key_env": "ATTACK_KEY", "log": str(log)}
+    given = {"model": "m", "base_url": server.url, "api_key_env": "ATTACK_KEY", "log": str(log)}
     given |= {"prompt": "list", "timeout": 5.0, "deadline": 2.0, "retries": 0, "reasks": 0}
     chosen = settings_of(given | {"fallback": "hold", "constraint": "none"}, "attack")
     games = VectorGame("small", 1, threads=1, auto_reset=False)
@@ -498,11 +473,8 @@ def language_servers(folder: Path) -> Iterator[Try]:
             "refused" if said else "answered" if player.counts()["legal_at_once"] else "fell back"
         )
 
-    try:
+    with server, mock.patch.dict(os.environ, ATTACK_KEY=KEY):
         yield one
-    finally:
-        listener.close()
-        del os.environ["ATTACK_KEY"]
 
 
 # Attack -> tries of the short piece.

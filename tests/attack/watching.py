@@ -73,11 +73,7 @@ def watched(folder: Path) -> Iterator[None]:
 
 
 def tried(work: Callable[[], object], *more: type[Exception]) -> object:
-    """Return what `work` returns, or None if it is refused with one short sentence.
-
-    Args:
-        more: exceptions beside UserError with which it may be refused.
-    """
+    """Return what `work` returns, or None if UserError or `more` refuses it with one sentence."""
     try:
         return work() or True
     except UserError as error:

@@ -185,9 +185,6 @@ def test_policies(capsys):
     assert parse(line.split())[1].against == (names[0],)
 
 
-# Players by name or from a checkpoint.
-
-
 @pytest.fixture
 def script(tmp_path):
     path = tmp_path / "train.py"

@@ -75,9 +75,6 @@ def asked(games: VectorGame):
     return games.view_boards(decisions.game, decisions.power), decisions
 
 
-# --- Networks -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("scheme", ["independent", "central"])
 def test_what_is_learned_from_is_what_was_drawn(scheme):
     agent = agent_of(scheme)
@@ -176,9 +173,6 @@ def test_the_central_critic_sees_the_orders_of_the_same_board_alone():
     assert beside.any() and np.array_equal(moved, beside)
 
 
-# --- What other orders would have brought ---------------------------------------------------------
-
-
 def test_the_baseline_is_the_mean_over_all_orders_given_those_of_the_others():
     """Against all joint orders of ENGLAND's first phase, each by how likely the policy gives it."""
     run = make_run(map="small", num_envs=1, alternatives=300, reward="center_delta")
@@ -253,7 +247,6 @@ LOST = "three W1905A; ENGLAND A LON =; ITALY A ROM = ROM SPA; RUSSIA A MOS = MOS
 
 
 def test_without_flags_of_its_own_it_plays_as_plain_self_play_bit_for_bit():
-    """Seats, pay and opponents are the same if no power has a partner."""
     settings = {"map": "three", "num_envs": 24, "num_steps": 200, "max_years": 4, "hidden": 8}
     settings |= {"learner_seats": 2, "warm_up_share": 0.3, "opponent_temperature": 2.0}
     settings |= {"pool_bots": ("dumbbot",), "pool_bot_prob": 0.4, "weak_seats": 0.7}
@@ -340,8 +333,7 @@ def test_a_partners_game_is_the_learners():
     assert last["side_games"].tolist() == [1, 0] and last["side_wins"].tolist() == [1, 0]
 
 
-def test_all_in_one_team_learn_together_and_are_evaluated_apart(tmp_path):
-    """They are all the learner's and paid alike; against the bots each is by itself."""
+def test_all_in_one_team_learn_together_and_are_evaluated_apart(tmp_path, capsys):
     together = {"teams": "ENGLAND+ITALY+RUSSIA", "reward": "power:weakest=1,team:center_delta=1"}
     run = make_run(learner_seats=3, num_envs=4, **together)
     assert (run.seats.stream != NONE).all()
@@ -351,11 +343,9 @@ def test_all_in_one_team_learn_together_and_are_evaluated_apart(tmp_path):
     assert (paid == paid[:, :1]).all() and (paid > 0).any()
     few = {"total_timesteps": 60, "eval_games": 3, "map": "three", "max_years": 4}
     folder = train(tmp_path / "runs", script=baselines, **few, **together)
+    assert f"--against {folder} --teams ENGLAND+ITALY+RUSSIA" in capsys.readouterr().out
     shown = set().union(*(line.keys() for line in metrics(folder)))
     assert "eval/random/win_RUSSIA" in shown and "selfplay/win" not in shown
-
-
-# --- Runs -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

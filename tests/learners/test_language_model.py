@@ -73,9 +73,6 @@ def finished(tmp_path_factory):
     return train(tmp_path_factory.mktemp("runs"), f"{RICH} --steps 4")
 
 
-# --- Learning -------------------------------------------------------------------------------------
-
-
 def test_it_learns_to_take_a_second_center():
     """Nobody can interfere, so every game can have two; with random orders 27% have."""
     run = new_run("--seats ENGLAND --groups 1 --copies 32 --eval-interval 0")
@@ -161,19 +158,6 @@ def test_the_distance_from_the_start_grows_from_nothing_and_holds_back():
     for _ in range(3):
         loose, tight = free.advance(), held.advance()
     assert 0 < tight["losses/reference_kl"] < loose["losses/reference_kl"]
-
-
-def test_the_time_of_a_step_is_known_by_stage():
-    run = new_run("--groups 1 --copies 8 --eval-games 2 --eval-interval 1")
-    began = grpo.time.perf_counter()
-    figures = run.advance()
-    seconds = grpo.time.perf_counter() - began
-    parts = {name: x for name, x in figures.items() if name.startswith("timing/")}
-    assert {f"timing/{name}" for name in ("rollout", "read", "update", "evaluate")} <= parts.keys()
-    assert min(parts.values()) >= 0 and 0.8 * seconds < sum(parts.values()) <= seconds
-
-
-# --- Runs -----------------------------------------------------------------------------------------
 
 
 def test_a_stopped_run_goes_on_bit_for_bit(finished, tmp_path, monkeypatch):

@@ -116,7 +116,6 @@ def test_making_a_population(population):
 
 
 def test_the_command_of_a_run_trains_the_same(population):
-    """The flags that are kept stand for all settings of the run."""
     member = next(m for m in read_population(population).members if m.file)
     words = shlex.split(member.command)
     assert words[0] == "ppo_selfplay_diplomacy.py"
@@ -141,7 +140,6 @@ def test_a_run_whose_pool_cannot_be(trained, tmp_path):
 
 
 def test_a_population_is_replaced_as_a_whole(population, trained, tmp_path, monkeypatch):
-    """What breaks off leaves the old one as it was; what is made leaves nothing of the old one."""
     made, run = tmp_path / "made", trained()
     shutil.copytree(population, made)
     before = {path.name: path.read_bytes() for path in made.iterdir()}
@@ -159,7 +157,6 @@ def test_a_population_is_replaced_as_a_whole(population, trained, tmp_path, monk
 
 
 def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):
-    """The runs of a file are trained one after the other; a finished one is not trained again."""
     recipe = tmp_path / "runs.toml"
     tiny = "--num-envs 8 --num-steps 8 --hidden 16 --num-minibatches 2 --processes 1"
     tiny += " --eval-games 2 --capture-games 0"

@@ -257,22 +257,6 @@ def test_rules_that_are_none(arguments, words):
         Press(VectorGame("small", 1), *arguments)
 
 
-def test_offers_of_a_round():
-    games = VectorGame("small", 1)
-    with pytest.raises(UserError, match="1 to 8 clauses"):
-        make_offers([(0, 0, 1, [])])
-    pair = [(0, p, 1 - p, [clause(games, Clause.PEACE)]) for p in (0, 1)]
-    choosing = Press(games, "propose-choose")
-    with pytest.raises(ValueError, match="picks at most one"):
-        choosing.settle(make_offers(pair), np.ones(2, bool))
-    assert choosing.settle(make_offers(pair), np.array([True, False])).tolist() == [0, 1]
-    with pytest.raises(ValueError, match="at most one offer to each other power"):
-        choosing.settle(make_offers(pair[:1] * 2), np.zeros(2, bool))
-    with pytest.raises(ValueError, match="at most one"):
-        offers = make_offers([(0, 0, 1, [clause(games, Clause.PEACE)])] * 2)
-        Press(games, "offers").settle(offers, np.ones(2, bool))
-
-
 def test_only_who_keeps_its_word_is_bound():
     rng, broken = np.random.default_rng(11), 0
     games = VectorGame("three", 12, seed=11, threads=2)

@@ -110,8 +110,7 @@ def enumerate_decision(agent: Agent, decisions: Decisions, obs: BoardViews, d: i
 
 @pytest.mark.parametrize("autoregressive", [True, False])
 @pytest.mark.parametrize(
-    ("name", "phase"),
-    [("three", Phase.FALL_MOVEMENT), ("standard", Phase.WINTER_ADJUSTMENTS)],
+    ("name", "phase"), [("three", Phase.FALL_MOVEMENT), ("standard", Phase.WINTER_ADJUSTMENTS)]
 )
 def test_sampling_follows_the_probabilities(name, phase, autoregressive):
     decisions, obs, _ = positions(name)
@@ -147,8 +146,7 @@ def test_sampling_follows_the_probabilities(name, phase, autoregressive):
 
 
 @pytest.mark.parametrize(
-    ("name", "phase"),
-    [("three", Phase.FALL_MOVEMENT), ("standard", Phase.WINTER_ADJUSTMENTS)],
+    ("name", "phase"), [("three", Phase.FALL_MOVEMENT), ("standard", Phase.WINTER_ADJUSTMENTS)]
 )
 def test_greedy_picks_the_likeliest(name, phase):
     """Unit by unit: the likeliest first order, then the likeliest second one after it.

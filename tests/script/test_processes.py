@@ -93,9 +93,6 @@ def test_a_signal_to_one_process_stops_all_and_none_is_left(tmp_path, monkeypatc
             os.kill(process, 0)
 
 
-# --- torchrun -------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow  # torchrun, for tens of seconds
 def test_ranks_of_torchrun_train_the_same(trained, tmp_path):
     """The sums of two are the same by pipes and by gloo; one rank speaks for both."""

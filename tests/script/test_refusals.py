@@ -135,9 +135,6 @@ def test_processes_take_memory(monkeypatch):
     check_memory(args, small, 10_000, 4)  # torchrun's, whatever --processes says
 
 
-# --- Run folders ----------------------------------------------------------------------------------
-
-
 def edit(run: Path, change) -> None:
     saved = load(run)
     change(saved)

@@ -94,7 +94,6 @@ def test_a_board_is_worth_what_was_paid_and_the_discounted_value(fall):
 
 
 def test_playing_on_sees_a_phase_further():
-    """With `ahead` the next movement phase is played by the policy before the board is valued."""
     policy = load_player(THREE)
     games = after_a_year("three", 6)
     asked = games.decisions()

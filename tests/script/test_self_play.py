@@ -221,9 +221,6 @@ def test_the_seed_decides_weights_games_and_seats():
         assert (find(one) == find(same)).all() and (find(one) != find(other)).any()
 
 
-# --- Random beginnings ----------------------------------------------------------------------------
-
-
 def test_a_game_that_ends_before_the_learner_takes_part_is_not_counted():
     run = make_run(num_envs=30, warm_up_share=1.0, max_years=1)
     run.seats.warm_up[:] = 40
@@ -233,9 +230,6 @@ def test_a_game_that_ends_before_the_learner_takes_part_is_not_counted():
     assert sum(count["games"] for count in counts) == run.results.counters["games"] == 10
     assert run.results.sums["games"] == 10
     assert (run.games.state.end == RUNNING).all()
-
-
-# --- Wins by seat ---------------------------------------------------------------------------------
 
 
 def test_win_shares_are_running_means_of_each_power():

@@ -64,9 +64,6 @@ def copied(trained, tmp_path):
     return Path(shutil.copytree(trained(), tmp_path / "copied"))
 
 
-# --- Whole runs -----------------------------------------------------------------------------------
-
-
 def test_a_run_leaves_what_it_promises(trained):
     run = trained()
     assert re.fullmatch(r"small__ppo_selfplay_diplomacy__1__\d+", run.name)
@@ -197,9 +194,6 @@ def test_a_run_begins_with_the_policy_of_another(trained, tmp_path):
     for found in (run["model"], run["run"]["pool"]["agents"][1]):
         assert differences(dict(found), dict(saved["model"])) == []
     assert run["args"]["start_from"] == str(older)
-
-
-# --- Stopping and resuming ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -343,9 +337,6 @@ def test_interrupted_before_the_games_begin(monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().err == "error: interrupted\n"
 
 
-# --- What a checkpoint keeps ----------------------------------------------------------------------
-
-
 class Curious(ppo.Run):
     """A run with a network more, which learns by an optimizer of its own, as a curiosity does."""
 
@@ -400,9 +391,6 @@ def test_what_cannot_be_kept_is_named_at_the_start(tmp_path, monkeypatch, capsys
     assert "opened" not in checkpoint_state.pack(make_run())
 
 
-# --- A checkpoint plays ---------------------------------------------------------------------------
-
-
 def test_a_checkpoint_plays_as_it_was_trained_on_its_own_map_only(trained, capsys):
     path, size = trained() / "checkpoint.pt", (30, -1)
     argv = ["evaluate", "--player", str(trained()), "--against", "hold", "--games", "2"]
@@ -424,9 +412,6 @@ def test_a_checkpoint_plays_as_it_was_trained_on_its_own_map_only(trained, capsy
     assert (orders(seed=3) == orders(seed=3)).all() and (orders(seed=3) != orders(seed=4)).any()
     greedy = orders(greedy=True, seed=3)
     assert (greedy == orders(greedy=True, seed=4)).all() and (greedy == greedy[0]).all()
-
-
-# --- Bad luck -------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
