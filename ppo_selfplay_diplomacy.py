@@ -2,7 +2,6 @@
 
     python ppo_selfplay_diplomacy.py --map small                       # learn to beat DumbBot
     python ppo_selfplay_diplomacy.py --resume runs/small__...          # continue a run
-    python ppo_selfplay_diplomacy.py --map small --track               # log to W&B as well
     torchrun --nproc_per_node=2 ppo_selfplay_diplomacy.py --map three  # ranks on several machines
     python -m diplomacy_engine evaluate --map small --player runs/small__.../checkpoint.pt
 
@@ -659,7 +658,6 @@ class Run(Kept):
         self.agent = setup.learner.make_agent(vars(args), game_map).to(setup.device)
         if setup.weights:
             self.agent.load_state_dict(setup.weights)
-        # Evaluated, frozen and kept: the newest weights go around in circles, averages do not.
         self.average = frozen.frozen_copy(self.agent) if args.average_power else self.agent
         self.weights = ops.flatten(self.agent)  # stepped and clipped in one pass over all of them
         self.optimizer = torch.optim.Adam([self.weights], args.learning_rate, eps=1e-5, fused=True)

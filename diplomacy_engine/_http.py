@@ -67,10 +67,8 @@ class Server:
         body: bytes | None = None,
         headers: dict[str, str] | None = None,
     ) -> Reply:
-        """Return the answer to a request; NoReply unless it comes whole.
-
-        That is before `until` of time.monotonic(), and with a body of at most `most` bytes.
-        """
+        """Return the answer to a request; NoReply unless it comes whole. That is before `until` of
+        time.monotonic(), and with a body of at most `most` bytes."""
         secure = self._url.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         connection = kind(self._url.hostname, self._url.port, timeout=_left(until))
@@ -120,10 +118,8 @@ class Server:
 
 
 class _Timed(io.RawIOBase):
-    """A socket as http.client reads an answer from it, up to a moment; TimeoutError after that.
-
-    A socket's own timeout begins anew with every byte that comes.
-    """
+    """A socket as http.client reads an answer from it, up to a moment; TimeoutError after that. A
+    socket's own timeout begins anew with every byte that comes."""
 
     def __init__(self, connection: socket.socket, until: float):
         self._connection, self._until = connection, until

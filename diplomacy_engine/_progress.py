@@ -60,11 +60,9 @@ class _Console(Console):
 
 
 class Progress:
-    """A status line: how far, how fast, how long still, and the latest figures.
-
-    The `start` steps were made by the run that this one goes on with; `every` seconds lie between
-    plain lines where there is no terminal; `keep`: the line on a terminal stays once it is over.
-    """
+    """A status line: how far, how fast, how long still, and the latest figures. The `start` steps
+    were made by the run that this one goes on with; `every` seconds lie between plain lines where
+    there is no terminal; `keep`: the line on a terminal stays once it is over."""
 
     def __init__(
         self,
@@ -94,11 +92,9 @@ class Progress:
         self._drawn = -1e9 if self._live else clock()
 
     def update(self, step: int, **figures: float | int | str | None) -> None:
-        """Report the step reached and any figures that are new; call it as often as you like.
-
-        Figures keep their last value and the order in which they first came; None takes one away.
-        Names are shown with spaces for underscores, shares (`win_...` and `..._share`) in percent.
-        """
+        """Report the step reached and figures that are new; None takes one away, others keep their
+        last value. Names are shown with spaces for underscores, shares (`win_...`, `..._share`) in
+        percent."""
         self._step = step
         for name, value in figures.items():
             if value is None:
@@ -158,7 +154,6 @@ class Progress:
         self._live.update(bar + Text(line), refresh=True)
 
     def message(self, text: str) -> None:
-        """Print a line of its own, above the status line."""
         lines = map(printable, text.splitlines())  # parts may come from a checkpoint
         self._console.print("\n".join(lines), markup=False)
         self._console.file.flush()

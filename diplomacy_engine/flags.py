@@ -21,17 +21,14 @@ _Flags = TypeVar("_Flags")
 
 
 def parse(flags_class: type[_Flags], argv: Sequence[str], prog: str) -> _Flags:
-    """Return the flags of a command line; UserError if one is out of range.
-
-    SystemExit where tyro finds a mistake.
-    """
+    """Return the flags of a command line; UserError if one is out of range. SystemExit where tyro
+    finds a mistake."""
     return checked(
         tyro.cli(flags_class, args=read_words(flags_class, argv, positional=True), prog=prog)
     )
 
 
 def checked(flags: _Flags) -> _Flags:
-    """Return the flags; UserError if one is out of the range that its field has."""
     values = {field.name: getattr(flags, field.name) for field in dataclasses.fields(flags)}
     try:
         return convert(type(flags), values, "flag")
@@ -41,11 +38,9 @@ def checked(flags: _Flags) -> _Flags:
 
 
 def read_words(args_class: type, argv: Sequence[str], positional: bool = False) -> list[str]:
-    """Return a command line in the forms that tyro reads.
-
-    W&B's `${args}` sends `--track=False`, `--anneal_lr True` and lists in brackets, and people
-    write `1e6` for a whole number. With `positional`, a word may follow a switch.
-    """
+    """Return a command line in the forms that tyro reads. W&B's `${args}` sends `--track=False`,
+    `--anneal_lr True` and lists in brackets, and people write `1e6` for a whole number. With
+    `positional`, a word may follow a switch."""
     hints = typing.get_type_hints(args_class)
     words: list[str] = []
     kinds: tuple = ()  # of the flag before a word

@@ -104,16 +104,13 @@ def parts_by_power(obs: engine.BoardViews, decisions: engine.Decisions) -> Itera
 
 
 def in_order(rows: list[np.ndarray], found: list[torch.Tensor]) -> torch.Tensor:
-    """Return what was found for the rows of each part, in the order of all rows."""
     order = torch.from_numpy(np.argsort(np.concatenate(rows)))
     return torch.cat(found).index_select(0, order.to(found[0].device))
 
 
 class Independent(nn.Module):
-    """A network for each power. None learns from another's seats.
-
-    One optimizer steps them all; Adam treats every weight by itself, so that is as good as several.
-    """
+    """A network for each power. None learns from another's seats. One optimizer steps them all;
+    Adam treats every weight by itself, so that is as good as several."""
 
     def __init__(self, game_map: engine.Map, *network):
         super().__init__()
@@ -168,12 +165,9 @@ class Independent(nn.Module):
 
 
 class Central(Agent):
-    """A critic that also sees what the learner's other powers order in the same phase.
-
-    No-press Diplomacy hides nothing else, as all see the board, and given the board the others'
-    orders do not depend on one's own, so the baseline stays unbiased (Lowe et al. 2017). It is for
-    learning only: who plays, and `get_value`, do without.
-    """
+    """A critic that also sees what the learner's other powers order in the same phase. Given the
+    board the others' orders do not depend on one's own, so the baseline stays unbiased (Lowe et al.
+    2017). It is for learning only: who plays, and `get_value`, do without."""
 
     def __init__(self, game_map: engine.Map, hidden: int = 64, *network):
         super().__init__(game_map, hidden, *network)
@@ -202,7 +196,6 @@ class Central(Agent):
         return action._replace(value=value)
 
     def value_of_mates(self, codes: Codes, orders: Orders, board: np.ndarray) -> torch.Tensor:
-        """Return what the others' orders on the same `board` (D,) add to D values, (D,)."""
         tables = self.order_tables(codes, orders)
         given = ops.sum_rows(orders.given_provinces, tables.provinces)
         given = F.relu(given + ops.sum_rows(orders.given_kinds, tables.kinds))  # (S, H)
@@ -265,10 +258,8 @@ class Policies(OpponentPool):
 
 
 class TeamRun(Run):
-    """A run of teams: what becomes of a team counts for its powers that are out, too.
-
-    Otherwise no sacrifice could be learned.
-    """
+    """A run of teams: what becomes of a team counts for its powers that are out, too. Otherwise no
+    sacrifice could be learned."""
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
         check_seating(setup.args, setup.game_map)
@@ -283,8 +274,6 @@ class TeamRun(Run):
 
 
 class LearnerCritic(Critic):
-    """What positions are worth to a learner while it learns; see Critic."""
-
     def __init__(self, run: Run):
         self.run, self.policy = run, make_player(run.agent, "learner", settings=vars(run.args))
         self.discount, self.at_once = run.args.gamma, False
@@ -298,12 +287,8 @@ class LearnerCritic(Critic):
 
 class Counterfactual:
     """The mean of what other draws would have brought, in the place of a decision's value.
-
-    Given the others' orders the engine adjudicates any orders exactly, so nothing is to be learned
-    but what positions are worth: `alternatives` draws of the policy are adjudicated against what
-    the others really ordered, and played to the power's next decision. A retreat or a winter is
-    valued by the critic, as it is without a scheme.
-    """
+    `alternatives` draws of the policy are adjudicated against what the others really ordered, and
+    played to the power's next decision. A retreat or a winter is valued by the critic."""
 
     def __init__(self, run: Run):
         self.count, critic = run.args.alternatives, LearnerCritic(run)
@@ -313,10 +298,8 @@ class Counterfactual:
     def values(
         self, games: engine.VectorGame, seen: Experience, orders: np.ndarray, values: np.ndarray
     ) -> np.ndarray:
-        """Return the values (D,) of decisions, given the orders (E, V) of all.
-
-        `values` (D,) are the critic's, which stay those of retreats and winters.
-        """
+        """Return the values (D,) of decisions, given the orders (E, V) of all. `values` (D,) are
+        the critic's, which stay those of retreats and winters."""
         moving = in_movement(games.state, seen.decisions.game)
         values = values.copy()
         if moving.any():
@@ -326,7 +309,6 @@ class Counterfactual:
     def expected(
         self, games: engine.VectorGame, decisions: engine.Decisions, orders: np.ndarray
     ) -> np.ndarray:
-        """Return what D movement decisions would bring on average, the others' orders given."""
         count, asked = self.count, (decisions.game, decisions.power)
         drawn, _ = self.draws.draw(games, decisions, phase_seeds(games, *asked, Salt.PLAIN, count))
         row, power = np.repeat(decisions.game, count), np.repeat(decisions.power, count)
@@ -338,7 +320,6 @@ class Counterfactual:
 
 
 def check_seating(args: Args, game_map: engine.Map) -> None:
-    """Raise UserError for a scheme and seats that do not fit each other, or the map's teams."""
     teams, flags = game_map.teams, " ".join(args.learner_powers)
     learners = {game_map.power_number(name) for name in args.learner_powers}
     mixed = args.partners == "pool"
@@ -363,10 +344,8 @@ def check_seating(args: Args, game_map: engine.Map) -> None:
 
 def assign_seats(run: Run, rows: np.ndarray) -> None:
     """Seat learner and opponents in the new games `rows`. A side is a power, or a team of powers.
-
     As in plain self-play, but the learner's sides are among those of `learner_powers`, if there are
-    any, and with `partners` of the pool it has one power of its team, the pool the others.
-    """
+    any, and with `partners` of the pool it has one power of its team, the pool the others."""
     args, rng, seats = run.args, run.rng, run.seats
     side = run.game_map.teams.of_power  # (P,)
     shape, by_side = (len(rows), len(side)), (len(rows), int(side.max()) + 1)
@@ -393,8 +372,6 @@ def assign_seats(run: Run, rows: np.ndarray) -> None:
 
 
 def train(setup: startup.Setup, ranks: Ranks, until: int | None = None) -> bool:
-    """Play, learn, evaluate and save until all decisions are made; False if it stops before."""
-
     def make_run(setup: startup.Setup, ranks: Ranks) -> TeamRun:
         run = TeamRun(setup, ranks)
         if run.args.scheme == "counterfactual":

@@ -166,7 +166,6 @@ class Sample(NamedTuple):
 
 
 def make_model(args: Args, game_map: Map, seed: int = 0) -> LanguageModel:
-    """Return the model of a run before its first step; its parts to learn want gradients."""
     settings = LanguageSettings(
         model=args.model,
         constraint="trie",
@@ -228,10 +227,8 @@ def learning_powers(args: Args, game_map: Map, step: int) -> list[int]:
 
 
 def seeds_of(args: Args, step: int) -> list[int]:
-    """Return the seeds of a step: of games, positions, draws, minibatches and evaluation.
-
-    All that is random in a step comes from them, so a resumed run needs no generator's state.
-    """
+    """Return the seeds of a step: of games, positions, draws, minibatches and evaluation. All that
+    is random in a step comes from them, so a resumed run needs no generator's state."""
     return np.random.SeedSequence([args.seed, step]).generate_state(5, np.uint64).tolist()
 
 
@@ -296,10 +293,8 @@ def learn(
     samples: Sequence[Sample],
     step: int,
 ) -> dict[str, float]:
-    """Learn from a step's replies in epochs of minibatches; return mean figures of them.
-
-    The loss of a minibatch is the mean over its choices, however many a reply has.
-    """
+    """Learn from a step's replies in epochs of minibatches; return mean figures of them. The loss
+    of a minibatch is the mean over its choices, however many a reply has."""
     if not samples:
         return {}
     rng = np.random.default_rng(seeds_of(args, step)[3])
@@ -363,7 +358,6 @@ class Run:
         self.report: Evaluation | None = None
 
     def advance(self) -> dict[str, float]:
-        """Do one step; return its figures."""
         began, clock = time.perf_counter(), Clock()
         self.model.clock = clock
         with clock("rollout"):
@@ -386,7 +380,6 @@ class Run:
         return figures | {f"timing/{name}": x for name, x in clock.seconds.items()}
 
     def evaluate(self) -> Evaluation:
-        """Play against the fixed bot; the sample games have prompts and replies."""
         args = self.args
         seed = seeds_of(args, self.step)[4] // 2
         self.model.generator.manual_seed(seed)
@@ -424,7 +417,6 @@ class Run:
         self.step, self.decisions = saved["step"], saved["global_step"]
 
     def export(self, folder: Path) -> None:
-        """Write the model and its tokenizer as transformers does, LoRA's matrices worked in."""
         network = self.model.network
         if self.args.lora:
             network = network.merge_and_unload()
@@ -438,7 +430,6 @@ def tokenizer_hash(model: LanguageModel) -> str:
 
 
 def take_weights(model: LanguageModel, saved: dict) -> None:
-    """Put a checkpoint's weights into a model; an error unless they are of such a one."""
     if saved["tokenizer"] != tokenizer_hash(model):
         raise ValueError("made with another tokenizer")
     own = learned_weights(model.network)
@@ -462,7 +453,6 @@ def load_checkpoint_player(
 
 
 def begin(args: Args, game_map: Map) -> Run:
-    """Return a new run; UserError for what would stop it later."""
     try:
         torch.zeros(1, device=args.device)
     except (RuntimeError, AssertionError):
@@ -487,7 +477,6 @@ def start_run(args: Args) -> tuple[Run, RunLog]:
 
 
 def resume_run(args: Args) -> tuple[Run, RunLog]:
-    """Go on with the run in the folder --resume, which is trusted."""
     folder = RunFolder.open(str(args.resume))
     saved = checkpoints.read(folder.checkpoint)
     kept = convert(Args, folder.load_args(), folder.path / "args.json")

@@ -100,8 +100,6 @@ def train_exploiter(run: LeagueRun, ranks: startup.Ranks, clock: startup.Clock) 
 
 
 def train(setup: startup.Setup, ranks: startup.Ranks, until: int | None = None) -> bool:
-    """Play, learn, evaluate and save until all decisions are made; False if it stops before."""
-
     def play(run: LeagueRun, clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
         if run.step >= (run.pool.exploiters + 1) * run.args.exploiter_interval:
             train_exploiter(run, ranks, clock)

@@ -94,12 +94,8 @@ class Args(ppo.Args):
 
 
 def explored(settings: dict, first: Any, rng: np.random.Generator, anew: float = QUARTER) -> dict:
-    """Return settings as another member of a population tries them.
-
-    Args:
-        first: those that the population began with, as attributes.
-        anew: probability that a setting is drawn around that, not changed by one of FACTORS.
-    """
+    """Return settings as another member of a population tries them: each is drawn around that of
+    `first`, with probability `anew`, or changed by one of FACTORS."""
     found = {}
     for name, value in settings.items():
         if rng.random() < anew:
@@ -130,11 +126,9 @@ def _varied(name: str, value: Any, factor: Callable[[], float]) -> Any:
 
 
 class Member:
-    """A training of a population.
-
-    `settings` are those that are varied, as this member has them; None: as its run folder says, or
-    around those of the population, which the first member begins with.
-    """
+    """A training of a population. `settings` are those that are varied, as this member has them;
+    None: as its run folder says, or around those of the population, which the first member begins
+    with."""
 
     def __init__(self, home: Path, number: int, args: Args, settings: dict | None = None):
         self.home, self.number, self.args, self.name = home, number, args, f"member-{number}"
@@ -148,7 +142,6 @@ class Member:
 
     @property
     def folder(self) -> Path | None:
-        """The run folder, once it has a checkpoint."""
         found = sorted(self.home.glob(f"*__{self.name}__*/{CHECKPOINT}"))
         return found[-1].parent if found else None
 
@@ -164,7 +157,6 @@ class Member:
         return ppo.Args(**own | {"resume": None})
 
     def train(self, target: int) -> dict[str, Any]:
-        """Train until `target` evaluations are made; return where it stands, or stood, then."""
         if self.stand()["evaluations"] < target:
             shown = self.home / f"{self.name}.log"
             with open(shown, "a") as log, redirect_stdout(log), redirect_stderr(log):
@@ -195,7 +187,6 @@ class Member:
         return setup
 
     def judge(self) -> None:
-        """Rank the newest policy, log where it stands, and note its score in the checkpoint."""
         figures = self.rank() if self.args.eval_population else {}
         with self.editing() as (run, saved):
             run.cut_back(saved["files"])  # where a kill came between the logs and the checkpoint
@@ -209,10 +200,8 @@ class Member:
             saved |= {"score": found[-1] if found else None, "files": run.sizes()}
 
     def rank(self) -> dict[str, float]:
-        """Return where the newest policy stands in the map's base population.
-
-        Seats and draws are the same each time: what differs is the policy alone.
-        """
+        """Return where the newest policy stands in the map's base population. Seats and draws are
+        the same each time: what differs is the policy alone."""
         args, game_map = self.args, load_map(self.args.map)
         population = read_population(population_folder(None, game_map), game_map)
         player = registry.load_player(self.folder / CHECKPOINT, seed=args.seed)
@@ -224,7 +213,6 @@ class Member:
         return figures | {"population/rating": stands.value}
 
     def take_over(self, path: Path) -> None:
-        """Go on from another member's checkpoint, with the settings that this one has now."""
         theirs = checkpoints.read(path)
         name, step = theirs["args"]["exp_name"], theirs["global_step"]
         newer = self.stand()["evaluations"] > self.stand(path)["evaluations"]
@@ -269,7 +257,6 @@ class Member:
         return self.folder / CHECKPOINT
 
     def stand(self, path: Path | None = None) -> dict[str, Any]:
-        """Return what a checkpoint is, the newest by default, and what its evaluation found."""
         if self.folder is None:
             return {"evaluations": 0}
         path, args = path or self.folder / CHECKPOINT, self.args
@@ -295,8 +282,6 @@ def trainable(tune: Any, home: Path, args: Args, first: int) -> type:
     here = os.getcwd()  # Ray would change it, and settings may name files
 
     class Trial(tune.Trainable):
-        """A member; what Ray keeps of it is its checkpoint."""
-
         def setup(self, config: dict) -> None:
             keep_memory()
             torch.set_num_threads(1)
@@ -357,7 +342,6 @@ def resumed(args: Args) -> tuple[Path, Args]:
 
 @contextmanager
 def connected(address: str | None) -> Iterator[None]:
-    """Use the Ray cluster at `address`, or one of this machine's cores."""
     import ray
 
     folders = str(Path(__file__).parents[1]), os.getcwd()  # of this package, of the user's rewards
@@ -386,8 +370,6 @@ def train_population(home: Path, args: Args) -> None:
     shutil.rmtree(home / "ray", ignore_errors=True)
 
     class Lines(tune.Callback):
-        """Says what each evaluation found."""
-
         def on_trial_result(self, iteration, trials, trial, result, **info) -> None:
             found = f"{result['global_step']:,} decisions, {args.metric} {result['score']:.3f}"
             print(f"{trial.custom_trial_name}: {found}", flush=True)

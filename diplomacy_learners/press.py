@@ -77,19 +77,15 @@ class TalkCodes(NamedTuple):
 
 
 class TalkingAgent(ppo.Agent):
-    """The script's network, of whose decisions talk is the first part.
-
-    A class with heads for one kind of talk has `draw_talk`, `score_talk` and `deals`.
-    """
+    """The script's network, of whose decisions talk is the first part. A class with heads for one
+    kind of talk has `draw_talk`, `score_talk` and `deals`."""
 
     wish_entropy = 1.0  # that of the settings while it learns
 
     def encode_boards(self, boards: Boards) -> Codes:
-        """Return the codes of boards, whatever was said."""
         return super().encode(boards)
 
     def encode(self, boards: Boards) -> TalkCodes:
-        """Return the codes of boards whose views tell of deals."""
         codes = self.encode_boards(boards)
         return TalkCodes(*codes, self.deals(boards.views, codes), boards.views)
 
@@ -107,11 +103,9 @@ class TalkingAgent(ppo.Agent):
         noise: np.ndarray | None = None,
         temperature: np.ndarray | None = None,
     ) -> ppo.Action:
-        """Draw orders after the talk, or score those that are given, and the talk.
-
-        As of the script's network; but the log-probability is that of talk and orders, and the
-        entropy is the sum of that of the orders and, times `wish_entropy`, of the talk.
-        """
+        """Draw orders after the talk, or score those that are given, and the talk. As of the
+        script's network; but the log-probability is that of talk and orders, and the entropy is the
+        sum of that of the orders and, times `wish_entropy`, of the talk."""
         action = super().get_action(codes, orders, noise, temperature)
         if orders.picked is None:
             of_talk = on_device(codes.obs.talk_logprob, action.logprob.device)
@@ -134,13 +128,11 @@ class WishingAgent(TalkingAgent):
         nn.init.zeros_(self.peace.weight)
 
     def wish_logits(self, obs: BoardViews, codes: Codes | TalkCodes) -> torch.Tensor:
-        """Return the logit (D, P) of wishing peace with each power."""
         row = on_device(obs.row, codes.view.device)
         others = self.wish_other(codes.powers).index_select(0, row)  # (D, P, H)
         return self.wish(F.relu(self.wish_own(codes.view).unsqueeze(1) + others)).squeeze(-1)
 
     def deals(self, obs: TalkViews, codes: Codes) -> torch.Tensor:
-        """Return what the peace of those who decide adds to their orders, (D, H)."""
         device = codes.view.device
         row, peace = (on_device(array, device) for array in (obs.row, obs.peace))
         partners = self.peace(codes.powers).index_select(0, row)  # (D, P, H)
@@ -150,11 +142,9 @@ class WishingAgent(TalkingAgent):
     def draw_talk(
         self, obs: BoardViews, asked: np.ndarray, noise: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return with whom each power wishes peace, (D, P) int8, and its log-probability (D,).
-
-        A wish is 1, none 0, and NONE where not `asked` (D, P). It is drawn by `noise` (D, P) in
-        (0, 1); with 0.5 everywhere it is what is likelier.
-        """
+        """Return with whom each power wishes peace, (D, P) int8, and its log-probability (D,). A
+        wish is 1, none 0, and NONE where not `asked` (D, P). It is drawn by `noise` (D, P) in (0,
+        1); with 0.5 everywhere it is what is likelier."""
         logits = self.wish_logits(obs, self.encode_boards(self.inputs(obs))).float().cpu()
         wish = torch.from_numpy(noise) < logits.sigmoid()
         wish = np.where(asked, wish.numpy(), NONE).astype(np.int8)
@@ -169,10 +159,8 @@ class WishingAgent(TalkingAgent):
 
 class OfferingAgent(TalkingAgent):
     """The network with heads for offers and answers, whose orders know with whom there are deals.
-
     An offer is scored from the codes of both powers, what kind it is, and the codes of the
-    provinces it is about: from where and to where a unit moves, and who supports it.
-    """
+    provinces it is about: from where and to where a unit moves, and who supports it."""
 
     def __init__(self, game_map: engine.Map, *network):
         super().__init__(game_map, *network)
@@ -197,12 +185,9 @@ class OfferingAgent(TalkingAgent):
         heard: np.ndarray,
         heard_places: np.ndarray,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the logits (D, P * SLOTS + 1) of what D powers can offer, those of nothing last.
-
-        And (D, P, any) of agreeing to what they have `heard`: templates of the offers of each
-        power, NONE for nothing, about `heard_places` (D, P, any, PLACES). What they are `able` to
-        offer, about which `places`, is as in OfferViews; the logit of other offers is -inf.
-        """
+        """Return the logits (D, P * SLOTS + 1) of what D powers can offer, those of nothing last,
+        and (D, P, any) of agreeing to what they have `heard`: templates, NONE for nothing, about
+        `heard_places` (D, P, any, PLACES). `able` and `places` are as in OfferViews."""
         x, powers, view, device = *codes[:3], codes.view.device
         # All deals in one list, first what can be offered, then what is heard.
         d, q, slot = np.nonzero(able)
@@ -234,7 +219,6 @@ class OfferingAgent(TalkingAgent):
         return offers, answers
 
     def deals(self, obs: OfferViews, codes: Codes) -> torch.Tensor:
-        """Return what the deals of those who decide add to their orders, (D, H)."""
         added = codes.view.new_zeros(len(obs.row), self.deal.out_features)
         for made, layer in ((obs.peace, self.peace), (obs.dealt, self.deal)):
             at, power = np.nonzero(made)
@@ -252,12 +236,10 @@ class OfferingAgent(TalkingAgent):
         heard_places: np.ndarray,
         noise: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Choose what each power offers, and whether it would agree to what it could be offered.
-
-        By `noise` (D, 1 + P) in (0, 1); None: the likeliest. Returns power * SLOTS + slot of each
-        offer (D,), NONE for none, with its log-probability (D,); then what is agreed to, as bool
-        (D, P, any), with the log-probability of each of these answers.
-        """
+        """Choose what each power offers, and whether it would agree to what it could be offered, by
+        `noise` (D, 1 + P) in (0, 1); None: the likeliest. Returns power * SLOTS + slot of each
+        offer (D,), or NONE; its log-probability; what is agreed to (D, P, any), and the
+        log-probabilities of that."""
         codes = self.encode_boards(self.inputs(obs))
         given = codes, able, places, heard, heard_places
         offers, answers = (part.float().cpu() for part in self.talk_logits(obs, *given))
@@ -292,7 +274,6 @@ class OfferingAgent(TalkingAgent):
 
 
 def rows_of(table: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
-    """Return the rows of a table that integers of any shape name, in one list."""
     return table.index_select(0, on_device(rows.ravel(), table.device))
 
 
@@ -300,9 +281,8 @@ def answers_logprob_entropy(
     logits: torch.Tensor, answer: np.ndarray
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the log-probabilities of answers of yes (1) and no (0), and their entropies (0..1).
-
-    Both have the shape of the answers; they are 0 for those that are NONE and were not asked for.
-    """
+    Both have the shape of the answers; they are 0 for those that are NONE and were not asked
+    for."""
     answer = on_device(answer, logits.device)
     asked, sign = (answer != NONE).to(logits.dtype), torch.where(answer == 1, 1.0, -1.0)
     logprob, share = asked * F.logsigmoid(sign * logits), logits.sigmoid()
@@ -311,8 +291,6 @@ def answers_logprob_entropy(
 
 
 class LearnerTalk(NamedTuple):
-    """How powers talk in the games of this process."""
-
     press: Press
     counts: WishCounts
     views: type  # what those see who decide
@@ -321,8 +299,6 @@ class LearnerTalk(NamedTuple):
 
 
 class TalkRun(Run):
-    """A run whose powers talk."""
-
     REBUILT = (*Run.REBUILT, "talk")
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
@@ -337,10 +313,8 @@ class TalkRun(Run):
 def speakers(
     run: Run, talking: engine.Decisions
 ) -> Iterator[tuple[TalkingAgent, np.ndarray, np.ndarray]]:
-    """Yield each network that talks, with the games (n,) and powers (n,) in which it does.
-
-    Bots and powers that order at random are silent.
-    """
+    """Yield each network that talks, with the games (n,) and powers (n,) in which it does. Bots and
+    powers that order at random are silent."""
     at = talking.game, talking.power
     who = np.where(run.seats.warm_up[at] > 0, AT_RANDOM, run.seats.member[at])
     for number, agent in {LEARNER: run.agent, **run.pool.agents}.items():
@@ -352,7 +326,6 @@ def speakers(
 def hold_wishes(
     talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: startup.Clock
 ) -> PhaseTalk:
-    """Hold the talk of a phase in which each power says with which others it wishes peace."""
     games, powers = run.games, np.arange(run.games.num_powers)
     talking = decisions.take(talk.press.talking()[decisions.game])
     able = who_can_answer(talking, run.seats.member.shape)
@@ -373,7 +346,6 @@ def hold_wishes(
 def hold_offers(
     talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: startup.Clock
 ) -> PhaseTalk:
-    """Hold the talk of a phase in which each power makes one offer, and answers what it hears."""
     games = run.games
     talking = decisions.take(talk.press.talking()[decisions.game])
     able = who_can_answer(talking, run.seats.member.shape)
@@ -417,7 +389,6 @@ KINDS = {
 
 
 def play_phase(run: TalkRun, clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
-    """Play one phase of every game, with its talk first; as the script's."""
     games, talk = run.games, run.talk
     decisions = games.decisions()
     told = talk.hold(talk, run, decisions, clock)
@@ -435,7 +406,6 @@ def evaluate(run: Run, ranks: Ranks, log: startup.RunLog, last: bool = False) ->
 
 
 def train(setup: startup.Setup, ranks: Ranks) -> bool:
-    """Play, learn, evaluate and save until all decisions are made; False if a signal stops it."""
     return ppo.train(setup, ranks, make_run=TalkRun, play=play_phase, assess=evaluate)
 
 

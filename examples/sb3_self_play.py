@@ -14,9 +14,14 @@ model, the copies, and the curve as a picture (curve.svg). The model plays where
 """
 
 import argparse
+import importlib.util
+import sys
 import time
 from collections import deque
 from pathlib import Path
+
+if __name__ == "__main__" and importlib.util.find_spec("sb3_contrib") is None:
+    sys.exit("error: this example needs two packages: pip install stable-baselines3 sb3-contrib")
 
 import gymnasium
 import numpy as np

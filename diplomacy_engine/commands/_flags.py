@@ -448,7 +448,7 @@ class Ranked:
 
 
 @dataclass(kw_only=True)
-class Rank(PlayerFlags, Ranked):
+class Rank(PlayerFlags, TeamFlags, Ranked):
     """Play against the members of a population, and print the rating with its 95% interval, the
     rank, and the population share: averaged over members, the share of games in which the player
     ends above that member. --saved-games rates a person by games played instead.
@@ -456,8 +456,31 @@ class Rank(PlayerFlags, Ranked):
     examples:
       population rank --player small-pure-2
       population rank --player runs/small__... --games 500 --json rank.json
+      population rank --map three --teams ENGLAND+ITALY --player runs/three__...
       population rank --saved-games runs/play/small-....jsonl
     """
+
+
+@dataclass(kw_only=True)
+class Add:
+    """Add the newest policy of a run to a population, rated by games among the members, whose
+    ratings stay.
+
+    examples:
+      population add runs/small__...
+      population add runs/small__... --population my_population --games 5000
+    """
+
+    run: Positional[str]
+    """a run folder"""
+    population: str | None = None
+    """folder of the population (default: the base population of the run's map)"""
+    games: Count | None = None
+    """games that rate it (default: small 2,000, three 1,500, others 700)"""
+    seed: Natural = 1
+    """of seats and games"""
+    threads: Threads | None = None
+    """threads of games and networks (default: one per processor)"""
 
 
 @dataclass

@@ -61,10 +61,8 @@ def no_effect(arguments: Any, flags: Iterable[str], why: str) -> None:
 
 
 def press_rules(arguments: Any, names: Sequence[str], rounds: int = 1) -> PressRules | None:
-    """How the powers of a match talk; None if they do not.
-
-    Where the flags do not say it, there are so many `rounds` of offers.
-    """
+    """How the powers of a match talk; None if they do not. `rounds` of offers, unless the flags say
+    it."""
     voices = [(name, parse_player(name)) for name in names]
     talking = {name: spec.kind for name, spec in voices if isinstance(spec, VoiceSpec)}
     if arguments.press is None:
@@ -87,7 +85,6 @@ def check_assume(arguments: Any, names: Sequence[str]) -> None:
 
 
 def check_files(arguments: Any) -> None:
-    """UserError if a file that a match shall write could not be written afterwards."""
     named: set[Path] = set()
     for name in ("json", "csv", "per_game", "save_games"):
         file = getattr(arguments, name)
@@ -115,12 +112,9 @@ def run_match(
     figures: Callable[[dict], Iterable[Sequence]],
     rounds_up: bool = False,
 ) -> int:
-    """Play games between players, print their result, and write the files asked for.
-
-    `seats` says how many powers of so many each player has on average, and `figures` are the rows
-    of FIGURE_COLUMNS of a result. With `rounds_up` all sides are played equally often. Returns the
-    exit code.
-    """
+    """Play games between players, print the result, and write the files asked for. `seats` says how
+    many powers of so many each player has on average, `figures` gives rows of FIGURE_COLUMNS of a
+    result; with `rounds_up` all sides are played equally often."""
     check_files(arguments)
     press = press_rules(arguments, names)
     game_map = map_of(arguments.map, names, arguments.script)
@@ -183,7 +177,6 @@ def write_files(
     figures: Iterable[Sequence],
     saved_games: Sequence[dict],
 ) -> None:
-    """Write the files that a match was asked for; `figures` are rows of FIGURE_COLUMNS."""
     rows = result.pop("per_game", [])
     write_result(arguments.json, result)
     if arguments.csv:
@@ -221,7 +214,6 @@ def map_of(
 
 
 def load_players(names: Sequence[str], game_map: Map, arguments: Any) -> list[Player]:
-    """Return the players of a match, each with a seed and a name of its own; see `load_player`."""
     check_assume(arguments, names)
     players = [
         load_player(
@@ -243,7 +235,6 @@ def load_players(names: Sequence[str], game_map: Map, arguments: Any) -> list[Pl
 
 @contextmanager
 def showing_progress(games: int) -> Iterator[Callable[[float], None]]:
-    """Show on standard error how many of so many games have been played, as it is told."""
     with Progress(games, unit="games", file=sys.stderr, keep=False) as line:
         yield lambda played: line.update(int(played))
 

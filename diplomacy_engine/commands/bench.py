@@ -1,9 +1,7 @@
 """How fast the engine is: random legal play, each of its stages alone, and the bots.
 
-Play makes the complete lists of legal orders of all powers, draws one of each, and adjudicates;
-games go from the opening to the fall of `until_year` or a solo. The timed games begin at positions
-drawn uniformly from all phases of such games, so they are a fair mix of openings and late, crowded
-boards. Everything runs once before it is timed, so compilation is excluded.
+The timed games begin at positions drawn uniformly from all phases of random games, a fair mix of
+openings and late, crowded boards. Everything runs once before it is timed.
 """
 
 import math
@@ -69,7 +67,6 @@ class Play(NamedTuple):
 
 
 def play(games: VectorGame, player: Player, seconds: float) -> Play:
-    """Phases of all games until so many seconds are over, at least one of each."""
     phases = finished = 0
     start = time.perf_counter()
     while True:
@@ -81,7 +78,6 @@ def play(games: VectorGame, player: Player, seconds: float) -> Play:
 
 
 def sample_positions(game_map: Map, max_years: int, seed: int) -> VectorGame:
-    """Return positions drawn uniformly from all phases of random games, one a row."""
     games = VectorGame(game_map, POOL_GAMES, seed, max_years, threads=1, auto_reset=False)
     bot, rng, kept = RandomBot(), np.random.default_rng(seed), []
     while (running := np.flatnonzero(games.state.end == RUNNING)).size:
@@ -107,7 +103,6 @@ def place_positions(
 
 
 def measure(arguments: Bench, game_map: Map) -> dict:
-    """The figures as written by `bench --json`."""
     num_games, seed, seconds = arguments.games, arguments.seed, arguments.seconds
     until_year = last_year(game_map, arguments.until_year)
     max_years = until_year - game_map.board.first_year + 1
@@ -137,7 +132,6 @@ def measure(arguments: Bench, game_map: Map) -> dict:
 
 
 def last_year(game_map: Map, until_year: int | None) -> int:
-    """The last year of a game, the tenth unless given."""
     first_year = game_map.board.first_year
     last = first_year + YEARS - 1 if until_year is None else until_year
     if not first_year <= last < first_year + 1000:
@@ -160,10 +154,8 @@ def median_microseconds(
     seconds: float,
     prepare: Callable[[], object] = lambda: None,
 ) -> float:
-    """Return the median time of a call, in microseconds an item, of at least three calls.
-
-    What `prepare` does before each is not timed.
-    """
+    """Return the median time of a call, in microseconds an item, of at least three; `prepare`
+    before each is not timed."""
     prepare()
     function()
     taken, start = [], time.perf_counter()
@@ -176,11 +168,8 @@ def median_microseconds(
 
 
 def time_stages(games: VectorGame, positions: VectorGame, seconds: float, seed: int) -> dict:
-    """`{"stage_microseconds": {...}, "bot_microseconds": {...}}`, the latter by bot.
-
-    A stage whose phase kind did not come up in play is None. See STAGES and BOT_UNIT for what is
-    counted; `seconds` go to each.
-    """
+    """`{"stage_microseconds": {...}, "bot_microseconds": {...}}`; None for a stage whose phase kind
+    did not come up. `seconds` go to each; STAGES and BOT_UNIT say what is counted."""
     stages, bots = dict.fromkeys(STAGES), dict.fromkeys(BOTS)
     if place_positions(games, positions, (SPRING_MOVEMENT, FALL_MOVEMENT), seed):
         stages |= _time_movement(games, seconds)
@@ -201,7 +190,6 @@ def time_stages(games: VectorGame, positions: VectorGame, seconds: float, seed: 
 
 
 def _time_step(games: VectorGame, seconds: float) -> float:
-    """In microseconds a phase; the games are left where they were."""
     orders, start = orders_of(games, RandomBot()), games.snapshot()
     taken = median_microseconds(
         lambda: games.step(orders), games.num_games, seconds, lambda: games.restore(start)

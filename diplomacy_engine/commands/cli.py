@@ -1,9 +1,5 @@
-"""The command line of the engine's tools: each command's flags are a dataclass that tyro fills.
-
-The first words choose the command: `connect webdip` has the flags named in COMMANDS, and
-`run_webdip` of connect.py does what they say. Only that module is imported. What is wrong with a
-flag, tyro says; other bad input ends in one sentence on standard error. Both have exit code 2.
-"""
+"""The command line of the engine's tools: each command's flags are a dataclass that tyro fills. The
+first words choose the command, and only its module is imported. Bad input has exit code 2."""
 
 import importlib
 import sys
@@ -27,6 +23,7 @@ COMMANDS = {
     "population rank": ("Rank", "rank a player among many frozen policies"),
     "population show": ("Show", "show such a population as a page"),
     "population make": ("Make", "make a population of training runs"),
+    "population add": ("Add", "add a run's policy to a population"),
     "replay": ("Replay", "show saved games as a page, a picture or text"),
     "import-game": ("ImportGame", "turn a game played elsewhere into a saved game"),
     "connect diplomacy": ("Diplomacy", "seat a player on a server of that package"),
@@ -55,10 +52,8 @@ commands ({name} COMMAND --help says more):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; return the exit code.
-
-    0, or 2 for bad input, 130 when interrupted, 141 when nobody reads the output any more.
-    """
+    """Run a command; return the exit code. 0, or 2 for bad input, 130 when interrupted, 141 when
+    nobody reads the output any more."""
     argv = sys.argv[1:] if argv is None else list(argv)
     try:
         with ended_by_reader():
@@ -85,7 +80,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse(argv: Sequence[str]) -> tuple[str, Any]:
-    """Return the command of a command line, and its flags; SystemExit after tyro's own words."""
     command, rest = _command(list(argv))
     flags = getattr(_flags, COMMANDS[command][0])
     return command, read_flags(flags, rest, f"{program()} {command}")
@@ -101,14 +95,12 @@ def program() -> str:
 
 
 def overview(group: str = "") -> str:
-    """Return the help that lists the commands, or those that begin with a word."""
     rows = [(name, row[1]) for name, row in COMMANDS.items() if name.startswith(group)]
     lines = "\n".join(f"  {name:18} {what}" for name, what in rows)
     return (f"commands:\n{lines}") if group else _ABOUT.format(name=program()) + lines
 
 
 def _command(argv: list[str]) -> tuple[str, list[str]]:
-    """Return the command with which a command line begins, and its other words."""
     for count in (2, 1):
         if " ".join(argv[:count]) in COMMANDS:
             return " ".join(argv[:count]), argv[count:]

@@ -97,7 +97,6 @@ def run_webdip(arguments: Webdip) -> int:
 
 
 def _environment_number(name: str) -> int | None:
-    """A number that a ladder has set."""
     text = os.environ.get(f"WEBDIP_{name}", "").strip()
     least = FIRST_YEAR if name == "END_YEAR" else 0
     kind = Annotated[int, Meta(ge=least, lt=2**62)]
@@ -150,7 +149,6 @@ def _powers(arguments: Any) -> tuple[list[str], bool]:
 
 
 def _accounts(arguments: Any) -> Callable[[str, int], Account]:
-    """What makes the account of a power, one of so many."""
     user, file = arguments.user, arguments.password_file
     if bool(user) != bool(file):
         raise UserError("--user and --password-file go together")
@@ -197,6 +195,7 @@ def _play(
         greedy=arguments.greedy,
         seed=seed,
         assume=arguments.assume,
+        careful=True,
     )
     check_plays(player, game_map)
     loop = SeatLoop(

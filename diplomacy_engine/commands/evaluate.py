@@ -27,7 +27,6 @@ def run_evaluate(arguments: Evaluate) -> int:
 
 
 def _figures(result: dict) -> Iterator[tuple]:
-    """The rows of --csv."""
     parts = {"": result["overall"]} | result.get("by_team", {}) | result["by_power"]
     return _matches.figure_rows(result["player"], result["against"], parts)
 
@@ -79,9 +78,7 @@ def _print_figures(
     console: Console, columns: dict[str, dict], intervals: bool, par: Mapping = MappingProxyType({})
 ) -> None:
     """Print a table of FIGURES, one line each, and below a figure its `par`, where it has one.
-
-    Those that say the same as another by rule are left out.
-    """
+    Those that say the same as another by rule are left out."""
     same = {"elimination"}  # what survival leaves
     if _console.no_draws(columns.values()):
         same |= {"solo", "most_centers"}

@@ -27,7 +27,7 @@ from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
 from ..players.names import DrawnSpec, drawn_names, parse_player
 from ..players.policy.files import CHECKPOINT, policies_of
-from ..players.population import Population, PopulationMember, drawn_member
+from ..players.population import FOLDERS, Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
 from ..players.trust import check_named
 from ..press.press import MOST_ROUNDS, PressRules
@@ -69,7 +69,8 @@ def run_play(arguments: Play) -> int:
 
 
 def _tell(session: PlaySession) -> None:
-    """Print who the members of a population were, once the game is over."""
+    """Print who the members of a population were, once the game is over, and how to be ranked."""
+    told = None
     for power, seat in (session.now.seats or {}).items() if session.game.is_over else ():
         if seat.player in session.drawn:
             population, member = _member(seat.player, session.game.map, session.record.seed)
@@ -78,6 +79,11 @@ def _tell(session: PlaySession) -> None:
                 f"{power} was {member.name}: {member.scheme}, rating {member.rating:.1f}, "
                 f"{place} of {len(population.members)} members"
             )
+            told = population
+    if told and session.now.powers_of(HOST):
+        print("Your rank among the members; name more of your games for a better figure:")
+        own = "" if told.folder.parent == FOLDERS else f" --population {told.folder}"
+        print(f"python -m diplomacy_engine population rank --saved-games {session.file}{own}")
 
 
 def _print_links(server: PlayServer) -> None:
@@ -93,7 +99,6 @@ def _print_links(server: PlayServer) -> None:
 
 
 def _session(arguments: Any) -> PlaySession:
-    """Return the session that the flags ask for: a new one, or one that goes on."""
     hint = [arguments.hint] if arguments.hint else []
     named = [*(arguments.against or ()), *hint]
     if arguments.resume:
@@ -138,10 +143,8 @@ def _usual_opponents(arguments: Any, game_map: Map, talk: bool) -> list[str]:
 
 
 def offered(map_name: str, talk: bool) -> list[str]:
-    """Return who may be chosen on the page: policies, best first, searches with the best, bots.
-
-    After the policies that come along, the newest of the user's own runs of the map.
-    """
+    """Return who may be chosen on the page: policies, best first, the newest of the user's own runs
+    of the map, searches with the best, bots."""
     policies = policies_of(map_name) if find_spec("torch") else []
     own = Path("runs").glob(f"{glob.escape(map_name)}__*/{CHECKPOINT}") if policies else ()
     runs = [str(file.parent) for file in sorted(own, key=os.path.getmtime, reverse=True)[:_RUNS]]
@@ -153,7 +156,6 @@ def offered(map_name: str, talk: bool) -> list[str]:
 
 
 def _resumed(arguments: Any, named: Sequence[str]) -> tuple[Game, PlayRecord]:
-    """Return the game of a file, and its record with what the flags may change."""
     file, notes = arguments.resume, []
     asked = press_rules(arguments, named if arguments.press else [], MOST_ROUNDS)
     game, play = read_session(file, arguments.map, arguments.max_years, asked, notes.append)
@@ -212,6 +214,7 @@ def _opened(
             greedy=arguments.greedy,
             seed=record.seed,
             assume=arguments.assume,
+            careful=True,
         )
 
     game_map = game.map

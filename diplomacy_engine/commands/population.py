@@ -1,8 +1,9 @@
-"""`population make`, `rank` and `show`: players among frozen policies of many kinds."""
+"""`population make`, `add`, `rank` and `show`: players among frozen policies of many kinds."""
 
 import contextlib
 import hashlib
 import json
+import os
 import re
 import shlex
 import shutil
@@ -24,6 +25,7 @@ from ..matches.figures import limit_text, mean_text, percent
 from ..matches.population import (
     PROVISIONAL,
     PopulationRank,
+    add_member,
     rank_games,
     rank_person,
     rank_player,
@@ -49,8 +51,8 @@ from ..players.population import (
 from ..records import convert, read_toml
 from ..rules.map import Map, load_map
 from ._console import make_console, print_table
-from ._flags import Make, Rank, Show
-from ._matches import load_players, map_of, showing_progress, write_result
+from ._flags import Add, Make, Rank, Show
+from ._matches import load_players, map_of, no_effect, showing_progress, write_result
 
 RUNS = CONFIGS / "population" / "runs.toml"
 # Fast on every map, where those that search are not.
@@ -79,13 +81,17 @@ def run_rank(arguments: Rank) -> int:
         raise UserError("give either --player or --saved-games")
     if arguments.json:
         check_target(Path(arguments.json))
+    if arguments.saved_games:
+        no_effect(arguments, ("teams", "team_victory"), "saved games are without teams")
     population = _population(arguments)
+    game_map = population.map.with_teams(arguments.teams, arguments.team_victory)
     found = _rank_saved(arguments, population) if arguments.saved_games else {}
     if arguments.player:
-        found = _rank_players(arguments, population)
-    print_ranks(population, found)
+        found = _rank_players(arguments, population, game_map)
+    print_ranks(population, found, game_map)
     result = {
         "map": population.map.name,
+        **({"teams": game_map.teams.text} if game_map.teams.text else {}),
         "population": population.shown_folder,
         "seed": arguments.seed,
         "max_years": population.max_years,
@@ -108,8 +114,10 @@ def _population(arguments: Any) -> Population:
     return read_population(population_folder(None, game_map), game_map)
 
 
-def _rank_players(arguments: Any, population: Population) -> dict[str, PopulationRank]:
-    players = load_players(arguments.player, population.map, arguments)
+def _rank_players(
+    arguments: Any, population: Population, game_map: Map
+) -> dict[str, PopulationRank]:
+    players = load_players(arguments.player, game_map, arguments)
     members = load_members(population, seed=arguments.seed, threads=arguments.threads)
     num_games = arguments.games or rank_games(population.map.name)
     announce_compilation()
@@ -122,6 +130,7 @@ def _rank_players(arguments: Any, population: Population) -> dict[str, Populatio
                 members,
                 num_games,
                 progress=progress,
+                game_map=game_map,
                 seed=arguments.seed,
                 threads=arguments.threads,
             )
@@ -134,11 +143,12 @@ def _rank_saved(arguments: Any, population: Population) -> dict[str, PopulationR
     return {who: rank_person(population, replays, who, rng)}
 
 
-def print_ranks(population: Population, found: dict[str, PopulationRank]) -> None:
-    console = make_console()
+def print_ranks(population: Population, found: dict[str, PopulationRank], game_map: Map) -> None:
+    console, teams = make_console(), game_map.teams.text
     console.print(
         f"among {len(population.members)} members of {population.title} on map "
-        f"{population.map.name}; {limit_text(vars(population))}; 95% intervals in brackets",
+        f"{game_map.name}{teams and f', teams {teams}'}; {limit_text(vars(population))}; "
+        "95% intervals in brackets",
         markup=False,
     )
     rows = [
@@ -236,8 +246,47 @@ def run_make(arguments: Make) -> int:
     return 0
 
 
+def run_add(arguments: Add) -> int:
+    populations, path = learning("populations"), arguments.run
+    (policy,) = populations.policies_of_run(path, 1)
+    game_map = load_map(policy.settings["map"])
+    population = read_population(population_folder(arguments.population, game_map), game_map)
+    check_writable(population.folder)
+    folder = policy_file(path).parent
+    name, content = f"{_plain(folder.name)}-{policy.decisions}", pack_weights(policy.weights)
+    if name in {member.name for member in population.members}:
+        raise UserError(f"{population.folder} has a member {name} already")
+    new = _member(name, folder.name, policy, content)
+    threads = arguments.threads or os.cpu_count() or 1
+    members = load_members(population, seed=arguments.seed, threads=threads)
+    weights = [{n: w.astype(np.float16).astype(np.float32) for n, w in policy.weights.items()}]
+    given = population, [new], weights, False, arguments.seed, threads
+    (player,) = populations.population_players(*given)
+    games = arguments.games or rank_games(game_map.name)
+    announce_compilation()
+    with showing_progress(games) as progress:
+        how = {"progress": progress, "seed": arguments.seed, "threads": threads}
+        larger, stands = add_member(population, new, player, members, games, **how)
+    atomic_write(population.folder / new.file, content)
+    write_population(larger)
+    print_ranks(population, {name: stands}, game_map)
+    return 0
+
+
+def _member(name: str, scheme: str, policy: Any, content: bytes) -> PopulationMember:
+    return PopulationMember(
+        name,
+        scheme=scheme,
+        command=policy.command,
+        seed=int(policy.seed),
+        decisions=policy.decisions,
+        file=f"{name}{MEMBER}",
+        sha256=hashlib.sha256(content).hexdigest(),
+        settings=policy.settings,
+    )
+
+
 def _check_replaceable(folder: Path) -> None:
-    """Nothing else than a population may be lost."""
     if not folder.exists():
         return
     if not folder.is_dir() or (any(folder.iterdir()) and not (folder / POPULATION).is_file()):
@@ -248,7 +297,6 @@ def _check_replaceable(folder: Path) -> None:
 def _packed_members(
     runs: "Iterable[RecipeRun]", copies: int, map_name: str, folder: Path
 ) -> list[PopulationMember]:
-    """Writes the policies of runs into a folder; returns them and the bots."""
     populations = learning("populations")
     members = [PopulationMember(name) for name in MEMBER_BOTS]
     for run in runs:
@@ -257,16 +305,7 @@ def _packed_members(
                 raise UserError(f"{run.folder} is a run on map {policy.settings['map']}")
             name, content = f"{run.name}-{policy.decisions}", pack_weights(policy.weights)
             atomic_write(folder / f"{name}{MEMBER}", content)
-            member = PopulationMember(
-                name,
-                scheme=run.scheme or run.name,
-                command=policy.command,
-                seed=int(policy.seed),
-                decisions=policy.decisions,
-                file=f"{name}{MEMBER}",
-                sha256=hashlib.sha256(content).hexdigest(),
-                settings=policy.settings,
-            )
+            member = _member(name, run.scheme or run.name, policy, content)
             members.append(member)
     if len({member.name for member in members}) < len(members):
         raise UserError("--runs: two folders have the same name, and so would their members")
@@ -274,7 +313,6 @@ def _packed_members(
 
 
 def _trained(arguments: Any, game_map: Map, recipe: _Recipe) -> Iterator[RecipeRun]:
-    """Trains the runs of a file one after the other."""
     full = arguments.decisions or recipe.decisions.get(game_map.name)
     if full is None:
         raise UserError(f"{arguments.recipe or RUNS}: decisions.{game_map.name}: is missing")
@@ -306,7 +344,6 @@ def _trained(arguments: Any, game_map: Map, recipe: _Recipe) -> Iterator[RecipeR
 def _training_flags(
     arguments: Any, name: str, number: int, decisions: int, words: list[str]
 ) -> list[str]:
-    """Of a run: those of the file after those that all runs have."""
     own = f"--map {arguments.map} --exp-name population-{name} --seed {number} --processes 1"
     own += f" --total-timesteps {decisions} --save-interval {max(1, decisions // 6)}"
     own += f" --eval-interval {decisions} --eval-games 42 --capture-games 0"
@@ -327,5 +364,4 @@ def _finished(folder: Path, start: str, decisions: int) -> Path | None:
 
 
 def _plain(name: str) -> str:
-    """As a member's name can begin."""
     return re.sub(r"[^\w.-]", "_", name)[:80]

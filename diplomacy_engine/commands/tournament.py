@@ -23,7 +23,6 @@ def run_tournament(arguments: Tournament) -> int:
 
 
 def _figures(result: dict) -> Iterator[tuple]:
-    """The rows of --csv."""
     for name, found in result["players"].items():
         overall = {"rating": found["rating"]} | found["overall"]
         columns = found.get("by_team", {}) | found["by_power"]

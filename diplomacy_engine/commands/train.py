@@ -8,7 +8,6 @@ from ..players.loading import learning
 
 
 def main() -> int:
-    """Train as the script does; return its exit status, or 2 if packages for it are missing."""
     try:
         startup = learning("startup")
     except UserError as error:

@@ -1,8 +1,5 @@
-"""Games in which one power is an agent's: what the environments have in common.
-
-`AgentGames` plays a VectorGame on from one decision of the agent to its next. All that is drawn at
-random comes from each game's own seed, so a row plays alike whatever the other rows do.
-"""
+"""Games in which one power is an agent's: what the environments have in common. All that is drawn
+at random comes from each game's own seed, so a row plays alike whatever the other rows do."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -37,10 +34,8 @@ from .settings import AgentSettings
 
 
 def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -> list[Player]:
-    """The players that an environment's `opponents` names.
-
-    They are a bot's name, the path of a checkpoint, a Player, or a list of them.
-    """
+    """The players that an environment's `opponents` names. They are a bot's name, the path of a
+    checkpoint, a Player, or a list of them."""
     several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
     found = list(opponents) if several else [opponents]
     if not found or not all(isinstance(each, str | Path) or hasattr(each, "act") for each in found):
@@ -54,21 +49,16 @@ def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -
 
 
 def seeds_of(numbers: Sequence[int]) -> np.ndarray:
-    """The row seeds of VectorGame, uint64, of the seeds of environments."""
     return np.array([seed_from(number) for number in numbers], np.uint64)
 
 
 class AgentBoards:
     """E positions with an agent in each: what the forms read and write.
 
-    A `gap` of 1 lays the mask out with an entry for "no order" before each province's orders.
-
-    Attributes:
-        agent: (E,) int8, the agent's power.
-        orders: (E, V) int32, orders for the coming step.
-        mask: (E, M) int8, what the agent may order; see `assign_decisions`.
-        queue, queued: (E, V) int16 and (E,) int16, the agent's slots (a province, or NONE for an
-            adjustment) and how many.
+    A `gap` of 1 puts an entry for "no order" before each province's orders. Of each position:
+    `agent`, its power; `orders` (V,) for the coming step; `mask` (M,), what it may order (see
+    `assign_decisions`); `queue` (V,) and `queued`, its slots (a province, or NONE for an
+    adjustment) and how many.
     """
 
     def __init__(self, games: VectorGame, gap: int):
@@ -94,11 +84,9 @@ class AgentBoards:
     def assign(
         self, rows: np.ndarray, decisions: Decisions, who: np.ndarray, made: np.ndarray
     ) -> np.ndarray:
-        """Say who makes the decisions of `rows`, and note what the agents may order.
-
-        `who` and `made` are written, see `assign_decisions`. Returns the rows without a decision of
-        the agent.
-        """
+        """Say who makes the decisions of `rows`, and note what the agents may order. `who` and
+        `made` are written, see `assign_decisions`. Returns the rows without a decision of the
+        agent."""
         games = self.games
         idle = games.call(
             assign_decisions,
@@ -121,15 +109,11 @@ class AgentBoards:
 
 
 class AgentGames(AgentBoards):
-    """E games with an agent in each.
+    """E games with an agent in each; a finished one stays until `start`.
 
-    With `movement_only` retreats and adjustments of the agent are `dumbbot-deepdip`'s.
-
-    Attributes:
-        games: a finished game stays until `start`; orders of others are in `orders` already.
-        reward: (E,) float64, since the agent's last decision.
-        terminated, truncated: (E,) bool.
-        votes: (E,) bool, whether the agent votes for a draw in the coming step; None: nobody can.
+    With `movement_only` retreats and adjustments are `dumbbot-deepdip`'s. `reward` (E,) is since
+    the agent's last decision, `votes` (E,) whether it votes for a draw in the coming step (None:
+    nobody can).
     """
 
     def __init__(
@@ -177,7 +161,6 @@ class AgentGames(AgentBoards):
         self._on_over: Callable[[np.ndarray], None] | None = None
 
     def set_opponents(self, opponents) -> None:
-        """Play against others in the games that begin from now on."""
         found = make_opponents(opponents, self.games.map, self._settings.script)
         players, seat = [*found, *self._own], self._seats.seat
         if self.players:  # those of games that are not over keep their seats, under new numbers
@@ -192,9 +175,7 @@ class AgentGames(AgentBoards):
 
     def start(self, rows: np.ndarray, seeds: np.ndarray | None = None) -> None:
         """Start new games in `rows`, ascending integers, and play each to the agent's decision.
-
-        `seeds`, uint64, are what these rows' seeds come from now on; None goes on with theirs.
-        """
+        `seeds`, uint64, are what these rows' seeds come from now on; None goes on with theirs."""
         games = self.games
         if seeds is not None:
             games.seed_games(rows, seeds)
@@ -217,10 +198,8 @@ class AgentGames(AgentBoards):
 
     def play(self, rows: np.ndarray, on_over: Callable[[np.ndarray], None] | None = None) -> None:
         """Adjudicate `rows` with `orders` and play on until the agent decides, or the game is over.
-
         `reward`, `terminated` and `truncated` of other rows become 0. `on_over` is called with rows
-        whose games are over, before new ones start in them; without it these games stay.
-        """
+        whose games are over, before new ones start in them; without it these games stay."""
         self._on_over = on_over
         self.reward.fill(0)
         self.terminated.fill(False)
@@ -228,12 +207,9 @@ class AgentGames(AgentBoards):
         self._ask_and_play(self._step(rows))
 
     def outcome(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Return how finished games stand for their agents, a value for each of `rows`.
-
-        `win` and `solo` as in scoring/outcomes.py, `centers`, and `years` played. With teams the
-        first two are its team's, and `eliminated` says whether the agent itself is out. With votes
-        `agreed` says whether the game ended in a draw by agreement.
-        """
+        """Return how finished games stand for their agents, a value for each of `rows`: `win`,
+        `solo`, `centers`, `years`; with teams the first two are its team's, and there is
+        `eliminated`; with votes there is `agreed`."""
         outcomes, game = self.games.outcomes(rows), np.arange(len(rows))
         mine, side = (game, self.agent[rows]), (game, self._teams.of_power[self.agent[rows]])
         by_side = outcomes.of_teams(self._teams.of_power) if self._teams.text else outcomes
@@ -254,11 +230,9 @@ class AgentGames(AgentBoards):
                 rows = self._step(rows)
 
     def _or_all(self, rows: np.ndarray) -> np.ndarray | None:
-        """None for all rows, which saves looking at them."""
         return None if len(rows) == self.games.num_games else rows
 
     def _step(self, rows: np.ndarray) -> np.ndarray:
-        """Play one phase of `rows`; return those that go on."""
         games = self.games
         everyone = self._or_all(rows)
         if everyone is None:  # the usual case by far, with a single game the only one
@@ -304,7 +278,6 @@ class AgentGames(AgentBoards):
         return on[:goes_on].copy()
 
     def _all_votes(self) -> np.ndarray | None:
-        """(E, P) bool, if there are votes."""
         if self.votes is None:
             return None
         votes = bot_votes(self.games, self._settings.draws_after or 0)

@@ -1,8 +1,4 @@
-"""The forms in which an environment asks for orders: spaces, observations, masks and actions.
-
-`ProvinceForm` asks for all orders of the agent's power at once, one for each province;
-`SequentialForm` for one unit's after the other; `DeepDipForm` as the DeepDip thesis did.
-"""
+"""The forms in which an environment asks for orders: spaces, observations, masks and actions."""
 
 from typing import Any, ClassVar
 
@@ -54,7 +50,6 @@ def province_space(games: VectorGame) -> spaces.MultiDiscrete:
 
 
 def province_action(games: VectorGame, action: int, v: int) -> str:
-    """The entry of province v in such an action in words, for errors."""
     first, last = games.table.province_first[v : v + 2]
     if action == 0:
         return "action 0 (no order)"
@@ -73,7 +68,6 @@ def whole_numbers(action: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def row_of(seen: Any, row: int) -> Any:
-    """One row of what a form observes."""
     return {k: array[row] for k, array in seen.items()} if isinstance(seen, dict) else seen[row]
 
 
@@ -95,11 +89,9 @@ def illegal_order(games: VectorGame, row: int, unit: str, order: str) -> UserErr
 
 
 class ProvinceForm:
-    """An action has one entry for each province: 0 for no order, else the order's place, from 1.
-
-    A province's orders stand in the order of the map's vocabulary. Masks have the entries of all
-    provinces one after the other.
-    """
+    """An action has one entry for each province: 0 for no order, else the order's place, from 1. A
+    province's orders stand in the order of the map's vocabulary. Masks have the entries of all
+    provinces one after the other."""
 
     agent_games: ClassVar = {"gap": 1}  # arguments of AgentGames
     has_masks = True
@@ -123,15 +115,12 @@ class ProvinceForm:
         return self._agents.mask.copy()
 
     def final_masks(self, rows: np.ndarray) -> np.ndarray:
-        """The masks of `rows`, whose games are over, (rows, M) int8."""
         return self._agents.mask[rows]
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Write the orders of actions (E, ...) int64.
-
-        Returns the rows that are ready to be played on, and how many orders were illegal, (E,).
-        UserError (strict) if one is illegal; nothing has been written then.
-        """
+        """Write the orders of actions (E, ...) int64; return the rows that are ready and how many
+        orders were illegal, (E,). If `strict`, one raises UserError, and nothing has been
+        written."""
         games, bad = self._games, self._write(actions, strict)
         if strict and bad != NONE:
             row, v = divmod(bad, actions.shape[1])
@@ -158,8 +147,8 @@ class ProvinceForm:
 class SequentialForm(ProvinceForm):
     """An action is one order's number in the map's vocabulary, for one unit after the other.
 
-    The observation has two more entries: `province`, whose unit is to be ordered (V, the number of
-    provinces, for an adjustment), and `given`, the orders that the agent has given in this phase.
+    The observation has two more entries: `province`, whose unit is to be ordered (V for an
+    adjustment), and `given`, the orders already given in this phase.
     """
 
     agent_games: ClassVar = {"gap": 0}
@@ -279,11 +268,9 @@ FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": Dee
 
 
 class VoteForm:
-    """Another form, whose actions have a vote for a draw as a last entry: 1 votes for one, 0 not.
-
-    A mask has two more entries for it, and a vote is always legal; another number counts as an
-    illegal order, and as 0. The form must have a MultiDiscrete action space, the agents votes.
-    """
+    """Another form, whose actions have a vote for a draw as a last entry: 1 votes for one, 0 not. A
+    mask has two more entries for it, and a vote is always legal; another number counts as an
+    illegal order, and as 0. The form must have a MultiDiscrete action space, the agents votes."""
 
     def __init__(self, form: ProvinceForm, agents: AgentGames):
         self._form, self._agents = form, agents
@@ -315,5 +302,4 @@ def with_vote(space: spaces.MultiDiscrete) -> spaces.MultiDiscrete:
 
 
 def with_vote_open(masks: np.ndarray) -> np.ndarray:
-    """(E, M) to (E, M + 2) int8: a vote is always legal."""
     return np.concatenate([masks, np.ones((len(masks), 2), masks.dtype)], 1)

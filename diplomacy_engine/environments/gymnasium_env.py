@@ -1,8 +1,4 @@
-"""Gymnasium environments: one power among frozen opponents, a single game or many at once.
-
-`gymnasium.make("Diplomacy-small-v0")` makes a DiplomacyEnv, `gymnasium.make_vec` a
-DiplomacyVectorEnv. docs/environments.md explains them with examples.
-"""
+"""Gymnasium environments: one power among frozen opponents, a single game or many at once."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +37,6 @@ class _AgentEnv:
         self._seeded = self._running = False
 
     def _start(self, seeds: np.ndarray | None) -> Any:
-        """Start all games; return what is observed."""
         rows = self._agents.every_row
         if seeds is None and not self._seeded:
             seeds = self.np_random.integers(0, 2**64, len(rows), np.uint64)
@@ -56,19 +51,15 @@ class _AgentEnv:
 
     def set_opponents(self, opponents: Any, *, next_game: bool = False) -> None:
         """Play against others from now on; with `next_game`, in the games that begin from now on.
-
         Many games are always running after a `reset`, as a new one begins where one is over.
-        UserError: a game is running, and next_game is not set; or there is no such player.
-        """
+        UserError: a game is running, and next_game is not set; or there is no such player."""
         if self._running and not next_game:
             raise UserError("opponents change in the middle of a game only with next_game=True")
         self._agents.set_opponents(opponents)
 
     def action_masks(self) -> np.ndarray:
-        """Return which actions are legal now, as sb3-contrib asks for it.
-
-        (M,) int8 for one game, (E, M) for many; NeedsReset before `reset`.
-        """
+        """Return which actions are legal now, as sb3-contrib asks for it. (M,) int8 for one game,
+        (E, M) for many; NeedsReset before `reset`."""
         self._need_game(self._seeded)
         return self._masks
 

@@ -1,8 +1,5 @@
-"""`Diplomacy-MAP-negotiation-v0`: the DeepDip thesis' negotiation environment, on every map.
-
-The agent makes one offer before each movement phase: a move of a unit of its own for a move of
-another power's. Somebody else gives all orders. docs/other_libraries.md explains it.
-"""
+"""The DeepDip thesis' negotiation environment, on every map (docs/other_libraries.md): one offer
+before each movement phase, a move of a unit of its own for a move of another power's."""
 
 from pathlib import Path
 from typing import Any, ClassVar
@@ -63,7 +60,6 @@ class NegotiationEnv(gymnasium.Env):
 
     @property
     def game(self) -> Game:
-        """The current position as a Game, to look at."""
         return Game.from_row(self._games, 0)
 
     def reset(
@@ -83,10 +79,8 @@ class NegotiationEnv(gymnasium.Env):
         return self._observation(), {"valid": False, "agreed": False, "power": self._power}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
-        """Make an offer, and play on to the next movement phase; see gymnasium.Env.step.
-
-        UserError: the game is over or none has begun, or the action is of the wrong form.
-        """
+        """Make an offer, and play on to the next movement phase; see gymnasium.Env.step. UserError:
+        the game is over or none has begun, or the action is of the wrong form."""
         if not self._running:
             raise gymnasium.error.ResetNeeded("there is no game to step: call reset() first")
         if not self.action_space.contains(action):
@@ -122,7 +116,6 @@ class NegotiationEnv(gymnasium.Env):
         return float(self._reward(found)[0, self._power])
 
     def _speak(self, decisions: Decisions, numbers: list[int]) -> tuple[bool, bool]:
-        """Put the offer to its power; return whether it is valid, and agreed to."""
         mine, goal, other, theirs, its_goal = numbers
         alive = self._games.outcomes().alive[0]
         ours = self._move(decisions, self._power, mine, goal)
@@ -140,10 +133,8 @@ class NegotiationEnv(gymnasium.Env):
         return True, bool(self._press.settle(offers, agreed, decisions)[0] == CONFIRMED)
 
     def _move(self, decisions: Decisions, power: int, origin: int, goal: int) -> int:
-        """A power's legal order that moves its unit so, or lets it hold; NONE without one.
-
-        By land or sea rather than by convoy, and to the first coast where there are several.
-        """
+        """A power's legal order that moves its unit so, or lets it hold; NONE without one. By land
+        or sea rather than by convoy, and to the first coast where there are several."""
         games = self._games
         if games.state.unit_power[0, origin] != power:
             return NONE

@@ -1,11 +1,5 @@
-"""A policy that another library trained in an environment, as a player of this engine.
-
-    model = MaskablePPO.load("model.zip")
-    policy = lambda seen, masks: model.predict(seen, action_masks=masks)[0]
-    evaluate_player("small", ObservationPlayer(policy), make_bot("dumbbot"), num_games=200)
-
-docs/other_libraries.md and examples/sb3_self_play.py show more of it.
-"""
+"""A policy that another library trained in an environment, as a player of this engine;
+docs/other_libraries.md and examples/sb3_self_play.py show it in use."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -107,10 +101,8 @@ class ObservationPlayer:
         return np.where(province == NONE, given[decision, nth], orders[decision, province])
 
     def _play(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """The orders of decisions, (D, V) int32, of which those with more slots come first.
-
-        Each decision has a board to itself, as in an environment, which its game is copied to.
-        """
+        """The orders of decisions, (D, V) int32, of which those with more slots come first. Each
+        decision has a board to itself, as in an environment, which its game is copied to."""
         boards, form = self._prepared(games, decisions.count)
         rows, slots = boards.every_row[: decisions.count], np.diff(decisions.slot_start)
         boards.games.copy_from(games, decisions.game, rows, keep_seeds=True)

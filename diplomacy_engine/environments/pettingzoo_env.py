@@ -1,12 +1,5 @@
-"""A PettingZoo environment: all powers at once, one phase a step; with press two of movement.
-
-    from diplomacy_engine.environments import parallel_env
-
-    env = parallel_env(map="three")
-
-docs/environments.md has an example. `env` makes the same for PettingZoo's AEC interface, by
-PettingZoo's own converter.
-"""
+"""A PettingZoo environment: all powers at once, one phase a step; with press two of movement. `env`
+makes the same for PettingZoo's AEC interface, by its own converter."""
 
 from copy import deepcopy
 from pathlib import Path

@@ -46,7 +46,6 @@ class EnvSettings:
 
     @property
     def most_phases(self) -> int:
-        """Of a random beginning."""
         return self.warm_up_phases if self.start == "random" else 0
 
     @property
@@ -56,10 +55,8 @@ class EnvSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings(EnvSettings):
-    """The further keyword arguments of an environment with one agent.
-
-    What the phases of others bring between two decisions of the agent is added to its reward.
-    """
+    """The further keyword arguments of an environment with one agent. What the phases of others
+    bring between two decisions of the agent is added to its reward."""
 
     form: FormName = "provinces"
     num_envs: Positive = 1

@@ -62,18 +62,18 @@ def result_words(results: Mapping) -> dict[str, list[str]]:
 def played_orders(
     games: VectorGame, orders: Mapping, words: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, list[GivenOrder]], Causes]:
-    """The orders of a phase by power, each with what became of it, and the causes.
-
-    `games` row 0 is the position before the phase. Units that were given no order but have a
-    result, such as one removed unasked, come last.
-    """
+    """The orders of a phase by power, each with what became of it, and the causes. `games` row 0 is
+    the position before the phase. Units that were given no order but have a result, such as one
+    removed unasked, come last."""
     phase, standing = current_phase(games), standing_units(games)
     retreating = phase_kind(phase) == "retreats"
     ordered = retreat_places(games) if retreating else standing
     given = read_orders(games.map, phase, ordered, orders, words, _first_legal(games))
     causes: Causes = {}
+    moved = None
     if phase_kind(phase) == "movement":
-        causes = _Movement(games.map, standing, given, words).causes()
+        moved = _Movement(games.map, standing, given, words)
+        causes = moved.causes()
     elif retreating:
         causes = _retreat_causes(games.map, standing, given, words)
     for power in games.map.powers:
@@ -85,12 +85,14 @@ def played_orders(
     for lines in given.values():
         for i, each in enumerate(lines):
             known = causes.get(each.unit, {}) if each.counts else {}
-            lines[i] = each._replace(said=_said(each.words, known))
+            said = _said(each.words, known)
+            if "void" in each.words and moved is not None and each.counts:
+                said = said.replace("void", f"void ({moved.fault(each.unit)})", 1)
+            lines[i] = each._replace(said=said)
     return given, causes
 
 
 def _said(words: Sequence[str], causes: Mapping[str, list[str]]) -> str:
-    """Return a result for people, such as `bounced with A MUN and A RUH, dislodged by A PIC`."""
     parts = []
     for word in words:
         *others, last = causes.get(word, [""])
@@ -116,10 +118,8 @@ def _first_legal(games: VectorGame) -> Callable[[list[GivenOrder]], GivenOrder]:
 
 
 class _Movement:
-    """A movement phase after the event: who went where, who helped whom, who was how strong.
-
-    Places are province codes. A unit whose order was void stands still.
-    """
+    """A movement phase after the event: who went where, who helped whom, who was how strong. Places
+    are province codes. A unit whose order was void stands still."""
 
     def __init__(
         self,
@@ -206,7 +206,6 @@ class _Movement:
         )
 
     def strength(self, unit: str, without: str | None = None) -> int:
-        """The unit itself and its supports, but for those of power `without`."""
         return 1 + sum(self.owner[backer] != without for backer in self.backers.get(unit, ()))
 
     def blockers(self, unit: str) -> list[str]:
@@ -256,13 +255,28 @@ class _Movement:
         return [mover for mover in self.into.get(province_of(unit), ()) if self.gets_away(mover)]
 
     def lost_fleets(self, unit: str) -> list[str]:
-        """The dislodged fleets of the convoy of an army, or of the one a unit helped."""
         order = self.order[unit]
         army = self.at.get(self._code(order.other.place)) if order.other else unit
         fleets = self.fleets.get(army, ())
         if any("disrupted" in self._words(fleet) for fleet in fleets):
             return []  # the paradox rule stopped the army; a route was left
         return [fleet for fleet in fleets if "dislodged" in self._words(fleet)]
+
+    def fault(self, unit: str) -> str:
+        """Return what was wrong with a void order."""
+        order = self.order.get(unit)
+        if order is None or order.other is None:
+            return "not legal"
+        other = self.at.get(self._code(order.other.place))
+        if other is None or other == unit:
+            return "no unit to help there"
+        if not self._fits(order, other):
+            goal = order.target and self.map.province_names[self._code(order.target)]
+            way = f"not moving to {goal}" if goal else "moving"
+            return f"{other} was {way}"
+        if order.kind == CONVOY:
+            return "not needed"
+        return "against a unit of its own power" if self._gives(unit, order, other) else "not legal"
 
     def causes(self) -> Causes:
         ways = {

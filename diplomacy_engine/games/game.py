@@ -1,8 +1,4 @@
-"""One game in texts: `Game`, for people, tests and viewers.
-
-A Game is one row of a VectorGame; the rules are the same compiled kernels. It adds the notation,
-reasons for illegal orders, talk, the history and saved games.
-"""
+"""One game in texts: `Game`, one row of a VectorGame, for people, tests and viewers."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -532,7 +528,6 @@ class Game:
     def _understand(
         self, power: str, text: str, given: list[tuple[str, list[int]]]
     ) -> tuple[list[int], str]:
-        """The orders that a text may mean after those `given`, or why there is none."""
         numbers, reason = self._legal_meaning(power, text, given)
         if not numbers or not self._talk.binds:
             return numbers, reason
@@ -546,11 +541,8 @@ class Game:
     def _legal_meaning(
         self, power: str, text: str, given: list[tuple[str, list[int]]]
     ) -> tuple[list[int], str]:
-        """The same where no deal binds.
-
-        Rule    of two legal orders for one unit, or adjustments beyond those owed, the first ones
-                count (DATC 4.D.4, 4.D.5, 4.D.6)
-        """
+        """Of two legal orders for one unit, or adjustments beyond those owed, the first ones count
+        (DATC 4.D.4, 4.D.5, 4.D.6)."""
         if self.is_over:
             return [], "the game is over"
         if power in self.conceded:
@@ -690,7 +682,6 @@ class Game:
         return chosen
 
     def _void_units(self, chosen: dict[int, int]) -> dict[int, str]:
-        """Province -> text of each unit whose own power gave it void orders only."""
         powers, kinds, locations = self._ordered_units()
         found = {}
         for power, given in self._submitted.items():
@@ -921,10 +912,8 @@ class Game:
             self.vote(power)
 
     def _play_last_movement(self) -> None:
-        """Take over the orders and results of the history's last movement phase.
-
-        If a draw was agreed or a power conceded in one, it was not played.
-        """
+        """Take over the orders and results of the history's last movement phase. If a draw was
+        agreed or a power conceded in one, it was not played."""
         phases = [phase for phase in self.history if phase_kind(phase["name"]) == "movement"]
         if phases and (self.is_agreed or self.conceded) and not phases[-1]["results"]:
             phases.pop()

@@ -108,7 +108,6 @@ def owed_adjustments(games: VectorGame) -> dict[str, int]:
 
 
 def legal_numbers(games: VectorGame) -> dict[int, list[int]]:
-    """Return province -> numbers of the legal orders there, WAIVE left out."""
     found: dict[int, list[int]] = {}
     decisions, table = games.decisions(), games.table
     for d in range(decisions.count):
@@ -137,7 +136,6 @@ def winners(games: VectorGame, conceded: Collection[str] = ()) -> list[str]:
 
 
 def contenders(games: VectorGame, conceded: Collection[str]) -> list[str]:
-    """The powers that are alive and have not conceded."""
     alive = zip(games.map.powers, games.outcomes().alive[0])
     return [name for name, lives in alive if lives and name not in conceded]
 
@@ -154,10 +152,8 @@ def end_by_concession(games: VectorGame, conceded: Collection[str]) -> None:
 
 
 def set_ending(games: VectorGame, agreed: bool, conceded: Collection[str]) -> None:
-    """Let a finished position have ended in a draw by agreement, or by concession.
-
-    UserError: a draw was agreed, and the game is not over.
-    """
+    """Let a finished position have ended in a draw by agreement, or by concession. UserError: a
+    draw was agreed, and the game is not over."""
     state = games.state
     if agreed and state.end[0] == RUNNING:
         raise UserError(f"a draw was agreed, but the game goes on in {current_phase(games)}")
@@ -168,11 +164,9 @@ def set_ending(games: VectorGame, agreed: bool, conceded: Collection[str]) -> No
 
 
 def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
-    """Return the position in the format of the `diplomacy` package.
-
-    Powers that have `conceded` are in civil disorder there. `influence` holds the provinces and
-    centers of the moment; a saved game adds those that were passed through.
-    """
+    """Return the position in the format of the `diplomacy` package. Powers that have `conceded` are
+    in civil disorder there. `influence` holds the provinces and centers of the moment; a saved game
+    adds those that were passed through."""
     name, powers = current_phase(games), games.map.powers
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
     owed = owed_adjustments(games)
@@ -220,10 +214,8 @@ def _open_homes(games: VectorGame, power: str) -> list[str]:
 
 @lru_cache(maxsize=16)
 def _zobrist_numbers(game_map: Map) -> tuple[list[list[int]], ...]:
-    """The six tables of numbers that the `diplomacy` package draws for a map.
-
-    Each has a row for a unit kind or power and a column for a location, both in alphabetical order.
-    """
+    """The six tables of numbers that the `diplomacy` package draws for a map. Each has a row for a
+    unit kind or power and a column for a location, both in alphabetical order."""
     centers = "-".join(game_map.provinces[v] for v in game_map.board.center_province)
     places, powers = len(game_map.locations), len(game_map.unit_powers)
     # The seed and the order of the draws are the package's, so that its hashes come out.
@@ -236,11 +228,9 @@ def _zobrist_numbers(game_map: Map) -> tuple[list[list[int]], ...]:
 
 
 def zobrist_hash(games: VectorGame) -> int:
-    """The hash that the `diplomacy` package's validator expects.
-
-    It is the exclusive or of one number for each kind and power of a unit at its location, and for
-    each supply center and home center of each power.
-    """
+    """The hash that the `diplomacy` package's validator expects. It is the exclusive or of one
+    number for each kind and power of a unit at its location, and for each supply center and home
+    center of each power."""
     board, state, found = games.board, games.state, 0
     kinds, owners, fled_kinds, fled_owners, centers, homes = _zobrist_numbers(games.map)
     standing = (kinds, owners, state.unit_kind, state.unit_power, state.unit_location)
@@ -258,10 +248,8 @@ def zobrist_hash(games: VectorGame) -> int:
 
 def last_orders(games: VectorGame) -> dict[str, dict]:
     """Return the last movement phase as `state` dictionaries keep it; nothing if there was none.
-
     `last_orders` is power -> texts, a hold for each unit that had no order or a void one;
-    `last_results` is unit -> result words, of those that have any.
-    """
+    `last_results` is unit -> result words, of those that have any."""
     state, orders, results = games.state, {}, {}
     for v in np.flatnonzero(state.last_order[0] != NONE).tolist():
         text = games.vocabulary.texts[state.last_order[0, v]]
@@ -301,11 +289,8 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
 
 
 def position_line(games: VectorGame) -> str:
-    """Such as `small S1901M; ENGLAND A LON = LON; RUSSIA A MOS = MOS`.
-
-    Units, then `=` and the supply centers; a dislodged unit reads `*A MUN > BOH RUH` with the
-    places it may retreat to.
-    """
+    """Such as `small S1901M; ENGLAND A LON = LON; RUSSIA A MOS = MOS`. Units, then `=` and the
+    supply centers; a dislodged unit reads `*A MUN > BOH RUH` with the places it may retreat to."""
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
     parts = [f"{games.map.name} {current_phase(games)}"]
     for power in games.map.unit_powers:
@@ -358,18 +343,13 @@ class _State(Struct):
 
 
 def load_state(games: VectorGame, state: Mapping) -> None:
-    """Set up the position of a state dictionary.
+    """Set up the position of a state dictionary; UserError leaves the board undefined.
 
-    It reads `name`, `units`, `retreats`, `centers`, and what `last_orders` returns. Other keys are
-    ignored, but for what looks like one of these misspelt. Centers left out are nobody's, and so
-    are those of the neutral units, which are listed like those of a power. Nothing
-    is skipped, eliminated or ended: the phase is played as it is given. Retreats must be to places
-    where the unit could ever move; those that the rules forbid are left out (`forbid_retreats`). A
-    dislodged unit (`*A MUN` or a key of `retreats`) without any can only disband. A finished game
-    has ended as `note` says, `Victory by: FRANCE`, and otherwise as its centers do.
-
-    Raises:
-        UserError: something is missing, unknown or impossible; the board is then undefined.
+    It reads `name`, `units`, `retreats`, `centers` and what `last_orders` returns; other keys are
+    ignored, but for misspelt ones. Centers left out are nobody's, as are the neutral units'.
+    Nothing is skipped, eliminated or ended. Retreats that the rules forbid are left out; a
+    dislodged unit without any can only disband. A finished game has ended as `note` says, else as
+    its centers do.
     """
     given = convert(_State, state, "the state")
     missing = [known for known in STATE_KEYS if known not in state]
@@ -426,7 +406,6 @@ def _load_name(games: VectorGame, name: str) -> None:
 
 
 def _load_result(games: VectorGame, won_by: Sequence[str]) -> None:
-    """Tell a solo and a team's victory from a draw in a finished position."""
     if len(won_by) > 1 and not games.map.teams.text:
         return
     if won_by and not games.map.teams.text and won_by != contenders(games, ()):
@@ -449,7 +428,6 @@ def _by_power(games: VectorGame, table: Mapping | None) -> list[tuple[int, Any]]
 
 
 def _place_unit(games: VectorGame, power: int, unit: UnitText, powers, kinds, locations) -> int:
-    """Put a unit on the board; return its province."""
     province, code = unit.place.province, place_text(games.map, unit.place)
     location = games.map.location_index.get(code)
     text = as_written(games.map, unit)
@@ -486,11 +464,9 @@ def _retreat_bits(games: VectorGame, unit: UnitText, places: list[str]) -> int:
 
 
 def forbid_retreats(games: VectorGame) -> None:
-    """Leave out the places to which the dislodged units of a loaded position may not retreat.
-
-    Those are occupied, left vacant by a standoff, or where the attacker came from, unless by convoy
-    (DATC 4.A.5). Of the latter two only the last orders and results tell.
-    """
+    """Leave out the places to which the dislodged units of a loaded position may not retreat. Those
+    are occupied, left vacant by a standoff, or where the attacker came from, unless by convoy (DATC
+    4.A.5). Of the latter two only the last orders and results tell."""
     state, board, index = games.state, games.board, games.map.province_index
     gone = np.flatnonzero(state.dislodged_power[0] != NONE).tolist()
     bounced, came, convoyed = set(), set(), set()

@@ -65,11 +65,9 @@ def saved_game_dictionary(
 ) -> dict:
     """Return the saved game of a list of phases, the last of them not yet adjudicated.
 
-    In a `silent` game nobody can or did say anything. With `own_end` it ended as none does in the
-    package's replay: at a year limit, by agreement or by concession. Games of the package have no
-    waives, so those of phases that were played are left out. A game of a map file stores the file's
-    path under `map`, as the package does. Teams stand under `teams` and `team_victory`, which are
-    ours.
+    In a `silent` game nobody said anything. With `own_end` it ended as none does in the package's
+    replay: at a year limit, by agreement or concession. Games of the package have no waives; one of
+    a map file stores its path under `map`. `teams` and `team_victory` are ours.
     """
     teams = game_map.teams
     rules = [*([NO_PRESS] if silent else []), *RULES, *([OWN_END] if own_end else [])]
@@ -93,7 +91,6 @@ def _without_waives(orders: Mapping) -> dict:
 
 
 def map_reference(game_map: Map) -> str:
-    """Return what `load_map` finds this map by."""
     try:
         if load_map(game_map.name) is game_map:
             return game_map.name
@@ -103,10 +100,8 @@ def map_reference(game_map: Map) -> str:
 
 
 def _with_influence(powers: list[str], phases: list[dict]) -> list[dict]:
-    """Return the phases with each province under the influence of the last power seen in it.
-
-    The web interface of the package colors its map by this. Phases that were loaded may lack it.
-    """
+    """Return the phases with each province under the influence of the last power seen in it. The
+    web interface of the package colors its map by this. Phases that were loaded may lack it."""
     influence: dict[str, str] = {}
     phases_out = []
     for phase in phases:
@@ -128,17 +123,14 @@ class Ending(NamedTuple):
     conceded: tuple[str, ...] = ()  # powers
 
     def notes(self) -> dict:
-        """Return the keys; none in a game without votes and concessions."""
         notes = {"draw_votes": self.draw_votes, "draw_agreed": self.draw_agreed}
         notes |= {"conceded": list(self.conceded)}
         return {key: value for key, value in notes.items() if value}
 
 
 def victors(game_map: Map, state: Mapping) -> list[str]:
-    """Return the powers by which a state says that the game was won, or which share a draw.
-
-    Nobody if its `note` does not say so. The `diplomacy` package cuts their names to three letters.
-    """
+    """Return the powers by which a state says that the game was won, or which share a draw. Nobody
+    if its `note` does not say so. The `diplomacy` package cuts their names to three letters."""
     note = state.get("note")
     head, _, names = note.partition(":") if isinstance(note, str) else ("", "", "")
     named = [name.strip().upper() for name in names.split(",")]
@@ -150,11 +142,8 @@ def victors(game_map: Map, state: Mapping) -> list[str]:
 def read_saved_game(
     saved: Mapping, game_map: Map | str | None
 ) -> tuple[str, Map, list[dict], Ending]:
-    """Return id, map, phases and what is said of the end of a saved game.
-
-    Raises:
-        UserError: a key is missing or of the wrong kind, or the map is unknown.
-    """
+    """Return id, map, phases and what is said of the end of a saved game; UserError for bad
+    ones."""
     source = "the saved game"
     found = convert(_SavedGame, saved, source)
     for i, phase in enumerate(found.phases):
@@ -188,7 +177,6 @@ def _left_out(game_map: Map, state: Mapping, conceded: Sequence[str]) -> tuple[s
 
 
 def read_votes(phase: Mapping, game_map: Map) -> tuple[str, ...]:
-    """Return who voted for a draw in a phase that has been read; UserError for no powers."""
     return _powers(game_map, phase.get("votes", ()))
 
 
@@ -197,18 +185,13 @@ def _powers(game_map: Map, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def in_disorder(state: Mapping, power: str) -> bool:
-    """Tell whether a state says that a power is in civil disorder."""
     found = state.get("civil_disorder")
     return isinstance(found, Mapping) and bool(found.get(power))
 
 
 def read_saved_games(path: str | Path) -> Iterator[dict]:
-    """Yield the saved games of a .jsonl file.
-
-    Raises:
-        UserError: a line is not a JSON dictionary; the message names file and line.
-        OSError: the file cannot be read.
-    """
+    """Yield the saved games of a .jsonl file; UserError names file and line, OSError: not
+    readable."""
     with open_file(path) as file:
         lines = iter(lambda: file.readline(MAX_GAME_BYTES + 1), b"")
         for number, line in enumerate(lines, 1):

@@ -73,9 +73,9 @@ class Codes(NamedTuple):
 class Orders:
     """The legal orders of D decisions: which rows of some tables each of them is the sum of.
 
-    `rows` (N, ROWS) are those of the tables of provinces and kinds, see policy/inputs.py; `named`
-    are the provinces, as places in G V, that stand in the first of these, role by role; `picked`
-    (S,) are the orders that the slots were given, if any.
+    `rows` (N, ROWS) are those of the tables of policy/inputs.py; `named` the provinces, as places
+    in G V, in the first of these, role by role; `picked` (S,) the orders given to the slots, if
+    any.
     """
 
     def __init__(
@@ -91,9 +91,7 @@ class Orders:
 
     def split(self, firsts: np.ndarray, provinces: np.ndarray) -> "Iterator[Orders]":
         """Yield the orders of K parts of the decisions, from firsts[k] on; nothing is picked yet.
-
-        They name provinces from provinces[k] on, by board * V + province.
-        """
+        They name provinces from provinces[k] on, by board * V + province."""
         decisions, (rows, blocked, named) = self.decisions, self.lookup
         begins = decisions.order_start[decisions.slot_start[firsts]]
         edges = np.array([np.searchsorted(known, provinces) for known in named])  # (roles, K + 1)
@@ -115,7 +113,6 @@ class Orders:
 
     @property
     def chosen(self) -> np.ndarray:
-        """Return the positions (S,) of the picked orders in the slots' lists."""
         return self.picked - self.decisions.order_start[:-1]
 
     def named_codes(self, codes: Codes) -> tuple[torch.Tensor, ...]:
@@ -125,7 +122,6 @@ class Orders:
 
     @cached_property
     def decision(self) -> torch.Tensor:
-        """Return the decision of each slot, (S,) int64."""
         return on_device(self.decisions.slot_decision, self.named[0].device)
 
     @cached_property
@@ -135,19 +131,15 @@ class Orders:
 
     @cached_property
     def given_kinds(self) -> np.ndarray:
-        """Return the rows (S, any) of the table of order kinds that the picked orders are.
-
-        What an order has to do with earlier ones is left out: later orders see it by themselves.
-        """
+        """Return the rows (S, any) of the table of order kinds that the picked orders are. What an
+        order has to do with earlier ones is left out: later orders see it by themselves."""
         return self.rows[self.picked, NUM_BOARD:RELATION]
 
 
 class BoardInputs(nn.Module):
-    """Makes tensors on an agent's device of what a map's games are. It has nothing to learn.
-
-    In the table of order kinds `kind_sizes` rows say how provinces are held, what kind of order it
-    is, and how it relates to those of earlier units.
-    """
+    """Makes tensors on an agent's device of what a map's games are. It has nothing to learn. In the
+    table of order kinds `kind_sizes` rows say how provinces are held, what kind of order it is, and
+    how it relates to those of earlier units."""
 
     def __init__(self, game_map: Map):
         super().__init__()
@@ -160,7 +152,6 @@ class BoardInputs(nn.Module):
         self.register_buffer("borders", torch.from_numpy(self.network.borders), persistent=False)
 
     def __deepcopy__(self, _: dict) -> "BoardInputs":
-        """Return this object itself, so that copies of an agent share it."""
         return self
 
     def forward(self, views: BoardViews) -> Boards:
@@ -179,9 +170,7 @@ class BoardInputs(nn.Module):
         related: bool = True,
     ) -> Orders:
         """Return the legal orders of those who view the boards; `chosen` (S,) were given, if any.
-
-        `related`: whether orders are told how they relate to those given to earlier units.
-        """
+        `related`: whether orders are told how they relate to those given to earlier units."""
         picked = None if chosen is None else decisions.order_start[:-1] + chosen
         lookup = self.network.orders(boards.views, decisions, picked, related)
         named = [on_device(rows, self.borders.device) for rows in lookup.named]

@@ -26,12 +26,8 @@ _TUPLES = {
 
 
 class Kept:
-    """An object of which a checkpoint keeps all attributes but those named in REBUILT.
-
-    They are numbers, texts, arrays, networks, optimizers, generators, games, other such objects,
-    and dictionaries, lists and named tuples of these. What is REBUILT, `__init__` makes again.
-    OF_RANK names those that differ from process to process; all others must be the same on each.
-    """
+    """An object of which a checkpoint keeps all attributes but those named in REBUILT, which
+    `__init__` makes again. OF_RANK names those that differ from process to process."""
 
     REBUILT: ClassVar[tuple[str, ...]] = ()
     OF_RANK: ClassVar[tuple[str, ...]] = ()
@@ -42,10 +38,8 @@ class Kept:
 
 
 def pack(value: Any, name: str = "run") -> Any:
-    """Return a value as tensors, numbers, texts, and dictionaries and lists of these.
-
-    UserError, with `name` as its place, if something in it cannot be kept.
-    """
+    """Return a value as tensors, numbers, texts, and dictionaries and lists of these. UserError,
+    with `name` as its place, if something in it cannot be kept."""
     if isinstance(value, Kept):
         return {part: pack(getattr(value, part), f"{name}.{part}") for part in value.kept()}
     if isinstance(value, nn.Module | torch.optim.Optimizer):
@@ -101,7 +95,6 @@ def restore(live: Any, saved: Any) -> Any:
 
 
 def _like(live: dict, key: Any) -> Any:
-    """Return what a dictionary has for a key, or else a copy of what it has for another."""
     return live[key] if key in live else copy.deepcopy(next(iter(live.values()), None))
 
 
@@ -155,7 +148,6 @@ def _saved(value: Any) -> bytes:
 
 
 def go_on(run: Any, saved: dict, ranks: Ranks) -> None:
-    """Continue a new run exactly; any exception if the checkpoint is not one of such a run."""
     restore(run, saved["run"])
     own = saved["ranks"][ranks.rank]
     for name in run.OF_RANK:

@@ -90,7 +90,6 @@ def _is_small(value: object) -> bool:
 
 
 def check_weights(found: Any, expected: Mapping[str, torch.Tensor]) -> None:
-    """Raise ValueError unless weights are sound numbers of the shapes `expected`."""
     if not isinstance(found, dict) or found.keys() != expected.keys():
         raise ValueError("its weights do not match")
     for name, like in expected.items():
@@ -125,7 +124,6 @@ def fitting(path: str | Path, script: str | Path) -> Iterator[None]:
 
 
 def reason(error: Exception) -> str:
-    """Return what went wrong with a file, on one line; a file may have written part of it."""
     said = " ".join(str(error)[:1000].split())[:120]
     return f"{type(error).__name__}: {printable(said)}"
 

@@ -25,7 +25,6 @@ class Clock:
             self._inside = before + seconds
 
     def figures(self) -> dict[str, float]:
-        """Return the seconds of each stage and of the rest, and the share outside the network."""
         total = time.perf_counter() - self._started
         network = sum(self.seconds.get(stage, 0.0) for stage in self.network)
         return self.seconds | {

@@ -24,10 +24,8 @@ def frozen_copy(agent: nn.Module, weights: Mapping[str, torch.Tensor] | None = N
 
 
 def update_average(average: nn.Module, agent: nn.Module, updates: int, power: float) -> None:
-    """Take new weights into the average: those after update n count about as n ** power.
-
-    Polynomial decay, Shamir & Zhang 2013.
-    """
+    """Take new weights into the average: those after update n count about as n ** power. Polynomial
+    decay, Shamir & Zhang 2013."""
     for kept, new in zip(average.parameters(), agent.parameters()):
         kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
 
@@ -43,10 +41,8 @@ def stackable(agent: nn.Module) -> bool:
 
 
 class Stack:
-    """Plain agents of one shape, by ascending number, whose boards are encoded in one call.
-
-    A layer still computes for each agent by itself, and what has no weights for all.
-    """
+    """Plain agents of one shape, by ascending number, whose boards are encoded in one call. A layer
+    still computes for each agent by itself, and what has no weights for all."""
 
     def __init__(self, agents: Mapping[int, nn.Module]):
         self.numbers = np.array(list(agents))
@@ -64,7 +60,6 @@ class Stack:
         self.whole.power = _Table(self.powers)
 
     def encode(self, boards: Boards, numbers: np.ndarray, sizes: np.ndarray) -> Codes:
-        """Return the codes of boards, `sizes` of them for each of some of the agents."""
         places = np.searchsorted(self.numbers, numbers)
         for layer in self.layers:
             layer.places, layer.sizes = places.tolist(), sizes.tolist()
@@ -77,8 +72,6 @@ class Stack:
 
 
 class _Layers(nn.Module):
-    """A layer of each agent of a stack, for inputs that begin with an axis of boards."""
-
     def __init__(self, layers: list[nn.Module]):
         super().__init__()
         self.each = [layer.forward for layer in layers]
@@ -107,10 +100,8 @@ def act(
     stacks: Sequence[Stack] = (),
 ) -> np.ndarray:
     """Return the orders (S,) of D decisions as positions in their lists, each by its own network.
-
     `who` (D,) decides, in ascending order. Gumbel `noise` (N,) decides the draws; empty: the
-    likeliest orders. `stacks` have some of the agents, of numbers that follow each other.
-    """
+    likeliest orders. `stacks` have some of the agents, of numbers that follow each other."""
     chosen = np.empty(len(decisions.slot_province), np.int64)
     if not len(who):
         return chosen

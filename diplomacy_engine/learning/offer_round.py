@@ -10,11 +10,9 @@ from ..press.press import Press
 
 
 class OfferRound:
-    """One round of offers in all games. All powers that are asked talk at once.
+    """One round of offers in all games; all powers that are asked talk at once.
 
-    Each says what it offers, and what it would agree to if it was offered that: so it is asked
-    once, and its board is encoded once. Only what was offered counts as an answer.
-
+    Each is asked once, for what it offers and what it would agree to, so its board is encoded once.
     `able` (E, P) says who can talk; `told` is the talk of OfferViews of every seat, (E, P, ...).
     """
 
@@ -33,10 +31,8 @@ class OfferRound:
         self.answer_logprob = np.zeros(self.agreed.shape, np.float32)
 
     def question(self, game: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return what powers (n,) of games (n,) can offer each other one, and its places.
-
-        Then the templates that each other one can offer them, or NONE, and their places.
-        """
+        """Return what powers (n,) of games (n,) can offer each other one, and its places. Then the
+        templates that each other one can offer them, or NONE, and their places."""
         row, able, places = self.row[game], self.possible.able, self.possible.places
         self.asked[game, power] = True
         self.told["able"][game, power] = able[row, power]
@@ -53,11 +49,8 @@ class OfferRound:
         agreed: np.ndarray,
         answer_logprob: np.ndarray,
     ) -> None:
-        """Keep what powers (n,) of games (n,) have said.
-
-        `choice` (n,) is power * SLOTS + slot of what is offered, or NONE; `agreed` (n, P, SLOTS)
-        what they would agree to.
-        """
+        """Keep what powers (n,) of games (n,) have said. `choice` (n,) is power * SLOTS + slot of
+        what is offered, or NONE; `agreed` (n, P, SLOTS) what they would agree to."""
         self.told["choice"][game, power] = choice
         self.told["talk_logprob"][game, power] = logprob
         self.agreed[self.row[game], power] = agreed

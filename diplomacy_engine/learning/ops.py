@@ -26,15 +26,12 @@ KERNEL_DEVICES = ("cpu",)  # tests empty it, and so do on a CPU what a GPU does
 
 
 def uses_kernels(tensor: torch.Tensor) -> bool:
-    """Tell whether a tensor's operations are kernels, and not those of PyTorch alone."""
     return tensor.device.type in KERNEL_DEVICES
 
 
 def flatten(agent: nn.Module) -> nn.Parameter:
     """Lay all weights of a network into one vector, which is returned, with all their gradients.
-
-    Adam and clipping treat every weight alike, so that one pass over the vector does for all.
-    """
+    Adam and clipping treat every weight alike, so that one pass over the vector does for all."""
     parts = list(agent.parameters())
     weights = nn.Parameter(torch.cat([part.detach().flatten() for part in parts]))
     weights.grad = torch.zeros_like(weights)
@@ -46,8 +43,6 @@ def flatten(agent: nn.Module) -> nn.Parameter:
 
 
 class LayerNorm(nn.LayerNorm):
-    """PyTorch's layer normalisation, with a kernel for rows as short as a province's code."""
-
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if not uses_kernels(x):
             return super().forward(x)
@@ -70,11 +65,9 @@ def draw_orders(
     noise: np.ndarray | None = None,
     temperature: np.ndarray | None = None,
 ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
-    """Choose orders, unit by unit, by Gumbel `noise` (N,); LIKELIEST: those.
-
-    Return their positions (S,) in the slots' lists, the log-probability (D,) of all orders of a
-    decision together, at temperature 1, and the probability (N,) of each.
-    """
+    """Choose orders, unit by unit, by Gumbel `noise` (N,); LIKELIEST: those. Return their positions
+    (S,) in the slots' lists, the log-probability (D,) of all orders of a decision together, at
+    temperature 1, and the probability (N,) of each."""
     noise = draw_noise(orders.decisions) if noise is None else noise
     if not uses_kernels(tables.context):
         return plain_ops.draw_orders(orders, tables, noise, temperature)
@@ -105,10 +98,8 @@ def draw_orders(
 def sum_rows(
     rows: torch.Tensor | np.ndarray, table: torch.Tensor, starts: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Return the sums (sums, H) of rows (sums, any) of a table; NONE stands for no row.
-
-    `starts` (n, H) are what the sums begin with, each for as many of them that follow each other.
-    """
+    """Return the sums (sums, H) of rows (sums, any) of a table; NONE stands for no row. `starts`
+    (n, H) are what the sums begin with, each for as many of them that follow each other."""
     if uses_kernels(table):
         starts = table.new_empty(0, table.shape[1]) if starts is None else starts
         return _apply(_RowSums, torch.as_tensor(rows).numpy(), table, starts)
@@ -116,10 +107,8 @@ def sum_rows(
 
 
 def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return means of provinces' codes (G, V, H): of all, (G, 1, H), and by power (G, P, H).
-
-    A power's are those where its units are; the mean of none is 0.
-    """
+    """Return means of provinces' codes (G, V, H): of all, (G, 1, H), and by power (G, P, H). A
+    power's are those where its units are; the mean of none is 0."""
     if not uses_kernels(codes):
         return plain_ops.mean_provinces(codes, boards)
     means = _apply(_ProvinceMeans, codes, boards.owner.numpy(), boards.num_powers)
@@ -134,10 +123,8 @@ def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torc
 
 
 def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the log-probability (D,) of the orders that were picked, as if drawn.
-
-    And the entropy (D,) along these, as a share (0..1) of the greatest possible one.
-    """
+    """Return the log-probability (D,) of the orders that were picked, as if drawn. And the entropy
+    (D,) along these, as a share (0..1) of the greatest possible one."""
     bases = tables.context.index_select(0, orders.decision)  # (S, H)
     if tables.earlier is not None:  # a unit's orders see what earlier units were given
         given = bases + sum_rows(orders.given_provinces, tables.provinces)
@@ -152,21 +139,17 @@ def score_slots(
     orders: Orders, tables: OrderTables, bases: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return by slot (S,) the picked order's log-probability, the entropy, and the greatest one.
-
-    `bases` (S, H) are added to the codes of all orders of a slot.
-    """
+    `bases` (S, H) are added to the codes of all orders of a slot."""
     if uses_kernels(bases):
         return _SlotScores.apply(orders, tables.provinces, tables.kinds, bases, tables.weight)
     return plain_ops.score_slots(orders, tables, bases)
 
 
 def sum_slots(parts: torch.Tensor, orders: Orders) -> torch.Tensor:
-    """Return the sums (D,) over each decision's slots of `parts` (S,)."""
     return parts.new_zeros(orders.decisions.count).index_add(0, orders.decision, parts)
 
 
 def sum_of_earlier(codes: torch.Tensor, orders: Orders) -> torch.Tensor:
-    """Return for each slot the sum (S, H) of the codes (S, H) of its decision's earlier slots."""
     if uses_kernels(codes):
         return _EarlierSums.apply(codes, orders.decisions.slot_start)
     return plain_ops.sum_of_earlier(codes, orders)

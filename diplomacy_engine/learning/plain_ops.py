@@ -1,8 +1,5 @@
-"""The operations of ops.py for any device, by operations of PyTorch alone.
-
-A GPU computes with these. Nothing in them waits for the device but the orders that were chosen, at
-the end of `draw_orders`. Names and arguments are those of ops.py, which says what they return.
-"""
+"""The operations of ops.py for any device, by operations of PyTorch alone. Nothing in them waits
+for a GPU but the orders that were chosen, at the end of `draw_orders`."""
 
 import itertools
 from typing import NamedTuple
@@ -19,8 +16,6 @@ from .boards import BoardInputs, Boards, Orders, on_device
 
 
 class OrderTables(NamedTuple):
-    """What the scores of legal orders are computed from."""
-
     provinces: torch.Tensor  # (named, H), of `Orders.named`
     kinds: torch.Tensor  # (num_kinds, H), of classes, standings and relations
     context: torch.Tensor  # (D, H), what all orders of a decision have in common
@@ -86,9 +81,8 @@ def draw_orders(
     temperature: np.ndarray | None = None,
 ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
     """Choose the first units' orders of all decisions, then those of the second units, and so on.
-
-    So the longest decision says how many steps it takes, and each step is a handful of operations.
-    """
+    So the longest decision says how many steps it takes, and each step is a handful of
+    operations."""
     decisions, device = orders.decisions, tables.context.device
     turns, lengths = _turns(orders), np.diff(decisions.order_start)
     # Slots by their turn, and the orders of these one after the other: a step's are a slice.
@@ -181,7 +175,6 @@ def _sum_padded(rows: torch.Tensor, padded: torch.Tensor) -> torch.Tensor:
 
 
 def _turns(orders: Orders) -> np.ndarray:
-    """Return the place (S,) of each slot among those of its decision."""
     decisions = orders.decisions
     starts = np.repeat(decisions.slot_start[:-1], np.diff(decisions.slot_start))
     return np.arange(len(starts)) - starts

@@ -57,7 +57,6 @@ def _array(tensor: torch.Tensor) -> np.ndarray:
 def policy_player(
     agent: nn.Module, name: str, seed: int = 0, greedy: bool = False, settings: dict | None = None
 ) -> PolicyPlayer:
-    """Return an agent as a player of matches; `settings` are those it was trained with."""
     generator = torch.Generator().manual_seed(seed)
     return PolicyPlayer(AgentNetwork(agent), name, generator, greedy, settings)
 

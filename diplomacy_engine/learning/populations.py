@@ -106,7 +106,6 @@ def population_players(
     seed: int,
     threads: int,
 ) -> list[PolicyPlayer]:
-    """Return members as players that are asked together, in `threads` threads."""
     learner, known, players = registry.plain(), {}, []
     for number, (member, arrays) in enumerate(zip(members, weights)):
         path = population.folder / member.file
@@ -139,7 +138,6 @@ KEPT = ("map", "reward", "gamma", "year_limit", "help_others")
 
 
 def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
-    """Return `copies` policies of a run by age, of its pool and its checkpoints."""
     newest, learner = policy_file(folder), registry.plain()
     found: dict[int, Policy] = {}
     for path in (newest, *sorted(newest.parent.glob("checkpoints/*.pt"))):
@@ -162,7 +160,6 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
 
 
 def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
-    """Return the weights of a checkpoint's policies, by the decisions they had learned from."""
     models = {saved["global_step"]: saved["model"]}
     if "run" in saved:  # else it has no pool, or one of an earlier version
         pool = saved["run"]["pool"]
@@ -176,7 +173,6 @@ def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
 
 
 def command_of(settings: dict[str, Any], script: str) -> str:
-    """Return the words after `python` by which a script trains with some settings."""
     game_map = settings["map"]
     defaults = with_file(registry.plain().args_class, game_map)
     left_out = {"map", "config", "exp_name", "runs_folder", "resume"}

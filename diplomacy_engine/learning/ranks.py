@@ -1,11 +1,8 @@
 """Processes that train together: those that a learner starts for --processes, or torchrun's.
 
-Each plays a part of the games and learns from what it has played. All that decides how training
-goes on is a sum over all of them, so that weights, pool and counters are the same on each.
-
-Those of one machine that a learner has started talk over pipes: two of them agree on a few numbers
-in a tenth of the time that gloo needs, which counts where a minibatch takes some milliseconds.
-torch.distributed carries what crosses machines or GPUs.
+All that decides how training goes on is a sum over all of them, so that weights, pool and counters
+are the same on each. Those of one machine talk over pipes: two of them agree on a few numbers in a
+tenth of the time that gloo needs. torch.distributed carries what crosses machines or GPUs.
 """
 
 import ctypes
@@ -41,11 +38,9 @@ class RankLost(TrainingError):
 
 
 def keep_memory() -> None:
-    """Keep memory that was freed with this process instead of giving it back to the system.
-
-    Each minibatch needs the same arrays of some megabytes again, and fresh memory costs a page
-    fault for every four kilobytes. Only glibc, the C library of most Linux systems, can be told.
-    """
+    """Keep memory that was freed with this process instead of giving it back to the system. Each
+    minibatch needs the same arrays of some megabytes again, and fresh memory costs a page fault for
+    every four kilobytes. Only glibc, the C library of most Linux systems, can be told."""
     with suppress(AttributeError, OSError, TypeError):
         allocate = ctypes.CDLL(None).mallopt
         allocate(M_MMAP_THRESHOLD, 2**25)
@@ -147,10 +142,8 @@ class Ranks:
         return ranks
 
     def choose_device(self, wants_gpu: bool) -> torch.device:
-        """Return where this rank's network computes: a GPU if one is wanted, in turn.
-
-        While one rank of a GPU plays, another computes; torchrun's have one each, for NCCL.
-        """
+        """Return where this rank's network computes: a GPU if one is wanted, in turn. While one
+        rank of a GPU plays, another computes; torchrun's have one each, for NCCL."""
         gpus = torch.cuda.device_count() if wants_gpu else 0
         if gpus:
             if self.local >= gpus and isinstance(self._link, Distributed):
@@ -172,7 +165,6 @@ class Ranks:
         return 1 if device.type == "cpu" else max(1, (os.cpu_count() or 1) // self.count)
 
     def share(self, args: Any) -> Any:
-        """Return the settings of this rank: its part of the games, a seed of its own."""
         first, last = (args.num_envs * rank // self.count for rank in (self.rank, self.rank + 1))
         own_seed = int(np.random.SeedSequence([args.seed, self.rank]).generate_state(1)[0])
         return replace(args, num_envs=last - first, seed=own_seed if self.rank else args.seed)

@@ -1,9 +1,8 @@
 """Which code a checkpoint is played with: the scripts that are known, by the names of their files.
 
-A script registers itself when it is imported or run. A checkpoint names the script that trained it,
-and only a script of that name plays it: a bundled one, the one that runs, or one that the user
-names, as `FILE.py:PATH` or with `--script FILE.py`. No checkpoint chooses code: the copy of a
-script in a run folder is pointed out, and runs only if `--script own` says so.
+Only a script with the name of the one that trained a checkpoint plays it: a bundled one, the one
+that runs, or one that the user names. No checkpoint chooses code: the copy of a script in a run
+folder runs only if `--script own` says so.
 """
 
 import importlib
@@ -62,7 +61,6 @@ class Learner:
 
     @cached_property
     def network(self) -> tuple[str, ...]:
-        """The settings that a network is made of: those that `make_agent` reads."""
         settings = _Read(asdict(self.args_class()))
         with torch.device("meta"), _NoDraws():
             self.make_agent(settings, load_map("small"))
@@ -89,11 +87,8 @@ class Learner:
             return self.make_agent(settings, game_map).state_dict()
 
     def policy(self, flag: str, name: str) -> dict:
-        """Return the checkpoint that a flag names.
-
-        UserError if it does not fit, or another script made it and the name does not say, as
-        `FILE.py:PATH`, that this one computes the same.
-        """
+        """Return the checkpoint that a flag names. UserError if it does not fit, or another script
+        made it and the name does not say, as `FILE.py:PATH`, that this one computes the same."""
         script, path = policy_path(flag, name)
         saved = checkpoints.read(path)
         maker = saved["script_name"]
@@ -135,11 +130,9 @@ def register(
     talks: bool = False,
     load: Callable[..., Player] | None = None,
 ) -> Learner:
-    """Make a script known by its `__name__` and `__file__`, as its last line but the main one.
-
-    What `make_agent` reads of the settings decides which network a checkpoint has. `load`, in its
-    place, returns the player of a checkpoint's dictionary, path, greediness, seed and device.
-    """
+    """Make a script known by its `__name__` and `__file__`, as its last line but the main one. What
+    `make_agent` reads of the settings decides which network a checkpoint has. `load`, in its place,
+    returns the player of a checkpoint's dictionary, path, greediness, seed and device."""
     path = Path(file).resolve()
     learner = Learner(path, args_class, make_agent, make_player, talks, load)
     if module == "__main__":  # whoever imports it by its name gets the one that runs
@@ -150,7 +143,6 @@ def register(
 
 
 def of_file(file: str | Path) -> Learner:
-    """Return the learner of a script that the user names; it is imported once."""
     path = Path(file).resolve()
     if path in _known:
         return _known[path]
@@ -177,7 +169,6 @@ def plain() -> Learner:
 
 
 def of_checkpoint(saved: dict, path: str | Path, script: str | Path | None = None) -> Learner:
-    """Return the learner that plays a checkpoint; `script` is one that the user has named."""
     name = saved["script_name"]
     if script == OWN:
         copy = _copy_of_script(saved, Path(path))

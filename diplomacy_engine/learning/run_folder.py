@@ -1,20 +1,8 @@
-"""The folder of a training run, written so that a kill or a full disk never costs what was there.
-
-    runs/{map}__{exp_name}__{seed}__{unix time}/
-      args.json            resolved settings
-      {script}.py          copy of the script that trains
-      checkpoint.pt        newest checkpoint, replaced atomically
-      checkpoints/         the newest few, by learner decisions
-      best.pt              the policy that has won most against the last of the bots, to be played
-      metrics.jsonl        one line of figures per `log`
-      events.out.tfevents* TensorBoard, written by the script
-      games/*.jsonl        sample games, and games/*.html pages that replay them
-      replies.jsonl        of a language model: prompts and replies
+"""The folder of a training run (docs/training.md), written so that no kill or full disk costs what
+was there. One process at a time works in it.
 
 A checkpoint stores `sizes()`, the lengths of the files that only grow. On resume `cut_back(sizes)`
 takes away what was written after it, so that a continued run's files equal an uninterrupted one's.
-
-One process at a time works in a folder.
 """
 
 import contextlib
@@ -48,7 +36,6 @@ def check_name(exp_name: str) -> None:
 
 @contextlib.contextmanager
 def refusing(path: str | Path, what: str) -> Iterator[None]:
-    """Make what the system refuses a UserError of one sentence."""
     try:
         yield
     except OSError as error:
@@ -114,7 +101,6 @@ class RunFolder:
         return run
 
     def close(self) -> None:
-        """Let other processes work in the folder."""
         if self._lock is not None:
             self._lock.close()
 
@@ -141,7 +127,6 @@ class RunFolder:
         self._append(self.path / "metrics.jsonl", [line])
 
     def most(self, name: str) -> float:
-        """Return the largest of the figures `name` in metrics.jsonl; -inf if there is none."""
         most, path = -math.inf, self.path / "metrics.jsonl"
         with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
             for line in file:
@@ -151,7 +136,6 @@ class RunFolder:
         return most
 
     def save_games(self, name: str, games: Iterable[Mapping[str, Any]]) -> Path:
-        """Append saved games to games/{name}.jsonl, a line each; return the file."""
         path = self.path / "games" / f"{name}.jsonl"
         self._append(path, games)
         return path
@@ -178,28 +162,26 @@ class RunFolder:
     def save_best(self, content: Callable[[BinaryIO], None]) -> None:
         atomic_write(self.path / "best.pt", content)
 
-    def save_checkpoint(
-        self, step: int, content: bytes | Callable[[BinaryIO], None], keep: int = KEPT
-    ) -> None:
-        """Replace checkpoint.pt, and keep the `keep` newest ones in checkpoints/ as well."""
+    def save_checkpoint(self, step: int, content: bytes | Callable[[BinaryIO], None]) -> None:
+        """Replace checkpoint.pt, and keep the newest ones in checkpoints/ as well."""
         atomic_write(self.checkpoint, content)
-        self.keep_checkpoint(step, keep)
+        self.keep_checkpoint(step)
 
-    def keep_checkpoint(self, step: int, keep: int = KEPT) -> None:
+    def keep_checkpoint(self, step: int) -> None:
         """Keep checkpoint.pt in checkpoints/ too, where a kill may have come before that."""
         folder = self.path / "checkpoints"
         copy = folder / f"{step:012d}.pt"
         temporary = folder / f".{copy.name}.{os.getpid()}.tmp"
         try:
             with refusing(copy, "written"):
-                if keep > 0 and not (copy.is_file() and filecmp.cmp(self.checkpoint, copy, False)):
+                if not (copy.is_file() and filecmp.cmp(self.checkpoint, copy, False)):
                     try:
                         os.link(self.checkpoint, temporary)
                     except OSError:  # no hard links here
                         shutil.copyfile(self.checkpoint, temporary)
                     os.replace(temporary, copy)
                 kept = sorted(folder.glob("[0-9]" * 12 + ".pt"))
-                for old in kept[: max(0, len(kept) - keep)]:
+                for old in kept[:-KEPT]:
                     old.unlink()
         finally:
             with contextlib.suppress(OSError):
@@ -213,10 +195,8 @@ class RunFolder:
         return {str(path.relative_to(self.path)): path.stat().st_size for path in self._growing()}
 
     def cut_back(self, sizes: Mapping[str, int]) -> None:
-        """Shorten the growing files to `sizes` and delete those that are not in it.
-
-        A file is cut after its last whole line or event record within the size.
-        """
+        """Shorten the growing files to `sizes` and delete those that are not in it. A file is cut
+        after its last whole line or event record within the size."""
         ends: dict[Path, int | None] = {}  # all are read before one is changed
         for path in self._growing():
             size = sizes.get(str(path.relative_to(self.path)))
@@ -245,11 +225,9 @@ def _end_of_lines(file: BinaryIO, size: int) -> int:
 
 
 def _end_of_records(file: BinaryIO, size: int) -> int:
-    """Return the offset after the last whole record within `size` of a TFRecord file.
-
-    A record is its length (uint64, little-endian), a checksum of that (4 bytes), the data and a
-    checksum of the data (4 bytes).
-    """
+    """Return the offset after the last whole record within `size` of a TFRecord file. A record is
+    its length (uint64, little-endian), a checksum of that (4 bytes), the data and a checksum of the
+    data (4 bytes)."""
     end = 0
     while end + 16 <= size:
         file.seek(end)

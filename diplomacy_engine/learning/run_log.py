@@ -48,8 +48,7 @@ class RunLog:
     """Logs a run's figures, keeps its sample games, draws its status line.
 
     `wandb_id` and `seconds` are those of earlier processes of this run; `exploited` is the only
-    opponent, if the learner has but one. Commands call the policy `player`, or else by its folder,
-    and need `match_flags` for matches of it.
+    opponent, if the learner has but one. Commands need `match_flags` for matches of the policy.
     """
 
     def __init__(
@@ -86,7 +85,6 @@ class RunLog:
         return time.monotonic() - self._begun
 
     def scalars(self, figures: Mapping[str, float], global_step: int) -> None:
-        """Log figures to TensorBoard, metrics.jsonl and, if tracked, W&B."""
         self.folder.log(global_step, figures)  # first: it says at once if the disk is full
         with self._writing_events():
             for name, value in figures.items():
@@ -106,11 +104,9 @@ class RunLog:
         eval_bots: Sequence[str],
         policy: Mapping,
     ) -> None:
-        """Log an evaluation, and keep the sample games, also as a page that replays them.
-
-        The last of `eval_bots`, which are met at every evaluation, is the yardstick: the `policy`
-        that has won most games against it is best.pt.
-        """
+        """Log an evaluation, and keep the sample games, also as a page that replays them. The last
+        of `eval_bots`, which are met at every evaluation, is the yardstick: the `policy` that has
+        won most games against it is best.pt."""
         labels = dict(zip(reports, short_names(list(reports))))
         evaluations = {labels[bot]: report.result() for bot, report in reports.items()}
         samples = {labels[bot]: report.saved_games for bot, report in reports.items()}
@@ -137,7 +133,6 @@ class RunLog:
         self._pages(samples, global_step)
 
     def _curves(self, tag: str, result: dict, often: bool) -> dict[str, float]:
-        """Return the figures of an evaluation that are logged; fewer if it comes only once."""
         overall = {name: figure["value"] for name, figure in result["overall"].items()}
         left_out = {"elimination", "loss", "most_centers", "rank"}
         left_out |= {"survival"} if len(self.game_map.powers) == 2 else set()
@@ -153,7 +148,6 @@ class RunLog:
         return figures
 
     def begin(self, args: RunSettings) -> None:
-        """Log the settings beside their defaults, and how TensorBoard shows the run's figures."""
         defaults, said = asdict(type(args)()), origins(args)
         for line in said:
             self.progress.message(line)
@@ -177,7 +171,6 @@ class RunLog:
         )
 
     def _pages(self, samples: Mapping[str, Sequence[Mapping]], global_step: int) -> None:
-        """Keep a replay page of sample games by opponent; what cannot be drawn is noted."""
         if not any(samples.values()):
             return
         try:
@@ -213,7 +206,6 @@ class RunLog:
     def update(
         self, counters: Mapping[str, int], groups: Mapping[str, Mapping[str, float]]
     ) -> None:
-        """Log the figures of an update, by group and name, and bring the status line up to date."""
         self._counters = dict(counters)
         global_step = counters["global_step"]
         speed = {"decisions_per_second": global_step / self.seconds}
@@ -232,7 +224,6 @@ class RunLog:
         self.progress.update(global_step, **wins, **known)
 
     def close(self) -> None:
-        """End all records; print the summary of the run, and what can be done with it now."""
         with suppress(OSError):  # of a full disk, which has been reported
             self.writer.close()
         self.progress.close()
@@ -315,9 +306,8 @@ def next_steps(
     folder: RunFolder, *, resume: bool, player: str | Path | None = None, flags: str = ""
 ) -> str:
     """Return the commands, each below what it is for; an empty text if no policy has been saved.
-
-    The policy is written `player`, else as its folder; `flags` are those that matches of it need.
-    """
+    The policy is written `player`, else as its folder; `flags` are those that matches of it
+    need."""
     if not folder.checkpoint.is_file():
         return ""
     tools, player = "python -m diplomacy_engine", quote(str(player or folder.path))

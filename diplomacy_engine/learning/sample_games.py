@@ -23,7 +23,6 @@ class ShownGames(NamedTuple):
 def show_games(
     games: Mapping[str, Sequence[Mapping]], title: str, game_map: Map | None = None
 ) -> ShownGames:
-    """Return the replay page of saved games by opponent, and pictures of the first of each."""
     replays, images = [], {}
     for name, saved_games in games.items():
         for saved in saved_games:
@@ -39,11 +38,9 @@ def show_games(
 
 
 def thoughts(player: ExplainingPlayer, game: Game, power: str) -> dict[str, dict]:
-    """Return what a player thinks of a power's decision, to be kept in a saved game.
-
-    The power, if it has anything to order, with the `value` that it expects and by unit the
-    likeliest `orders`; of a search also the best candidates `tried`.
-    """
+    """Return what a player thinks of a power's decision, to be kept in a saved game. The power, if
+    it has anything to order, with the `value` that it expects and by unit the likeliest `orders`;
+    of a search also the best candidates `tried`."""
     if not has_decision(game.to_state(), power):
         return {}
     found = advice(game, player, power)

@@ -1,8 +1,5 @@
-"""Settings: a flat frozen dataclass, which tyro fills from a settings file and the command line.
-
-A flag wins over the settings file, which wins over the dataclass. The file is the one given with
-`--config`, else `{map}.toml` of the configs folder if there is one.
-"""
+"""Settings: a flat frozen dataclass, which tyro fills from a settings file and the command line. A
+flag wins over the file: that of `--config`, else `{map}.toml` of the configs folder."""
 
 import dataclasses
 import itertools
@@ -32,13 +29,10 @@ _Args = TypeVar("_Args")
 def command_line(
     args_class: type, argv: list[str] | None = None, about: str | None = None
 ) -> dict[str, Any]:
-    """Return with what `tyro.cli(args_class, ...)` is to be called.
-
-    That is the words of the command line as tyro reads them, and as default the dataclass with the
-    values of the settings file (fields `map`, `config`, `start_from`), or of a run (`resume`). What
-    is wrong with these is printed, and the program ends. The help begins with `about`, or else with
-    the docstring of the dataclass's module.
-    """
+    """Return the words of the command line as `tyro.cli` reads them, and as default the dataclass
+    with the values of the settings file, or of the run to resume. What is wrong with these is
+    printed, and the program ends. The help begins with `about`, else with the module's
+    docstring."""
     first = os.environ.get("RANK", "0") == "0"  # of torchrun's processes one is enough to speak
     try:
         words = read_words(args_class, sys.argv[1:] if argv is None else argv)
@@ -66,7 +60,6 @@ def parse_args(args_class: type[_Args], argv: list[str]) -> _Args:
 
 
 def load_config(args_class: type[_Args], path: str | Path, **given: Any) -> _Args:
-    """Return the dataclass with the values that a TOML file sets, and those given."""
     return convert(args_class, read_toml(path, MAX_FILE_BYTES) | given, path)
 
 
@@ -76,13 +69,11 @@ def map_file(game_map: str) -> Path | None:
 
 
 def with_file(args_class: type[_Args], game_map: str, config: str | None = None) -> _Args:
-    """Return the dataclass with the values of the settings file that is used on a map."""
     path = config or map_file(game_map)
     return load_config(args_class, path) if path else args_class()
 
 
 def origins(args: Any) -> list[str]:
-    """Return what a settings file and flags have set, in a line each, if they have anything."""
     before, lines = type(args)(), []
     path = args.config or map_file(args.map)
     if path:
@@ -94,7 +85,6 @@ def origins(args: Any) -> list[str]:
 
 
 def flags_of(defaults: Any, values: dict[str, Any]) -> str:
-    """Return the flags that make `defaults` those of `values`, as one would type them."""
     words = []
     for name, default in dataclasses.asdict(defaults).items():
         value = values.get(name, default)
@@ -111,7 +101,6 @@ def flags_of(defaults: Any, values: dict[str, Any]) -> str:
 
 
 def check_changes(kept: Any, given: Any, changeable: Sequence[str]) -> None:
-    """Raise UserError if a command line changes other settings of a run than may be on resume."""
     changed = sorted(name for name, value in vars(kept).items() if value != getattr(given, name))
     other = [f"--{_dashes(name)}" for name in changed if name not in ("resume", *changeable)]
     if other:

@@ -13,9 +13,8 @@ _ANSWER = b"\nstopping after this step; a checkpoint will be saved (Ctrl-C again
 class StopSignals:
     """Inside `with StopSignals() as stop:`, `stop.received` tells of a SIGINT or SIGTERM.
 
-    The first one sets it, so that the loop can finish its step and save, and is answered at once on
-    standard error. A SIGINT that comes later than GRACE after it interrupts as usual. One that
-    comes sooner does nothing; a second Ctrl-C not even once the loop is over.
+    The loop can so finish its step and save. A SIGINT later than GRACE after the first interrupts
+    as usual; a sooner one does nothing.
     """
 
     def __init__(self, announce: bool = True):

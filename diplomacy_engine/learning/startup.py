@@ -56,7 +56,6 @@ class Setup:
         return checkpoints.policy_dict(script, options, self.game_map, model, global_step)
 
     def resume(self, run: Any, ranks: Ranks) -> bool:
-        """Bring a new run to where its checkpoint is, if any; what cannot be kept is named."""
         if self.saved is None:
             checkpoint_state.pack(run)
             return False
@@ -87,7 +86,6 @@ def main(learner: Learner, train: Train, args: RunSettings) -> int:
 def run(
     learner: Learner, train: Train, args: RunSettings, ranks: Ranks, setup: Setup | None = None
 ) -> int:
-    """Train with some settings, in ranks that have been started; return the exit status."""
     with _reported(ranks) as status:
         setup = ranks.agree(lambda: setup or _begin(learner, args, ranks))
         keep_memory()
@@ -102,7 +100,6 @@ def _begin(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
 
 @contextmanager
 def _reported(ranks: Ranks) -> Iterator[list[int]]:
-    """Turn what goes wrong in a block into a sentence and an exit status, which is yielded."""
     status = [0]
     try:
         yield status
@@ -123,7 +120,6 @@ def _reported(ranks: Ranks) -> Iterator[list[int]]:
 
 @contextmanager
 def logs(setup: Setup, ranks: Ranks) -> Iterator[RunLog]:
-    """Open the logs of a run; an error in the block is of this rank alone."""
     with _closed_on_failure(setup.folder):
         log = ranks.agree(_open_log if ranks.rank == 0 else NoLog, setup)
     try:
@@ -139,7 +135,6 @@ def logs(setup: Setup, ranks: Ranks) -> Iterator[RunLog]:
 
 
 def new_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
-    """Return what a new run begins with; UserError for all that would stop it later."""
     args, game_map = _with_teams(learner, args, load_map(args.map))
     weights = _weights(learner, args, game_map) if args.start_from else None
     check_args(args, game_map, ranks.count, learner.talks)
@@ -151,10 +146,7 @@ def new_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
 
 
 def _with_teams(learner: Learner, args: RunSettings, game_map: Map) -> tuple[RunSettings, Map]:
-    """Return settings and map with the teams of `args`, if any: a seat for each of the largest.
-
-    Allies, and who can agree to it, help each other.
-    """
+    """Return settings and map with the teams of `args`, if any: a seat for each of the largest."""
     if learner.talks:
         return replace(args, help_others=True), game_map
     if not getattr(args, "teams", "") and not getattr(args, "team_victory", 0):
@@ -165,7 +157,6 @@ def _with_teams(learner: Learner, args: RunSettings, game_map: Map) -> tuple[Run
 
 
 def _weights(learner: Learner, args: RunSettings, game_map: Map) -> dict:
-    """Return the weights of --start-from; UserError unless a run can begin with them."""
     start = f"--start-from {args.start_from}"
     saved = learner.policy("start-from", args.start_from)
     if saved["vocabulary_hash"] != vocabulary(game_map).hash:
@@ -193,12 +184,9 @@ def _check_memory(learner: Learner, args: RunSettings, game_map: Map, ranks: Ran
 
 
 def check_policy(learner: Learner, args: RunSettings, game_map: Map) -> None:
-    """Raise UserError unless a policy is played, frozen and scored as the learner plays it.
-
-    A changed script could change one of these alone, and its figures would mislead. So on some
-    positions, with the same noise and with weights that are all in use, it is compared what the
-    learner, a frozen copy and a player choose, and how probable each finds the learner's orders.
-    """
+    """Raise UserError unless a policy is played, frozen and scored as the learner plays it. A
+    changed script could change one of these alone, and its figures would mislead: so all three are
+    compared on some positions, with the same noise and weights that are all in use."""
     if learner.talks:  # their decisions begin with talk, which players hold in another way
         return
     announce_compilation()

@@ -29,11 +29,9 @@ def finished_games(
     frozen_at: Mapping[int, int],
     copies: Sequence[int],
 ) -> Sums:
-    """Return how the games `rows` went, as sums over those in which the learner took part.
-
-    `member` (E, P) played, `learns` (E, P) says where the learner, `side` (P,) has the teams. In
-    `copy_score` a win of the learner counts 1, a draw 0.5.
-    """
+    """Return how the games `rows` went, as sums over those in which the learner took part. `member`
+    (E, P) played, `learns` (E, P) says where the learner, `side` (P,) has the teams. In
+    `copy_score` a win of the learner counts 1, a draw 0.5."""
     rows = rows[learns[rows].any(1)]
     years = result.year[rows] - first_year + 1
     found = (result.ended, result.winner, result.centers, result.alive)
@@ -88,10 +86,8 @@ def selfplay_figures(sums: Mapping[str, float], global_step: int) -> dict[str, f
 
 
 class Results(Kept):
-    """What has been counted so far, and how the learner's games have gone.
-
-    A side is a team, or a power that plays alone.
-    """
+    """What has been counted so far, and how the learner's games have gone. A side is a team, or a
+    power that plays alone."""
 
     REBUILT = ("game_map",)
 
@@ -121,7 +117,6 @@ class Results(Kept):
         self.side_games += games
 
     def take(self) -> dict[str, float]:
-        """Return the figures `selfplay/*` of the games since the last call."""
         figures = selfplay_figures(self.sums, self.counters["global_step"])
         self.sums = dict.fromkeys(self.sums, 0.0)
         for side, share, games in zip(self.game_map.teams.names, self.win_share, self.side_games):
@@ -158,7 +153,6 @@ class Episodes(Kept):
         return {"episodes": ended}
 
     def figures(self, sums: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-        """Return means over episodes: decisions, return without discount, also by part."""
         count, *totals = sums["episodes"].tolist()
         names = ["episodic_length", "episodic_return"]
         if len(self.parts) > 1:
@@ -178,10 +172,8 @@ def explained_variance(sums: np.ndarray) -> float:
 def of_update(
     run: Any, losses: Mapping[str, float], sums: Mapping[str, Any], charts: Mapping[str, float]
 ) -> dict[str, dict[str, float]]:
-    """Return the figures of an update by group, and forget what they are of.
-
-    `sums` are those of all ranks, of `Batch.sums` and `Episodes.take`.
-    """
+    """Return the figures of an update by group, and forget what they are of. `sums` are those of
+    all ranks, of `Batch.sums` and `Episodes.take`."""
     episodes, pool = run.episodes.figures(sums), run.pool
     frozen = pool.next_number - len(pool.bots) - 1  # copies so far
     return episodes | {

@@ -30,7 +30,6 @@ class WishCounts(Kept):
         self.phases = 0
 
     def add(self, able: np.ndarray, told: Mapping[str, np.ndarray], learns: np.ndarray) -> None:
-        """Count a phase of games: who could talk, what all said (as TalkViews), whose seats."""
         mine = told["wish"][learns]
         power = np.nonzero(learns)[1]
         np.add.at(self.asked, power, mine != NONE)
@@ -49,7 +48,6 @@ class WishCounts(Kept):
         return sums
 
     def figures(self, sums: Mapping[str, Any]) -> dict[str, float]:
-        """Return the figures `press/*`: shares of chances, in all and by pair of powers."""
         met, made = np.triu(sums["met"], 1), np.triu(sums["made"], 1)  # each pair once
         figures = {}
         for name, counts, chances in (

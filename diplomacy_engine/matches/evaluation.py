@@ -61,11 +61,11 @@ class Evaluation(MatchReport):
         """Return the figures of the first player as `evaluate --json` writes them.
 
         `overall` and `by_power` are FIGURES, each with a 95% interval, `orders` is
-        OrderCounter.shares, `style` OrderCounter.style, and `press` TalkCounter.figures where
-        powers may talk. With teams, `overall` and `by_team` are the figures of the player's team,
-        and `by_power` those of each of its powers by itself. Where it is known, `par` is what the
-        other player wins in each seat against copies of itself. Where they may vote, `draws` is as
-        MatchReport.draws says.
+        OrderCounter.shares, `style` OrderCounter.style, `by_result` ResultCounter.figures, and
+        `press` TalkCounter.figures where powers may talk. With teams, `overall` and `by_team` are
+        the figures of the player's team, and `by_power` those of each of its powers by itself.
+        Where it is known, `par` is what the other player wins in each seat against copies of
+        itself. Where they may vote, `draws` is as MatchReport.draws says.
 
         Args:
             per_game: with `per_game`, too: a dictionary for each game with `game` (from 1 on), the
@@ -92,6 +92,7 @@ class Evaluation(MatchReport):
             "by_power": by_power,
             "orders": self.orders.shares(),
             "style": self.orders.style(len(seat)),
+            "by_result": self.orders.results.figures(),
         } | self.draws()
         if teams.text:
             mine = np.arange(sides) == seat[:, None]

@@ -28,14 +28,10 @@ def wilson_interval(successes: float, count: int) -> tuple[float, float]:
 def mean_interval(strata: Sequence[np.ndarray], least: float, most: float) -> tuple[float, float]:
     """Return the 95% interval of a mean over games of several kinds (strata), such as seats.
 
-    It is Student's, from the variance within each stratum, with the degrees of freedom of
-    Satterthwaite (1946); see Cochran, Sampling Techniques (1977), section 5.4. Where a stratum has
-    one value alone its variance is unknown: then all values are one sample, with `least` and `most`
-    as two more, as Agresti and Coull (1998) add successes and failures to a rate.
-
-    Values that are all alike have no variance, but others may come. How often they do is at most
-    the upper end of Wilson's interval for none in so many games, and they lie between `least` and
-    `most`; so does the interval. One game says nothing: its interval is the whole range.
+    Student's, with the degrees of freedom of Satterthwaite (1946); see Cochran, Sampling Techniques
+    (1977), section 5.4. Where a stratum has one value, all are one sample with `least` and `most`
+    as two more, as Agresti and Coull (1998) do. Values that are all alike have no variance, but
+    others may come: as often as Wilson's interval for none in so many games says.
     """
     values = np.concatenate(strata)
     count, mean = len(values), float(values.mean())
@@ -66,10 +62,8 @@ def summarize(
     seat: np.ndarray,
     ranges: Mapping[str, tuple[float, float]],
 ) -> dict[str, dict[str, float]]:
-    """Return value, low and high of FIGURES over games.
-
-    Means are stratified by `seat` (games,), the power played; `ranges` are those of MEANS.
-    """
+    """Return value, low and high of FIGURES over games. Means are stratified by `seat` (games,),
+    the power played; `ranges` are those of MEANS."""
     count = len(seat)
     summary = {}
     for name in RATES:
@@ -85,10 +79,8 @@ def summarize(
 def by_side(
     names: Sequence[str], values: dict[str, np.ndarray], mine: np.ndarray, ranges: dict
 ) -> dict[str, dict]:
-    """Return a player's figures with each power or team that it has played.
-
-    `values` and `mine`, which says where the player sat, are (games, sides).
-    """
+    """Return a player's figures with each power or team that it has played. `values` and `mine`,
+    which says where the player sat, are (games, sides)."""
     return {
         name: summarize(
             {figure: values[figure][mine[:, side], side] for figure in FIGURES},
@@ -114,14 +106,12 @@ def named_teams(game_map: Map) -> dict[str, str | int]:
 
 
 def map_ranges(game_map: Map, max_years: int) -> dict[str, tuple[float, float]]:
-    """Return the range (least, greatest) of each mean that powers can have in games on a map."""
     board = game_map.board
     centers = len(board.center_province)
     return figure_ranges(len(game_map.powers), centers, board.victory_centers, max_years)
 
 
 def team_ranges(game_map: Map, max_years: int) -> dict[str, tuple[float, float]]:
-    """Return such ranges of the map's teams, or of its powers if it has no teams."""
     board, teams = game_map.board, game_map.teams
     centers, victory = len(board.center_province), teams.victory_centers or board.victory_centers
     return figure_ranges(len(teams.names), centers, victory, max_years)
@@ -132,7 +122,6 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def share_text(figure: Mapping[str, float], digits: int = 1) -> str:
-    """Return a share in percent with its interval; `figure` has `value`, `low` and `high`."""
     value, low, high = (f"{100 * figure[name]:.{digits}f}" for name in ("value", "low", "high"))
     return f"{value}% ({low} to {high})"
 

@@ -1,9 +1,6 @@
-"""Forked rollouts: play the same position on many times, and compare what comes of it.
-
-The copies of a position form a group. A score says how a power stands at the end of a rollout, an
-advantage how much better than the mean of its group, in units of the group's spread: what
-group-relative policy optimization (Shao et al. 2024) learns from.
-"""
+"""Forked rollouts: play the same position on many times, and compare what comes of it. An advantage
+is how much better than the mean of its group a power stands, in units of the group's spread, as in
+group-relative policy optimization (Shao et al. 2024)."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -55,17 +52,11 @@ def fork(
 ) -> Rollouts:
     """Copy positions, play every copy some years on, and score the powers within each group.
 
-    The positions themselves stay. Position k's copies stand in the rows
-    `destinations(games, positions, copies)[k]`, where they keep the positions they reached.
-
-    Args:
-        games: made with auto_reset=False; its last rows, one for each copy, are played in.
-        rows: (positions,) integers, none among those last rows.
-        years: horizon: a rollout stops when it has been in `years` springs after its first
-            phase, or with its game.
-        seats: (P,) which of `players` plays each power; None: the first plays all.
-        score: (games, rows) -> (rows, P), how the powers of rows stand.
-        note: called with games, decisions and the orders about to be given, to record them.
+    `games` is made with auto_reset=False; copies of `rows` are played in its last rows,
+    `destinations(games, positions, copies)`, and stay there. A rollout stops when it has been in
+    `years` springs after its first phase, or with its game. `seats` (P,): which player plays each
+    power; `score`: (games, rows) -> (rows, P); `note` is called with games, decisions and the
+    orders about to be given.
     """
     rows = np.asarray(rows)
     seats = np.zeros(games.num_powers, np.int64) if seats is None else np.asarray(seats)
@@ -104,12 +95,9 @@ def destinations(games: VectorGame, positions: int, copies: int) -> np.ndarray:
 def random_beginnings(
     games: VectorGame, most_phases: int, seed: int = 0, opening_share: float = 0.0
 ) -> np.ndarray:
-    """Start every game anew and play it 0..most_phases phases with random legal orders.
-
-    Games that end on the way are started anew and stay in the opening, as does a share of
-    `opening_share`. The seed is of the numbers of phases, which are drawn uniformly and returned,
-    (E,) int64; orders come from the games' own seeds.
-    """
+    """Start every game anew and play it 0..most_phases phases with random legal orders; return how
+    many, (E,) int64. Games that end on the way stay in the opening, as does `opening_share`. The
+    seed is of the numbers of phases; orders come from the games' own seeds."""
     rng = np.random.default_rng(seed)
     phases = rng.integers(0, most_phases + 1, games.num_games)
     phases[rng.random(games.num_games) < opening_share] = 0

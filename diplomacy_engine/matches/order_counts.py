@@ -22,8 +22,112 @@ from ..constants import (
 from ..games.decisions import Decisions
 from ..games.own_help import fitting
 from ..games.vector_game import VectorGame
+from ..scoring.outcomes import Outcomes
 
 GAMES = 100  # in which different positions are counted
+OPENINGS = 10  # that are told, the most frequent ones
+RESULTS = ("won", "drawn", "lost")
+
+
+def kind_shares(given: np.ndarray) -> dict[str, float]:
+    """Return the shares of kinds of orders in all; `given` counts them by OrderKind."""
+    counts = {
+        "hold": given[HOLD],
+        "move": given[MOVE],
+        "convoyed_move": given[MOVE_VIA],
+        "support": given[SUPPORT_HOLD] + given[SUPPORT_MOVE],
+        "convoy": given[CONVOY],
+    }
+    return {name: float(count / max(1, given.sum())) for name, count in counts.items()}
+
+
+class ResultCounter:
+    """Counts a player's orders, openings and centers by how its games end."""
+
+    def __init__(self):
+        # By result, what, and name: games, orders by kind, openings; games and centers by year.
+        self.counts: Counter[tuple[str, str, str]] = Counter()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget the games that are being played, whose results are not known yet."""
+        self._orders: list[tuple[np.ndarray, np.ndarray]] = []  # rows, kinds
+        self._years: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # rows, years, centers
+        self._openings: dict[int, str] = {}
+
+    def look(self, games: VectorGame, mine: np.ndarray) -> None:
+        """See the centers of the player's powers `mine` (E, P) before a phase."""
+        state = games.state
+        spring = (state.phase == SPRING_MOVEMENT) & (state.year > games.board.first_year)
+        rows = np.flatnonzero(spring & (state.end == RUNNING))
+        if len(rows):
+            held = np.where(mine, games.centers(), 0)[rows].sum(1)
+            self._years.append((rows, state.year[rows] - 1, held))
+
+    def note(self, games: VectorGame, rows: np.ndarray, orders: np.ndarray) -> None:
+        """See the player's orders in a movement phase; `rows` (n,) ascend."""
+        self._orders.append((rows, games.table.kind[orders]))
+        for row in np.unique(rows) if len(self._openings) < games.num_games else ():
+            if int(row) not in self._openings:
+                texts = (games.vocabulary.texts[number] for number in orders[rows == row])
+                self._openings[int(row)] = ", ".join(texts)
+
+    def end(
+        self, games: VectorGame, rows: np.ndarray, outcomes: Outcomes, mine: np.ndarray
+    ) -> None:
+        """Count all that was seen of `rows`, which have ended; `mine` (n, P) as in `look`."""
+        teams = games.map.teams
+        win = outcomes.of_teams(teams.of_power).win()
+        own = win[np.arange(len(rows)), teams.of_power[mine.argmax(1)]]
+        result = np.full(games.num_games, NONE)
+        result[rows] = np.where(own, 0, np.where(win.any(1), 2, 1))
+        last_year = games.board.first_year + outcomes.years - 1
+        self._years.append((rows, last_year, np.where(mine, outcomes.centers, 0).sum(1)))
+
+        def add(
+            what: str, where: np.ndarray, names: np.ndarray, amount: np.ndarray | int = 1
+        ) -> None:
+            known = result[where] != NONE
+            keys, column = np.unique(names[known], return_inverse=True)
+            totals = np.zeros((len(RESULTS), len(keys)), np.int64)
+            amount = np.broadcast_to(amount, where.shape)[known]
+            np.add.at(totals, (result[where][known], column), amount)
+            for i, k in np.argwhere(totals):
+                self.counts[RESULTS[i], what, str(keys[k])] += int(totals[i, k])
+
+        add("games", rows, rows * 0)
+        for where, kinds in self._orders:
+            add("orders", where, kinds)
+        for where, years, centers in self._years:
+            add("years", where, years)
+            add("centers", where, years, centers)
+        add("openings", np.array([*self._openings], int), np.array([*self._openings.values()], str))
+        self._forget()
+
+    def figures(self) -> dict[str, dict]:
+        """Return for `won`, `drawn` and `lost` games, if there are any: how many `games`, the
+        shares of orders by kind, those of games with each of the most frequent `openings` (all
+        orders of the first movement phase), and the mean `centers` after each year, of the games
+        that had not ended before."""
+        found = {}
+        for result in RESULTS:
+            parts = {what: {} for what in ("games", "orders", "openings", "years", "centers")}
+            for (of, what, name), count in sorted(self.counts.items()):
+                if of == result:
+                    parts[what][name] = count
+            games, openings = sum(parts["games"].values()), Counter(parts["openings"])
+            if not games:
+                continue
+            given = np.array([parts["orders"].get(str(int(kind)), 0) for kind in OrderKind])
+            found[result] = {
+                "games": games,
+                "orders": kind_shares(given),
+                "openings": {text: n / games for text, n in openings.most_common(OPENINGS)},
+                "centers": {
+                    year: parts["centers"].get(year, 0) / n for year, n in parts["years"].items()
+                },
+            }
+        return found
 
 
 class OrderCounter:
@@ -37,18 +141,19 @@ class OrderCounter:
         # Of powers with allies: supports and convoys in all and for allies, moves in all and
         # against allies.
         self.among_allies = np.zeros(4, np.int64)
+        self.results = ResultCounter()
         self._failed = self._times = np.zeros((0, 0), np.int32)  # (E, V), moves that bounced
 
     def __add__(self, other: "OrderCounter") -> "OrderCounter":
         both = OrderCounter(self.player)
         for name in ("given", "counts", "positions", "among_allies"):
             setattr(both, name, getattr(self, name) + getattr(other, name))
+        both.results.counts = self.results.counts + other.results.counts
         return both
 
     def look(
         self, games: VectorGame, decisions: Decisions, orders: np.ndarray, seat_player: np.ndarray
     ) -> None:
-        """Count positions, and builds among the `orders` (E, V), before a phase is played."""
         state, table = games.state, games.table
         second = (state.year == games.board.first_year + 1) & (state.phase == SPRING_MOVEMENT)
         second &= state.end == RUNNING
@@ -57,6 +162,7 @@ class OrderCounter:
         self.positions.update(row.tobytes() for row in rows)
         builds = decisions.order[decisions.order_start[1:] - 1] == table.waive
         mine = seat_player == self.player
+        self.results.look(games, mine)
         asked = mine[decisions.game, decisions.power][decisions.slot_decision]
         row, province = np.nonzero((orders != NONE) & (table.kind[orders] == BUILD))
         builder = state.center_owner[row, games.board.province_center[province]]
@@ -70,10 +176,8 @@ class OrderCounter:
         moved: np.ndarray,
         owner: np.ndarray | None,
     ) -> None:
-        """Count the orders of games (E,) bool that have just played a movement phase.
-
-        `owner` (E, C) are the owners of the centers before it, needed where there are teams.
-        """
+        """Count the orders of games (E,) bool that have just played a movement phase. `owner` (E,
+        C) are the owners of the centers before it, needed where there are teams."""
         state = games.state
         mine = (seat_player == self.player) & moved[:, None]
         nobody = np.zeros((len(mine), 1), bool)  # in the place of NONE, which is -1
@@ -81,10 +185,10 @@ class OrderCounter:
         at = np.flatnonzero(given)
         if games.map.teams.text:
             self._note_allies(games, at, owner)
-        kinds = games.table.kind.take(state.last_order.take(at))
         self._note_style(games, moved, at)
-        kinds = games.table.kind.take(state.last_order.take(at))
-        self.given += np.bincount(kinds, minlength=len(OrderKind))
+        orders = state.last_order.take(at)
+        self.results.note(games, at // state.last_order.shape[1], orders)
+        self.given += np.bincount(games.table.kind[orders], minlength=len(OrderKind))
 
     def _note_style(self, games: VectorGame, moved: np.ndarray, at: np.ndarray) -> None:
         """Count what is odd in the orders at the flat indices `at` (of (E, V))."""
@@ -144,23 +248,14 @@ class OrderCounter:
         self.among_allies += [helps.sum(), helped.sum(), moves.sum(), attacked.sum()]
 
     def shares(self) -> dict[str, float]:
-        """Return the shares of the kinds in all orders, which add up to 1; and one of moves alone.
+        """Return the shares of the kinds in all orders, and one of moves alone.
 
-        `hold`, `move` (but not by convoy), `convoyed_move`, `support`, `convoy`; `bounced` is the
-        share of the moves, with and without convoy, that have bounced. An illegal order is a hold.
-        Where powers had allies: `ally_support`, the share of supports and convoys that are for an
-        ally's unit; `ally_attack`, that of moves to where an ally's unit stays or has its center.
+        `move` is without convoy; `bounced` is of all moves. An illegal order is a hold. With
+        allies: `ally_support`, the share of supports and convoys for an ally's unit; `ally_attack`,
+        that of moves to where an ally's unit stays or has its center.
         """
-        given = self.given
-        counts = {
-            "hold": given[HOLD],
-            "move": given[MOVE],
-            "convoyed_move": given[MOVE_VIA],
-            "support": given[SUPPORT_HOLD] + given[SUPPORT_MOVE],
-            "convoy": given[CONVOY],
-        }
-        shares = {name: float(count / max(1, given.sum())) for name, count in counts.items()}
-        moves = counts["move"] + counts["convoyed_move"]
+        moves = self.given[MOVE] + self.given[MOVE_VIA]
+        shares = kind_shares(self.given)
         shares |= {"bounced": float(self.counts["bounced"] / max(1, moves))}
         helps, helped, moves, attacks = self.among_allies.tolist()
         if helps or moves:
@@ -173,12 +268,11 @@ class OrderCounter:
     def style(self, games: int) -> dict[str, float]:
         """Return how the player played so many games.
 
-        `positions`: how many different ones 100 of the games have after the first year, with all
-        powers' units and centers (of fewer games: all of them); `position_entropy` of these, in
-        bits; `convoyed_armies` a game. The others are shares, 0..1: of supports for own and for
-        other powers' units those that did not fit the order given there; of moves those against an
-        own unit that was not ordered to move; of moves that bounced those that the same unit had
-        tried in vain in the two movement phases before; of builds those waived.
+        `positions`: how many different ones 100 of the games have after the first year
+        (`position_entropy` in bits). Shares: of supports, for own and for other powers' units,
+        those that did not fit the order given there; of moves those against an own unit that was
+        not ordered to move; of bounced moves those tried in vain in the two movement phases before;
+        of builds those waived.
         """
         counts, total = self.counts, self.positions.total()
         drawn, seen = min(GAMES, total), self.positions.values()

@@ -1,9 +1,6 @@
-"""Ranks among a base population: where a player stands among frozen policies and bots.
-
-The player has one seat in every game, every power equally often; the other seats are members'. The
-members' ratings are anchors, so that two players who were ranked at different times compare. On a
-map with teams a seat is a team's.
-"""
+"""Ranks among a base population: the player has one seat (with teams, one team) in every game,
+every power equally often. The members' ratings are anchors, so that ranks of different times
+compare."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +13,7 @@ from msgspec.structs import asdict
 
 from ..errors import UserError
 from ..pictures.replays.replay import Replay
-from ..players.population import Population
+from ..players.population import Population, PopulationMember
 from ..players.protocols import Player, SamplingPlayer
 from ..records import read_json
 from ..rules.state import seed_from
@@ -41,11 +38,9 @@ def rank_games(map_name: str) -> int:
 def candidate_seats(
     members: int, powers: int, num_games: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return who sits where, (E, powers), where 0 is the player and 1 + i member i.
-
-    A table is played once in every rotation, so that nobody's powers are better than another's.
-    Members are dealt like cards: nobody comes again before all have come, or twice at a table.
-    """
+    """Return who sits where, (E, powers), where 0 is the player and 1 + i member i. A table is
+    played once in every rotation, so that nobody's powers are better than another's. Members are
+    dealt like cards: nobody comes again before all have come, or twice at a table."""
     if members < powers - 1:
         raise UserError(f"a table of {powers} needs {powers - 1} members besides the player")
     tables = -(-num_games // powers)
@@ -92,7 +87,6 @@ class _Ranks(Struct):
 
 
 def read_ranks(path: str | Path) -> dict[str, PopulationRank]:
-    """Return the ranks of a file that `population rank --json` has written, by name."""
     return read_json(_Ranks, path, MOST_RANKS).players
 
 
@@ -103,12 +97,9 @@ def rank_after_games(
     rng: np.random.Generator,
     others: int = 0,
 ) -> PopulationRank:
-    """Where a player ranks after some games.
-
-    The `ratings` (members,) stay. In `seats` (E, seats) 0 is the player, who has one seat, 1 + i is
-    member i, and `others` come after the members and are rated along. `ranks` are (E, seats), 1 =
-    best; equal ones are ties, which `rng` breaks.
-    """
+    """Where a player ranks after some games. The `ratings` (members,) stay. In `seats` (E, seats) 0
+    is the player, who has one seat, 1 + i is member i, and `others` come after the members and are
+    rated along. `ranks` are (E, seats), 1 = best; equal ones are ties, which `rng` breaks."""
     members = len(ratings)
     mean = np.array([MEAN, *ratings, *[MEAN] * others])
     deviation = np.array([DEVIATION, *[0.0] * members, *[DEVIATION] * others])
@@ -119,14 +110,22 @@ def rank_after_games(
         error = max(error, float(resampled[0]))
     low, high = value - Z * error, value + Z * error
     rank, worst, best = (1 + int((ratings > rating).sum()) for rating in (value, low, high))
-    mine = ranks[seats == 0][:, None]
-    ahead = (mine < ranks) + 0.5 * (mine == ranks)
-    met, above = np.zeros((2, len(mean)))
-    np.add.at(met, seats, 1.0)
-    np.add.at(above, seats, ahead)
+    met, above = _met_and_above(seats, ranks, len(mean))
     some = np.flatnonzero(met[1 : members + 1]) + 1
     share = float((above[some] / met[some]).mean()) if len(some) else 0.0
     return PopulationRank(value, low, high, rank, best, worst, members + 1, share, games)
+
+
+def _met_and_above(
+    seats: np.ndarray, ranks: np.ndarray, players: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how often player 0 met each, and the shares of these games in which it was above."""
+    mine = ranks[seats == 0][:, None]
+    ahead = (mine < ranks) + 0.5 * (mine == ranks)
+    met, above = np.zeros((2, players))
+    np.add.at(met, seats, 1.0)
+    np.add.at(above, seats, ahead)
+    return met, above
 
 
 def rank_player(
@@ -138,20 +137,59 @@ def rank_player(
     progress: Callable[[float], None] | None = None,
     **settings: Any,
 ) -> PopulationRank:
-    """Play a player against all members of a population, and return where it ranks.
+    """Play a player against all members of a population. `settings` are fields of MatchSettings in
+    place of the population's; `game_map` may be its map with teams."""
+    seats, ranks, rng = _games_among(population, player, members, num_games, progress, settings)
+    return rank_after_games(population.ratings, seats, ranks, rng)
 
-    `settings` are fields of MatchSettings in place of the population's; `game_map` may be its map
-    with teams.
+
+def add_member(
+    population: Population,
+    member: PopulationMember,
+    player: Player,
+    members: Sequence[Player],
+    num_games: int,
+    progress: Callable[[float], None] | None = None,
+    **settings: Any,
+) -> tuple[Population, PopulationRank]:
+    """Return a population with one member more, rated as `rank_player` does, and where it ranks.
+
+    The ratings of the others stay.
     """
+    seats, ranks, rng = _games_among(population, player, members, num_games, progress, settings)
+    stands = rank_after_games(population.ratings, seats, ranks, rng)
+    sigma = (stands.high - stands.value) / Z
+    rated = replace(member, rating=round(stands.value, 3), sigma=round(sigma, 3))
+    tables = [np.pad(table, (0, 1)) for table in (population.met, population.above)]
+    met, above = _met_and_above(seats, ranks, len(members) + 1)
+    tables[0][-1, :-1] = tables[0][:-1, -1] = met[1:]
+    tables[1][-1, :-1], tables[1][:-1, -1] = above[1:], (met - above)[1:]
+    best = np.argsort(-np.append(population.ratings, rated.rating), kind="stable")
+    rows, all_members = np.ix_(best, best), (*population.members, rated)
+    members = tuple(all_members[i] for i in best)
+    return replace(population, members=members, met=tables[0][rows], above=tables[1][rows]), stands
+
+
+def _games_among(
+    population: Population,
+    player: Player,
+    members: Sequence[Player],
+    num_games: int,
+    progress: Callable[[float], None] | None,
+    settings: dict[str, Any],
+) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
+    """Return seats and ranks of a player's games among members, and the generator that seated."""
     kept = {"max_years": population.max_years, "year_limit": population.year_limit}
     rules = MatchSettings(**{"game_map": population.map} | kept | settings)
     rng, teams = np.random.default_rng(rules.seed), rules.game_map.teams
+    if len(teams.names) == 1:
+        raise UserError(f"--teams {teams.text} leaves nobody to rank the player against")
     for number, member in enumerate(members):
         if isinstance(member, SamplingPlayer):  # else the second player of two met other draws
             member.generator.manual_seed(seed_from(rules.seed, number) >> 1)
     seats = candidate_seats(len(members), len(teams.names), num_games, rng)
     report = play_tables(rules, (player, *members), seats[:, teams.of_power], progress=progress)
-    return rank_after_games(population.ratings, seats, report.figures()[1]["rank"], rng)
+    return seats, report.figures()[1]["rank"], rng
 
 
 def rate_members(
@@ -160,7 +198,6 @@ def rate_members(
     threads: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Population:
-    """Return a population rated by its games among its members, best first."""
     count, powers = len(players), len(population.map.powers)
     if count < powers:
         raise UserError(f"a population of {population.map.name} needs at least {powers} members")
@@ -189,11 +226,9 @@ def rate_members(
 def rank_person(
     population: Population, replays: Sequence[Replay], who: str, rng: np.random.Generator
 ) -> PopulationRank:
-    """Return where a person ranks by saved games, of which some may say nothing.
-
-    Members are known by the names in the games' `players`; other players are rated along, each name
-    as one. `who` is the power that the person played, or the person's name in `players`.
-    """
+    """Return where a person ranks by saved games, of which some may say nothing. Members are known
+    by the names in the games' `players`; other players are rated along, each name as one. `who` is
+    the power that the person played, or the person's name in `players`."""
     names = {name: 1 + i for i, name in enumerate(m.name for m in population.members)}
     known, seats, finals = len(names), [], []
     for replay in replays:

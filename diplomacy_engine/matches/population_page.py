@@ -28,7 +28,6 @@ class _Member(NamedTuple):
 
 
 def _shown_member(member: PopulationMember, folder: str, ready: Collection[str]) -> _Member:
-    """Included policies (`ready`) and bots have their own names, others that of their training."""
     name, typed = member.name.removesuffix(f"-{member.decisions}"), f"{folder}/{member.file}"
     kind = "" if member.file else "bot"
     if name in ready:
@@ -101,10 +100,8 @@ data-rating="{shown.rating["value"]:.3f}" data-scheme="{scheme}" data-decisions=
 def population_page(
     population: Population, ranked: Mapping[str, PopulationRank] | None = None
 ) -> str:
-    """Return the page of a population, HTML whose own script alone runs.
-
-    `ranked` are other players by name, whose ranks among the members have been found.
-    """
+    """Return the page of a population, HTML whose own script alone runs. `ranked` are other players
+    by name, whose ranks among the members have been found."""
     title = f"Base population of map {population.map.name}"
     style, script = (
         (files(__package__) / "web" / f"population.{kind}").read_text(encoding="utf-8")

@@ -1,18 +1,12 @@
 """Ratings of players from the ranks of games with many seats, by the model of Plackett and Luce.
 
-A rating is a mean and a standard deviation on the scale of openskill (https://openskill.me), where
-a newcomer has 25 and 25/3. In a game of P seats, of two players whose ratings differ by d the
-better one ends ahead with probability 1 / (1 + exp(-d / (25/6 * sqrt(P)))). Only differences mean
-something.
+The scale is that of openskill (https://openskill.me), where a newcomer has 25 and 25/3. In a game
+of P seats, of two players whose ratings differ by d the better one ends ahead with probability 1 /
+(1 + exp(-d / (25/6 * sqrt(P)))). All games are rated at once: found are the likeliest strengths
+(the posterior mode), and their errors from the curvature there (Laplace's approximation).
 
-All games are rated at once, so their order says nothing. A player's strength is fixed. What is
-known of it before is a normal distribution; found are the likeliest strengths after the games (the
-posterior mode), and their errors from the curvature there (Laplace's approximation). So ratings can
-also go on from earlier ones.
-
-Ties are broken at random: half a win is what a tie is worth on average this way. A player with
-several seats in one game has one strength in all of them; but seats of one player tell nothing
-about each other, so the errors are a little too small then. `bootstrap_errors` knows no such fault.
+Ties are broken at random, so one is worth half a win. Seats of one player in one game tell nothing
+about each other, so the errors are a little too small then; `bootstrap_errors` knows no such fault.
 """
 
 import numpy as np
@@ -33,16 +27,10 @@ def fit_ratings(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ratings after some games, (players,) float64 means and deviations.
 
-    Without anchors the deviations are those of the distance from the mean of all, since only
-    differences mean something.
-
-    Args:
-        mean, deviation: (players,) ratings before; a deviation of 0 makes a player an anchor, whose
-            rating never changes.
-        seats: (E, P) integers, the player at each seat of each game.
-        ranks: (E, P), 1 = best; equal ones are ties.
-        rng: breaks ties.
-        counts: (E,) how often each game counts; None: once.
+    A deviation of 0 makes a player an anchor, whose rating never changes. `seats` (E, P) are
+    players, `ranks` (E, P) have 1 for the best and equal ones for ties, which `rng` breaks;
+    `counts` (E,) is how often each game counts. Without anchors the deviations are of the distance
+    from the mean of all.
     """
     players, (_, size) = len(mean), seats.shape
     spread = DEVIATION / 2 * np.sqrt(size)  # of what a difference of ratings is measured by
@@ -87,10 +75,8 @@ def bootstrap_errors(
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
 ) -> np.ndarray:
-    """Return the standard errors (players,) of ratings after some games, 0 for anchors.
-
-    Each resample draws as many games with replacement, and ties are broken anew.
-    """
+    """Return the standard errors (players,) of ratings after some games, 0 for anchors. Each
+    resample draws as many games with replacement, and ties are broken anew."""
     games = len(seats)
     draws = rng.multinomial(games, np.full(games, 1 / games), resamples)
     rated = []

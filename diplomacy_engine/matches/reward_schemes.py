@@ -65,12 +65,9 @@ def play_pairs(
     progress: Callable[[float], None] | None = None,
     **settings: Any,
 ) -> GamePairs:
-    """Play pairs of games and add up the rewards of each.
-
-    The powers take turns in being exchanged; who plays what is drawn. Pair i is the same however
-    many there are. The players draw from the games' own seeds or not at all, so policies are to be
-    greedy. `progress` is called after each step with how many pairs have been played.
-    """
+    """Play pairs of games and add up the rewards of each. The powers take turns in being exchanged;
+    who plays what is drawn. Pair i is the same however many there are, so policies are to be
+    greedy."""
     rules = match_settings(match, **settings)
     powers, count = len(rules.game_map.powers), len(players)
     draws = [np.random.default_rng([rules.seed, use]) for use in range(3)]
@@ -115,11 +112,8 @@ def play_pairs(
 
 
 def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
-    """Return which scheme pairs of games leave.
-
-    `rewards` are (2, pairs, n) of n powers, or other agents, in each game and in its pair; of
-    `exchanged` (pairs,) the policy differs.
-    """
+    """Return which scheme pairs of games leave. `rewards` are (2, pairs, n) of n powers, or other
+    agents, in each game and in its pair; of `exchanged` (pairs,) the policy differs."""
     tolerance = TOLERANCE * np.abs(rewards).max(initial=0.0)
     change = rewards[1] - rewards[0]
     change[np.abs(change) <= tolerance] = 0.0
@@ -156,9 +150,7 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
 
 def nodes_of(game_map: Map) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return who is compared with whom: (powers (m,), their numbers as members (m,)) by name.
-
-    Without teams that is `all powers`; else `between teams`, and `within` each team.
-    """
+    Without teams that is `all powers`; else `between teams`, and `within` each team."""
     parts, found = game_map.teams.parts, {}
     for depth, (whole, finer) in enumerate(itertools.pairwise(parts)):
         for node in range(int(whole.max()) + 1):
@@ -180,15 +172,12 @@ def check_reward(
     progress: Callable[[float], None] | None = None,
     **settings: Any,
 ) -> dict:
-    """Find out which scheme a reward is among the powers of a map, and among and within its teams.
+    """Return which scheme a reward is among the powers of a map, and among and within its teams, as
+    `check-reward --json` writes it.
 
-    A team's reward is the mean of what its powers are paid. Rewards are not discounted: that, and
-    what becomes of a game that is cut off, is the trainer's business. One with weights that change
-    is looked at at the beginning, in the middle and at the end of training.
-
-    Returns the result as `check-reward --json` writes it. Each of `checks` is one verdict, at one
-    `progress` of training and at one node of the tree of teams; `against` are the pairs of games
-    that contradict the schemes before it.
+    Rewards are not discounted; one with weights that change is looked at at the beginning, in the
+    middle and at the end of training. `against` are the pairs of games that contradict the schemes
+    before a verdict's.
     """
     rules = match_settings(match, **settings)
     game_map = rules.game_map
@@ -236,7 +225,6 @@ def check_reward(
 def _shown(
     game_map: Map, players: Sequence[Player], pairs: GamePairs, paid: np.ndarray, pair: int
 ) -> dict:
-    """Return a pair of games as a result has it, so that it can be played again."""
     one, other = (dict(zip(game_map.powers, rewards[pair].tolist())) for rewards in paid)
     return {
         "pair": pair + 1,

@@ -45,7 +45,6 @@ class GameRecorder:
         press.log, press.logged = [], self.rows
 
     def note(self, games: VectorGame, orders: np.ndarray, press: Press | None = None) -> None:
-        """Keep the orders (E, V) about to be given, and what was said in `press` before."""
         if press is not None and press.log:
             self._talk[len(self._steps)], press.log = press.log, []
         state, rows = games.state, slice(self.rows)
@@ -66,10 +65,8 @@ class GameRecorder:
     def replay(
         self, games: VectorGame, think: Callable[[int, Game], dict] | None = None
     ) -> list[Game]:
-        """Return the recorded games of a match that began with the opening position.
-
-        `think` is asked before every phase, with row and Game, for the `thoughts` to keep with it.
-        """
+        """Return the recorded games of a match that began with the opening position. `think` is
+        asked before every phase, with row and Game, for the `thoughts` to keep with it."""
         replayed = [Game(games.map, games.max_years or None) for _ in range(self.rows)]
         texts = games.vocabulary.texts
         for step, (running, year, phase, owner, orders) in enumerate(self._steps):
@@ -199,12 +196,10 @@ def play_tables(
 ) -> Report:
     """Play games with given players at given powers, and return a report of this `kind`.
 
-    `seats` (G, P) are integers, which of `players` plays each power. The first game has the number
-    `first` in the whole match. Those below `samples` are saved, each phase with what `think` says
-    of number and Game. `counted` is the player whose orders are counted. `progress` is called with
-    how many games have been played, running ones in part. If the match breaks off,
-    `keep_finished` returns the games that have ended by then, if any, and why
-    (`MatchReport.cause`); else the error is raised.
+    `seats` (G, P): which of `players` plays each power; `first`: the first game's number in the
+    match. Those below `samples` are saved, with what `think` says of number and Game. `counted`:
+    whose orders are counted. If the match breaks off, `keep_finished` returns the games that have
+    ended, and why (`MatchReport.cause`).
     """
     counter = None if counted is None else OrderCounter(counted)
     talk = None if settings.press is None else TalkCounter()
@@ -234,6 +229,8 @@ def play_tables(
             if not keep_finished or start + len(ended) == 0:
                 raise
             cause, outcomes = error, games.outcomes(ended)
+        if counter is not None:
+            counter.results.end(games, ended, outcomes, mine[ended] == counted)
         parts.append(outcomes)
         played.append(start + ended)
         if press is not None:

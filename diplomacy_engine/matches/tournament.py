@@ -26,10 +26,9 @@ def balanced_seats(
 ) -> np.ndarray:
     """Return the players (E, P) at the powers of so many games, for tournaments and leagues.
 
-    Every `players` games in a row each player has each power once; over all games, two players'
-    numbers of games with a power differ by at most 1. In every game players have equally many
-    seats, or some one more. A block of `players * powers` games seats tables drawn at random, each
-    once in every rotation of the powers, so that those who meet meet with each other's powers too.
+    Every `players` games in a row each player has each power once. A block of `players * powers`
+    games seats tables drawn at random, each in every rotation of the powers, so that those who meet
+    meet with each other's powers too.
     """
     seats = np.empty((num_games, powers), np.int64)
     first, chair = np.arange(players)[:, None], np.arange(powers)
@@ -44,13 +43,9 @@ def balanced_seats(
 
 
 def cross_table(seats: np.ndarray, ranks: np.ndarray, solo: np.ndarray, players: int) -> dict:
-    """Return what each player did in the games it shares with each other one.
-
-    Of `seats`, `ranks` (1 = best) and `solo`, (E, P) each, it counts `games`, `above` and `solos`,
-    (players, players) each: the games that two players share; the sum over these games of the
-    share of their pairs of seats in which the first ranks above the second, a tie being half; the
-    games in which the first wins a solo. The diagonals are 0.
-    """
+    """Return what each player did in the games it shares with each other one, (players, players)
+    each: `games`, `above` (the sum over games of the share of pairs of seats in which it ranks
+    above, a tie being half) and `solos`. `seats`, `ranks` (1 = best) and `solo` are (E, P)."""
     games, above, solos = np.zeros((3, players, players))
     has = seats[:, :, None] == np.arange(players)  # (E, P, players)
     sits = has.any(1)
@@ -162,12 +157,9 @@ def play_tournament(
     keep_finished: bool = False,
     **settings: Any,
 ) -> Tournament:
-    """Play mixed tables of several players with different names.
-
-    On a map with teams (`Map.with_teams`) a player has all powers of a team, and what is said of
-    powers here is said of teams; only `by_power` is of each power by itself. `settings` are fields
-    of MatchSettings.
-    """
+    """Play mixed tables of several players with different names. On a map with teams
+    (`Map.with_teams`) a player has all powers of a team, and what is said of powers here is said of
+    teams; only `by_power` is of each power by itself. `settings` are fields of MatchSettings."""
     rules = match_settings(match, **settings)
     names = [player.name for player in players]
     if len(names) < 2:

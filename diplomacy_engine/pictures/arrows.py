@@ -63,10 +63,8 @@ def order_marks(
     outcome: Mapping[str, Sequence[str]],
     retreating: bool,
 ) -> tuple[str, str, list[tuple[str, str, Point]]]:
-    """Return SVG text that belongs below the units, what belongs above them, and what is built.
-
-    Of `units` the text of a dislodged one begins with `*`; `outcome` are result words by unit.
-    """
+    """Return SVG text that belongs below the units, what belongs above them, and what is built. Of
+    `units` the text of a dislodged one begins with `*`; `outcome` are result words by unit."""
     drawn = list(_drawable(drawing, units, orders, retreating))
     paths = {}
     for each in drawn:
@@ -119,7 +117,6 @@ def _drawable(
 
 
 def _spot(drawing: Drawing, place: Place) -> Point:
-    """Return where a unit at a place stands; at the province if it has no such coast."""
     text, spots = place_text(drawing.map, place), drawing.layout.units
     return spots[text if text in spots else province_of(text)]
 
@@ -150,7 +147,6 @@ def _marks(
     drawing: Drawing,
     failed: bool,
 ) -> tuple[str, str]:
-    """Return an order's SVG below and above the units."""
     order, place = each.order, each.place
     if order.kind in (MOVE, RETREAT):
         points = paths[order.unit.place.province]
@@ -203,8 +199,6 @@ def _help(
 
 
 def _free_spot(path: list[Point], places: Sequence[Point]) -> Point:
-    """Return the spot of a path to point at: close to its middle, but on no unit."""
-
     def cost(share: float) -> float:
         spot = _along(path, share)
         nearest = min((math.dist(spot, place) for place in places), default=_FREE)
@@ -299,7 +293,6 @@ def _smooth(points: list[Point]) -> list[Point]:
 
 
 def _line(points: list[Point]) -> str:
-    """Return a smooth line with a pale edge that sets it off from the ground."""
     path = _curve(points)
     return f'<path class="edge" d="{path}"/><path class="line" d="{path}"/>'
 

@@ -43,7 +43,6 @@ _TITLE_WIDTH = 240.0  # of a phase in words, in a picture's legend
 
 
 def phase_title(name: str) -> str:
-    """Return a phase in words, such as `Spring 1901, movement`."""
     if name == COMPLETED:
         return "Game over"
     year, phase = parse_phase(name)
@@ -61,8 +60,6 @@ class Scene(NamedTuple):
 
 
 class Drawable(Protocol):
-    """What `board_svg` needs of a Game."""
-
     map: Map
     phase: str
     history: list[dict]
@@ -78,19 +75,11 @@ def board_svg(
     outcome: Mapping[str, Sequence[str]] | None = None,
     theme: str = "auto",
     width: int | None = None,
-    legend: bool = True,
 ) -> str:
-    """Return the position of a game as an SVG.
-
-    Args:
-        orders: power -> order texts to draw; texts that say nothing on this map are left out.
-        outcome: result words by unit as `Game.adjudicate` returns them; failed orders are crossed.
-        theme: `light`, `dark`, or `auto` for what the reader's screen prefers.
-        width: in pixels; None lets the picture fill its frame.
-        legend: show the phase, and every power with its supply centers, below the board.
-    """
+    """Return the position of a game as an SVG, `width` pixels wide or (None) filling its frame;
+    the `outcome` of the orders is as of `Game.adjudicate`, and failed ones are crossed."""
     scene, given = scene_of(game, orders or {}, outcome or {})
-    return scene_svg(drawing_of(game.map), scene, given, outcome, theme, width, legend)
+    return scene_svg(drawing_of(game.map), scene, given, outcome, theme, width)
 
 
 def scene_of(
@@ -182,10 +171,8 @@ def ground(drawing: Drawing, owners: Mapping[str, tuple[str, str]]) -> str:
 
 @lru_cache(maxsize=32)
 def _ground_parts(drawing: Drawing) -> tuple[tuple[str, str, bool], ...]:
-    """Return the ground cut where owners are filled in.
-
-    Of each part: its text, the province whose owner follows, whether that is a center's mark.
-    """
+    """Return the ground cut where owners are filled in. Of each part: its text, the province whose
+    owner follows, whether that is a center's mark."""
     game_map, layout = drawing.map, drawing.layout
     board, parts = game_map.board, []
     terrain = {code: int(board.terrain[v]) for v, code in enumerate(game_map.provinces)}
@@ -225,7 +212,6 @@ def _ground_parts(drawing: Drawing) -> tuple[tuple[str, str, bool], ...]:
 
 @lru_cache(maxsize=32)
 def _labels(drawing: Drawing) -> str:
-    """Return the provinces' codes; they belong above the arrows, which may run anywhere."""
     text = '<g class="labels">'
     for code in drawing.map.provinces:
         x, y = drawing.layout.labels[code]
@@ -262,7 +248,6 @@ def overlay(
     orders: Mapping[str, Sequence[GivenOrder]],
     outcome: Mapping[str, Sequence[str]],
 ) -> str:
-    """Return what changes from phase to phase: arrows, units and marks."""
     places, (below, above, built) = _placed_marks(drawing, scene, orders, outcome)
     standing = {unit for units in scene.units.values() for unit in units}
     parts = ['<g class="orders">', below, '</g><g class="units">']
@@ -317,7 +302,6 @@ def unit_svg(
     dislodged: bool = False,
     extra: str = "",
 ) -> str:
-    """Return a unit's token: an army is a shield, a fleet a ship, in its power's color."""
     army = unit[0] == UNIT_LETTERS[ARMY]
     name = escape(drawing.map.province_names[province_of(unit)])
     kind = "army" if army else "fleet"
@@ -357,7 +341,6 @@ def _legend(drawing: Drawing, scene: Scene) -> str:
 
 
 def thoughts_svg(drawing: Drawing, scene: Scene, thoughts: Mapping[str, Mapping]) -> str:
-    """Return the moves that players considered: the likelier, the thicker, with their shares."""
     layout, parts = drawing.layout, []
     dislodged = phase_kind(scene.phase) == "retreats"
     for power, thought in thoughts.items():

@@ -17,10 +17,8 @@ def centers_svg(
     phases: Sequence[tuple[str, Mapping[str, Collection[str]]]],
     theme: str = "auto",
 ) -> str:
-    """Return the chart; x runs over the phases, from LEFT to WIDTH - RIGHT.
-
-    `phases` are in order the name of each, such as `S1901M`, and power -> supply centers.
-    """
+    """Return the chart; x runs over the phases, from LEFT to WIDTH - RIGHT. `phases` are in order
+    the name of each, such as `S1901M`, and power -> supply centers."""
     game_map = drawing.map
     counts = {
         power: [len(owned.get(power) or ()) for _, owned in phases] for power in game_map.powers
@@ -91,7 +89,6 @@ def _spring(phase: str) -> int | None:
 
 
 def _apart(heights: Sequence[float]) -> list[float]:
-    """Return the heights of the names at the lines' ends so that none covers another."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     placed = list(heights)
     gap = min(_LABEL, (HEIGHT - TOP - BOTTOM - 2) / max(len(heights) - 1, 1))

@@ -1,8 +1,5 @@
-"""Colors of the pictures, light and dark, told apart also if red or green vision is missing.
-
-The seven powers of the standard map have the hues of Okabe and Ito's set (2008); powers of other
-maps get the rest of it, of Tol's muted set, and then hues of the golden angle.
-"""
+"""Colors of the pictures, told apart also if red or green vision is missing: the hues of Okabe and
+Ito's set (2008), then of Tol's muted set, then of the golden angle."""
 
 import colorsys
 import re
@@ -166,7 +163,6 @@ def contrast(first: str, second: str) -> float:
 
 
 def _luminance(color: str) -> float:
-    """Return the relative luminance of WCAG, 0 to 1."""
     linear = [(part / 255 / 12.92 if part < 10.3 else ((part / 255 + 0.055) / 1.055) ** 2.4)
               for part in _rgb(color)]  # fmt: skip
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,9 +1,5 @@
-"""Where the provinces of a map lie in a picture: `layout_of` returns a Layout for any map.
-
-The maps that come along are drawn: `maps/*_layout.json`, which docs/drawing/draw_maps.py writes.
-Any other map is laid out as discs, at the positions its file gives, else by the lengths of its
-borders.
-"""
+"""Where the provinces of a map lie in a picture. The maps that come along are drawn (by
+docs/drawing/draw_maps.py); any other is laid out as discs."""
 
 import json
 import textwrap
@@ -135,10 +131,8 @@ def _hexagon(x: float, y: float) -> str:
 
 
 def _by_distance(distance: np.ndarray) -> np.ndarray:
-    """Return points (V, 2) whose distances are like the steps between the provinces.
-
-    Classical scaling gives the start, stress majorization (SMACOF) the rest; nothing is random.
-    """
+    """Return points (V, 2) whose distances are like the steps between the provinces. Classical
+    scaling gives the start, stress majorization (SMACOF) the rest; nothing is random."""
     count = len(distance)
     if count == 1:
         return np.zeros((1, 2))
@@ -181,11 +175,9 @@ def _links(game_map: Map) -> list[tuple[str, str]]:
 
 
 def _clear_of_links(points: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return the points moved a little, so that fewer links pass beneath the discs of others.
-
-    A disc and a link too close to it push each other away; what cannot be had is left. `ends`
-    (links, 2) are the points that each link joins.
-    """
+    """Return the points moved a little, so that fewer links pass beneath the discs of others. A
+    disc and a link too close to it push each other away; what cannot be had is left. `ends` (links,
+    2) are the points that each link joins."""
     numbers = np.arange(len(ends))
     for _ in range(_CLEARINGS if len(ends) else 0):
         first = points[ends[:, 0]]

@@ -1,8 +1,5 @@
 """What the pages that show games are made of: one stylesheet, one script, a map's facts as JSON.
-
-The script draws no board itself: it gets the ground of a map once, and for each phase what lies on
-it, drawn by board.py as in every other picture.
-"""
+The script draws no board itself: board.py has drawn what lies on it in each phase."""
 
 import base64
 import hashlib
@@ -31,7 +28,6 @@ def content_policy(script: str, *more: str) -> str:
 
 
 def map_facts(drawing: Drawing) -> dict:
-    """Return what a page shows of a map in all phases, as `Board.setMap` in page.js takes it."""
     ground = scene_svg(drawing, Scene("", {}, {}, {}, {}), legend=False)
     ground = ground.replace(f"<style>{drawing.style('auto')}</style>", "")
     return {
@@ -51,7 +47,6 @@ def phase_facts(
     orders: Mapping[str, Sequence[GivenOrder]],
     outcome: Mapping[str, Sequence[str]],
 ) -> dict:
-    """Return what a page shows of a phase on its map, as `Board.show` in page.js takes it."""
     owners = province_owners(drawing, scene)
     return {
         "owners": {code: f"{power} {held}" for code, (power, held) in owners.items()},

@@ -1,8 +1,5 @@
-"""PNG pictures, drawn from SVG by resvg.
-
-resvg-py is a wheel without other requirements for every platform, where CairoSVG needs a system
-library and a browser is out of proportion. It knows no CSS variables: they are filled in first.
-"""
+"""PNG pictures, drawn from SVG by resvg: a wheel without other requirements for every platform. It
+knows no CSS variables: they are filled in first."""
 
 from io import BytesIO
 from types import ModuleType
@@ -40,10 +37,8 @@ def renderer() -> ModuleType:
 
 
 def pixels(svg: str, game_map: Map, width: int) -> np.ndarray:
-    """Return an SVG of board.py or chart.py as pixels, (height, width, 3) uint8.
-
-    The sides are even, as video formats want them: an odd last row or column is left out.
-    """
+    """Return an SVG of board.py or chart.py as pixels, (height, width, 3) uint8. The sides are
+    even, as video formats want them: an odd last row or column is left out."""
     try:
         from PIL import Image  # only when pixels are wanted
     except ImportError:

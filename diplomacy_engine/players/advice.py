@@ -81,10 +81,8 @@ class Advice(NamedTuple):
 def orders_by_player(
     game: Game, player: Player, powers: Collection[str], seed: int
 ) -> dict[str, list[str]]:
-    """Return the orders that a player gives for `powers`, as far as these have a decision.
-
-    `seed`, 0 .. 2^64 - 1, is that of the player's draws.
-    """
+    """Return the orders that a player gives for `powers`, as far as these have a decision. `seed`,
+    0 .. 2^64 - 1, is that of the player's draws."""
     decisions = _decisions(game, powers)
     copy = game.copy()  # seeds of its own would end the deals of the game itself
     games = copy.vector_game
@@ -114,7 +112,6 @@ def _tell_deals(game: Game, games: VectorGame, powers: np.ndarray, player: Playe
 
 
 def ordering(player: Player) -> Player:
-    """Return the player that gives the orders of one that talks; of another itself."""
     return player.player if isinstance(player, Silent) else player
 
 
@@ -131,7 +128,6 @@ def _decisions(game: Game, powers: Collection[str]) -> Decisions:
 
 
 def _show_past(game: Game, player: Player) -> None:
-    """Show a game from its first phase to the present one to a player that learns from it."""
     if not isinstance(player, WatchingPlayer):
         return
     row = np.zeros(1, int)
@@ -149,7 +145,6 @@ def _show_past(game: Game, player: Player) -> None:
 
 
 def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
-    """Return the provinces whose orders decision d gives."""
     first, last = decisions.slot_start[d : d + 2]
     if decisions.slot_province[first] != NONE:
         return decisions.slot_province[first:last].tolist()
@@ -159,13 +154,8 @@ def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
 
 
 def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
-    """Return what a player would do as `power`: each unit's orders, the likeliest first.
-
-    In winter a slot is one build or removal, named `build 1` or `removal 1` and so on.
-
-    Raises:
-        UserError: the power has nothing to order.
-    """
+    """Return each unit's orders as `power`, the likeliest first; in winter a slot is `build 1` or
+    `removal 1` and so on. UserError: there is nothing to order."""
     games, decisions = game.vector_game, _decisions(game, [power])
     if not decisions.count:
         raise UserError(f"{power} has no orders to give in {game.phase}")
@@ -255,11 +245,9 @@ def has_decision(state: dict, power: str) -> bool:
 def next_offer(
     game: Game, power: str, player: Negotiator, seed: int
 ) -> tuple[str, tuple[ClauseRow, ...]] | None:
-    """Return what a player would offer now, and to which power, in press of the kind `offers`.
-
-    None if that is nothing, or what it has offered in this phase already: it waits for an answer,
-    or got one.
-    """
+    """Return what a player would offer now, and to which power, in press of the kind `offers`. None
+    if that is nothing, or what it has offered in this phase already: it waits for an answer, or got
+    one."""
     found = player.offers(asked(game, power, player, seed))
     if not found.count:
         return None
@@ -272,10 +260,8 @@ def next_offer(
 
 
 def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
-    """Tell whether a player agrees to an offer of this phase that it got.
-
-    Whether the deal can be confirmed beside those that there are is another question.
-    """
+    """Tell whether a player agrees to an offer of this phase that it got. Whether the deal can be
+    confirmed beside those that there are is another question."""
     receiver, offers = _offer(game, number)
     if not (isinstance(player, Negotiator) and game.units[receiver] and game.press == "offers"):
         return False
@@ -283,10 +269,8 @@ def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
 
 
 def refusal(game: Game, number: int, player: Player, seed: int) -> str:
-    """Return why a player has declined an offer of this phase that it got; nothing if unknown.
-
-    A negotiator that can tell has a method `refusal`, which is asked as `answers` is.
-    """
+    """Return why a player has declined an offer of this phase that it got; nothing if unknown. A
+    negotiator that can tell has a method `refusal`, which is asked as `answers` is."""
     if not isinstance(player, Negotiator):
         return "it makes no deals"
     if not hasattr(player, "refusal"):

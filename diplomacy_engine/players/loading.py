@@ -1,8 +1,5 @@
-"""Players: whatever gives orders for a batch of pending decisions, by name or from a checkpoint.
-
-The bots are players, and so are the policy in a checkpoint and a language model that runs here.
-For these, and only when one is asked for, learning/ (with PyTorch) and extras/language/ are loaded.
-"""
+"""Players by name or from a checkpoint. Only when one is asked for that needs them, learning/ (with
+PyTorch) and extras/language/ are loaded."""
 
 import importlib
 import os
@@ -69,6 +66,7 @@ def load_player(
     greedy: bool = False,
     seed: int = 0,
     assume: str | None = None,
+    careful: bool = False,
 ) -> Player:
     """Return a player, whose name is its `short_name`.
 
@@ -81,6 +79,7 @@ def load_player(
         greedy: likeliest orders instead of sampled ones; a bot always plays in its one way.
         seed: of the policy's draws; those of bots and searches come from the games' seeds.
         assume: who searches take the others for, if their names do not say it.
+        careful: a policy gives no order that cannot help, as own_help.mended says.
 
     Raises:
         PlayerError: there is no such player, or the checkpoint cannot be played.
@@ -113,7 +112,7 @@ def load_player(
                     _check_map(learning("checkpoints").read(path), path, game_map)
                 likeliest = greedy or spec.greedy
                 player = registry.load_player(path, spec.script or script, likeliest, seed, device)
-                player.name = short_name(spec)
+                player.name, player.careful = short_name(spec), careful
                 return player
         raise PlayerError(f"{quoted(spec.text)} stands for members that only `play` draws")
 
@@ -140,11 +139,9 @@ def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Playe
 def make_assumptions(
     text: str, policy: PolicyPlayer, load: Callable[[PlayerSpec], Player]
 ) -> Assumptions:
-    """Return who the others are taken for.
-
-    `text` is `self` (the policy), a player, `pool:FOLDER` for any of the checkpoints in a run
-    folder, or `infer:` with several of the first two and commas between.
-    """
+    """Return who the others are taken for. `text` is `self` (the policy), a player, `pool:FOLDER`
+    for any of the checkpoints in a run folder, or `infer:` with several of the first two and commas
+    between."""
     kind, names = assumption(text)
     wrong = "names a player twice, or an empty one"
     if kind == "pool":
@@ -213,10 +210,8 @@ def load_members(
     seed: int = 0,
     threads: int | None = None,
 ) -> list[Player]:
-    """Return members of a population, or all, as players that answer in batches.
-
-    `threads` share the batches; None: as many as there are processors.
-    """
+    """Return members of a population, or all, as players that answer in batches. `threads` share
+    the batches; None: as many as there are processors."""
     members = population.members if members is None else members
     policies = [member for member in members if member.file]
     weights = [read_weights(population, member) for member in policies]  # before torch is loaded

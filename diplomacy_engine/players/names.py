@@ -1,20 +1,5 @@
 """How players are written, read once: a text becomes a `PlayerSpec`, and all else walks that.
-
-    dumbbot                               a bot
-    runs/small__..., FILE.pt              the policy of a run folder or checkpoint
-    small-pure-2                          a policy that comes along (`ready_policies`)
-    greedy:POLICY                         a policy that gives its likeliest orders
-    mine.py:POLICY                        a policy that the script mine.py plays
-    runs/population/small/NAME.npz        a member of a population
-    population, population:FOLDER         members that `play` draws
-    fast:POLICY, fast(OPTIONS):POLICY     a search with a policy
-    my_module:NAME, my_module:NAME:TEXT   what a class or function of yours makes, of a text
-    llm:FILE.toml, llm:local:FOLDER, llm:MODEL@URL    a language model
-    nash+PLAYER, nash(OPTIONS)+PLAYER     a negotiator that talks, in front of who gives the orders
-    talker+llm:...                        a language model that talks, too
-
-Options are written `name=value` with spaces between.
-"""
+docs/tournament.md lists the forms; options are written `name=value` with spaces between."""
 
 import os
 import re
@@ -129,7 +114,6 @@ class VoiceSpec(PlayerSpec):
 
 
 def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
-    """Return what a player's name says; files are not looked at."""
     if isinstance(name, PlayerSpec):
         return name
     text = str(name)
@@ -255,10 +239,8 @@ def assuming(player: PlayerSpec, assume: str | None) -> PlayerSpec:
 
 
 def drawn_names(names: Sequence[str], powers: int) -> list[str]:
-    """Return names with members that are drawn told apart: population#1, population#2, ...
-
-    One that stands alone is as many as there are powers, since several take turns at these.
-    """
+    """Return names with members that are drawn told apart: population#1, population#2, ... One that
+    stands alone is as many as there are powers, since several take turns at these."""
 
     def is_drawn(name: str) -> bool:
         return isinstance(parse_player(name), DrawnSpec)
@@ -268,12 +250,9 @@ def drawn_names(names: Sequence[str], powers: int) -> list[str]:
 
 
 def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
-    """Return what tables, pages and saved games call a player: its name without other folders.
-
-    A policy that comes along has its own name, a run folder that of the folder, and a checkpoint
-    its path from the current folder if it is below, else its folder's and its own. `folders` more
-    folders stand before files and folders, to tell two apart.
-    """
+    """Return what tables, pages and saved games call a player. A policy that comes along has its
+    own name, a run folder that of the folder, a checkpoint its path below the current folder, else
+    its folder's and its own. `folders` more stand before files and folders, to tell two apart."""
 
     def path_tail(path: str | Path, parts: int = 1) -> str:
         return "/".join(Path(os.path.abspath(path)).parts[1:][-parts - folders :])

@@ -49,10 +49,8 @@ class Negotiator(Player, Protocol):
         """Return at most one offer of each power to each other one; for `propose-choose` press."""
 
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Return which offers are picked, (n,) bool, by the powers in `talk`: one of each pair.
-
-        Of the two offers of a pair of powers each is asked about, in a row for each side.
-        """
+        """Return which offers are picked, (n,) bool, by the powers in `talk`: one of each pair. Of
+        the two offers of a pair of powers each is asked about, in a row for each side."""
 
 
 @runtime_checkable
@@ -63,10 +61,8 @@ class Listener(Negotiator, Protocol):
 
 
 def spoken(player: Player, count: int) -> list[str]:
-    """Return what a player says with each offer or answer that it has just given, (count,) texts.
-
-    A negotiator that says anything keeps it in an attribute `said`; a text is empty for nothing.
-    """
+    """Return what a player says with each offer or answer that it has just given, (count,) texts. A
+    negotiator that says anything keeps it in an attribute `said`; a text is empty for nothing."""
     said = list(getattr(player, "said", ()))
     return said if len(said) == count else [""] * count
 
@@ -80,11 +76,8 @@ def honest_seats(players: Sequence[Player], seat_player: np.ndarray) -> np.ndarr
 def negotiate(
     press: Press, decisions: Decisions, players: Sequence[Player], seat_player: np.ndarray
 ) -> None:
-    """Hold the talk of this phase in all games.
-
-    `seat_player` (E, P) says which of `players` plays each power; those that are no negotiators
-    say nothing.
-    """
+    """Hold the talk of this phase in all games. `seat_player` (E, P) says which of `players` plays
+    each power; those that are no negotiators say nothing."""
     games, talking = press.games, press.talking()
     seats = np.zeros(seat_player.shape, bool)
     seats[decisions.game, decisions.power] = True  # who has a unit to order
@@ -123,11 +116,9 @@ def _hold_offers(
     speakers: list[tuple[Negotiator, np.ndarray, np.ndarray]],
     talk: Callable[[np.ndarray, np.ndarray], Talk],
 ) -> None:
-    """Hold the rounds of offers; `seat_player` is NONE where nobody can answer.
-
-    The receiver answers; in `propose-choose` press each power makes an offer to each other, and
-    both sides pick one of each pair.
-    """
+    """Hold the rounds of offers; `seat_player` is NONE where nobody can answer. The receiver
+    answers; in `propose-choose` press each power makes an offer to each other, and both sides pick
+    one of each pair."""
     choosing = press.protocol == "propose-choose"
     for _ in range(press.rounds):
         parts, words = [], []
@@ -160,10 +151,8 @@ def partner_of(talk: Talk, offers: Offers) -> np.ndarray:
 
 
 def best_of_pairs(talk: Talk, offers: Offers, score: np.ndarray) -> np.ndarray:
-    """Return the offers (n,) bool with the greatest score above 0 of each power and partner.
-
-    Of equals that of the first sender, so that both sides pick the same.
-    """
+    """Return the offers (n,) bool with the greatest score above 0 of each power and partner. Of
+    equals that of the first sender, so that both sides pick the same."""
     pairs = np.stack([talk.game, talk.power, partner_of(talk, offers)])
     order = np.lexsort((offers.sender, -score, *pairs[::-1]))
     first = np.ones(len(order), bool)

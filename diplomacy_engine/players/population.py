@@ -1,11 +1,7 @@
 """Base populations: frozen policies and bots with ratings, in a folder of their own.
 
-    runs/population/{map}/
-      population.json      the map, the games that gave the ratings, and every member
-      {member}.npz         the weights of one policy, in float16
-
-Nothing in such a folder can run code: the weights are plain arrays, and which file belongs to a
-member, with which sha256, stands in population.json.
+`population.json` has the map, the games that gave the ratings, and every member with the sha256 of
+its file, `{member}.npz`: plain arrays in float16, so nothing in such a folder can run code.
 """
 
 import dataclasses
@@ -61,8 +57,6 @@ _Table = list[list[Annotated[float, Meta(ge=0, lt=2**53)]]]
 
 
 class _Saved(Struct):
-    """What population.json has."""
-
     format: Literal[FORMAT]
     map: str
     vocabulary_hash: str
@@ -131,10 +125,8 @@ def population_folder(where: str | Path | None, game_map: Map) -> Path:
 
 
 def read_population(folder: str | Path, game_map: Map | None = None) -> Population:
-    """Read a population; its members' files are looked at when they are loaded.
-
-    `game_map` is the map to be played; a population of another one is refused.
-    """
+    """Read a population; its members' files are looked at when they are loaded. `game_map` is the
+    map to be played; a population of another one is refused."""
     folder = Path(folder)
     path = folder / POPULATION
     saved = read_json(_Saved, path, MOST_LIST)
@@ -154,7 +146,6 @@ def read_population(folder: str | Path, game_map: Map | None = None) -> Populati
 
 
 def _wrong(saved: _Saved, game_map: Map) -> str:
-    """Return what of a population does not fit together, such as `met: must count games`."""
     if saved.vocabulary_hash != vocabulary(game_map).hash:
         return f"vocabulary_hash: of other orders of {game_map.name}"
     names, size = set(), len(saved.members)

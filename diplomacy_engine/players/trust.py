@@ -1,9 +1,8 @@
 """Which players a file may name by itself, and which the command line must name as well.
 
-A saved game, or the settings in a run folder, may come from anybody. A bot, a policy's file and a
-population do no harm: they are read, and nothing of them runs. A player that reads settings, asks a
-server or runs a script does what its name says as soon as it is loaded. So whoever loads players
-that a file names asks `check_named` first, and nothing else decides it.
+A saved game, or the settings in a run folder, may come from anybody. A player that reads settings,
+asks a server or runs a script does what its name says as soon as it is loaded. So whoever loads
+players that a file names asks `check_named` first, and nothing else decides it.
 """
 
 import re
@@ -20,10 +19,8 @@ _DRIVE = re.compile(r"^[A-Za-z]:[\\/]")  # begins a path on Windows
 
 def needs_naming(name: str) -> bool:
     """Tell whether a player's name is, or has within it, more than bots, policies and populations.
-
     That is a colon with anything else before it (`llm:...`, `module:Class`, `FILE.py:PATH`), or a
-    file of settings or code. A path with a colon in it looks the same, and is taken for that.
-    """
+    file of settings or code. A path with a colon in it looks the same, and is taken for that."""
     return any(map(_does_something, _PARTS.split(name)))
 
 
@@ -39,10 +36,8 @@ def check_named(
     names: Iterable[str], given: Collection[str], source: object, flag: str = "--against"
 ) -> None:
     """Raise UserError unless the command line names the players of a file that must be named.
-
     `given` are the names on the command line; `source` is what the message calls the file, and
-    `flag` names players on the command line.
-    """
+    `flag` names players on the command line."""
     for name in names:
         if needs_naming(name) and name not in given:
             raise UserError(

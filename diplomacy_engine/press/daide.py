@@ -47,7 +47,6 @@ ClauseRow = tuple[int, int, int, int]  # kind, side, province, order, as in Offe
 
 
 def offer_text(games: VectorGame, sender: int, receiver: int, clauses: Sequence[ClauseRow]) -> str:
-    """`games` has one game, in whose position the offer is written."""
     parts = [_clause_text(games, (sender, receiver), clause) for clause in clauses]
     inside = parts[0] if len(parts) == 1 else " ".join(["AND", *(f"( {part} )" for part in parts)])
     return f"PRP ( {inside} )"
@@ -106,7 +105,6 @@ def _order_text(games: VectorGame, number: int) -> str:
 
 
 def _route(games: VectorGame, origin: int, goal: int) -> list[str]:
-    """Return seas over which fleets on the board can carry an army."""
     table, names = games.table, province_names(games.map)
     for r in range(table.route_first[origin], table.route_first[origin + 1]):
         seas = [
@@ -137,7 +135,6 @@ def _clause_text(games: VectorGame, powers: tuple[int, int], clause: ClauseRow) 
 
 
 def is_daide(text: str) -> bool:
-    """Tell whether a message claims to be an offer or an answer; others are free talk."""
     return re.match(r"\s*(PRP|YES|REJ)\s*\(", text) is not None
 
 
@@ -149,10 +146,8 @@ def read_message(
     games: VectorGame, sender: int, receiver: int, text: str
 ) -> tuple[str, list[ClauseRow]]:
     """Return PRP, YES or REJ, and the clauses of the offer, in the position of `games` (one).
-
     `sender` and `receiver` are those of the offer, also where the text is an answer to it.
-    UserError does not repeat the text.
-    """
+    UserError does not repeat the text."""
     tree = _tree(text)
     verb = "PRP"
     if tree[:1] and tree[0] in ANSWERS and len(tree) == 2 and isinstance(tree[1], list):
@@ -210,7 +205,6 @@ def _read_clause(games: VectorGame, powers: tuple[int, int], part: object) -> Cl
 
 
 def _read_order(games: VectorGame, powers: tuple[int, int], said: list) -> tuple[Side, int, int]:
-    """Return whose order it is, the unit's province and the number."""
     decisions, state = games.decisions(), games.state
     places = decisions.slot_province.tolist() if in_movement(state)[0] else ()
     for s, v in enumerate(places):
@@ -237,11 +231,9 @@ def _is_meant(written: list, said: list) -> bool:
 def messages_of(
     games: VectorGame, offers: Offers, results: np.ndarray, words: Words
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield (sender, recipient, text) of what was said in a one-game VectorGame.
-
-    Of `results` (O,) NONE is an offer that nobody answers, such as a wish for peace; what was
-    agreed to in vain stands as declined.
-    """
+    """Yield (sender, recipient, text) of what was said in a one-game VectorGame. Of `results` (O,)
+    NONE is an offer that nobody answers, such as a wish for peace; what was agreed to in vain
+    stands as declined."""
     said = []
     for o, result in enumerate(results):
         p, q = int(offers.sender[o]), int(offers.receiver[o])

@@ -1,14 +1,5 @@
-"""`Press`: who may talk when in many games, and what the deals made there leave to order.
-
-    press = Press(games, "mutual")
-    press.propose(wish)                           # (E, P, P) bool
-    bound = press.bound(games.decisions())        # lists of what the deals leave
-    orders = ...                                  # chosen from them, or
-    press.correct(orders, bound)                  # by somebody who plans without lists
-    games.step(orders)
-
-The games know nothing of this; what a phase agreed upon is gone as soon as they are in another.
-"""
+"""`Press`: who may talk when in many games, and what the deals made there leave to order. The games
+know nothing of this; what a phase agreed upon is gone as soon as they are in another."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -87,18 +78,13 @@ class PressView(NamedTuple):
 
 
 class Press:
-    """The talk of E games.
+    """The talk of E games, which are not changed.
 
-    Args:
-        games: a VectorGame, which is not changed.
-        protocol: `mutual`: peace between two powers that both want it. `offers`: in each round a
-            power may send one offer to one other power, which then says yes or no.
-            `propose-choose`: in each round it may send one to each other power, and then each side
-            of a pair picks one of the pair's two offers, or none; what both pick is a deal
-            (Kramar et al. 2022).
-        rounds: of offers in a movement phase.
-        binding: orders that break a deal cannot be given; else they are only counted.
-        open_press: everybody sees who has peace with whom.
+    `protocol`: `mutual`, peace between two powers that both want it; `offers`, in each of `rounds`
+    a power may send one offer to one other power, which says yes or no; `propose-choose`, it may
+    send one to each other, and each side of a pair picks one of the pair's two offers, or none:
+    what both pick is a deal (Kramar et al. 2022). Unless `binding`, broken deals are only counted;
+    with `open_press` everybody sees who has peace with whom.
     """
 
     def __init__(
@@ -173,9 +159,7 @@ class Press:
 
     def propose(self, wish: np.ndarray) -> np.ndarray:
         """Make peace where two living powers wish it of each other; return how many pairs, (E,).
-
-        `wish` is (E, P, P) bool, of the second power by the first.
-        """
+        `wish` is (E, P, P) bool, of the second power by the first."""
         games = self.games
         shape = (games.num_games, games.num_powers, games.num_powers)
         if wish.shape != shape or wish.dtype != bool:
@@ -209,16 +193,12 @@ class Press:
         decisions: Decisions | None = None,
         words: Words | None = None,
     ) -> np.ndarray:
-        """Confirm the offers of a round that were agreed to; return the OfferResult (O,) of each.
+        """Confirm the offers of a round that were agreed to, in a rotation of the powers that each
+        game's seed and turn give; return the OfferResult (O,) of each.
 
-        They are taken by a rotation of the powers that each game's seed and turn give.
-
-        Args:
-            offers: at most one of each sender in a game; with `propose-choose`, to each receiver.
-            agreed: (O,) bool, whether the receiver said yes; with `propose-choose`, whether both
-                picked it, of a pair's two offers.
-            decisions: all legal orders of these games, by game and power, if they are at hand.
-            words: said with the offers, which the log keeps.
+        `offers` are at most one of each sender in a game (with `propose-choose`, to each receiver);
+        `agreed` (O,): the receiver said yes, or both sides picked it; `decisions`: all legal orders
+        of these games, if at hand; `words` are kept in the log.
         """
         games = self.games
         count, powers = games.num_games, games.num_powers
@@ -283,7 +263,6 @@ class Press:
         return results
 
     def _held(self, honest: np.ndarray | None) -> np.ndarray:
-        """Return who cannot or will not break deals, among those with a deal, (E, P) bool."""
         self.talking()
         shape = self.games.num_games, self.games.num_powers
         if self.binding or honest is None:
@@ -292,9 +271,7 @@ class Press:
 
     def bound(self, decisions: Decisions, honest: np.ndarray | None = None) -> Decisions:
         """Return the decisions with what the deals leave of their lists; none becomes empty.
-
-        `honest` (E, P) bool are those who keep deals that may be broken; None: nobody needs to.
-        """
+        `honest` (E, P) bool are those who keep deals that may be broken; None: nobody needs to."""
         held = self._held(honest)
         return self._filtered(decisions, held) if held.any() else decisions
 
@@ -331,9 +308,7 @@ class Press:
         honest: np.ndarray | None = None,
     ) -> None:
         """Replace orders (E, V) that break a deal by the promised one, else hold, else a way out.
-
-        `bound` is what `bound` returned for all decisions, if it is at hand; `honest` as there.
-        """
+        `bound` is what `bound` returned for all decisions, if it is at hand; `honest` as there."""
         held = self._held(honest)
         if not held.any():
             return
@@ -346,10 +321,8 @@ class Press:
         )
 
     def judge(self, orders: np.ndarray, decisions: Decisions | None = None) -> np.ndarray:
-        """Count the orders (E, V) about to be given that break a deal, (E, P, P) int64.
-
-        The first power's orders against its deals with the second; they are added to the tally.
-        """
+        """Count the orders (E, V) about to be given that break a deal, (E, P, P) int64. The first
+        power's orders against its deals with the second; they are added to the tally."""
         self.talking()
         games = self.games
         games.check_orders(orders)
@@ -380,20 +353,16 @@ class Press:
         return broken
 
     def breaches(self, game: np.ndarray, power: np.ndarray) -> np.ndarray:
-        """Return how many years ago each power last broke a deal with these powers, (n, P).
-
-        NONE if it never did.
-        """
+        """Return how many years ago each power last broke a deal with these powers, (n, P). NONE if
+        it never did."""
         self.talking()
         last = self.tally.broken_year[game, :, power]
         ago = self.games.state.year[game][:, None] - last
         return np.where(last == NONE, NONE, ago).astype(np.int32)
 
     def known(self, game: np.ndarray, power: np.ndarray) -> Deals:
-        """Return what powers (n,) of games (n,) know of the deals there, as Deals of n games.
-
-        Those are their own deals, and with open press also who else has peace.
-        """
+        """Return what powers (n,) of games (n,) know of the deals there, as Deals of n games. Those
+        are their own deals, and with open press also who else has peace."""
         self.talking()
         n, powers = np.arange(len(game)), self.games.num_powers
         promised, to, closed, vacate, peace, dealt = (array[game] for array in self.deals)
@@ -429,7 +398,6 @@ class Press:
         )
 
     def take_up(self, deals: Deals) -> None:
-        """Go on from what was agreed upon in other games (E of them) in the same positions."""
         self.talking()
         for mine, theirs in zip(self.deals, deals):
             mine[:] = theirs
@@ -440,8 +408,6 @@ _TALLIED = ("offered", "agreed", "phases", "with_deals", "broken")
 
 
 class TalkCounter:
-    """Adds up the talk of matches."""
-
     def __init__(self) -> None:
         self.counts: Counter = Counter()  # games; what a Tally has; by OfferResult; player, what
 
@@ -452,7 +418,6 @@ class TalkCounter:
         return both
 
     def add(self, press: Press, seat_player: np.ndarray) -> None:
-        """Count what was said in games that were played to their end, with players (E, P)."""
         tally = press.tally
         self.counts["games"] += len(tally.offered)
         self.counts.update({name: int(getattr(tally, name).sum()) for name in _TALLIED})
@@ -465,10 +430,9 @@ class TalkCounter:
     def figures(self) -> dict:
         """Return the talk as matches report it, per game.
 
-        A wish of peace counts as an offer. `declined` by the receiver, `refused` though it agreed
-        (by reason, too, where there are any); `deal_phases` is the share of movement phases with a
-        deal; `broken` counts orders against deals; `kept` is the share of words kept, of all and
-        by player, in their order. A deal has a word of each side; without any the share is 1.
+        `refused` is by reason, though the receiver agreed; `deal_phases` the share of movement
+        phases with a deal; `broken` counts orders against deals; `kept` is the share of words kept
+        (one of each side of a deal; 1 without any), of all and by player.
         """
         counts, games = self.counts, max(1, self.counts["games"])
         in_vain = {name: counts[result] for name, result in zip(REFUSALS, list(OfferResult)[2:])}

@@ -39,9 +39,7 @@ class Offer(NamedTuple):
 
 class GameTalk:
     """What powers, all by their numbers, say to each other in the game of a VectorGame of one.
-
-    Without `rules` they make no deals, and nothing binds them.
-    """
+    Without `rules` they make no deals, and nothing binds them."""
 
     def __init__(self, games: VectorGame, rules: PressRules | None = None):
         self.games, self.rules = games, rules
@@ -49,7 +47,6 @@ class GameTalk:
         self.offers: list[Offer] = []  # of this phase, by number
 
     def copy(self, games: VectorGame) -> "GameTalk":
-        """Return the same talk in a copy of the game."""
         copy = GameTalk(games, self.rules)
         copy.offers = list(self.offers)
         if self.press is not None:
@@ -58,7 +55,6 @@ class GameTalk:
         return copy
 
     def press_now(self) -> Press:
-        """Return the Press; UserError where nobody can make a deal now."""
         if self.press is None:
             raise UserError('powers make deals in a Game with press, such as press="offers"')
         phase = current_phase(self.games)
@@ -118,13 +114,11 @@ class GameTalk:
             raise UserError(f"{what}: {_WHY[result]}")
 
     def _alone(self, offer: Offer, what: str = "") -> Press:
-        """Return a Press in which this offer is the only deal."""
         press = Press(self.games, "offers")
         self._settle(press, offer, what)
         return press
 
     def open_offer(self, q: int, number: int) -> Offer:
-        """Return an open offer to a power; UserError if it is none."""
         self.press_now()
         if type(number) is not int or not 1 <= number <= len(self.offers):
             phase = current_phase(self.games)
@@ -149,7 +143,6 @@ class GameTalk:
         self._mark(offer, "declined")
 
     def read(self, message: Mapping) -> None:
-        """Take in an offer or answer of a saved game; UserError if it is none."""
         p, q = (self.games.map.power_number(message[role]) for role in ("sender", "recipient"))
         if is_answer(message["message"]):
             p, q = q, p  # the offer went the other way
@@ -166,7 +159,6 @@ class GameTalk:
         self._mark(offer, "deal" if word == "YES" else "declined")
 
     def deals(self, p: int) -> Iterator[tuple[Offer, str]]:
-        """Yield the deals of a power, and with whom each is."""
         for offer in self.offers:
             if offer.state == "deal" and p in (offer.sender, offer.receiver):
                 partner = offer.receiver if offer.sender == p else offer.sender
@@ -208,11 +200,9 @@ class GameTalk:
         return self.has_deals and self.press.binding
 
     def left(self) -> set[int]:
-        """Return all orders that the deals leave."""
         return set(self.bound(self.games.decisions()).order.tolist())
 
     def why_broken(self, p: int, province: int, number: int) -> str:
-        """Say which deal an order of a power's unit breaks."""
         for offer, partner in self.deals(p):
             orders = self.games.new_orders()
             orders[0, province] = number

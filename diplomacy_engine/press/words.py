@@ -39,10 +39,8 @@ def _clause_words(game_map: Map, sender: int, receiver: int, clause: ClauseRow, 
 
 
 def message_words(games: VectorGame, message: Mapping) -> str:
-    """Return a message of a saved game in words; what means nothing as it stands.
-
-    `games` is of one game, in the position in which it was said.
-    """
+    """Return a message of a saved game in words; what means nothing as it stands. `games` is of one
+    game, in the position in which it was said."""
     text, powers = message["message"], games.map.power_index
     p, q = (powers.get(message[role]) for role in ("sender", "recipient"))
     if is_daide(text) and None not in (p, q):

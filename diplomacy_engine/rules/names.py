@@ -1,8 +1,5 @@
-"""What places and powers are called on other sites, by judges and in zines.
-
-One table for all readers of names. A map's own names, codes and aliases come before it; an entry
-counts on every map that has what it stands for.
-"""
+"""What places and powers are called on other sites, by judges and in zines. A map's own names come
+before these; an entry counts on every map that has what it stands for."""
 
 import re
 
@@ -35,7 +32,6 @@ _AROUND = re.compile(r"\s*\(.*?\)|\b(?:ORDERS|MOVES|FOR|THE)\b|[\W_]+")
 
 
 def power_called(game_map: Map, text: str) -> str | None:
-    """Return the power with a name, or the beginning of one; None if there is none, or several."""
     name, *powers = (
         " ".join(_AROUND.sub(" ", word.upper()).split()) for word in (text, *game_map.powers)
     )

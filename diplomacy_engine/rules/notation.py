@@ -1,11 +1,8 @@
 """Text to orders and back: the notation of the `diplomacy` package, read generously; and words.
 
-Output is always `A PAR - BUR`, `F STP/SC B` and so on. Input may be in any letter case, with full
-province names, a map's aliases, words such as HOLDS or VIA CONVOY, coasts in any usual style, and
-dashes without blanks; the wordings of other sites, of judges and zines are read, too, and a result
-behind an order is left out. Reading a text tells what it says (`OrderText`); `matching_orders`
-tells which of a list of legal orders it means. `order_texts` finds the orders of a line, and
-`order_words` writes an order as people read it: `Army Budapest: move to Serbia`.
+Output is always `A PAR - BUR`, `F STP/SC B` and so on. Input may have any letter case, full
+province names, aliases, words such as HOLDS or VIA CONVOY, any usual style of coasts, and the
+wordings of other sites, judges and zines; a result behind an order is left out.
 """
 
 import difflib
@@ -115,15 +112,11 @@ _OF_PLACES = ("-", "PROVINCE", "OF", "SEA", "OCEAN", "GULF", "PENINSULA", "ISLAN
 
 
 class Place(NamedTuple):
-    """A province and perhaps a coast, as written."""
-
     province: int
     coast: int = 0  # index into COASTS; 0 if none is written
 
 
 class UnitText(NamedTuple):
-    """A unit as written."""
-
     kind: int  # UnitKind; NONE if none is written
     place: Place
 
@@ -139,8 +132,6 @@ class OrderText(NamedTuple):
 
 
 class GivenOrder(NamedTuple):
-    """An order as a power gave it, and what became of it."""
-
     power: str
     text: str
     order: OrderText | None  # None if the text is no order
@@ -152,11 +143,9 @@ class GivenOrder(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _names(game_map: Map) -> tuple[dict[tuple[str, ...], tuple[int, ...]], list]:
-    """Return token sequences -> the provinces they name, and the full names in short.
-
-    Codes come first, then aliases and full names, then PLACES. What begins like an order names
-    nothing: were "Par H" a name, nobody could tell PAR to hold.
-    """
+    """Return token sequences -> the provinces they name, and the full names in short. Codes come
+    first, then aliases and full names, then PLACES. What begins like an order names nothing: were
+    "Par H" a name, nobody could tell PAR to hold."""
     codes = {(code,): (index,) for code, index in game_map.province_index.items()}
     exact, plain = dict(codes), []
     named = [(name.upper(), code) for code, name in game_map.province_names.items()]
@@ -182,10 +171,8 @@ def _plain(tokens: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _find(game_map: Map, tokens: tuple[str, ...]) -> tuple[int, tuple[int, ...]]:
-    """Return how many of the first tokens name a place, and which provinces they may mean.
-
-    Names that are not known exactly may be cut: `N Atl`, `Western Med`.
-    """
+    """Return how many of the first tokens name a place, and which provinces they may mean. Names
+    that are not known exactly may be cut: `N Atl`, `Western Med`."""
     exact, plain = _names(game_map)
     for length in range(len(tokens), 0, -1):
         key = tokens[:length]
@@ -234,7 +221,6 @@ class _Reader:
         return self.tokens[self.next] if self.next < len(self.tokens) else ""
 
     def take(self, *words: str) -> bool:
-        """Step over `words` if they come next."""
         found = self.tokens[self.next : self.next + len(words)] == words
         if found:
             self.next += len(words)
@@ -269,10 +255,8 @@ class _Reader:
         return Place(found[0], self.coast(codes[0]))
 
     def coast(self, province: str) -> int:
-        """Read `/SC`, `(SC)`, `SC` or `SOUTH COAST`, if a coast comes next.
-
-        Coasts of other names are read after a slash or in brackets only.
-        """
+        """Read `/SC`, `(SC)`, `SC` or `SOUTH COAST`, if a coast comes next. Coasts of other names
+        are read after a slash or in brackets only."""
         begin = self.next
         closing = self.take("(")
         slash = not closing and self.take("/")
@@ -356,11 +340,8 @@ def _read_order(game_map: Map, text: str) -> OrderText:
 
 
 def read_order(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> OrderText:
-    """Raises UserError if it cannot be read; the reason does not repeat the text.
-
-    `kinds` (V,) is the kind of the unit in each province or NONE, for units that the text names
-    without A or F; None: there may be no such unit.
-    """
+    """UserError, which does not repeat the text, if it cannot be read. `kinds` (V,): the kind of
+    each province's unit or NONE, for units without A or F; None: there may be no such unit."""
     order = _read_order(game_map, text)
     if NONE not in (order.unit and order.unit.kind, order.other and order.other.kind):
         return order
@@ -380,7 +361,6 @@ def _with_kind(game_map: Map, unit: UnitText, kinds: Sequence[int] | None) -> Un
 
 
 def ordered_unit(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> UnitText | None:
-    """The unit that an order text begins with, however the text goes on; None if none."""
     try:
         reader = _Reader(game_map, text)
         reader.begin()
@@ -390,18 +370,15 @@ def ordered_unit(game_map: Map, text: str, kinds: Sequence[int] | None = None) -
 
 
 def order_texts(text: str) -> list[str]:
-    """Return the orders of a text, without list marks and signs around them.
-
-    They stand between line ends, commas, semicolons, wide gaps or full stops. Remarks such as
-    results stay with their order; `read_order` steps over them.
-    """
+    """Return the orders of a text, without list marks and signs around them. They stand between
+    line ends, commas, semicolons, wide gaps or full stops. Remarks such as results stay with their
+    order; `read_order` steps over them."""
     lines = _BULLET.sub("", text[:_MOST_OF_A_LINE].replace("**", ""))
     parts = (part.strip(" \t`'\"_~{}<>") for part in _BETWEEN.split(lines))
     return [part for part in parts if part]
 
 
 def no_order(game_map: Map, text: str) -> str:
-    """Return why a text cannot be read as an order, possible or not; nothing if it can."""
     try:
         _read_order(game_map, text)
     except UnknownProvince as error:  # the hint takes too long for each line of a long text
@@ -467,14 +444,12 @@ def read_orders(
     results: Mapping[str, Sequence[str]],
     choose: Callable[[list[GivenOrder]], GivenOrder] | None = None,
 ) -> dict[str, list[GivenOrder]]:
-    """The orders of a phase by power, each with what became of it.
+    """The orders of a phase by power, each with what became of it (`results`: unit -> words, or
+    empty).
 
-    Args:
-        game_map: powers that it does not have are left out.
-        units: power -> the units that the phase orders.
-        results: unit -> result words; it may be empty.
-        choose: tells which of several orders of one unit counts; None for the first that can be
-            read. The others are void, and so are orders of another power's unit.
+    Powers that the map does not have are left out. `units` are those that the phase orders, by
+    power. `choose` tells which of several orders of one unit counts (None: the first that can be
+    read); the others are void, as are orders of another power's unit.
     """
     winter = phase_kind(phase) == "adjustments"
     choose = choose or (lambda several: next((one for one in several if one.order), several[0]))
@@ -505,7 +480,6 @@ def read_orders(
 
 
 def _read_given(game_map: Map, power: str, text: str, own: Mapping) -> GivenOrder:
-    """`own` has the units of the power, by letter and province."""
     try:
         order = read_order(game_map, text)
         unit = order.unit
@@ -523,13 +497,11 @@ def _read_given(game_map: Map, power: str, text: str, own: Mapping) -> GivenOrde
 def matching_orders(
     game_map: Map, vocabulary: OrderVocabulary, order: OrderText, legal: Iterable[int]
 ) -> list[int]:
-    """Return the legal order numbers that a text means.
+    """Return the legal order numbers that a text means; several if a split coast is not named: a
+    support goes to any of them, a move or build is not clear enough.
 
-    More than one comes back if a split coast is not named: then a support goes to any of them,
-    while a move or build is not clear enough to be carried out.
-
-    Rule    VIA is implied where only a convoy leads; needless coasts, and wrong ones of units that
-            stand on the board, do not matter (DATC 4.B.2, 4.B.4, 4.B.5, 4.B.6)
+    VIA is implied where only a convoy leads; needless coasts, and wrong ones of units on the board,
+    do not matter (DATC 4.B.2, 4.B.4, 4.B.5, 4.B.6).
     """
     table, board = vocabulary.table, game_map.board
     found = []
@@ -587,7 +559,6 @@ def kind_phrase(kind: int) -> str:
 
 
 def place_text(game_map: Map, place: Place) -> str:
-    """Return a place as read, such as `STP/SC`."""
     code = game_map.provinces[place.province]
     names = {number: name for name, number in game_map.coast_numbers[code].items()}
     return f"{code}/{names.get(place.coast) or COASTS[place.coast]}" if place.coast else code
@@ -604,7 +575,6 @@ def location_of(unit: str) -> str:
 
 
 def province_of(unit: str) -> str:
-    """Return the province of a unit text or a location text: of `*F STP/SC` and `STP/SC` `STP`."""
     return location_of(unit).partition("/")[0]
 
 
@@ -626,8 +596,6 @@ def order_words(game_map: Map, text: str) -> tuple[str, str]:
 
 
 def in_words(game_map: Map, text: str) -> str:
-    """Return a sentence about units with their names in place of texts such as `A PAR`."""
-
     def name(match: re.Match) -> str:
         place = game_map.province_names.get(match[2])
         return match[0] if place is None else f"{_kind(UNIT_LETTERS.index(match[1]))} {place}"

@@ -12,6 +12,7 @@ teams.py pays teams. With c a power's centers at its end, V the victory count an
     sum_of_squares  1            0             c^2 / sum of all c^2      0
     draw_size       1            0             1 / powers alive          0
     first_place     1            0             1 / powers with most      0
+    first_score     c / V        0             c / V with most, else 0   0
     weakest         fewest / V   fewest / V    fewest / V                0
 
 These are paid after every fall, to each power that is alive then:
@@ -165,6 +166,13 @@ def first_place(game: RewardInput) -> np.ndarray:
     return _pay(game, 1.0, 0.0, first / np.maximum(first.sum(1, keepdims=True), 1), 0.0)
 
 
+def first_score(game: RewardInput) -> np.ndarray:
+    """Centers as a share of the victory count for a solo or the most centers, else nothing."""
+    share = game.centers / game.victory_centers
+    first = game.centers == game.centers.max(1, keepdims=True)
+    return _pay(game, share, 0.0, share * first, 0.0)
+
+
 def weakest(game: RewardInput) -> np.ndarray:
     """Fewest centers of any power at the end, as a share of the victory count: alike for all."""
     fewest = game.centers.min(1, keepdims=True) / game.victory_centers
@@ -223,7 +231,7 @@ _COMPARING = (leader, ordinal, sum_of_squares, draw_size, first_place)
 _IN_FALL = (center_delta, lead_delta, centers_held, captures, three_to_centers, survival_time)
 REWARDS: dict[str, Reward] = {
     reward.__name__: reward
-    for reward in (deepdip, terminal, score, *_COMPARING, weakest, *_IN_FALL)
+    for reward in (deepdip, terminal, score, *_COMPARING, first_score, weakest, *_IN_FALL)
 }
 COMPARING = frozenset(reward.__name__ for reward in _COMPARING)
 PAID_IN_FALL = frozenset(reward.__name__ for reward in _IN_FALL)

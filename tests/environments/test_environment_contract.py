@@ -1,6 +1,7 @@
 """What holds of every environment: its interface, masks, seeds, ends, rewards, votes, pictures."""
 
 import itertools
+import sys
 import warnings
 
 import gymnasium
@@ -11,7 +12,7 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 from support.maps import TRIBES
 
-from diplomacy_engine import UserError
+from diplomacy_engine import UserError, environments
 from diplomacy_engine.environments import IDS, NEGOTIATION_IDS, rendering
 from diplomacy_engine.environments.gymnasium_env import NeedsReset
 from diplomacy_engine.environments.negotiation_env import NegotiationEnv
@@ -361,3 +362,11 @@ def test_illegal_orders_hold_and_are_counted():
     votes = make("provinces", draw_votes=True, power="ENGLAND")
     votes.reset(seed=1)
     assert votes.step(np.array([*NOTHING, 2]))[4]["illegal_orders"] == 2
+
+
+def test_without_pettingzoo(monkeypatch):
+    monkeypatch.delitem(sys.modules, "diplomacy_engine.environments.pettingzoo_env")
+    monkeypatch.delattr(environments, "pettingzoo_env")
+    monkeypatch.setitem(sys.modules, "pettingzoo", None)
+    with pytest.raises(UserError, match="pip install pettingzoo"):
+        environments.parallel_env("small")

@@ -1,5 +1,7 @@
 """The example of self-play with Stable-Baselines3, if that is installed: a short run of it."""
 
+import importlib.util
+import runpy
 import sys
 import xml.etree.ElementTree as ET
 
@@ -47,3 +49,9 @@ def test_a_stage_counts_its_own_games():
     play._on_step()
     play._on_step()
     assert (play.episodes, list(play.wins)) == (3, [False, True, False])
+
+
+def test_without_the_packages(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match="pip install stable-baselines3 sb3-contrib"):
+        runpy.run_path(sb3_self_play.__file__, run_name="__main__")

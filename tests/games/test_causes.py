@@ -169,6 +169,32 @@ def test_any_phase_of_a_saved_game_can_be_asked():
                 each.causes(name)
 
 
+def test_void_says_what_was_wrong():
+    faults = {
+        "A PAR S A MAR - BUR": "A MAR was not moving to Burgundy",
+        "A BUR - KIE": "not legal",
+        "F MAO S A GAS": "A GAS was moving",
+        "F LYO S A NAF": "no unit to help there",
+        "F ENG C A LON - WAL": "not needed",
+        "A RUH S A KIE - HOL": "against a unit of its own power",
+    }
+    orders = {
+        "FRANCE": ["A GAS - SPA", "A LON - WAL", "F HOL H", *faults],
+        "GERMANY": ["A KIE - HOL", "F ENG C A LON - WAL"],
+    }
+    orders["FRANCE"].remove("F ENG C A LON - WAL")
+    units = {power: [order[:5] for order in given] for power, given in orders.items()}
+    game = standard("S1901M", units | {"ITALY": ["A MAR"]})
+    for power, given in orders.items():
+        game.submit(power, given, strict=False)
+    game.adjudicate()
+    lines = make_replay(game.to_saved_game()).frames[0].orders.values()
+    said = {line.text: line.said for given in lines for line in given}
+    assert {order: said[order].split(",")[0] for order in faults} == {
+        order: f"void ({fault})" for order, fault in faults.items()
+    }
+
+
 def test_results_of_another_program_are_believed_as_far_as_they_make_sense():
     """Its rules may be others: a bounce with nobody there, empty words, results of no unit."""
     game = standard("S1901M", {"FRANCE": ["A PAR", "A MAR"], "GERMANY": ["A MUN"]})

@@ -120,10 +120,8 @@ def test_without_votes_a_game_is_as_before():
 
 
 def test_teams_vote_power_by_power():
-    game = Game(load_map("standard").with_teams("ENGLAND+FRANCE,AUSTRIA+GERMANY"), draw_votes=True)
-    for power in game.powers[1:]:
-        game.vote(power)
-    game.adjudicate()
+    game = Game(load_map("standard").with_teams("ENGLAND+FRANCE,AUSTRIA+GERMANY"))
+    with_votes(game, *game.powers[1:]).adjudicate()
     assert not game.is_over, "an ally does not vote for Austria"
     with_votes(game, *game.powers).adjudicate()
     assert game.winners == game.powers and game.is_agreed
@@ -263,11 +261,6 @@ def test_a_replay_says_how_it_ended():
         ("TURKEY", "", "votes for a draw"),
         ("ITALY", "", "concedes"),
     ]
-    game = two_alive()
-    game.concede("ITALY")
-    game.concede("FRANCE")
-    result = make_replay(game.to_saved_game()).result
-    assert result == "Turkey wins, as all others have conceded"
 
 
 @pytest.mark.parametrize(
@@ -280,6 +273,7 @@ def test_a_replay_says_how_it_ended():
         ({"conceded": ["SPAIN"]}, "'SPAIN' is not a power"),
         ({"conceded": [["FRANCE"]]}, r": conceded\[0\]: "),
         ({"votes": 3}, r": phases\[0\]\.votes: "),
+        ({"votes": ["FRANCE"], "draw_votes": False}, "there are no votes for a draw in this game"),
         ({"votes": ["SPAIN"]}, "'SPAIN' is not a power"),
         ({"votes": ["RUSSIA"]}, "RUSSIA cannot vote: it is eliminated"),
         ({"votes": ["FRANCE", "FRANCE"]}, "FRANCE has already voted for a draw in S1905M"),
@@ -287,18 +281,9 @@ def test_a_replay_says_how_it_ended():
 )
 def test_a_saved_game_that_says_nonsense_of_draws(change, words):
     saved = with_votes(two_alive()).to_saved_game()
-    votes = change.get("votes")
-    saved |= {} if votes is not None else change
-    if votes is not None:
-        saved["phases"][-1]["votes"] = votes
+    for key, value in change.items():
+        (saved["phases"][-1] if key == "votes" else saved)[key] = value
     with pytest.raises(UserError, match=words):
-        Game.from_saved_game(saved)
-
-
-def test_votes_in_a_saved_game_without_votes():
-    saved = two_alive().to_saved_game()
-    saved["phases"][-1]["votes"] = ["FRANCE"]
-    with pytest.raises(UserError, match="there are no votes for a draw in this game"):
         Game.from_saved_game(saved)
 
 
@@ -380,17 +365,6 @@ def test_votes_of_the_wrong_form(votes):
     games = VectorGame("small", 4, threads=1)
     with pytest.raises(ValueError, match=r"votes must be bool of shape \(4, 2\), not"):
         games.step(games.new_orders(), votes=votes)
-
-
-def test_a_game_and_a_row_agree():
-    game = with_votes(two_alive(), "FRANCE", "ITALY", "TURKEY")
-    games = VectorGame("standard", 1, auto_reset=False, threads=1)
-    games.copy_from(game.vector_game, np.zeros(1, int), np.zeros(1, int))
-    votes = np.isin(game.powers, game.votes)[None]
-    assert games.step(games.new_orders(), votes=votes).ended[0] == AGREED
-    game.adjudicate()
-    assert Game.from_row(games, 0).winners == game.winners
-    assert Game.from_row(games, 0).figures() == game.figures()
 
 
 # --- Bots -----------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from diplomacy_engine.learning import populations as pop
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.players import ask_player, ask_players, make_bot
-from diplomacy_engine.players.population import FOLDERS, read_population
+from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
 
 SHAPES = ({}, {"hidden": 16}, {"num_layers": 1}, {"autoregressive": False})
 
@@ -154,6 +154,33 @@ def test_a_population_is_replaced_as_a_whole(population, trained, tmp_path, monk
     (policy,) = [member for member in read_population(made).members if member.file]
     assert {path.name for path in made.iterdir()} == {"population.json", policy.file}
     assert not list(tmp_path.glob(".made-*"))
+
+
+def test_a_run_joins_a_population(population, trained, tmp_path, capsys):
+    """It is rated where it stands; the others' ratings and games stay; nobody joins twice."""
+    made, run = tmp_path / "made", tmp_path / "other__run"
+    shutil.copytree(population, made)
+    shutil.copytree(trained(), run)
+    before, other = read_population(made), ["--games", "40", "--threads", "1"]
+    words = ["population", "add", str(run), "--population", str(made), *other]
+    assert main(words) == 0
+    after = read_population(made)
+    (new,) = {m.name for m in after.members} - {m.name for m in before.members}
+    shown = capsys.readouterr().out
+    assert new.startswith("other__run-6") and new in shown and "of 9" in shown
+    assert [m.rating for m in after.members if m.name != new] == [*before.ratings]
+    assert (np.diff(after.ratings) <= 0).all() and after.member(new).sigma > 0
+    place = [m.name for m in after.members].index(new)
+    rest = np.delete(np.arange(9), place)
+    assert (after.met[np.ix_(rest, rest)] == before.met).all()
+    assert after.met[place].sum() == 40 and (after.met == after.met.T).all()
+    assert np.allclose(after.above + after.above.T, after.met, atol=0.02)
+    weights = read_weights(after, after.member(new))
+    assert set(weights) == set(pop.policies_of_run(run, 1)[0].weights)
+    assert main(words) == 2 and new in capsys.readouterr().err
+    assert read_population(made).members == after.members
+    words = ["population", "add", str(run), "--population", str(FOLDERS / "three"), *other]
+    assert main(words) == 2 and "not of small" in capsys.readouterr().err
 
 
 def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 
 from diplomacy_engine._files import atomic_write
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.learning.run_folder import RunFolder
+from diplomacy_engine.learning.run_folder import KEPT, RunFolder
 from diplomacy_engine.players.policy.files import policy_file
 
 REPOSITORY = Path(__file__).parents[2]
@@ -113,16 +113,15 @@ def test_read_only_run_folder(run):
 
 
 def test_rotation(run):
-    for step in (5, 10, 900, 1_000, 20_000):
-        run.save_checkpoint(step, str(step).encode(), keep=3)
+    steps = (5, 10, 900, 1_000, 20_000, 30_000)
+    for step in steps:
+        run.save_checkpoint(step, str(step).encode())
     kept = sorted((run.path / "checkpoints").iterdir())
-    assert [path.read_bytes() for path in kept] == [b"900", b"1000", b"20000"]
-    assert run.checkpoint.read_bytes() == b"20000"
-    run.save_checkpoint(20_000, b"again", keep=3)
+    assert [path.read_bytes() for path in kept] == [str(step).encode() for step in steps[-KEPT:]]
+    assert run.checkpoint.read_bytes() == b"30000"
+    run.save_checkpoint(30_000, b"again")
     assert kept[-1].read_bytes() == run.checkpoint.read_bytes() == b"again"
     assert not list(run.path.rglob(".*"))
-    run.save_checkpoint(30_000, b"last", keep=0)
-    assert not list((run.path / "checkpoints").iterdir())
 
 
 def test_policy_file(tmp_path):

@@ -105,6 +105,23 @@ def test_the_commands(tmp_path, capsys):
     assert text.count("<svg") == 1 and text.count("<tr class=") == 109
 
 
+def test_ranks_of_a_team(capsys, tmp_path):
+    """A seat is a team's; with all powers in one team there is nobody to rank against."""
+    out = tmp_path / "rank.json"
+    words = "population rank --map three --player dumbbot --games 20 --teams ENGLAND+ITALY"
+    assert main([*words.split(), "--json", str(out)]) == 0
+    assert "teams ENGLAND+ITALY" in capsys.readouterr().out
+    found = json.loads(out.read_text())
+    assert found["teams"] == "ENGLAND+ITALY" and found["players"]["dumbbot"]["games"] == 20
+    alone = "population rank --map three --player dumbbot --games 21"
+    assert main([*alone.split(), "--json", str(out)]) == 0  # whole rotations of three
+    assert json.loads(out.read_text())["players"]["dumbbot"]["games"] == 21
+    capsys.readouterr()
+    assert "--teams" in refusal(*words.split(), "--teams", "ENGLAND+ITALY+RUSSIA", capsys=capsys)
+    saved = ("population", "rank", "--saved-games", "x.jsonl", "--teams", "ENGLAND+ITALY")
+    assert "--teams" in refusal(*saved, capsys=capsys)
+
+
 def test_a_page_runs_no_code_but_its_own(small, tmp_path):
     import dataclasses
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine import Game, evaluate_player, make_bot
+from diplomacy_engine import Game, evaluate_player, load_map, make_bot
 from diplomacy_engine.matches.order_counts import OrderCounter
 
 SEATS = np.array([[1, 1, 0, 1, 1, 1, 1]])  # FRANCE is the player's
@@ -80,3 +80,54 @@ def test_positions_after_the_first_year():
         for k in range(2)
     ]
     assert parts[0].join(parts).result()["style"] == found
+
+
+@pytest.mark.parametrize(("name", "team"), [("small", []), ("three", ["ENGLAND", "ITALY"])])
+def test_orders_openings_and_centers_by_result(name, team):
+    """As counted in the saved games, and the same if the match is played in parts."""
+    match = load_map(name).with_teams("+".join(team)) if team else load_map(name)
+
+    def play(k=0, n=1):
+        bots = make_bot("dumbbot"), make_bot("dumbbot-paquette")
+        return evaluate_player(match, *bots, 60, samples=60, max_years=8, part=(k, n), seed=3)
+
+    report, seen = play(), {}
+    for saved in report.saved_games:
+        own = {power for power, player in saved["players"].items() if player == "dumbbot"}
+        *phases, end = saved["phases"]
+
+        def centers(phase, powers):
+            return sum(len(phase["state"]["centers"][power]) for power in powers)
+
+        sides = [{power} for power in saved["players"] if power not in team]
+        sides += [set(team)] * bool(team)
+        held = sorted((centers(end, side), side == own) for side in sides)
+        won, drawn = held[-1][1], held[-1][0] == held[-2][0]
+        winners = set(saved["winners"])  # all that survive, if the years are over
+        if any(winners <= side for side in sides):
+            won, drawn = winners <= own, False
+        mine = seen.setdefault("drawn" if drawn else "won" if won else "lost", [])
+        years = {int(p["name"][1:5]) - 1: centers(p, own) for p in phases if p["name"][0] == "S"}
+        years[int(phases[-1]["name"][1:5])] = centers(end, own)
+        del years[1900]
+        moves = [
+            [t for p in own for t in q["orders"][p] or ()] for q in phases if q["name"][5] == "M"
+        ]
+        mine.append((years, moves))
+    found = report.result()["by_result"]
+    assert found.keys() == seen.keys() and len(found) > 1
+    for key, part in found.items():
+        games = seen[key]
+        assert part["games"] == len(games)
+        opened = [set(moves[0]) for _, moves in games]
+        for text, share in part["openings"].items():
+            assert share == pytest.approx(opened.count(set(text.split(", "))) / len(games))
+        assert len(part["openings"]) <= 10 and max(part["openings"].values()) > 0
+        for year, value in part["centers"].items():
+            each = [years[int(year)] for years, _ in games if int(year) in years]
+            assert value == pytest.approx(np.mean(each))
+        assert {int(year) for year in part["centers"]} == {y for years, _ in games for y in years}
+        orders = [text for _, moves in games for phase in moves for text in phase]
+        support = np.mean([" S " in text for text in orders])
+        assert part["orders"]["support"] == pytest.approx(support)
+    assert report.join([play(k, 3) for k in range(3)]).result()["by_result"] == found

@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import random
+import re
 import time
 import xml.etree.ElementTree as ElementTree
 
@@ -22,6 +23,7 @@ from diplomacy_engine.pictures.arrows import cross
 from diplomacy_engine.pictures.board import phase_title
 from diplomacy_engine.pictures.colors import (
     THEMES,
+    contrast,
     power_color,
     variables,
     with_plain_colors,
@@ -291,6 +293,52 @@ def test_a_large_map_has_a_layout_in_time():
     layout = layout_of(game_map)
     assert time.perf_counter() - start < 60
     assert len(layout.links) == sum(len(text.split()) for text in facts["army_borders"].values())
+
+
+def test_colors_can_be_told_apart():
+    """With normal and with each kind of missing color vision (Vienot et al. 1999)."""
+    game_map = load_map("standard")
+    missing = {
+        "none": np.eye(3),
+        "red": np.array([[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]]),
+        "green": np.array([[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]]),
+    }
+    for dark in (False, True):
+        for vision in missing.values():
+            colors = []
+            for power in game_map.powers:
+                rgb = np.array(
+                    [int(power_color(game_map, power, dark)[i : i + 2], 16) for i in (1, 3, 5)]
+                )
+                colors.append(255 * (vision @ (rgb / 255) ** 2.2).clip(0, 1) ** (1 / 2.2))
+            gap = np.linalg.norm(np.subtract.outer(colors, colors).diagonal(0, 1, 3), axis=-1)
+            gap += 999 * np.eye(len(colors))
+            assert gap.min() > 45
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("name", MAP_NAMES)
+def test_units_on_their_own_land_and_marks_of_reach_have_contrast(name, dark):
+    game_map = load_map(name)
+    found = variables(game_map, dark)
+    for power in game_map.powers:
+        for land in (found[f"t-{power}"], found[f"f-{power}"]):
+            own = [contrast(found[f"{part}-{power}"], land) for part in "ep"]
+            assert max(own) >= 3, power
+    for ground in ("land", "sea", "halo"):
+        assert contrast(found["reach"], found[ground]) >= 3
+
+
+def test_an_arrow_runs_from_the_edge_of_a_unit_to_that_of_another():
+    state = {"name": "S1901M", "units": {"FRANCE": ["A MAR"], "GERMANY": ["A MUN"]}}
+    game = Game.from_state("standard", state)
+    svg = game.to_svg(orders={"FRANCE": ["A MAR - MUN VIA"]})
+    path = re.search(r'<path class="line" d="([^"]*)"/><path class="head" d="([^"]*)"', svg)
+    line, head = ([float(n) for n in re.findall(r"-?[\d.]+", text)] for text in path.groups())
+    spots = layout_of(game.map).units
+    assert math.dist(line[:2], spots["MAR"]) < 12
+    assert 16 < math.dist(head[2:4], spots["MUN"]) < 19, "outside of a ring, not below the unit"
+    assert ".order .line{stroke-width:4.2}" in svg
 
 
 def test_twenty_powers_have_colors_of_their_own():

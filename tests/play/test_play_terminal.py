@@ -389,6 +389,16 @@ def test_members_of_a_population_are_told_afterwards(play, capsys):
     (saved,) = read_saved_games("g.jsonl")
     for power, name in saved["players"].items():
         assert not name.startswith("population") and f"{power} was {name}: " in shown
+    assert "population rank" not in shown  # nobody played
+
+
+def test_a_person_is_invited_to_be_ranked(play, capsys):
+    """The command that is printed ranks the game that has just been played."""
+    flags = "--map small --power RUSSIA --against population --max-years 1 --seed 3 --save g.jsonl"
+    shown = play(flags, "go\n" * 5 + "quit\n")
+    (command,) = re.findall(r"python -m diplomacy_engine (population rank .*)", shown)
+    capsys.readouterr()
+    assert main(command.split()) == 0 and "provisional" in capsys.readouterr().out
 
 
 def test_the_manual_and_the_help_name_what_there_is():

@@ -149,7 +149,7 @@ def node(graph, game_map, text):
 
 
 def test_names():
-    assert list(BOTS) == [*QUICK, "lookahead", "mcts"]
+    assert list(BOTS) == [*QUICK, "lookahead", "mcts", "osla", "mcts-plain"]
     with pytest.raises(ValueError, match=r"random, hold, chaos.*did you mean 'dumbbot'"):
         make_bot("dumbot")
 
@@ -207,20 +207,6 @@ def test_port_values():
     spain = game_map.province_index["SPA"]
     assert power_values(game_map, games.state, 0, france)[1].strength[spain] == 2
     assert power_values(game_map, games.state, 0, france, PAQUETTE)[1].strength[spain] == 1
-
-
-def test_best_coast_flows_into_a_sea():
-    games = VectorGame("standard", 1)
-    graph, values = power_values(games.map, games.state, 0, games.map.power_index["ITALY"])
-
-    def proximity(level, text):
-        return values.proximity[level, node(graph, games.map, text)]
-
-    near = ["F BRE", "F ENG", "F GAS", "F IRI", "F NAF", "F NAO", "F POR", "F WES", "F MAO"]
-    for level in range(1, 10):
-        total = sum(proximity(level - 1, text) for text in near)
-        total += max(proximity(level - 1, "F SPA/NC"), proximity(level - 1, "F SPA/SC"))
-        assert proximity(level, "F MAO") == total // 5
 
 
 def test_winter_values():

@@ -212,38 +212,6 @@ def test_what_is_sure_comes_true(map_name):
     assert checked > 200
 
 
-def french_orders(units, german):
-    """Return brane's orders in fall; `german` are Germany's centers, all others France's."""
-    standard = load_map("standard")
-    codes = [standard.provinces[v] for v in standard.board.center_province]
-    centers = {"GERMANY": german, "FRANCE": [code for code in codes if code not in german]}
-    game = Game.from_state("standard", {"name": "F1905M", "units": units, "centers": centers})
-    games = game.vector_game
-    row = orders_of(games, make_bot("brane"))[0]
-    own = row[(games.state.unit_power[0] == standard.power_number("FRANCE")) & (row != NONE)]
-    return {games.vocabulary.texts[number] for number in own}
-
-
-def test_one_supporter_beats_one_defender():
-    units = {"FRANCE": ["A BUR", "A RUH"], "GERMANY": ["A MUN"]}
-    found = french_orders(units, ["BER", "KIE", "MUN"])
-    assert found in (
-        {"A BUR - MUN", "A RUH S A BUR - MUN"},
-        {"A RUH - MUN", "A BUR S A RUH - MUN"},
-    )
-
-
-def test_a_unit_that_can_cut_counts():
-    """Belgium reaches two of the three around Munich, so no plan with one supporter is sure."""
-    units = {"FRANCE": ["A BUR", "A RUH", "A TYR"], "GERMANY": ["A MUN", "A BEL"]}
-    found = french_orders(units, ["BEL", "BER", "HOL", "KIE", "MUN"])
-    assert len(found) == 3 and all("MUN" in text for text in found)
-
-
-def test_a_unit_stays_on_what_it_took():
-    assert french_orders({"FRANCE": ["A MUN"], "GERMANY": ["F HEL"]}, ["MUN"]) == {"A MUN H"}
-
-
 def test_no_center_of_the_maps_is_reached_by_more_units():
     for name in MAP_NAMES:
         board = load_map(name).board

@@ -47,7 +47,7 @@ def make():
             name = name.replace("MAP", map_name).replace("URL", server.url)
             name = name.replace("FOLDERS", str(FOLDERS))
             player = load_player(name, seed=4)
-            if name == "mcts":
+            if name in ("mcts", "mcts-plain"):
                 player.settings = UctSettings(leaves=24)
             return player
 
@@ -123,7 +123,9 @@ def test_orders(name, map_name, make):
 
 
 @pytest.mark.parametrize("map_name", MAP_NAMES)
-@pytest.mark.parametrize("name", ["lookahead", "mcts", *(n for n in PLAYERS if "pure" in n)])
+@pytest.mark.parametrize(
+    "name", ["lookahead", "mcts", "mcts-plain", *(n for n in PLAYERS if "pure" in n)]
+)
 def test_what_a_player_thinks(name, map_name, make):
     """Shares of a slot's orders add up to 1, and it orders as if it had not been asked."""
     games, player = positions(map_name), make(name, map_name)

@@ -173,16 +173,6 @@ def single_gains(games, copy, clauses, q, profiles):
     return np.mean(gains, 0)
 
 
-def test_two_powers_never_deal():
-    """On small one power's gain is the other's loss."""
-    player = load_player("nash(profiles=2)+random")
-    for protocol in PROTOCOLS:
-        result = evaluate_player(
-            "small", player, player, 2, max_years=4, threads=1, press=PressRules(protocol)
-        ).result()
-        assert result["press"]["agreed"] == 0
-
-
 def test_peaceful_spares_all_but_the_weakest():
     """It attacks the neighbor with fewest centers for each own unit in reach."""
     _, press = table(

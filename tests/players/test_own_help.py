@@ -1,13 +1,13 @@
-"""Policies that choose among orders without help for other powers."""
+"""Policies that choose among orders without help for other powers, and mend those in vain."""
 
 import numpy as np
 import pytest
 from support.self_play import make_run, play_phase
 
-from diplomacy_engine import VectorGame, load_map, load_player, make_bot
+from diplomacy_engine import Game, VectorGame, load_map, load_player, make_bot
 from diplomacy_engine.constants import CONVOY, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from diplomacy_engine.games.observation import UNIT_OWNER
-from diplomacy_engine.games.own_help import choices
+from diplomacy_engine.games.own_help import choices, mended
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.search.draws import PolicyDraws
 
@@ -89,3 +89,42 @@ def test_a_learner_has_the_orders_of_its_settings(helps):
         owner = obs.board[obs.row[decision], there, UNIT_OWNER] - 1  # as the first power sees it
         found.append(helper & (owner != decisions.power[decision]))
     assert np.concatenate(found).any() == helps
+
+
+@pytest.mark.parametrize(
+    ("given", "played"),
+    [
+        # What fits stays.
+        ("A PAR S A GAS - BUR, A BUR - MAR, A GAS - BUR, F MAO H", None),
+        ("A PAR - BUR, A BUR - MAR, A GAS - PAR", None),
+        ("A PAR S A MUN - BUR, A BUR - MAR", None),  # of other powers nothing is known
+        # A support goes to what the unit does, if it can; else it is a hold.
+        ("A PAR S A BUR, A BUR - MAR", "A PAR H, A BUR - MAR"),
+        ("A GAS S A BUR, A BUR - MAR", "A GAS S A BUR - MAR, A BUR - MAR"),
+        ("A GAS S A BUR - MAR", "A GAS S A BUR"),
+        # A move against a unit that stays supports it; so do those that supported the move.
+        ("A PAR - BUR", "A PAR S A BUR"),
+        ("A PAR - BUR, A GAS S A PAR - BUR", "A PAR S A BUR, A GAS S A PAR"),
+        ("A GAS - PAR, A PAR - BUR", "A GAS S A PAR, A PAR S A BUR"),
+        ("F MAO C A GAS - NAF, A GAS - NAF VIA", None),
+        ("F MAO C A GAS - NAF", "F MAO S A GAS"),
+    ],
+)
+def test_orders_in_vain_are_mended(given, played):
+    position = "standard S1902M; FRANCE A PAR, A BUR, A GAS, F MAO = PAR; GERMANY A MUN = MUN"
+
+    def numbers(texts):
+        game = Game.from_position(position, "standard")
+        game.submit("FRANCE", texts.split(", "))
+        found, mine = game.order_numbers(), game.decisions().take([0])
+        holds = mine.order[mine.order_start[:-1]]
+        orders = zip(mine.slot_province.tolist(), holds)
+        return game, mine, np.array([found.get(v, hold) for v, hold in orders], np.int32)
+
+    expected = numbers(played or given)[2]
+    np.testing.assert_array_equal(mended(*_games(numbers(given))), expected)
+
+
+def _games(asked: tuple) -> tuple:
+    game, decisions, numbers = asked
+    return game.vector_game, decisions, numbers

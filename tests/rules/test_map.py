@@ -2,7 +2,6 @@
 
 import os
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -248,41 +247,6 @@ def test_map_that_is_not_utf8(tmp_path):
     path.write_bytes(SMALL.replace("London", "L\u00f6ndon").encode("latin-1"))
     with pytest.raises(MapError, match=r"latin\.toml: not TOML"):
         load_map(path)
-
-
-def load_or_refuse(folder: Path, content: bytes) -> None:
-    """Load a map file of this content; any exception but MapError goes through."""
-    path = folder / "random.toml"
-    path.write_bytes(content)
-    try:
-        game_map = load_map(path)
-        vocabulary(game_map)
-    except MapError as error:
-        assert error.problems and all(error.problems)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("maps")
-
-
-@given(content=st.binary(max_size=300))
-def test_random_bytes_are_no_map(folder, content):
-    load_or_refuse(folder, content)
-
-
-@given(
-    cuts=st.lists(
-        st.tuples(st.integers(0, len(SMALL)), st.integers(0, 30), st.binary(max_size=6)),
-        min_size=1,
-        max_size=4,
-    )
-)
-def test_mutated_bytes_never_raise_anything_else(folder, cuts):
-    content = SMALL.encode()
-    for start, length, inserted in cuts:
-        content = content[:start] + inserted + content[start + length :]
-    load_or_refuse(folder, content)
 
 
 values = st.recursive(

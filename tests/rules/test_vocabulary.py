@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from diplomacy_engine.constants import (
-    ARMY,
     BUILD,
     CONVOY,
     DISBAND,
@@ -127,101 +126,6 @@ def test_orders_of_a_province_are_consecutive(game_map):
         assert (provinces[first:last] == v).all()
     assert table.province_first[0] == 0
     assert table.province_first[-1] == table.waive
-
-
-def test_arithmetic_finds_every_number(game_map):
-    board, table = game_map.board, vocabulary(game_map).table
-    nodes = [(int(k), int(here)) for k, here in zip(*np.nonzero(board.can_stand))]
-    found = {table.waive: (WAIVE, NONE, NONE, NONE, NONE, NONE)}
-
-    def note(number: int, *meaning: int) -> None:
-        assert number not in found, "two meanings of one number"
-        found[int(number)] = tuple(int(part) for part in meaning)
-
-    def neighbors(kind: int, here: int) -> list[int]:
-        return board.neighbor[kind, here, : board.neighbor_count[kind, here]].tolist()
-
-    arcs = {}  # arc -> mover's kind, location, target
-    for kind, here in nodes:
-        for i, target in enumerate(neighbors(kind, here)):
-            arcs[int(table.move_arc[kind, here, i])] = (kind, here, target)
-    for origin, goal in np.argwhere(table.via != NONE):
-        arc = int(table.army_arc[origin, goal])
-        ends = int(board.province_location[origin]), int(board.province_location[goal])
-        assert arcs.setdefault(arc, (ARMY, *ends)) == (ARMY, *ends)
-        note(table.via[origin, goal], MOVE_VIA, ARMY, ends[0], ends[1], NONE, NONE)
-    assert sorted(arcs) == list(range(len(arcs)))
-    by_goal = {}
-    for arc, (kind, here, target) in sorted(arcs.items()):
-        goal = int(board.location_province[target])
-        by_goal.setdefault(goal, []).append((arc, kind, here, target))
-    for goal, into in by_goal.items():
-        assert into[0][0] == table.arc_first[goal]
-        assert [row[0] for row in into] == list(range(into[0][0], into[0][0] + len(into)))
-        movers = [board.location_province[row[2]] for row in into]
-        assert movers == sorted(movers)
-
-    for kind, here in nodes:
-        own = int(board.location_province[here])
-        note(table.hold[kind, here], HOLD, kind, here, NONE, NONE, NONE)
-        note(table.disband[kind, here], DISBAND, kind, here, NONE, NONE, NONE)
-        for i, target in enumerate(neighbors(kind, here)):
-            note(table.first_move[kind, here] + i, MOVE, kind, here, target, NONE, NONE)
-            note(table.first_retreat[kind, here] + i, RETREAT, kind, here, target, NONE, NONE)
-        if board.home_power[own] != NONE:
-            note(table.build[kind, here], BUILD, kind, here, here, NONE, NONE)
-        goals = table.support_province[kind, here, : table.support_count[kind, here]].tolist()
-        assert goals == sorted({int(board.location_province[t]) for t in neighbors(kind, here)})
-        for slot, goal in enumerate(goals):
-            assert table.support_index[kind, here, goal] == slot
-            for other_kind, other in nodes:
-                if board.location_province[other] == goal:
-                    first = table.first_support_hold[kind, here, slot]
-                    number = first + table.node_rank[other_kind, other]
-                    note(number, SUPPORT_HOLD, kind, here, other, other_kind, other)
-            for arc, other_kind, other, target in by_goal[goal]:
-                mover = board.location_province[other]
-                number = table.first_support_move[kind, here, slot] + arc - table.arc_first[goal]
-                if mover > own:
-                    number -= table.own_arcs[kind, here, slot]
-                if mover != own:
-                    note(number, SUPPORT_MOVE, kind, here, target, other_kind, other)
-    for sea, origin, goal in np.argwhere(table.convoy != NONE):
-        fleet, start, end = (
-            int(board.province_location[np.flatnonzero(index == i)[0]])
-            for index, i in (
-                (table.sea_index, sea),
-                (table.coast_index, origin),
-                (table.coast_index, goal),
-            )
-        )
-        note(table.convoy[sea, origin, goal], CONVOY, FLEET, fleet, end, ARMY, start)
-
-    assert sorted(found) == list(range(len(table.kind)))
-    columns = zip(
-        *(
-            column.tolist()
-            for column in (
-                table.kind,
-                table.unit_kind,
-                table.location,
-                table.target,
-                table.other_kind,
-                table.other_location,
-            )
-        )
-    )
-    assert [found[number] for number in range(len(found))] == list(columns)
-
-
-def test_what_is_not_there_is_none(game_map):
-    board, table = game_map.board, vocabulary(game_map).table
-    nowhere = ~board.can_stand
-    for numbers in (table.hold, table.disband, table.first_move, table.first_retreat, table.build):
-        assert (numbers[nowhere] == NONE).all()
-    assert (table.support_count[nowhere] == 0).all()
-    homes = board.home_power[board.location_province] != NONE
-    assert ((table.build != NONE) == (board.can_stand & homes)).all()
 
 
 def test_routes_are_sets_of_seas_that_suffice(game_map):

@@ -53,6 +53,7 @@ ELIMINATION = game(RUNNING, [4, 3, 3, 0], [4, 3, 2, 1], eliminated=[0, 0, 0, 1],
         ("sum_of_squares", [1, 0, 0, 0], [16 / 34, 9 / 34, 9 / 34, 0], 0),
         ("draw_size", [1, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0], 0),
         ("first_place", [1, 0, 0, 0], [1, 0, 0, 0], 0),
+        ("first_score", [1, 0, 0, 0], [2 / 3, 0, 0, 0], 0),
         ("weakest", [0, 0, 0, 0], [0, 0, 0, 0], 0),
     ],
 )
@@ -97,6 +98,7 @@ def test_rewards_of_a_year(name, paid):
 def test_first_place_is_shared_and_the_weakest_pays_all():
     level = game(YEAR_LIMIT, [4, 1, 4, 2], v=5)
     assert make_reward("first_place")(level).tolist() == [[0.5, 0, 0.5, 0]]
+    np.testing.assert_allclose(make_reward("first_score")(level), [[4 / 5, 0, 4 / 5, 0]])
     np.testing.assert_allclose(make_reward("weakest")(level), [[1 / 5] * 4])
     solo = game(SOLO, [5, 2], winner=0)
     np.testing.assert_allclose(make_reward("weakest")(solo), [[2 / 5, 2 / 5]])

@@ -43,16 +43,6 @@ BUR MAR GAS BAR NWG NTH SKA HEL BAL BOT NAO IRI ENG MAO WES LYO TYS ION ADR AEG 
 TRI BUD GAL SPA/NC SPA/SC STP/NC STP/SC BUL/EC BUL/SC"""
 NUMBER = {code: number for number, code in enumerate(CODES.split(), 1)}
 CODE = {number: code for code, number in NUMBER.items()}
-# Owners of territories that are no supply centers, at the start
-HOMELANDS = {
-    1: "CLY YOR WAL",
-    2: "PIC BUR GAS",
-    3: "TUS PIE APU",
-    4: "PRU SIL RUH",
-    5: "TYR BOH GAL",
-    6: "ARM SYR",
-    7: "UKR LVN FIN STP/NC STP/SC",
-}
 _BOARD = load_map("standard").board
 CENTERS = {load_map("standard").provinces[v] for v in _BOARD.center_province}
 _KINDS = {"A": "Army", "F": "Fleet"}
@@ -86,27 +76,20 @@ def turn_text(turn: int) -> str:
 
 
 def variant() -> dict:
-    """Return `variant.json` without terrain, borders and points, which our client does not read."""
+    """Return `variant.json`, as far as our client reads it."""
     rows = [
         {"id": n, "name": name} for n, name in enumerate(" ".join(NAMES.split()).split(", "), 1)
     ]
     countries = [{"countryID": n, "name": power.title()} for n, power in enumerate(POWERS, 1)]
-    facts = {"schema": 1, "variantID": 1, "mapID": 1, "name": "Classic", "fullName": "Classic"}
-    return facts | {"countries": countries, "rules": {}, "territories": rows}
-
-
-def unit_row(power: str, text: str, retreating: bool = False) -> dict:
-    """Return a unit as the site's files have it."""
-    row = {"countryID": POWERS.index(power) + 1, "type": _KINDS[text[0]]}
-    return row | {"terrID": NUMBER[text[2:]], "retreating": retreating}
+    return {"name": "Classic", "countries": countries, "territories": rows}
 
 
 def unit_rows(state: dict) -> list[dict]:
     """Return the units of a state as the site's files have them."""
     return [
-        unit_row(power, text.lstrip("*"), text.startswith("*"))
+        _unit(POWERS.index(power) + 1, NUMBER[unit[2:]], _KINDS[unit[0]], text[0] == "*")
         for power, texts in state["units"].items()
-        for text in texts
+        for text, unit in ((text, text.lstrip("*")) for text in texts)
     ]
 
 
@@ -139,10 +122,8 @@ def row_of(game: Game, text: str) -> dict:
 
 
 def _start_owners(state: dict) -> dict[int, int]:
-    owners = {NUMBER[code]: n for n, codes in HOMELANDS.items() for code in codes.split()}
-    for power, codes in state["centers"].items():
-        owners |= {NUMBER[code]: POWERS.index(power) + 1 for code in codes}
-    return owners
+    centers = state["centers"].items()
+    return {NUMBER[code]: POWERS.index(power) + 1 for power, codes in centers for code in codes}
 
 
 def _owners_after(owners: dict[int, int], turn: int, units: dict) -> dict[int, int]:
@@ -203,14 +184,7 @@ def _row(turn: int, phase: str, power: str, kind: str, unit: str | None, **field
 def phases_of(
     rows: list[dict], owners: dict[int, dict[int, int]], start: dict[int, int], now: tuple | None
 ) -> list[dict]:
-    """Return the phases of a history, as GameState puts them together.
-
-    Args:
-        rows: all that is archived.
-        owners: turn -> owners of territories after its last phase so far.
-        start: owners before the game.
-        now: turn, phase and units of the phase that is open; None once the game is over.
-    """
+    """Return the phases of a history; `now` are turn, phase and units of the one that is open."""
     steps: dict[tuple[int, str], dict] = {}
     for row in sorted(rows, key=lambda row: (row["turn"], _TYPES.index(row["type"]))):
         step = steps.setdefault((row["turn"], row["phase"]), {"units": [], "orders": []})
@@ -304,17 +278,10 @@ class Site:
 
     Attributes:
         game: what it holds, in a phase of the site's, which our rules may skip.
-        over: "", Won or Drawn.
-        members: country -> status.
-        excuses: country -> deadlines that it may still miss before it has left.
-        kept: country -> rows of the orders that it has.
-        status: country -> "", saved or ready.
-        votes: countries that have voted for a draw.
         drops: order types that it loses though nothing is wrong with them.
         behind: how often a file is served as it was before.
         trouble: route -> list of (status, whether it is done all the same), each used once.
         cancelled: status with which a game that is gone is answered; 0: it is there.
-        asked: (method, route or path, key) of each request.
     """
 
     def __init__(self, game: Game | None = None):
@@ -450,17 +417,11 @@ class Site:
             return {"schema": 1, "games": rows}
         if self.cancelled or fields["gameID"] != "5":
             raise _No(self.cancelled or 400, "Unknown game ID.")
-        game |= {"potType": "Unranked", "phaseMinutes": 5}
-        viewer = {"userID": country, "isMember": True, "isModerator": False, "isDirector": False}
-        member = own | {"memberID": country, "missedPhases": 0, "bet": 5, "mutedCountryIDs": []}
-        member |= {"excusedMissedTurns": self.excuses[country], "ordersPending": True}
         orders = None
         if fields.get("orders") and phase in _RANKS:
             rows = self.kept.get(country, self._defaults(POWERS[country - 1]))
             orders = {"context": "{}", "contextKey": "", "orders": rows}
-        private = {"viewer": viewer | {"isSandboxOwner": False}, "member": member, "sseAuth": "x"}
-        private |= {"orders": orders, "messages": None, "hiddenMembers": None}
-        return {"schema": 1, "game": game, "files": files} | private
+        return {"schema": 1, "game": game, "files": files, "member": own, "orders": orders}
 
     def _status(self, country: int) -> list[str]:
         if self.over or POWERS[country - 1] not in self._waiting():
@@ -474,8 +435,8 @@ class Site:
         name = path.rpartition("/")[2].removesuffix(".json")
         if name == "variant":
             return variant()
-        past = {"history": lambda: self._archive.history(self.game, bool(self.over))}
-        now = (past | {"game": self._board})[name]()
+        is_over = bool(self.over)
+        now = self._board() if name == "game" else self._archive.history(self.game, is_over)
         if self.behind and name in self._before:
             self.behind -= 1
             return self._before[name]
@@ -485,16 +446,7 @@ class Site:
     def _board(self) -> dict:
         turn, phase = self._now()
         state, owners = self.game.to_state(), self._archive.now
-        members = [
-            {
-                "countryID": country,
-                "country": POWERS[country - 1].title(),
-                "status": status,
-                "user": None,
-                "missedPhases": None,
-            }
-            for country, status in self.members.items()
-        ]
+        members = [{"countryID": n, "status": status} for n, status in self.members.items()]
         found = {"turn": turn, "phase": phase, "gameOver": self.over or "No", "members": members}
         if self.over:
             return found | {"units": [], "territories": []}
@@ -506,8 +458,6 @@ class Site:
             {
                 "terrID": place,
                 "ownerCountryID": owners.get(place, 0),
-                "unitID": None,
-                "retreatingUnitID": None,
                 "standoff": CODE[place] in self._standoffs,
                 "occupiedFromTerrID": NUMBER.get(self._came.get(CODE[place], "")),
             }
@@ -563,15 +513,11 @@ class Site:
         self.kept[country] = kept
         self.status[country] = "ready" if data.get("ready") == "Yes" else "saved"
         answer = [row | {"countryID": str(country)} for row in kept]
-        if self._is_ready():
-            self.process()
-        return answer
-
-    def _is_ready(self) -> bool:
-        """Tell whether all who play and have orders to give are ready."""
         playing = {POWERS[c - 1] for c, status in self.members.items() if status == "Playing"}
         ready = {POWERS[c - 1] for c, status in self.status.items() if status == "ready"}
-        return self._waiting() & playing <= ready
+        if self._waiting() & playing <= ready:
+            self.process()
+        return answer
 
     def _defaults(self, power: str) -> list[dict]:
         nothing = {"fromTerrID": None, "toTerrID": None, "viaConvoy": None}
@@ -714,8 +660,8 @@ class Site:
         trial = self.game.copy()
         for number, power in enumerate(POWERS, 1):
             rows = self.kept.get(number, self._defaults(power))
-            texts = [self.text(row, row["unitType"]) for row in rows if self._is_complete(row)]
-            trial.submit(power, texts, strict=False)
+            whole = [r for r in rows if r["type"] in ("Hold", "Disband") or r["toTerrID"]]
+            trial.submit(power, [self.text(row, row["unitType"]) for row in whole], strict=False)
         trial.adjudicate()
         record, units = trial.history[-1], trial.units
         gone: dict[str, dict[str, list[str]]] = {}
@@ -759,12 +705,6 @@ class Site:
         self._game.history = trial.history
         if len(playing) == 1 or target:
             self._end("Won", (target or playing)[0])
-
-    @staticmethod
-    def _is_complete(row: dict) -> bool:
-        """Tell whether a row is an order; else units hold, disband, are not built, or removed by
-        rule."""
-        return row["type"] in ("Hold", "Disband") or row["toTerrID"] is not None
 
 
 class _No(Exception):

@@ -1,8 +1,5 @@
-"""What the loop asks of a connection, whatever its server speaks; and how a server is read.
-
-A server is a stranger: its messages are read as records, whose fields have the server's names, and
-its texts are shown only in errors and notes, which print no control characters.
-"""
+"""What the loop asks of a connection, whatever its server speaks; and how a server is read. A
+server is a stranger: its texts are shown only in errors and notes, without control characters."""
 
 import math
 import os
@@ -56,10 +53,8 @@ def is_alive(game: Game, power: str) -> bool:
 
 
 class Connection(Protocol):
-    """One or more seats on a server.
-
-    Any call may raise ConnectionLost; then `enter` is called again. UserError ends it all.
-    """
+    """One or more seats on a server. Any call may raise ConnectionLost; then `enter` is called
+    again. UserError ends it all."""
 
     name: str  # of the server, for people
 
@@ -70,11 +65,9 @@ class Connection(Protocol):
         """Return the games, as they stand now."""
 
     def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
-        """Send a power's orders, as Game writes them, in place of all that were sent before.
-
-        Units left out hold or disband. Returns the texts of those that the server has kept;
-        PhaseOver if they are not taken.
-        """
+        """Send a power's orders, as Game writes them, in place of all that were sent before. Units
+        left out hold or disband. Returns the texts of those that the server has kept; PhaseOver if
+        they are not taken."""
 
     def finish(self, position: Position, power: str) -> None:
         """Say that a power has given its orders, so that the phase may end; PhaseOver if it has."""

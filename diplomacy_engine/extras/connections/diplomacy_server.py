@@ -130,10 +130,8 @@ class _Seats:
             raise PhaseOver(str(error)) from None
 
     def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
-        """Send orders, and return those that the server has kept: its answer does not say.
-
-        It waits for us then, until `finish`, so that they can be looked at before they are played.
-        """
+        """Send orders, and return those that the server has kept: its answer does not say. It waits
+        for us then, until `finish`, so that they can be looked at before they are played."""
         self._ask("set_orders", position, power, orders=orders, wait=True)
         where = {"token": self._tokens[power], "game_id": position.game.id}
         try:
@@ -155,11 +153,9 @@ class _Seats:
 
 
 class DiplomacySeats(_Seats):
-    """Seats in one game, of the power of each account, or ANY.
-
-    `any_map`: the game may have a map of another name; `registration`: the password that it asks
-    for; `must_talk`: only a game is played in which powers may talk.
-    """
+    """Seats in one game, of the power of each account, or ANY. `any_map`: the game may have a map
+    of another name; `registration`: the password that it asks for; `must_talk`: only a game is
+    played in which powers may talk."""
 
     def __init__(
         self,
@@ -212,10 +208,8 @@ class DiplomacySeats(_Seats):
         return [position]
 
     def _watch(self) -> _GameData:
-        """Return the game as somebody sees it who plays nobody, as of a finished one.
-
-        A token has one role in a game, and keeps it where a vote has ended the game.
-        """
+        """Return the game as somebody sees it who plays nobody, as of a finished one. A token has
+        one role in a game, and keeps it where a vote has ended the game."""
         token = _sign_in(self._wire, next(iter(self._accounts.values())))
         return _game_data(self._wire, **self._where(token))
 
@@ -224,7 +218,6 @@ class DiplomacySeats(_Seats):
         return {"token": token, "game_id": self._id} | password
 
     def _join(self, power: str) -> _GameData:
-        """Take a seat, or take note that it is ours; return the game as it sees it."""
         wanted, token = power, self._tokens[power]
         if wanted == ANY:
             wanted = next(iter(free_powers(self._wire, token, self._id)), None)
@@ -370,7 +363,6 @@ class _GameReader:
         self.map, self.any_map, self.max_years = game_map, any_map, max_years
 
     def position(self, game_id: str, seen: Sequence[_GameData], seats: Sequence[str]) -> Position:
-        """Return the game that `seen` is, as one or more of its seats see it."""
         data = seen[-1]
         name, status = data.map_name, data.status
         if name != self.map.name and not self.any_map:

@@ -1,8 +1,5 @@
-"""Messages of the `diplomacy` package's server: JSON texts over a websocket, spoken directly.
-
-A request has `name` and `request_id`, its answer the same id; what comes without one is a
-notification. Nothing of the package itself is needed.
-"""
+"""Messages of the `diplomacy` package's server: JSON texts over a websocket. A request has `name`
+and `request_id`, its answer the same id; what comes without one is a notification."""
 
 import contextlib
 import json
@@ -53,7 +50,6 @@ class Wire:
         self._number = 0
 
     def open(self) -> None:
-        """Connect; ConnectionLost if nobody listens."""
         self.close()
         with self._losses("cannot be reached"):
             line = socket.create_connection(self._address, self._seconds)
@@ -115,7 +111,6 @@ class Wire:
             self._notes.append(answer)
 
     def _read(self, seconds: float) -> dict | None:
-        """Return the next message; None if none comes in time."""
         if self._socket is None:
             raise ConnectionLost("the connection is closed")
         with self._losses("the connection broke off"):
@@ -135,7 +130,6 @@ class Wire:
         return answer.get("data", answer)
 
     def wait(self, seconds: float) -> dict | None:
-        """Return the next notification; None if none comes in time."""
         return self._notes.popleft() if self._notes else self._read(seconds)
 
 

@@ -1,8 +1,5 @@
-"""The loop of a seat elsewhere: read the position, ask the player, send, compare, wait.
-
-It is the same for every server. No player knows of a network, and none sees more than its position:
-the past of the game, the board, and no order that others gave in this phase.
-"""
+"""The loop of a seat elsewhere, for every server: read the position, ask the player, send, compare,
+wait. No player sees more than its position."""
 
 import contextlib
 import itertools
@@ -53,9 +50,9 @@ class Counts:
 class SeatLoop:
     """Plays the seats of a connection.
 
-    With `draws` every phase is voted to be a draw, with `draws_after` (a year) as bots do. `talk`
-    are seconds, at most a third of what a phase lasts; `patience` those after which a server is
-    given up; `wait`: one that is not there yet is waited for, too.
+    With `draws` every phase is voted a draw, with `draws_after` (a year) as bots do. In seconds:
+    `talk`, at most a third of a phase; `patience`, after which a server is given up. `wait`: also
+    for one that is not there yet.
     """
 
     def __init__(
@@ -88,7 +85,6 @@ class SeatLoop:
         self._refusals = 0
 
     def run(self) -> Counts:
-        """Play until all games are over."""
         try:
             while not self._round():
                 pass
@@ -105,7 +101,6 @@ class SeatLoop:
         ]
 
     def _round(self) -> bool:
-        """Read and play everything once, then wait; tell whether all is over."""
         try:
             if not self._entered:
                 self._enter()
@@ -179,7 +174,6 @@ class SeatLoop:
                 given[power], dealt[power] = times + 1, deals
 
     def _talk(self, position: Position, seats: list[str]) -> bool:
-        """Let the player say what it has to say; tell whether the talk goes on after that."""
         name = position.id
         if not isinstance(self.player, Negotiator):
             if name not in self._silent:

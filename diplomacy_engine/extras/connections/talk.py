@@ -44,10 +44,8 @@ def talking_game(saved: Mapping, game_map: Map, max_years: int | None) -> Game:
 def say_what_is_left(
     game: Game, powers: Sequence[str], player: Negotiator, seed: int, offering: bool
 ) -> list[dict]:
-    """Answer the open offers to some powers, and let these make new ones; return the messages.
-
-    They are said in the game, too. Offers are made only if `offering`.
-    """
+    """Answer the open offers to some powers, and let these make new ones; return the messages. They
+    are said in the game, too. Offers are made only if `offering`."""
     first, powers = len(game.messages), [power for power in powers if game.units[power]]
     said = -1
     while said < len(game.messages):
@@ -72,7 +70,6 @@ def _answer(game: Game, power: str, number: int, agreed: bool) -> None:
 
 
 def _offer(game: Game, power: str, receiver: str, clauses: tuple[ClauseRow, ...]) -> None:
-    """Make an offer, unless the power could not keep its word."""
     trial = _as_if_agreed(game, power)
     with contextlib.suppress(UserError):
         trial.accept(receiver, trial.put(power, receiver, clauses))
@@ -90,10 +87,8 @@ def _as_if_agreed(game: Game, power: str) -> Game:
 
 
 def keeping_promises(game: Game, power: str, orders: list[str]) -> list[str]:
-    """Return a power's orders, for units that must by a deal what the deal says.
-
-    Who plans without the lists of legal orders may have left such a unit out.
-    """
+    """Return a power's orders, for units that must by a deal what the deal says. Who plans without
+    the lists of legal orders may have left such a unit out."""
     if not game.deals(power):
         return orders
     copy = game.copy()

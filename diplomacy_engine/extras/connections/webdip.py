@@ -86,8 +86,6 @@ class _Player(Struct):
 
 
 class _Board(Struct):
-    """`game.json`, the board as it stands."""
-
     turn: int
     phase: str
     territories: list[_Territory]
@@ -95,11 +93,8 @@ class _Board(Struct):
 
 
 class WebdipSeat:
-    """A seat in one game.
-
-    Without `game_id` it is the only one that the key's user plays, without `country` whichever the
-    user has there.
-    """
+    """A seat in one game. Without `game_id` it is the only one that the key's user plays, without
+    `country` whichever the user has there."""
 
     def __init__(
         self,
@@ -228,7 +223,6 @@ class WebdipSeat:
     def _now(
         self, files: Mapping[str, _Version | None], turn: int, phase: str, end: str
     ) -> Game | None:
-        """Return the game in its present phase; None if a file is of another one."""
         past, name, board = self._file(files, "history"), phase_of(turn, phase), None
         if phase in ("Retreats", FINISHED):
             board = convert(_Board, self._file(files, "game"), f"game.json of {self.name}")
@@ -273,7 +267,6 @@ class WebdipSeat:
         return Game.from_saved_game(saved, self._map, self._max_years)
 
     def _retreats(self, board: _Board, phase: Phase) -> dict[str, list[str]]:
-        """Return the places to which each dislodged unit may retreat, by `game.json`."""
         closed, came_from, found = set(), {}, {}
         for row in board.territories:
             place = province_of(self._variant.place(row.terrID))
@@ -348,11 +341,9 @@ def _letters(game: Game) -> dict[str, str]:
 
 
 def convoy_path(game: Game, text: str) -> list[str]:
-    """Return the provinces over which an army that an order is about goes by sea.
-
-    Its own first; none if it goes by land, or if no fleets on the board can carry it. A convoy goes
-    over the fleet that is ordered, a support not.
-    """
+    """Return the provinces over which an army that an order is about goes by sea. Its own first;
+    none if it goes by land, or if no fleets on the board can carry it. A convoy goes over the fleet
+    that is ordered, a support not."""
     if text == "WAIVE":
         return []
     order = read_order(game.map, text)

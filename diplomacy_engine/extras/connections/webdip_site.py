@@ -36,7 +36,6 @@ class Site:
         self._key, self._seconds = key, seconds
 
     def get(self, record: type[_Record], route: str, **fields: object) -> _Record:
-        """Return what a route answers; errors as for `post`."""
         try:
             found = self._read(self._ask("GET", f"route={route}&{urlencode(fields)}", None), route)
         except PhaseOver as error:  # no phase is named in it: the game is not known
@@ -44,10 +43,8 @@ class Site:
         return convert(record, found, f"the answer of {self.name} to {route}")
 
     def post(self, route: str, body: dict) -> object:
-        """Return the JSON that a route answers.
-
-        ConnectionLost, and what was sent may have been taken or not; PhaseOver, Gone or Refused.
-        """
+        """Return the JSON that a route answers. ConnectionLost, and what was sent may have been
+        taken or not; PhaseOver, Gone or Refused."""
         return self._read(self._ask("POST", f"route={route}", body), route)
 
     def post_plain(self, route: str, body: dict) -> None:

@@ -191,7 +191,6 @@ class _Reader:
             self.centers.setdefault(code, self.at)
 
     def power_name(self, word: str) -> str:
-        """Return a power's name: of what is written, letters only count."""
         name = re.sub(r"[^A-Z]", "", word.upper())
         if not 2 <= len(name) <= 31:
             self.fail(f"{quoted(word, 40)} is neither a keyword nor the name of a power")

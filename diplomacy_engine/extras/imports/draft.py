@@ -35,10 +35,8 @@ class Neutral(NamedTuple):
 
 
 def add_neutral(draft: Draft, nations: Mapping[str, Neutral]) -> None:
-    """Let the units of nations that nobody plays be neutral ones.
-
-    MapError: one of them would have anything to adjust in winter.
-    """
+    """Let the units of nations that nobody plays be neutral ones. MapError: one of them would have
+    anything to adjust in winter."""
     for nation, (_, where, centers, units) in nations.items():
         odd = centers ^ {province_of(unit) for unit in units}
         if odd:
@@ -114,7 +112,6 @@ def _value(value: object) -> str:
 
 
 def border_lines(borders: set[tuple[str, str]]) -> dict[str, str]:
-    """Return borders as a map file lists them: each once, under its first end."""
     found: dict[str, list[str]] = {}
     for first, second in sorted({(min(pair), max(pair)) for pair in borders}):
         found.setdefault(first, []).append(second)

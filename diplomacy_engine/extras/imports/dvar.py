@@ -135,7 +135,6 @@ def read_dvar(path: Path) -> Draft:
 
 
 def _listed(where: str, items: Sequence[_Item]) -> Iterator[tuple[str, _Item]]:
-    """Yield the items of a list, each with its path."""
     return ((f"{where}[{i}]", item) for i, item in enumerate(items))
 
 
@@ -290,7 +289,6 @@ class _Reader:
         return army, fleet
 
     def owners(self) -> dict[str, str]:
-        """Return the nation that owns each center at the start."""
         owner: dict[str, str] = {}
         for where, entry in _listed("initialState.supplyCenters", self.state.supplyCenters):
             self.known(where, entry.nation, (*self.powers, *self.neutral))
@@ -330,7 +328,6 @@ class _Reader:
             draft.facts["neutral_rebuilds"] = True
 
     def homes(self, owner: Mapping[str, str]) -> None:
-        """Give the home centers their powers, which are those that own them at the start."""
         for where, entry in _listed("provinces", self.variant.provinces):
             code, home = self.places[entry.id], entry.homeNation
             owned = owner.get(code)

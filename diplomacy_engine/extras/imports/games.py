@@ -1,12 +1,8 @@
 """Games that were played elsewhere, made into saved games.
 
-A file is one of these, told apart by what is in it:
-
-    saved games of ours or the `diplomacy` package, one a line of a .jsonl file, or a .json file
-    the `history.json` of a game on a webDiplomacy site
-    blocks of order texts by power and phase, or of units; order_blocks.py
-
-What was ordered is played again by our rules, and what does not agree is told.
+A file is told apart by what is in it: saved games of ours or of the `diplomacy` package (.jsonl or
+.json), the `history.json` of a webDiplomacy site, or blocks of order texts. What was ordered is
+played again by our rules, and what does not agree is told.
 """
 
 import itertools
@@ -54,11 +50,9 @@ def read_games(
     variant: str | Path | None = None,
     note: Note = lambda text: None,
 ) -> Iterator[dict]:
-    """Yield the games of a file as saved games; UserError or OSError if it has none.
-
-    `game_map` is that of games which do not name theirs (None: the standard map), `variant` the
-    site's `variant.json` of a history on another map; `note` is told what does not agree.
-    """
+    """Yield the games of a file as saved games; UserError or OSError if it has none. `game_map` is
+    that of games which do not name theirs (None: the standard map), `variant` the site's
+    `variant.json` of a history on another map; `note` is told what does not agree."""
     with open_file(path) as file:
         begin = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
     if begin[:1] in (b"{", b"[", b""):
@@ -78,10 +72,8 @@ def read_games(
 
 
 def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dict:
-    """Return the game of a text as a saved game: what a file may have, or a state as JSON.
-
-    Of several games the last one counts; UserError if there is none.
-    """
+    """Return the game of a text as a saved game: what a file may have, or a state as JSON. Of
+    several games the last one counts; UserError if there is none."""
     if text.lstrip()[:1] not in ("{", "["):
         return _of_blocks(read_blocks(game_map, text, note), game_map, "pasted", note)
     found = parse_json(text, "what was pasted")
@@ -109,7 +101,6 @@ def _json_games(path: Path) -> Iterator[dict]:
 
 
 def is_history(data: Mapping) -> bool:
-    """Tell whether JSON data is the `history.json` of a webDiplomacy site, of any quality."""
     phases = data.get("phases")
     rows = isinstance(phases, list) and phases and isinstance(phases[0], dict)
     return "map" not in data and bool(rows) and "turn" in phases[0]
@@ -122,7 +113,6 @@ def _saved(
     variant: str | Path | None,
     note: Note,
 ) -> dict:
-    """Return the saved game of a `history.json`."""
     found_map = load_map(game_map or "standard")
     try:
         if variant is None:
@@ -141,11 +131,9 @@ def _saved(
 
 
 def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note) -> dict:
-    """Return the saved game of blocks of units, or of orders.
-
-    Phases without a block are played without orders. Blocks without a phase belong to the map's
-    first one. An order that is not legal is kept as void, and told; what is no order is left out.
-    """
+    """Return the saved game of blocks of units, or of orders. Phases without a block are played
+    without orders. Blocks without a phase belong to the map's first one. An order that is not legal
+    is kept as void, and told; what is no order is left out."""
     state = read_position(game_map, blocks)
     if state is not None:
         game = Game.from_state(game_map, state)
@@ -171,7 +159,6 @@ def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note)
 
 
 def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
-    """Give the first movement phase the position that its orders say; leave out what is before."""
     at = next((i for i, p in enumerate(phases) if phase_kind(p.name) == "movement"), None)
     if at is None:
         return phases
@@ -203,11 +190,9 @@ def replayed(
     note: Note = lambda text: None,
     max_years: int | None = None,
 ) -> Game:
-    """Return a game that was played elsewhere, played again by our rules.
-
-    Where a phase says what its position was and ours is another, it goes on from the said one. The
-    last phase may have no orders yet. UserError: a position is impossible, or the order of phases.
-    """
+    """Return a game that was played elsewhere, played again by our rules. Where a phase says what
+    its position was and ours is another, it goes on from the said one. The last phase may have no
+    orders yet. UserError: a position is impossible, or the order of phases."""
     game = _start(phases[0], game_map, max_years)
     game.id = game_id
     return played_on(game, phases, note)
@@ -284,7 +269,6 @@ def _differs(game: Game, phase: Phase, cornered: bool = True) -> bool:
 
 
 def _placed(game: Game, phase: Phase) -> Game:
-    """Return a game that goes on from the position of a phase, with the same history."""
     retreats = game.dislodged if game.phase == phase.name else {}
     known = {key: text for key, text in game.to_state().items() if key.startswith("last_")}
     placed = Game.from_state(game.map, _state(phase, retreats) | known, game.max_years)
@@ -312,7 +296,6 @@ def _leaves(text: str, unit: str) -> bool:
 
 
 def short_report(saved: Mapping, game_map: Map | str | None = None) -> str:
-    """Return what a saved game is, in a line; UserError if it is none."""
     game = Game.from_saved_game(saved, game_map)
     names = [phase["name"] for phase in saved["phases"]]
     centers = sorted(((len(held), power) for power, held in game.centers.items()), reverse=True)

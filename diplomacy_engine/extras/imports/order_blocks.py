@@ -1,21 +1,9 @@
-"""Blocks of order texts by power and phase, as in mails, forums and chats.
+"""Blocks of order texts by power and phase, as in mails, forums and chats; see docs/elsewhere.md.
 
-    Spring 1901
-    France: A Par-Bur, F Bre-MAO, A Mar S A Par-Bur *fails*
-    GERMANY
-    A Ber - Kie; F Kie - Den
-
-A line that names a phase begins that phase, whatever else of its kind stands there (`Movement
-results for Spring of 1901. (game.001)`, `S01`); one that begins with a power's name and a colon, or
-is just the name, begins the orders of that power. Orders stand one a line, or with commas or
-semicolons between; rules/notation.py reads them. What is neither is left out, and told.
-
-Blocks of units in place of orders are a position; a line `centers: Par, Mar` in a power's block
-says what it owns:
-
-    Fall 1902
-    France: A Par, F Bre
-    centers: Par, Mar, Bre, Spa
+A line that names a phase begins it, whatever else of its kind stands there (`Movement results for
+Spring of 1901. (game.001)`, `S01`); one that begins with a power's name and a colon, or is just the
+name, begins the orders of that power, or its units and a line `centers: Par, Mar`. What is none of
+these is left out, and told.
 """
 
 import re
@@ -97,16 +85,13 @@ def read_blocks(
 
 
 def left_out(line: int, text: str, reason: str) -> str:
-    """Return the note on a text of a line that is no order."""
     return f"line {line}, {quoted(printable(text), 60)}, is left out: {reason}"
 
 
 def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
-    """Return the state that blocks of units say; None if these are blocks of orders.
-
-    The first entry tells which they are. A power whose centers are not named owns its home centers,
-    unless somebody else stands there, and the centers on which its units stand.
-    """
+    """Return the state that blocks of units say; None if these are blocks of orders. The first
+    entry tells which they are. A power whose centers are not named owns its home centers, unless
+    somebody else stands there, and the centers on which its units stand."""
     entries = [(block, text) for block in blocks for text in block.orders]
     if not entries or _unit(game_map, entries[0][1]) is None:
         return None
@@ -135,7 +120,6 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
 
 
 def _unit(game_map: Map, text: str) -> str | None:
-    """Return a unit's text as the games write it; None for what is none."""
     try:
         kind, place = read_place(game_map, text)
     except UserError:
@@ -144,7 +128,6 @@ def _unit(game_map: Map, text: str) -> str | None:
 
 
 def _center(game_map: Map, text: str, line: int) -> list[str]:
-    """Return the code of a center that is named, if any is."""
     if not text:
         return []
     try:
@@ -159,7 +142,6 @@ def _center(game_map: Map, text: str, line: int) -> list[str]:
 def all_centers(
     game_map: Map, units: Mapping[str, Sequence[str]], named: Mapping[str, list[str]]
 ) -> dict[str, list[str]]:
-    """Return the centers of all powers: those that are named, and the likely ones of the others."""
     board = game_map.board
     stands = {province_of(text): power for power, texts in units.items() for text in texts}
     found = {power: list(codes) for power, codes in named.items()}
@@ -178,11 +160,9 @@ def _plain(line: str) -> str:
 
 
 def read_phase(line: str, before: str = "", first_year: int = 1901) -> str:
-    """Return the phase that a line names, such as F1901R; empty if it names none.
-
-    `Retreats` alone are those of the phase named `before`; years of two digits are in the century
-    of the map's `first_year`.
-    """
+    """Return the phase that a line names, such as F1901R; empty if it names none. `Retreats` alone
+    are those of the phase named `before`; years of two digits are in the century of the map's
+    `first_year`."""
     if len(line) > _MOST_OF_A_NAME:
         return ""
     text = _ASIDE.sub(" ", line.lower())
@@ -206,7 +186,6 @@ def read_phase(line: str, before: str = "", first_year: int = 1901) -> str:
 
 
 def _heading(game_map: Map, line: str) -> tuple[str, str]:
-    """Return the power whose name a line begins with, and the rest of the line."""
     found = _OF_POWER.match(line)
     power = found and power_called(game_map, found[1])
     if power:

@@ -1,9 +1,7 @@
 """webDiplomacy's numbers and rows: its map, its orders and the phases of its `history.json`.
 
-Territories and countries are numbers there. A variant's `variant.json` names them; those of its
-Classic variant, which is our standard map, are known without. Source: the site's public
-api/README.md and doc/gamedata/02-spec.md; the answers of its route game/status of 2025 have the
-same phases in other types.
+Territories and countries are numbers there, which a variant's `variant.json` names; those of the
+Classic variant are known without. Source: the site's api/README.md and doc/gamedata/02-spec.md.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,8 +44,6 @@ class _Country(Struct):
 
 
 class _Variant(Struct):
-    """`variant.json`, as far as it is read."""
-
     territories: list[_Territory]
     countries: list[_Country]
 
@@ -90,8 +86,6 @@ class _PhaseRow(Struct):
 
 
 class _History(Struct):
-    """`history.json`, as far as it is read."""
-
     phases: Annotated[list[_PhaseRow], Meta(min_length=1, max_length=MOST_PHASES)]
 
 
@@ -131,7 +125,6 @@ def classic(game_map: Map) -> Variant:
 
 
 def read_variant(data: object, game_map: Map) -> Variant:
-    """Return a variant as its `variant.json` describes it."""
     places, powers = {}, {}
     found = convert(_Variant, data, "the variant")
     for row in found.territories:
@@ -151,8 +144,6 @@ def read_variant(data: object, game_map: Map) -> Variant:
 
 
 class Phase(NamedTuple):
-    """A phase that was played elsewhere."""
-
     name: str  # such as S1901M; COMPLETED for how it ended
     orders: dict[str, list[str]]  # texts by power
     units: dict[str, list[str]] | None = None  # by power; dislodged ones with a star; None: unsaid
@@ -161,7 +152,6 @@ class Phase(NamedTuple):
 
 
 def phase_of(turn: int, phase: str) -> str:
-    """Return our name of a phase, COMPLETED for a finished game; UserError if it is none."""
     if phase == FINISHED:
         return COMPLETED
     if not 0 <= turn < 10_000 or phase not in PHASES:
@@ -174,7 +164,6 @@ def phase_of(turn: int, phase: str) -> str:
 
 
 def history_phases(variant: Variant, data: object) -> list[Phase]:
-    """Return the phases of a `history.json`, the last one still open or the end."""
     rows = convert(_History, data, "the history").phases
     phases = []
     for before, row in zip([None, *rows], rows):
@@ -212,10 +201,8 @@ def _is_center(game_map: Map, province: str) -> bool:
 
 
 def _complete_end(variant: Variant, end: Phase, before: _PhaseRow) -> None:
-    """Mark who was dislodged in the phase before the end, and let its fall take centers.
-
-    The site tells the units as they stand after that phase, and the centers as they were before.
-    """
+    """Mark who was dislodged in the phase before the end, and let its fall take centers. The site
+    tells the units as they stand after that phase, and the centers as they were before."""
     gone = {
         (variant.power(order.countryID), variant.place(order.terrID))
         for order in before.orders
@@ -271,7 +258,6 @@ def order_text(variant: Variant, row: OrderRow, letters: Mapping[str, str]) -> s
 
 
 def _letter(letters: Mapping[str, str], province: str, kind: str | None = None) -> str:
-    """Return A or F for the unit in a province."""
     if kind in _LETTERS:
         return _LETTERS[kind]
     if province not in letters:
@@ -280,10 +266,8 @@ def _letter(letters: Mapping[str, str], province: str, kind: str | None = None) 
 
 
 def order_row(variant: Variant, text: str, winter: bool, path: Sequence[str] = ()) -> dict:
-    """Return an order of ours as the site takes it.
-
-    `path` are the provinces of its convoy, from the army's to the last fleet's.
-    """
+    """Return an order of ours as the site takes it. `path` are the provinces of its convoy, from
+    the army's to the last fleet's."""
     row: dict = dict.fromkeys(("terrID", "fromTerrID", "toTerrID", "viaConvoy"))
     if text == "WAIVE":
         return row | {"type": "Wait"}

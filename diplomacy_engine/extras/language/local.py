@@ -31,10 +31,8 @@ class Reply(NamedTuple):
 
 
 class LocalPlayer(LanguagePlayer):
-    """Asks a model of this process; each of its orders is legal, and none is missing.
-
-    While `recording`, `trace` grows with every decision: (row, phase, power, Reply), for training.
-    """
+    """Asks a model of this process; each of its orders is legal, and none is missing. While
+    `recording`, `trace` grows with every decision: (row, phase, power, Reply), for training."""
 
     def __init__(self, name: str, settings: LanguageSettings, model: Any, greedy: bool = False):
         super().__init__(name, settings)

@@ -1,10 +1,7 @@
 """Language models that run here: they write legal orders alone, whatever tokenizer and weights.
 
-Every order that a unit may be given is a path of tokens, its line end included, in a trie of its
-slot, and the model chooses only where the trie branches. So each order is legal and none is
-missing. Where there is nothing to choose no pass through the model is made.
-
-docs/language_models.md tells more. This file alone needs transformers.
+Every legal order is a path of tokens, its line end included, in a trie of its slot, and the model
+chooses only where the trie branches. This file alone needs transformers.
 """
 
 import copy
@@ -78,13 +75,10 @@ def clash(paths: Sequence[Sequence[int]]) -> tuple[int, int] | None:
 class OrderTokens:
     """The tokens of every order of a map, or other line that may be written, with what ends each.
 
-    Orders and line ends become tokens apart, and what a tokenizer makes of two texts in a row is
-    never asked. An end of text takes the line end's place where a tokenizer drops it or writes it
-    like a part of an order: 1,450 of the standard map's 20,009 orders begin with another order, and
-    only what follows tells them apart.
-
-    Raises:
-        UserError: the tokenizer writes two orders alike.
+    Orders and line ends become tokens apart. An end of text takes the line end's place where a
+    tokenizer drops it or merges it with an order: 1,450 of the standard map's 20,009 orders begin
+    with another order, and only what follows tells them apart. UserError: two orders are written
+    alike.
     """
 
     def __init__(self, tokenizer, texts: Sequence[str]):
@@ -110,15 +104,10 @@ class OrderTokens:
 
 
 class Draft:
-    """A reply while it is written.
+    """A reply while it is written; `done` once all slots have an order.
 
-    Args:
-        thinking: tokens of free text before the orders.
-        opening: tokens that end the free text.
-
-    Attributes:
-        pending: tokens that the model has not seen yet; its next choice comes after them.
-        done: whether all slots have an order.
+    `thinking` tokens of free text come first, ended by the tokens `opening`; `pending` are tokens
+    that the model has not seen yet.
     """
 
     def __init__(
@@ -146,10 +135,8 @@ class Draft:
         return None if self.node is None else list(self.node)
 
     def take(self, token: int, logprob: float, text: str = "", end: int | None = None) -> None:
-        """Go on with a token that was chosen.
-
-        `text` is free text with it, if it is that; `end` is the token that ends texts.
-        """
+        """Go on with a token that was chosen. `text` is free text with it, if it is that; `end` is
+        the token that ends texts."""
         self.at.append(len(self.tokens))
         self.allowed.append(self.choices())
         self.logprobs.append(logprob)
@@ -187,7 +174,6 @@ class Draft:
         return self.orders.trie(slot)
 
     def _follow(self) -> None:
-        """Go on to the next choice, past ends of orders and tokens without an alternative."""
         while not self.done:
             if isinstance(self.node, int):
                 self.numbers.append(self.node)
@@ -208,15 +194,10 @@ class LogProbabilities(NamedTuple):
 
 
 class LanguageModel:
-    """A causal language model that writes orders.
+    """A causal language model that writes orders; UserError if its tokenizer has no end of text.
 
-    Args:
-        network: of transformers; it stays in evaluation mode, since with dropout the probabilities
-            learned from would not be those that were played with.
-        settings: temperature and thinking are used.
-
-    Raises:
-        UserError: the tokenizer has no end of text.
+    The network stays in evaluation mode: with dropout the probabilities learned from would not be
+    those that were played with.
     """
 
     def __init__(self, network, tokenizer, settings: LanguageSettings, seed: int = 0):
@@ -235,7 +216,6 @@ class LanguageModel:
         return self.network.device
 
     def prompt_tokens(self, prompt: str) -> list[int]:
-        """Return the tokens of a prompt, in the model's chat form if it has one."""
         if self.tokenizer.chat_template:
             messages = [{"role": "user", "content": prompt}]
             text = self.tokenizer.apply_chat_template(
@@ -257,12 +237,9 @@ class LanguageModel:
         greedy: bool = False,
         free: int | None = None,
     ) -> list[Reply]:
-        """Write a line for every slot, such as one of its legal orders.
-
-        `free` tokens of any text stand before them; None: as many as the settings say.
+        """Write a line for every slot, after `free` tokens of any text (None: as the settings say).
         A batch of other prompts changes the last bits of the probabilities, and so now and then a
-        draw: equal batches and seeds give equal replies.
-        """
+        draw: equal batches and seeds give equal replies."""
         thinking = self.settings.thinking if free is None else free
         drafts = [
             Draft(
@@ -291,11 +268,9 @@ class LanguageModel:
         ]
 
     def _feed(self, drafts: Sequence[Draft], cache, mask: torch.Tensor):
-        """Show the network what is pending; return logits (B, V), cache and mask (B, seen).
-
-        Rows with less to show are filled up on the left, and what fills them is masked for good: so
-        the last column is the last token of every row.
-        """
+        """Show the network what is pending; return logits (B, V), cache and mask (B, seen). Rows
+        with less to show are filled up on the left, and what fills them is masked for good: so the
+        last column is the last token of every row."""
         width = max(1, max(len(draft.pending) for draft in drafts if not draft.done))
         tokens = np.full((len(drafts), width), self.tokenizer.eos_token_id)
         shown = np.zeros((len(drafts), width), np.int64)
@@ -320,7 +295,6 @@ class LanguageModel:
         return found.logits[:, -1].float().cpu(), found.past_key_values, mask
 
     def _choose(self, rows: Sequence[tuple[Draft, torch.Tensor]], greedy: bool) -> None:
-        """Let each draft go on with a token: the likeliest, or one that is drawn."""
         allowed = [draft.choices() for draft, _ in rows]
         logits = torch.stack([found for _, found in rows])
         logprobs, tokens = self._masked(logits, allowed)
@@ -341,9 +315,7 @@ class LanguageModel:
         self, logits: torch.Tensor, allowed: Sequence[Sequence[int] | None]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return log-probabilities among the allowed tokens (n, K), -inf beyond, and these tokens.
-
-        At the temperature of the settings; greedy play has that of 1.
-        """
+        At the temperature of the settings; greedy play has that of 1."""
         size = logits.shape[1]
         lengths = np.array([size if ids is None else len(ids) for ids in allowed])
         tokens = np.zeros((len(allowed), lengths.max()), np.int64)
@@ -365,7 +337,6 @@ class LanguageModel:
         return self._orders[vocabulary.hash]
 
     def _check_length(self, draft: Draft) -> None:
-        """Raise UserError if a prompt and its longest reply do not fit into the model."""
         most = getattr(self.network.config, "max_position_embeddings", None)
         longest = sum(
             max(len(draft.orders.paths[n]) for n in slot.numbers) for slot in draft.question.slots
@@ -420,12 +391,9 @@ class LanguageModel:
 
     @torch.no_grad()
     def order_shares(self, prompt: str, question: Question) -> list[np.ndarray]:
-        """Return, for each slot, the probability of each of its legal orders as a whole.
-
-        What the model would write if nothing constrained it, given that it writes a legal order:
-        the first tokens of an order know how much lies behind them, other than in `replies`. Each
-        slot comes after the likeliest orders of those before; in winter what these took has 0.
-        """
+        """Return the probability of each legal order of each slot as a whole, given that it writes
+        a legal one. Each slot comes after the likeliest orders of those before; in winter what
+        these took has 0."""
         orders, given, shares = self._tokens(question), [], []
         last, cache, seen = self._show(self.prompt_tokens(prompt), None, 0)
         for slot in question.slots:
@@ -461,7 +429,6 @@ class LanguageModel:
     def _scores(
         self, paths: Sequence[Sequence[int]], last: torch.Tensor, cache, seen: int
     ) -> np.ndarray:
-        """Return the log-probability of each path after a text, all in one batch."""
         width = max(1, max(map(len, paths)) - 1)
         tokens = np.full((len(paths), width), self.tokenizer.eos_token_id)
         mask = np.zeros((len(paths), width), np.int64)
@@ -492,10 +459,8 @@ class LanguageModel:
 def load_language_model(
     settings: LanguageSettings, device: str = "cpu", seed: int = 0
 ) -> LanguageModel:
-    """Return the model in a folder, or in a .gguf file; UserError if it cannot be loaded.
-
-    Nothing is taken from the network, and no code that lies in the folder runs.
-    """
+    """Return the model in a folder, or in a .gguf file; UserError if it cannot be loaded. Nothing
+    is taken from the network, and no code that lies in the folder runs."""
     path = Path(settings.model)
     where = {"local_files_only": True, "trust_remote_code": False}
     if path.suffix == ".gguf":

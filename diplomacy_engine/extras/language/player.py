@@ -26,10 +26,8 @@ from .settings import LanguageSettings
 
 @dataclass
 class Counts:
-    """What a model was asked and what came of it.
-
-    `orders` = `legal_at_once` + `repaired` + `fell_back`.
-    """
+    """What a model was asked and what came of it. `orders` = `legal_at_once` + `repaired` +
+    `fell_back`."""
 
     decisions: int = 0
     orders: int = 0  # one for each unit or adjustment
@@ -65,9 +63,7 @@ class Answer(NamedTuple):
 
 def add_thoughts(saved_games: Sequence[dict], players: Mapping[str, CountingPlayer]) -> None:
     """Add the prompts and replies that language models have kept to saved games, as `thoughts`.
-
-    `players` are by the names that these games know them by.
-    """
+    `players` are by the names that these games know them by."""
     for saved in saved_games:
         number = int(saved["id"].split("-")[1])  # after the seed
         for phase in saved["phases"]:
@@ -79,11 +75,9 @@ def add_thoughts(saved_games: Sequence[dict], players: Mapping[str, CountingPlay
 
 
 class LanguagePlayer:
-    """A language model as a player, wherever it runs; `_answers` says how it is asked.
-
-    Of `keep` games, from the first one on, the last prompt and reply of each decision are kept for
-    `thoughts`.
-    """
+    """A language model as a player, wherever it runs; `_answers` says how it is asked. Of `keep`
+    games, from the first one on, the last prompt and reply of each decision are kept for
+    `thoughts`."""
 
     def __init__(self, name: str, settings: LanguageSettings):
         self.name, self.settings = name, settings
@@ -197,7 +191,6 @@ class LanguagePlayer:
             self._thoughts[key] = {"prompt": said, "reply": last.reply}
 
     def _count_requests(self, question: Question | TalkQuestion, answer: Answer) -> int:
-        """Count and log what was asked; return the number of the game."""
         counted = self.counted
         counted.timed_out += answer.timed_out
         counted.requests += len(answer.exchanges)

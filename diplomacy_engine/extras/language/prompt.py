@@ -1,8 +1,5 @@
-"""The text that a language model is shown: one fixed text for each position and form.
-
-What never changes comes first, since servers and models keep the beginning of a text. It ends with
-one line for each order that is to be written, in the order in which they are to be written.
-"""
+"""The text that a language model is shown: one fixed text for each position and form. What never
+changes comes first, since servers and models keep the beginning of a text."""
 
 from collections.abc import Sequence
 
@@ -62,11 +59,9 @@ anybody says binds.
 
 
 def prompt_text(question: Question, form: str, history: int = 1, thinking: int = 0) -> str:
-    """Return the prompt of a question; it ends with a newline.
-
-    The form is `list`, with all legal orders; `windows`, with what is near each unit; or `minimal`,
-    the units alone, without rules and board. `thinking` are tokens allowed before the orders.
-    """
+    """Return the prompt of a question; it ends with a newline. The form is `list`, with all legal
+    orders; `windows`, with what is near each unit; or `minimal`, the units alone, without rules and
+    board. `thinking` are tokens allowed before the orders."""
     first = _ORDERING if question.deals is None else _AGREED
     parts = _position(question, form, history, first)
     if question.deals:
@@ -79,18 +74,14 @@ def prompt_text(question: Question, form: str, history: int = 1, thinking: int =
 def talk_text(
     question: Question, form: str, history: int, lines: Sequence[str], task: str, count: int
 ) -> str:
-    """Return a prompt about deals; it ends with a newline.
-
-    `lines` is what there is to choose from, or to answer, with a heading; `task` what each of
-    `count` lines of the reply shall be.
-    """
+    """Return a prompt about deals; it ends with a newline. `lines` is what there is to choose from,
+    or to answer, with a heading; `task` what each of `count` lines of the reply shall be."""
     parts = [*_position(question, form, history, _TALKING), _DEALS, "\n".join(lines) + "\n"]
     number = "1 line" if count == 1 else f"{count} lines"
     return "\n".join(parts) + f"\nWrite nothing but {number}, {task}.\n"
 
 
 def sentence_text(question: Question, other: str, what: str) -> str:
-    """Return the prompt for a sentence to another power with what it is about."""
     first = f"Diplomacy, map {question.game.map.name}, {question.game.phase}, {question.power}"
     return f"{first}\n\n{what}\nSay one short sentence to {other} with it.\n"
 

@@ -23,10 +23,8 @@ class Question(NamedTuple):
     deals: list[str] | None = None  # of this phase, in words; None: nobody negotiates
 
     def open_slot(self, slot: Slot, given: Collection[int]) -> Slot:
-        """Return a slot with the legal orders left after those `given` in other slots.
-
-        Only in winter do orders take each other's place: all but WAIVE do.
-        """
+        """Return a slot with the legal orders left after those `given` in other slots. Only in
+        winter do orders take each other's place: all but WAIVE do."""
         if not self.winter:
             return slot
         taken = {self.province(number) for number in given if number != self.waive}
@@ -94,7 +92,6 @@ def questions_of(
 
 
 def orders_with_results(game: Game) -> list[str]:
-    """Return a line for each power: its orders of the last movement phase with their results."""
     games = game.vector_game
     state, texts, lines = games.state, games.vocabulary.texts, []
     for power, name in enumerate(games.map.powers):

@@ -34,7 +34,6 @@ class RemotePlayer(LanguagePlayer):
         )
 
     def _answers(self, questions: Sequence[Question]) -> list[Answer]:
-        """What is not there at the deadline is given up."""
         until = time.monotonic() + self.settings.deadline
         probing, answers = not self.server.answered, []
         # One request finds out whether there is a server.
@@ -170,7 +169,6 @@ class _Conversation:
         return [self.question.open_slot(self.question.slots[s], given) for s in asked]
 
     def _ask(self, messages: list[dict], asked: list[int]) -> tuple[Reading | None, str]:
-        """Send one request; return what came of it, None if nothing did."""
         player, settings = self.player, self.player.settings
         begun = time.monotonic()
         until = min(self.until, begun + settings.timeout)
@@ -222,10 +220,8 @@ class ChatServer(Server):
         self.retried = 0
 
     def complete(self, messages: Sequence[dict], until: float, **more: object) -> Completion:
-        """Return the server's answer to messages, given up at `until` of time.monotonic().
-
-        `more` are other fields. UserError: the request itself is refused, as every other would be.
-        """
+        """Return the server's answer to messages, given up at `until` of time.monotonic(). `more`
+        are other fields. UserError: the request itself is refused, as every other would be."""
         body = json.dumps({"model": self.model, "messages": list(messages)} | more).encode()
         sent = {"Content-Type": "application/json"}
         if self._key:

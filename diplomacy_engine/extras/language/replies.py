@@ -31,15 +31,8 @@ class Reading(NamedTuple):
 def read_reply(
     question: Question, asked: Sequence[int], given: Mapping[int, int], text: str
 ) -> Reading:
-    """Return the legal orders of a reply.
-
-    Args:
-        question: what was asked.
-        asked: the slots that the reply shall order.
-        given: slot -> order number of the slots that have an order already; they stay.
-        text: the reply. Anything but orders is skipped, and of two legal orders for one unit the
-            first counts.
-    """
+    """Return the legal orders of a reply for the slots `asked`; those `given` (slot -> number)
+    stay. Anything but orders is skipped, and of two legal orders for one unit the first counts."""
     game, power = question.game.copy(), question.power
     texts = game.vector_game.vocabulary.texts
     accepted = [texts[number] for number in given.values()]
@@ -74,7 +67,6 @@ def read_reply(
 
 
 def read_choices(question: TalkQuestion, asked: Sequence[int], text: str) -> Reading:
-    """Return what a reply about deals says: a line for each slot that was asked, or nothing."""
     known = {_plain(text): number for number, text in enumerate(question.texts)}
     lines = reply_lines(text, lambda line: _plain(line) in known)
     found = [known[line] for line in map(_plain, lines) if line in known]
@@ -89,9 +81,7 @@ def _plain(text: str) -> str:
 
 def sentence_of(text: str) -> str:
     """Return the first line of a reply as a power says it: one line of at most MOST_SAID letters.
-
-    Nothing, if it could be read as an offer or an answer: what is said binds nobody.
-    """
+    Nothing, if it could be read as an offer or an answer: what is said binds nobody."""
     lines = (" ".join(line.split()) for line in _without_thoughts(text).splitlines())
     line = next((line for line in lines if line), "").strip("`'\"* ")
     return "" if is_daide(line) else printable(line)[:MOST_SAID]
@@ -108,7 +98,6 @@ def reply_lines(text: str, wanted: Callable[[str], object]) -> list[str]:
 
 
 def _order_lines(question: Question, text: str, kinds: Sequence[int]) -> list[str]:
-    """Return what a reply means as orders, one each."""
     game_map = question.game.map
 
     def whole(said: str) -> bool:
@@ -124,11 +113,9 @@ def _order_lines(question: Question, text: str, kinds: Sequence[int]) -> list[st
 
 
 def _without_thoughts(text: str) -> str:
-    """Return a text without what stands between <think> and the next </think>.
-
-    In one pass: a pattern for the whole would look for an end once for each <think> that has none,
-    and hold the interpreter's lock meanwhile.
-    """
+    """Return a text without what stands between <think> and the next </think>. In one pass: a
+    pattern for the whole would look for an end once for each <think> that has none, and hold the
+    interpreter's lock meanwhile."""
     kept, end, opened = [], 0, None
     for tag in _TAG.finditer(text):
         if not tag[1]:
@@ -163,7 +150,6 @@ def _json_texts(text: str, wanted: Callable[[str], object]) -> list[str]:
 
 
 def _is_meant_as_order(question: Question, line: str, kinds: Sequence[int]) -> bool:
-    """Tell whether a line is an order, or begins as one for an own unit."""
     game_map = question.game.map
     unit = ordered_unit(game_map, line, kinds)
     if not no_order(game_map, line):
@@ -179,10 +165,8 @@ def _is_meant_as_order(question: Question, line: str, kinds: Sequence[int]) -> b
 def _slot_of(
     question: Question, game, asked: Sequence[int], given: Mapping[int, int]
 ) -> tuple[int, int | None]:
-    """Return the number of the last order that a game has taken, and the slot it is for.
-
-    No slot if that is not among those asked, or has an order.
-    """
+    """Return the number of the last order that a game has taken, and the slot it is for. No slot if
+    that is not among those asked, or has an order."""
     if game.orders[question.power][-1] == "WAIVE":
         number = question.waive
     else:
@@ -196,7 +180,6 @@ def _slot_of(
 
 
 def complaint(reading: Reading, slots: Sequence[Slot]) -> str:
-    """Return what a model is told when it is asked again: what was wrong, and what is legal."""
     lines = ["Not all of that can be carried out:"]
     lines += [f"- {sentence}" for sentence in reading.complaints[:20]]
     lines.append("Legal orders")

@@ -1,10 +1,5 @@
-"""How a language model is asked: the settings that its name or a settings file gives.
-
-A name alone, `llm:local:FOLDER` or `llm:MODEL@http://HOST:8000/v1`, leaves all but the model as it
-is by default; `llm:FILE.toml` has all settings of `LanguageSettings`.
-
-Where a server wants a key, it is read from the environment alone.
-"""
+"""How a language model is asked: the settings that its name or a settings file gives. A server's
+key is read from the environment alone."""
 
 import os
 from collections.abc import Mapping

@@ -1,9 +1,5 @@
-"""`talker`: a language model that negotiates by choosing among possible deals, and says a sentence.
-
-It is asked for lines, as it is for orders, and held to the possible ones in the same ways; what is
-none of them is silence. Its sentences are words for people: nobody's player reads them, and they
-bind nobody.
-"""
+"""`talker`: a language model that negotiates by choosing among possible deals, and says a sentence
+for people, which nobody's player reads and which binds nobody."""
 
 from collections.abc import Sequence
 
@@ -27,12 +23,9 @@ ANSWERS = ("no", "yes")
 
 
 class Talker(DealChooser, Silent):
-    """A language model that offers and answers deals.
-
-    It chooses among the deals that a trained policy chooses among, with powers with which it has
-    none in this phase, and answers whatever it is offered. `said` is what it says with each of the
-    last offers or answers.
-    """
+    """A language model that offers and answers deals. It chooses among the deals that a trained
+    policy chooses among, with powers with which it has none in this phase, and answers whatever it
+    is offered. `said` is what it says with each of the last offers or answers."""
 
     player: LanguagePlayer
 

@@ -107,12 +107,9 @@ def _listed(names: Sequence[str]) -> str:
 def load_replays(
     path: str | Path, game_map: str | None = None, note: Note = lambda text: None
 ) -> list[Replay]:
-    """Return the games of a file, of any kind that extras/imports/games.py reads.
-
-    `note` is told in a sentence what does not agree with our rules.
-
-    Of a run folder, all of its sample games, each with the decisions after which it was played.
-    """
+    """Return the games of a file, of any kind that extras/imports/games.py reads. `note` is told in
+    a sentence what does not agree with our rules. Of a run folder, all of its sample games, each
+    with the decisions after which it was played."""
     if Path(path).is_dir():
         files = sorted(Path(path).glob("games/*.jsonl")) or sorted(Path(path).glob("*.jsonl"))
         if not files:
@@ -207,7 +204,6 @@ class _Thought(Struct):
 
 
 def _thoughts(game_map: Map, found: object) -> dict[str, dict]:
-    """Return what the players thought; what is not as it should be is left out."""
     thoughts = {}
     for power, thought in found.items() if isinstance(found, Mapping) else ():
         if power not in game_map.power_index:
@@ -224,11 +220,9 @@ def _thoughts(game_map: Map, found: object) -> dict[str, dict]:
     return thoughts
 
 
-def frame_svg(
-    replay: Replay, number: int, theme: str = "auto", width: int | None = None, legend: bool = True
-) -> str:
+def frame_svg(replay: Replay, number: int, theme: str = "auto", width: int | None = None) -> str:
     frame, drawing = replay.frames[number], drawing_of(replay.map)
-    return scene_svg(drawing, frame.scene, frame.orders, frame.outcome, theme, width, legend)
+    return scene_svg(drawing, frame.scene, frame.orders, frame.outcome, theme, width)
 
 
 def chart_svg(replay: Replay, theme: str = "auto") -> str:
@@ -237,11 +231,8 @@ def chart_svg(replay: Replay, theme: str = "auto") -> str:
 
 
 def order_lines(replay: Replay, number: int) -> list[dict]:
-    """Return the orders of a phase in words, and the units that held without one.
-
-    Of each: power; text; unit and words, both in words; result, its words; said, the result in a
-    sentence.
-    """
+    """Return the orders of a phase in words, and the units that held without one. Of each: power;
+    text; unit and words, both in words; result, its words; said, the result in a sentence."""
     game_map, frame, lines = replay.map, replay.frames[number], []
     last = number == len(replay.frames) - 1
     played = bool(frame.outcome) or not (last or frame.declared)  # a vote may have ended it

@@ -157,6 +157,7 @@ export class Board {
     this.putLetters();
     this.putNames();
     this.mark(this.marks);
+    this.placeFlyout();
   }
 
   // The position for who cannot see it: a sentence for each power.
@@ -231,18 +232,27 @@ export class Board {
   showFlyout(province, others, ...parts) {
     this.flyout.replaceChildren(...parts);
     this.flyout.hidden = !parts.length;
+    const before = this.beside?.province;
     this.beside = { province, others };
     this.placeFlyout();
+    if (province !== before && this.flyout.classList.contains("away")) this.put(this.pointAt(...this.spot(province)), ...this.center());
+  }
+
+  // The middle of a province's unit, else of the province, in the window.
+  spot(code) {
+    const unit = this.svg.querySelector(`.unit[data-unit*=" ${code}"]`) ?? this.outline(code), box = unit.getBoundingClientRect();
+    return [box.left + box.width / 2, box.top + box.height / 2];
   }
 
   placeFlyout() {
     const { flyout } = this;
+    flyout.classList.remove("away");
     if (flyout.hidden) return;
     const stage = this.frame.parentElement.getBoundingClientRect(), frame = this.frame.getBoundingClientRect();
     const wide = flyout.offsetWidth, tall = flyout.offsetHeight;
     const middle = (code) => {
-      const unit = this.svg.querySelector(`.unit[data-unit*=" ${code}"]`) ?? this.outline(code), box = unit.getBoundingClientRect();
-      return [box.left + box.width / 2 - stage.left, box.top + box.height / 2 - stage.top];
+      const [x, y] = this.spot(code);
+      return [x - stage.left, y - stage.top];
     };
     const [x, y] = middle(this.beside.province), others = this.beside.others.map(middle);
     const hidden = x < 0 || y < 0 || x > frame.width || y > frame.height; // moved out of the frame
@@ -410,7 +420,7 @@ function moves(board) {
   document.addEventListener("pointerup", lifted);
   document.addEventListener("pointercancel", lifted);
   frame.addEventListener("touchmove", (event) => { if (event.touches.length > 1 && event.cancelable) event.preventDefault(); }, { passive: false });
-  frame.addEventListener("wheel", (event) => {
+  frame.parentElement.addEventListener("wheel", (event) => {
     if (event.deltaY >= 0 && board.zoom === 1) return; // the page scrolls
     event.preventDefault();
     board.enlarge(board.zoom * 2 ** (-event.deltaY * (event.deltaMode ? 20 : 1) / 300), event.clientX, event.clientY);

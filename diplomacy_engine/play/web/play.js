@@ -178,13 +178,13 @@ async function draw() {
       Object.assign(fetched, { map: await ask("/api/map"), game: view.game });
       legend($("legend"), fetched.map);
     }
-    const found = await phase();
-    if (number !== drawing) return; // something newer is being drawn
     board.setMap(fetched.map);
-    board.show(found, found.title);
     const now = state.shown === null;
     board.mark(now ? talk.marks() ?? panel.marks() : {});
     board.showFlyout(...(now && !talk.picking ? panel.flyout() : ["", []]));
+    const found = await phase();
+    if (number !== drawing) return; // something newer is being drawn
+    board.show(found, found.title);
     board.lock(now ? (view.decision?.units ?? []).filter(({ bound }) => bound.length).map(({ unit }) => unit) : []);
     board.layer("hinted", now && state.hinting && view.decision && !view.given ? state.hint?.marks ?? "" : "");
     lookAtOwn(view);

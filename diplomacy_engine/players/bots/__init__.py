@@ -3,6 +3,7 @@
 from ..._suggest import did_you_mean
 from ...errors import UserError
 from ..search.best_response import Lookahead
+from ..search.plain import Osla, PlainMcts
 from ..search.uct import Mcts
 from .brane import Brane
 from .dumbbot import DeepdipDumbbot, Dumbbot, PaquetteDumbbot
@@ -18,6 +19,8 @@ _KINDS = (
     Brane,
     Lookahead,
     Mcts,
+    Osla,
+    PlainMcts,
 )
 BOTS = {bot.name: bot for bot in _KINDS}
 

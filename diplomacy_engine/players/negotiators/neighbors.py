@@ -14,11 +14,9 @@ COIN_SEED = 0x636F696E
 class PowerReach:
     """What the powers of n games hold and can reach with one move by land or sea.
 
-    Attributes:
-        reach: (n, P, V), how many units of a power can move to a province.
-        held: (n, P, V) bool, whether it has a unit there or owns the center.
-        centers: (n, P), how many it owns.
-        threat: (n, P, P), how many units of the first power can move to where the second holds.
+    `reach` (n, P, V): how many units can move to a province; `held` (n, P, V): whether it has a
+    unit there or owns the center; `threat` (n, P, P): how many units of the first can move to where
+    the second holds.
     """
 
     def __init__(self, games: VectorGame, rows: np.ndarray):
@@ -41,10 +39,8 @@ class PowerReach:
         np.add.at(self.threat, (n, power), hits)
 
     def open_to_both(self, row, one, other) -> np.ndarray:
-        """Return how many units of two powers can move to each center that both can reach.
-
-        (..., C), 0 for other centers and for those that one of the two holds.
-        """
+        """Return how many units of two powers can move to each center that both can reach. (...,
+        C), 0 for other centers and for those that one of the two holds."""
         mine, theirs = (
             np.where(self.held[row, power], 0, self.reach[row, power])[..., self._centers]
             for power in (one, other)
@@ -71,7 +67,6 @@ class PeaceNegotiator:
         raise NotImplementedError
 
     def offers(self, talk: Talk) -> Offers:
-        """Offer peace to the most dangerous neighbor."""
         around, n = PowerReach(talk.games, talk.game), np.arange(len(talk.game))
         danger = around.threat[n, :, talk.power]
         wanted = self.wishes(talk) & ~talk.known.peace[n, talk.power]
@@ -87,7 +82,6 @@ class PeaceNegotiator:
         )
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Agree to peace alone, with those with whom it is wished."""
         peace = np.diff(offers.clause_start) == 1
         peace &= offers.kind[offers.clause_start[:-1]] == Clause.PEACE
         return peace & self.wishes(talk)[np.arange(offers.count), partner_of(talk, offers)]
@@ -102,10 +96,8 @@ class PeaceNegotiator:
 
 
 class Peaceful(PeaceNegotiator, Silent):
-    """Keeps peace with all but the neighbor that is the easiest to take centers from.
-
-    That is the one with fewest centers for each own unit that can move to what it holds.
-    """
+    """Keeps peace with all but the neighbor that is the easiest to take centers from. That is the
+    one with fewest centers for each own unit that can move to what it holds."""
 
     def _target(self, talk: Talk) -> np.ndarray:
         around, n = PowerReach(talk.games, talk.game), np.arange(len(talk.game))

@@ -1,12 +1,7 @@
 """Negotiators that try what a deal would bring before they offer or agree.
 
-`dealer` and `nash` keep their deals. Where deals may be broken, `breaker` does, and `grudge` and
-`sanction` mind; these are those of Kramar et al. (2022): a deviator that answers best to others who
-keep their word, negotiators that stop dealing with who broke a deal, and such as also want its
-loss.
-
-To try a deal takes long, so that only those about the likeliest moves are tried. A trained policy
-does not try: its deals, in templates.py, come from the board alone.
+Where deals may be broken, `breaker` does, and `grudge` and `sanction` mind, as in Kramar et al.
+(2022). To try a deal takes long, so that only those about the likeliest moves are tried.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,9 +31,7 @@ def promise(side: Side, province: int, order: int) -> tuple[int, int, int, int]:
 
 class LikelyOptions:
     """One game of a talk, as far as deals to try need it: they begin with what is likely anyhow.
-
-    `profiles` are (K, V) of that game; `orders` are the legal ones, by the province of the unit.
-    """
+    `profiles` are (K, V) of that game; `orders` are the legal ones, by the province of the unit."""
 
     def __init__(self, talk: Talk, row: int, around: PowerReach, profiles: np.ndarray):
         games, decisions, game = talk.games, talk.decisions, int(talk.game[row])
@@ -57,10 +50,8 @@ class LikelyOptions:
         return [v for v in self.orders if self.unit_power[v] == power]
 
     def likely_moves(self, power: int) -> list[tuple[int, int]]:
-        """Return (province, order number) of the moves that most profiles have, likeliest first.
-
-        Of equally likely ones those into centers come first, and among these other powers' ones.
-        """
+        """Return (province, order number) of the moves that most profiles have, likeliest first. Of
+        equally likely ones those into centers come first, and among these other powers' ones."""
         if power in self._moves:
             return self._moves[power]
         board, table, likely = self.board, self.table, []
@@ -84,10 +75,8 @@ class LikelyOptions:
         ]
 
     def defences(self, power: int, other: int) -> list[tuple[int, int]]:
-        """Return (province, order number) of supports to hold by which a power helps another.
-
-        Of each unit only the first that it could help.
-        """
+        """Return (province, order number) of supports to hold by which a power helps another. Of
+        each unit only the first that it could help."""
         found = []
         for v in self.units(power):
             supports = self.orders[v][self.table.kind[self.orders[v]] == SUPPORT_HOLD]
@@ -120,7 +109,6 @@ def swaps(options: LikelyOptions, me: int, other: int) -> list[tuple]:
 
 
 def closed_centers(options: LikelyOptions, me: int, other: int) -> list[tuple]:
-    """Return the deal that both keep out of the center that most of their units can reach."""
     units = options.around.open_to_both(options.row, me, other)
     if not units.any():
         return []
@@ -129,7 +117,6 @@ def closed_centers(options: LikelyOptions, me: int, other: int) -> list[tuple]:
 
 
 def defence_deals(options: LikelyOptions, me: int, other: int) -> list[tuple]:
-    """Return the deal that each side supports a unit of the other to hold."""
     mine, theirs = options.defences(me, other), options.defences(other, me)
     if not mine or not theirs:
         return []
@@ -138,9 +125,7 @@ def defence_deals(options: LikelyOptions, me: int, other: int) -> list[tuple]:
 
 class Planner(Silent):
     """Offers the best of some templates, by what it would bring with orders as its player gives.
-
-    Its player is taken to give the orders of everybody when deals are tried on `profiles`.
-    """
+    Its player is taken to give the orders of everybody when deals are tried on `profiles`."""
 
     value = "claims"
 
@@ -149,7 +134,6 @@ class Planner(Silent):
         self.trials = Trials(player, profiles, self.value)
 
     def templates(self, options: LikelyOptions, me: int, other: int) -> Iterator[tuple]:
-        """Yield the clauses of each deal to try with another power."""
         raise NotImplementedError
 
     def score(self, mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
@@ -160,11 +144,9 @@ class Planner(Silent):
         return gain > EPSILON
 
     def partners(self, talk: Talk, around: PowerReach) -> np.ndarray:
-        """Return with whom each power would deal at all, (n, P) bool."""
         return around.near()[self._seats(talk)]
 
     def worth(self, talk: Talk, gains: np.ndarray) -> np.ndarray:
-        """Return what gains (n, P) of all powers are to those asked, (n,)."""
         return gains[self._seats(talk)]
 
     def wishes(self, talk: Talk) -> np.ndarray:
@@ -187,7 +169,6 @@ class Planner(Silent):
         return self._best(talk, lambda seats, others: seats * powers + others)
 
     def _best(self, talk: Talk, group: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Offers:
-        """Return the best offer of each group of seats and partners, if any is wanted."""
         around = PowerReach(talk.games, talk.game)
         games, which = np.unique(talk.game, return_inverse=True)
         profiles = self.trials.draw(talk.games, games)
@@ -240,11 +221,9 @@ class Planner(Silent):
 
 
 class Nash(Planner):
-    """Offers the deal with the largest product of both sides' gains, if both gain.
-
-    This is the solution of Nash (1950), with no deal as the disagreement point. Agrees to what
-    brings a gain.
-    """
+    """Offers the deal with the largest product of both sides' gains, if both gain. This is the
+    solution of Nash (1950), with no deal as the disagreement point. Agrees to what brings a
+    gain."""
 
     def templates(self, options: LikelyOptions, me: int, other: int) -> Iterator[tuple]:
         yield PEACE_ALONE
@@ -258,11 +237,9 @@ class Nash(Planner):
 
 
 class Dealer(Planner):
-    """Looks at centers alone, as the partners of the DeepDip thesis' later environment do.
-
-    Offers what brings itself most of them. Agrees to what brings more, or as many if the sender has
-    at least two centers less than itself.
-    """
+    """Looks at centers alone, as the partners of the DeepDip thesis' later environment do. Offers
+    what brings itself most of them. Agrees to what brings more, or as many if the sender has at
+    least two centers less than itself."""
 
     value = "centers"
 
@@ -284,10 +261,8 @@ class Dealer(Planner):
 
 
 class Responder(Nash):
-    """A `nash` that sometimes gives the orders that answer best, if partners keep their deals.
-
-    They are chosen among its player's own and those of the profiles on which it tries deals.
-    """
+    """A `nash` that sometimes gives the orders that answer best, if partners keep their deals. They
+    are chosen among its player's own and those of the profiles on which it tries deals."""
 
     breaks_deals = False
     _talk: Talk | None = None

@@ -25,10 +25,8 @@ class TalkingNetwork(Network, Protocol):
 
 
 class WishingPlayer(PeaceNegotiator, PolicyPlayer):
-    """A policy that wishes peace as it did in training.
-
-    Where deals are offered, it offers and accepts peace alone, by the same wishes.
-    """
+    """A policy that wishes peace as it did in training. Where deals are offered, it offers and
+    accepts peace alone, by the same wishes."""
 
     agent: TalkingNetwork
     _heard: tuple | None = None
@@ -74,13 +72,10 @@ class WishingPlayer(PeaceNegotiator, PolicyPlayer):
 
 
 class OfferingPlayer(DealChooser, WishingPlayer):
-    """A policy that offers and answers as it did in training.
-
-    Where there are wishes alone, it wishes the peace that it would agree to.
-    """
+    """A policy that offers and answers as it did in training. Where there are wishes alone, it
+    wishes the peace that it would agree to."""
 
     def _draw(self, talk: Talk, able=None, places=None, heard=None, heard_places=None) -> tuple:
-        """Return what `draw_talk` says; what is None is silence."""
         n, powers = len(talk.game), talk.games.num_powers
         silent = silence(n, powers)
         noise = None
@@ -117,7 +112,6 @@ class OfferingPlayer(DealChooser, WishingPlayer):
         return agreed[n, offers.sender, 0]
 
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Pick one of each pair's offers: its own or one it agrees to, rather the first power's."""
         own = offers.sender == talk.power
         return best_of_pairs(talk, offers, (own | self.answers(talk, offers)).astype(float))
 

@@ -1,9 +1,6 @@
 """The deals that a trained policy chooses among: at most eight with each power that it can meet.
-
-They come from the board alone. So a policy need not guess what anybody is going to order: an offer
-names the move that it is about, and who makes the offer promises it. Those of all games are found
-at once, by sorting, since training asks for them in every phase.
-"""
+They come from the board alone; those of all games are found at once, by sorting, since training
+asks for them in every phase."""
 
 from typing import NamedTuple
 
@@ -38,7 +35,6 @@ class PossibleDeals(NamedTuple):
 
 
 def is_support(table: OrderTable, support: np.ndarray, move: np.ndarray) -> np.ndarray:
-    """Tell whether orders support moves; of their numbers one or both may be an array."""
     return (
         (table.kind[support] == SUPPORT_MOVE)
         & (table.target[support] == table.target[move])
@@ -48,11 +44,9 @@ def is_support(table: OrderTable, support: np.ndarray, move: np.ndarray) -> np.n
 
 
 class DealChooser:
-    """A negotiator that chooses among possible deals in one place, `_offers_to`.
-
-    That takes a talk and groups (any, P) bool of partners, and returns at most one offer of each
-    power to one of each group.
-    """
+    """A negotiator that chooses among possible deals in one place, `_offers_to`. That takes a talk
+    and groups (any, P) bool of partners, and returns at most one offer of each power to one of each
+    group."""
 
     def offers(self, talk: Talk) -> Offers:
         return self._offers_to(talk, np.ones((1, talk.games.num_powers), bool))
@@ -66,9 +60,8 @@ def possible_deals(games: VectorGame, decisions: Decisions, rows: np.ndarray) ->
 
     Peace; that both keep out of a center that both can reach and neither holds (two of those that
     most units can reach); that one supports a move of the other (two for each side, into different
-    provinces: centers of third powers first, then centers of nobody); and a support for a support.
-
-    `decisions` are all of games `rows` at least, with all legal orders; rows are in rising order.
+    provinces: centers of third powers first, then of nobody); and a support for a support.
+    `decisions` are all of games `rows`, in rising order, with all legal orders.
     """
     n, powers = len(rows), games.num_powers
     shape = n, powers, powers, SLOTS
@@ -120,7 +113,6 @@ def _find_supports(
     index: np.ndarray,
     meets: np.ndarray,
 ) -> None:
-    """Add supports that a power could give for moves of another, as a wish and as an offer."""
     table, board, state, powers = games.table, games.board, games.state, games.num_powers
     provinces, locations = len(board.terrain), len(board.location_province)
     of_slot = decisions.slot_decision
@@ -224,11 +216,9 @@ def deal_offers(
 
 
 def read_offers(games: VectorGame, offers: Offers) -> tuple[np.ndarray, np.ndarray]:
-    """Return the template (O,) of each offer, NONE for one that is of none, and its places.
-
-    Places are (O, PLACES) int16, from the sender's side. Whoever wrote the offers, the same deal is
-    read alike; a demilitarised zone is read as one to keep out of.
-    """
+    """Return the template (O,) of each offer, NONE for one that is of none, and its places. Places
+    are (O, PLACES) int16, from the sender's side. Whoever wrote the offers, the same deal is read
+    alike; a demilitarised zone is read as one to keep out of."""
     template = np.full(offers.count, NONE, np.int8)
     places = np.full((offers.count, PLACES), NONE, np.int16)
     for o in range(offers.count):

@@ -30,10 +30,9 @@ def held_centers(games: VectorGame, rows: np.ndarray) -> np.ndarray:
 class Trials:
     """Tries offers on K profiles: joint orders of all powers, as one player would draw them.
 
-    With and without a deal the profiles are the same, so that their luck cancels. Under a deal an
-    order that breaks it becomes what `Press.correct` makes of it.
-
-    `value` is `claims` (shares of the centers owned and in reach) or `centers`.
+    With and without a deal the profiles are the same, so that their luck cancels; an order that
+    breaks the deal becomes what `Press.correct` makes of it. `value` is `claims` (shares of the
+    centers owned and in reach) or `centers`.
     """
 
     def __init__(self, player: Player, profiles: int, value: str):
@@ -80,9 +79,8 @@ class Trials:
 
     def gains(self, talk: Talk, asker: np.ndarray, offers: Offers) -> tuple[np.ndarray, np.ndarray]:
         """Return what offers would bring every power, (O, P), and whether they can be confirmed.
-
-        `asker` (O,) is who of the n in the talk asks; what it knows of the deals made so far holds.
-        """
+        `asker` (O,) is who of the n in the talk asks; what it knows of the deals made so far
+        holds."""
         games, n = talk.games, len(talk.game)
         rows, which = np.unique(talk.game, return_inverse=True)
         profiles = self.draw(games, rows)
@@ -102,11 +100,9 @@ class Trials:
 
     def respond(self, talk: Talk, own: np.ndarray, weights: np.ndarray, keeps: bool) -> np.ndarray:
         """Return the orders (n, V) that answer best to the profiles of others who keep their deals.
-
-        `own` (n, V) are those of the player; `weights` (n, P) what each power's value counts. The
-        candidates are the own orders as the deals leave them, and those of the profiles; or,
-        unless they keep their deals, both without regard to these.
-        """
+        `weights` (n, P): what each power's value counts. Candidates are the `own` orders (n, V) and
+        those of the profiles, as the deals leave them or, unless `keeps`, also without regard to
+        these."""
         games, n = talk.games, len(talk.game)
         rows, which = np.unique(talk.game, return_inverse=True)
         profiles = self.draw(games, rows)[which]
@@ -132,9 +128,7 @@ class Trials:
         self, talk: Talk, seats: np.ndarray, offers: Offers, orders: np.ndarray
     ) -> np.ndarray:
         """Let orders (m, any, V) keep what each seat knows and its offer; tell who can (O,) bool.
-
-        The offers are of the last of the seats.
-        """
+        The offers are of the last of the seats."""
         games, m = talk.games, len(seats)
         if self._room is None or not self._room[0].is_like(games):
             made = games.spare(ROOM)
@@ -158,7 +152,6 @@ class Trials:
         return results == CONFIRMED
 
     def _values(self, games: VectorGame, rows: np.ndarray, orders: np.ndarray) -> np.ndarray:
-        """Return means over the profiles of what orders (m, K, V) bring every power, (m, P)."""
         m, k, provinces = orders.shape
         keyed = np.column_stack([rows.astype(np.int32), orders.reshape(m * k, provinces)])
         whole = np.ascontiguousarray(keyed).view(f"V{keyed.shape[1] * 4}").ravel()

@@ -23,11 +23,9 @@ _TRAINING = {
 
 
 def policy_file(path: str | Path) -> Path:
-    """Return the file that holds a policy: of a folder its checkpoint.pt, else its policy.pt.
-
-    The name of a policy that comes along stands for its file, unless there is a file or folder of
-    that name. Any other path is returned as it is; the file need not exist.
-    """
+    """Return the file that holds a policy: of a folder its checkpoint.pt, else its policy.pt. The
+    name of a policy that comes along stands for its file, unless there is a file or folder of that
+    name. Any other path is returned as it is; the file need not exist."""
     named, path = str(path), Path(path)
     if not os.path.isdir(path):  # which no name is too long for
         return path if os.path.isfile(path) else ready_policies().get(named, path)
@@ -36,7 +34,6 @@ def policy_file(path: str | Path) -> Path:
 
 
 def ready_policies() -> dict[str, Path]:
-    """Return the policies that come along, by names such as small-pure-2: map, kind, seed."""
     files = sorted(REFERENCE.glob(f"*__*__*/{POLICY}"))
     return {file.parent.name.replace("__", "-"): file for file in files}
 
@@ -52,8 +49,6 @@ def wins_against_dumbbot(policy: Path) -> dict[str, float] | None:
 
 
 def policies_of(map_name: str) -> list[str]:
-    """Those that come along, those that win most first."""
-
     def wins(name: str) -> float:
         found = wins_against_dumbbot(ready[name])
         return found["value"] if found else 0.0

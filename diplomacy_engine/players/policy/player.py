@@ -9,7 +9,7 @@ from ..._suggest import player_name, quoted
 from ...errors import UserError
 from ...games.decisions import Decisions, order_numbers
 from ...games.observation import BoardViews
-from ...games.own_help import choices, possible_choices
+from ...games.own_help import choices, mended, possible_choices
 from ...games.vector_game import VectorGame
 from ...scoring.mixes import RewardMix, code_of, make_reward_mix
 from ..protocols import Explanation, Seedable
@@ -70,8 +70,11 @@ class Objective(NamedTuple):
 class PolicyPlayer:
     """A policy as a player of matches. It samples from its own generator.
 
-    `settings` are those of its training; None where nobody asks what its values mean.
+    `settings` are those of its training; None where nobody asks what its values mean. One that is
+    `careful`, among people, gives no order that cannot help.
     """
+
+    careful = False
 
     def __init__(
         self,
@@ -91,7 +94,8 @@ class PolicyPlayer:
         decisions = self.own_choices(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
         chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
-        return order_numbers(decisions, chosen)
+        numbers = order_numbers(decisions, chosen)
+        return mended(games, decisions, numbers) if self.careful else numbers
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
         asked = self.own_choices(games, decisions)

@@ -30,7 +30,6 @@ PLACES = 6
 
 
 def _take(views: Any, rows: np.ndarray) -> Any:
-    """Return the views of the given rows, in that order, and only the boards they need."""
     boards = BoardViews(*views[:5]).take(rows)
     return type(views)(*boards, *(array[rows] for array in views[5:]))
 
@@ -104,7 +103,6 @@ class OfferViews(NamedTuple):
 
 
 def silence(count: int, powers: int) -> dict[str, np.ndarray]:
-    """Return the talk of OfferViews by name, if nobody says anything."""
     return {
         "able": np.zeros((count, powers, SLOTS), bool),
         "places": np.full((count, powers, SLOTS, PLACES), NONE, np.int16),

@@ -23,9 +23,9 @@ LEAST = 0.02  # share of the profiles that a hypothesis keeps, so that a change 
 class Assumptions:
     """What each other power may be. Begins even in every game, and learns from orders given.
 
-    Bayes' rule: after a movement phase the probability of a hypothesis is multiplied by that of the
-    orders given under it, unit by unit, estimated from draws with additive smoothing. Without
-    `learns` they stay equally likely, and each profile draws one anew.
+    Bayes' rule: a hypothesis' probability is multiplied by that of the orders given under it, unit
+    by unit, estimated from draws with additive smoothing. Without `learns` each profile draws one
+    anew.
     """
 
     def __init__(self, hypotheses: dict[str, Draws], learns: bool = True):
@@ -57,9 +57,8 @@ class Assumptions:
         return shares / shares.sum(2, keepdims=True)
 
     def watch(self, games: VectorGame, rows: np.ndarray) -> None:
-        """Learn from the orders of the last movement phase, if it was remembered; then remember
-        the present position if it is one of a movement phase.
-        """
+        """Learn from the orders of the last movement phase, if it was remembered; then remember the
+        present position if it is one of a movement phase."""
         if not self.learns:
             return
         self._fit(games)

@@ -36,9 +36,7 @@ class SearchSettings(NamedTuple):
 
     def rounds(self) -> list[int]:
         """Return 0, after how many profiles the worse half of the candidates is dropped, and all.
-
-        First after an eighth of them (at least 4), then each time that twice as many were met.
-        """
+        First after an eighth of them (at least 4), then each time that twice as many were met."""
         after = max(4, self.profiles // 8)
         edges = [0]
         while self.halving and after < self.profiles:
@@ -62,11 +60,9 @@ class Search(NamedTuple):
 
 
 def distinct(drawn: np.ndarray, logprob: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return which draws (D, n) are tried, (D, most) int64, and how many of each row that are.
-
-    The first draw, the likeliest ones, and for a quarter of the room those that were drawn next,
-    so that unlikely ones are among them. No two are the same.
-    """
+    """Return which draws (D, n) are tried, (D, most) int64, and how many of each row that are. The
+    first draw, the likeliest ones, and for a quarter of the room those that were drawn next, so
+    that unlikely ones are among them. No two are the same."""
     hashed = (drawn.astype(np.int64) * HASH[: drawn.shape[2]]).sum(2)
     kept, count = np.zeros((len(drawn), most), np.int64), np.empty(len(drawn), np.int64)
     for d, row in enumerate(hashed):
@@ -93,11 +89,9 @@ def with_likeliest(
 
 
 class BestResponse(SearchPlayer):
-    """Tries its orders against what the others may do before it gives them.
-
-    Who wants to see what is found before orders are given sets `note`, which is called with every
-    `Search` that `act` makes.
-    """
+    """Tries its orders against what the others may do before it gives them. Who wants to see what
+    is found before orders are given sets `note`, which is called with every `Search` that `act`
+    makes."""
 
     note: Callable[[Search], None] | None = None
 
@@ -239,10 +233,9 @@ class BestResponse(SearchPlayer):
 class Lookahead(BestResponse):
     """Looks one step ahead: of 48 joint orders it gives the best against eight of the others'.
 
-    DumbBot proposes them, half of them with another order for one unit. One step look-ahead as
-    PyTAG's OSLA; but where all move at once a step is worth nothing without the orders of the
-    others, so they are taken for DumbBots. Without a network: `CenterClaims` says what a board is
-    worth.
+    DumbBot proposes them, half with another order for one unit, and `CenterClaims` says what a
+    board is worth. One step look-ahead as PyTAG's OSLA, but as all move at once the others are
+    taken for DumbBots.
     """
 
     name = "lookahead"

@@ -200,17 +200,6 @@ def test_a_power_at_random_is_noticed(server):
     assert len(game.free) == 7  # it has left
 
 
-def test_orders_that_are_dropped_are_found(server):
-    server.create("drop", n_controls=1)
-    connection = seats(server, "drop", ["FRANCE"])
-    connection.enter()
-    (position,) = connection.positions()
-    orders = ["A PAR - MOS", "A MAR - SPA", "F BRE - MAO"]
-    kept = connection.give(position, "FRANCE", orders)
-    assert dropped(position.game, orders, kept) == ["A PAR - MOS"]
-    connection.close()
-
-
 @pytest.mark.parametrize(
     ("state", "orders"),
     [
@@ -284,11 +273,14 @@ def test_civil_disorder_holds(server):
     connection.close()
 
 
-def test_a_stale_order_is_not_taken(server):
-    server.create("stale", n_controls=1, deadline=0)
+def test_orders_that_are_dropped_are_found_and_a_stale_phase_is_not_taken(server):
+    server.create("stale", n_controls=1)
     connection = seats(server, "stale", ["FRANCE"])
     connection.enter()
     (position,) = connection.positions()
+    orders = ["A PAR - MOS", "A MAR - SPA", "F BRE - MAO"]
+    kept = connection.give(position, "FRANCE", orders)
+    assert dropped(position.game, orders, kept) == ["A PAR - MOS"]
     later = Game.from_state("standard", position.game.to_state() | {"name": "F1901M"})
     later.id = "stale"
     with pytest.raises(PhaseOver, match="Invalid order phase"):

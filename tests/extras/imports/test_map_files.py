@@ -1,7 +1,5 @@
 """Maps of other programs: what `.map` files and DVARs say, and what is refused, with its place."""
 
-import copy
-import itertools
 import json
 import random
 import tomllib
@@ -495,43 +493,6 @@ def test_damaged_files_are_refused_or_played(gulf, write, form):
             taken += 1
             assert Map(tomllib.loads(map_file_text(found.facts, "file"))).board is not None
     assert 0 < taken < 150
-
-
-JUNK = (None, True, 0, -1, 1.5, "", "cap", "mou/nc", "east", "Army", [], {}, "\u00e9" * 50)
-
-
-def single_changes(content: dict):
-    """Yield a map with one field left out or replaced, for every field and every kind of junk."""
-    pending = [content]
-    while pending:
-        place = pending.pop()
-        for key in list(place) if isinstance(place, dict) else range(len(place)):
-            value = place[key]
-            for junk in JUNK:
-                place[key] = copy.deepcopy(junk)
-                yield content
-            if isinstance(place, dict):
-                del place[key]
-                yield content
-            place[key] = value
-            if isinstance(value, dict | list):
-                pending.append(value)
-
-
-@pytest.mark.parametrize("every", [37, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("facts", [DELTA, load_map("small").facts], ids=["delta", "small"])
-def test_every_change_of_one_field_is_imported_or_refused(write, facts, every):
-    ends: dict[str, int] = {}
-    for changed_map in itertools.islice(single_changes(dvar(facts)), 0, None, every):
-        path = write(changed_map)
-        try:
-            read_dvar(path).finished()
-            how = "imported"
-        except UserError as error:
-            how = "refused"
-            assert str(error).startswith(f"map {path}: ") and "\n" not in str(error)
-        ends[how] = ends.get(how, 0) + 1
-    assert len(ends) == 2, ends
 
 
 # The package's own maps

@@ -54,6 +54,14 @@ def test_mcts_finds_a_solo_that_is_one_phase_away(proposer):
     assert_finishes(player, games, 1)
 
 
+def test_osla_takes_the_last_center_and_builds_at_once():
+    units = {"ENGLAND": ["A MUN", "A LON"], "RUSSIA": ["A FIN"]}
+    assert_finishes(make_bot("osla"), small("F1905M", units, {"ENGLAND": FOUR}, 4), 1)
+    games = small("W1905A", {"RUSSIA": ["A FIN"]}, {"ENGLAND": FOUR, "RUSSIA": ["MOS"]}, 4)
+    games.step(orders_of(games, make_bot("osla")))
+    assert (games.state.unit_power == 0).any(1).all()
+
+
 def test_mcts_finds_a_solo_that_is_two_phases_away():
     """Only Budapest is two moves from where the army stands."""
     centers = {"ENGLAND": FOUR, "RUSSIA": ["MOS"]}

@@ -1,0 +1,276 @@
+"""Orders at the unit and a map that moves, in a real browser: one game of 16 units for all."""
+
+import pytest
+from support.serving import seated, serving
+from support.waiting import until
+
+from diplomacy_engine.games.game import Game
+
+pytestmark = pytest.mark.usefixtures("compiled")
+DESK = {"viewport": {"width": 1280, "height": 800}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+NEAR, FAR = ["A KIE", "A BER", "A MUN", "F BAL"], ["A WAR", "A UKR", "A MOS", "A SEV", "A RUM"]
+FAR += ["A BUL", "A SER", "A VEN", "A ROM", "A NAP", "A TUN", "A GRE"]
+UNITS = {"GERMANY": NEAR + FAR, "ENGLAND": ["F NTH", "F HEL"]}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    game = Game.from_state("standard", {"name": "S1901M", "units": UNITS}, max_years=3)
+    with serving(seated(tmp_path_factory.mktemp("play") / "game.jsonl", "ppphppp", game)) as server:
+        yield server
+
+
+@pytest.fixture
+def sit(table, open_page):
+    """Return a function (size) that opens the page of the one who gives orders."""
+
+    def sit_(**size):
+        page = open_page(table.link("host"), **(size or DESK))
+        page.wait_for_selector("#submit")
+        return page
+
+    return sit_
+
+
+def unit(page, text: str) -> None:
+    page.locator(f'#board [data-unit="{text}"]').click()
+    page.wait_for_selector("#flyout:not([hidden])")
+
+
+def province(page, code: str) -> None:
+    place = page.locator(f'#board .province[data-province="{code}"]')
+    place.dispatch_event("click", {"bubbles": True})
+
+
+def drawn(page, *orders: str) -> None:
+    """Wait until the board shows just these orders."""
+    script = "[...document.querySelectorAll('#board [data-order]')].map(e => e.dataset.order)"
+    until(lambda: sorted(page.evaluate(script)) == sorted(orders))
+
+
+def middle(page, selector: str) -> tuple[float, float]:
+    box = page.locator(selector).first.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def width(page) -> float:
+    return page.locator("#board svg").bounding_box()["width"]
+
+
+def center_of_view(page) -> list[float]:
+    """The point of the picture in the middle of the frame."""
+    return page.evaluate(
+        """(() => { const box = document.getElementById("board").getBoundingClientRect();
+        const point = new DOMPoint(box.x + box.width / 2, box.y + box.height / 2);
+        const { x, y } = point.matrixTransform(document.querySelector("#board svg")
+            .getScreenCTM().inverse());
+        return [x, y]; })()"""
+    )
+
+
+def test_a_click_on_an_own_unit_after_an_order_selects_it(sit):
+    page = sit()
+    unit(page, "A KIE")
+    province(page, "HOL")
+    drawn(page, "A KIE - HOL")
+    assert page.locator('#units [aria-pressed="true"]').count() == 0
+    unit(page, "A MUN")
+    assert page.get_attribute("#unit-A-MUN", "aria-pressed") == "true"
+    drawn(page, "A KIE - HOL")
+
+
+def test_orders_by_the_flyout_and_by_keys(sit):
+    page = sit()
+    unit(page, "A MUN")
+    x, y = middle(page, '#board [data-unit="A MUN"]')
+    left, top = middle(page, "#flyout")
+    assert abs(left - x) < 200 and abs(top - y) < 150
+    assert page.locator("#flyout [data-mode]").all_inner_texts() == ["Move", "Hold", "Support"]
+    page.click("#flyout [data-mode=support]")
+    province(page, "BER")
+    province(page, "KIE")
+    drawn(page, "A MUN S A BER - KIE")
+    unit(page, "F BAL")
+    page.keyboard.press("c")
+    assert "army to convoy" in page.inner_text("#flyout")
+    page.keyboard.press("Escape")
+    assert page.locator("#flyout:visible").count() == 0
+    unit(page, "F BAL")
+    page.keyboard.press("v")  # no fleet goes by convoy
+    page.keyboard.press("h")
+    unit(page, "A BER")
+    page.keyboard.press("s")
+    province(page, "MUN")
+    province(page, "MUN")
+    drawn(page, "A MUN S A BER - KIE", "F BAL H", "A BER S A MUN")
+
+
+def test_a_neighbor_is_reached_by_land_and_a_convoy_is_of_two(sit):
+    page = sit()
+    unit(page, "A KIE")
+    province(page, "DEN")  # two fleets could bring it there, too
+    drawn(page, "A KIE - DEN")
+    unit(page, "A KIE")
+    province(page, "LON")
+    assert page.inner_text("#say").endswith("by land: choose Via convoy.")
+    page.keyboard.press("v")
+    own = {"DEN", "SWE", "LVN", "PRU", "BER"}
+    offered = page.locator("#choices .order").all()
+    assert {offered[i].get_attribute("data-order")[8:11] for i in range(len(own))} == own
+    province(page, "SWE")
+    page.click('#flyout [data-offer="F BAL C A KIE - SWE"]')
+    drawn(page, "A KIE - SWE VIA", "F BAL C A KIE - SWE")
+    page.click('[aria-label="Delete A KIE - SWE VIA"]')
+    page.click('[aria-label="Delete F BAL C A KIE - SWE"]')
+    page.keyboard.press("Escape")
+    unit(page, "F BAL")
+    page.keyboard.press("c")
+    province(page, "KIE")
+    province(page, "LVN")  # the fleet first: the army's order is offered
+    page.keyboard.press("Enter")
+    drawn(page, "A KIE - LVN VIA", "F BAL C A KIE - LVN")
+
+
+def test_what_was_wrong_is_said_until_the_next_click(sit):
+    page = sit()
+    unit(page, "A MUN")
+    province(page, "LON")
+    assert page.inner_text("#say.bad") == "Army Munich cannot move to London."
+    page.click("#unit-A-BER")
+    assert page.locator("#say:visible").count() == 0
+
+
+def test_in_winter_a_wrong_click_is_answered_in_words_of_winter(tmp_path, open_page):
+    state = {"name": "W1901A", "units": {}, "centers": {"ENGLAND": ["LON"], "RUSSIA": ["MOS"]}}
+    game = Game.from_state("small", state, max_years=3)
+    with serving(seated(tmp_path / "game.jsonl", "hp", game)) as server:
+        page = open_page(server.link("host"))
+        page.wait_for_selector("#submit")
+        province(page, "LON")
+        drawn(page, "A LON B")
+        page.click("#unit-LON")
+        province(page, "PAR")
+        assert page.inner_text("#say") == "You cannot build in Paris."
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_submit_and_continue_stay_in_view(tmp_path, open_page, size):
+    game = Game.from_state("standard", {"name": "S1901M", "units": UNITS}, max_years=3)
+    with serving(seated(tmp_path / "game.jsonl", "ppphppp", game)) as server:
+        page = open_page(server.link("host"), **size)
+
+        def seen(selector: str) -> bool:
+            box = page.locator(selector).bounding_box()
+            return box["y"] >= 0 and box["y"] + box["height"] <= size["viewport"]["height"]
+
+        page.wait_for_selector("#submit")
+        assert seen("#submit")
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        assert seen("#submit")
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#continue")
+        assert page.evaluate("scrollY") == 0 and seen("#continue")
+        page.wait_for_selector("#results li")
+        assert seen("#results li >> nth=0")
+
+
+def test_the_wheel_and_dragging_move_the_map_and_names_keep_their_size(sit):
+    page = sit()
+    there = '#board [data-unit="A MUN"]'
+    (x, y), before = middle(page, there), width(page)
+    letters = page.locator("#board .labels .label").first.bounding_box()["height"]
+    page.mouse.move(x, y)
+    for _ in range(4):
+        page.mouse.wheel(0, -120)
+    until(lambda: width(page) > 2.5 * before)
+    assert middle(page, there) == pytest.approx((x, y), abs=3), "around the cursor"
+    assert page.locator("#board .labels .label").first.bounding_box()["height"] < 1.7 * letters
+    page.mouse.down()
+    page.mouse.move(x + 30, y + 20)
+    page.mouse.move(x + 90, y - 60)
+    page.mouse.up()
+    assert middle(page, there) == pytest.approx((x + 90, y - 60), abs=3)
+    assert page.locator("#flyout:visible, #say:visible").count() == 0, "it was no click"
+    unit(page, "A MUN")
+    page.mouse.move(x, y)
+    page.mouse.wheel(0, 2000)
+    until(lambda: width(page) == before)
+
+
+def test_fingers_move_the_map(sit):
+    page = sit(**PHONE)
+    page.wait_for_selector("#board.zoomed")
+    client = page.context.new_cdp_session(page)
+    (x, y), before = middle(page, "#board"), width(page)
+
+    def touch(kind, *points):
+        points = [{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(points)]
+        client.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    held = center_of_view(page)
+    touch("touchStart", (x - 40, y), (x + 40, y))
+    for apart in (45, 52, 60):
+        touch("touchMove", (x - apart, y), (x + apart, y))
+    touch("touchEnd")
+    until(lambda: width(page) == pytest.approx(1.5 * before, rel=0.05))
+    assert center_of_view(page) == pytest.approx(held, abs=6)
+    assert page.locator("#flyout:visible, #say:visible").count() == 0
+    page.click("#unit-A-TUN")  # far away: the map goes there
+    page.evaluate("scrollTo(0, 0)")
+    until(lambda: middle(page, '#board [data-unit="A TUN"]') == pytest.approx((x, y), abs=170))
+    page.keyboard.press("Escape")
+    held = center_of_view(page)
+    touch("touchStart", (x, y))
+    touch("touchMove", (x + 20, y))
+    touch("touchMove", (x + 60, y))
+    touch("touchEnd")
+    until(lambda: center_of_view(page)[0] < held[0] - 20)
+    before = width(page)
+    page.evaluate(
+        """([clientX, clientY]) => { for (const kind of ["down", "up", "down", "up"])
+        document.getElementById("board").dispatchEvent(new PointerEvent(`pointer${kind}`,
+            { clientX, clientY, pointerId: 7, pointerType: "touch", bubbles: true })); }""",
+        [x, y],
+    )
+    assert width(page) == pytest.approx(2 * before, rel=0.01), "a double tap"
+
+
+def test_turning_a_phone_keeps_the_middle_and_browser_zoom_enlarges(sit):
+    page = sit(**PHONE)
+    page.wait_for_selector("#board.zoomed")
+    before, upright = center_of_view(page), width(page)
+    page.set_viewport_size({"width": 844, "height": 390})
+    until(lambda: width(page) > upright)
+    until(lambda: center_of_view(page) == pytest.approx(before, abs=8))
+    page.set_viewport_size(PHONE["viewport"])
+    until(lambda: center_of_view(page) == pytest.approx(before, abs=8))
+    half = sit(viewport={"width": 640, "height": 400}, device_scale_factor=2)
+    assert 2 * width(half) > 1.2 * width(sit())
+
+
+def test_letters_names_and_a_text_for_those_who_cannot_see(sit):
+    page = sit()
+    page.keyboard.press("l")
+    letters = page.locator("#board .units .letter").all_text_contents()
+    assert sorted(letters) == ["E"] * 2 + ["G"] * 16
+    page.keyboard.press("l")
+    assert page.locator("#board .letter").count() == 0
+    page.keyboard.press("n")
+    hidden = page.evaluate(
+        """[...document.querySelectorAll("#board .unit")].filter((unit) => {
+            const a = unit.getBoundingClientRect();
+            return [...document.querySelectorAll("#board .names .label")].some((name) => {
+                const b = name.getBoundingClientRect();
+                return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 4
+                    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 7;
+            });
+        }).map((unit) => unit.dataset.unit)"""
+    )
+    assert hidden == []
+    opacity = "getComputedStyle(document.querySelector('#board .units')).opacity"
+    assert page.evaluate(opacity) == "1"
+    told = page.locator("#position p").all_inner_texts()
+    assert "England: fleet Helgoland Bight, fleet North Sea; centers none." in told
+    assert len(told) == 7
