@@ -23,8 +23,8 @@ def test_it_beats_random_players(folder):
     assert kind != "pure" or not args["pool_bots"]
     assert "eval/dumbbot/win" in (folder / "metrics.jsonl").read_text()
     player = load_player(folder, game_map=load_map(game_map), seed=1)
-    games = 28 if game_map == "standard" else 60
-    options = {"num_games": games, "seed": 2, "max_years": 15}
+    games = 14 if game_map == "standard" else 30
+    options = {"num_games": games, "seed": 2, "max_years": 10}
     result = evaluate_player(game_map, player, make_bot("random"), **options).result()
     assert result["overall"]["win"]["value"] > 0.8
 

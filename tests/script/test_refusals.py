@@ -34,7 +34,7 @@ FLAGS = [
     # words of other programs, and what is easily mistaken
     ("--batch-size 256", "--batch-size", "--num-envs and --num-steps"),
     ("--anneal-lr maybe", "maybe"),
-    ("--map configs/three.toml", "configs/three.toml", "total_timesteps"),
+    ("--map configs/three.toml", "configs/three.toml", "name: "),
     ("--config nowhere.toml", "nowhere.toml"),
     ("--config ", "--config is empty"),
     ("--start-from ", "--start-from is empty"),
