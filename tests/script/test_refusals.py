@@ -34,7 +34,7 @@ FLAGS = [
     # words of other programs, and what is easily mistaken
     ("--batch-size 256", "--batch-size", "--num-envs and --num-steps"),
     ("--anneal-lr maybe", "maybe"),
-    ("--map configs/three.toml", "configs/three.toml", "total_timesteps"),
+    ("--map configs/three.toml", "configs/three.toml", "name: "),
     ("--config nowhere.toml", "nowhere.toml"),
     ("--config ", "--config is empty"),
     ("--start-from ", "--start-from is empty"),
@@ -133,9 +133,6 @@ def test_processes_take_memory(monkeypatch):
     with pytest.raises(UserError, match=r"--processes 1024 .* 181 GiB"):
         check_memory(args, small, 10_000, 1024)
     check_memory(args, small, 10_000, 4)  # torchrun's, whatever --processes says
-
-
-# --- Run folders ----------------------------------------------------------------------------------
 
 
 def edit(run: Path, change) -> None:
