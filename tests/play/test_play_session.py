@@ -4,6 +4,7 @@ import json
 import re
 import stat
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -473,7 +474,7 @@ def test_texts_of_a_phase_can_be_pasted(tmp_path):
         game.adjudicate()
     session = seated(tmp_path / "a.jsonl", "hpppppp", game)
     states = [*(phase["state"] for phase in game.history), game.to_state()]
-    for number, (state, after) in enumerate(zip(states, states[1:])):
+    for number, (state, after) in enumerate(pairwise(states)):
         texts = texts_view(session, viewer(session), number)
         for kind, wanted in (("position", state), ("orders", after)):
             if kind == "position" and state["name"][-1] == "R":
