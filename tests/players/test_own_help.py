@@ -7,7 +7,7 @@ from support.self_play import make_run, play_phase
 from diplomacy_engine import Game, VectorGame, load_map, load_player, make_bot
 from diplomacy_engine.constants import CONVOY, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from diplomacy_engine.games.observation import UNIT_OWNER
-from diplomacy_engine.games.own_help import choices, mended
+from diplomacy_engine.games.own_help import mended, own_choices
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.search.draws import PolicyDraws
 from diplomacy_engine.rules.state import in_movement
@@ -36,20 +36,20 @@ def test_nothing_else_is_left_out(games):
     decision = np.repeat(decisions.slot_decision, np.diff(decisions.order_start))
     strange = helped(games, decisions.power[decision], decisions.game[decision], decisions.order)
     assert 0.2 < strange.mean() < 0.8
-    left = choices(games, decisions, False)
+    left = own_choices(games, decisions, False)
     np.testing.assert_array_equal(left.order, decisions.order[~strange])
     np.testing.assert_array_equal(left.slot_province, decisions.slot_province)
     for s in range(len(left.slot_province)):
         orders = decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]]
         mine = slice(left.order_start[s], left.order_start[s + 1])
         assert set(left.order[mine]) <= set(orders) and mine.stop > mine.start
-    assert choices(games, decisions, True) is decisions
+    assert own_choices(games, decisions, True) is decisions
     some = np.arange(decisions.count) % 2 == 0
     for helps in (True, False):
         rows = np.flatnonzero(some == helps)
         for found, same in zip(
-            choices(games, decisions, some).take(rows),
-            choices(games, decisions, helps).take(rows),
+            own_choices(games, decisions, some).take(rows),
+            own_choices(games, decisions, helps).take(rows),
         ):
             np.testing.assert_array_equal(found, same)
 

@@ -9,7 +9,7 @@ from ..._suggest import player_name, quoted
 from ...errors import UserError
 from ...games.decisions import Decisions, order_numbers
 from ...games.observation import BoardViews
-from ...games.own_help import choices, mended, possible_choices
+from ...games.own_help import mended, own_choices, possible_choices
 from ...games.vector_game import VectorGame
 from ...scoring.mixes import RewardMix, code_of, make_reward_mix
 from ..protocols import Explanation, Seedable
@@ -104,7 +104,7 @@ class PolicyPlayer:
         return found._replace(probability=probability)
 
     def own_choices(self, games: VectorGame, decisions: Decisions) -> Decisions:
-        return choices(games, decisions, self.helps_others)
+        return own_choices(games, decisions, self.helps_others)
 
     def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
         if games.vocabulary.hash != self.agent.vocabulary_hash:
