@@ -164,7 +164,6 @@ from torch.nn import functional as F
 
 import diplomacy_engine as engine
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.games.own_help import choices
 from diplomacy_engine.learning import frozen, ops, players, registry, startup, statistics
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
 from diplomacy_engine.learning.checkpoint_state import Kept, check_learned, save
@@ -505,7 +504,7 @@ def play_phase(
     and what turns orders and values of the learner into the values that are kept.
     """
     games, seats, pool = run.games, run.seats, run.pool
-    decisions = choices(games, decisions or games.decisions(), run.args.help_others)  # of all
+    decisions = engine.own_choices(games, decisions or games.decisions(), run.args.help_others)
     view = view or (lambda asked: games.view_boards(asked.game, asked.power))
     at = decisions.game, decisions.power
     who = np.where(seats.warm_up[at] > 0, AT_RANDOM, seats.member[at])  # (D,)

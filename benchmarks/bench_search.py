@@ -3,8 +3,7 @@
     python benchmarks/bench_search.py --map standard --policy runs/reference/standard__pure__2
 
 Positions come from games of `dumbbot`, one power of each searched for, all games in one batch; then
-the same with one game at a time, as on the page. Everything runs on one thread. Equal boards are
-those that differ in nothing that a value can see from another one of the same decision.
+the same with one game at a time, as on the page. Everything runs on one thread.
 """
 
 import argparse
@@ -19,27 +18,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from diplomacy_engine import UserError, VectorGame, make_bot
-from diplomacy_engine.games.decisions import Decisions, join_decisions
-from diplomacy_engine.games.observation import BoardViews
+from diplomacy_engine.games.decisions import Decisions
 from diplomacy_engine.players import load_player, orders_of
-from diplomacy_engine.players.search.leaves import Critic
 from diplomacy_engine.rules.state import in_movement
-
-
-class Counting(Critic):
-    """A critic that counts the boards it is shown, and how many of a decision's are equal."""
-
-    boards = distinct = 0
-
-    def values(self, boards: list) -> np.ndarray:
-        obs = BoardViews.join(boards)
-        seen = {
-            obs.board[g].tobytes() + obs.last_order[g].tobytes() + obs.scalars[g].tobytes()
-            for g in range(len(obs.board))
-        }
-        self.boards += len(obs.board)
-        self.distinct += len(seen)
-        return super().values(boards)
 
 
 def decisions_of(games: VectorGame, seat: np.ndarray) -> Decisions:
@@ -83,28 +64,18 @@ def main() -> None:
     asked = decisions_of(games, seat)
     print(f"{arguments.map}: {asked.count} movement decisions in {arguments.games} games")
     for kind, player in players.items():
-        player.value = Counting(player.value.policy)
         player.act(games, asked.take(np.arange(2)))  # what is compiled once
         for name, batches in (("one batch", [asked]), ("one by one", split(asked, 10))):
-            leaves, player.value.boards, player.value.distinct = player.leaves(games), 0, 0
+            leaves = player.leaves(games)
             before, begun = leaves.tried, time.perf_counter()
             for batch in batches:
                 player.act(games, batch)
             seconds, tried = time.perf_counter() - begun, leaves.tried - before
             count = sum(batch.count for batch in batches)
-            equal = 1 - player.value.distinct / max(player.value.boards, 1)
             print(
                 f"{kind:12} {name:11} {1000 * seconds / count:8.1f} ms a decision, "
-                f"{tried / count:6.0f} leaves each, {tried / seconds:8,.0f} leaves/s in all, "
-                f"{equal:.0%} equal boards"
+                f"{tried / count:6.0f} leaves each, {tried / seconds:8,.0f} leaves/s in all"
             )
-    player = next(iter(players.values()))
-    leaves, orders = player.leaves(games), orders_of(games, make_bot("dumbbot"))
-    many = join_decisions([asked] * 20)
-    seeds = np.arange(many.count, dtype=np.uint64)
-    begun = time.perf_counter()
-    leaves.evaluate(games, many.game, many.power, orders[many.game], seeds)
-    print(f"leaves alone: {many.count / (time.perf_counter() - begun):,.0f} a second")
 
 
 def split(asked: Decisions, most: int) -> list[Decisions]:

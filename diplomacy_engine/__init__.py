@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .games.decisions import Decisions, order_numbers
     from .games.game import Game
     from .games.observation import BoardViews, Observation
+    from .games.own_help import own_choices
     from .games.vector_game import StepResult, VectorGame
     from .matches.evaluation import evaluate_player
     from .matches.match import MatchReport, MatchSettings
@@ -63,6 +64,7 @@ _HOME = {  # public name -> the module that it is from
     "make_reward_mix": ".scoring.mixes",
     "order_numbers": ".games.decisions",
     "orders_for": ".players.advice",
+    "own_choices": ".games.own_help",
     "play_games": ".matches.tables",
     "reward_input": ".scoring.rewards",
     "vocabulary": ".rules.vocabulary",

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from support.pages import ROOT
 
+from diplomacy_engine import load_map, load_player
 from diplomacy_engine.commands.cli import parse
-from diplomacy_engine.players.loading import load_player
-from diplomacy_engine.rules.map import load_map
 
 FILE = ROOT / "docs" / "docker" / "Dockerfile"
 
@@ -36,7 +35,6 @@ def test_nothing_runs_as_root():
 
 
 def test_what_is_copied_is_there():
-    """Of the folder only what running needs."""
     copied = [rest.split()[-2] for word, rest in instructions() if word == "COPY"]
     assert copied == ["requirements.txt", "."]
     lines = Path(f"{FILE}.dockerignore").read_text().splitlines()

@@ -6,7 +6,6 @@ import inspect
 import json
 import re
 import shlex
-import tomllib
 from dataclasses import fields
 from pathlib import Path
 
@@ -25,20 +24,22 @@ from support.pages import (
     shown,
 )
 
+from diplomacy_engine import REWARDS, Game
 from diplomacy_engine.commands import _flags
 from diplomacy_engine.commands.cli import COMMANDS, main, parse
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
 from diplomacy_engine.environments import IDS
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
 from diplomacy_engine.environments.settings import AgentSettings
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.learning.settings import parse_args
+from diplomacy_engine.players.loading import NEGOTIATORS
+from diplomacy_engine.press.deals import MAX_CLAUSES, REFUSALS
+from diplomacy_engine.press.press import MOST_ROUNDS
 from diplomacy_engine.rules.map import (
     MAP_NAMES,
     MAPS_FOLDER,
     MAX_FILE_BYTES,
     MAX_NEIGHBORS,
-    Map,
     load_map,
 )
 from diplomacy_engine.rules.vocabulary import (
@@ -47,7 +48,6 @@ from diplomacy_engine.rules.vocabulary import (
     MAX_ORDERS,
     vocabulary,
 )
-from diplomacy_engine.scoring.rewards import REWARDS
 from ppo_selfplay_diplomacy import Args
 
 RULES, OWN_MAP, ENVIRONMENTS, RESULTS, TRAINING = (
@@ -143,7 +143,6 @@ def test_flags(page):
 
 
 def test_where_things_went():
-    """The newest table of CHANGELOG.md leads to modules that are there."""
     sections = page_text("CHANGELOG.md").split("\n## ")
     newest = next(section for section in sections if "\n| `" in section)
     cells = re.findall(r"^\| `.+ \| (.+) \|$", newest, re.MULTILINE)
@@ -222,14 +221,6 @@ def test_the_example_is_played(strait, capsys):
     assert capsys.readouterr().out.splitlines() == shown(code) != []
 
 
-def test_what_may_be_left_out_of_a_map(strait):
-    facts = tomllib.loads(strait.read_text())
-    assert Map(facts).max_years == 10
-    del facts["first_phase"], facts["max_years"]
-    facts["start_units"] = {}
-    assert (Map(facts).max_years, Map(facts).board.first_year) == (20, 1901)
-
-
 def test_lines_of_the_standard_map():
     text = (MAPS_FOLDER / "standard.toml").read_text().splitlines()
     lines = [line for line in quoted_lines(OWN_MAP) if re.match(r'"?[A-Z]{3}', line)]
@@ -248,11 +239,7 @@ MOVEMENT = {
 }
 POSITIONS = (
     {"name": "S1901M", "units": MOVEMENT},
-    {
-        "name": "S1901R",
-        "units": {"FRANCE": ["A MUN"]},
-        "retreats": {"GERMANY": {"A MUN": ["RUH"]}},
-    },
+    {"name": "S1901R", "units": {"FRANCE": ["A MUN"]}, "retreats": {"GERMANY": {"A MUN": ["RUH"]}}},
     {"name": "W1901A", "units": {}, "centers": {"RUSSIA": ["MOS", "STP"]}},
 )
 
@@ -291,7 +278,8 @@ def test_every_result_word_is_explained():
     assert re.findall(r"^\| `([a-z ]+)` \|", RULES, re.MULTILINE) == list(RESULT_WORDS)
 
 
-EXAMPLES = {"environments": 5, "other_libraries": 5, "other_engines": 1, "search": 1, "playing": 1}
+EXAMPLES = {"environments": 5, "other_libraries": 5, "other_engines": 1, "press": 3}
+EXAMPLES |= {"search": 1, "playing": 1}
 NUMBERED = [(page, number) for page, count in EXAMPLES.items() for number in range(count)]
 
 
@@ -304,6 +292,14 @@ def test_the_examples_of_pages_run(page, number, capsys):
     exec(compile(code, f"{page}.md, example {number}", "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out.splitlines() == shown(code) != []
     assert max(map(len, code.splitlines())) <= 100
+
+
+def test_every_negotiator_and_reason_is_explained():
+    page = page_text("docs/press.md")
+    for name in (*NEGOTIATORS, "talker", *REFUSALS):
+        assert f"\n| `{name}` |" in page, name
+    assert f"1 to {MAX_CLAUSES} in an offer" in page
+    assert f"(default {MOST_ROUNDS} in a `Game`" in page
 
 
 def test_every_argument_of_the_environments_is_explained():

@@ -10,12 +10,11 @@ from support.training import main as train
 
 import diplomacy_engine
 import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import PlayerError, UserError
 from diplomacy_engine._suggest import quoted
 from diplomacy_engine.commands import check_map
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.learning import startup
-from diplomacy_engine.players.loading import PlayerError
 
 
 def fail(error: Exception):

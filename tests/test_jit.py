@@ -96,7 +96,6 @@ def started_in(folder: Path, cache: Path) -> tuple[int, str]:
 
 
 def test_clones_of_the_same_sources_share_their_kernels(tmp_path):
-    """The first start says that it compiles; that of another clone then has no need to."""
     clone = tmp_path / "clone"
     shutil.copytree(_jit._PACKAGE, clone / "diplomacy_engine")
     cache = tmp_path / "cache"
@@ -131,7 +130,6 @@ def test_what_is_still_missing_is_announced_and_counted(monkeypatch):
 
 
 def test_kernels_of_the_second_process_are_taken_over(tmp_path, monkeypatch):
-    """A kernel that is there stays as it is."""
     monkeypatch.setattr(_jit, "CACHE_FOLDER", str(tmp_path / "kernels-1"))
     compilation = _jit._Compilation()
     compilation.folder = tmp_path / "kernels-1" / "second-1"

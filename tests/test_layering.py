@@ -110,7 +110,6 @@ def test_imports(path):
 
 
 def test_no_import_runs_in_a_circle():
-    """Inside a folder, too, the files can be put in an order in which each knows earlier ones."""
     graph = {module_of(path): set() for path in FILES}
     for path in FILES:
         module = module_of(path)
@@ -136,7 +135,6 @@ def test_kernels_know_files_not_folders():
 
 
 def test_no_module_but_those_that_learn_loads_pytorch():
-    """Nor one of its kind, nor a learner."""
     homes = (LEARNING, MODEL)
     modules = [".".join((PACKAGE.name, *m)) for m in MODULES if room_of(m) not in homes]
     modules = [name.removesuffix(".__init__") for name in modules if "__main__" not in name]

@@ -89,7 +89,6 @@ def test_ranges_and_pins():
 
 
 def test_what_comes_along_is_listed():
-    """docs/training.md has every kind of ready policy, by the name of its first seed."""
     names = {name for name in code_spans(page_text("docs/training.md")) if name in ready_policies()}
     assert {name.rpartition("-")[0] for name in ready_policies()} == {
         name.removesuffix("-1") for name in names if name.endswith("-1")
@@ -103,7 +102,6 @@ def test_the_citation_is_of_this_version():
 
 
 def test_what_a_wheel_holds(wheel):
-    """Two packages and the script, with every file that is none of Python, and what comes along."""
     with zipfile.ZipFile(wheel) as file:
         names = set(file.namelist())
         (about,) = [name for name in names if name.endswith("/METADATA")]

@@ -15,7 +15,6 @@ def section(heading: str) -> str:
 
 
 def test_it_is_short():
-    """What takes more room has a page in docs/."""
     assert README.count("\n") <= MOST_LINES
     assert all(f"`{name}`" in README for name in MAP_NAMES)
 
@@ -42,7 +41,6 @@ def test_every_page_can_be_found_from_here():
 
 
 def test_the_tree_has_every_folder():
-    """Those of diplomacy_engine/, and no other; above it only folders that are there."""
     (tree,) = blocks(README)
     names = [line.split()[0] for line in tree.splitlines()]
     assert all(name.endswith("/") for name in names)

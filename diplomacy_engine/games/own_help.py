@@ -22,8 +22,9 @@ def possible_choices(
     return own[np.repeat(np.arange(decisions.count), np.diff(ends)), helped]
 
 
-def choices(games: VectorGame, decisions: Decisions, helps: bool | np.ndarray) -> Decisions:
-    """Return decisions with the orders that a policy chooses from; see `possible_choices`."""
+def own_choices(games: VectorGame, decisions: Decisions, helps: bool | np.ndarray) -> Decisions:
+    """Return decisions with the orders that a policy chooses from: all if it `helps` others, one
+    for all decisions or (D,) bool; else those that support and convoy no unit but its power's."""
     if np.all(helps):
         return decisions
     kept = possible_choices(games, decisions, helps)

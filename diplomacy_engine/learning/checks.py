@@ -6,7 +6,7 @@ from typing import Protocol
 
 from .._suggest import quoted
 from ..errors import UserError
-from ..players.loading import load_player
+from ..players.loading import PlayerError, load_player
 from ..players.names import UNBOUND, VoiceSpec, parse_player
 from ..rules.map import Map
 from ..scoring.mixes import make_reward_mix
@@ -50,8 +50,13 @@ def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = F
     map has the teams of the settings; `talks`: whether powers can talk before they order."""
     reward = make_reward_mix(args.reward, game_map.teams)
     try_reward(reward, len(game_map.powers), game_map.board.victory_centers)
-    for name in (*args.pool_bots, *args.eval_bots):
-        load_player(name, game_map=game_map)
+    for flag in ("pool_bots", "eval_bots"):
+        for name in getattr(args, flag):
+            try:
+                load_player(name, game_map=game_map)
+            except PlayerError as error:
+                spaces = "; names are separated by spaces" if "," in name else ""
+                raise UserError(f"--{flag.replace('_', '-')}: {error}{spaces}") from None
     pool = [name for name in args.pool_bots if _talks(name)]
     voices = [name for name in args.eval_bots if _talks(name)]
     unbound = [name for name in voices if parse_player(name).kind in UNBOUND]

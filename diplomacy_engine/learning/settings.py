@@ -20,6 +20,7 @@ from ..flags import read_words
 from ..players.loading import learning
 from ..players.policy.files import CHECKPOINT, above, policy_path
 from ..records import convert, read_toml
+from ..rules.map import MAP_NAMES
 from .run_folder import RunFolder
 
 MAX_FILE_BYTES = 1_000_000  # of a settings file; those that come along have some 3,000
@@ -146,9 +147,14 @@ def _default(args_class: type[_Args], words: list[str]) -> _Args:
         return _resumed(args_class, given["resume"])
     if "config" not in names:
         return args_class()
-    game_map, start = given["map"], given["start_from"]
-    if given["config"]:
-        return load_config(args_class, given["config"], config=given["config"])
+    game_map, config, start = given["map"], given["config"], given["start_from"]
+    if config and (config in MAP_NAMES or map_file(config)):
+        meant = f"--map {config}" if config in MAP_NAMES else f"--config {map_file(config)}"
+        raise UserError(f"--config {config} is not a file: did you mean {meant}?")
+    if game_map and Path(game_map).parent.name == CONFIGS.name:
+        raise UserError(f"--map {game_map} is a settings file: --config {game_map}")
+    if config:
+        return load_config(args_class, config, config=config)
     if game_map is None and start:
         file = policy_path("start-from", start)[1]
         game_map = learning("checkpoints").read(file)["args"]["map"]

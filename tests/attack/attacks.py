@@ -13,7 +13,6 @@ import os
 import random
 import re
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
@@ -25,29 +24,27 @@ from unittest import mock
 import torch
 from attack.mutations import JUNK, mutate_folder, mutated, mutated_bytes, mutated_text
 from attack.readers import NAMES, READERS, WORDS
-from attack.watching import killed, tried, watched
+from attack.watching import tried, watched
 from support.games import orderable, play_randomly
+from support.language import FakeServer
 from support.limits import within
 from support.populations import write_population
 from support.serving import seated, serving
 from support.training import REPOSITORY
 from support.webdip import history
 
+from diplomacy_engine import Game, UserError, VectorGame, load_player
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import MOVE, RETREAT, phase_kind
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.extras.imports.games import read_games
 from diplomacy_engine.extras.language.remote import RemotePlayer
 from diplomacy_engine.extras.language.settings import settings_of
-from diplomacy_engine.games.game import Game
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.learning import registry
 from diplomacy_engine.matches.population_page import population_page
 from diplomacy_engine.pictures.replays.page import page
 from diplomacy_engine.pictures.replays.replay import load_replays
 from diplomacy_engine.play.file import HOST, PLAYER, read_session
 from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TOKEN_HEADER, WAITING
-from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.population import read_population, read_weights
 from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.rules.notation import read_order, read_unit
@@ -70,9 +67,6 @@ def changed_texts(reader: Callable[[str, Path], object]) -> Callable[[Path], Ite
 
     attack.__name__ = reader.__name__
     return attack
-
-
-# --- Orders and positions -------------------------------------------------------------------------
 
 
 @cache
@@ -136,26 +130,16 @@ PARTS = (
 def states(folder: Path) -> Iterator[Try]:
     def one(rng: random.Random) -> str:
         game = rng.choice(positions())
-        if rng.random() < 0.5:
-            line = mutated_text(rng, game.to_position(), WORDS)
-            found = tried(lambda: Game.from_position(line, max_years=9))
-            assert found is None or places_of(found.to_position()) == places_of(line)
-        else:
-            state = mutated(rng, game.to_state(), PARTS)
-            found = tried(lambda: Game.from_state(game.map, state, 9))
-            if found is not None:
-                check_board(found, state)
+        state = mutated(rng, game.to_state(), PARTS)
+        found = tried(lambda: Game.from_state(game.map, state, 9))
         if found is not None:
+            check_board(found, state)
             assert Game.from_state(found.map, found.to_state()).to_state() == found.to_state()
         if found is not None and not found.is_over:
             play_randomly(found, rng, 2)
         return outcome(found)
 
     yield one
-
-
-def places_of(line: str) -> set[str]:
-    return {word[:3] for word in re.findall(r"(?<![A-Z])[A-Z]{3}(?![A-Z\d])", line)}
 
 
 def units_of(game: Game, texts: set[str]) -> set[tuple]:
@@ -183,9 +167,6 @@ def check_board(game: Game, given: dict) -> None:
             asked |= dislodged.get(power, set())
             assert units_of(game, set(texts)) == units_of(game, asked)
         assert not any(wanted.values())
-
-
-# --- Files ----------------------------------------------------------------------------------------
 
 
 class _Scripts(HTMLParser):
@@ -373,31 +354,6 @@ def checkpoints(folder: Path) -> Iterator[Try]:
     yield one
 
 
-# --- Kills ----------------------------------------------------------------------------------------
-
-
-def killed_sessions(folder: Path) -> Iterator[Try]:
-    file = folder / "game.jsonl"
-    session = seated(file)
-    content, tokens = file.read_bytes(), session.tokens
-    host = session.viewer(tokens[HOST])
-
-    def one(rng: random.Random) -> str:
-        file.write_bytes(content)
-        session._written = None  # the file is this test's
-        ended = killed(lambda: session.submit(host, 0, []), int(10 ** rng.uniform(0, 5)))
-        game, play = read_session(file)
-        assert play.tokens == tokens
-        assert (game.phase, play.step) in (
-            (("S1901M", 0), ("F1901M", 1)) if not ended else (("F1901M", 1),)
-        )
-        for path in folder.glob(".*.tmp"):
-            path.unlink()
-        return "ended" if ended else "killed"
-
-    yield one
-
-
 # --- Servers --------------------------------------------------------------------------------------
 
 STATUSES = {200, 400, 401, 403, 404, 405, 409, 411, 413, 414, 431, 501, 505}
@@ -475,29 +431,10 @@ KEY = "sk-attack-0123456789abcdef"
 def language_servers(folder: Path) -> Iterator[Try]:
     """A language model's server answers with changed bytes: each unit has a legal order in time,
     and the key stands nowhere."""
-    os.environ["ATTACK_KEY"] = KEY
-    listener = socket.create_server(("127.0.0.1", 0))
     reply: list[bytes] = [b""]
-
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            with connection, contextlib.suppress(OSError):
-                connection.settimeout(1)
-                connection.recv(65_536)
-                connection.sendall(reply[0])
-                connection.shutdown(socket.SHUT_WR)
-                while connection.recv(65_536):
-                    pass
-
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
+    server = FakeServer(lambda body, number: lambda handler: handler.wfile.write(reply[0]))
     log = folder / "log.jsonl"
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-    given = {"model": "m", "base_url": url, "api_key_env": "ATTACK_KEY", "log": str(log)}
+    given = {"model": "m", "base_url": server.url, "api_key_env": "ATTACK_KEY", "log": str(log)}
     given |= {"prompt": "list", "timeout": 5.0, "deadline": 2.0, "retries": 0, "reasks": 0}
     chosen = settings_of(given | {"fallback": "hold", "constraint": "none"}, "attack")
     games = VectorGame("small", 1, threads=1, auto_reset=False)
@@ -536,23 +473,19 @@ def language_servers(folder: Path) -> Iterator[Try]:
             "refused" if said else "answered" if player.counts()["legal_at_once"] else "fell back"
         )
 
-    try:
+    with server, mock.patch.dict(os.environ, ATTACK_KEY=KEY):
         yield one
-    finally:
-        listener.close()
-        del os.environ["ATTACK_KEY"]
 
 
 # Attack -> tries of the short piece.
 ATTACKS: dict[Callable, int] = {
     orders: 100,
-    states: 150,
+    states: 100,
     histories: 40,
     saved_games: 80,
     sessions: 60,
     populations: 60,
     checkpoints: 40,
-    killed_sessions: 15,
     requests: 200,
     language_servers: 100,
 }

@@ -19,11 +19,7 @@ SIGNS = (
 
 
 def mutated(rng: random.Random, value: object, pool: Sequence = JUNK, most: int = 3) -> object:
-    """Return a copy of a structure of JSON, or of a checkpoint, with one to `most` changes.
-
-    Something is left out, doubled, moved, or replaced: by a piece of the structure itself, by
-    something of `pool`, or, a text or a tensor, by a changed one.
-    """
+    """Return a copy of a structure of JSON, or of a checkpoint, with one to `most` changes."""
     value = copy.deepcopy(value)
     for _ in range(rng.randint(1, most)):
         places = list(_places(value))
@@ -112,10 +108,7 @@ def mutated_bytes(rng: random.Random, content: bytes) -> bytes:
 
 
 def mutate_folder(rng: random.Random, folder: Path) -> None:
-    """Change one file of a folder, or put something else in its place.
-
-    For folders of populations, of runs, and others that may come from somebody else.
-    """
+    """Change one file of a folder, or put something else in its place."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     file, content = rng.choice(files), rng.choice(files).read_bytes()
     kind = rng.choice(("bytes", "bytes", "other", "gone", "link", "pipe", "folder"))

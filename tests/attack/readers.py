@@ -14,17 +14,15 @@ from attack.watching import tried, watched
 from support.games import play_randomly
 from support.language import question_of_game
 
+from diplomacy_engine import Game, load_player, make_reward_mix
 from diplomacy_engine.extras.imports.games import read_pasted
 from diplomacy_engine.extras.language.remote import ChatServer
 from diplomacy_engine.extras.language.replies import read_reply
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.pictures.replays.replay import load_replays, make_replay
-from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.press.daide import is_daide, read_message
 from diplomacy_engine.press.words import message_words
 from diplomacy_engine.rules.map import MAPS_FOLDER, load_map
 from diplomacy_engine.rules.teams import read_teams
-from diplomacy_engine.scoring.mixes import make_reward_mix
 
 
 def order(text: str, folder: Path) -> object:
@@ -39,9 +37,15 @@ def order(text: str, folder: Path) -> object:
 def position(text: str, folder: Path) -> object:
     tried(lambda: Game.from_position(f"standard S1901M; FRANCE {text}"))
     found = tried(lambda: Game.from_position(text, max_years=9))
-    if found is not None and not found.is_over:
-        play_randomly(found, random.Random(1), 2)
+    if found is not None:
+        assert places_of(found.to_position()) == places_of(text)
+        if not found.is_over:
+            play_randomly(found, random.Random(1), 2)
     return found
+
+
+def places_of(line: str) -> set[str]:
+    return {word[:3] for word in re.findall(r"(?<![A-Z])[A-Z]{3}(?![A-Z\d])", line)}
 
 
 @cache

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -74,11 +73,7 @@ def watched(folder: Path) -> Iterator[None]:
 
 
 def tried(work: Callable[[], object], *more: type[Exception]) -> object:
-    """Return what `work` returns, or None if it is refused with one short sentence.
-
-    Args:
-        more: exceptions beside UserError with which it may be refused.
-    """
+    """Return what `work` returns, or None if UserError or `more` refuses it with one sentence."""
     try:
         return work() or True
     except UserError as error:
@@ -88,38 +83,3 @@ def tried(work: Callable[[], object], *more: type[Exception]) -> object:
     except more:
         pass
     return None
-
-
-def killed(work: Callable[[], object], line: int, package: str = "diplomacy_engine") -> bool:
-    """Do some work in another process that is killed at a line; tell whether it came to its end.
-
-    Args:
-        work: done in a copy of this process, which keeps nothing but what it has written.
-        line: how many lines of Python in files of `package`, and of the standard library's json
-            and tempfile, are run before the kill.
-    """
-    child = os.fork()
-    if child == 0:
-        left = line
-
-        def count(frame, event, argument):
-            nonlocal left
-            name = frame.f_code.co_filename
-            if f"/{package}/" not in name and "/json/" not in name and "tempfile" not in name:
-                return None
-            if event == "line":
-                left -= 1
-                if left < 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-            return count
-
-        try:
-            sys.settrace(count)
-            work()
-            sys.settrace(None)
-            os._exit(0)
-        except BaseException:
-            os._exit(1)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) or os.waitstatus_to_exitcode(status) == 0, "the work has failed"
-    return not os.WIFSIGNALED(status)

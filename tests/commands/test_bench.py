@@ -6,13 +6,11 @@ import os
 import numpy as np
 import pytest
 
+from diplomacy_engine import VectorGame, load_map
 from diplomacy_engine.commands import bench
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import End, Phase
-from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import BOTS, RandomBot
-from diplomacy_engine.rules.map import load_map
 
 
 def bench_words(file, *more: str) -> list[str]:
@@ -104,21 +102,3 @@ def test_the_median_and_what_is_not_timed(monkeypatch):
     assert calls == ["prepare", "call"] * 5, "the first is not timed"
     assert found == 1e6 * 4.5 / 2
     assert next(clock, None) is None
-
-
-@pytest.mark.slow
-def test_a_hundred_thousand_standard_games_at_once():
-    games, bot = VectorGame("standard", 100_000, seed=1, max_years=2), RandomBot()
-    assert bench.bytes_per_game(games) <= 4096
-    games.reset()
-    ended = np.zeros(games.num_games, bool)
-    for phase in range(10):
-        decisions = games.decisions()
-        assert decisions.order_start[-1] == len(decisions.order) < 2**31
-        assert phase > 0 or decisions.count == 700_000
-        ended |= games.step(orders_of(games, bot, decisions)).ended == End.YEAR_LIMIT
-        standing = (games.state.unit_power >= 0).sum(1)
-        assert (standing <= 34).all() and (standing > 0).all()
-    assert ended.all() or games.state.turn.min() >= 4
-    few = VectorGame("standard", 100, seed=1, max_years=2)
-    assert bench.bytes_per_game(few) <= bench.bytes_per_game(games) + 1

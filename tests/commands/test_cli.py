@@ -12,15 +12,12 @@ from support.commands import SCRIPT, refusal, write_checkpoint
 from support.training import REPOSITORY
 
 import diplomacy_engine
+from diplomacy_engine import BOTS, UserError, load_map, vocabulary
 from diplomacy_engine.commands import _flags
 from diplomacy_engine.commands.cli import COMMANDS, main, parse, runner
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.players import loading
-from diplomacy_engine.players.bots import BOTS
 from diplomacy_engine.players.loading import load_player, policy_map
 from diplomacy_engine.players.policy.files import ready_policies
-from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.rules.vocabulary import vocabulary
 
 
 def test_help(capsys):
@@ -188,9 +185,6 @@ def test_policies(capsys):
     assert parse(line.split())[1].against == (names[0],)
 
 
-# Players by name or from a checkpoint.
-
-
 @pytest.fixture
 def script(tmp_path):
     path = tmp_path / "train.py"
@@ -219,7 +213,6 @@ def test_players_by_name(tmp_path, script):
         ({}, {"script": "needs.py"}, "needs.py cannot be loaded: No module named"),
         ({}, {"script": "text.txt"}, "text.txt"),
         ({}, {"script": "typo.py"}, "typo.py cannot be loaded: invalid syntax"),
-        *(({"content": text}, {}, "a.pt") for text in ("", "{}", "[1]", "\x80\x04")),
     ],
 )
 def test_checkpoints_that_cannot_be_played(changes, settings, name, tmp_path, script):
@@ -230,8 +223,7 @@ def test_checkpoints_that_cannot_be_played(changes, settings, name, tmp_path, sc
         ("typo.py", "def f(:\n"),
     ):
         (tmp_path / file).write_text(text)
-    path, content = tmp_path / "a.pt", changes.pop("content", None)
-    write_checkpoint(path, script, **changes) if content is None else path.write_text(content)
+    path = write_checkpoint(tmp_path / "a.pt", script, **changes)
     game_map = settings.get("game_map")
     with pytest.raises(UserError) as error:
         load_player(

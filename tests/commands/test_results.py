@@ -1,10 +1,8 @@
 """What evaluations and tournaments print, write and show on the way."""
 
 import csv
-import io
 import json
 import re
-import sys
 
 import pytest
 from support.commands import SCRIPT, write_checkpoint
@@ -112,17 +110,3 @@ def test_progress(words, total, monkeypatch, capsys):
     assert len(set(steps)) > 3
     assert {(of, unit) for _, of, unit in seen} == {(total, "games")}
     assert capsys.readouterr().err == ""  # short of ten seconds, where there is no terminal
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_progress_vanishes_from_a_terminal(monkeypatch):
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    with _matches.showing_progress(10) as report:
-        report(4.7)
-        assert "4 of 10 games" in sys.stderr.getvalue()
-    assert sys.stderr.getvalue().rpartition("games")[2].count("\x1b[2K") >= 1

@@ -6,12 +6,11 @@ import re
 import pytest
 from rich.console import Console
 
+from diplomacy_engine import BOTS, evaluate_player, make_bot
 from diplomacy_engine.commands._console import make_console, print_table
 from diplomacy_engine.commands.evaluate import print_evaluation
 from diplomacy_engine.commands.tournament import print_tournament
-from diplomacy_engine.matches.evaluation import evaluate_player
 from diplomacy_engine.matches.tournament import play_tournament
-from diplomacy_engine.players.bots import BOTS, make_bot
 
 RUN = "runs/standard__ppo_selfplay_diplomacy__1__1795332087/checkpoint.pt"
 widths = pytest.mark.parametrize("width", [60, 120])

@@ -149,7 +149,6 @@ def test_masks_are_legal_and_seeds_repeat(kind, tmp_path):
 
 @each
 def test_a_mix_pays_the_sum_of_its_parts(kind):
-    """The recipe of `small`, half of it, and a reward that is paid in every year."""
     parts = ("sum_of_squares", "lead_delta", "survival_time")
     mix = "sum_of_squares=1,lead_delta=0.5, survival_time=0.25"
     first, second, third, mixed = (
@@ -254,16 +253,6 @@ def test_rendering(mode, monkeypatch):
         assert np.array_equal(frame, frames[0])
 
 
-def test_a_game_can_be_recorded(tmp_path):
-    pytest.importorskip("moviepy")
-    made = gymnasium.make("Diplomacy-small-v0", max_years=1, render_mode="rgb_array")
-    recorded = gymnasium.wrappers.RecordVideo(made, str(tmp_path))
-    for _ in play(recorded, 1):
-        pass
-    recorded.close()
-    assert [file.name for file in tmp_path.iterdir()] == ["rl-video-episode-0.mp4"]
-
-
 AGENTS, POWERS = [*FORMS, "many"], [*ALL_POWERS]
 
 
@@ -355,7 +344,6 @@ def test_a_game_that_is_over_needs_a_reset():
 
 
 def test_illegal_orders_hold_and_are_counted():
-    """A lenient environment, the default, plays on."""
     for form in ("provinces", "deepdip"):
         env = make(form, power="ENGLAND", opponents="hold")
         env.reset(seed=1)

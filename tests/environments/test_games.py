@@ -13,16 +13,14 @@ import pytest
 from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode
 
-from diplomacy_engine import VectorGame, make_bot
+from diplomacy_engine import Game, VectorGame, make_bot, make_reward, reward_input
 from diplomacy_engine.constants import NONE, phase_kind
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv
 from diplomacy_engine.environments.negotiation_env import NegotiationEnv
 from diplomacy_engine.environments.pettingzoo_env import parallel_env
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.position import load_state
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.policy.files import policy_file
-from diplomacy_engine.scoring.rewards import make_reward, reward_input
 
 ROOT = Path(__file__).parents[2]
 
@@ -226,7 +224,6 @@ def test_the_sequential_form_asks_for_each_unit_once():
 
 @pytest.mark.parametrize("name", ["small", "three"])
 def test_rewards_between_two_decisions_add_up(name):
-    """`center_delta` adds up to the centers won, though many of its steps are not the agent's."""
     env = DiplomacyEnv(name, reward="center_delta", opponents=["random", "dumbbot"])
     board, rng = env.game.map.board, np.random.default_rng(1)
     for seed in range(12):
@@ -237,7 +234,6 @@ def test_rewards_between_two_decisions_add_up(name):
 
 
 def test_ends():
-    """Eliminated and solos are terminated, the year limit is truncated; each is paid as named."""
     ends = set()
     settings = {"reward": "deepdip", "max_years": 8, "opponents": ["random", "dumbbot"]}
     paid = DiplomacyEnv("three", **settings)
@@ -315,7 +311,6 @@ def test_random_starts():
 
 
 def test_a_checkpoint_is_an_opponent(tmp_path):
-    """Also played by a script that is named: here a copy of the one that comes along."""
     script = shutil.copy(ROOT / "ppo_selfplay_diplomacy.py", tmp_path / "mine.py")
     checkpoint, rng = policy_file("small-pure-1"), np.random.default_rng
     with_script = DiplomacyEnv("small", opponents=checkpoint, script=script)
@@ -386,9 +381,6 @@ def test_deepdip_observation():
             unit = [1 + i for i, p in enumerate(order) if f"A {province}" in game.units[p]]
             triple = [province in centers, sum(owner), sum(unit)]
             assert seen[3 * v : 3 * v + 3].tolist() == triple
-
-
-# All powers.
 
 
 def sample(game, infos) -> dict:
@@ -467,8 +459,6 @@ def test_wishes_then_orders():
     assert peace > 20 and bound > 1
 
 
-# Teams: an eliminated member is paid what becomes of its team.
-
 # ENGLAND has no center left: its army goes in winter.
 POSITION = "three W1905A; ENGLAND A LON =; ITALY A ROM = ROM SPA; RUSSIA A MOS = MOS"
 TEAMS = {
@@ -520,9 +510,6 @@ def test_a_team_against_others(power, position, reward, ended):
     assert info["win"] == (power != "RUSSIA")
 
 
-# The thesis' negotiation.
-
-
 def offer(env, words: str) -> list[int]:
     mine, goal, power, theirs, its_goal = words.split()
     places, powers = env.game.map.province_index, env.game.map.power_index
@@ -530,7 +517,6 @@ def offer(env, words: str) -> list[int]:
 
 
 def test_the_spaces_are_those_of_the_thesis():
-    """225 numbers are seen of 75 provinces; an offer is five numbers."""
     env = NegotiationEnv("standard", orders_by="random", answers="silent")
     assert env.observation_space.nvec.tolist() == [8, 2, 8] * 75
     assert env.action_space.nvec.tolist() == [75, 75, 7, 75, 75]
@@ -569,9 +555,6 @@ def test_a_deal_binds():
     assert env.step(offer(env, "MOS UKR ENGLAND LON PAR"))[3]
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(offer(env, "MOS UKR ENGLAND LON PAR"))
-
-
-# What they are made of.
 
 
 @pytest.mark.parametrize("threads", (1, 2))

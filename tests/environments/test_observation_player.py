@@ -91,7 +91,6 @@ def test_holding_by_actions_is_holding():
 
 @pytest.mark.parametrize("form", FORMS)
 def test_all_powers_of_many_games_at_once(form):
-    """Each decision is answered as if it were asked alone, whatever phase it is of."""
     games = VectorGame("standard", 4, seed=1)
     rng = np.random.default_rng(5)
 
@@ -181,7 +180,6 @@ class Counted:
 
 
 def test_opponents_of_a_vector_change_as_games_begin():
-    """Rows that run go on against the old ones, also over several changes."""
     first, second, third = map(Counted, ("first", "second", "third"))
     envs = DiplomacyVectorEnv(3, "small", opponents="hold", power="ENGLAND", max_years=2)
     nothing = np.zeros(envs.action_space.shape, int)

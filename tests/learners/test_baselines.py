@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from support import self_play
 from support.self_play import CPU
-from support.self_play import make_run as plain_run
-from support.training import differences, load, metrics, refused, train, write_config
+from support.training import LEARNS, differences, load, metrics, refused, train, write_config
 
 import diplomacy_learners.baselines as baselines
 import ppo_selfplay_diplomacy as ppo
@@ -62,14 +62,7 @@ def make_run(**changes) -> baselines.TeamRun:
     return run
 
 
-def play_phase(run: ppo.Run, assign_seats=baselines.assign_seats) -> dict:
-    result, counts = ppo.play_phase(run, Clock())
-    ppo.pay_learner(run, result)
-    rows, finished = ppo.games_over(run, result)
-    run.results.count(counts | finished)
-    run.games.reset(rows)
-    assign_seats(run, rows)
-    return counts | finished
+play_phase = partial(self_play.play_phase, assign_seats=baselines.assign_seats)
 
 
 def asked(games: VectorGame):
@@ -80,9 +73,6 @@ def asked(games: VectorGame):
         games.step(orders)
     decisions = games.decisions()
     return games.view_boards(decisions.game, decisions.power), decisions
-
-
-# --- Networks -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scheme", ["independent", "central"])
@@ -183,9 +173,6 @@ def test_the_central_critic_sees_the_orders_of_the_same_board_alone():
     assert beside.any() and np.array_equal(moved, beside)
 
 
-# --- What other orders would have brought ---------------------------------------------------------
-
-
 def test_the_baseline_is_the_mean_over_all_orders_given_those_of_the_others():
     """Against all joint orders of ENGLAND's first phase, each by how likely the policy gives it."""
     run = make_run(map="small", num_envs=1, alternatives=300, reward="center_delta")
@@ -260,16 +247,15 @@ LOST = "three W1905A; ENGLAND A LON =; ITALY A ROM = ROM SPA; RUSSIA A MOS = MOS
 
 
 def test_without_flags_of_its_own_it_plays_as_plain_self_play_bit_for_bit():
-    """Seats, pay and opponents are the same if no power has a partner."""
     settings = {"map": "three", "num_envs": 24, "num_steps": 200, "max_years": 4, "hidden": 8}
     settings |= {"learner_seats": 2, "warm_up_share": 0.3, "opponent_temperature": 2.0}
     settings |= {"pool_bots": ("dumbbot",), "pool_bot_prob": 0.4, "weak_seats": 0.7}
     settings |= {"reward": "sum_of_squares=1,lead_delta=0.5..0"}
     found = []
-    for make, seat in ((plain_run, ppo.assign_seats), (make_run, baselines.assign_seats)):
+    for make, seat in ((self_play.make_run, ppo.assign_seats), (make_run, baselines.assign_seats)):
         run = make(**settings)
         for _ in range(60):
-            play_phase(run, seat)
+            play_phase(run, assign_seats=seat)
         parts = run.buffer, run.seats, run.results.win_share
         found.append([checkpoint_state.pack(part) for part in parts])
     assert differences(*found) == []
@@ -347,8 +333,7 @@ def test_a_partners_game_is_the_learners():
     assert last["side_games"].tolist() == [1, 0] and last["side_wins"].tolist() == [1, 0]
 
 
-def test_all_in_one_team_learn_together_and_are_evaluated_apart(tmp_path):
-    """They are all the learner's and paid alike; against the bots each is by itself."""
+def test_all_in_one_team_learn_together_and_are_evaluated_apart(tmp_path, capsys):
     together = {"teams": "ENGLAND+ITALY+RUSSIA", "reward": "power:weakest=1,team:center_delta=1"}
     run = make_run(learner_seats=3, num_envs=4, **together)
     assert (run.seats.stream != NONE).all()
@@ -358,11 +343,9 @@ def test_all_in_one_team_learn_together_and_are_evaluated_apart(tmp_path):
     assert (paid == paid[:, :1]).all() and (paid > 0).any()
     few = {"total_timesteps": 60, "eval_games": 3, "map": "three", "max_years": 4}
     folder = train(tmp_path / "runs", script=baselines, **few, **together)
+    assert f"--against {folder} --teams ENGLAND+ITALY+RUSSIA" in capsys.readouterr().out
     shown = set().union(*(line.keys() for line in metrics(folder)))
     assert "eval/random/win_RUSSIA" in shown and "selfplay/win" not in shown
-
-
-# --- Runs -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -432,21 +415,8 @@ def test_wins_are_counted_by_team(trained):
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_each_scheme_learns_to_beat_random(scheme, tmp_path):
-    changes = {
-        "scheme": scheme,
-        "num_envs": 64,
-        "num_steps": 16,
-        "total_timesteps": 40_000,
-        "hidden": 32,
-        "num_layers": 2,
-        "learning_rate": 2e-3,
-        "num_minibatches": 4,
-        "reward": "sum_of_squares",
-        "pool_interval": 5000,
-        "eval_interval": 10**9,
-        "eval_games": 2,
-        "learner_seats": 2 if scheme == "central" else 1,
-    }
+    changes = LEARNS | {"scheme": scheme, "total_timesteps": 40_000}
+    changes["learner_seats"] = 2 if scheme == "central" else 1
     player = load_player(train(tmp_path / "runs", script=baselines, **changes))
     result = evaluate_player("small", player, make_bot("random"), 300, seed=4, threads=1).result()
     assert result["overall"]["win"]["low"] > 0.8

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("transformers", reason="transformers is not installed: pip install '.[llm]'")
 
 import torch
-from support.training import STOPPED, differences, load, metrics
+from support.training import STOPPED, command, differences, load, metrics
 
 import diplomacy_learners.language_model as grpo
 from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_bot
@@ -35,10 +35,7 @@ def args_of(text=""):
 
 
 def main(text):
-    try:
-        return grpo.main(args_of(text))
-    except SystemExit as end:
-        return end.code
+    return command(grpo, text.split())
 
 
 def new_run(text=""):
@@ -74,9 +71,6 @@ def train(tmp_path, text, status=0):
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     return train(tmp_path_factory.mktemp("runs"), f"{RICH} --steps 4")
-
-
-# --- Learning -------------------------------------------------------------------------------------
 
 
 def test_it_learns_to_take_a_second_center():
@@ -164,19 +158,6 @@ def test_the_distance_from_the_start_grows_from_nothing_and_holds_back():
     for _ in range(3):
         loose, tight = free.advance(), held.advance()
     assert 0 < tight["losses/reference_kl"] < loose["losses/reference_kl"]
-
-
-def test_the_time_of_a_step_is_known_by_stage():
-    run = new_run("--groups 1 --copies 8 --eval-games 2 --eval-interval 1")
-    began = grpo.time.perf_counter()
-    figures = run.advance()
-    seconds = grpo.time.perf_counter() - began
-    parts = {name: x for name, x in figures.items() if name.startswith("timing/")}
-    assert {f"timing/{name}" for name in ("rollout", "read", "update", "evaluate")} <= parts.keys()
-    assert min(parts.values()) >= 0 and 0.8 * seconds < sum(parts.values()) <= seconds
-
-
-# --- Runs -----------------------------------------------------------------------------------------
 
 
 def test_a_stopped_run_goes_on_bit_for_bit(finished, tmp_path, monkeypatch):

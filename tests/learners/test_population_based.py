@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 import torch
 from support.populations import write_population
-from support.training import REPOSITORY, load, metrics, write_config
+from support.training import REPOSITORY, command, load, metrics, write_config
 from support.training import train as train_alone
 
 import ppo_selfplay_diplomacy as ppo
@@ -64,13 +65,7 @@ def test_settings_are_drawn_around_the_first():
     assert 0.3 < min(weights) < 0.5 and 2 < max(weights) < 3.1
 
 
-def main(argv: list[str]) -> int:
-    try:
-        return pbt.main(parse_args(pbt.Args, argv))
-    except SystemExit as end:
-        return end.code
-
-
+main = partial(command, pbt)
 TINY = {"pool_size": 4, "anneal_lr": False}
 
 

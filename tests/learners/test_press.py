@@ -1,8 +1,11 @@
 """Training with talk: talk and orders are one decision, and the policy plays with talk."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
+from support import self_play
 from support.self_play import CPU
 from support.training import metrics, refused
 
@@ -51,12 +54,7 @@ def make_run(**changes) -> press.TalkRun:
     return run
 
 
-def play_phase(run: press.TalkRun) -> None:
-    result, _ = press.play_phase(run, startup.Clock())
-    ppo.pay_learner(run, result)
-    rows, _ = ppo.games_over(run, result)
-    run.games.reset(rows)
-    ppo.assign_seats(run, rows)
+play_phase = partial(self_play.play_phase, play=press.play_phase)
 
 
 def take_batch(run: press.TalkRun) -> Batch:
@@ -90,7 +88,6 @@ def check_scores(run: press.TalkRun, batch: Batch) -> ppo.Action:
 
 
 def test_wishes_and_orders_are_one_decision():
-    """What was drawn is what is scored, the lists are those of play, and no deal is broken."""
     run = make_run()
     assert play_until_full(run) > 0
     batch = take_batch(run)
@@ -109,7 +106,6 @@ def test_wishes_and_orders_are_one_decision():
 
 
 def test_offers_answers_and_orders_are_one_decision():
-    """As above; all that was offered could be, and only what was offered is answered."""
     run = make_run(press="offers", num_steps=32)
     assert play_until_full(run) > 0
     batch = take_batch(run)
@@ -180,7 +176,6 @@ def test_offers_are_drawn_as_often_as_they_are_likely():
 
 @pytest.mark.parametrize("protocol", ["mutual", "offers"])
 def test_a_player_says_what_the_policy_says_in_training(protocol, monkeypatch):
-    """Where both say what is likeliest, the same deals come of it."""
     run, made = make_run(press=protocol, num_envs=20), 0
     with torch.no_grad():  # more often yes
         if protocol == "mutual":
@@ -267,7 +262,6 @@ def check_gradient(agent, experience, weight) -> None:
 
 
 def test_wishes_are_drawn_as_often_as_they_are_likely():
-    """The frequency of a wish is its probability; with 0.5 as noise the likelier is taken."""
     run = make_run(num_envs=4)
     agent, draws = run.agent, 800
     rows, powers = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
@@ -287,7 +281,6 @@ def test_wishes_are_drawn_as_often_as_they_are_likely():
 
 
 def test_a_new_policy_talks_at_random():
-    """Wishes begin near one half; all that could be offered is alike; no deal changes an order."""
     wishing, offering = begin(num_envs=4), begin(press="offers", num_envs=40, learner_seats=1)
     for run, phases in ((wishing, 3), (offering, 12)):
         for _ in range(phases):

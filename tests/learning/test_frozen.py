@@ -10,9 +10,10 @@ from diplomacy_engine.learning import frozen, ops
 from diplomacy_engine.learning.players import AgentNetwork
 
 
-@pytest.mark.parametrize("hot", [False, True])
-@pytest.mark.parametrize("greedy", [False, True])
-@pytest.mark.parametrize("name", ["three", "standard"])
+@pytest.mark.parametrize(
+    ("name", "greedy", "hot"),
+    [("three", False, False), ("three", True, True), ("standard", False, True)],
+)
 def test_many_are_asked_as_each_alone(name, greedy, hot):
     """Networks of other sizes, too; some are asked nothing, one for a single decision."""
     decisions, obs, _ = positions(name)
@@ -43,13 +44,6 @@ def test_many_are_asked_as_each_alone(name, greedy, hot):
         assert found[a:b].tolist() == alone.tolist()
     some = frozen.act(agents, np.full(decisions.count, 2), obs, decisions, noise, heat)
     assert (some != found).any()
-
-
-def test_nobody_is_asked():
-    decisions, obs, _ = positions("small")
-    none = np.zeros(0, np.int64)
-    found = frozen.act({}, none, obs.take(none), decisions.take(none), ops.LIKELIEST)
-    assert found.shape == (0,) and found.dtype == np.int64
 
 
 def test_the_average_counts_late_weights_more():

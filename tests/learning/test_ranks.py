@@ -17,9 +17,8 @@ from support.self_play import make_agent
 from support.training import REPOSITORY
 from torch import distributed
 
-from diplomacy_engine.errors import UserError
+from diplomacy_engine import UserError, make_bot
 from diplomacy_engine.learning.ranks import Distributed, Pipes, Ranks, TrainingError
-from diplomacy_engine.players.bots import make_bot
 from ppo_selfplay_diplomacy import Args, update
 
 
@@ -120,7 +119,6 @@ def test_one_that_has_left_is_noticed():
 
 
 def test_ranks_of_torchrun_leave_their_group_once(tmp_path):
-    """Although two functions that nest close them."""
     store = f"file://{tmp_path / 'store'}"
     distributed.init_process_group("gloo", init_method=store, rank=0, world_size=1)
     ranks = Ranks(Distributed())
@@ -131,7 +129,6 @@ def test_ranks_of_torchrun_leave_their_group_once(tmp_path):
 
 
 def test_shares_of_the_games():
-    """Every game is played by one rank; the first keeps the seed."""
     shares = [Ranks(None, rank, 3).share(Args(num_envs=8, seed=5)) for rank in range(3)]
     assert sorted(share.num_envs for share in shares) == [2, 3, 3]
     assert shares[0].seed == 5 and len({share.seed for share in shares}) == 3

@@ -10,9 +10,8 @@ from support.commands import SCRIPT, write_checkpoint
 from support.training import REPOSITORY, main, metrics, write_config
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import VectorGame, load_player
+from diplomacy_engine import UserError, VectorGame, load_player
 from diplomacy_engine._files import file_sha256
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.learning import checkpoints, registry
 
 TRAINER = REPOSITORY / "ppo_selfplay_diplomacy.py"
@@ -87,24 +86,25 @@ def test_scripts_of_one_name_are_told_apart(tmp_path):
     assert registry.of_file(again) is registry.of_file(str(again))  # imported once
 
 
-EVIL = ("../evil.py", "evil.py", "folder/evil.py", "/etc/passwd", "evil", "os", "", "x\ny")
+EVIL = ("../../evil.py", "/etc/passwd", "evil.py", "folder/evil.py", "evil", "os", "", "x\ny")
 
 
 @pytest.mark.parametrize(
-    ("name", "script"), [*((name, None) for name in EVIL), (EVIL[0], "own"), (EVIL[3], "own")]
+    ("name", "script"), [*((name, None) for name in EVIL), (EVIL[0], "own"), (EVIL[1], "own")]
 )
 def test_no_checkpoint_chooses_code(name, script, tmp_path, monkeypatch):
-    """Whatever it says, no file of that name and no module is run, but one beside the policy."""
+    """Whatever it says, neither a file nor a module is run, but for one beside the policy."""
     monkeypatch.chdir(tmp_path / "..")
     monkeypatch.syspath_prepend(str(tmp_path))
-    for folder in (tmp_path, tmp_path / "run", tmp_path / "run" / "folder"):
-        folder.mkdir(exist_ok=True)
+    run = tmp_path / "runs" / "run"
+    (run / "folder").mkdir(parents=True)
+    for folder in (tmp_path, run / "folder", *([] if script == "own" else [run])):
         (folder / "evil.py").write_text("raise SystemExit('this must not run')")
     saved = torch.load(POLICY, weights_only=True) | {"script_name": name}
     saved["script_sha256"] = file_sha256(tmp_path / "evil.py")
-    torch.save(saved, tmp_path / "run" / "checkpoint.pt")
-    with pytest.raises(UserError, match=r"name that script|made by") as caught:
-        load_player(tmp_path / "run", script=script)
+    torch.save(saved, run / "checkpoint.pt")
+    with pytest.raises(UserError, match="name that script") as caught:
+        load_player(run, script=script)
     assert str(caught.value).isprintable() and repr(name)[1:-1] in str(caught.value)
 
 

@@ -8,10 +8,9 @@ import tomllib
 import pytest
 import yaml  # comes with wandb
 
+from diplomacy_engine import BOTS, MAP_NAMES, load_map
 from diplomacy_engine.learning.checks import check_args
 from diplomacy_engine.learning.settings import CONFIGS, flags_of, load_config, map_file, parse_args
-from diplomacy_engine.players.bots import BOTS
-from diplomacy_engine.rules.map import MAP_NAMES, load_map
 from ppo_selfplay_diplomacy import Args
 
 SWEEPS = sorted(CONFIGS.glob("*.yaml"))

@@ -4,10 +4,9 @@ import json
 
 import numpy as np
 
-from diplomacy_engine import Game, make_bot
+from diplomacy_engine import Game, evaluate_player, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import AGREED
-from diplomacy_engine.matches.evaluation import evaluate_player
 
 
 def evaluated(**settings):

@@ -7,13 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from diplomacy_engine import Map, MatchReport, MatchSettings, load_map, load_player, make_bot
 from diplomacy_engine.constants import NONE, SOLO, YEAR_LIMIT
 from diplomacy_engine.matches.evaluation import Evaluation, evaluate_player
-from diplomacy_engine.matches.match import MatchReport, MatchSettings
-from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.press.press import PressRules
-from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.scoring.outcomes import FIGURES, Outcomes, figure_values
 
 OUTCOMES = Outcomes(

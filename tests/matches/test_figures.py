@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine.matches.figures import (
-    mean_interval,
-    student_quantile,
-    wilson_interval,
-)
+from diplomacy_engine.matches.figures import mean_interval, student_quantile, wilson_interval
 
 
 def test_wilson_interval():

@@ -137,12 +137,9 @@ def test_a_page_runs_no_code_but_its_own(small, tmp_path):
     for bad, name in (
         ([], "object"),
         ({"players": {"x": {}}}, "players[...].value"),
-        ({"players": {"x": 1}}, "players[...]"),
         ({"players": {"": sound}}, "players: key"),
         ({"players": {"x": sound | {"value": "<b>"}}}, "value"),
         ({"players": {"x": sound | {"low": float("nan")}}}, "low"),
-        ({"players": {"x": sound | {"high": 1e300}}}, "high"),
-        ({"players": {"x": sound | {"height": 1}}}, "height"),
     ):
         ranks.write_text(json.dumps(bad))
         with pytest.raises(UserError) as error:
@@ -209,7 +206,6 @@ def test_refusals(tmp_path, capsys):
     for text, name in (
         ("runs = 3", "runs"),
         ("[[runs]]\nname = 'a b'", "runs[0].name"),
-        ("[[runs]]\nname = 'a'\nshare_on.three = 'x'", "runs[0].share_on[...]"),
         ("copies.small = 0\n[[runs]]\nname = 'a'", "copies[...]"),
         ("[[runs]]\nname = 'a'", "decisions.small"),
         ("[[", "not TOML"),

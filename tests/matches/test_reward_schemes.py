@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
+from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_reward_mix
 from diplomacy_engine.constants import RUNNING
-from diplomacy_engine.errors import UserError
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.reward_schemes import (
     SCHEMES,
     GamePairs,
@@ -15,9 +14,6 @@ from diplomacy_engine.matches.reward_schemes import (
     play_pairs,
 )
 from diplomacy_engine.players.asking import ask_players
-from diplomacy_engine.players.loading import load_player
-from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.scoring.mixes import make_reward_mix
 from diplomacy_engine.scoring.rewards import REWARDS, make_reward, reward_input
 
 ISOLATED, COMPETITIVE, COLLABORATIVE, DILEMMA = SCHEMES[1:]

@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine.games.game import Game
-from diplomacy_engine.matches.evaluation import evaluate_player
+from diplomacy_engine import Game, evaluate_player, load_map, make_bot
 from diplomacy_engine.matches.order_counts import OrderCounter
-from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.rules.map import load_map
 
 SEATS = np.array([[1, 1, 0, 1, 1, 1, 1]])  # FRANCE is the player's
 

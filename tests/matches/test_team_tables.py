@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
+from diplomacy_engine import Game, evaluate_player, load_map, make_bot
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.games.game import Game
-from diplomacy_engine.matches.evaluation import evaluate_player
 from diplomacy_engine.matches.order_counts import OrderCounter
 from diplomacy_engine.matches.tournament import play_tournament
-from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.rules.map import load_map
 
 THREE = load_map("three").with_teams("ENGLAND+ITALY", 8)
 

@@ -5,10 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from diplomacy_engine.games.game import Game
+from diplomacy_engine import Game, make_bot
 from diplomacy_engine.matches.figures import wilson_interval
 from diplomacy_engine.matches.tournament import balanced_seats, cross_table, play_tournament
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.scoring.outcomes import FIGURES
 
 LADDER = ("random", "dumbbot", "dumbbot-paquette")  # not in the order of strength

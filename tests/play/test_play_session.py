@@ -1,10 +1,10 @@
 """Sessions of people and players: what each may do, what comes of it, and what is kept."""
 
-import itertools
 import json
 import re
 import stat
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -474,7 +474,7 @@ def test_texts_of_a_phase_can_be_pasted(tmp_path):
         game.adjudicate()
     session = seated(tmp_path / "a.jsonl", "hpppppp", game)
     states = [*(phase["state"] for phase in game.history), game.to_state()]
-    for number, (state, after) in enumerate(itertools.pairwise(states)):
+    for number, (state, after) in enumerate(pairwise(states)):
         texts = texts_view(session, viewer(session), number)
         for kind, wanted in (("position", state), ("orders", after)):
             if kind == "position" and state["name"][-1] == "R":

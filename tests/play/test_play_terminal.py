@@ -406,8 +406,10 @@ def test_the_manual_and_the_help_name_what_there_is():
     lines = re.findall(r"^python -m diplomacy_engine (play.*)$", text, re.MULTILINE)
     assert len(lines) >= 6
     assert {command for command, _ in map(parse, map(shlex.split, lines))} == {"play"}
-    with pytest.raises(SystemExit), contextlib.redirect_stdout(io.StringIO()) as shown:
-        main(["play", "--help"])
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        for command in ("replay", "play"):
+            with pytest.raises(SystemExit):
+                main([command, "--help"])
     for flag in re.findall(r"`(--[a-z-]+)", text):
         assert flag in shown.getvalue(), flag
     assert "offers: deals of" in shown.getvalue()

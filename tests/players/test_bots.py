@@ -165,6 +165,7 @@ def test_opening_values():
 
 SEAS = "F BRE, F ENG, F GAS, F IRI, F NAF, F NAO, F POR, F WES, F MAO"
 FLOWS = [  # a fifth of the sum over these flows into a node; of nodes between bars the best counts
+    (NORMAN, "F MAO", f"{SEAS}, F SPA/NC|F SPA/SC"),
     (PAQUETTE, "F STP/NC", "A STP|F STP/NC|F STP/SC, A FIN, A LVN, A MOS, A NWY, F BAR, F NWY"),
     (PAQUETTE, "F MAO", f"{SEAS}, F SPA/NC, F SPA/SC"),
     (DEEPDIP, "A STP", "A STP, A FIN, A LVN, A MOS, A NWY"),
@@ -173,8 +174,8 @@ FLOWS = [  # a fifth of the sum over these flows into a node; of nodes between b
 
 
 @pytest.mark.parametrize(("rules", "at", "into"), FLOWS)
-def test_values_of_ports_flow(rules, at, into):
-    """Of units of either kind or of one, from every coast or the best; fractions are kept."""
+def test_values_flow(rules, at, into):
+    """Of units of either kind or of one, from every coast or the best; ports keep fractions."""
     games = VectorGame("standard", 1)
     games.state.phase[:] = FALL_MOVEMENT if rules is DEEPDIP else SPRING_MOVEMENT
     graph, values = power_values(games.map, games.state, 0, games.map.power_index["FRANCE"], rules)
@@ -182,11 +183,12 @@ def test_values_of_ports_flow(rules, at, into):
     def proximity(level, text):
         return values.proximity[level, node(graph, games.map, text)]
 
-    expected = sum(max(proximity(4, n) for n in group.split("|")) for group in into.split(", ")) / 5
+    total = sum(max(proximity(4, n) for n in group.split("|")) for group in into.split(", "))
+    expected = total // 5 if rules is NORMAN else total / 5
     assert proximity(5, at) == pytest.approx(expected, rel=1e-12)
-    # Centers of nobody have a value for Norman's bot only.
-    assert (proximity(0, "A SPA"), proximity(0, "A MUN")) == (0, 37 * 700)
-    assert rules is DEEPDIP or proximity(5, "A BRE") == proximity(5, "F BRE")
+    unowned = 208 * 700 if rules is NORMAN else 0
+    assert (proximity(0, "A SPA"), proximity(0, "A MUN")) == (unowned, 37 * 700)
+    assert rules is not PAQUETTE or proximity(5, "A BRE") == proximity(5, "F BRE")
     if rules is DEEPDIP:
         n, v = node(graph, games.map, "A BUR"), games.map.province_index["BUR"]
         weighted = np.array([1000, 100, 30, 10, 6, 5, 4, 3, 2, 1]) @ values.proximity[:, n]

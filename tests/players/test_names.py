@@ -120,7 +120,7 @@ def test_short_names(tmp_path, monkeypatch):
         (f"fast(assume=infer:self,self):{SMALL}", "names a player twice"),
         (f"fast(assume=infer:):{SMALL}", "an empty one"),
         (f"fast(assume=pool:{SMALL}):{SMALL}", "there are no checkpoints in"),
-        ("greedy:llm:m@http://127.0.0.1/v1", "greedy: must stand right before a policy"),
+        ("greedy:llm:m@http://127.0.0.1/v1", "right before a policy, and 'llm:m' is not one"),
         ("smal-pure-2", "no player 'smal-pure-2'.*did you mean 'small-pure-2'"),
     ],
 )

@@ -7,9 +7,10 @@ from support.self_play import make_run, play_phase
 from diplomacy_engine import Game, VectorGame, load_map, load_player, make_bot
 from diplomacy_engine.constants import CONVOY, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from diplomacy_engine.games.observation import UNIT_OWNER
-from diplomacy_engine.games.own_help import choices, mended
+from diplomacy_engine.games.own_help import mended, own_choices
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.search.draws import PolicyDraws
+from diplomacy_engine.rules.state import in_movement
 
 HELP = (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY)
 
@@ -35,20 +36,20 @@ def test_nothing_else_is_left_out(games):
     decision = np.repeat(decisions.slot_decision, np.diff(decisions.order_start))
     strange = helped(games, decisions.power[decision], decisions.game[decision], decisions.order)
     assert 0.2 < strange.mean() < 0.8
-    left = choices(games, decisions, False)
+    left = own_choices(games, decisions, False)
     np.testing.assert_array_equal(left.order, decisions.order[~strange])
     np.testing.assert_array_equal(left.slot_province, decisions.slot_province)
     for s in range(len(left.slot_province)):
         orders = decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]]
         mine = slice(left.order_start[s], left.order_start[s + 1])
         assert set(left.order[mine]) <= set(orders) and mine.stop > mine.start
-    assert choices(games, decisions, True) is decisions
+    assert own_choices(games, decisions, True) is decisions
     some = np.arange(decisions.count) % 2 == 0
     for helps in (True, False):
         rows = np.flatnonzero(some == helps)
         for found, same in zip(
-            choices(games, decisions, some).take(rows),
-            choices(games, decisions, helps).take(rows),
+            own_choices(games, decisions, some).take(rows),
+            own_choices(games, decisions, helps).take(rows),
         ):
             np.testing.assert_array_equal(found, same)
 
@@ -128,3 +129,19 @@ def test_orders_in_vain_are_mended(given, played):
 def _games(asked: tuple) -> tuple:
     game, decisions, numbers = asked
     return game.vector_game, decisions, numbers
+
+
+def test_among_people_openings_differ_and_nothing_is_in_vain():
+    openings, in_vain = {}, {}
+    for careful in (False, True):
+        games, game_map = VectorGame("standard", 60, seed=1), load_map("standard")
+        player = load_player("standard-0.3-2", game_map=game_map, seed=5, careful=careful)
+        openings[careful] = len(np.unique(orders_of(games, player), axis=0))
+        for _ in range(14):
+            games.step(orders_of(games, player))
+        decisions = games.decisions()
+        decisions = decisions.take(in_movement(games.state, decisions.game))
+        given = player.act(games, decisions)
+        in_vain[careful] = (mended(games, decisions, given) != given).sum()
+    assert openings[True] > 1.5 * openings[False]
+    assert in_vain[True] == 0 < in_vain[False]

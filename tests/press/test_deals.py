@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
+from diplomacy_engine import Game, UserError, VectorGame, make_bot
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.errors import UserError
-from diplomacy_engine.games.game import Game
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import orders_of
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.press.deals import Clause, OfferResult, Side, make_offers
 from diplomacy_engine.press.press import Press
 from tests.support.press import breaks, talk_at_random
@@ -258,22 +255,6 @@ def test_who_is_confirmed_first_rotates():
 def test_rules_that_are_none(arguments, words):
     with pytest.raises(UserError, match=words):
         Press(VectorGame("small", 1), *arguments)
-
-
-def test_offers_of_a_round():
-    games = VectorGame("small", 1)
-    with pytest.raises(UserError, match="1 to 8 clauses"):
-        make_offers([(0, 0, 1, [])])
-    pair = [(0, p, 1 - p, [clause(games, Clause.PEACE)]) for p in (0, 1)]
-    choosing = Press(games, "propose-choose")
-    with pytest.raises(ValueError, match="picks at most one"):
-        choosing.settle(make_offers(pair), np.ones(2, bool))
-    assert choosing.settle(make_offers(pair), np.array([True, False])).tolist() == [0, 1]
-    with pytest.raises(ValueError, match="at most one offer to each other power"):
-        choosing.settle(make_offers(pair[:1] * 2), np.zeros(2, bool))
-    with pytest.raises(ValueError, match="at most one"):
-        offers = make_offers([(0, 0, 1, [clause(games, Clause.PEACE)])] * 2)
-        Press(games, "offers").settle(offers, np.ones(2, bool))
 
 
 def test_only_who_keeps_its_word_is_bound():

@@ -1,7 +1,5 @@
 """Deals in words: `Game` with press, its saved games, the DAIDE texts in them."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -82,10 +80,17 @@ def test_impossible_offers(terms, words):
 
 def test_impossible_partners_and_answers():
     game = game_with("offers")
-    with pytest.raises(UserError, match="cannot make a deal with itself"):
-        game.offer("ENGLAND", "ENGLAND", peace=True)
-    with pytest.raises(UserError, match="FRANCE"):
-        game.offer("ENGLAND", "FRANCE", peace=True)
+    winter = game_with("offers", POSITION.replace("S1901M", "W1901A"))
+    for call, words in (
+        (lambda: game.offer("ENGLAND", "ENGLAND", peace=True), "cannot make a deal with itself"),
+        (lambda: game.offer("ENGLAND", "FRANCE", peace=True), "FRANCE"),
+        (lambda: winter.offer("ENGLAND", "RUSSIA", zone=["SPA"]), "movement phases"),
+        (lambda: Game("small").offer("ENGLAND", "RUSSIA", peace=True), "press="),
+        (lambda: Game("small", press="loud"), "one of mutual, offers"),
+        (lambda: Game("small", binding=False), "binding"),
+    ):
+        with pytest.raises(UserError, match=words):
+            call()
     number = game.offer("ENGLAND", "RUSSIA", ours=["A PAR H"])
     with pytest.raises(UserError, match="not made to ENGLAND"):
         game.accept("ENGLAND", number)
@@ -103,13 +108,6 @@ def test_impossible_partners_and_answers():
     game.adjudicate()
     with pytest.raises(UserError, match="no offer"):
         game.decline("RUSSIA", number)
-    winter = game_with("offers", POSITION.replace("S1901M", "W1901A"))
-    with pytest.raises(UserError, match="movement phases"):
-        winter.offer("ENGLAND", "RUSSIA", zone=["SPA"])
-    with pytest.raises(UserError, match="press="):
-        Game("small").offer("ENGLAND", "RUSSIA", peace=True)
-    with pytest.raises(UserError, match="one of mutual, offers"):
-        Game("small", press="loud")
 
 
 def test_saved_games_keep_the_talk():
@@ -206,19 +204,6 @@ def talked_game() -> dict:
     return game.to_saved_game()
 
 
-def test_the_diplomacy_package_accepts_the_talk():
-    export = pytest.importorskip("diplomacy.utils.export")
-    saved = json.loads(json.dumps(talked_game()))
-    assert export.is_valid_saved_game(saved)
-    theirs = export.from_saved_game_format(saved)
-    texts = [
-        message.message
-        for messages in theirs.message_history.values()
-        for message in messages.values()
-    ]
-    assert "PRP ( AND ( XDO ( ( FRA AMY PAR ) MTO PIC ) ) ( DMZ ( ENG FRA ) ( ECH ) ) )" in texts
-
-
 def test_the_talk_of_a_standard_game_is_read_back():
     saved = talked_game()
     first = saved["phases"][0]
@@ -248,8 +233,6 @@ def test_deals_that_may_be_broken():
     saved = game.to_saved_game()
     assert saved["binding"] is False and saved["phases"][0]["broken"] == {"ENGLAND": ["RUSSIA"]}
     assert "binding" not in Game("small", press="offers").to_saved_game()
-    with pytest.raises(UserError, match="binding"):
-        Game("small", binding=False)
 
 
 def test_a_pair_picks_one_of_its_offers():

@@ -22,7 +22,6 @@ def game_with_deal() -> Game:
 
 
 def test_who_said_what_and_who_is_bound():
-    """`said` has a power's own offers, `bindings` its bound units, `peace` the pairs."""
     game = game_with_deal()
     assert [offer.number for offer in game.said()] == [1, 2]
     assert [offer.number for offer in game.said("ENGLAND")] == [1]
@@ -39,7 +38,6 @@ def test_who_said_what_and_who_is_bound():
 
 
 def test_players_are_asked_for_what_deals_leave():
-    """Who plans without lists gives no order that breaks a deal; the unit keeps its promise."""
     game = game_with_deal()
     bound, full = game.decisions(), game.vector_game.decisions()
     assert len(bound.order) < len(full.order) and bound.count == full.count
@@ -60,7 +58,6 @@ def test_players_are_asked_for_what_deals_leave():
 
 
 def test_a_copy_takes_no_deals_of_earlier_phases_along():
-    """Peace ends with its phase in a copy, too, whatever phases come then."""
     game = Game("small", press="mutual")
     for _ in range(5):
         if game.phase.endswith("M"):
@@ -77,7 +74,6 @@ def test_a_copy_takes_no_deals_of_earlier_phases_along():
 
 
 def test_messages_in_words():
-    """Offers and answers are put in words; free talk and what cannot be read stay as they are."""
     game = game_with_deal()
     game.decline("ITALY", 2)
     said = [message_words(game.vector_game, message) for message in game.messages]
@@ -98,7 +94,6 @@ def test_messages_in_words():
 
 @pytest.mark.parametrize("press", ["mutual", "offers"])
 def test_talk_is_taken_up_from_messages(press):
-    """A game whose messages are read back has the same offers; the reason names what is none."""
     game = Game("three", press=press)
     game.offer("ITALY", "ENGLAND", peace=True)
     game.accept("ENGLAND", game.offer("RUSSIA", "ENGLAND", peace=True))

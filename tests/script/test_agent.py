@@ -8,14 +8,9 @@ import torch
 from support.positions import act, positions, score, slot_ranges, two_slot_decision
 from support.self_play import make_agent
 
-from diplomacy_engine import order_numbers
+from diplomacy_engine import BoardViews, Decisions, UserError, VectorGame, make_bot, order_numbers
 from diplomacy_engine.constants import RUNNING, WAIVE, Phase
-from diplomacy_engine.errors import UserError
-from diplomacy_engine.games.decisions import Decisions
-from diplomacy_engine.games.observation import BoardViews
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.learning.players import AgentNetwork, policy_player
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.protocols import ExplainingPlayer
 from ppo_selfplay_diplomacy import Agent
 
@@ -115,8 +110,7 @@ def enumerate_decision(agent: Agent, decisions: Decisions, obs: BoardViews, d: i
 
 @pytest.mark.parametrize("autoregressive", [True, False])
 @pytest.mark.parametrize(
-    ("name", "phase"),
-    [("three", Phase.FALL_MOVEMENT), ("standard", Phase.WINTER_ADJUSTMENTS)],
+    ("name", "phase"), [("three", Phase.FALL_MOVEMENT), ("standard", Phase.WINTER_ADJUSTMENTS)]
 )
 def test_sampling_follows_the_probabilities(name, phase, autoregressive):
     decisions, obs, _ = positions(name)
@@ -152,8 +146,7 @@ def test_sampling_follows_the_probabilities(name, phase, autoregressive):
 
 
 @pytest.mark.parametrize(
-    ("name", "phase"),
-    [("three", Phase.FALL_MOVEMENT), ("standard", Phase.WINTER_ADJUSTMENTS)],
+    ("name", "phase"), [("three", Phase.FALL_MOVEMENT), ("standard", Phase.WINTER_ADJUSTMENTS)]
 )
 def test_greedy_picks_the_likeliest(name, phase):
     """Unit by unit: the likeliest first order, then the likeliest second one after it.

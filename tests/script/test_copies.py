@@ -109,15 +109,13 @@ def drawn_by_player(name: str, seed: int, **options) -> list[int]:
     return load_player(name, seed=seed, **options).act(games, games.decisions()).tolist()
 
 
-# --- The policy -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("edit", ACCEPTED)
-def test_a_policy_is_changed_in_one_place(edit, imported, tmp_path):
+def test_a_policy_is_changed_in_one_place(edit, imported, tmp_path, capsys):
     """It trains, and a player of its checkpoint chooses what the learner would."""
     script = imported(write(tmp_path / "mine.py", *ACCEPTED[edit]))
     run = train(tmp_path / "runs", script=script, learning_rate=0.01, **FEW)
     name = f"{script.__file__}:{run}"
+    assert f"--against {name}\n" in capsys.readouterr().out
     assert drawn_by_player(name, 3) == drawn_by(script, run, 3) != drawn_by(script, run, 4)
     assert resume(run, "--total-timesteps", "80", script=script) == 0
 
@@ -128,9 +126,6 @@ def test_a_policy_that_is_changed_for_some_alone_does_not_train(edit, imported, 
     argv = ["--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(runs)]
     refused(argv, "mine.py", "`Agent.get_action`", capsys=capsys, script=script)
     assert not runs.exists()
-
-
-# --- Its checkpoints ------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -159,7 +154,6 @@ FLAGS = ["--start-from {run}", "--resume {run}", "--pool-bots {run}", "--eval-bo
 
 
 def test_no_other_script_uses_it(mine, tmp_path, capsys):
-    """Where it is to be played, a name is given that does so."""
     _, run = mine
     runs = tmp_path / "runs"
     for words in COMMANDS:
@@ -201,11 +195,7 @@ def test_a_script_that_has_changed_is_noted(trained, tmp_path, imported, monkeyp
     assert capsys.readouterr().err == ""
 
 
-# --- Its defaults ---------------------------------------------------------------------------------
-
-
 def test_defaults_of_a_copy_are_what_runs(mine, imported, tmp_path):
-    """A run is named after its script, too."""
     edits = [
         ("ent_coef: Weight = 0.05", "ent_coef: Weight = 0.5"),
         ("num_layers: Annotated[int, Meta(ge=0, le=1024)] = 0", "num_layers: int = 3"),

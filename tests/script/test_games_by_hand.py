@@ -8,7 +8,6 @@ import torch
 from support.self_play import learner_powers, make_run, play_phase, take_batch
 
 from diplomacy_engine.constants import phase_name
-from diplomacy_engine.games.position import load_state
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.learning import statistics
 from ppo_selfplay_diplomacy import Action, Run
@@ -95,31 +94,3 @@ def test_rewards_of_a_solo_by_hand():
     batch = take_batch(buffer, 1.0, 1.0)
     np.testing.assert_allclose(batch.returns, [5, 5, 4, 4, 4, 2, 2, 2])
     assert batch.logprobs.tolist() == [-1, -2, -3, -4, -5, -6, -7, -8]
-
-
-def doomed_england() -> Run:
-    """Return a game on `three` in which England loses London, its last center, in the fall, since
-    a Russian army stands there, and its last army in winter."""
-    orders = {"F1901M": ["A WAL H"], "W1901A": ["A WAL D"]}
-    run, _ = scripted_run("ENGLAND", orders, map="three")
-    position = {
-        "name": "F1901M",
-        "units": {"ENGLAND": ["A WAL"], "ITALY": ["A ROM"], "RUSSIA": ["A MOS", "A LON"]},
-        "centers": {"ENGLAND": ["LON"], "ITALY": ["ROM"], "RUSSIA": ["MOS"]},
-    }
-    load_state(run.games, position)
-    return run
-
-
-def test_scores_against_copies_reach_the_pool():
-    for run, phases, score in (
-        (scripted_run("ENGLAND", SOLO_SCRIPT, max_years=5)[0], 8, 1.0),
-        (doomed_england(), 2, 0.0),
-    ):
-        pool = run.pool
-        pool.copies = [1, 2]  # the bot stands in for a copy
-        pool.games[1] = pool.score[1] = 0.0
-        play(run, phases)
-        assert pool.games == {1: 1.0, 2: 0.0} and pool.score == {1: score, 2: 0.0}
-        figures = statistics.selfplay_figures(run.results.sums, 2)
-        assert figures["win"] == score and "opponent_age" not in figures

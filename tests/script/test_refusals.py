@@ -34,14 +34,17 @@ FLAGS = [
     # words of other programs, and what is easily mistaken
     ("--batch-size 256", "--batch-size", "--num-envs and --num-steps"),
     ("--anneal-lr maybe", "maybe"),
-    ("--map configs/three.toml", "configs/three.toml", "total_timesteps"),
+    ("--map configs/three.toml", "--map configs/three.toml", "--config configs/three.toml"),
+    ("--config small", "--config small", "--map small"),
+    ("--config small_dumbbot", "--config small_dumbbot", "configs/small_dumbbot.toml"),
     ("--config nowhere.toml", "nowhere.toml"),
     ("--config ", "--config is empty"),
     ("--start-from ", "--start-from is empty"),
     ("--resume small-pure-1", "--resume small-pure-1", "--start-from"),
     ("--resume {run}/games", "{run}/games", "did you mean the folder above"),
     # players
-    ("--pool-bots nobody", "'nobody'"),
+    ("--pool-bots nobody", "--pool-bots", "'nobody'"),
+    ("--eval-bots dumbbot,random", "--eval-bots", "'dumbbot,random'", "spaces"),
     ("--eval-bots nash+dumbbot", "--eval-bots", "nash+dumbbot", "diplomacy_learners.press"),
     ("--pool-bots nash+dumbbot", "--pool-bots", "nash+dumbbot"),
     (f"--pool-bots fast(assume=infer:self,hold):{KEPT}", "--pool-bots", "infer:"),
@@ -133,9 +136,6 @@ def test_processes_take_memory(monkeypatch):
     with pytest.raises(UserError, match=r"--processes 1024 .* 181 GiB"):
         check_memory(args, small, 10_000, 1024)
     check_memory(args, small, 10_000, 4)  # torchrun's, whatever --processes says
-
-
-# --- Run folders ----------------------------------------------------------------------------------
 
 
 def edit(run: Path, change) -> None:

@@ -4,14 +4,10 @@ import numpy as np
 import pytest
 from support.self_play import SlowStream, learner_powers, make_run, play_phase
 
-from diplomacy_engine import order_numbers
+from diplomacy_engine import Decisions, VectorGame, load_map, order_numbers, reward_input
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
-from diplomacy_engine.games.decisions import Decisions
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.learning import frozen, statistics
-from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.scoring.mixes import make_reward_mix
-from diplomacy_engine.scoring.rewards import reward_input
 from ppo_selfplay_diplomacy import LEARNER, Run
 
 
@@ -225,9 +221,6 @@ def test_the_seed_decides_weights_games_and_seats():
         assert (find(one) == find(same)).all() and (find(one) != find(other)).any()
 
 
-# --- Random beginnings ----------------------------------------------------------------------------
-
-
 def test_a_game_that_ends_before_the_learner_takes_part_is_not_counted():
     run = make_run(num_envs=30, warm_up_share=1.0, max_years=1)
     run.seats.warm_up[:] = 40
@@ -237,9 +230,6 @@ def test_a_game_that_ends_before_the_learner_takes_part_is_not_counted():
     assert sum(count["games"] for count in counts) == run.results.counters["games"] == 10
     assert run.results.sums["games"] == 10
     assert (run.games.state.end == RUNNING).all()
-
-
-# --- Wins by seat ---------------------------------------------------------------------------------
 
 
 def test_win_shares_are_running_means_of_each_power():

@@ -94,7 +94,6 @@ def test_without_the_package_or_an_account(tmp_path, monkeypatch, capsys):
 
 
 def test_offline_files_hold_the_figures(tmp_path, monkeypatch):
-    """With W&B itself: a run, its resumption, and a file of each that `wandb sync` can upload."""
     wandb = pytest.importorskip("wandb")
     wandb.teardown()  # it reads its environment once, and other tests have had it do so
     monkeypatch.setenv("WANDB_SILENT", "true")

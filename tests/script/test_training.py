@@ -23,6 +23,7 @@ import torch
 from support.maps import write_coastal_map
 from support.self_play import make_run, play_phase
 from support.training import (
+    LEARNS,
     REPOSITORY,
     SETTINGS,
     STOPPED,
@@ -44,20 +45,16 @@ from support.training import (
 )
 
 import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import UserError, VectorGame, evaluate_player, load_map, make_bot
 from diplomacy_engine._files import file_sha256
 from diplomacy_engine.commands import cli
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.saved_game import read_saved_games
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.learning import checkpoint_state, evaluations, registry, run_log, startup
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.learning.run_folder import RunFolder
-from diplomacy_engine.matches.evaluation import evaluate_player
 from diplomacy_engine.matches.figures import wilson_interval
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.names import short_names
-from diplomacy_engine.rules.map import load_map
 
 FEW = {"total_timesteps": 200, "eval_games": 2}
 
@@ -65,9 +62,6 @@ FEW = {"total_timesteps": 200, "eval_games": 2}
 @pytest.fixture
 def copied(trained, tmp_path):
     return Path(shutil.copytree(trained(), tmp_path / "copied"))
-
-
-# --- Whole runs -----------------------------------------------------------------------------------
 
 
 def test_a_run_leaves_what_it_promises(trained):
@@ -165,10 +159,7 @@ def test_learning_beats_random(tmp_path):
         match = evaluate_player("small", player, make_bot("random"), 300, seed=4, threads=1)
         return match.result()["overall"]["win"]["value"]
 
-    settings = {"num_envs": 64, "num_steps": 16, "total_timesteps": 20_000, "hidden": 32}
-    settings |= {"num_layers": 2, "learning_rate": 2e-3, "num_minibatches": 4, "eval_games": 2}
-    settings |= {"reward": "sum_of_squares", "pool_interval": 5000, "eval_interval": 10**9}
-    run = train(tmp_path / "runs", **settings)
+    run = train(tmp_path / "runs", **LEARNS)
     trained = win_rate(registry.load_player(run / "checkpoint.pt", seed=1))
     torch.manual_seed(1)
     untrained = win_rate(policy_player(ppo.Agent(load_map("small"), 32, 2), "untrained", 1))
@@ -203,9 +194,6 @@ def test_a_run_begins_with_the_policy_of_another(trained, tmp_path):
     for found in (run["model"], run["run"]["pool"]["agents"][1]):
         assert differences(dict(found), dict(saved["model"])) == []
     assert run["args"]["start_from"] == str(older)
-
-
-# --- Stopping and resuming ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -349,9 +337,6 @@ def test_interrupted_before_the_games_begin(monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().err == "error: interrupted\n"
 
 
-# --- What a checkpoint keeps ----------------------------------------------------------------------
-
-
 class Curious(ppo.Run):
     """A run with a network more, which learns by an optimizer of its own, as a curiosity does."""
 
@@ -406,9 +391,6 @@ def test_what_cannot_be_kept_is_named_at_the_start(tmp_path, monkeypatch, capsys
     assert "opened" not in checkpoint_state.pack(make_run())
 
 
-# --- A checkpoint plays ---------------------------------------------------------------------------
-
-
 def test_a_checkpoint_plays_as_it_was_trained_on_its_own_map_only(trained, capsys):
     path, size = trained() / "checkpoint.pt", (30, -1)
     argv = ["evaluate", "--player", str(trained()), "--against", "hold", "--games", "2"]
@@ -430,9 +412,6 @@ def test_a_checkpoint_plays_as_it_was_trained_on_its_own_map_only(trained, capsy
     assert (orders(seed=3) == orders(seed=3)).all() and (orders(seed=3) != orders(seed=4)).any()
     greedy = orders(greedy=True, seed=3)
     assert (greedy == orders(greedy=True, seed=4)).all() and (greedy == greedy[0]).all()
-
-
-# --- Bad luck -------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager

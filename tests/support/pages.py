@@ -36,7 +36,7 @@ def code_spans(text: str) -> list[str]:
 
 def shown(code: str) -> list[str]:
     """Return what a Python example says that it prints."""
-    return re.findall(r"^(?:print|parallel_api_test)\(.*\)  # (.+)$", code, re.MULTILINE)
+    return re.findall(r"^ *(?:print|parallel_api_test)\(.*\)  # (.+)$", code, re.MULTILINE)
 
 
 def links(text: str) -> list[str]:

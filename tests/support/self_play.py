@@ -1,5 +1,6 @@
 """Self-play in small: settings, policies and opponents of tiny runs, and slow references."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -70,16 +71,18 @@ def make_pool(copies: int = 1, agent: nn.Module | None = None, **changes) -> Opp
     return pool
 
 
-def play_phase(run: Run) -> dict[str, Any]:
+def play_phase(
+    run: Run, play: Callable = ppo.play_phase, assign_seats: Callable = ppo.assign_seats
+) -> dict[str, Any]:
     """Play one phase as the loop does; return what is counted."""
-    result, counts = ppo.play_phase(run, Clock())
+    result, counts = play(run, Clock())
     ppo.pay_learner(run, result)
     rows, finished = ppo.games_over(run, result)
     counts |= finished
     run.results.count(counts)
     run.pool.record(counts["copy_games"], counts["copy_score"])
     run.games.reset(rows)
-    ppo.assign_seats(run, rows)
+    assign_seats(run, rows)
     return counts
 
 

@@ -65,6 +65,19 @@ RICH = {
     "save_interval": 500,
 }
 SETTINGS = {"plain": {}, "rich": RICH}
+LEARNS = {  # to beat `random` on `small`
+    "num_envs": 64,
+    "num_steps": 16,
+    "total_timesteps": 20_000,
+    "hidden": 32,
+    "num_layers": 2,
+    "learning_rate": 2e-3,
+    "num_minibatches": 4,
+    "reward": "sum_of_squares",
+    "pool_interval": 5000,
+    "eval_interval": 10**9,
+    "eval_games": 2,
+}
 STOPPED = 130  # exit status of a run that was stopped before its end
 
 
@@ -75,6 +88,14 @@ def main(argv: list[str], script: ModuleType = ppo) -> int:
     except SystemExit as end:
         return end.code
     return startup.main(script.LEARNER_HERE, script.train, args)
+
+
+def command(script: ModuleType, argv: list[str]) -> int:
+    """Run a command with flags of its own in this process; return the exit status."""
+    try:
+        return script.main(settings.parse_args(script.Args, argv))
+    except SystemExit as end:
+        return end.code
 
 
 def write_config(path: Path, **changes) -> str:

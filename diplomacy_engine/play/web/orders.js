@@ -433,7 +433,8 @@ export class OrderPanel {
 
   hintBox(hint) {
     const { tried, value } = hint, who = nice(this.view.you);
-    const items = hint.slots.map(({ orders }) => h("li", { title: orders[0].text }, `${this.words(orders[0].text)} `, h("span", { class: "quiet" }, percent(orders[0].probability))));
+    const place = ({ unit }) => this.view.decision.units.findIndex((one) => one.unit === unit);
+    const items = [...hint.slots].sort((a, b) => place(a) - place(b)).map(({ orders }) => h("li", { title: orders[0].text }, `${this.words(orders[0].text)} `, h("span", { class: "quiet" }, percent(orders[0].probability))));
     const scale = hint.solo ? ` (${hint.solo} is a solo${hint.more ? ", and other rewards add to it" : ""})` : "";
     const expects = value === null ? null : h("p", { id: "expects" }, `It expects ${value.toFixed(2)}${scale}.`);
     const what = h("details", { id: "what" }, h("summary", {}, "What is this number?"),
@@ -441,7 +442,7 @@ export class OrderPanel {
     return h("div", { id: "hints" }, ...(tried ? this.reasons(tried) : []),
       h("h3", {}, tried ? "Its first thought, without looking ahead" : `What the policy would order as ${who}`), h("ul", {}, ...items),
       expects, expects && what,
-      h("button", { id: "fill", title: "Each percentage assumes the likeliest orders of the units above it", onclick: () => this.fill(hint) }, "Use these orders"));
+      h("button", { id: "fill", title: "Each percentage assumes the likeliest orders of the units that the policy decides on before", onclick: () => this.fill(hint) }, "Use these orders"));
   }
 
   // What a search has tried, and what it expects of the others.

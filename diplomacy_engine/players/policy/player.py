@@ -9,10 +9,12 @@ from ..._suggest import player_name, quoted
 from ...errors import UserError
 from ...games.decisions import Decisions, order_numbers
 from ...games.observation import BoardViews
-from ...games.own_help import choices, mended, possible_choices
+from ...games.own_help import mended, own_choices, possible_choices
 from ...games.vector_game import VectorGame
 from ...scoring.mixes import RewardMix, code_of, make_reward_mix
 from ..protocols import Explanation, Seedable
+
+OPENING_TEMPERATURE = np.float32(1.5)  # of a game's first year among people
 
 
 class Network(Protocol):
@@ -66,7 +68,7 @@ class Objective(NamedTuple):
 class PolicyPlayer:
     """A policy as a player of matches. It samples from its own generator. `settings` are those of
     its training; None where nobody asks what its values mean. One that is `careful`, among people,
-    gives no order that cannot help."""
+    gives no order that cannot help, and does not open all games alike."""
 
     careful = False
 
@@ -87,7 +89,9 @@ class PolicyPlayer:
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         decisions = self.own_choices(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
-        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
+        opens = self.careful & (games.state.year[decisions.game] == games.board.first_year)
+        warmth = np.where(opens, OPENING_TEMPERATURE, np.float32(1))
+        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy, warmth)
         numbers = order_numbers(decisions, chosen)
         return mended(games, decisions, numbers) if self.careful else numbers
 
@@ -100,7 +104,7 @@ class PolicyPlayer:
         return found._replace(probability=probability)
 
     def own_choices(self, games: VectorGame, decisions: Decisions) -> Decisions:
-        return choices(games, decisions, self.helps_others)
+        return own_choices(games, decisions, self.helps_others)
 
     def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
         if games.vocabulary.hash != self.agent.vocabulary_hash:
