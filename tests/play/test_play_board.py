@@ -50,8 +50,11 @@ def drawn(page, *orders: str) -> None:
 
 
 def middle(page, selector: str) -> tuple[float, float]:
-    box = page.locator(selector).first.bounding_box()
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    found = """selector => {
+        const box = document.querySelector(selector)?.getBoundingClientRect();
+        return box?.width && [box.x + box.width / 2, box.y + box.height / 2];
+    }"""  # in one step: the page may draw it anew at any moment
+    return tuple(page.wait_for_function(found, arg=selector).json_value())
 
 
 def width(page) -> float:
