@@ -233,15 +233,13 @@ class OrderCounter:
             other = np.where(other == board.num_powers, NONE, other)  # of a neutral unit
             return (other != NONE) & (other != who) & (board.team[other] == board.team[who])
 
+        about, fits = fitting(games, state.last_order, game, number)
+        unit = state.last_power[game, about]  # whose unit it is that an order is about
         helps = np.isin(kind, (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY))
-        there = board.location_province[table.other_location[number[helps]]]
-        helped = is_ally(state.last_power[game[helps], there], power[helps])
+        helped = is_ally(unit[helps], power[helps])
         moves = np.isin(kind, (MOVE, MOVE_VIA))
-        row, mover = game[moves], power[moves]
-        goal = board.location_province[table.target[number[moves]]]
-        order = state.last_order[row, goal]
-        leaves = (order != NONE) & np.isin(table.kind[order], (MOVE, MOVE_VIA))
-        stays = np.where(leaves, NONE, state.last_power[row, goal])
+        row, mover, goal = game[moves], power[moves], about[moves]
+        stays = np.where(fits[moves], NONE, unit[moves])
         center = board.province_center[goal]
         holder = np.where(center == NONE, NONE, owner[row, center])
         attacked = is_ally(stays, mover) | is_ally(holder, mover)
