@@ -39,7 +39,7 @@ FOREIGN = {
     "msgspec": ("",),
     "numba": ("_jit.py",),
     "pettingzoo": ("environments/pettingzoo_env.py",),
-    "PIL": ("pictures/png.py", "pictures/replays/gif.py"),
+    "PIL": ("pictures/png.py",),
     "resvg_py": ("pictures/png.py",),
     "rich": ("_progress.py", "commands"),
     "tensorboard": (LEARNING,),

@@ -36,13 +36,17 @@ def renderer() -> ModuleType:
     return resvg_py
 
 
-def pixels(svg: str, game_map: Map, width: int) -> np.ndarray:
-    """Return an SVG of board.py or chart.py as pixels, (height, width, 3) uint8. The sides are
-    even, as video formats want them: an odd last row or column is left out."""
+def imaging() -> ModuleType:
     try:
         from PIL import Image  # only when pixels are wanted
     except ImportError:
         raise UserError("pixels of pictures need the package Pillow (pip install pillow)") from None
-    with Image.open(BytesIO(png(svg, game_map, width=width))) as image:
+    return Image
+
+
+def pixels(svg: str, game_map: Map, width: int) -> np.ndarray:
+    """Return an SVG of board.py or chart.py as pixels, (height, width, 3) uint8. The sides are
+    even, as video formats want them: an odd last row or column is left out."""
+    with imaging().open(BytesIO(png(svg, game_map, width=width))) as image:
         array = np.asarray(image.convert("RGB"))
     return array[: len(array) // 2 * 2, : array.shape[1] // 2 * 2].copy()

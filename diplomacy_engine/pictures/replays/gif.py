@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from io import BytesIO
 
-from ...errors import UserError
 from ..colors import variables
-from ..png import png
+from ..png import imaging, png
 from .replay import Replay, frame_svg
 
 SECONDS = 1.1  # that each board is shown
@@ -13,16 +12,12 @@ SECONDS = 1.1  # that each board is shown
 
 def gif(replay: Replay, theme: str = "light", width: int = 640, last: int | None = None) -> bytes:
     """Return the boards of a game up to frame `last`, each `width` pixels wide, as a GIF."""
-    try:
-        from PIL import Image  # only when a GIF is wanted
-    except ImportError:
-        raise UserError("a GIF needs the package Pillow (pip install pillow)") from None
-    frames = []
+    image, frames = imaging(), []
     for number in range(len(replay.frames) if last is None else last + 1):
         picture = png(frame_svg(replay, number, theme), replay.map, theme, width)
-        frames.append(Image.open(BytesIO(picture)).convert("RGB"))
+        frames.append(image.open(BytesIO(picture)).convert("RGB"))
     palette = _palette(frames, variables(replay.map, theme == "dark").values())
-    first, *rest = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+    first, *rest = [frame.quantize(palette=palette, dither=image.Dither.NONE) for frame in frames]
     file, time = BytesIO(), round(1000 * SECONDS)
     first.save(file, "GIF", save_all=True, append_images=rest, duration=time, loop=0, optimize=True)
     return file.getvalue()
@@ -33,14 +28,13 @@ def _palette(frames: list, colors: Iterable[str]):
 
     Small marks in strong colors are outvoted by large grounds, so each color gets an area as well.
     """
-    from PIL import Image
-
+    image = imaging()
     width, height = frames[0].size
-    sample = Image.new("RGB", (width, 3 * height))
+    sample = image.new("RGB", (width, 3 * height))
     for number, frame in enumerate((frames[len(frames) // 2], frames[-1])):
         sample.paste(frame, (0, number * height))
     side = width // 10
     for number, color in enumerate(sorted(set(colors))):
         x, y = number % 10 * side, 2 * height + number // 10 * side
         sample.paste(color, (x, y, x + side, y + side))
-    return sample.quantize(128, Image.Quantize.MEDIANCUT)
+    return sample.quantize(128, image.Quantize.MEDIANCUT)
