@@ -11,6 +11,7 @@ learned then joins the pool as one more frozen copy, and the learner goes on.
 
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -47,19 +48,12 @@ class League(ppo.OpponentPool):
 
     def join(self, agent: ppo.Agent, global_step: int) -> None:
         """Take in a network beside the learner's copies, of which the newest stays the last."""
-        newest = self.copies[-1]
         self.freeze(agent, global_step)
-        joined = self.copies[-1]
-        others = [number for number in self.copies if number not in (newest, joined)]
+        *others, newest, joined = self.copies
         self.copies = [*others, joined, newest]
 
 
-class LeagueRun(ppo.Run):
-    def __init__(self, setup: startup.Setup, ranks: startup.Ranks):
-        super().__init__(setup, ranks, League)
-
-
-def train_exploiter(run: LeagueRun, ranks: startup.Ranks, clock: startup.Clock) -> None:
+def train_exploiter(run: ppo.Run, ranks: startup.Ranks, clock: startup.Clock) -> None:
     """Let a copy of the learner learn to beat it, or in turn its whole pool, and join that."""
     league, args, log = run.pool, run.args, NoLog()
     log.clock = clock
@@ -100,12 +94,14 @@ def train_exploiter(run: LeagueRun, ranks: startup.Ranks, clock: startup.Clock) 
 
 
 def train(setup: startup.Setup, ranks: startup.Ranks, until: int | None = None) -> bool:
-    def play(run: LeagueRun, clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
+    make_run = partial(ppo.Run, pool=League)
+
+    def play(run: ppo.Run, clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
         if run.step >= (run.pool.exploiters + 1) * run.args.exploiter_interval:
             train_exploiter(run, ranks, clock)
         return ppo.play_phase(run, clock)
 
-    def assess(run: LeagueRun, ranks: startup.Ranks, log: startup.RunLog, **last: bool) -> None:
+    def assess(run: ppo.Run, ranks: startup.Ranks, log: startup.RunLog, **last: bool) -> None:
         evaluate(run, ranks, log, **last)
         if ranks.rank == 0:
             wins = {f"league/win_{kind}": win for kind, win in run.pool.wins.items()}
@@ -113,7 +109,7 @@ def train(setup: startup.Setup, ranks: startup.Ranks, until: int | None = None) 
 
     if setup.args.pool_size < 2:
         raise UserError("--pool-size 1 has no place for exploiters beside the learner's copy")
-    return ppo.train(setup, ranks, until, make_run=LeagueRun, play=play, assess=assess)
+    return ppo.train(setup, ranks, until, make_run=make_run, play=play, assess=assess)
 
 
 LEARNER_HERE = registry.register(__name__, __file__, Args, ppo.make_agent)
