@@ -60,8 +60,7 @@ from diplomacy_engine.learning.run_log import RunLog, start_wandb
 from diplomacy_engine.learning.signals import StopSignals
 from diplomacy_engine.matches.evaluation import Evaluation
 from diplomacy_engine.matches.forks import center_share, destinations, fork, random_beginnings
-from diplomacy_engine.players import Player
-from diplomacy_engine.players.protocols import SamplingPlayer
+from diplomacy_engine.players.protocols import Player, SamplingPlayer
 from diplomacy_engine.records import convert
 from diplomacy_engine.rules.map import Map
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from diplomacy_engine import UserError
-from diplomacy_engine.players import load_player
-from diplomacy_engine.players.loading import PlayerError, policy_map
+from diplomacy_engine.players.loading import PlayerError, load_player, policy_map
 from diplomacy_engine.players.names import (
     BotSpec,
     DrawnSpec,
