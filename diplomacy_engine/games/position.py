@@ -269,15 +269,15 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
                 order = read_order(games.map, text)
             except UserError as error:
                 raise UserError(f"{quoted(text, 60)} is not an order: {error}") from None
-            if order.kind in (BUILD, WAIVE, DISBAND, RETREAT):
-                raise UserError(f"{quoted(text, 60)} is not an order of a movement phase")
-            v = order.unit.place.province
-            numbers = range(table.province_first[v], table.province_first[v + 1])
-            exact = games.vocabulary.number.get(text)
-            found = matching_orders(games.map, games.vocabulary, order, numbers)
-            number = exact if exact in numbers else min(found, default=NONE)
+            number = v = NONE
+            if order.kind not in (BUILD, WAIVE, DISBAND, RETREAT):
+                v = order.unit.place.province
+                numbers = range(table.province_first[v], table.province_first[v + 1])
+                exact = games.vocabulary.number.get(text)
+                found = matching_orders(games.map, games.vocabulary, order, numbers)
+                number = exact if exact in numbers else min(found, default=NONE)
             if number == NONE:
-                raise UserError(f"nobody can have ordered {quoted(text, 60)}")
+                raise UserError(f"nobody can have ordered {quoted(text, 60)} in a movement phase")
             if state.last_order[0, v] != NONE:
                 raise UserError(f"'last_orders' has two orders for {games.map.provinces[v]}")
             state.last_order[0, v], state.last_power[0, v] = number, power
@@ -314,11 +314,10 @@ def parse_position_line(text: str) -> tuple[str, dict]:
     for part in parts:
         left, equals, centers = part.partition("=")
         form = re.match(r"[A-Za-z_]+", left)
-        if form is None or not equals or "=" in centers:
-            raise UserError(f"{part!r:.80} is not of the form 'POWER UNIT, UNIT = CENTER CENTER'")
+        if form is None or not equals or "=" in centers or form[0] in state["units"]:
+            once = "'POWER UNIT, UNIT = CENTER CENTER', once for each power"
+            raise UserError(f"{part!r:.80} is not of the form {once}")
         power, units = form[0], left[form.end() :]
-        if power in state["units"]:
-            raise UserError(f"{power} appears twice in the position")
         state["centers"][power] = centers.split()
         state["units"][power] = []
         for unit in filter(None, (unit.strip() for unit in units.split(","))):
@@ -455,10 +454,9 @@ def _retreat_bits(games: VectorGame, unit: UnitText, places: list[str]) -> int:
             if board.location_province[location] == place.province
             and (unit.kind != FLEET or place.coast in (0, board.location_coast[location]))
         ]
-        if kind is not None or not options:
-            raise UserError(f"{shown} can never retreat to {quoted(text, 40)}")
-        if len(options) > 1:
-            raise UserError(f"{shown} may retreat to {quoted(text, 40)}: name the coast")
+        if kind is not None or len(options) != 1:
+            why = ": name the coast" if options and kind is None else ""
+            raise UserError(f"{shown} cannot retreat to {quoted(text, 40)}{why}")
         bits |= 1 << options[0]
     return bits
 

@@ -145,13 +145,15 @@ def read_saved_game(
     """Return id, map, phases and what is said of the end of a saved game."""
     source = "the saved game"
     found = convert(_SavedGame, saved, source)
-    for i, phase in enumerate(found.phases):
-        if phase.state.name != phase.name:
-            raise UserError(f"{source}: phases[{i}].state.name: is not that of the phase")
-    if sum(len(texts or ()) for p in found.phases for texts in p.orders.values()) > MOST_IN_ALL:
-        raise UserError(f"{source}: phases: more than {MOST_IN_ALL:,} orders")
-    if sum(len(m.message) for phase in found.phases for m in phase.messages) > MOST_SAID:
-        raise UserError(f"{source}: phases: messages of more than {MOST_SAID:,} characters")
+    phases = found.phases
+    names = [i for i, phase in enumerate(phases) if phase.state.name != phase.name]
+    wrong = [f"phases[{i}].state.name: is not that of the phase" for i in names]
+    if sum(len(texts or ()) for phase in phases for texts in phase.orders.values()) > MOST_IN_ALL:
+        wrong.append(f"phases: more than {MOST_IN_ALL:,} orders")
+    if sum(len(m.message) for phase in phases for m in phase.messages) > MOST_SAID:
+        wrong.append(f"phases: messages of more than {MOST_SAID:,} characters")
+    if wrong:
+        raise UserError(f"{source}: {wrong[0]}")
     found_map = load_map(game_map or found.map)
     if not found_map.teams.text and found.teams is not None:
         found_map = found_map.with_teams(found.teams, found.team_victory)
