@@ -52,6 +52,12 @@ def say(text: str) -> None:
         forget(sys.stdout)
 
 
+def fail(error: object, status: int = 2) -> int:
+    """Say what is wrong, and return the exit status."""
+    print(f"error: {error}", file=sys.stderr)
+    return status
+
+
 class _Console(Console):
     """A console whose reader may leave, as `head` does: work goes on, where rich would end it."""
 

@@ -16,10 +16,7 @@ docs/language_models.md tells more.
 """
 
 import importlib.util
-import os
 import sys
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
 
 if __name__ == "__main__" and importlib.util.find_spec("transformers") is None:
     print("error: language models need more packages: pip install '.[llm]'", file=sys.stderr)

@@ -3,7 +3,6 @@ PyTorch) and extras/language/ are loaded."""
 
 import importlib
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from ..rules.map import MAP_NAMES, Map, load_map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
 from .names import (
-    BEFORE,
     BotSpec,
     DrawnSpec,
     LanguageSpec,
@@ -167,8 +165,7 @@ def _own_player(spec: OwnSpec, seed: int) -> Player:
         raise
     except Exception as error:  # whatever a user's module does wrong
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        near = did_you_mean(spec.module, BEFORE)
-        raise PlayerError(f"player {who} cannot be made: {reason:.300}{near}") from error
+        raise PlayerError(f"player {who} cannot be made: {reason:.300}") from error
     if not callable(getattr(player, "act", None)):
         kind = quoted(type(player).__name__)
         raise PlayerError(f"{who} is not a player: it has no method act; it is a {kind}")
@@ -242,9 +239,7 @@ def _checkpoint(spec: PolicySpec) -> Path:
             f"it is neither a bot ({', '.join(BOTS)}), a file, nor listed by "
             "`python -m diplomacy_engine policies`"
         )
-        kind = re.match(r"([a-z]+)[(:+]", spec.text)  # what stands before a player: `fast:PATH`
-        near = did_you_mean(kind[1], BEFORE) if kind else ""
-        reason += near or did_you_mean(spec.path, (*BOTS, *ready_policies()))
+        reason += did_you_mean(spec.path, (*BOTS, *ready_policies()))
     raise PlayerError(f"there is no player {quoted(spec.text, 300)}: {reason}")
 
 

@@ -40,7 +40,6 @@ VOICES: dict[str, dict[str, Any]] = {
     **{kind: _TRYING for kind in ("dealer", "nash", "breaker")},
     **{kind: _MINDING for kind in ("grudge", "sanction")},
 }
-BEFORE = (SEARCH, GREEDY, "infer", "pool", *VOICES)  # what stands before a player
 UNBOUND = ("breaker", "grudge", "sanction")  # have an effect only where deals may be broken
 _OPTIONS = r"(?:\(([^()]*)\))?"
 _VOICE = re.compile(rf"([a-z]+){_OPTIONS}\+(.+)", re.DOTALL)

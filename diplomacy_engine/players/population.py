@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from .._files import atomic_write, read_file
-from .._suggest import did_you_mean, quoted
+from .._suggest import quoted
 from ..errors import UserError
 from ..games.observation import OBSERVATION_VERSION
 from ..records import read_json
@@ -105,10 +105,7 @@ class Population:
         for member in self.members:
             if member.name == name:
                 return member
-        names = [member.name for member in self.members]
-        raise UserError(
-            f"{self.folder}: the population has no member {quoted(name)}{did_you_mean(name, names)}"
-        )
+        raise UserError(f"{self.folder}: the population has no member {quoted(name)}")
 
 
 def population_folder(where: str | Path | None, game_map: Map) -> Path:

@@ -68,11 +68,4 @@ def policy_path(flag: str, name: str) -> tuple[str, Path]:
         return Path(f"{script}.py").name if colon else "", path
     elif os.path.isdir(name):
         what = f"the folder has neither {CHECKPOINT} nor {POLICY}"
-    raise UserError(f"--{flag} {name}: {what}{above(path, CHECKPOINT, POLICY)}")
-
-
-def above(path: Path, *names: str) -> str:
-    for folder in (path.parent, path.parent.parent):
-        if folder.name and any(os.path.isfile(folder / name) for name in names):
-            return f"; did you mean the folder above, {folder}?"
-    return ""
+    raise UserError(f"--{flag} {name}: {what}")
