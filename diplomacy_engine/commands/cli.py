@@ -1,5 +1,4 @@
-"""The command line of the engine's tools: each command's flags are a dataclass that tyro fills. The
-first words choose the command, and only its module is imported. Bad input has exit code 2."""
+"""The command line: the first words choose a command, and only its module is imported."""
 
 import importlib
 import sys
@@ -52,8 +51,7 @@ commands ({name} COMMAND --help says more):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; return the exit code. 0, or 2 for bad input, 130 when interrupted, 141 when
-    nobody reads the output any more."""
+    """Return the exit code: 0, 2 for bad input, 130 interrupted, 141 nobody reads the output."""
     argv = sys.argv[1:] if argv is None else list(argv)
     try:
         with ended_by_reader():

@@ -63,12 +63,9 @@ class _SavedGame(Struct):
 def saved_game_dictionary(
     game_id: str, game_map: Map, phases: list[dict], silent: bool, own_end: bool
 ) -> dict:
-    """Return the saved game of a list of phases, the last of them not yet adjudicated.
-
-    In a `silent` game nobody said anything. With `own_end` it ended as none does in the package's
-    replay: at a year limit, by agreement or concession. Games of the package have no waives; one of
-    a map file stores its path under `map`. `teams` and `team_victory` are ours.
-    """
+    """Return the saved game of some phases, the last not yet adjudicated. In a `silent` one nobody
+    said anything; with `own_end` it ended as none does in the package's replay: at a year limit, by
+    agreement or concession. The package has no waives; `teams` and `team_victory` are ours."""
     teams = game_map.teams
     rules = [*([NO_PRESS] if silent else []), *RULES, *([OWN_END] if own_end else [])]
     played = [phase | {"orders": _without_waives(phase["orders"])} for phase in phases[:-1]]
@@ -100,8 +97,7 @@ def map_reference(game_map: Map) -> str:
 
 
 def _with_influence(powers: list[str], phases: list[dict]) -> list[dict]:
-    """Return the phases with each province under the influence of the last power seen in it. The
-    web interface of the package colors its map by this. Phases that were loaded may lack it."""
+    """Each province is influenced by the last power seen there; the package's page shows it."""
     influence: dict[str, str] = {}
     phases_out = []
     for phase in phases:
@@ -129,8 +125,7 @@ class Ending(NamedTuple):
 
 
 def victors(game_map: Map, state: Mapping) -> list[str]:
-    """Return the powers by which a state says that the game was won, or which share a draw. Nobody
-    if its `note` does not say so. The `diplomacy` package cuts their names to three letters."""
+    """Return who has won, or shares a draw, by the `note` of a state, which cuts names to three."""
     note = state.get("note")
     head, _, names = note.partition(":") if isinstance(note, str) else ("", "", "")
     named = [name.strip().upper() for name in names.split(",")]

@@ -153,9 +153,8 @@ class _Seats:
 
 
 class DiplomacySeats(_Seats):
-    """Seats in one game, of the power of each account, or ANY. `any_map`: the game may have a map
-    of another name; `registration`: the password that it asks for; `must_talk`: only a game is
-    played in which powers may talk."""
+    """Seats in one game, of the power of each account, or ANY. `any_map`: its map may have another
+    name; `registration`: its password; `must_talk`: only if powers may talk."""
 
     def __init__(
         self,

@@ -1,5 +1,4 @@
-"""The loop of a seat elsewhere, for every server: read the position, ask the player, send, compare,
-wait. No player sees more than its position."""
+"""The loop of a seat elsewhere: read the position, ask the player, send, compare, wait."""
 
 import contextlib
 import itertools
@@ -48,9 +47,8 @@ class Counts:
 
 
 class SeatLoop:
-    """Plays the seats of a connection. With `draws` every phase is voted a draw, with `draws_after`
-    (a year) as bots do. In seconds: `talk`, at most a third of a phase; `patience`, after which a
-    server is given up. `wait`: also for one that is not there yet."""
+    """Plays the seats of a connection. `draws`: every phase is voted a draw, `draws_after`: as bots
+    do from that year on. `talk`, at most a third of a phase, and `patience` are seconds."""
 
     def __init__(
         self,
@@ -271,8 +269,7 @@ def _standing(position: Position) -> str:
 
 
 def check_plays(player: Player, game_map: Map) -> None:
-    """Raise UserError unless a player gives orders in the first position of a map; it is compiled
-    and loaded by that, so that no deadline passes meanwhile."""
+    """Raise UserError unless a player gives orders; so it is compiled before any deadline."""
     orders_by_player(Game(game_map), player, game_map.powers[:1], 1)
     if isinstance(player, Negotiator):
         rehearse(player, game_map)

@@ -1,7 +1,4 @@
-"""Requests to a webDiplomacy site: each within its time and size, whatever is answered.
-
-The key goes to the site's `api.php` alone, in a header, and into no text.
-"""
+"""Requests to a webDiplomacy site. The key goes to its `api.php` alone, in a header."""
 
 import json
 import re
@@ -43,8 +40,8 @@ class Site:
         return convert(record, found, f"the answer of {self.name} to {route}")
 
     def post(self, route: str, body: dict) -> object:
-        """Return the JSON that a route answers. ConnectionLost, and what was sent may have been
-        taken or not; PhaseOver, Gone or Refused."""
+        """Return a route's JSON; ConnectionLost (it may have been taken), PhaseOver, Gone,
+        Refused."""
         return self._read(self._ask("POST", f"route={route}", body), route)
 
     def post_plain(self, route: str, body: dict) -> None:

@@ -1,9 +1,6 @@
-"""Games that were played elsewhere, made into saved games.
-
-A file is told apart by what is in it: saved games of ours or of the `diplomacy` package (.jsonl or
-.json), the `history.json` of a webDiplomacy site, or blocks of order texts. What was ordered is
-played again by our rules, and what does not agree is told.
-"""
+"""Games that were played elsewhere, made into saved games: of the `diplomacy` package, of a
+webDiplomacy site (`history.json`), or blocks of order texts. What was ordered is played again by
+our rules, and what does not agree is told."""
 
 import itertools
 import json
@@ -50,9 +47,9 @@ def read_games(
     variant: str | Path | None = None,
     note: Note = lambda text: None,
 ) -> Iterator[dict]:
-    """Yield the games of a file as saved games; UserError or OSError if it has none. `game_map` is
-    that of games which do not name theirs (None: the standard map), `variant` the site's
-    `variant.json` of a history on another map; `note` is told what does not agree."""
+    """Yield the games of a file as saved games; UserError or OSError if it has none. `game_map`
+    is for games that name none, `variant` the site's file of another map; `note` is told what
+    differs."""
     with open_file(path) as file:
         begin = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
     if begin[:1] in (b"{", b"[", b""):
@@ -72,8 +69,7 @@ def read_games(
 
 
 def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dict:
-    """Return the game of a text as a saved game: what a file may have, or a state as JSON. Of
-    several games the last one counts; UserError if there is none."""
+    """Return the game of a text: what a file may have, of several the last, or a JSON state."""
     if text.lstrip()[:1] not in ("{", "["):
         return _of_blocks(read_blocks(game_map, text, note), game_map, "pasted", note)
     found = parse_json(text, "what was pasted")
@@ -131,9 +127,8 @@ def _saved(
 
 
 def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note) -> dict:
-    """Return the saved game of blocks of units, or of orders. Phases without a block are played
-    without orders. Blocks without a phase belong to the map's first one. An order that is not legal
-    is kept as void, and told; what is no order is left out."""
+    """Return the saved game of blocks of units, or of orders; those without a phase are of the
+    map's first. An illegal order is kept as void, and told; what is no order is left out."""
     state = read_position(game_map, blocks)
     if state is not None:
         game = Game.from_state(game_map, state)
@@ -190,9 +185,9 @@ def replayed(
     note: Note = lambda text: None,
     max_years: int | None = None,
 ) -> Game:
-    """Return a game that was played elsewhere, played again by our rules. Where a phase says what
-    its position was and ours is another, it goes on from the said one. The last phase may have no
-    orders yet. UserError: a position is impossible, or the order of phases."""
+    """Return a game played again by our rules. Where a phase says another position, it goes on from
+    that. The last phase may have no orders yet. UserError: an impossible position or order of
+    phases."""
     game = _start(phases[0], game_map, max_years)
     game.id = game_id
     return played_on(game, phases, note)
@@ -257,8 +252,7 @@ def _moment(name: str) -> tuple[int, int]:
 
 
 def _differs(game: Game, phase: Phase, cornered: bool = True) -> bool:
-    """Tell whether a phase says of another position; or, if not `cornered`, of other units but
-    those that our rules have disbanded at once."""
+    """Tell whether a phase has other units; if not `cornered`, none but what we disband at once."""
     for power in game.powers:
         ours = {*game.units[power], *(f"*{unit}" for unit in game.dislodged.get(power, {}))}
         theirs = set(phase.units.get(power, ()))
@@ -277,8 +271,7 @@ def _placed(game: Game, phase: Phase) -> Game:
 
 
 def _state(phase: Phase, known: Mapping[str, Mapping[str, list[str]]]) -> dict:
-    """Return the state of a phase; a dislodged unit of which nothing is said may go where it
-    went."""
+    """A dislodged unit of which nothing is said may go where it went."""
     retreats: dict[str, dict[str, list[str]]] = {}
     for power, texts in phase.units.items():
         for unit in (text[1:] for text in texts if text.startswith("*")):

@@ -1,8 +1,5 @@
-"""webDiplomacy's numbers and rows: its map, its orders and the phases of its `history.json`.
-
-Territories and countries are numbers there, which a variant's `variant.json` names; those of the
-Classic variant are known without. Source: the site's api/README.md and doc/gamedata/02-spec.md.
-"""
+"""webDiplomacy's numbers and rows. A variant's `variant.json` names territories and countries;
+Classic is known without. Source: the site's api/README.md and doc/gamedata/02-spec.md."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -264,8 +261,8 @@ def _letter(letters: Mapping[str, str], province: str, kind: str | None = None) 
 
 
 def order_row(variant: Variant, text: str, winter: bool, path: Sequence[str] = ()) -> dict:
-    """Return an order of ours as the site takes it. `path` are the provinces of its convoy, from
-    the army's to the last fleet's."""
+    """Return an order as the site takes it; `path`: the provinces of its convoy, the army's
+    first."""
     row: dict = dict.fromkeys(("terrID", "fromTerrID", "toTerrID", "viaConvoy"))
     if text == "WAIVE":
         return row | {"type": "Wait"}
