@@ -118,8 +118,8 @@ class Server:
 
 
 class _Timed(io.RawIOBase):
-    """A socket that http.client reads up to a moment; its own timeout begins anew with each
-    byte."""
+    """A socket as http.client reads an answer from it, up to a moment; TimeoutError after that. A
+    socket's own timeout begins anew with every byte that comes."""
 
     def __init__(self, connection: socket.socket, until: float):
         self._connection, self._until = connection, until

@@ -51,8 +51,8 @@ def seeds_of(numbers: Sequence[int]) -> np.ndarray:
 
 
 class AgentBoards:
-    """E positions with an agent in each; a `gap` of 1 puts "no order" before a province's
-    orders."""
+    """E positions with an agent in each: what the forms read and write; see `assign_decisions`. A
+    `gap` of 1 puts an entry for "no order" before each province's orders."""
 
     def __init__(self, games: VectorGame, gap: int):
         self.games, self._gap = games, gap
@@ -163,8 +163,8 @@ class AgentGames(AgentBoards):
         self._made = np.zeros(len(players), np.int32)
 
     def start(self, rows: np.ndarray, seeds: np.ndarray | None = None) -> None:
-        """Start games in ascending `rows`, from `seeds` (uint64; None: theirs go on), and play
-        on."""
+        """Start new games in `rows`, ascending integers, and play each to the agent's decision.
+        `seeds`, uint64, are what these rows' seeds come from now on; None goes on with theirs."""
         games = self.games
         if seeds is not None:
             games.seed_games(rows, seeds)

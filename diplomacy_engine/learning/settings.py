@@ -1,5 +1,4 @@
-"""Settings: a flat frozen dataclass, which tyro fills from a settings file and the command line. A
-flag wins over the file: that of `--config`, else `{map}.toml` of the configs folder."""
+"""Settings: a frozen dataclass, filled by a file (`--config`, else `{map}.toml`) and flags."""
 
 import dataclasses
 import itertools

@@ -182,9 +182,8 @@ def _check_memory(learner: Learner, args: RunSettings, game_map: Map, ranks: Ran
 
 
 def check_policy(learner: Learner, args: RunSettings, game_map: Map) -> None:
-    """Raise UserError unless a policy is played, frozen and scored as the learner plays it. A
-    changed script could change one of these alone, and its figures would mislead: so all three are
-    compared on some positions, with the same noise and weights that are all in use."""
+    """Raise UserError unless a policy is played, frozen and scored as the learner plays it: of a
+    changed script the figures would mislead. Compared on some positions, with noise and weights."""
     if learner.talks:  # their decisions begin with talk, which players hold in another way
         return
     announce_compilation()

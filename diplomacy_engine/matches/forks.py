@@ -1,6 +1,5 @@
-"""Forked rollouts: play the same position on many times, and compare what comes of it. An advantage
-is how much better than the mean of its group a power stands, in units of the group's spread, as in
-group-relative policy optimization (Shao et al. 2024)."""
+"""Forked rollouts: play a position on many times, and compare. An advantage is relative to the
+group, in units of its spread, as in GRPO (Shao et al. 2024)."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -51,13 +50,10 @@ def fork(
     note: Hook | None = None,
 ) -> Rollouts:
     """Copy positions, play every copy some years on, and score the powers within each group.
-
-    `games` is made with auto_reset=False; copies of `rows` are played in its last rows,
-    `destinations(games, positions, copies)`, and stay there. A rollout stops when it has been in
-    `years` springs after its first phase, or with its game. `seats` (P,): which player plays each
-    power; `score`: (games, rows) -> (rows, P); `note` is called with games, decisions and the
-    orders about to be given.
-    """
+    `games` (auto_reset=False) has the copies of `rows` in its last rows, `destinations(...)`. A
+    rollout ends after `years` springs, or with its game. `seats` (P,): who plays each power;
+    `score`: (games, rows) -> (rows, P); `note` is called with games, decisions and orders about to
+    be given."""
     rows = np.asarray(rows)
     seats = np.zeros(games.num_powers, np.int64) if seats is None else np.asarray(seats)
     groups = destinations(games, len(rows), copies)
@@ -95,9 +91,8 @@ def destinations(games: VectorGame, positions: int, copies: int) -> np.ndarray:
 def random_beginnings(
     games: VectorGame, most_phases: int, seed: int = 0, opening_share: float = 0.0
 ) -> np.ndarray:
-    """Start every game anew and play it 0..most_phases phases with random legal orders; return how
-    many, (E,) int64. Games that end on the way stay in the opening, as does `opening_share`. The
-    seed is of the numbers of phases; orders come from the games' own seeds."""
+    """Play every game 0..most_phases phases with random orders from its own seed; return how many
+    (E,), drawn by `seed`. Games that end so, and `opening_share`, stay in the opening."""
     rng = np.random.default_rng(seed)
     phases = rng.integers(0, most_phases + 1, games.num_games)
     phases[rng.random(games.num_games) < opening_share] = 0

@@ -1,5 +1,4 @@
-"""Players by name or from a checkpoint. Only when one is asked for that needs them, learning/ (with
-PyTorch) and extras/language/ are loaded."""
+"""Players by name or checkpoint; learning/ and extras/language/ are loaded only if needed."""
 
 import importlib
 import os
@@ -137,9 +136,8 @@ def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Playe
 def make_assumptions(
     text: str, policy: PolicyPlayer, load: Callable[[PlayerSpec], Player]
 ) -> Assumptions:
-    """Return who the others are taken for. `text` is `self` (the policy), a player, `pool:FOLDER`
-    for any of the checkpoints in a run folder, or `infer:` with several of the first two and commas
-    between."""
+    """Return who the others are taken for: `self` (the policy), a player, `pool:FOLDER`
+    (checkpoints of a run), or `infer:` with several of the first two and commas between."""
     kind, names = assumption(text)
     wrong = "names a player twice, or an empty one"
     if kind == "pool":
@@ -207,8 +205,7 @@ def load_members(
     seed: int = 0,
     threads: int | None = None,
 ) -> list[Player]:
-    """Return members of a population, or all, as players that answer in batches. `threads` share
-    the batches; None: as many as there are processors."""
+    """Return members, or all, as players asked together, in `threads` (None: each processor)."""
     members = population.members if members is None else members
     policies = [member for member in members if member.file]
     weights = [read_weights(population, member) for member in policies]  # before torch is loaded

@@ -41,8 +41,8 @@ def talking_game(saved: Mapping, game_map: Map, max_years: int | None) -> Game:
 def say_what_is_left(
     game: Game, powers: Sequence[str], player: Negotiator, seed: int, offering: bool
 ) -> list[dict]:
-    """Answer open offers, and if `offering` make new ones; return the messages, said in the
-    game."""
+    """Answer the open offers to some powers, and let these make new ones; return the messages. They
+    are said in the game, too. Offers are made only if `offering`."""
     first, powers = len(game.messages), [power for power in powers if game.units[power]]
     said = -1
     while said < len(game.messages):

@@ -40,8 +40,8 @@ class Site:
         return convert(record, found, f"the answer of {self.name} to {route}")
 
     def post(self, route: str, body: dict) -> object:
-        """Return a route's JSON; ConnectionLost (it may have been taken), PhaseOver, Gone,
-        Refused."""
+        """Return the JSON that a route answers. ConnectionLost, and what was sent may have been
+        taken or not; PhaseOver, Gone or Refused."""
         return self._read(self._ask("POST", f"route={route}", body), route)
 
     def post_plain(self, route: str, body: dict) -> None:

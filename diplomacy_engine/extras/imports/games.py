@@ -47,9 +47,9 @@ def read_games(
     variant: str | Path | None = None,
     note: Note = lambda text: None,
 ) -> Iterator[dict]:
-    """Yield the games of a file as saved games; UserError or OSError if it has none. `game_map`
-    is for games that name none, `variant` the site's file of another map; `note` is told what
-    differs."""
+    """Yield the games of a file as saved games; UserError or OSError if it has none. `game_map` is
+    that of games which do not name theirs (None: the standard map), `variant` the site's
+    `variant.json` of a history on another map; `note` is told what does not agree."""
     with open_file(path) as file:
         begin = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
     if begin[:1] in (b"{", b"[", b""):
@@ -185,9 +185,9 @@ def replayed(
     note: Note = lambda text: None,
     max_years: int | None = None,
 ) -> Game:
-    """Return a game played again by our rules. Where a phase says another position, it goes on from
-    that. The last phase may have no orders yet. UserError: an impossible position or order of
-    phases."""
+    """Return a game that was played elsewhere, played again by our rules. Where a phase says what
+    its position was and ours is another, it goes on from the said one. The last phase may have no
+    orders yet. UserError: a position is impossible, or the order of phases."""
     game = _start(phases[0], game_map, max_years)
     game.id = game_id
     return played_on(game, phases, note)

@@ -261,8 +261,8 @@ def _letter(letters: Mapping[str, str], province: str, kind: str | None = None) 
 
 
 def order_row(variant: Variant, text: str, winter: bool, path: Sequence[str] = ()) -> dict:
-    """Return an order as the site takes it; `path`: the provinces of its convoy, the army's
-    first."""
+    """Return an order of ours as the site takes it. `path` are the provinces of its convoy, from
+    the army's to the last fleet's."""
     row: dict = dict.fromkeys(("terrID", "fromTerrID", "toTerrID", "viaConvoy"))
     if text == "WAIVE":
         return row | {"type": "Wait"}

@@ -23,9 +23,8 @@ _TRAINING = {
 
 
 def policy_file(path: str | Path) -> Path:
-    """Return the file that holds a policy: of a folder its checkpoint.pt, else its policy.pt. The
-    name of a policy that comes along stands for its file, unless there is a file or folder of that
-    name. Any other path is returned as it is; the file need not exist."""
+    """Return a policy's file: of a folder checkpoint.pt, else policy.pt; of a policy that comes
+    along its file, unless one is named so here. Any other path is returned as it is."""
     named, path = str(path), Path(path)
     if not os.path.isdir(path):  # which no name is too long for
         return path if os.path.isfile(path) else ready_policies().get(named, path)
