@@ -405,11 +405,11 @@ class Game:
         found: list[ClauseRow] = []
         for text in texts:
             numbers, reason = self._legal_meaning(power, text, [])
-            if reason:
-                raise UserError(f"{quoted(text, 200)}: {reason}")
             if len(numbers) > 1:
                 coasts = " or ".join(self._games.vocabulary.texts[number] for number in numbers)
-                raise UserError(f"{quoted(text, 200)}: name the coast: {coasts}")
+                reason = f"name the coast: {coasts}"
+            if reason:
+                raise UserError(f"{quoted(text, 200)}: {reason}")
             found.append((Clause.ORDER, side, self._province_of(numbers[0]), numbers[0]))
         return found
 

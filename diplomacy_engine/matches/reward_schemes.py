@@ -163,10 +163,9 @@ def check_reward(
     rules = match_settings(match, **settings)
     game_map = rules.game_map
     mix = make_reward_mix(reward, game_map.teams)
-    if len({player.name for player in players}) < 2:
-        raise UserError("checking a reward needs at least two different players")
-    if num_pairs < len(game_map.powers):
-        raise UserError(f"a pair of games for each of {len(game_map.powers)} powers is needed")
+    powers = len(game_map.powers)
+    if len({player.name for player in players}) < 2 or num_pairs < powers:
+        raise UserError(f"this needs two different players or more, and at least {powers} pairs")
     pairs = play_pairs(rules, players, mix.parts, num_pairs, progress)
     if not pairs.differ:
         raise UserError("all games ended as their twins did: these players are too alike to tell")

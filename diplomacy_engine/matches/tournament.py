@@ -147,16 +147,16 @@ def play_tournament(
     and what is said of powers is said of teams; only `by_power` is of each power by itself."""
     rules = match_settings(match, **settings)
     names = [player.name for player in players]
-    if len(names) < 2:
-        raise UserError("a tournament needs at least two players")
-    for name in names:
-        if names.count(name) > 1:
-            raise UserError(f"player {name!r} is named twice in one tournament")
-    if len(rules.game_map.teams.names) < 2:
-        raise UserError(f"all powers of map {rules.game_map.name!r} are on one side")
-    if num_games < len(names):
-        raise UserError(f"{len(names)} players need at least {len(names)} games")
     teams, rng = rules.game_map.teams, np.random.default_rng(rules.seed)
+    twice = [name for name in names if names.count(name) > 1]
+    for reason, wrong in (
+        ("a tournament needs at least two players", len(names) < 2),
+        (f"players are named twice: {', '.join(twice[:1])}", twice),
+        (f"all powers of map {rules.game_map.name!r} are on one side", len(teams.names) < 2),
+        (f"{len(names)} players need at least {len(names)} games", num_games < len(names)),
+    ):
+        if wrong:
+            raise UserError(reason)
     seats = balanced_seats(len(players), len(teams.names), num_games, rng)
     return play_tables(
         rules,

@@ -96,12 +96,11 @@ def read_address(text: str) -> Address:
 def read_secret(path: str | Path, what: str) -> str:
     """Return the first line of a file; no error repeats its content."""
     try:
-        text = read_file(path, _MOST_SECRET).decode().strip("\r\n")
+        content = read_file(path, _MOST_SECRET)
     except OSError as error:
         raise UserError(f"{path} with the {what} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path} holds no {what}: it is not text") from None
-    return checked_secret(text, f"{path} holds", what)
+    text = content.decode(errors="surrogateescape")  # which is not printable
+    return checked_secret(text.strip("\r\n"), f"{path} holds", what)
 
 
 def environment_secret(name: str, what: str) -> str:

@@ -147,8 +147,8 @@ def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note)
                 note(left_out(block.line, text, reason))
     if not any(texts for orders in found.values() for texts in orders.values()):
         raise UserError(f"no phase with orders was found; {FORMS}")
-    phases = [Phase(name, found[name]) for name in sorted(found, key=_moment)]
-    if _moment(phases[0].name) > _moment(first):
+    phases = [Phase(name, found[name]) for name in sorted(found, key=moment)]
+    if moment(phases[0].name) > moment(first):
         phases = _begun_later(phases, game_map, note)
     return replayed(phases, game_map, game_id, note).to_saved_game()
 
@@ -225,7 +225,7 @@ def _says_more(game_map: Map, phase: Phase) -> bool:
 def _start(phase: Phase, game_map: Map, max_years: int | None) -> Game:
     game = Game(game_map, max_years)
     if phase.units is None:
-        if _moment(phase.name) < _moment(game.phase):
+        if moment(phase.name) < moment(game.phase):
             raise UserError(f"{phase.name} is before {game.phase}, the first phase of the map")
         return game
     if phase.name == game.phase and not _differs(game, phase):
@@ -238,7 +238,7 @@ def _caught_up(game: Game, phase: Phase, note: Note) -> Game:
     if game.is_over != (phase.name == COMPLETED) and phase.units is not None:
         return _placed(game, phase)
     skipped = 0
-    while not game.is_over and _moment(game.phase) < _moment(phase.name):
+    while not game.is_over and moment(game.phase) < moment(phase.name):
         skipped += 1
         if phase_kind(game.phase) == "movement" or skipped > _MOST_SKIPPED:
             raise UserError(f"{phase.name} comes where {game.phase} should")
@@ -247,7 +247,7 @@ def _caught_up(game: Game, phase: Phase, note: Note) -> Game:
     return game
 
 
-def _moment(name: str) -> tuple[int, int]:
+def moment(name: str) -> tuple[int, int]:
     return _END if name == COMPLETED else parse_phase(name)
 
 
