@@ -41,9 +41,6 @@ class GameRecorder:
             int, list[tuple[Offers, np.ndarray, Words]]
         ] = {}  # step -> what was said before
 
-    def listen(self, press: Press) -> None:
-        press.log, press.logged = [], self.rows
-
     def note(self, games: VectorGame, orders: np.ndarray, press: Press | None = None) -> None:
         if press is not None and press.log:
             self._talk[len(self._steps)], press.log = press.log, []
@@ -135,7 +132,7 @@ def play_games(
     if games.auto_reset:
         raise ValueError("play_games needs a VectorGame with auto_reset=False")
     if press is not None and recorder is not None:
-        recorder.listen(press)
+        press.log, press.logged = [], recorder.rows
     begin_games(games, players, np.arange(games.num_games))
     state = games.state
     while (state.end == RUNNING).any():
