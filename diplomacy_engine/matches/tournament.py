@@ -152,7 +152,7 @@ def play_tournament(
     twice = [name for name in names if names.count(name) > 1]
     for reason, wrong in (
         ("a tournament needs at least two players", len(names) < 2),
-        (f"players are named twice: {', '.join(twice[:1])}", twice),
+        (f"a player is named twice: {twice[:1]}", twice),
         (f"all powers of map {rules.game_map.name!r} are on one side", len(teams.names) < 2),
         (f"{len(names)} players need at least {len(names)} games", num_games < len(names)),
     ):
