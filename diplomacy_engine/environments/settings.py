@@ -42,7 +42,7 @@ class EnvSettings:
         return found
 
     def reward_of(self, game_map: Map) -> RewardMix:
-        return make_steady_mix(self.reward, game_map.teams)
+        return make_steady_mix(self.reward, game_map)
 
     @property
     def most_phases(self) -> int:

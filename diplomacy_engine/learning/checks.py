@@ -48,7 +48,7 @@ class RunSettings(Protocol):
 def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = False) -> None:
     """Raise UserError for settings that contradict each other, the map, or what is installed. The
     map has the teams of the settings; `talks`: whether powers can talk before they order."""
-    reward = make_reward_mix(args.reward, game_map.teams)
+    reward = make_reward_mix(args.reward, game_map)
     try_reward(reward, len(game_map.powers), game_map.board.victory_centers)
     for flag in ("pool_bots", "eval_bots"):
         for name in getattr(args, flag):

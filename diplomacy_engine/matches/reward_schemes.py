@@ -168,7 +168,7 @@ def check_reward(
     """
     rules = match_settings(match, **settings)
     game_map = rules.game_map
-    mix = make_reward_mix(reward, game_map.teams)
+    mix = make_reward_mix(reward, game_map)
     if len({player.name for player in players}) < 2:
         raise UserError("checking a reward needs at least two different players")
     if num_pairs < len(game_map.powers):
