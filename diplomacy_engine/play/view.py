@@ -362,6 +362,11 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
     }
 
 
+def outlook_view(session: PlaySession, viewer: Viewer) -> dict | None:
+    found = session.outlook(viewer)
+    return found and found._asdict()
+
+
 def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[int, str]) -> dict:
     """Return what somebody may know of the talk of this phase.
 
