@@ -68,9 +68,13 @@ def spoken(player: Player, count: int) -> list[str]:
 
 
 def honest_seats(players: Sequence[Player], seat_player: np.ndarray) -> np.ndarray:
-    """Return which powers (E, P) keep their deals where nothing makes them: all but breakers'."""
-    honest = [not getattr(player, "breaks_deals", False) for player in players]
-    return np.array(honest)[seat_player]
+    """Return which powers (E, P) keep their deals where nothing makes them: all but those whose
+    player has an attribute `breaks_deals` that says so, of all or by power (E, P)."""
+    honest = np.ones(seat_player.shape, bool)
+    for number, player in enumerate(players):
+        breaks = np.broadcast_to(getattr(player, "breaks_deals", False), honest.shape)
+        honest &= ~breaks | (seat_player != number)
+    return honest
 
 
 def negotiate(
