@@ -184,7 +184,7 @@ export class TalkPanel {
     const field = h("input", { id: "words", maxlength: 200, value: this.words, "aria-label": `Your words to ${nice(power)}`,
       placeholder: `Write to ${nice(power)}`, oninput: () => { this.words = field.value; } });
     const send = (event) => { event.preventDefault(); this.sendTo("/api/say", { to: power, text: this.words }); };
-    return h("form", { class: "row", onsubmit: send }, field, h("button", { id: "say" }, "Say"));
+    return h("form", { class: "row", onsubmit: send }, field, h("button", { id: "write" }, "Send"));
   }
 
   choose(power) {
