@@ -116,7 +116,8 @@ def _tell_deals(game: Game, games: VectorGame, powers: np.ndarray, player: Playe
         rows, powers = np.zeros(len(powers), np.int64), powers.astype(np.int64)
         known = game.table.known(rows, powers)
         breaches = _breaches(game, powers)
-        player.hear(Talk(games, games.decisions(), rows, powers, known, breaches))
+        binding = game.table.binding
+        player.hear(Talk(games, games.decisions(), rows, powers, known, breaches, binding))
 
 
 def ordering(player: Player) -> Player:
@@ -314,7 +315,8 @@ def asked(game: Game, power: str, player: Player, seed: int) -> Talk:
     copy.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
     row, seat = np.zeros(1, np.int64), np.array([game.map.power_index[power]])
     known = game.table.known(row, seat)
-    return Talk(copy, game.vector_game.decisions(), row, seat, known, _breaches(game, seat))
+    told = known, _breaches(game, seat), game.table.binding
+    return Talk(copy, game.vector_game.decisions(), row, seat, *told)
 
 
 def _breaches(game: Game, powers: np.ndarray) -> np.ndarray:

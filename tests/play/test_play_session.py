@@ -23,7 +23,13 @@ from diplomacy_engine.play.review import review
 from diplomacy_engine.play.session import MIXED, Choices, mixed_table
 from diplomacy_engine.play.state import PlayError
 from diplomacy_engine.play.view import board_view, decision_view, game_view, order_view, texts_view
-from diplomacy_engine.players.advice import advice, asked, has_decision, orders_by_player, value_scale
+from diplomacy_engine.players.advice import (
+    advice,
+    asked,
+    has_decision,
+    orders_by_player,
+    value_scale,
+)
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
