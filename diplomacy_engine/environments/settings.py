@@ -69,9 +69,11 @@ class AgentSettings(EnvSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class PowersSettings(EnvSettings):
-    """The further keyword argument of the environment with all powers."""
+    """The further keyword arguments of the environment with all powers."""
 
     press: Literal["mutual"] | None = None
+    binding: bool = True
+    break_cost: Annotated[float, Meta(ge=0)] = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +84,7 @@ class TalkSettings:
     reward: str = "valid"
     answers: str = "dealer"
     orders_by: str = "dumbbot"
+    binding: bool = True
     max_years: Count | None = None
     draw_votes: bool = False
     draws_after: Positive | None = None

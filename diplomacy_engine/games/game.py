@@ -137,8 +137,6 @@ class Game:
         if press is not None:
             rounds = MOST_ROUNDS if press == "offers" else 1  # of propose-choose, as of commands
             rules = PressRules(press, rounds if press_rounds is None else press_rounds, binding)
-        elif press_rounds is not None or not binding:
-            raise UserError("press_rounds and binding have no effect without press")
         self._talk = GameTalk(self._games, rules)
 
     def _begin_phase(self) -> None:
