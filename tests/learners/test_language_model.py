@@ -43,7 +43,7 @@ def new_run(text=""):
 
 
 def samples_of(run):
-    return grpo.play_groups(run.args, run.player, run.opponent, run.game_map, run.step)[:2]
+    return grpo.play_groups(run.args, run.player, run.opponents, run.game_map, run.step)[:2]
 
 
 def weights_of(run):
@@ -245,7 +245,7 @@ def test_a_finished_run_has_nothing_left_to_do(finished):
         ("--copies 1", "copies"),
         ("--model nowhere", "nowhere"),
         ("--opponent nobody", "'nobody'"),
-        ("--eval-bot nobody", "'nobody'"),
+        ("--eval-bots nobody", "'nobody'"),
         ("--resume nowhere", "nowhere"),
         ("--resume {finished} --copies 4", "--copies"),
     ],
