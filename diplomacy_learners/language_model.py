@@ -51,7 +51,7 @@ from diplomacy_engine.extras.language.model import (
     make_tiny_model,
 )
 from diplomacy_engine.extras.language.player import add_thoughts
-from diplomacy_engine.extras.language.settings import LanguageSettings
+from diplomacy_engine.extras.language.settings import TRAINED_WITH, LanguageSettings
 from diplomacy_engine.flags import checked
 from diplomacy_engine.learning import checkpoints, registry, settings
 from diplomacy_engine.learning.clock import Clock
@@ -457,6 +457,10 @@ class Run:
             network = network.merge_and_unload()
         network.save_pretrained(folder)
         self.model.tokenizer.save_pretrained(folder)
+        args = self.args
+        lines = f'prompt = "{args.prompt}"\nhistory = {args.history}\n'
+        lines += f"temperature = {args.temperature}\n"
+        (folder / TRAINED_WITH).write_text(lines)
 
 
 def tokenizer_hash(model: LanguageModel) -> str:
