@@ -71,8 +71,7 @@ def _reviewed(policy: str, saved: Mapping, game_map: str | None) -> dict:
 
 
 def show(replay: Replay, number: int | None = None) -> None:
-    """Step through a game by keys, from a phase on. Where there is no keyboard or screen, print
-    that phase, or all of them."""
+    """Step through a game by keys; without keyboard or screen print that phase, or all."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         for i in range(len(replay.frames)) if number is None else [number]:
             print(frame_text(replay, i), end="\n\n")

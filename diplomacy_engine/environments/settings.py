@@ -55,8 +55,7 @@ class EnvSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings(EnvSettings):
-    """The further keyword arguments of an environment with one agent. What the phases of others
-    bring between two decisions of the agent is added to its reward."""
+    """The further keyword arguments of an environment with one agent."""
 
     form: FormName = "provinces"
     num_envs: Positive = 1

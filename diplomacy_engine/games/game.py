@@ -120,8 +120,6 @@ class Game:
         binding: bool = True,
         draw_votes: bool = False,
     ):
-        if max_years is not None and (type(max_years) is not int or max_years < 1):
-            raise UserError(f"max_years must be a whole number from 1 on or None, not {max_years}")
         self.map = load_map(game_map)
         self.max_years, self.draw_votes = max_years, draw_votes
         self.conceded: list[str] = []
@@ -293,10 +291,9 @@ class Game:
         name = self._contender(power, "vote")
         if not self.draw_votes:
             raise UserError("there are no votes for a draw in this game: it needs draw_votes=True")
-        if not draw and name not in self._votes:
-            raise UserError(f"{name} has no vote for a draw in {self.phase} to take back")
-        if draw and name in self._votes:
-            raise UserError(f"{name} has already voted for a draw in {self.phase}")
+        if draw == (name in self._votes):
+            has = "has already" if draw else "has not"
+            raise UserError(f"{name} {has} voted for a draw in {self.phase}")
         self._votes ^= {name}
 
     def concede(self, power: str) -> None:
@@ -321,12 +318,10 @@ class Game:
 
     def _contender(self, power: str, what: str) -> str:
         name = self.map.powers[self.map.power_number(power)]
-        if self.is_over:
-            raise UserError(f"{name} cannot {what}: the game is over")
-        if name in self.conceded:
-            raise UserError(f"{name} cannot {what}: it has conceded")
-        if name not in contenders(self._games, ()):
-            raise UserError(f"{name} cannot {what}: it is eliminated")
+        over, gone = self.is_over, name in self.conceded
+        if over or gone or name not in contenders(self._games, ()):
+            why = "the game is over" if over else "it has conceded" if gone else "it is eliminated"
+            raise UserError(f"{name} cannot {what}: {why}")
         return name
 
     def send(self, sender: str, recipient: str, message: str) -> dict:
@@ -410,11 +405,11 @@ class Game:
         found: list[ClauseRow] = []
         for text in texts:
             numbers, reason = self._legal_meaning(power, text, [])
-            if reason:
-                raise UserError(f"{quoted(text, 200)}: {reason}")
             if len(numbers) > 1:
                 coasts = " or ".join(self._games.vocabulary.texts[number] for number in numbers)
-                raise UserError(f"{quoted(text, 200)}: name the coast: {coasts}")
+                reason = f"name the coast: {coasts}"
+            if reason:
+                raise UserError(f"{quoted(text, 200)}: {reason}")
             found.append((Clause.ORDER, side, self._province_of(numbers[0]), numbers[0]))
         return found
 

@@ -1,7 +1,4 @@
-"""Populations of policies: loaded to be asked together, and taken from the runs that trained them.
-
-Members are policies of the plain learner, ppo_selfplay_diplomacy.py (docs/tournament.md).
-"""
+"""Populations of policies of the plain learner: asked together, and taken from their runs."""
 
 import itertools
 import shlex

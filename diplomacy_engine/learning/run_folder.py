@@ -1,9 +1,6 @@
-"""The folder of a training run (docs/training.md), written so that no kill or full disk costs what
-was there. One process at a time works in it.
-
-A checkpoint stores `sizes()`, the lengths of the files that only grow. On resume `cut_back(sizes)`
-takes away what was written after it, so that a continued run's files equal an uninterrupted one's.
-"""
+"""The folder of a training run (docs/training.md), where no kill or full disk costs what was there.
+A checkpoint stores `sizes()` of the files that grow; on resume `cut_back(sizes)` takes away what
+came after, so that a continued run's files equal an uninterrupted one's."""
 
 import contextlib
 import filecmp
@@ -195,8 +192,7 @@ class RunFolder:
         return {str(path.relative_to(self.path)): path.stat().st_size for path in self._growing()}
 
     def cut_back(self, sizes: Mapping[str, int]) -> None:
-        """Shorten the growing files to `sizes` and delete those that are not in it. A file is cut
-        after its last whole line or event record within the size."""
+        """Cut growing files after their last whole record within `sizes`; delete all others."""
         ends: dict[Path, int | None] = {}  # all are read before one is changed
         for path in self._growing():
             size = sizes.get(str(path.relative_to(self.path)))

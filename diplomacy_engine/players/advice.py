@@ -82,8 +82,7 @@ class Advice(NamedTuple):
 def orders_by_player(
     game: Game, player: Player, powers: Collection[str], seed: int
 ) -> dict[str, list[str]]:
-    """Return the orders that a player gives for `powers`, as far as these have a decision. `seed`,
-    0 .. 2^64 - 1, is that of the player's draws."""
+    """Return orders for those of `powers` with a decision; `seed` (0..2^64 - 1) is of the draws."""
     decisions = _decisions(game, powers)
     copy = game.copy()  # seeds of its own would end the deals of the game itself
     games = copy.vector_game
@@ -163,8 +162,7 @@ def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
 
 
 def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
-    """Return each unit's orders as `power`, the likeliest first; in winter a slot is `build 1` or
-    `removal 1` and so on. UserError: there is nothing to order."""
+    """Return each unit's orders, the likeliest first; UserError if there is nothing to order."""
     found = advice_to_all(game, player, [power])
     if not found:
         raise UserError(f"{power} has no orders to give in {game.phase}")
@@ -268,9 +266,8 @@ def has_decision(state: dict, power: str) -> bool:
 def next_offer(
     game: Game, power: str, player: Negotiator, seed: int
 ) -> tuple[str, tuple[ClauseRow, ...]] | None:
-    """Return what a player would offer now, and to which power, in press of the kind `offers`. None
-    if that is nothing, or what it has offered in this phase already: it waits for an answer, or got
-    one."""
+    """Return a player's offer and its receiver in `offers` press; None if it has nothing to offer,
+    or has offered it in this phase already."""
     found = player.offers(asked(game, power, player, seed))
     if not found.count:
         return None
@@ -283,8 +280,7 @@ def next_offer(
 
 
 def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
-    """Tell whether a player agrees to an offer of this phase that it got. Whether the deal can be
-    confirmed beside those that there are is another question."""
+    """Tell whether a player agrees to an offer it got, whether or not it can be confirmed."""
     receiver, offers = _offer(game, number)
     if not (isinstance(player, Negotiator) and game.units[receiver] and game.press == "offers"):
         return False
@@ -292,8 +288,7 @@ def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
 
 
 def refusal(game: Game, number: int, player: Player, seed: int) -> str:
-    """Return why a player has declined an offer of this phase that it got; nothing if unknown. A
-    negotiator that can tell has a method `refusal`, which is asked as `answers` is."""
+    """Return why a player declined an offer, by its method `refusal`; nothing if unknown."""
     if not isinstance(player, Negotiator):
         return "it makes no deals"
     if not hasattr(player, "refusal"):

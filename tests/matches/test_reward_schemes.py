@@ -181,8 +181,8 @@ class Other(type(PLAYERS[2])):
 @pytest.mark.parametrize(
     ("players", "pairs", "name"),
     [
-        ([PLAYERS[2], PLAYERS[2]], 10, "different players"),
-        ([PLAYERS[2], PLAYERS[0]], 1, "2 powers"),
+        ([PLAYERS[2], PLAYERS[2]], 10, "two different players"),
+        ([PLAYERS[2], PLAYERS[0]], 1, "2 pairs"),
         ([PLAYERS[2], Other()], 10, "too alike"),
     ],
 )
