@@ -45,6 +45,7 @@ class _Phase(Struct):
     results: dict
     messages: list[_Message] = []
     votes: list[str] = []
+    broken: dict[str, list[str]] = {}  # power -> those with whom it broke a deal
 
 
 class _SavedGame(Struct):
@@ -174,6 +175,16 @@ def _left_out(game_map: Map, state: Mapping, conceded: Sequence[str]) -> tuple[s
 
 def read_votes(phase: Mapping, game_map: Map) -> tuple[str, ...]:
     return _powers(game_map, phase.get("votes", ()))
+
+
+def read_broken(phase: Mapping, game_map: Map) -> list[tuple[str, str]]:
+    """Return who broke a deal with whom in a phase."""
+    return [
+        (power, other)
+        for name, names in phase.get("broken", {}).items()
+        for power in _powers(game_map, [name])
+        for other in _powers(game_map, names)
+    ]
 
 
 def _powers(game_map: Map, names: Iterable[str]) -> tuple[str, ...]:

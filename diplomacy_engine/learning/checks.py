@@ -46,7 +46,7 @@ class RunSettings(Protocol):
 
 def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = False) -> None:
     """Raise UserError for settings that contradict each other, the map, or what is there."""
-    reward = make_reward_mix(args.reward, game_map.teams)
+    reward = make_reward_mix(args.reward, game_map)
     try_reward(reward, len(game_map.powers), game_map.board.victory_centers)
     for flag in ("pool_bots", "eval_bots"):
         for name in getattr(args, flag):
@@ -74,7 +74,9 @@ def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = F
         f"--eval-bots {quoted(voices, 60)}: talk needs diplomacy_learners.press": (
             voices and not talks
         ),
-        f"--eval-bots {quoted(unbound, 60)}: deals are binding in training": unbound,
+        f"--eval-bots {quoted(unbound, 60)}: it needs --binding no": (
+            unbound and getattr(args, "binding", "yes") == "yes"
+        ),
         f"--num-envs {args.num_envs} is too few: an update has at most {most} decisions, fewer "
         f"than two for each of --num-minibatches {args.num_minibatches}": (
             most < 2 * args.num_minibatches

@@ -22,7 +22,7 @@ from ..records import read_json
 
 MAX_ARGS_BYTES = 1_000_000
 KEPT = 5  # copies in checkpoints/
-_GROWING = ("metrics.jsonl", "events.out.tfevents*", "games/*.jsonl", "replies.jsonl")
+_GROWING = ("*.jsonl", "events.out.tfevents*", "games/*.jsonl")
 
 
 def check_name(exp_name: str) -> None:
@@ -136,8 +136,8 @@ class RunFolder:
         self._append(path, games)
         return path
 
-    def log_replies(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        self._append(self.path / "replies.jsonl", lines)
+    def log_lines(self, name: str, lines: Iterable[Mapping[str, Any]]) -> None:
+        self._append(self.path / name, lines)
 
     def save_page(self, name: str, page: str) -> Path:
         path = self.path / "games" / f"{name}.html"

@@ -12,6 +12,7 @@ from ..games.vector_game import VectorGame
 from ..players.asking import ask_players, begin_games, orders_of
 from ..players.bots.random_bots import RandomBot
 from ..players.protocols import Player
+from .tables import GameRecorder
 
 Hook = Callable[[VectorGame, Decisions, np.ndarray], None]
 
@@ -21,6 +22,7 @@ class Rollouts(NamedTuple):
     advantage: np.ndarray  # the same shape; relative to the group, 0 where all scored the same
     ended: np.ndarray  # (positions, copies) int8, End; RUNNING where the horizon came first
     years: np.ndarray  # (positions, copies) int16, calendar year of the copy's end
+    saved_games: list[dict]  # of the copies that were recorded; `id` is POSITION-COPY, from 0 on
 
 
 def center_share(games: VectorGame, rows: np.ndarray) -> np.ndarray:
@@ -48,12 +50,16 @@ def fork(
     seats: Sequence[int] | np.ndarray | None = None,
     score: Callable[[VectorGame, np.ndarray], np.ndarray] = center_share,
     note: Hook | None = None,
+    record: int = 0,
 ) -> Rollouts:
     """Copy positions, play every copy some years on, and score the powers within each group.
-    `games` (auto_reset=False) has the copies of `rows` in its last rows, `destinations(...)`. A
-    rollout ends after `years` springs, or with its game. `seats` (P,): who plays each power;
-    `score`: (games, rows) -> (rows, P); `note` is called with games, decisions and orders about to
-    be given."""
+
+    `games` is made with auto_reset=False; copies of `rows` are played in its last rows,
+    `destinations(games, positions, copies)`, and stay there. A rollout stops when it has been in
+    `years` springs after its first phase, or with its game. `seats` (P,): which player plays each
+    power; `score`: (games, rows) -> (rows, P); `note` is called with games, decisions and the
+    orders about to be given; `record` copies of each position are kept as saved games.
+    """
     rows = np.asarray(rows)
     seats = np.zeros(games.num_powers, np.int64) if seats is None else np.asarray(seats)
     groups = destinations(games, len(rows), copies)
@@ -62,6 +68,7 @@ def fork(
     played = groups.ravel()
     games.copy_from(games, np.repeat(rows, copies), played)
     begin_games(games, players, played)
+    recorder = GameRecorder(groups[:, :record].ravel(), games)
     left = np.full(games.num_games, years)
     going = played[games.state.end[played] == RUNNING]
     while len(going):
@@ -69,16 +76,23 @@ def fork(
         orders = ask_players(games, decisions, players, seats[decisions.power])
         if note is not None:
             note(games, decisions, orders)
+        recorder.note(games, orders, going=going)
         games.step(orders, going)
         left[going[games.state.phase[going] == SPRING_MOVEMENT]] -= 1
         going = going[(games.state.end[going] == RUNNING) & (left[going] > 0)]
     shape = (len(rows), copies)
+    who = {power: players[seat].name for power, seat in zip(games.map.powers, seats)}
     scores = np.asarray(score(games, played), np.float32).reshape(*shape, games.num_powers)
+    saved = [
+        game.to_saved_game() | {"id": f"{number // record}-{number % record}", "players": who}
+        for number, game in enumerate(recorder.replay(games))
+    ]
     return Rollouts(
         scores,
         group_advantages(scores).astype(np.float32),
         games.state.end[played].reshape(shape),
         games.state.year[played].reshape(shape),
+        saved,
     )
 
 

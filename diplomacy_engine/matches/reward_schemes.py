@@ -162,7 +162,7 @@ def check_reward(
     beginning, middle and end of training. `against`: pairs that contradict earlier schemes."""
     rules = match_settings(match, **settings)
     game_map = rules.game_map
-    mix = make_reward_mix(reward, game_map.teams)
+    mix = make_reward_mix(reward, game_map)
     powers = len(game_map.powers)
     if len({player.name for player in players}) < 2 or num_pairs < powers:
         raise UserError(f"this needs two different players or more, and at least {powers} pairs")

@@ -11,12 +11,13 @@ from ..constants import NONE, phase_kind
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.game import Game
+from ..games.saved_game import read_broken
 from ..games.vector_game import VectorGame
 from ..press.daide import ClauseRow
 from ..press.deals import Offers, make_offers
 from ..scoring.rewards import REWARDS
 from .asking import ask_player, orders_of, slots_of
-from .negotiation import Listener, Negotiator, Silent, Talk
+from .negotiation import Listener, Negotiator, Silent, Talk, honest_seats
 from .protocols import (
     ExplainingPlayer,
     Player,
@@ -89,7 +90,13 @@ def orders_by_player(
     _show_past(copy, ordering(player))
     _tell_deals(game, games, decisions.power, player)
     seed_player(player, seed)
+    free = game.table is not None and not game.table.binding
+    if free:
+        honest = honest_seats([player], np.zeros((1, len(game.powers)), int))
+        decisions = game.table.bound(decisions, honest)
     orders = orders_of(games, player, decisions)
+    if free:
+        game.table.correct(orders, decisions, honest)
     # Who plans without lists may order what a deal forbids: then the unit keeps its promise.
     texts, listed, given = games.vocabulary.texts, set(decisions.order.tolist()), {}
     for d in range(decisions.count):
@@ -107,7 +114,9 @@ def _tell_deals(game: Game, games: VectorGame, powers: np.ndarray, player: Playe
     ):
         rows, powers = np.zeros(len(powers), np.int64), powers.astype(np.int64)
         known = game.table.known(rows, powers)
-        player.hear(Talk(games, games.decisions(), rows, powers, known))
+        breaches = _breaches(game, powers)
+        binding = game.table.binding
+        player.hear(Talk(games, games.decisions(), rows, powers, known, breaches, binding))
 
 
 def ordering(player: Player) -> Player:
@@ -301,4 +310,15 @@ def asked(game: Game, power: str, player: Player, seed: int) -> Talk:
     copy.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
     row, seat = np.zeros(1, np.int64), np.array([game.map.power_index[power]])
     known = game.table.known(row, seat)
-    return Talk(copy, game.vector_game.decisions(), row, seat, known)
+    told = known, _breaches(game, seat), game.table.binding
+    return Talk(copy, game.vector_game.decisions(), row, seat, *told)
+
+
+def _breaches(game: Game, powers: np.ndarray) -> np.ndarray:
+    """Return Talk.breaches by the game's history, which a game that is taken up again has, too."""
+    found, year = np.full((len(game.powers),) * 2, NONE, np.int32), int(game.phase[1:-1])
+    for phase in game.history:
+        for power, other in read_broken(phase, game.map):
+            pair = game.map.power_index[other], game.map.power_index[power]
+            found[pair] = year - int(phase["name"][1:-1])
+    return found[powers]

@@ -69,7 +69,7 @@ def play_until_full(run: press.TalkRun) -> int:
     deals, step = 0, run.games.step
 
     def judged(orders):
-        assert not run.talk.press.judge(orders).any()
+        assert run.talk.press.binding <= (not run.talk.press.judge(orders).any())
         return step(orders)
 
     run.games.step = judged
@@ -87,8 +87,9 @@ def check_scores(run: press.TalkRun, batch: Batch) -> ppo.Action:
     return scored
 
 
-def test_wishes_and_orders_are_one_decision():
-    run = make_run()
+@pytest.mark.parametrize("binding", ["yes", "no"])
+def test_wishes_and_orders_are_one_decision(binding):
+    run = make_run(binding=binding)
     assert play_until_full(run) > 0
     batch = take_batch(run)
     obs = batch.experience.obs
@@ -105,8 +106,9 @@ def test_wishes_and_orders_are_one_decision():
     assert changed[obs.peace.any(1)].mean() > 0.5 and not changed[~obs.peace.any(1)].any()
 
 
-def test_offers_answers_and_orders_are_one_decision():
-    run = make_run(press="offers", num_steps=32)
+@pytest.mark.parametrize("binding", ["yes", "no"])
+def test_offers_answers_and_orders_are_one_decision(binding):
+    run = make_run(press="offers", num_steps=32, binding=binding)
     assert play_until_full(run) > 0
     batch = take_batch(run)
     obs = batch.experience.obs

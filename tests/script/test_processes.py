@@ -10,7 +10,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -106,41 +105,6 @@ def test_ranks_of_torchrun_train_the_same(trained, tmp_path):
     assert metrics(run) == metrics(trained("rich"))
     done = torchrun(*words, "--num-envs", 1)
     assert done.stderr.count("error: --num-envs 1 is too few for 2 processes\n") == 1
-
-
-CRASH = """
-import os, signal, sys, time
-import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.learning import startup
-from support.training import main
-
-steps, pay_learner, close = 0, ppo.pay_learner, startup.RunLog.close
-def dying(*args):
-    global steps
-    steps += 1
-    if steps == 40 and os.environ["RANK"] == "1":
-        os.kill(os.getpid(), signal.SIGKILL)
-    return pay_learner(*args)
-def slow(*rest):
-    time.sleep(3)  # meanwhile torchrun tells the others to end
-    close(*rest)
-ppo.pay_learner, startup.RunLog.close = dying, slow
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-@pytest.mark.slow
-def test_a_rank_that_dies_stops_the_others(tmp_path):
-    script = tmp_path / "crash.py"
-    script.write_text(textwrap.dedent(CRASH))
-    config = write_config(tmp_path / "tiny.toml", **CHANGES)
-    done = torchrun(script, "--config", config, "--runs-folder", tmp_path / "runs")
-    assert done.returncode != 0
-    assert "error: another rank has died; the last checkpoint is intact" in done.stderr
-    assert f"exitcode  : -{signal.SIGKILL.value}" in done.stderr
-    (run,) = (tmp_path / "runs").iterdir()
-    assert 200 <= load(run)["global_step"] < 600
-    assert not list(run.rglob("*.tmp"))
 
 
 @pytest.mark.slow

@@ -45,9 +45,8 @@ from support.training import (
 )
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import UserError, VectorGame, evaluate_player, load_map, make_bot
+from diplomacy_engine import UserError, evaluate_player, load_map, make_bot
 from diplomacy_engine._files import file_sha256
-from diplomacy_engine.commands import cli
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.learning import checkpoint_state, evaluations, registry, run_log, startup
 from diplomacy_engine.learning.players import policy_player
@@ -389,29 +388,6 @@ def test_what_cannot_be_kept_is_named_at_the_start(tmp_path, monkeypatch, capsys
     assert not runs.exists()
     Unkept.REBUILT = (*ppo.Run.REBUILT, "opened")
     assert "opened" not in checkpoint_state.pack(make_run())
-
-
-def test_a_checkpoint_plays_as_it_was_trained_on_its_own_map_only(trained, capsys):
-    path, size = trained() / "checkpoint.pt", (30, -1)
-    argv = ["evaluate", "--player", str(trained()), "--against", "hold", "--games", "2"]
-    assert cli.main([*argv, "--map", "small"]) == 0
-    capsys.readouterr()
-    assert cli.main([*argv, "--map", "three"]) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1 and "small" in err and "three" in err
-    one, others = registry.load_player(path, seed=3), VectorGame("three", 1, threads=1)
-    with pytest.raises(UserError, match="another map"):
-        one.act(others, others.decisions())
-    saved = dict(load(trained())["model"])
-    assert differences(saved, dict(one.agent.agent.state_dict())) == []
-
-    def orders(**options):
-        player, games = registry.load_player(path, **options), VectorGame("small", 30, threads=1)
-        return player.act(games, games.decisions()).reshape(size)
-
-    assert (orders(seed=3) == orders(seed=3)).all() and (orders(seed=3) != orders(seed=4)).any()
-    greedy = orders(greedy=True, seed=3)
-    assert (greedy == orders(greedy=True, seed=4)).all() and (greedy == greedy[0]).all()
 
 
 @contextlib.contextmanager

@@ -8,8 +8,8 @@ const MODES = { move: "Move", hold: "Hold", support: "Support", convoy: "Convoy"
 const modeOf = ({ text, verb }) => (text.endsWith(" VIA") ? "via" : verb);
 
 export class OrderPanel {
-  constructor({ say, redraw, submit, read, sandbox, hint }) {
-    Object.assign(this, { say, redraw, sendOrders: submit, read, sandbox, hint });
+  constructor({ say, redraw, submit, read, sandbox, hint, outlook }) {
+    Object.assign(this, { say, redraw, sendOrders: submit, read, sandbox, hint, outlook });
     this.view = null;
     this.chosen = {}; // unit -> order text
     this.unit = null; // selected
@@ -436,12 +436,15 @@ export class OrderPanel {
     const place = ({ unit }) => this.view.decision.units.findIndex((one) => one.unit === unit);
     const items = [...hint.slots].sort((a, b) => place(a) - place(b)).map(({ orders }) => h("li", { title: orders[0].text }, `${this.words(orders[0].text)} `, h("span", { class: "quiet" }, percent(orders[0].probability))));
     const scale = hint.solo ? ` (${hint.solo} is a solo${hint.more ? ", and other rewards add to it" : ""})` : "";
-    const expects = value === null ? null : h("p", { id: "expects" }, `It expects ${value.toFixed(2)}${scale}.`);
-    const what = h("details", { id: "what" }, h("summary", {}, "What is this number?"),
-      h("p", {}, `The reward that the policy expects ${who} to get from here to the end of the game, counted as in its training. ${hint.scale}`));
+    const reward = value === null ? "" : ` It expects a reward of ${value.toFixed(2)} from here on${scale}. ${hint.scale}`;
+    const outlook = this.outlook(), games = outlook?.games;
+    const share = outlook && { 0: `below ${percent(1 / games)}`, [games]: `above ${percent(1 - 1 / games)}` }[outlook.won];
+    const chance = outlook ? `Chance of a solo: ${share ?? `about ${percent(outlook.won / games)}`}. Centers at the end: about ${Math.round(outlook.centers)}.` : "Playing on from here…";
+    const what = h("details", { id: "what" }, h("summary", {}, "What is this?"),
+      h("p", {}, outlook ? `The policy has played on from here for all powers, ${games} times. ${who} reached ${this.view.victory} centers in ${outlook.won} of these games, and had ${outlook.centers.toFixed(1)} at the end on average.` : "", reward));
     return h("div", { id: "hints" }, ...(tried ? this.reasons(tried) : []),
       h("h3", {}, tried ? "Its first thought, without looking ahead" : `What the policy would order as ${who}`), h("ul", {}, ...items),
-      expects, expects && what,
+      h("p", { id: "expects" }, chance), what,
       h("button", { id: "fill", title: "Each percentage assumes the likeliest orders of the units that the policy decides on before", onclick: () => this.fill(hint) }, "Use these orders"));
   }
 
