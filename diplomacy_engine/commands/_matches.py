@@ -116,7 +116,7 @@ def run_match(
     result; with `rounds_up` all sides are played equally often."""
     check_files(arguments)
     press = press_rules(arguments, names)
-    game_map = map_of(arguments.map, names, arguments.script)
+    game_map = map_of(arguments.map, names)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     sides = len(game_map.teams.names) if rounds_up else 1
     games = -(-(arguments.games or GAMES) // sides) * sides
@@ -201,17 +201,16 @@ def _write_table(path: str, columns: Sequence[str], rows: Iterable[Iterable]) ->
     atomic_write(path, text.getvalue().encode())
 
 
-def map_of(
-    name: str | None, players: Sequence[str], script: str | None, usual: str = "small"
-) -> Map:
+def map_of(name: str | None, players: Sequence[str], usual: str = "small") -> Map:
     """Return the map of that name; without one, that of the first checkpoint, or else `usual`."""
     if name is not None:
         return load_map(name)
-    found = (policy_map(player, script) for player in players)
-    return next(filter(None, found), None) or load_map(usual)
+    return next(filter(None, map(policy_map, players)), None) or load_map(usual)
 
 
-def load_players(names: Sequence[str], game_map: Map, arguments: Any) -> list[Player]:
+def load_players(
+    names: Sequence[str], game_map: Map, arguments: Any, careful: bool = False
+) -> list[Player]:
     check_assume(arguments, names)
     players = [
         load_player(
@@ -221,6 +220,7 @@ def load_players(names: Sequence[str], game_map: Map, arguments: Any) -> list[Pl
             greedy=arguments.greedy,
             seed=len(names) * arguments.seed + number,
             assume=arguments.assume,
+            careful=careful,
         )
         for number, name in enumerate(names)
     ]

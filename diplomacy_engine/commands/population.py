@@ -110,7 +110,7 @@ def _population(arguments: Any) -> Population:
     if arguments.map is None and not names and getattr(arguments, "saved_games", None):
         game_map = load_replays(arguments.saved_games[0])[0].map
     else:
-        game_map = map_of(arguments.map, names, getattr(arguments, "script", None))
+        game_map = map_of(arguments.map, names)
     return read_population(population_folder(None, game_map), game_map)
 
 
@@ -121,19 +121,11 @@ def _rank_players(
     members = load_members(population, seed=arguments.seed, threads=arguments.threads)
     num_games = arguments.games or rank_games(population.map.name)
     announce_compilation()
-    found = {}
+    found, seed, threads = {}, arguments.seed, arguments.threads
     for player in players:
         with showing_progress(num_games) as progress:
-            found[player.name] = rank_player(
-                population,
-                player,
-                members,
-                num_games,
-                progress=progress,
-                game_map=game_map,
-                seed=arguments.seed,
-                threads=arguments.threads,
-            )
+            how = {"progress": progress, "seed": seed, "threads": threads, "game_map": game_map}
+            found[player.name] = rank_player(population, player, members, num_games, **how)
     return found
 
 

@@ -834,9 +834,8 @@ class Game:
         Where deals can be broken, it says so with a `binding` of ours. Its rules are those of the
         press, whether anybody has said anything or not.
         """
-        pending = {
-            power: self.orders.get(power) for power in self.map.powers
-        }  # None: nothing submitted yet
+        # None: nothing was submitted yet.
+        pending = {power: self.orders.get(power) for power in self.map.powers}
         said = {"results": {}, "messages": self.messages} | self._votes_note()
         phases = [*self.history, self._record(pending) | said]
         ending = Ending(self.draw_votes, self.is_agreed, tuple(self.conceded))

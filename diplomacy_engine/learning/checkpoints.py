@@ -15,7 +15,7 @@ from .._suggest import printable, quoted
 from ..errors import UserError
 from ..games.observation import OBSERVATION_VERSION
 from ..records import convert
-from ..rules.map import Map, MapError
+from ..rules.map import MAP_NAMES, Map, MapError, load_map
 from ..rules.vocabulary import vocabulary
 
 CHECKPOINT_FORMAT = 1
@@ -127,7 +127,9 @@ def reason(error: Exception) -> str:
 
 def map_of(saved: dict, path: str | Path) -> Map:
     """Return the map of a checkpoint; UserError if it saw or ordered what this version does not."""
-    game_map = Map(saved["map_facts"], saved["map_name"])
+    name, facts = saved["map_name"], saved["map_facts"]
+    same = name in MAP_NAMES and load_map(name).facts == facts
+    game_map = load_map(name) if same else Map(facts, name)
     for what, theirs, ours in (
         ("observations of version", saved["observation_version"], OBSERVATION_VERSION),
         ("the order vocabulary", saved["vocabulary_hash"], vocabulary(game_map).hash),
