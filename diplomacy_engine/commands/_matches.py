@@ -54,7 +54,6 @@ def note_teams(players: Sequence[Player], game_map: Map) -> None:
 
 
 def no_effect(arguments: Any, flags: Iterable[str], why: str) -> None:
-    """UserError if one of these flags is given."""
     for name in flags:
         if getattr(arguments, name, None):
             raise UserError(f"--{name.replace('_', '-')} has no effect: {why}")

@@ -117,7 +117,6 @@ def _list(arguments: Any, wire: Wire) -> int:
 
 
 def _powers(arguments: Any) -> tuple[list[str], bool]:
-    """The powers to play, and whether they are those that nobody plays."""
     names = [power.upper() for power in arguments.power]
     alone = len(names) > 1 and not {ANY, DUMMIES}.isdisjoint(arguments.power)
     if alone or len(set(names)) < len(names):

@@ -37,7 +37,6 @@ def map_counts(game_map: Map) -> str:
 
 
 def rule_notes(game_map: Map) -> list[str]:
-    """Return in what a map's rules differ from the standard map's, a sentence each."""
     board, notes = game_map.board, []
     if board.build_anywhere:
         notes.append("units may be built in any center a power owns")

@@ -55,8 +55,6 @@ class EnvSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings(EnvSettings):
-    """The further keyword arguments of an environment with one agent."""
-
     form: FormName = "provinces"
     num_envs: Positive = 1
     threads: Positive | None = None
@@ -68,8 +66,6 @@ class AgentSettings(EnvSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class PowersSettings(EnvSettings):
-    """The further keyword arguments of the environment with all powers."""
-
     press: Literal["mutual"] | None = None
     binding: bool = True
     break_cost: Annotated[float, Meta(ge=0)] = 0.0
@@ -77,8 +73,6 @@ class PowersSettings(EnvSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class TalkSettings:
-    """The keyword arguments of the negotiation environment."""
-
     power: str | None = None
     reward: str = "valid"
     answers: str = "dealer"

@@ -249,7 +249,6 @@ class _Movement:
         return [fleet for fleet in fleets if "dislodged" in self._words(fleet)]
 
     def fault(self, unit: str) -> str:
-        """Return what was wrong with a void order."""
         order = self.order.get(unit)
         if order is None or order.other is None:
             return "not legal"

@@ -138,7 +138,6 @@ def victors(game_map: Map, state: Mapping) -> list[str]:
 def read_saved_game(
     saved: Mapping, game_map: Map | str | None
 ) -> tuple[str, Map, list[dict], Ending]:
-    """Return id, map, phases and what is said of the end of a saved game."""
     source = "the saved game"
     found = convert(_SavedGame, saved, source)
     phases = found.phases

@@ -27,8 +27,6 @@ MOST_MOMENT = 1e30  # the same of Adam's running means of gradients and their sq
 
 
 class Header(msgspec.Struct):
-    """What a checkpoint says of itself."""
-
     format: Literal[1]
     script_name: str
     script_sha256: str
@@ -142,7 +140,6 @@ def map_of(saved: dict, path: str | Path) -> Map:
 def policy_dict(
     script: str | Path, args: dict, game_map: Map, model: dict, global_step: int
 ) -> dict[str, Any]:
-    """Return what is needed to play a policy that has learned from `global_step` decisions."""
     return {
         "format": CHECKPOINT_FORMAT,
         "script_name": Path(script).name,

@@ -319,7 +319,6 @@ def next_steps(
 
 
 def start_wandb(settings: dict[str, Any], folder: RunFolder, wandb_id: str | None) -> Any:
-    """Start a W&B run; UserError if it cannot. W&B itself reads more of the environment."""
     try:
         wandb = importlib.import_module("wandb")
     except ModuleNotFoundError:

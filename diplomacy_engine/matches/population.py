@@ -113,7 +113,6 @@ def rank_after_games(
 def _met_and_above(
     seats: np.ndarray, ranks: np.ndarray, players: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return how often player 0 met each, and the shares of these games in which it was above."""
     mine = ranks[seats == 0][:, None]
     ahead = (mine < ranks) + 0.5 * (mine == ranks)
     met, above = np.zeros((2, players))

@@ -70,8 +70,6 @@ class _Saved(Struct):
 
 @dataclasses.dataclass(frozen=True)
 class Population:
-    """A base population of a map, best rating first."""
-
     folder: Path
     map: Map
     members: tuple[PopulationMember, ...]

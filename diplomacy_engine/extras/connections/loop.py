@@ -88,7 +88,6 @@ class SeatLoop:
         return self.counts
 
     def saved_games(self) -> list[dict]:
-        """Return the games as they stood last, with the player's name at its powers."""
         return [
             position.game.to_saved_game()
             | {"players": dict.fromkeys(position.seats, self.player.name)}

@@ -85,8 +85,6 @@ class _History(Struct):
 
 
 class Variant(NamedTuple):
-    """A map of the site, as one of ours."""
-
     map: Map
     powers: dict[int, str]  # by country
     places: dict[int, str]  # locations by territory
@@ -213,7 +211,6 @@ def _complete_end(variant: Variant, end: Phase, before: _PhaseRow) -> None:
 
 
 def unit_text(variant: Variant, kind: str | None, territory: int | None) -> str:
-    """Return a unit such as `F STP/SC`."""
     if kind not in _LETTERS:
         raise UserError(f"{quoted(kind, 20)} is neither Army nor Fleet")
     place = variant.place(territory)
