@@ -44,15 +44,6 @@ SAVE_COUNT = 10  # games that --save-games writes
 FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high")  # of --csv
 
 
-def note_teams(players: Sequence[Player], game_map: Map) -> None:
-    for player in players:
-        settings = getattr(player, "settings", None)
-        trained = settings.get("teams", "") if isinstance(settings, dict) else game_map.teams.text
-        if game_map.with_teams(trained).teams.text != game_map.teams.text:
-            here, there = (text or "without teams" for text in (game_map.teams.text, trained))
-            print(f"note: {player.name} was trained {there}, and plays {here}", file=sys.stderr)
-
-
 def no_effect(arguments: Any, flags: Iterable[str], why: str) -> None:
     for name in flags:
         if getattr(arguments, name, None):
@@ -223,9 +214,14 @@ def load_players(
         )
         for number, name in enumerate(names)
     ]
-    note_teams(players, game_map)
     apart = short_names([assuming(parse_player(name), arguments.assume) for name in names])
+    teams = game_map.teams.text
     for player, name in zip(players, apart):
+        settings = getattr(player, "settings", None)
+        trained = settings.get("teams", "") if isinstance(settings, dict) else teams
+        if game_map.with_teams(trained).teams.text != teams:
+            here, there = (text or "without teams" for text in (teams, trained))
+            print(f"note: {player.name} was trained {there}, and plays {here}", file=sys.stderr)
         player.name = name
     return players
 

@@ -85,9 +85,12 @@ def run_rank(arguments: Rank) -> int:
         no_effect(arguments, ("teams", "team_victory"), "saved games are without teams")
     population = _population(arguments)
     game_map = population.map.with_teams(arguments.teams, arguments.team_victory)
-    found = _rank_saved(arguments, population) if arguments.saved_games else {}
     if arguments.player:
         found = _rank_players(arguments, population, game_map)
+    else:
+        who, rng = arguments.who or PERSON, np.random.default_rng(arguments.seed)
+        replays = [replay for file in arguments.saved_games for replay in load_replays(file)]
+        found = {who: rank_person(population, replays, who, rng)}
     print_ranks(population, found, game_map)
     result = {
         "map": population.map.name,
@@ -127,12 +130,6 @@ def _rank_players(
             how = {"progress": progress, "seed": seed, "threads": threads, "game_map": game_map}
             found[player.name] = rank_player(population, player, members, num_games, **how)
     return found
-
-
-def _rank_saved(arguments: Any, population: Population) -> dict[str, PopulationRank]:
-    who, rng = arguments.who or PERSON, np.random.default_rng(arguments.seed)
-    replays = [replay for file in arguments.saved_games for replay in load_replays(file)]
-    return {who: rank_person(population, replays, who, rng)}
 
 
 def print_ranks(population: Population, found: dict[str, PopulationRank], game_map: Map) -> None:

@@ -870,7 +870,10 @@ class Game:
         game_id, found_map, phases, ending = read_saved_game(saved, game_map)
         game = cls.from_state(found_map, phases[-1]["state"], max_years)
         game.id, game.history = game_id, phases[:-1]
-        game._take_up_ending(ending, phases[-1])
+        game.draw_votes, game.conceded = ending.draw_votes, sorted(set(ending.conceded))
+        positions.set_ending(game._games, ending.draw_agreed, game.conceded)
+        for power in read_votes(phases[-1], game.map):
+            game.vote(power)
         if "last_orders" not in phases[-1]["state"]:
             game._play_last_movement()
         game.messages = phases[-1]["messages"]
@@ -881,12 +884,6 @@ class Game:
             binding = saved.get("binding") is not False if binding is None else binding
             game.take_up_talk(press, press_rounds, binding)
         return game
-
-    def _take_up_ending(self, ending: Ending, last: Mapping) -> None:
-        self.draw_votes, self.conceded = ending.draw_votes, sorted(set(ending.conceded))
-        positions.set_ending(self._games, ending.draw_agreed, self.conceded)
-        for power in read_votes(last, self.map):
-            self.vote(power)
 
     def _play_last_movement(self) -> None:
         """Take over the orders and results of the history's last movement phase. If a draw was

@@ -22,6 +22,7 @@ import torch
 from tensorboard.compat.proto.summary_pb2 import Summary
 from torch.utils.tensorboard import SummaryWriter
 
+from .._files import atomic_write
 from .._progress import Progress
 from ..constants import SEA
 from ..errors import UserError
@@ -113,7 +114,7 @@ class RunLog:
         if eval_bots:
             name = f"eval/{labels[eval_bots[-1]]}/win"
             if figures[name] > self.folder.most(name):
-                self.folder.save_best(partial(torch.save, dict(policy)))
+                atomic_write(self.folder.path / "best.pt", partial(torch.save, dict(policy)))
         self.scalars(figures, global_step)
         games = list(itertools.chain.from_iterable(samples.values()))
         if games:
@@ -175,7 +176,8 @@ class RunLog:
         except UserError as error:
             self.progress.message(f"note: no pictures of the sample games: {error}")
             return
-        self.folder.save_page(f"{global_step:012d}", shown.page)
+        file = self.folder.path / "games" / f"{global_step:012d}.html"
+        atomic_write(file, shown.page.encode())
         with self._writing_events():
             for name, image in shown.images.items():
                 self._add_png(name, image, global_step)

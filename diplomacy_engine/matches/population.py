@@ -226,9 +226,8 @@ def rank_person(
         for power in replay.map.powers:
             name = replay.players.get(power, "").removesuffix(".npz")
             person = power == who.upper() or name == who
-            row.append(
-                0 if person else names.setdefault(name or f"{power}, unknown", len(names) + 1)
-            )
+            name = name or f"{power}, unknown"
+            row.append(0 if person else names.setdefault(name, len(names) + 1))
         if replay.winners and row.count(0) == 1 and len(set(row)) == len(row):
             centers = replay.frames[-1].scene.centers
             seats.append(row)

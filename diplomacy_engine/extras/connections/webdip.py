@@ -321,19 +321,12 @@ class WebdipSeat:
 
 
 def kept_texts(variant: Variant, game: Game, rows: Sequence[Mapping]) -> list[str]:
-    letters, texts = _letters(game), []
+    held, texts = game.dislodged or game.units, []
+    letters = {province_of(unit): unit[0] for own in held.values() for unit in own}
     for row in rows:
         with contextlib.suppress(UserError):
             texts.append(order_text(variant, convert(OrderRow, row, "an order"), letters))
     return texts
-
-
-def _letters(game: Game) -> dict[str, str]:
-    if game.dislodged:
-        units = [unit for own in game.dislodged.values() for unit in own]
-    else:
-        units = [unit for own in game.units.values() for unit in own]
-    return {province_of(unit): unit[0] for unit in units}
 
 
 def convoy_path(game: Game, text: str) -> list[str]:
