@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from ..records import convert
 from ..rules.map import Map, load_map
 from ..scoring.mixes import RewardMix, make_steady_mix
 
@@ -29,11 +28,6 @@ class EnvSettings:
     warm_up_phases: Count = 10
     strict: bool = False
     draw_votes: bool = False
-
-    @classmethod
-    def of(cls, **arguments: Any) -> Self:
-        """UserError: an argument is unknown, of the wrong type or out of range."""
-        return convert(cls, arguments, "this environment")
 
     def map_of(self, game_map: str | Path | Map) -> Map:
         found = load_map(game_map)

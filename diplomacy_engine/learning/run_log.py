@@ -172,17 +172,17 @@ class RunLog:
             return
         try:
             title = f"games at {global_step:,} {self.progress.unit}"
-            shown = show_games(samples, title, self.game_map)
+            page, images = show_games(samples, title, self.game_map)
         except UserError as error:
             self.progress.message(f"note: no pictures of the sample games: {error}")
             return
         file = self.folder.path / "games" / f"{global_step:012d}.html"
-        atomic_write(file, shown.page.encode())
+        atomic_write(file, page.encode())
         with self._writing_events():
-            for name, image in shown.images.items():
+            for name, image in images.items():
                 self._add_png(name, image, global_step)
         if self.wandb is not None:
-            html = importlib.import_module("wandb").Html(shown.page, inject=False)
+            html = importlib.import_module("wandb").Html(page, inject=False)
             self.wandb.log({"global_step": global_step, "games/replay": html})
 
     def _add_png(self, name: str, png: bytes, global_step: int) -> None:
