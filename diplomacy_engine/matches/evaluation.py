@@ -11,7 +11,7 @@ from ..games.game import Game
 from ..players.protocols import Player
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import FIGURES
-from .figures import by_side, map_ranges, named_teams, summarize, team_ranges
+from .figures import by_side, named_teams, ranges_of, summarize
 from .match import MatchReport, MatchSettings, match_settings
 from .tables import play_tables
 
@@ -70,8 +70,10 @@ class Evaluation(MatchReport):
         sides = len(teams.names)  # as many as powers without teams
         seat = self.number % sides
         values = {name: of_sides[name][np.arange(len(seat)), seat] for name in FIGURES}
-        ranges = team_ranges(game_map, years)
-        by_power = by_side(game_map.powers, every, self.seats == 0, map_ranges(game_map, years))
+        ranges = ranges_of(teams.names, game_map, years, teams.victory_centers)
+        by_power = by_side(
+            game_map.powers, every, self.seats == 0, ranges_of(game_map.powers, game_map, years)
+        )
         result = {
             "map": game_map.name,
             "player": player,

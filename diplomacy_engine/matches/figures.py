@@ -102,16 +102,12 @@ def named_teams(game_map: Map) -> dict[str, str | int]:
     return {"teams": game_map.teams.text, "team_victory": game_map.teams.victory_centers}
 
 
-def map_ranges(game_map: Map, max_years: int) -> dict[str, tuple[float, float]]:
+def ranges_of(
+    sides: Sequence[str], game_map: Map, max_years: int, victory_centers: int = 0
+) -> dict[str, tuple[float, float]]:
     board = game_map.board
-    centers = len(board.center_province)
-    return figure_ranges(len(game_map.powers), centers, board.victory_centers, max_years)
-
-
-def team_ranges(game_map: Map, max_years: int) -> dict[str, tuple[float, float]]:
-    board, teams = game_map.board, game_map.teams
-    centers, victory = len(board.center_province), teams.victory_centers or board.victory_centers
-    return figure_ranges(len(teams.names), centers, victory, max_years)
+    centers, victory = len(board.center_province), victory_centers or board.victory_centers
+    return figure_ranges(len(sides), centers, victory, max_years)
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -42,9 +42,6 @@ class GameRecorder:
             int, list[tuple[Offers, np.ndarray, Words]]
         ] = {}  # step -> what was said before
 
-    def listen(self, press: Press) -> None:
-        press.log, press.logged = [], len(self.rows)
-
     def note(
         self,
         games: VectorGame,
@@ -142,7 +139,7 @@ def play_games(
     if games.auto_reset:
         raise ValueError("play_games needs a VectorGame with auto_reset=False")
     if press is not None and recorder is not None:
-        recorder.listen(press)
+        press.log, press.logged = [], len(recorder.rows)
     begin_games(games, players, np.arange(games.num_games))
     state = games.state
     while (state.end == RUNNING).any():

@@ -12,7 +12,7 @@ from ..errors import UserError
 from ..players.protocols import Player
 from ..rules.map import Map
 from ..scoring.outcomes import FIGURES
-from .figures import Z, by_side, map_ranges, named_teams, summarize, team_ranges, wilson_interval
+from .figures import Z, by_side, named_teams, ranges_of, summarize, wilson_interval
 from .match import MatchReport, MatchSettings, match_settings
 from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, fit_ratings
 from .tables import play_tables
@@ -75,8 +75,9 @@ class Tournament(MatchReport):
         newcomers = np.full(count, MEAN), np.full(count, DEVIATION)
         mean, deviation = fit_ratings(*newcomers, seats, values["rank"], rng)
         error = bootstrap_errors(*newcomers, seats, values["rank"], rng)
-        ranges = team_ranges(game_map, settings.max_years)
-        power_ranges = map_ranges(game_map, settings.max_years)
+        years = settings.max_years
+        ranges = ranges_of(teams.names, game_map, years, teams.victory_centers)
+        power_ranges = ranges_of(game_map.powers, game_map, years)
         met = cross_table(seats, values["rank"], values["solo"], count)
 
         def compare(one: int, other: int) -> dict | None:
@@ -151,7 +152,7 @@ def play_tournament(
     twice = [name for name in names if names.count(name) > 1]
     for reason, wrong in (
         ("a tournament needs at least two players", len(names) < 2),
-        (f"players are named twice: {', '.join(twice[:1])}", twice),
+        (f"a player is named twice: {twice[:1]}", twice),
         (f"all powers of map {rules.game_map.name!r} are on one side", len(teams.names) < 2),
         (f"{len(names)} players need at least {len(names)} games", num_games < len(names)),
     ):

@@ -236,7 +236,8 @@ def _checkpoint(spec: PolicySpec) -> Path:
             f"it is neither a bot ({', '.join(BOTS)}), a file, nor listed by "
             "`python -m diplomacy_engine policies`"
         )
-        reason += did_you_mean(spec.path, (*BOTS, *ready_policies()))
+        known = (*BOTS, *NEGOTIATORS, *ready_policies())
+        reason += did_you_mean(spec.path.partition("+")[0], known)
     raise PlayerError(f"there is no player {quoted(spec.text, 300)}: {reason}")
 
 

@@ -122,7 +122,7 @@ SEAT = "connect diplomacy localhost:1 --game-id g --power FRANCE --player hold "
         ("population rank", "--saved-games"),
         ("population rank --player dumbbot --population HERE", "HERE/population.json"),
         ("population make --map small --runs HERE", "--output"),
-        ("population make --map small --runs HERE --output HERE/made", "has no policy"),
+        ("population make --map small --runs HERE --output HERE/made", "HERE/checkpoint.pt"),
         ("population make --map small --output HERE", "HERE"),
         ("connect webdip http://localhost:1 --key-file HERE/nofile", "nofile"),
         (SEAT + "--vote-draw maybe", "--vote-draw"),
