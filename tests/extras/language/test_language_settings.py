@@ -9,15 +9,12 @@ from diplomacy_engine.players.names import parse_player
 SECRET = "sk-abc123-SECRET"
 
 
-def test_short_names():
+def test_names_and_files(tmp_path):
     local = read_settings(parse_player("llm:local:some/folder"))
     assert (local.model, local.is_local, local.constraint) == ("some/folder", True, "trie")
     found = read_settings(parse_player("llm:org/model@2@http://127.0.0.1:8000/v1"))
     assert (found.model, found.base_url) == ("org/model@2", "http://127.0.0.1:8000/v1")
     assert not found.is_local and found.constraint == "none"
-
-
-def test_file(tmp_path):
     file = tmp_path / "llm.toml"
     file.write_text('model = "m"\nbase_url = "http://[::1]:1/v1"\nserver = "vllm"\ntimeout = 5\n')
     found = read_settings(parse_player(f"llm:{file}"))
