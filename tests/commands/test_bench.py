@@ -89,16 +89,3 @@ def test_a_stage_that_never_comes_up_has_no_figure(monkeypatch):
     found = bench.time_stages(games, positions, 0.0, 1)
     assert found["stage_microseconds"]["adjustments"] is None
     assert found["stage_microseconds"]["legal_orders"] > 0
-
-
-def test_the_median_and_what_is_not_timed(monkeypatch):
-    """Calls of 4, 1, 9 and 5 seconds; the budget is looked at after the third and the fourth."""
-    clock = iter([0, 0, 4, 4, 5, 5, 14, 0.5, 0, 5, 1])
-    monkeypatch.setattr(bench.time, "perf_counter", lambda: next(clock))
-    calls = []
-    found = bench.median_microseconds(
-        lambda: calls.append("call"), 2, 1.0, lambda: calls.append("prepare")
-    )
-    assert calls == ["prepare", "call"] * 5, "the first is not timed"
-    assert found == 1e6 * 4.5 / 2
-    assert next(clock, None) is None

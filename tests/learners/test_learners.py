@@ -39,7 +39,7 @@ def test_its_checkpoint_plays(name, trained):
 
 @ALL
 def test_a_run_begins_with_a_policy(name, trained, tmp_path):
-    changes = {"learning_rate": 0.0, "total_timesteps": 40, "eval_games": 1, "capture_games": 0}
+    changes = {"learning_rate": 0.0, "total_timesteps": 40}
     if name in ("mutual", "offers"):
         changes["wish_entropy"] = 0.25  # it is no part of the network
     run = train(name, tmp_path / "runs", "--start-from", str(trained(name)), **changes)

@@ -19,7 +19,7 @@ from diplomacy_engine.commands import cli
 from diplomacy_engine.learning import ops, registry, settings
 
 TEXT = (REPOSITORY / "ppo_selfplay_diplomacy.py").read_text()
-FEW = {"total_timesteps": 60, "eval_games": 2, "eval_bots": ["hold"], "capture_games": 0}
+FEW = {"total_timesteps": 60, "eval_bots": ["hold"]}
 
 # What is edited, by what stands in its place.
 SETTING = "    gamma: Share = "

@@ -8,12 +8,10 @@ import pytest
 from attack.mutations import mutated, mutated_text
 from attack.watching import tried
 from support.commands import refusal
-from support.diplomacy_package import PackageGame, package_maps
-from support.games import nonempty, orderable
+from support.diplomacy_package import package_maps
 
-from diplomacy_engine import Game, load_map
+from diplomacy_engine import load_map
 from diplomacy_engine.commands import cli
-from diplomacy_engine.constants import parse_phase
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.extras.imports.dpjudge import read_dpjudge
 from diplomacy_engine.extras.imports.draft import map_file_text
@@ -542,38 +540,3 @@ def test_the_packages_maps_are_read():
 def test_the_packages_standard_map_is_ours():
     # The order of removals is by the full names, in which spellings differ.
     same_boards(package_map("standard"), load_map("standard"), "removal_rank")
-
-
-@needs_package
-@pytest.mark.parametrize(
-    ("name", "seed"),
-    [("ancmed_age_of_empires", 1), ("modern", 2), ("known_world_901", 3), ("ancmed", 4)],
-)
-def test_random_games_beside_the_package(name, seed, tmp_path):
-    """Units and centers are the same phase by phase, with builds anywhere and neutral units."""
-    rng, theirs = random.Random(seed), PackageGame(name, tmp_path)
-    ours = Game(package_map(name), max_years=3)
-    while not ours.is_over:
-        if parse_phase(theirs.state["name"]) != parse_phase(ours.phase):
-            # There somebody plays the neutral power: it may have to retreat or to build.
-            assert theirs.state["name"][-1] in "RA" and ours.map.unit_powers != ours.powers
-            theirs.play({})
-            continue
-        standing = {
-            power: sorted(unit for unit in units if unit[0] != "*")
-            for power, units in theirs.state["units"].items()
-        }
-        assert nonempty(standing) == nonempty(ours.units)
-        for power, codes in ours.centers.items():
-            assert sorted(theirs.state["centers"][power]) == codes
-        for power, places in orderable(ours).items():
-            chosen = []
-            for place in places:
-                possible = {*theirs.state["possible"].get(place.split()[-1], ()), "WAIVE"}
-                both = [text for text in ours.legal_orders(place) if text in possible]
-                chosen.append(rng.choice(both))
-            owed = abs(ours.adjustments.get(power, len(places)))
-            ours.submit(power, rng.sample(chosen, owed))
-        theirs.play(ours.orders)
-        ours.adjudicate()
-    theirs.close()
