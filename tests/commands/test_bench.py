@@ -79,13 +79,3 @@ def test_positions_are_of_all_phases_of_whole_games():
     assert (games.state.dislodged_power >= 0).any(1).all()
     assert len(set(games.state.seed.tolist())) == 50
     assert not bench.place_positions(games, positions, (), seed=1)
-
-
-def test_a_stage_that_never_comes_up_has_no_figure(monkeypatch):
-    """One year is played without a winter."""
-    game_map = load_map("small")
-    monkeypatch.setattr(bench, "BOTS", {})
-    positions, games = bench.sample_positions(game_map, 1, seed=1), VectorGame(game_map, 2)
-    found = bench.time_stages(games, positions, 0.0, 1)
-    assert found["stage_microseconds"]["adjustments"] is None
-    assert found["stage_microseconds"]["legal_orders"] > 0

@@ -322,15 +322,6 @@ def test_only_the_rows_played_are_voted_on():
     assert again.ended.tolist() == [RUNNING, AGREED, RUNNING, AGREED]
 
 
-@pytest.mark.parametrize(
-    "votes", [np.ones((3, 2), bool), np.ones((2, 4), bool), np.ones((4, 2), np.int8)]
-)
-def test_votes_of_the_wrong_form(votes):
-    games = VectorGame("small", 4, threads=1)
-    with pytest.raises(ValueError, match=r"votes must be bool of shape \(4, 2\), not"):
-        games.step(games.new_orders(), votes=votes)
-
-
 # --- Bots -----------------------------------------------------------------------------------------
 
 

@@ -40,17 +40,6 @@ def played(game: Game, **orders: list[str]) -> dict[str, list[str]]:
 # Builds
 
 
-def test_builds_in_every_own_center(game_map):
-    """As DATC 6.I.2, which is void with builds at home only."""
-    owned = {"EAST": ["CAP", "ISL", "MOU"], "WEST": ["ROC"]}
-    game = at(game_map, "W1901A", owned, EAST=["A HIL"], WEST=["A ROC"])
-    assert game.adjustments == {"EAST": 2}
-    assert game.to_state()["builds"]["EAST"] == {"count": 2, "homes": ["CAP", "ISL", "MOU"]}
-    assert game.legal_orders("MOU") == ["A MOU B", "F MOU/NC B", "F MOU/RIVER B", "WAIVE"]
-    assert played(game, EAST=["F MOU/RIVER B", "F ISL B"]) == {"F MOU/RIVER": [], "F ISL": []}
-    assert game.units["EAST"] == ["A HIL", "F ISL", "F MOU/RIVER"]
-
-
 def test_builds_at_home_only_unless_said():
     game = at(tribes(builds="home"), "W1901A", {"EAST": ["CAP", "ISL"]}, EAST=[])
     assert game.to_state()["builds"]["EAST"] == {"count": 1, "homes": ["CAP"]}
@@ -160,22 +149,6 @@ def test_a_coast_that_convoys(game_map):
         WEST=["F SOU C A CAP - ROC"],
     )
     assert nonempty(results) == {} and "A ROC" in game.units["EAST"]
-
-
-def test_a_convoy_ends_when_such_a_fleet_is_dislodged(game_map):
-    """As DATC 6.F.9 with one route only."""
-    game = at(
-        game_map,
-        "S1901M",
-        EAST=["A CAP", "F NOR", "F ISL"],
-        WEST=["F SOU", "A DUN", "F ROC"],
-    )
-    results = played(
-        game,
-        EAST=["A CAP - ROC", "F NOR C A CAP - ROC", "F ISL C A CAP - ROC"],
-        WEST=["F SOU - ISL"],
-    )
-    assert results["A CAP"] == ["no convoy"] and results["F SOU"] == ["bounce"]
 
 
 # Coasts of other names

@@ -300,10 +300,8 @@ def test_the_command(site, environment, capsys, tmp_path):
         ("WEBDIP_URL", "", "or set WEBDIP_URL"),
         ("WEBDIP_URL", "ftp://example.org", "the site: "),
         ("WEBDIP_URL", "http://me:key-2@example.org", "the site: "),
-        ("WEBDIP_URL", "http://[", "the site: "),
         ("WEBDIP_URL", "http://127.0.0.1:1", "no connection: Connection refused"),
         ("WEBDIP_GAME_ID", "7", "has no game 7"),
-        ("WEBDIP_GAME_ID", "x", "WEBDIP_GAME_ID"),
         ("WEBDIP_COUNTRY_ID", "3", "our country in game 5 is 2"),
         ("WEBDIP_API_KEY", "wrong-key", "its answer is empty"),
         ("WEBDIP_API_KEY", "", "WEBDIP_API_KEY"),
@@ -325,11 +323,8 @@ def test_the_only_game_is_found(site):
     ("route", "content", "sentence"),
     [
         ("game/playercontext", b"<html>", "not JSON"),
-        ("game/playercontext", b"[" * 100_000, "not JSON"),
-        ("game/playercontext", b"[]", "expected object"),
         ("game/playercontext", b'{"game": {"phase": 3}}', "game.phase: "),
         ("/variants/Classic/cache/variant.json", b'{"territories": []}', "countries: "),
-        ("/variants/Classic/cache/variant.json", b'{"territories": [{}]}', "territories[0].id: "),
         ("/cache/games/0/5/history.json", b'{"phases": []}', "phases: "),
         ("/cache/games/0/5/history.json", b'{"phases": [{"turn": 1e9}]}', "phases[0].turn: "),
     ],
@@ -446,32 +441,15 @@ def test_the_last_who_stays_has_won(site):
     assert make_replay(saved).winners == ["FRANCE"]
 
 
-def cornered(with_another=False) -> Game:
-    """Return a game in which A BUL will be dislodged, without a place to go to."""
-    units = {"AUSTRIA": ["A SER", "A RUM", "A GRE"], "TURKEY": ["A BUL", "A CON"]}
-    if with_another:
-        units |= {"FRANCE": ["A BUR", "A RUH"], "GERMANY": ["A MUN"]}
-    centers = {"AUSTRIA": ["VIE"], "TURKEY": ["ANK"], "FRANCE": ["PAR"], "GERMANY": ["KIE"]}
-    game = position(units, centers=centers)
-    game.submit("AUSTRIA", ["A SER - BUL", "A RUM S A SER - BUL", "A GRE S A SER - BUL"])
-    return game
-
-
-@pytest.mark.parametrize("with_another", [False, True])
-def test_a_phase_of_retreats_that_our_rules_skip(site, with_another):
+def test_a_phase_of_retreats_that_our_rules_skip(site):
     """The site has one whenever a unit is dislodged: it is played, and so is what comes after."""
-    site.game = cornered(with_another)
+    units = {"AUSTRIA": ["A SER", "A RUM", "A GRE"], "TURKEY": ["A BUL", "A CON"]}
+    site.game = position(units, centers={"AUSTRIA": ["VIE"], "TURKEY": ["ANK"]})
     in_civil_disorder(site, "TURKEY", "AUSTRIA")
-    orders = {
-        5: ["A SER - BUL", "A RUM S A SER - BUL", "A GRE S A SER - BUL"],
-        2: ["A BUR - MUN", "A RUH S A BUR - MUN"],
-    }
-    for country, texts in orders.items():
-        connection = seat(site, country)
-        (now,) = connection.positions()
-        if POWERS[country - 1] in site._waiting():
-            assert dropped(now.game, texts, connection.give(now, POWERS[country - 1], texts)) == []
-    site.members |= {2: "Left"}
+    texts = ["A SER - BUL", "A RUM S A SER - BUL", "A GRE S A SER - BUL"]
+    connection = seat(site, 5)
+    (now,) = connection.positions()
+    assert dropped(now.game, texts, connection.give(now, "AUSTRIA", texts)) == []
     site.process()
     assert site._now() == (0, "Retreats")
     told = []
