@@ -79,3 +79,26 @@ def test_positions_are_of_all_phases_of_whole_games():
     assert (games.state.dislodged_power >= 0).any(1).all()
     assert len(set(games.state.seed.tolist())) == 50
     assert not bench.place_positions(games, positions, (), seed=1)
+
+
+def test_a_stage_that_never_comes_up_has_no_figure(monkeypatch):
+    """One year is played without a winter."""
+    game_map = load_map("small")
+    monkeypatch.setattr(bench, "BOTS", {})
+    positions, games = bench.sample_positions(game_map, 1, seed=1), VectorGame(game_map, 2)
+    found = bench.time_stages(games, positions, 0.0, 1)
+    assert found["stage_microseconds"]["adjustments"] is None
+    assert found["stage_microseconds"]["legal_orders"] > 0
+
+
+def test_the_median_and_what_is_not_timed(monkeypatch):
+    """Calls of 4, 1, 9 and 5 seconds; the budget is looked at after the third and the fourth."""
+    clock = iter([0, 0, 4, 4, 5, 5, 14, 0.5, 0, 5, 1])
+    monkeypatch.setattr(bench.time, "perf_counter", lambda: next(clock))
+    calls = []
+    found = bench.median_microseconds(
+        lambda: calls.append("call"), 2, 1.0, lambda: calls.append("prepare")
+    )
+    assert calls == ["prepare", "call"] * 5, "the first is not timed"
+    assert found == 1e6 * 4.5 / 2
+    assert next(clock, None) is None

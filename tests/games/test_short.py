@@ -2,7 +2,13 @@
 
 import pytest
 
-from diplomacy_engine import BOTS, VectorGame, evaluate_player, load_player, make_bot
+from diplomacy_engine import BOTS, Game, VectorGame, evaluate_player, load_player, make_bot
+
+
+def test_a_notebook_shows_the_board_of_a_game():
+    game = Game("small")
+    game.submit("ENGLAND", ["A LON H"])
+    assert game._repr_svg_() == game.to_svg() != Game("small")._repr_svg_()
 
 
 def test_arrays_show_their_shapes():

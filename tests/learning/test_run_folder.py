@@ -73,6 +73,22 @@ def test_a_failed_write_leaves_the_earlier_file(tmp_path, failure, raised, messa
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_full_disk_leaves_whole_lines(run):
+    """A limit on the size of files stands for it."""
+    import resource
+
+    run.log(1, {"loss": 0.5})
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(UserError, match=r"metrics\.jsonl"):
+            run.log(2, {"text": "x" * 10_000})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (run.path / "metrics.jsonl").read_text() == '{"global_step": 1, "loss": 0.5}\n'
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 def test_read_only_run_folder(run):
     """Not in pytest's own folder, which each pytest that starts closes to other users."""
     run.save_checkpoint(1, b"earlier")

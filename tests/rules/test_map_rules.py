@@ -182,7 +182,6 @@ def test_coasts_of_other_names_are_read_and_written(game_map):
     [
         ("W1901A; EAST A MOU = CAP ISL MOU", "A HIL B", "EAST does not own HIL"),
         ("W1901A; EAST A MOU = CAP ISL MOU", "A MOU B", "MOU is occupied"),
-        ("W1901A; EAST A MOU = CAP ISL MOU", "F MOU B", "MOU is occupied"),
         ("W1901A; EAST A MOU = CAP ISL MOU", "F NOR B", "NOR is not a supply center"),
         ("S1901M; TRIBES A HIL =", "A HIL - MOU", "the unit in HIL belongs to TRIBES"),
         ("S1901M; EAST A ROC =; TRIBES A HIL =", "A ROC S A HIL - MOU", "HIL is neutral, so it"),
@@ -191,9 +190,7 @@ def test_coasts_of_other_names_are_read_and_written(game_map):
         ("S1901M; EAST F ROC, A BAY =", "F ROC C A BAY - DUN", "a fleet in ROC is not at sea"),
         ("S1901M; EAST F LAK =", "F LAK - MOU/EC", r"'EC' after MOU is not a coast \(NC or RIVER"),
         ("S1901M; EAST F LAK =", "F LAK - MOU EC", "'EC' at the end has no meaning"),
-        ("S1901M; EAST F LAK =", "F LAK - MOU RIVER", "'RIVER' at the end has no meaning"),
         ("S1901M; EAST F LAK =", "F LAK - MOU/NC", "a fleet cannot move from LAK to MOU/NC"),
-        ("S1901M; EAST F NOR =", "F NOR - MOU/RIVER", "cannot move from NOR to MOU/RIVER"),
     ],
 )
 def test_orders_that_are_refused(game_map, position, order, reason):
