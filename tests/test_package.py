@@ -121,6 +121,7 @@ def test_what_a_wheel_holds(wheel):
     assert (facts["License-Expression"], facts["Author"]) == ("MIT", PROJECT["authors"][0]["name"])
 
 
+@pytest.mark.slow  # installs all that the engine needs
 def test_the_engine_alone(wheel, tmp_path):
     """Without PyTorch it plays, draws and makes environments; what learns says what to install."""
     venv.create(tmp_path / "bare")

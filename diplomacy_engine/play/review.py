@@ -34,6 +34,7 @@ def outlook(
     policy = copy.copy(getattr(getattr(player, "own", None), "policy", player))
     if isinstance(policy, SamplingPlayer):
         policy.generator = type(policy.generator)()  # the game's own draws stay as they are
+        policy.generator.manual_seed(1)
     gone = [game.map.power_index[name] for name in game.conceded]
     while (games.state.end == RUNNING).any():
         if not wanted():

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,6 @@ from ..games.saved_game import read_broken
 from ..games.vector_game import VectorGame
 from ..press.daide import ClauseRow
 from ..press.deals import Offers, make_offers
-from ..scoring.rewards import REWARDS
 from .asking import ask_player, orders_of, slots_of
 from .negotiation import Listener, Negotiator, Silent, Talk, honest_seats
 from .protocols import (
@@ -192,38 +191,6 @@ def advice_to_all(
         power = game.powers[decisions.power[d]]
         found[power] = Advice(None if math.isnan(value) else value, slots)
     return found
-
-
-class ValueScale(NamedTuple):
-    words: str  # a sentence, or nothing
-    solo: float | None  # what is paid at a solo by the rewards that pay 1 for one; None: by none
-    more: bool  # other rewards come on top of that
-
-
-def value_scale(player: object) -> ValueScale:
-    own = getattr(player, "own", None)  # of a search: what draws its candidates
-    found = (getattr(one, "settings", None) for one in (player, own, getattr(own, "policy", None)))
-    settings = next((one for one in found if isinstance(one, Mapping)), {})
-    text = str(settings.get("reward_mix") or settings.get("reward") or "")
-    if not text:
-        return ValueScale("", None, False)
-    meaning, solo, more = [], 0.0, False
-    for part in text.split(","):
-        name, _, weight = part.partition("=")
-        name = name.strip()
-        told = REWARDS[name].__doc__.split("\n")[0].rstrip(".") if name in REWARDS else ""
-        if told:
-            meaning.append(f"{name}: {told}")
-        try:
-            paid = float(weight or 1)
-        except ValueError:
-            paid = 0.0
-        if told.startswith("1 for a solo"):
-            solo += paid
-        else:
-            more |= paid != 0
-    words = f"It was trained on {text}" + (f" ({'; '.join(meaning)})." if meaning else ".")
-    return ValueScale(words, solo or None, more)
 
 
 def _tried(game: Game, texts: Sequence[str], power: str, reasons: Reasons) -> SearchReasons:

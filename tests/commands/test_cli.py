@@ -144,21 +144,6 @@ def test_refusals(words, name, tmp_path, capsys):
     assert sorted(set(os.listdir(tmp_path)) - {"__pycache__"}) == before
 
 
-def test_a_failed_write_leaves_the_earlier_result(tmp_path, capsys, monkeypatch):
-    file = tmp_path / "result.json"
-    file.write_text("earlier")
-
-    def full(handle):
-        raise OSError(28, "No space left on device")
-
-    words = f"{HOLD} --against hold --games 2 --max-years 1 --json {file}".split()
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        assert main(words) == 2
-    assert f"error: {file} cannot be written: No space left" in capsys.readouterr().err
-    assert file.read_text() == "earlier" and os.listdir(tmp_path) == ["result.json"]
-
-
 def test_check_map(tmp_path, capsys):
     assert main(["check-map", "small"]) == 0
     assert "map small is valid: 2 powers, 19 provinces" in capsys.readouterr().out

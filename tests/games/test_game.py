@@ -143,22 +143,6 @@ def test_centers_change_after_fall_also_when_winter_is_skipped():
     assert nonempty(game.centers) == {"FRANCE": ["SPA"], "ITALY": ["ROM"]}
 
 
-def test_nothing_happens_without_units():
-    game = standard()
-    for phase in ("F1901M", "S1902M", "F1902M"):
-        assert game.adjudicate() == {}
-        assert game.phase == phase
-    for name, following in (
-        ("S1901R", "F1901M"),
-        ("F1901R", "S1902M"),
-        ("W1901A", "S1902M"),
-    ):
-        game = standard(name)
-        assert game.phase == name, "a loaded phase is not skipped"
-        assert game.adjudicate() == {}
-        assert game.phase == following
-
-
 # Ends
 
 

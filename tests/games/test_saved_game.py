@@ -137,16 +137,6 @@ def test_pending_and_void_orders_are_kept():
     assert loaded.history[0]["results"]["A PAR"] == ["void"]
 
 
-def test_finished_games():
-    game = played("small", 1, 99, max_years=2)
-    assert game.is_over
-    saved = game.to_saved_game()
-    assert saved["phases"][-1]["name"] == "COMPLETED"
-    loaded = Game.from_saved_game(saved)
-    assert (loaded.phase, loaded.winners) == ("COMPLETED", game.winners)
-    assert loaded.to_saved_game() == saved
-
-
 def test_a_game_of_a_map_file(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text((MAPS_FOLDER / "small.toml").read_text().replace('"small"', '"mine"'))

@@ -126,7 +126,7 @@ def test_rewards_of_ones_own(tmp_path, monkeypatch, capsys):
         own = f"own_reward:{name}"
         refused([*argv, "--reward", own], own, *words, capsys=capsys)
         assert not runs.exists()
-    train(runs, reward="own_reward:good", total_timesteps=60, eval_games=2)
+    train(runs, reward="own_reward:good", total_timesteps=60)
 
 
 def test_processes_take_memory(monkeypatch):

@@ -432,16 +432,14 @@ export class OrderPanel {
   }
 
   hintBox(hint) {
-    const { tried, value } = hint, who = nice(this.view.you);
+    const { tried } = hint, who = nice(this.view.you);
     const place = ({ unit }) => this.view.decision.units.findIndex((one) => one.unit === unit);
     const items = [...hint.slots].sort((a, b) => place(a) - place(b)).map(({ orders }) => h("li", { title: orders[0].text }, `${this.words(orders[0].text)} `, h("span", { class: "quiet" }, percent(orders[0].probability))));
-    const scale = hint.solo ? ` (${hint.solo} is a solo${hint.more ? ", and other rewards add to it" : ""})` : "";
-    const reward = value === null ? "" : ` It expects a reward of ${value.toFixed(2)} from here on${scale}. ${hint.scale}`;
-    const outlook = this.outlook(), games = outlook?.games;
-    const share = outlook && { 0: `below ${percent(1 / games)}`, [games]: `above ${percent(1 - 1 / games)}` }[outlook.won];
-    const chance = outlook ? `Chance of a solo: ${share ?? `about ${percent(outlook.won / games)}`}. Centers at the end: about ${Math.round(outlook.centers)}.` : "Playing on from here…";
-    const what = h("details", { id: "what" }, h("summary", {}, "What is this?"),
-      h("p", {}, outlook ? `The policy has played on from here for all powers, ${games} times. ${who} reached ${this.view.victory} centers in ${outlook.won} of these games, and had ${outlook.centers.toFixed(1)} at the end on average.` : "", reward));
+    const outlook = this.outlook(), { won, games, centers } = outlook ?? {};
+    const share = won === 0 ? `below ${percent(1 / games)}` : won === games ? `above ${percent(1 - 1 / games)}` : `about ${percent(won / games)}`;
+    const chance = outlook ? `Chance of a solo: ${share}. Centers at the end: about ${Math.round(centers)}.` : "Playing on from here…";
+    const what = outlook && h("details", { id: "what" }, h("summary", {}, "What are these numbers?"),
+      h("p", {}, `The policy has played on from here for all powers, ${games} times. ${who} won ${won} of these games (${this.view.victory} centers win), and ended with ${centers.toFixed(1)} centers on average.`));
     return h("div", { id: "hints" }, ...(tried ? this.reasons(tried) : []),
       h("h3", {}, tried ? "Its first thought, without looking ahead" : `What the policy would order as ${who}`), h("ul", {}, ...items),
       h("p", { id: "expects" }, chance), what,

@@ -355,6 +355,7 @@ async function start(event) {
   const seats = Object.fromEntries(new FormData(event.target));
   say("Preparing the players…");
   if (!(await sendSettings()) && !(await send("/api/seats", { seats }))) say("");
+  scrollTo(0, 0); // to the board
 }
 
 function drawContinue(view, at, now) {
@@ -388,7 +389,7 @@ function drawEnd(view) {
   $("panel").replaceChildren(h("h2", { id: "end" }, text));
   if (view.host) $("panel").append(h("div", { class: "buttons" }, h("button", { class: "main", id: "another", onclick: () => send("/api/another", {}) }, "New game")));
   if (state.review) $("panel").append(turnList(turningPoints(state.review.values), view.phases.map(phaseTitle), look),
-    h("p", { class: "quiet" }, "Beside each order of the game stand the policy's likeliest ones, in bold type the one given. Each probability assumes the likeliest orders of the units before it."));
+    h("p", { class: "quiet" }, "Beside each order of the game stand the policy's likeliest ones, in bold type the one given. Each probability assumes the likeliest orders of the units before it. What a power expected is the policy's value of its position: more is better."));
   else if (view.can_review) $("panel").append(h("button", { id: "review", onclick: fetchReview }, "Review"));
 }
 
