@@ -315,14 +315,14 @@ class Game:
         """
         if self.is_over:
             raise UserError("nothing can be said after the end of the game")
-        for name, role, others in ((sender, "sender", REFEREE), (recipient, "recipient", EVERYONE)):
-            if name not in (*self.map.powers, others):
-                raise UserError(
-                    f"the {role} of a message is {others} or a power of map {self.map.name!r}, "
-                    f"not {quoted(name)}"
-                )
-        if sender == recipient or not isinstance(message, str):
-            raise UserError(f"{sender} cannot send {quoted(message)} to {recipient}")
+        others = [power for power in self.map.powers if power != sender]
+        for name, role, known in (
+            (sender, "sender", (REFEREE, *self.map.powers)),
+            (recipient, "recipient", (EVERYONE, *others)),
+        ):
+            if name not in known:
+                names = ", ".join(known)
+                raise UserError(f"the {role} of a message is one of {names}, not {quoted(name)}")
         sent = sum(len(phase["messages"]) for phase in self.history) + len(self.messages)
         names = {"sender": sender, "recipient": recipient, "time_sent": sent}  # no clock: repeats
         self.messages.append(names | {"phase": self.phase, "message": message})

@@ -307,7 +307,6 @@ def both(england, russia):
         ("many", {}, np.zeros((2, 19), int), "of game 0"),
         ("deepdip", {"draw_votes": True}, np.array([*NOTHING, 2]), "the vote: 2"),
         ("all powers", {}, {"ENGLAND": NOTHING}, "RUSSIA"),
-        ("all powers", {}, both(NOTHING, NOTHING) | {"FRANCE": NOTHING}, "FRANCE"),
         ("all powers", {}, both(NOTHING, NOTHING), "ENGLAND, A LON: action 0 "),
         ("all powers", {"draw_votes": True}, both(*[np.array([*NOTHING, 2])] * 2), "ENGLAND"),
         ("press", {}, both(OTHER, NOTHING), "RUSSIA"),

@@ -19,7 +19,6 @@ from ..imports.games import played_on, replayed
 from ..imports.webdiplomacy import (
     DRAWN,
     FINISHED,
-    PHASES,
     OrderRow,
     Phase,
     Variant,
@@ -156,8 +155,6 @@ class WebdipSeat:
         """Return the position; None while the files are of another phase than the context."""
         game, (member, power) = context.game, self._seat(context)
         turn, phase = game.turn, game.phase
-        if phase != FINISHED and phase not in PHASES:
-            raise UserError(f"game {self._id} of {self.name} is in an unknown phase")
         files, status = context.files, set(member.orderStatus or ())
         seen = turn, phase, self._version(files, "history").version
         if self._last is None or self._seen != seen or self._last.over:
