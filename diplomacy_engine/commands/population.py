@@ -172,8 +172,6 @@ class _Run(Struct):
 
 
 class _Recipe(Struct):
-    """What a file of runs has; configs/population/runs.toml says what it means."""
-
     runs: list[_Run]
     decisions: dict[str, Annotated[int, Meta(ge=0)]] = {}
     copies: dict[str, Annotated[int, Meta(ge=1, le=1000)]] = {}
