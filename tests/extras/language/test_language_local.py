@@ -111,6 +111,18 @@ def test_without_the_line_end_orders_that_begin_with_others_are_lost():
         paths = OrderTokens(tokenizer(kind), texts).paths
         assert not clash(paths) and len(paths) == len(texts)
 
+    class Letters:
+        """A line end is written as a space, as it comes before VIA."""
+
+        eos_token_id = 0
+
+        def __call__(self, texts, add_special_tokens):
+            if isinstance(texts, str):
+                return {"input_ids": list(texts.replace("\n", " ").encode())}
+            return {"input_ids": [list(text.encode()) for text in texts]}
+
+    assert not clash(OrderTokens(Letters(), texts).paths)
+
 
 class Preferring(torch.nn.Module):
     """A network that likes best whatever spells a text after the prompt."""
