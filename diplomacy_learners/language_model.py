@@ -16,10 +16,7 @@ docs/language_models.md tells more.
 """
 
 import importlib.util
-import os
 import sys
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
 
 if __name__ == "__main__" and importlib.util.find_spec("transformers") is None:
     print("error: language models need more packages: pip install '.[llm]'", file=sys.stderr)
@@ -60,8 +57,7 @@ from diplomacy_engine.learning.run_log import RunLog, start_wandb
 from diplomacy_engine.learning.signals import StopSignals
 from diplomacy_engine.matches.evaluation import Evaluation
 from diplomacy_engine.matches.forks import center_share, destinations, fork, random_beginnings
-from diplomacy_engine.players import Player
-from diplomacy_engine.players.protocols import SamplingPlayer
+from diplomacy_engine.players.protocols import Player, SamplingPlayer
 from diplomacy_engine.records import convert
 from diplomacy_engine.rules.map import Map
 

@@ -1,6 +1,5 @@
-"""Forked rollouts: play the same position on many times, and compare what comes of it. An advantage
-is how much better than the mean of its group a power stands, in units of the group's spread, as in
-group-relative policy optimization (Shao et al. 2024)."""
+"""Forked rollouts: play a position on many times, and compare. An advantage is relative to the
+group, in units of its spread, as in GRPO (Shao et al. 2024)."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -106,9 +105,8 @@ def destinations(games: VectorGame, positions: int, copies: int) -> np.ndarray:
 def random_beginnings(
     games: VectorGame, most_phases: int, seed: int = 0, opening_share: float = 0.0
 ) -> np.ndarray:
-    """Start every game anew and play it 0..most_phases phases with random legal orders; return how
-    many, (E,) int64. Games that end on the way stay in the opening, as does `opening_share`. The
-    seed is of the numbers of phases; orders come from the games' own seeds."""
+    """Play every game 0..most_phases phases with random orders from its own seed; return how many
+    (E,), drawn by `seed`. Games that end so, and `opening_share`, stay in the opening."""
     rng = np.random.default_rng(seed)
     phases = rng.integers(0, most_phases + 1, games.num_games)
     phases[rng.random(games.num_games) < opening_share] = 0

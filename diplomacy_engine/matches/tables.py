@@ -42,9 +42,6 @@ class GameRecorder:
             int, list[tuple[Offers, np.ndarray, Words]]
         ] = {}  # step -> what was said before
 
-    def listen(self, press: Press) -> None:
-        press.log, press.logged = [], len(self.rows)
-
     def note(
         self,
         games: VectorGame,
@@ -72,8 +69,7 @@ class GameRecorder:
     def replay(
         self, games: VectorGame, think: Callable[[int, Game], dict] | None = None
     ) -> list[Game]:
-        """Return the recorded games. `think` is asked before every phase, with the place among them
-        and Game, for the `thoughts` to keep with it."""
+        """Return the recorded games; `think` (row, Game) gives the `thoughts` kept with a phase."""
         replayed = [game.copy() for game in self._begun]
         texts = games.vocabulary.texts
         for step, (running, year, phase, owner, orders) in enumerate(self._steps):
@@ -143,7 +139,7 @@ def play_games(
     if games.auto_reset:
         raise ValueError("play_games needs a VectorGame with auto_reset=False")
     if press is not None and recorder is not None:
-        recorder.listen(press)
+        press.log, press.logged = [], len(recorder.rows)
     begin_games(games, players, np.arange(games.num_games))
     state = games.state
     while (state.end == RUNNING).any():
@@ -201,13 +197,10 @@ def play_tables(
     keep_finished: bool = False,
     kind: type[Report] = MatchReport,
 ) -> Report:
-    """Play games with given players at given powers, and return a report of this `kind`.
-
-    `seats` (G, P): which of `players` plays each power; `first`: the first game's number in the
-    match. Those below `samples` are saved, with what `think` says of number and Game. `counted`:
-    whose orders are counted. If the match breaks off, `keep_finished` returns the games that have
-    ended, and why (`MatchReport.cause`).
-    """
+    """Play games, and return a report of this `kind`. `seats` (G, P): which of `players` plays each
+    power; `first`: the first game's number. Those below `samples` are saved, with what `think` says
+    of number and Game. `counted`: whose orders are. If the match breaks off, `keep_finished`
+    returns the games that have ended, and why."""
     counter = None if counted is None else OrderCounter(counted)
     talk = None if settings.press is None else TalkCounter()
     seeds = settings.game_seeds(first, len(seats))
