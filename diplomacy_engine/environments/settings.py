@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from ..records import convert
 from ..rules.map import Map, load_map
 from ..scoring.mixes import RewardMix, make_steady_mix
 
@@ -30,11 +29,6 @@ class EnvSettings:
     strict: bool = False
     draw_votes: bool = False
 
-    @classmethod
-    def of(cls, **arguments: Any) -> Self:
-        """UserError: an argument is unknown, of the wrong type or out of range."""
-        return convert(cls, arguments, "this environment")
-
     def map_of(self, game_map: str | Path | Map) -> Map:
         found = load_map(game_map)
         if self.teams or self.team_victory:
@@ -42,7 +36,7 @@ class EnvSettings:
         return found
 
     def reward_of(self, game_map: Map) -> RewardMix:
-        return make_steady_mix(self.reward, game_map.teams)
+        return make_steady_mix(self.reward, game_map)
 
     @property
     def most_phases(self) -> int:
@@ -55,9 +49,6 @@ class EnvSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings(EnvSettings):
-    """The further keyword arguments of an environment with one agent. What the phases of others
-    bring between two decisions of the agent is added to its reward."""
-
     form: FormName = "provinces"
     num_envs: Positive = 1
     threads: Positive | None = None
@@ -69,19 +60,18 @@ class AgentSettings(EnvSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class PowersSettings(EnvSettings):
-    """The further keyword argument of the environment with all powers."""
-
     press: Literal["mutual"] | None = None
+    binding: bool = True
+    break_cost: Annotated[float, Meta(ge=0)] = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class TalkSettings:
-    """The keyword arguments of the negotiation environment."""
-
     power: str | None = None
     reward: str = "valid"
     answers: str = "dealer"
     orders_by: str = "dumbbot"
+    binding: bool = True
     max_years: Count | None = None
     draw_votes: bool = False
     draws_after: Positive | None = None

@@ -22,6 +22,7 @@ import torch
 from tensorboard.compat.proto.summary_pb2 import Summary
 from torch.utils.tensorboard import SummaryWriter
 
+from .._files import atomic_write
 from .._progress import Progress
 from ..constants import SEA
 from ..errors import UserError
@@ -45,9 +46,8 @@ SUMMARY = {
 
 
 class RunLog:
-    """Logs a run's figures, keeps its sample games, draws its status line. `wandb_id` and `seconds`
-    are those of earlier processes of this run; `exploited` is the only opponent, if the learner has
-    but one. Commands need `match_flags` for matches of the policy."""
+    """Logs figures, sample games and the status line. `wandb_id`, `seconds`: of the run so far;
+    `exploited`: a learner's only opponent; `match_flags`: for commands that play matches."""
 
     def __init__(
         self,
@@ -102,9 +102,8 @@ class RunLog:
         eval_bots: Sequence[str],
         policy: Mapping,
     ) -> None:
-        """Log an evaluation, and keep the sample games, also as a page that replays them. The last
-        of `eval_bots`, which are met at every evaluation, is the yardstick: the `policy` that has
-        won most games against it is best.pt."""
+        """Log an evaluation, with sample games. best.pt is the `policy` that has won most against
+        the last of `eval_bots`, which are met each time."""
         labels = dict(zip(reports, short_names(list(reports))))
         evaluations = {labels[bot]: report.result() for bot, report in reports.items()}
         samples = {labels[bot]: report.saved_games for bot, report in reports.items()}
@@ -115,7 +114,7 @@ class RunLog:
         if eval_bots:
             name = f"eval/{labels[eval_bots[-1]]}/win"
             if figures[name] > self.folder.most(name):
-                self.folder.save_best(partial(torch.save, dict(policy)))
+                atomic_write(self.folder.path / "best.pt", partial(torch.save, dict(policy)))
         self.scalars(figures, global_step)
         games = list(itertools.chain.from_iterable(samples.values()))
         if games:
@@ -173,16 +172,17 @@ class RunLog:
             return
         try:
             title = f"games at {global_step:,} {self.progress.unit}"
-            shown = show_games(samples, title, self.game_map)
+            page, images = show_games(samples, title, self.game_map)
         except UserError as error:
             self.progress.message(f"note: no pictures of the sample games: {error}")
             return
-        self.folder.save_page(f"{global_step:012d}", shown.page)
+        file = self.folder.path / "games" / f"{global_step:012d}.html"
+        atomic_write(file, page.encode())
         with self._writing_events():
-            for name, image in shown.images.items():
+            for name, image in images.items():
                 self._add_png(name, image, global_step)
         if self.wandb is not None:
-            html = importlib.import_module("wandb").Html(shown.page, inject=False)
+            html = importlib.import_module("wandb").Html(page, inject=False)
             self.wandb.log({"global_step": global_step, "games/replay": html})
 
     def _add_png(self, name: str, png: bytes, global_step: int) -> None:
@@ -303,8 +303,7 @@ def program() -> str:
 def next_steps(
     folder: RunFolder, *, resume: bool, player: str | Path | None = None, flags: str = ""
 ) -> str:
-    """Return the commands, each below what it is for; an empty text if no policy has been saved.
-    `player` is the policy, else its folder; matches of it need `flags`."""
+    """Return commands with their purposes; nothing before a policy is saved."""
     if not folder.checkpoint.is_file():
         return ""
     tools, player = "python -m diplomacy_engine", quote(str(player or folder.path))
@@ -322,7 +321,6 @@ def next_steps(
 
 
 def start_wandb(settings: dict[str, Any], folder: RunFolder, wandb_id: str | None) -> Any:
-    """Start a W&B run; UserError if it cannot. W&B itself reads more of the environment."""
     try:
         wandb = importlib.import_module("wandb")
     except ModuleNotFoundError:

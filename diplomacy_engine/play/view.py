@@ -28,7 +28,6 @@ from ..pictures.replays.replay import (
     thought_view,
     values_of,
 )
-from ..players.advice import value_scale
 from ..press.daide import ClauseRow, is_daide
 from ..press.deals import Clause, Side
 from ..press.talk import Offer
@@ -197,6 +196,7 @@ def settings_view(session: PlaySession) -> dict:
     return {
         "draws_after": record.draws_after,
         "press": record.press and record.press.protocol,
+        "binding": record.press is None or record.press.binding,
         "hints": session.can_hint,
         "begins": int(session.game.phase[1:-1]) if not session.game.is_over else None,
     }
@@ -230,11 +230,7 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
             raise UserError(f"there is no phase {number} in a game of {len(game.history)}")
         replay = make_replay(game.to_saved_game(), game.map)
         frame = replay.frames[number]
-        known = [
-            said
-            for said, message in zip(frame.talk, game.history[number]["messages"])
-            if session.may_hear(viewer, message)
-        ]
+        known = [said for said in frame.talk if session.may_hear(viewer, *said[:2])]
         facts = phase_facts(drawing_of(game.map), frame.scene, frame.orders, frame.outcome)
         return facts | {
             "title": phase_title(frame.scene.phase),
@@ -330,7 +326,7 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
 
     `marks` are the likeliest orders as SVG. `tried` is null, or what a search has tried.
     """
-    found, game, scale = session.hint(viewer), session.game, value_scale(session.hinting())
+    found, game = session.hint(viewer), session.game
     game_map = game.map
     scene, likeliest = scene_of(game, {viewer.power: [ranked[0][0] for _, ranked in found.slots]})
     tried = found.tried and {
@@ -349,10 +345,6 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
     }
     return {
         "step": session.now.step,
-        "value": found.value,
-        "scale": scale.words,
-        "solo": scale.solo,
-        "more": scale.more,
         "marks": orders_svg(drawing_of(game_map), scene, likeliest),
         "tried": tried,
         "slots": [
@@ -362,12 +354,18 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
     }
 
 
+def outlook_view(session: PlaySession, viewer: Viewer) -> dict | None:
+    found = session.outlook(viewer)
+    return found and found._asdict()
+
+
 def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[int, str]) -> dict:
     """Return what somebody may know of the talk of this phase.
 
-    Keys: protocol; open, whether the power may make deals now; left, how many offers it may still
-    send, null without a limit; offers and said, what is from and to it; partners, and how each can
-    help the other; peace, the pairs of powers that are known to have it.
+    Keys: protocol; binding, whether deals must be kept; open, whether the power may make deals now;
+    left, how many offers it may still send, null without a limit; offers and said, what is from and
+    to it; partners, and how each can help the other; peace, the pairs of powers that are known to
+    have it.
     """
     mine = [] if power is None else game.said(power)
     moving = phase_kind(game.phase) == "movement"
@@ -378,6 +376,7 @@ def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[
     peace = game.peace()
     found = {
         "protocol": game.press,
+        "binding": game.table.binding,
         "open": talks,
         "left": max(0, game.table.rounds - sent) if game.press == "offers" else None,
         "offers": [

@@ -1,20 +1,17 @@
-"""Players by name or from a checkpoint. Only when one is asked for that needs them, learning/ (with
-PyTorch) and extras/language/ are loaded."""
+"""Players by name or checkpoint; learning/ and extras/language/ are loaded only if needed."""
 
 import importlib
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
-from ..rules.map import MAP_NAMES, Map, load_map
+from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
 from .names import (
-    BEFORE,
     BotSpec,
     DrawnSpec,
     LanguageSpec,
@@ -109,7 +106,7 @@ def load_player(
             case PolicySpec():
                 path, registry = _checkpoint(spec), learning("registry")
                 if game_map is not None:
-                    _check_map(learning("checkpoints").read(path), path, game_map)
+                    check_map(learning("checkpoints").read(path), f"checkpoint {path}", game_map)
                 likeliest = greedy or spec.greedy
                 player = registry.load_player(path, spec.script or script, likeliest, seed, device)
                 player.name, player.careful = short_name(spec), careful
@@ -139,9 +136,8 @@ def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Playe
 def make_assumptions(
     text: str, policy: PolicyPlayer, load: Callable[[PlayerSpec], Player]
 ) -> Assumptions:
-    """Return who the others are taken for. `text` is `self` (the policy), a player, `pool:FOLDER`
-    for any of the checkpoints in a run folder, or `infer:` with several of the first two and commas
-    between."""
+    """Return who the others are taken for: `self` (the policy), a player, `pool:FOLDER`
+    (checkpoints of a run), or `infer:` with several of the first two and commas between."""
     kind, names = assumption(text)
     wrong = "names a player twice, or an empty one"
     if kind == "pool":
@@ -167,8 +163,7 @@ def _own_player(spec: OwnSpec, seed: int) -> Player:
         raise
     except Exception as error:  # whatever a user's module does wrong
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        near = did_you_mean(spec.module, BEFORE)
-        raise PlayerError(f"player {who} cannot be made: {reason:.300}{near}") from error
+        raise PlayerError(f"player {who} cannot be made: {reason:.300}") from error
     if not callable(getattr(player, "act", None)):
         kind = quoted(type(player).__name__)
         raise PlayerError(f"{who} is not a player: it has no method act; it is a {kind}")
@@ -178,28 +173,22 @@ def _own_player(spec: OwnSpec, seed: int) -> Player:
     return player
 
 
-def policy_map(name: str | Path | PlayerSpec, script: str | Path | None = None) -> Map | None:
+def policy_map(name: str | Path | PlayerSpec) -> Map | None:
     """Return the map that a player was trained on; None for one that plays any."""
     spec = parse_player(name)
     match spec:
         case VoiceSpec(player=within) | SearchSpec(policy=within):
-            return policy_map(within, script)
+            return policy_map(within)
         case MemberSpec(path=path):
             return read_population(Path(path).parent).map
         case DrawnSpec(folder=str(folder)):
             return read_population(folder).map
     if not isinstance(spec, PolicySpec):
         return None
-    path = _checkpoint(spec)
-    header = learning("checkpoints").read(path)
-    if header["map_name"] in MAP_NAMES:
-        known = load_map(header["map_name"])
-        if vocabulary(known).hash == header["vocabulary_hash"]:
-            return known
-    try:
-        return Map(dict(header["map_facts"]), header["map_name"])
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise PlayerError(f"checkpoint {path} does not hold its map: give it with --map") from None
+    path, checkpoints = _checkpoint(spec), learning("checkpoints")
+    saved = checkpoints.read(path)
+    with checkpoints.fitting(path, saved["script_name"]):
+        return checkpoints.map_of(saved, path)
 
 
 def load_members(
@@ -210,8 +199,7 @@ def load_members(
     seed: int = 0,
     threads: int | None = None,
 ) -> list[Player]:
-    """Return members of a population, or all, as players that answer in batches. `threads` share
-    the batches; None: as many as there are processors."""
+    """Return members, or all, as players asked together, in `threads` (None: each processor)."""
     members = population.members if members is None else members
     policies = [member for member in members if member.file]
     weights = [read_weights(population, member) for member in policies]  # before torch is loaded
@@ -242,17 +230,13 @@ def _checkpoint(spec: PolicySpec) -> Path:
             f"it is neither a bot ({', '.join(BOTS)}), a file, nor listed by "
             "`python -m diplomacy_engine policies`"
         )
-        kind = re.match(r"([a-z]+)[(:+]", spec.text)  # what stands before a player: `fast:PATH`
-        near = did_you_mean(kind[1], BEFORE) if kind else ""
-        reason += near or did_you_mean(spec.path, (*BOTS, *ready_policies()))
+        known = (*BOTS, *NEGOTIATORS, *ready_policies())
+        reason += did_you_mean(spec.path.partition("+")[0], known)
     raise PlayerError(f"there is no player {quoted(spec.text, 300)}: {reason}")
 
 
-def _check_map(header: dict, path: Path, game_map: Map) -> None:
-    if header["vocabulary_hash"] == vocabulary(game_map).hash:
-        return
-    if header["map_name"] != game_map.name:
-        trained = f"map {header['map_name']!r:.60}, not on {game_map.name!r}"
-    else:
-        trained = f"another version of map {game_map.name!r}: its orders are numbered differently"
-    raise PlayerError(f"checkpoint {path} was trained on {trained}")
+def check_map(saved: dict, what: str, game_map: Map) -> None:
+    if saved["vocabulary_hash"] != vocabulary(game_map).hash:
+        theirs, ours = saved["map_name"], game_map.name
+        trained = f"map {theirs!r:.60}, not on" if theirs != ours else "another version of map"
+        raise PlayerError(f"{what} was trained on {trained} {ours!r}")

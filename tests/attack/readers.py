@@ -85,7 +85,7 @@ def reward(text: str, folder: Path) -> object:
     found = None
     for given in (f"score={text}", f"{text}:score", f"score,{text}=1", text):
         if ":" not in text:  # a module of one's own
-            found = tried(lambda: make_reward_mix(given, load_map("small").teams))  # noqa: B023
+            found = tried(lambda: make_reward_mix(given, load_map("small")))  # noqa: B023
     return found
 
 

@@ -308,7 +308,7 @@ def test_last_orders_of_another_engine():
     assert again["last_results"] == {"A PAR": ["bounce"]}
     for key, value, message in (
         ("last_orders", {"FRANCE": ["A PAR - MOS"]}, "nobody can have ordered 'A PAR - MOS'"),
-        ("last_orders", {"FRANCE": ["A PAR B"]}, "not an order of a movement phase"),
+        ("last_orders", {"FRANCE": ["A PAR B"]}, "nobody can have ordered 'A PAR B'"),
         ("last_orders", {"FRANCE": ["A PAR H", "A PAR - BUR"]}, "two orders for PAR"),
         ("last_orders", {"FRANCE": [3]}, "last_orders"),
         ("last_orders", 3, "last_orders"),

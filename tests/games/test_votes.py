@@ -89,7 +89,7 @@ def test_who_cannot_vote():
     with_votes(game, "FRANCE")
     with pytest.raises(UserError, match="FRANCE has already voted for a draw in S1905M"):
         game.vote("FRANCE")
-    with pytest.raises(UserError, match="ITALY has no vote for a draw in S1905M to take back"):
+    with pytest.raises(UserError, match="ITALY has not voted for a draw in S1905M"):
         game.vote("ITALY", False)
     with_votes(game, "ITALY", "TURKEY").adjudicate()
     with pytest.raises(UserError, match="FRANCE cannot vote: the game is over"):

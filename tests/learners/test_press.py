@@ -69,7 +69,7 @@ def play_until_full(run: press.TalkRun) -> int:
     deals, step = 0, run.games.step
 
     def judged(orders):
-        assert not run.talk.press.judge(orders).any()
+        assert run.talk.press.binding <= (not run.talk.press.judge(orders).any())
         return step(orders)
 
     run.games.step = judged
@@ -98,8 +98,9 @@ def share_changed_without(run: press.TalkRun, batch: Batch, name: str) -> float:
     return changed[due.any(1)].mean()
 
 
-def test_wishes_and_orders_are_one_decision():
-    run = make_run()
+@pytest.mark.parametrize("binding", ["yes", "no"])
+def test_wishes_and_orders_are_one_decision(binding):
+    run = make_run(binding=binding)
     assert play_until_full(run) > 0
     batch = take_batch(run)
     obs = batch.experience.obs
@@ -113,8 +114,9 @@ def test_wishes_and_orders_are_one_decision():
     assert share_changed_without(run, batch, "peace") > 0.5
 
 
-def test_offers_answers_and_orders_are_one_decision():
-    run = make_run(press="offers", num_steps=32)
+@pytest.mark.parametrize("binding", ["yes", "no"])
+def test_offers_answers_and_orders_are_one_decision(binding):
+    run = make_run(press="offers", num_steps=32, binding=binding)
     assert play_until_full(run) > 0
     batch = take_batch(run)
     obs = batch.experience.obs

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from diplomacy_engine import UserError
-from diplomacy_engine.players import load_player
-from diplomacy_engine.players.loading import PlayerError, policy_map
+from diplomacy_engine.players.loading import PlayerError, load_player, policy_map
 from diplomacy_engine.players.names import (
     BotSpec,
     DrawnSpec,
@@ -110,8 +109,8 @@ def test_short_names(tmp_path, monkeypatch):
         ("fast(sure=nan):x", "sure: "),
         ("fast:dumbbot", "'dumbbot' has no values to search with"),
         (f"fast:fast:{SMALL}", "has no values to search with"),
-        (f"fst(profiles=3):{SMALL}", "no player 'fst.*did you mean 'fast'"),
-        (f"fast(assume=infr:self,dumbbot):{SMALL}", "infr:self.*did you mean 'infer'"),
+        (f"fst(profiles=3):{SMALL}", "no player 'fst"),
+        (f"fast(assume=infr:self,dumbbot):{SMALL}", "infr:self"),
         (f"fast(assume=infer:self,self):{SMALL}", "names a player twice"),
         (f"fast(assume=infer:):{SMALL}", "an empty one"),
         (f"fast(assume=pool:{SMALL}):{SMALL}", "there are no checkpoints in"),

@@ -9,8 +9,7 @@ import pytest
 from support.populations import write_population as write_members
 
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.players import load_player
-from diplomacy_engine.players.loading import load_members, policy_map
+from diplomacy_engine.players.loading import load_members, load_player, policy_map
 from diplomacy_engine.players.names import drawn_names
 from diplomacy_engine.players.population import (
     FOLDERS,

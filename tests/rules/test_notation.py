@@ -86,13 +86,13 @@ def test_understood(power, text, order):
     ("power", "text", "reason"),
     [
         ("FRANCE", "", "empty"),
-        ("FRANCE", "A PAR", "does not say what the unit is to do"),
+        ("FRANCE", "A PAR", "nothing after the unit"),
         ("FRANCE", "BRE - PIC", "there is no unit in BRE"),
         ("FRANCE", "A PAR FLIES PIC", "'FLIES' is not one of"),
         ("FRANCE", "A PAR - PIC - BRE", "'- BRE' at the end has no meaning"),
         ("FRANCE", "A PARIA - PIC", "no province 'PARIA' on this map; did you mean PAR?"),
         ("FRANCE", "A PAR - North See", "no province 'NORTH SEE' on this map; did you mean NTH?"),
-        ("FRANCE", "A PAR S", "a unit begins with A or F, and nothing follows"),
+        ("FRANCE", "A PAR S", "a province is missing at its end"),
         ("FRANCE", "A PAR S A BUR VIA", "does not say where the other unit is to go"),
         ("FRANCE", "F MAO - SPA/XX", "'XX' after SPA is not a coast"),
         ("FRANCE", "F MAO - SPA(NC", "the bracket after SPA is not closed"),
@@ -122,8 +122,8 @@ def test_understood(power, text, order):
             "A PAR R PIC",
             "a retreat is not possible in S1901M, which has only movement orders",
         ),
-        ("FRANCE", "WAIVE", "a waived build is not possible in S1901M"),
-        ("FRANCE", "x" * 500, "a text of 500 characters is too long"),
+        ("FRANCE", "WAIVE", "a waive is not possible in S1901M"),
+        ("FRANCE", "x" * 500, "a text of at most 200 characters"),
     ],
 )
 def test_refused_with_the_reason(power, text, reason):

@@ -1,5 +1,4 @@
-"""The loop of a seat elsewhere, for every server: read the position, ask the player, send, compare,
-wait. No player sees more than its position."""
+"""The loop of a seat elsewhere: read the position, ask the player, send, compare, wait."""
 
 import contextlib
 import itertools
@@ -9,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..._suggest import counted
-from ...constants import COMPLETED, parse_phase
+from ...constants import parse_phase
 from ...errors import UserError
 from ...games.game import Game
 from ...games.votes import bot_votes
@@ -19,6 +18,7 @@ from ...players.protocols import Player
 from ...rules.map import Map
 from ...rules.notation import matching_orders, read_order
 from ...rules.state import seed_from
+from ..imports.games import moment
 from .connection import Connection, ConnectionLost, PhaseOver, Position, Say, is_alive
 from .talk import keeping_promises, rehearse, say_what_is_left
 
@@ -28,7 +28,6 @@ PATIENCE = 600.0  # seconds without a server after which it is given up
 _LONGEST_PAUSE = 30.0  # seconds between two tries to connect
 _MOST_TRIES = 3  # times that orders are given in one phase, if the server keeps losing them
 _MOST_REFUSALS = 5  # in a row
-_AFTER_ALL = (10**9, 0)
 _ELIMINATED = "with our powers eliminated"
 
 
@@ -48,9 +47,8 @@ class Counts:
 
 
 class SeatLoop:
-    """Plays the seats of a connection. With `draws` every phase is voted a draw, with `draws_after`
-    (a year) as bots do. In seconds: `talk`, at most a third of a phase; `patience`, after which a
-    server is given up. `wait`: also for one that is not there yet."""
+    """Plays the seats of a connection. `draws`: every phase is voted a draw, `draws_after`: as bots
+    do from that year on. `talk`, at most a third of a phase, and `patience` are seconds."""
 
     def __init__(
         self,
@@ -90,7 +88,6 @@ class SeatLoop:
         return self.counts
 
     def saved_games(self) -> list[dict]:
-        """Return the games as they stood last, with the player's name at its powers."""
         return [
             position.game.to_saved_game()
             | {"players": dict.fromkeys(position.seats, self.player.name)}
@@ -100,7 +97,11 @@ class SeatLoop:
     def _round(self) -> bool:
         try:
             if not self._entered:
-                self._enter()
+                self.connection.enter()
+                if self._ever:
+                    self.counts.reconnections += 1
+                    self._say(f"connected to {self.connection.name} again")
+                self._entered = self._ever = True
             positions = [
                 position
                 if position.over or any(is_alive(position.game, power) for power in position.seats)
@@ -121,13 +122,6 @@ class SeatLoop:
         except ConnectionLost as error:
             self._recover(error)
         return False
-
-    def _enter(self) -> None:
-        self.connection.enter()
-        if self._ever:
-            self.counts.reconnections += 1
-            self._say(f"connected to {self.connection.name} again")
-        self._entered = self._ever = True
 
     def _recover(self, error: ConnectionLost) -> None:
         """Wait before the next try: 1, 2, 4 ... 30 seconds, as long as the patience lasts."""
@@ -152,7 +146,9 @@ class SeatLoop:
         self.counts.last[name] = position
         if position.over:
             if last is None or not last.over:
-                self._say(f"{name} is over, {position.over}: {_standing(position)}")
+                held = {p: len(position.game.centers[p]) for p in position.seats}
+                centers = ", ".join(f"{p} {counted(count, 'center')}" for p, count in held.items())
+                self._say(f"{name} is over, {position.over}: {centers}")
             return
         if last is None or last.game.phase != phase:
             self._begin(position, None if last is None else last.game.phase)
@@ -196,7 +192,7 @@ class SeatLoop:
 
     def _begin(self, position: Position, before: str | None) -> None:
         name, phase = position.id, position.game.phase
-        if before is not None and _moment(phase) < _moment(before):
+        if before is not None and moment(phase) < moment(before):
             self._say(f"{name}: the server has gone back from {before} to {phase}")
         else:
             self._say(f"{name}: {phase}")
@@ -259,20 +255,8 @@ def _means(game: Game, text: str, order: str) -> bool:
     return number is not None and bool(matching_orders(game.map, vocabulary, read, [number]))
 
 
-def _moment(phase: str) -> tuple[int, int]:
-    return _AFTER_ALL if phase == COMPLETED else parse_phase(phase)
-
-
-def _standing(position: Position) -> str:
-    return ", ".join(
-        f"{power} {counted(len(position.game.centers[power]), 'center')}"
-        for power in position.seats
-    )
-
-
 def check_plays(player: Player, game_map: Map) -> None:
-    """Raise UserError unless a player gives orders in the first position of a map; it is compiled
-    and loaded by that, so that no deadline passes meanwhile."""
+    """Raise UserError unless a player gives orders; so it is compiled before any deadline."""
     orders_by_player(Game(game_map), player, game_map.powers[:1], 1)
     if isinstance(player, Negotiator):
         rehearse(player, game_map)

@@ -1,8 +1,5 @@
-"""A seat in a game of a webDiplomacy site, by its API of September 2026.
-
-What everybody may see stands in files (`game.json`, `history.json`, `variant.json`), what a player
-may see in the answer of `game/playercontext`, which also says which versions of the files count.
-"""
+"""A seat in a game of a webDiplomacy site, by its API of September 2026. What everybody may see
+stands in files, what a player may see in `game/playercontext`, as do the files' versions."""
 
 import contextlib
 import time
@@ -22,7 +19,6 @@ from ..imports.games import played_on, replayed
 from ..imports.webdiplomacy import (
     DRAWN,
     FINISHED,
-    PHASES,
     OrderRow,
     Phase,
     Variant,
@@ -93,8 +89,7 @@ class _Board(Struct):
 
 
 class WebdipSeat:
-    """A seat in one game. Without `game_id` it is the only one that the key's user plays, without
-    `country` whichever the user has there."""
+    """A seat in one game. None: the only game of the key's user, the country that it has there."""
 
     def __init__(
         self,
@@ -160,8 +155,6 @@ class WebdipSeat:
         """Return the position; None while the files are of another phase than the context."""
         game, (member, power) = context.game, self._seat(context)
         turn, phase = game.turn, game.phase
-        if phase != FINISHED and phase not in PHASES:
-            raise UserError(f"game {self._id} of {self.name} is in an unknown phase")
         files, status = context.files, set(member.orderStatus or ())
         seen = turn, phase, self._version(files, "history").version
         if self._last is None or self._seen != seen or self._last.over:
@@ -325,25 +318,17 @@ class WebdipSeat:
 
 
 def kept_texts(variant: Variant, game: Game, rows: Sequence[Mapping]) -> list[str]:
-    letters, texts = _letters(game), []
+    held, texts = game.dislodged or game.units, []
+    letters = {province_of(unit): unit[0] for own in held.values() for unit in own}
     for row in rows:
         with contextlib.suppress(UserError):
             texts.append(order_text(variant, convert(OrderRow, row, "an order"), letters))
     return texts
 
 
-def _letters(game: Game) -> dict[str, str]:
-    if game.dislodged:
-        units = [unit for own in game.dislodged.values() for unit in own]
-    else:
-        units = [unit for own in game.units.values() for unit in own]
-    return {province_of(unit): unit[0] for unit in units}
-
-
 def convoy_path(game: Game, text: str) -> list[str]:
-    """Return the provinces over which an army that an order is about goes by sea. Its own first;
-    none if it goes by land, or if no fleets on the board can carry it. A convoy goes over the fleet
-    that is ordered, a support not."""
+    """Return the provinces of an army's way by sea, its own first; none by land, or if no fleets
+    can carry it. A convoy goes over the fleet that is ordered, a support not."""
     if text == "WAIVE":
         return []
     order = read_order(game.map, text)

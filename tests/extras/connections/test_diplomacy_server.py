@@ -9,12 +9,13 @@ import pytest
 from support.diplomacy_package import package_python
 from support.diplomacy_server import RealServer, Until
 
+from diplomacy_engine.extras.connections.connection import PhaseOver
 from diplomacy_engine.extras.connections.diplomacy_server import (
     Account,
     DiplomacySeats,
 )
 from diplomacy_engine.extras.connections.diplomacy_wire import Wire
-from diplomacy_engine.extras.connections.loop import SeatLoop
+from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
@@ -137,6 +138,66 @@ def test_our_legal_orders_are_the_servers(server):
 
     play(Until(connection, compare))
     assert sum(compared) > 1000
+
+
+@pytest.mark.parametrize(
+    ("state", "orders"),
+    [
+        (
+            {
+                "name": "F1901M",
+                "units": {"ENGLAND": ["A PIC", "F ENG"]},
+                "centers": {"ENGLAND": ["LON"]},
+            },
+            ["A PIC - WAL VIA", "F ENG C A PIC - WAL"],
+        ),
+        (
+            {"name": "W1901A", "units": {"RUSSIA": []}, "centers": {"RUSSIA": ["STP", "MOS"]}},
+            ["F STP/NC B", "WAIVE"],
+        ),
+        (
+            {
+                "name": "F1901R",
+                "units": {"FRANCE": ["A BUR", "A MUN"], "GERMANY": ["*A MUN"]},
+                "retreats": {"GERMANY": {"A MUN": ["RUH", "KIE"]}},
+                "centers": {"GERMANY": ["BER", "MUN"], "FRANCE": ["PAR"]},
+            },
+            ["A MUN R RUH"],
+        ),
+    ],
+    ids=["convoy", "builds", "retreat"],
+)
+def test_orders_of_every_kind_are_taken(server, state, orders):
+    (power,) = [p for p in state["units"] if p != "FRANCE"]
+    name = f"kinds-{state['name']}"
+    server.create(name, n_controls=1)
+    full = Game.from_state("standard", state).to_state()
+    with server.administrator() as ask:
+        ask("join_game", game_id=name)
+        where = {"game_role": "omniscient_type", "phase": "S1901M"}
+        ask("set_game_state", game_id=name, state=full, orders={}, results={}, messages={}, **where)
+    connection = seats(server, name, [power])
+    connection.enter()
+    (position,) = connection.positions()
+    assert position.game.phase == state["name"]
+    kept = connection.give(position, power, orders)
+    assert dropped(position.game, orders, kept) == []
+    connection.close()
+
+
+def test_orders_that_are_dropped_are_found_and_a_stale_phase_is_not_taken(server):
+    server.create("stale", n_controls=1)
+    connection = seats(server, "stale", ["FRANCE"])
+    connection.enter()
+    (position,) = connection.positions()
+    orders = ["A PAR - MOS", "A MAR - SPA", "F BRE - MAO"]
+    kept = connection.give(position, "FRANCE", orders)
+    assert dropped(position.game, orders, kept) == ["A PAR - MOS"]
+    later = Game.from_state("standard", position.game.to_state() | {"name": "F1901M"})
+    later.id = "stale"
+    with pytest.raises(PhaseOver, match="Invalid order phase"):
+        connection.give(position._replace(game=later), "FRANCE", [])
+    connection.close()
 
 
 def test_a_killed_server_goes_back_and_the_game_goes_on(own_server):
