@@ -40,7 +40,15 @@ def press(**settings):
 
 
 FORMS = {name: one(name) for name in ("provinces", "sequential", "deepdip")}
-ALL_POWERS = {"all powers": parallel_env, "press": press, "in turn": aec_env}
+
+
+def free_press(**settings):
+    return press(binding=False, **settings)
+
+
+ALL_POWERS = {
+    "all powers": parallel_env, "press": press, "free press": free_press, "in turn": aec_env
+}  # fmt: skip
 ORDERING = FORMS | {"many": many} | ALL_POWERS  # in which agents order
 KINDS = ORDERING | {"negotiation": talk}
 each = pytest.mark.parametrize("kind", KINDS)
@@ -310,7 +318,6 @@ def both(england, russia):
         ("many", {}, np.zeros((2, 19), int), "of game 0"),
         ("deepdip", {"draw_votes": True}, np.array([*NOTHING, 2]), "the vote: 2"),
         ("all powers", {}, {"ENGLAND": NOTHING}, "RUSSIA"),
-        ("all powers", {}, both(NOTHING, NOTHING) | {"FRANCE": NOTHING}, "FRANCE"),
         ("all powers", {}, both(NOTHING, NOTHING), "ENGLAND, A LON: action 0 "),
         ("all powers", {"draw_votes": True}, both(*[np.array([*NOTHING, 2])] * 2), "ENGLAND"),
         ("press", {}, both(OTHER, NOTHING), "RUSSIA"),
