@@ -226,7 +226,8 @@ def test_a_player_says_what_the_policy_says_in_training(protocol, monkeypatch):
 
 def test_a_broken_word_is_counted_and_has_a_price():
     def played(cost: float) -> press.TalkRun:
-        run = make_run(binding="no", break_cost=cost, learner_seats=3, num_steps=32)
+        told = {"press": "offers", "binding": "no", "learner_seats": 3, "num_steps": 32}
+        run = make_run(break_cost=cost, **told)
         for _ in range(20):
             play_phase(run)
         return run
