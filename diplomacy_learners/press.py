@@ -13,10 +13,6 @@ and its orders, so pool, seats, buffer, pay, advantages and update are those of
 ppo_selfplay_diplomacy.py, which knows nothing of talk. Shapes are named as there.
 """
 
-import os
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
-
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

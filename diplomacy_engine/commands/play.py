@@ -56,6 +56,7 @@ def run_play(arguments: Play) -> int:
     else:
         no_effect(arguments, ("explain",), "it needs --text, the page has a button for hints")
     announce_compilation()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # one board: more threads wait for each other
     if arguments.text:
         session = _session(arguments)
         TextGame(session, explain=arguments.explain).run()
@@ -66,14 +67,18 @@ def run_play(arguments: Play) -> int:
     with server:
         server.session = _session(arguments)
         _print_links(server)
-        if server.session.now.seats is None and MIXED in server.session.record.opponents:
-            threading.Thread(target=server.session.load_mixed, daemon=True).start()
+        threading.Thread(target=_load_mixed, args=(server,), daemon=True).start()
         try:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             print(f"\nThe game is saved in {server.session.file}.")
         _tell(server.session)
     return 0
+
+
+def _load_mixed(server: PlayServer) -> None:
+    server.shown.wait()  # the first board would wait for PyTorch
+    server.session.load_mixed()
 
 
 def _tell(session: PlaySession) -> None:
@@ -194,6 +199,8 @@ _BOTS = {
     "brane": "a bot that keeps what it can hold",
     "lookahead": "a bot that looks ahead",
     "mcts": "a bot that searches",
+    "mcts-plain": "a bot that searches, by random play",
+    "osla": "a bot that looks one phase ahead",
 }
 
 
@@ -244,37 +251,28 @@ def _resumed(arguments: Any, named: Sequence[str]) -> tuple[Game, PlayRecord]:
 def _opened(
     arguments: Any, game: Game, record: PlayRecord, maps: Sequence[str] = ()
 ) -> PlaySession:
-    """Return a session whose players have been tried; it is saved from here on."""
+    """Return a session, which is saved from here on. Its players are tried once loaded."""
+    session = None
 
     def new_game(name: str) -> Game:
-        nonlocal game_map
-        game_map = load_map(name)
-        return _new_game(arguments, game_map, session.record.rules)
+        return _new_game(arguments, load_map(name), session.record.rules)
 
     def load(name: str) -> Player:
+        now, rules = (session.game, session.record.rules) if session else (game, record.rules)
+        given = {"greedy": arguments.greedy, "seed": record.seed}
         if name in drawn:
             population, member = drawn[name]
-            given = {"greedy": arguments.greedy, "seed": record.seed, "threads": 1}
-            return load_members(population, [member], **given)[0]
-        return load_player(
-            name,
-            game_map=game_map,
-            script=arguments.script,
-            greedy=arguments.greedy,
-            seed=record.seed,
-            assume=arguments.assume,
-            careful=True,
-        )
+            player = load_members(population, [member], threads=1, **given)[0]
+        else:
+            given |= {"script": arguments.script, "assume": arguments.assume, "careful": True}
+            player = load_player(name, game_map=now.map, **given)
+        _rehearse(_new_game(arguments, now.map, rules), name, player)
+        return player
 
-    game_map = game.map
-    best = mixed(game_map.name, record.press is not None)[:1]
-    wanted = [*record.opponents, *([record.hint] if record.hint else [])]
-    names = dict.fromkeys(one for name in wanted for one in (best if name == MIXED else [name]))
-    drawn = {name: _member(name, game_map, record.seed) for name in names if _is_drawn(name)}
+    names = dict.fromkeys([*record.opponents, *([record.hint] if record.hint else [])])
+    drawn = {name: _member(name, game.map, record.seed) for name in names if _is_drawn(name)}
     check_assume(arguments, [*names])
-    for name in names:
-        _rehearse(game, name, load(name))
-    file = _file(arguments, game_map, arguments.resume if record.tokens else None)
+    file = _file(arguments, game.map, arguments.resume if record.tokens else None)
     choices = Choices(offered, mixed, maps, new_game)
     members = {name: member.name for name, (_, member) in drawn.items()}
     session = PlaySession(game, file, load, record, choices, members)
@@ -292,23 +290,21 @@ def _member(name: str, game_map: Map, seed: int) -> tuple[Population, Population
     return drawn_member(spec.folder, spec.number, game_map, seed)
 
 
-def _rehearse(game: Game, name: str, player: Player) -> None:
-    """Let a player order and explain once, on a copy: what fails does so before the game begins,
-    and what must be compiled is."""
-    trial = game.copy()
+def _rehearse(trial: Game, name: str, player: Player) -> None:
+    """Let a player order and explain once: what fails does so before the game begins, and what must
+    be compiled is."""
     try:
-        if trial.press is not None and not trial.is_over:
+        if trial.press is not None:
             players_talk(trial, dict.fromkeys(trial.powers, player), 0)
         given = orders_by_player(trial, player, trial.powers, 0)
-        if given and isinstance(player, ExplainingPlayer):
+        if isinstance(player, ExplainingPlayer):
             advice(trial, player, next(iter(given)))
     except UserError:
         raise
     except Exception as error:  # a checkpoint's script is the user's own
         reason = f"{type(error).__name__}: {error}"
         raise UserError(f"{name} cannot give orders or hints: {reason}") from error
-    if not trial.is_over:
-        trial.adjudicate()
+    trial.adjudicate()
 
 
 def _seats(

@@ -269,8 +269,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         return infos
 
 
-def parallel_env(map: str | Path = "small", **settings: Any) -> DiplomacyParallelEnv:
-    return DiplomacyParallelEnv(map, **settings)
+parallel_env = DiplomacyParallelEnv
 
 
 def env(map: str | Path = "small", **settings: Any) -> AECEnv:

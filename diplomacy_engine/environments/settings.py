@@ -42,7 +42,7 @@ class EnvSettings:
         return found
 
     def reward_of(self, game_map: Map) -> RewardMix:
-        return make_steady_mix(self.reward, game_map.teams)
+        return make_steady_mix(self.reward, game_map)
 
     @property
     def most_phases(self) -> int:
@@ -55,8 +55,7 @@ class EnvSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings(EnvSettings):
-    """The further keyword arguments of an environment with one agent. What the phases of others
-    bring between two decisions of the agent is added to its reward."""
+    """The further keyword arguments of an environment with one agent."""
 
     form: FormName = "provinces"
     num_envs: Positive = 1

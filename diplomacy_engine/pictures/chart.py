@@ -50,7 +50,8 @@ def values_svg(
     low = min(0.0, *(min(row) for row in rows.values()))
     most = max(0.1, *(max(row) for row in rows.values())) - low
     step = next(s for s in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 1e9) if most / s <= 8)
-    ticks = {n * step - low: f"{n * step:g}" for n in range(int(low / step), int(most / step) + 1)}
+    marks = range(int(low / step), int((most + low) / step) + 1)
+    ticks = {n * step - low: f"{n * step:g}".replace("0.", ".") for n in marks}
     rows = {power: [value - low for value in row] for power, row in rows.items()}
     return _lines_svg(drawing, names, rows, ticks, most, "auto", "expected result", None)
 

@@ -1,15 +1,50 @@
-"""A review of a game: what a policy thinks of each decision, beside what was ordered."""
+"""What a policy thinks of a game: of each decision, beside what was ordered, and how it may end."""
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
+import numpy as np
+
+from ..constants import NONE, RUNNING
 from ..errors import UserError
 from ..games.game import Game
 from ..players.advice import Advice, advice_to_all, has_decision
-from ..players.protocols import ExplainingPlayer
+from ..players.asking import orders_of
+from ..players.protocols import ExplainingPlayer, SamplingPlayer
 from ..rules.map import Map
 from .file import rebuild
 
 CHOICES = 3  # likeliest orders of a unit that are kept, and the one that was given
+GAMES = 32  # that are played for an outlook
+
+
+class Outlook(NamedTuple):
+    games: int  # that a policy has played on from a position, for all powers
+    won: int  # of them by the power outright, or by its team
+    centers: float  # that the power had at their ends, on average
+
+
+def outlook(
+    game: Game, player: ExplainingPlayer, power: str, wanted: Callable[[], bool]
+) -> Outlook | None:
+    """Return how a game may end for a power; None once it is not `wanted` any more."""
+    rows, games = np.zeros(GAMES, int), game.vector_game.spare(GAMES)
+    games.copy_from(game.vector_game, rows, np.arange(GAMES))
+    policy = copy.copy(getattr(getattr(player, "own", None), "policy", player))
+    if isinstance(policy, SamplingPlayer):
+        policy.generator = type(policy.generator)()  # the game's own draws stay as they are
+        policy.generator.manual_seed(1)
+    gone = [game.map.power_index[name] for name in game.conceded]
+    while (games.state.end == RUNNING).any():
+        if not wanted():
+            return None
+        decisions = games.decisions()
+        orders = orders_of(games, policy, decisions.take(~np.isin(decisions.power, gone)))
+        games.step(orders)
+    found, mine, team = games.outcomes(), game.map.power_index[power], games.board.team
+    won = (found.winner != NONE) & (team[found.winner] == team[mine])
+    return Outlook(GAMES, int(won.sum()), float(found.centers[:, mine].mean()))
 
 
 def review(

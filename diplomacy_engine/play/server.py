@@ -39,6 +39,7 @@ from .view import (
     draft_view,
     game_view,
     hint_view,
+    outlook_view,
     past_view,
     picture_view,
     review_view,
@@ -102,6 +103,7 @@ class PlayServer(socketserver.ThreadingTCPServer):
 
     def __init__(self, session: PlaySession, host: str = "127.0.0.1", port: int = 8000):
         self.session, self.host = session, host
+        self.shown = threading.Event()  # a board
         self._room = threading.Semaphore(MAX_CONNECTIONS)
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -202,6 +204,7 @@ READS: dict[str, Callable] = {
     "/api/game": _game,
     "/api/board": lambda session, viewer, query: board_view(session, viewer, query.get("phase")),
     "/api/hint": lambda session, viewer, query: hint_view(session, viewer),
+    "/api/outlook": lambda session, viewer, query: outlook_view(session, viewer),
     "/api/texts": lambda session, viewer, query: texts_view(session, viewer, query.get("phase")),
     "/api/picture": lambda session, viewer, query: picture_view(
         session, viewer, query.get("phase"), bool(query.get("moving"))
@@ -316,7 +319,10 @@ class _Handler(BaseHTTPRequestHandler):
         if action is None:
             raise self._unknown(url.path)
         viewer = self._viewer()
-        return _json(action(self.server.session, viewer, _numbers(url.query))), "application/json"
+        answer = _json(action(self.server.session, viewer, _numbers(url.query)))
+        if url.path == "/api/board":
+            self.server.shown.set()
+        return answer, "application/json"
 
     def _act(self) -> tuple[bytes, str]:
         body = self._body()

@@ -13,6 +13,7 @@ import json
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count, cycle
 from pathlib import Path
@@ -44,7 +45,7 @@ from .file import (
     pasted_game,
     rebuild,
 )
-from .review import review
+from .review import Outlook, outlook, review
 from .state import PlayError, SessionState
 from .talk import players_talk
 
@@ -119,7 +120,7 @@ class PlaySession:
         self.maps, self._new_game = list(choices.maps), choices.new_game
         self._load, self._offered, self._mixed = load, choices.offered, choices.mixed
         self.chosen: dict[str, str] = {}  # what the host last chose for the powers
-        self.lock = threading.RLock()
+        self.lock, self._loading = threading.RLock(), threading.RLock()
         self.revision, self.trouble = 0, ""
         self.asking: dict[str, list[str]] = {}
         begins = not record.tokens
@@ -153,9 +154,10 @@ class PlaySession:
         self.choices = {short: name for name, short in self._short.items()}
 
     def _player(self, name: str) -> Player:
-        if name not in self._players:
-            self._players[name] = self._load(name)
-        return self._players[name]
+        with self._loading:
+            if name not in self._players:
+                self._players[name] = self._load(name)
+            return self._players[name]
 
     def hinting(self) -> ExplainingPlayer | None:
         """Return the player that gives hints: the one named for it, or the first that can.
@@ -171,10 +173,14 @@ class PlaySession:
         return next((one for one in players if isinstance(one, ExplainingPlayer)), None)
 
     def load_mixed(self) -> None:
-        """Load the players of the mixed table, until the game begins."""
-        for name in self.pool:
-            if self.now.seats is None:
-                self._player(name)
+        """Load the players of a mixed table, until the game begins."""
+        while self.now.seats is None and MIXED in self.record.opponents:
+            with self._loading:  # while nobody chooses another map
+                left = [name for name in self.pool if name not in self._players]
+                if not left:
+                    return
+                self._player(left[0])
+            time.sleep(0.05)  # whoever waits for a player goes first
 
     @property
     def can_hint(self) -> bool:
@@ -233,10 +239,10 @@ class PlaySession:
             after.game.draw_votes = self.record.draws_after is not None
             opponents = self._kept_opponents(name, self.press is not None)
             tokens = _new_tokens(after.game) | {who: self.tokens[who] for who in (HOST, WATCH)}
-            players = {one: self._load(one) for one in opponents if one != MIXED}
-            self._commit(after, replace(self.record, opponents=opponents, tokens=tokens))
-            self._players, self.chosen = players, {}
-            self._offer(name)
+            with self._loading:
+                self._commit(after, replace(self.record, opponents=opponents, tokens=tokens))
+                self._players, self.chosen = {}, {}
+                self._offer(name)
 
     def _kept_opponents(self, map_name: str, talk: bool) -> list[str]:
         offered = self._offered(map_name, talk)
@@ -493,12 +499,20 @@ class PlaySession:
     def hint(self, viewer: Viewer) -> Advice:
         """Return what the player that gives hints would do in the viewer's place."""
         with self.lock:
-            power, player = self._seat(viewer), self.hinting()
-            if player is None:
-                raise PlayError(
-                    "no player here gives hints: play against a checkpoint, or name one"
-                )
-            return advice(self.game, player, power)
+            return advice(self.game, self._adviser(), self._seat(viewer))
+
+    def _adviser(self) -> ExplainingPlayer:
+        player = self.hinting()
+        if player is None:
+            raise PlayError("no player here gives hints: play against a checkpoint, or name one")
+        return player
+
+    def outlook(self, viewer: Viewer) -> Outlook | None:
+        """Return how the game may end for the viewer; None if it goes on meanwhile."""
+        with self.lock:
+            power, player, now = self._seat(viewer), self._adviser(), self.now
+            game = now.game.copy()
+        return outlook(game, player, power, lambda: self.now is now)
 
     def review(self, viewer: Viewer) -> dict:
         """Return the game, which is over, with what the best policy here thinks of it.

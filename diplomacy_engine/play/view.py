@@ -28,7 +28,6 @@ from ..pictures.replays.replay import (
     thought_view,
     values_of,
 )
-from ..players.advice import value_scale
 from ..press.daide import ClauseRow, is_daide
 from ..press.deals import Clause, Side
 from ..press.talk import Offer
@@ -327,7 +326,7 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
 
     `marks` are the likeliest orders as SVG. `tried` is null, or what a search has tried.
     """
-    found, game, scale = session.hint(viewer), session.game, value_scale(session.hinting())
+    found, game = session.hint(viewer), session.game
     game_map = game.map
     scene, likeliest = scene_of(game, {viewer.power: [ranked[0][0] for _, ranked in found.slots]})
     tried = found.tried and {
@@ -346,10 +345,6 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
     }
     return {
         "step": session.now.step,
-        "value": found.value,
-        "scale": scale.words,
-        "solo": scale.solo,
-        "more": scale.more,
         "marks": orders_svg(drawing_of(game_map), scene, likeliest),
         "tried": tried,
         "slots": [
@@ -357,6 +352,11 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
             for unit, ranked in found.slots
         ],
     }
+
+
+def outlook_view(session: PlaySession, viewer: Viewer) -> dict | None:
+    found = session.outlook(viewer)
+    return found and found._asdict()
 
 
 def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[int, str]) -> dict:

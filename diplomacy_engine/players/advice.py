@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,6 @@ from ..games.saved_game import read_broken
 from ..games.vector_game import VectorGame
 from ..press.daide import ClauseRow
 from ..press.deals import Offers, make_offers
-from ..scoring.rewards import REWARDS
 from .asking import ask_player, orders_of, slots_of
 from .negotiation import Listener, Negotiator, Silent, Talk, honest_seats
 from .protocols import (
@@ -82,8 +81,7 @@ class Advice(NamedTuple):
 def orders_by_player(
     game: Game, player: Player, powers: Collection[str], seed: int
 ) -> dict[str, list[str]]:
-    """Return the orders that a player gives for `powers`, as far as these have a decision. `seed`,
-    0 .. 2^64 - 1, is that of the player's draws."""
+    """Return orders for those of `powers` with a decision; `seed` (0..2^64 - 1) is of the draws."""
     decisions = _decisions(game, powers)
     copy = game.copy()  # seeds of its own would end the deals of the game itself
     games = copy.vector_game
@@ -163,8 +161,7 @@ def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
 
 
 def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
-    """Return each unit's orders as `power`, the likeliest first; in winter a slot is `build 1` or
-    `removal 1` and so on. UserError: there is nothing to order."""
+    """Return each unit's orders, the likeliest first; UserError if there is nothing to order."""
     found = advice_to_all(game, player, [power])
     if not found:
         raise UserError(f"{power} has no orders to give in {game.phase}")
@@ -194,38 +191,6 @@ def advice_to_all(
         power = game.powers[decisions.power[d]]
         found[power] = Advice(None if math.isnan(value) else value, slots)
     return found
-
-
-class ValueScale(NamedTuple):
-    words: str  # a sentence, or nothing
-    solo: float | None  # what is paid at a solo by the rewards that pay 1 for one; None: by none
-    more: bool  # other rewards come on top of that
-
-
-def value_scale(player: object) -> ValueScale:
-    own = getattr(player, "own", None)  # of a search: what draws its candidates
-    found = (getattr(one, "settings", None) for one in (player, own, getattr(own, "policy", None)))
-    settings = next((one for one in found if isinstance(one, Mapping)), {})
-    text = str(settings.get("reward_mix") or settings.get("reward") or "")
-    if not text:
-        return ValueScale("", None, False)
-    meaning, solo, more = [], 0.0, False
-    for part in text.split(","):
-        name, _, weight = part.partition("=")
-        name = name.strip()
-        told = REWARDS[name].__doc__.split("\n")[0].rstrip(".") if name in REWARDS else ""
-        if told:
-            meaning.append(f"{name}: {told}")
-        try:
-            paid = float(weight or 1)
-        except ValueError:
-            paid = 0.0
-        if told.startswith("1 for a solo"):
-            solo += paid
-        else:
-            more |= paid != 0
-    words = f"It was trained on {text}" + (f" ({'; '.join(meaning)})." if meaning else ".")
-    return ValueScale(words, solo or None, more)
 
 
 def _tried(game: Game, texts: Sequence[str], power: str, reasons: Reasons) -> SearchReasons:
@@ -268,9 +233,8 @@ def has_decision(state: dict, power: str) -> bool:
 def next_offer(
     game: Game, power: str, player: Negotiator, seed: int
 ) -> tuple[str, tuple[ClauseRow, ...]] | None:
-    """Return what a player would offer now, and to which power, in press of the kind `offers`. None
-    if that is nothing, or what it has offered in this phase already: it waits for an answer, or got
-    one."""
+    """Return a player's offer and its receiver in `offers` press; None if it has nothing to offer,
+    or has offered it in this phase already."""
     found = player.offers(asked(game, power, player, seed))
     if not found.count:
         return None
@@ -283,8 +247,7 @@ def next_offer(
 
 
 def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
-    """Tell whether a player agrees to an offer of this phase that it got. Whether the deal can be
-    confirmed beside those that there are is another question."""
+    """Tell whether a player agrees to an offer it got, whether or not it can be confirmed."""
     receiver, offers = _offer(game, number)
     if not (isinstance(player, Negotiator) and game.units[receiver] and game.press == "offers"):
         return False
@@ -292,8 +255,7 @@ def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
 
 
 def refusal(game: Game, number: int, player: Player, seed: int) -> str:
-    """Return why a player has declined an offer of this phase that it got; nothing if unknown. A
-    negotiator that can tell has a method `refusal`, which is asked as `answers` is."""
+    """Return why a player declined an offer, by its method `refusal`; nothing if unknown."""
     if not isinstance(player, Negotiator):
         return "it makes no deals"
     if not hasattr(player, "refusal"):

@@ -51,8 +51,7 @@ class Negotiator(Player, Protocol):
         """Return at most one offer of each power to each other one; for `propose-choose` press."""
 
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Return which offers are picked, (n,) bool, by the powers in `talk`: one of each pair. Of
-        the two offers of a pair of powers each is asked about, in a row for each side."""
+        """Return which offers are picked, (n,) bool; each of a pair is asked about once a side."""
 
 
 @runtime_checkable
@@ -63,8 +62,7 @@ class Listener(Negotiator, Protocol):
 
 
 def spoken(player: Player, count: int) -> list[str]:
-    """Return what a player says with each offer or answer that it has just given, (count,) texts. A
-    negotiator that says anything keeps it in an attribute `said`; a text is empty for nothing."""
+    """Return what a player has just said with offers or answers, its `said`, (count,) texts."""
     said = list(getattr(player, "said", ()))
     return said if len(said) == count else [""] * count
 
@@ -87,8 +85,7 @@ def talk_of(press: Press, decisions: Decisions, game: np.ndarray, power: np.ndar
 def negotiate(
     press: Press, decisions: Decisions, players: Sequence[Player], seat_player: np.ndarray
 ) -> None:
-    """Hold the talk of this phase in all games. `seat_player` (E, P) says which of `players` plays
-    each power; those that are no negotiators say nothing."""
+    """Hold the talk of a phase in all games; who is no negotiator in `seat_player` is silent."""
     games, talking = press.games, press.talking()
     seats = np.zeros(seat_player.shape, bool)
     seats[decisions.game, decisions.power] = True  # who has a unit to order

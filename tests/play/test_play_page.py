@@ -4,14 +4,15 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import ClassVar
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from support.players import Thinker
 from support.search import searcher
 from support.serving import Partner, reopened, seated, serving, viewer
 from support.waiting import (
@@ -21,7 +22,6 @@ from support.waiting import (
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.play.session import Choices
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.players.protocols import Explanation
 from diplomacy_engine.press.press import PressRules
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -29,21 +29,6 @@ ROOT = Path(__file__).parents[2]
 LONG_NAME = "runs/small__ppo_selfplay_diplomacy__1__1795273270"
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 NEAR = {"ENGLAND": ["A PAR", "A PIC"], "ITALY": ["A MAR", "A PIE"], "RUSSIA": ["A MUN"]}
-
-
-class Thinker:
-    """Holds, and finds the last order of every list the likeliest."""
-
-    name = "thinker"
-    settings: ClassVar[dict] = {"reward_mix": "", "reward": "sum_of_squares"}
-
-    def act(self, games, decisions):
-        return make_bot("hold").act(games, decisions)
-
-    def explain(self, games, decisions):
-        shares = np.full(len(decisions.order), 0.01, np.float32)
-        shares[decisions.order_start[1:] - 1] = 0.9
-        return Explanation(shares, np.full(decisions.count, 1.25, np.float32))
 
 
 def load(name):
@@ -227,18 +212,19 @@ def test_hints(start, open_page):
     page = open_page(start("hp", player="thinker").link("host"))
     page.click("#hint")
     page.wait_for_selector("#hints")
-    assert "Army London: move to Wales 90%" in page.inner_text("#hints")
-    assert page.inner_text("#expects") == "It expects 1.25 (1 is a solo)."
-    assert "trained on" not in page.inner_text("#hints")
+    assert "Army London: hold 50%" in page.inner_text("#hints")
+    said = "Chance of a solo: below 3%. Centers at the end: about 1."  # everybody holds
+    until(lambda: page.inner_text("#expects") == said)
     page.click("#what summary")
-    assert "It was trained on sum_of_squares" in page.inner_text("#hints")
+    assert "England won 0 of these games (5 centers win)" in page.inner_text("#what")
     page.wait_for_selector("#board .hinted .order", state="attached")
     marks = page.locator("#board .hinted .order").all()
-    assert [mark.get_attribute("data-order") for mark in marks] == ["A LON - WAL"]
+    assert [mark.get_attribute("data-order") for mark in marks] == ["A LON H"]
     unit(page, "A LON")
-    assert "move to Wales" in page.inner_text("#choices .order >> nth=0")
+    page.keyboard.press("m")
+    assert "%" in page.inner_text("#choices .order >> nth=0")
     page.click("#fill")
-    drawn(page, "A LON - WAL")
+    drawn(page, "A LON H")
 
 
 def test_hints_of_a_search_show_what_it_tried(start, open_page):
@@ -362,22 +348,39 @@ def test_people_at_several_links(start, open_page):
     assert server.session.now.step == 1
 
 
-def test_watching_goes_on_by_itself_and_can_be_paused(start, open_page):
-    server = start("pp", Game("small", max_years=3))
+def test_watching_goes_on_by_itself_at_the_chosen_speed(start, open_page):
+    """It can be paused, looked back at by the address, and goes on to the end."""
+    server, times = start("pp", Game("small", max_years=3)), []
     page, session = open_page(server.link("host")), server.session
+    play = session._play_phase
+    session._play_phase = lambda: (times.append(time.monotonic()), play())
     page.click("#next")
     page.click("#continue")
+    page.select_option("#speed", "2000")
     page.click("#play")
-    until(lambda: session.now.step > 2)
+    until(lambda: session.now.step > 3)
     page.click("#play[aria-pressed=true]", timeout=3_000)
+    assert min(np.diff(times[1:])) > 1.9
     page.wait_for_selector("#continue")
     reached = session.now.step
-    page.wait_for_timeout(2_000)
+    page.wait_for_timeout(2_300)
     assert session.now.step <= reached + 1 and not session.game.is_over
-    page.keyboard.press("End")
+    page.keyboard.press("Home")
+    until(lambda: page.evaluate("location.hash").endswith("/S1901M"))
+    page.click("#share summary")
+    page.click("#copy-link")
+    link = page.input_value("#shared")
+    assert link == f"{server.link('watch')}/S1901M", "of nobody's seat"
+    other = open_page(link)
+    other.wait_for_selector("#results")
+    assert other.inner_text("#title") == "Spring 1901, movement"
+    other.evaluate("location.hash = location.hash.replace('S1901M', 'F1901M')")
+    until(lambda: other.inner_text("#title") == "Fall 1901, movement")
+    page.click("#last")
+    page.select_option("#speed", "300")
     page.click("#play")
     until(lambda: page.title().startswith("Game over"))
-    assert session.game.is_over
+    assert session.game.is_over and min(np.diff(times)) < 1.5
 
 
 def test_a_lost_connection_and_a_killed_server_lose_nothing(tmp_path, open_page):

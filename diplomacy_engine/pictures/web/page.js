@@ -615,11 +615,14 @@ export function choiceLines({ words }, choices = []) {
 
 export const unitOf = (text) => text.split(" ").slice(0, 2).join(" ");
 
+// Never -0.00.
+const hundredths = (value) => (Math.round(100 * value) / 100 || 0).toFixed(2);
+
 // `expects 0.53, then 0.41`: what a power expected in a phase, and in its next decision.
 export function expects(values, power, number) {
   const row = values[power] ?? [], value = row[number] ?? null;
   const after = row.slice(number + 1).find((one) => one !== null) ?? null;
-  return value === null ? "" : `expects ${value.toFixed(2)}${after === null ? "" : `, then ${after.toFixed(2)}`}`;
+  return value === null ? "" : `expects ${hundredths(value)}${after === null ? "" : `, then ${hundredths(after)}`}`;
 }
 
 // The three decisions between which and the next the expected result changed most.
@@ -635,7 +638,7 @@ export function turningPoints(values) {
 // A list of them, each of which leads to its phase.
 export function turnList(turns, titles, go) {
   return h("div", { id: "turns" }, h("h3", {}, "Turning points"), h("ol", {}, ...turns.map(({ power, number, value, after }) =>
-    h("li", {}, h("button", { class: "link", onclick: () => go(number) }, `${titles[number]}: ${nice(power)} expected ${value.toFixed(2)}, then ${after.toFixed(2)}`)))));
+    h("li", {}, h("button", { class: "link", onclick: () => go(number) }, `${titles[number]}: ${nice(power)} expected ${hundredths(value)}, then ${hundredths(after)}`)))));
 }
 
 // All orders of a game on one page; phases: {title, orders}; a title leads to its phase.

@@ -8,8 +8,8 @@ const MODES = { move: "Move", hold: "Hold", support: "Support", convoy: "Convoy"
 const modeOf = ({ text, verb }) => (text.endsWith(" VIA") ? "via" : verb);
 
 export class OrderPanel {
-  constructor({ say, redraw, submit, read, sandbox, hint }) {
-    Object.assign(this, { say, redraw, sendOrders: submit, read, sandbox, hint });
+  constructor({ say, redraw, submit, read, sandbox, hint, outlook }) {
+    Object.assign(this, { say, redraw, sendOrders: submit, read, sandbox, hint, outlook });
     this.view = null;
     this.chosen = {}; // unit -> order text
     this.unit = null; // selected
@@ -432,16 +432,17 @@ export class OrderPanel {
   }
 
   hintBox(hint) {
-    const { tried, value } = hint, who = nice(this.view.you);
+    const { tried } = hint, who = nice(this.view.you);
     const place = ({ unit }) => this.view.decision.units.findIndex((one) => one.unit === unit);
     const items = [...hint.slots].sort((a, b) => place(a) - place(b)).map(({ orders }) => h("li", { title: orders[0].text }, `${this.words(orders[0].text)} `, h("span", { class: "quiet" }, percent(orders[0].probability))));
-    const scale = hint.solo ? ` (${hint.solo} is a solo${hint.more ? ", and other rewards add to it" : ""})` : "";
-    const expects = value === null ? null : h("p", { id: "expects" }, `It expects ${value.toFixed(2)}${scale}.`);
-    const what = h("details", { id: "what" }, h("summary", {}, "What is this number?"),
-      h("p", {}, `The reward that the policy expects ${who} to get from here to the end of the game, counted as in its training. ${hint.scale}`));
+    const outlook = this.outlook(), { won, games, centers } = outlook ?? {};
+    const share = won === 0 ? `below ${percent(1 / games)}` : won === games ? `above ${percent(1 - 1 / games)}` : `about ${percent(won / games)}`;
+    const chance = outlook ? `Chance of a solo: ${share}. Centers at the end: about ${Math.round(centers)}.` : "Playing on from here…";
+    const what = outlook && h("details", { id: "what" }, h("summary", {}, "What are these numbers?"),
+      h("p", {}, `The policy has played on from here for all powers, ${games} times. ${who} won ${won} of these games (${this.view.victory} centers win), and ended with ${centers.toFixed(1)} centers on average.`));
     return h("div", { id: "hints" }, ...(tried ? this.reasons(tried) : []),
       h("h3", {}, tried ? "Its first thought, without looking ahead" : `What the policy would order as ${who}`), h("ul", {}, ...items),
-      expects, expects && what,
+      h("p", { id: "expects" }, chance), what,
       h("button", { id: "fill", title: "Each percentage assumes the likeliest orders of the units that the policy decides on before", onclick: () => this.fill(hint) }, "Use these orders"));
   }
 

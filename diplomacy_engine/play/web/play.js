@@ -8,14 +8,16 @@ const LONGEST = 90000; // bytes of what can be pasted
 const EXAMPLE = "Fall 1901\nFrance: A Bur, A Spa, F MAO\nGermany: A Mun, F Hol, A Kie";
 const WAIT = 1000; // milliseconds between questions to the server
 
+const address = () => location.hash.slice(1).split("/"); // the token, and the phase linked to
 const state = {
-  token: location.hash.slice(1),
+  token: address()[0],
   view: null,
   power: null, // whose orders are given, where one person gives everybody's
   shown: null, // number of the phase looked at; null: now
   playing: false, // watching: go on by itself
   busy: "", // what is being sent
   hint: null,
+  outlook: null,
   hinting: false,
   review: null,
 };
@@ -127,12 +129,12 @@ function take(view) {
   const was = before ? before.phases.length - 1 : played;
   if (!before || view.step !== before.step) {
     panel.begin(view);
-    state.hint = state.review = null;
+    state.hint = state.outlook = state.review = null;
     $("values").replaceChildren();
     say("");
     talk.begin(view);
     if (before && played > was) state.shown = was; // first see what came of the orders
-    else state.shown = null;
+    else state.shown = before ? null : phaseNumber(address()[1]);
     if (before) scrollTo(0, 0); // what is new stands beside the board, or below it
     if (view.over) state.playing = false;
     if (state.playing && played > 0) state.shown = played - 1;
@@ -229,6 +231,7 @@ function drawParts(view) {
   chart.show(at);
   if (state.review) values.show(at);
   document.body.classList.toggle("looking", looking);
+  history.replaceState(null, "", `#${state.token}${looking ? `/${view.phases[at]}` : ""}`);
 
   $("foot").replaceChildren();
   if (!view.started) drawSetup(view);
@@ -352,6 +355,7 @@ async function start(event) {
   const seats = Object.fromEntries(new FormData(event.target));
   say("Preparing the players…");
   if (!(await sendSettings()) && !(await send("/api/seats", { seats }))) say("");
+  scrollTo(0, 0); // to the board
 }
 
 function drawContinue(view, at, now) {
@@ -385,7 +389,7 @@ function drawEnd(view) {
   $("panel").replaceChildren(h("h2", { id: "end" }, text));
   if (view.host) $("panel").append(h("div", { class: "buttons" }, h("button", { class: "main", id: "another", onclick: () => send("/api/another", {}) }, "New game")));
   if (state.review) $("panel").append(turnList(turningPoints(state.review.values), view.phases.map(phaseTitle), look),
-    h("p", { class: "quiet" }, "Beside each order of the game stand the policy's likeliest ones, in bold type the one given. Each probability assumes the likeliest orders of the units before it."));
+    h("p", { class: "quiet" }, "Beside each order of the game stand the policy's likeliest ones, in bold type the one given. Each probability assumes the likeliest orders of the units before it. What a power expected is the policy's value of its position: more is better."));
   else if (view.can_review) $("panel").append(h("button", { id: "review", onclick: fetchReview }, "Review"));
 }
 
@@ -491,20 +495,23 @@ function drawPast(view) {
 function drawShare(view) {
   if (!view.started) $("share").replaceChildren();
   if (!view.started || $("share").firstChild) return;
-  const take = (kind) => share(async (phase) => {
-    const found = await ask(`/api/texts${phase}`);
+  const show = async (text) => {
     $("shared").hidden = false;
-    $("shared").value = found[kind];
+    $("shared").value = text;
     $("shared").select();
-    await navigator.clipboard?.writeText(found[kind]).catch(() => {});
-  });
+    await navigator.clipboard?.writeText(text).catch(() => {});
+  };
+  const take = (kind) => share(async (phase) => show((await ask(`/api/texts${phase}`))[kind]));
   const save = (type) => share(async (phase) => {
     say("Drawing…");
     const { data } = await ask(`/api/picture${phase || "?"}${type === "gif" ? "&moving=1" : ""}`);
     offer(new Blob([Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0))], { type: `image/${type}` }), type);
     say("");
   });
+  const watching = view.links?.watch ?? (view.you ? null : state.token); // no seat is given away
+  const link = share(() => show(`${location.origin}/#${watching}/${state.view.phases[state.shown ?? state.view.phases.length - 1]}`));
   $("share").replaceChildren(h("details", {}, h("summary", {}, "Copy and pictures"), h("div", { class: "buttons" },
+    watching ? h("button", { id: "copy-link", title: "Copy a link to this phase, for those who watch", onclick: link }, "Link") : null,
     h("button", { id: "copy-position", onclick: take("position") }, "Copy position"),
     h("button", { id: "copy-orders", onclick: take("orders") }, "Copy all orders"),
     h("button", { id: "save-png", onclick: save("png") }, "Picture"),
@@ -544,6 +551,12 @@ function drawMore(view) {
 
 // --- What is clicked ------------------------------------------------------------------------------
 
+// The number of a phase that was played; null: there is none of this name.
+function phaseNumber(name) {
+  const at = state.view.phases.indexOf(name);
+  return at >= 0 && at < state.view.phases.length - 1 ? at : null;
+}
+
 function look(number) {
   const now = state.view.phases.length - 1;
   const at = Math.max(0, Math.min(now, number));
@@ -566,6 +579,7 @@ async function fetchHint() {
   try {
     const found = await ask("/api/hint");
     if (found.step === state.view.step) state.hint = found;
+    fetchOutlook();
   } catch (error) {
     state.hinting = false;
     say(sentence(error.message), true);
@@ -573,6 +587,15 @@ async function fetchHint() {
     fetchingHint = false;
     draw();
   }
+}
+
+// Games are played for it, which takes seconds: the hint does not wait.
+async function fetchOutlook() {
+  const { step, you } = state.view;
+  const found = await ask("/api/outlook").catch(() => null);
+  if (step !== state.view.step || you !== state.view.you) return;
+  state.outlook = found;
+  draw();
 }
 
 async function download() {
@@ -605,12 +628,13 @@ const panel = new OrderPanel({
   read: (text, orders) => ask("/api/read", { text, orders }),
   sandbox: { turnTo, letOrder },
   hint: () => (state.hinting ? state.hint : null),
+  outlook: () => state.outlook,
 });
 
 // In a sandbox: give another power's orders, or let a player give some.
 async function turnTo(power) {
   state.power = power;
-  state.hint = null;
+  state.hint = state.outlook = null;
   try {
     take(await ask("/api/game"));
     panel.begin(state.view);
@@ -652,7 +676,11 @@ listen(bar, board, {
     panel.unselect();
   },
 });
-window.addEventListener("hashchange", () => location.reload());
+window.addEventListener("hashchange", () => {
+  const [token, phase] = address();
+  if (token !== state.token || !state.view) return location.reload();
+  look(phaseNumber(phase) ?? Infinity);
+});
 
 if (state.token) watchServer();
 else say("This link is incomplete: the part after the # is missing.", true);

@@ -46,141 +46,91 @@ STRAIT = {
 
 
 class Scene(NamedTuple):
-    """What a golden picture shows: a state as in saved games, orders, and the theme."""
+    """What a golden picture shows; the position is a line of `Game.to_position`."""
 
-    map: str | dict
     theme: str
-    state: dict
+    position: str
     orders: dict[str, list[str]]
 
 
 SCENES = {
     "small_movement": Scene(
-        "small",
         "light",
-        {
-            "name": "S1903M",
-            "units": {
-                "ENGLAND": ["A MUN", "A DEN", "A PAR", "A LON"],
-                "RUSSIA": ["A BER", "A BUD", "A ARM", "A BUL", "A MOS"],
-            },
-            "centers": {"ENGLAND": ["LON", "PAR", "POR"], "RUSSIA": ["MOS", "ARM", "BUD", "BUL"]},
-        },
+        "small S1903M; "
+        "ENGLAND A DEN, A LON, A MUN, A PAR = LON PAR POR; "
+        "RUSSIA A ARM, A BER, A BUD, A BUL, A MOS = ARM BUD BUL MOS",
         {
             "ENGLAND": ["A MUN - BER", "A DEN S A MUN - BER", "A PAR - HOL", "A LON - HOL"],
             "RUSSIA": ["A BER H", "A BUD S A BER - MUN", "A ARM - UKR", "A BUL S A BUD", "A MOS H"],
         },
     ),
     "small_retreat": Scene(
-        "small",
         "dark",
+        "small S1903R; "
+        "ENGLAND A BER, A DEN, A PAR, *A ROM > SPA = LON PAR POR; "
+        "RUSSIA A MUN, A ROM, *A BER > ARM = ARM BUD MOS",
         {
-            "name": "S1903R",
-            "units": {"ENGLAND": ["A BER", "A DEN", "A PAR"], "RUSSIA": ["A MUN", "A ROM"]},
-            "centers": {"ENGLAND": ["LON", "PAR", "POR"], "RUSSIA": ["MOS", "ARM", "BUD"]},
-            "retreats": {"RUSSIA": {"A BER": ["ARM"]}, "ENGLAND": {"A ROM": ["SPA"]}},
+            "RUSSIA": ["A BER R ARM"],
+            "ENGLAND": ["A ROM D"],
         },
-        {"RUSSIA": ["A BER R ARM"], "ENGLAND": ["A ROM D"]},
     ),
     "small_winter": Scene(
-        "small",
         "light",
+        "small W1903A; "
+        "ENGLAND A DEN, A HOL, A PAR, A SPA = LON PAR POR; "
+        "RUSSIA A BER, A UKR = ANK ARM BUD BUL MOS",
         {
-            "name": "W1903A",
-            "units": {
-                "ENGLAND": ["A HOL", "A PAR", "A SPA", "A DEN"],
-                "RUSSIA": ["A BER", "A UKR"],
-            },
-            "centers": {
-                "ENGLAND": ["LON", "PAR", "POR"],
-                "RUSSIA": ["MOS", "ARM", "BUD", "BUL", "ANK"],
-            },
+            "ENGLAND": ["A DEN D"],
+            "RUSSIA": ["A MOS B"],
         },
-        {"ENGLAND": ["A DEN D"], "RUSSIA": ["A MOS B"]},
     ),
     "three_retreat": Scene(
-        "three",
         "light",
+        "three F1903R; "
+        "ENGLAND A GAS, A PIC, A YOR, *A NWY > FIN = LON; "
+        "ITALY A PAR, A TRI, A VIE, *A GAS > MAR SPA = PAR ROM SPA; "
+        "RUSSIA A NWY, A SWE, A UKR, *A VIE > BOH BUD GAL = MOS SWE",
         {
-            "name": "F1903R",
-            "units": {
-                "ENGLAND": ["A YOR", "A PIC", "A GAS"],
-                "ITALY": ["A VIE", "A TRI", "A PAR"],
-                "RUSSIA": ["A SWE", "A UKR", "A NWY"],
-            },
-            "centers": {
-                "ENGLAND": ["LON"],
-                "ITALY": ["ROM", "SPA", "PAR"],
-                "RUSSIA": ["MOS", "SWE"],
-            },
-            "retreats": {
-                "ENGLAND": {"A NWY": ["YOR", "FIN"]},
-                "ITALY": {"A GAS": ["MAR", "SPA"]},
-                "RUSSIA": {"A VIE": ["BOH", "GAL", "BUD"]},
-            },
+            "ENGLAND": ["A NWY R FIN"],
+            "ITALY": ["A GAS R MAR"],
+            "RUSSIA": ["A VIE D"],
         },
-        {"ENGLAND": ["A NWY R FIN"], "ITALY": ["A GAS R MAR"], "RUSSIA": ["A VIE D"]},
     ),
     "standard_movement": Scene(
-        "standard",
         "light",
-        {
-            "name": "F1903M",
-            "units": {
-                "AUSTRIA": ["A VIE", "A TRI", "F GRE", "A BUD"],
-                "ENGLAND": ["A YOR", "F NTH", "F NWG", "A EDI"],
-                "FRANCE": ["A BUR", "A PAR", "F MAO", "A MAR"],
-                "GERMANY": ["A MUN", "A RUH", "F DEN", "A BEL"],
-                "ITALY": ["A VEN", "F ION", "A TUN", "A TYR"],
-                "RUSSIA": ["F STP/SC", "A SWE", "F NWY", "A WAR", "F SEV"],
-                "TURKEY": ["A BUL", "F AEG", "F BLA", "A CON"],
-            },
-            "centers": {
-                "AUSTRIA": ["VIE", "BUD", "TRI", "GRE", "SER"],
-                "ENGLAND": ["LON", "LVP", "EDI"],
-                "FRANCE": ["PAR", "MAR", "BRE", "SPA", "POR"],
-                "GERMANY": ["BER", "KIE", "MUN", "DEN", "BEL"],
-                "ITALY": ["ROM", "VEN", "NAP", "TUN"],
-                "RUSSIA": ["STP", "MOS", "WAR", "SEV", "SWE"],
-                "TURKEY": ["CON", "ANK", "SMY", "BUL"],
-            },
-        },
+        "standard F1903M; "
+        "AUSTRIA A BUD, A TRI, A VIE, F GRE = BUD GRE SER TRI VIE; "
+        "ENGLAND A EDI, A YOR, F NTH, F NWG = EDI LON LVP; "
+        "FRANCE A BUR, A MAR, A PAR, F MAO = BRE MAR PAR POR SPA; "
+        "GERMANY A BEL, A MUN, A RUH, F DEN = BEL BER DEN KIE MUN; "
+        "ITALY A TUN, A TYR, A VEN, F ION = NAP ROM TUN VEN; "
+        "RUSSIA A SWE, A WAR, F NWY, F SEV, F STP/SC = MOS SEV STP SWE WAR; "
+        "TURKEY A BUL, A CON, F AEG, F BLA = ANK BUL CON SMY",
         {
             "AUSTRIA": ["A VIE - GAL", "A TRI H", "F GRE H", "A BUD S A TRI"],
             "ENGLAND": ["A YOR - NWY VIA", "F NTH C A YOR - NWY", "F NWG S A YOR - NWY", "A EDI H"],
             "FRANCE": ["A BUR - BEL", "A PAR - BUR", "F MAO - SPA/SC", "A MAR - BUR"],
             "GERMANY": ["A MUN - BUR", "A RUH S A BEL", "F DEN - SWE", "A BEL H"],
             "ITALY": [
-                "A VEN - TRI", "A TYR S A VEN - TRI", "F ION C A TUN - ALB", "A TUN - ALB VIA",
+                "A VEN - TRI",
+                "A TYR S A VEN - TRI",
+                "F ION C A TUN - ALB",
+                "A TUN - ALB VIA",
             ],
             "RUSSIA": ["F STP/SC - BOT", "A SWE - DEN", "F NWY H", "A WAR - GAL", "F SEV - RUM"],
             "TURKEY": ["A BUL - GRE", "F AEG S A BUL - GRE", "F BLA - RUM", "A CON - BUL"],
         },
     ),
     "standard_winter": Scene(
-        "standard",
         "dark",
-        {
-            "name": "W1905A",
-            "units": {
-                "AUSTRIA": ["A SER", "A BUD", "F TRI", "F GRE"],
-                "ENGLAND": ["F NTH", "F ENG", "A NWY"],
-                "FRANCE": ["A BUR", "F SPA/NC", "F POR", "A MAR"],
-                "GERMANY": ["A KIE", "F HOL", "A DEN", "A SIL"],
-                "ITALY": ["F ION", "A VEN", "A TYR"],
-                "RUSSIA": ["F BOT", "A UKR", "A RUM"],
-                "TURKEY": ["F AEG", "F BUL/EC"],
-            },
-            "centers": {
-                "AUSTRIA": ["VIE", "BUD", "SER"],
-                "ENGLAND": ["LON", "LVP", "EDI", "NWY"],
-                "FRANCE": ["PAR", "MAR", "BRE", "SPA", "POR"],
-                "GERMANY": ["KIE", "HOL"],
-                "ITALY": ["ROM", "VEN", "NAP"],
-                "RUSSIA": ["STP", "MOS", "WAR", "SEV", "RUM"],
-                "TURKEY": ["CON", "ANK", "SMY", "BUL"],
-            },
-        },
+        "standard W1905A; "
+        "AUSTRIA A BUD, A SER, F GRE, F TRI = BUD SER VIE; "
+        "ENGLAND A NWY, F ENG, F NTH = EDI LON LVP NWY; "
+        "FRANCE A BUR, A MAR, F POR, F SPA/NC = BRE MAR PAR POR SPA; "
+        "GERMANY A DEN, A KIE, A SIL, F HOL = HOL KIE; "
+        "ITALY A TYR, A VEN, F ION = NAP ROM VEN; "
+        "RUSSIA A RUM, A UKR, F BOT = MOS RUM SEV STP WAR; "
+        "TURKEY F AEG, F BUL/EC = ANK BUL CON SMY",
         {
             "AUSTRIA": ["F GRE D"],
             "ENGLAND": ["F LVP B"],
@@ -191,13 +141,8 @@ SCENES = {
         },
     ),
     "own_movement": Scene(
-        STRAIT,
         "light",
-        {
-            "name": "S1901M",
-            "units": {"EAST": ["A PAL"], "ELSE": ["A HIL"], "WEST": ["F GUL", "A ROC"]},
-            "centers": {"EAST": ["PAL"], "ELSE": ["HIL"], "WEST": ["ROC"]},
-        },
+        "strait S1901M; EAST A PAL = PAL; ELSE A HIL = HIL; WEST A ROC, F GUL = ROC",
         {
             "EAST": ["A PAL - HIL"],
             "ELSE": ["A HIL S A ROC - PAL"],
@@ -205,34 +150,28 @@ SCENES = {
         },
     ),
     "own_retreat": Scene(
-        STRAIT,
         "dark",
+        "strait F1901R; EAST A PAL, *F ROC/NC > GUL = PAL; ELSE A HIL = HIL; WEST A ROC = ROC",
         {
-            "name": "F1901R",
-            "units": {"EAST": ["A PAL"], "ELSE": ["A HIL"], "WEST": ["A ROC"]},
-            "centers": {"EAST": ["PAL"], "ELSE": ["HIL"], "WEST": ["ROC"]},
-            "retreats": {"EAST": {"F ROC/NC": ["GUL"]}},
+            "EAST": ["F ROC/NC R GUL"],
         },
-        {"EAST": ["F ROC/NC R GUL"]},
     ),
     "own_winter": Scene(
-        STRAIT,
         "auto",
+        "strait W1901A; EAST A HIL, F GUL = HIL; WEST A PAL = PAL ROC",
         {
-            "name": "W1901A",
-            "units": {"EAST": ["A HIL", "F GUL"], "WEST": ["A PAL"]},
-            "centers": {"EAST": ["HIL"], "WEST": ["ROC", "PAL"]},
+            "EAST": ["A HIL D"],
+            "WEST": ["F ROC/SC B"],
         },
-        {"EAST": ["A HIL D"], "WEST": ["F ROC/SC B"]},
     ),
-}  # fmt: skip
+}
 
 
 def draw(name: str) -> str:
     """Return a golden picture as it is drawn now; each element begins a line, to be compared."""
     scene = SCENES[name]
-    game_map = scene.map if isinstance(scene.map, str) else Map(scene.map)
-    game = Game.from_state(game_map, scene.state)
+    game_map = Map(STRAIT) if scene.position.startswith("strait") else None
+    game = Game.from_position(scene.position, game_map)
     for power, texts in scene.orders.items():
         game.submit(power, texts)
     before = game.copy()
