@@ -29,9 +29,8 @@ from .forms import (
     unit_text,
     with_vote,
 )
-from .gymnasium_env import NeedsReset
+from .gymnasium_env import METADATA, NeedsReset, render_game
 from .kernels import mask_decisions, take_province_actions
-from .rendering import METADATA, render_game
 from .settings import PowersSettings
 
 

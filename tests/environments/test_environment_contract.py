@@ -13,7 +13,7 @@ from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, see
 from support.maps import TRIBES
 
 from diplomacy_engine import UserError, environments
-from diplomacy_engine.environments import IDS, NEGOTIATION_IDS, rendering
+from diplomacy_engine.environments import IDS, NEGOTIATION_IDS, gymnasium_env
 from diplomacy_engine.environments.gymnasium_env import NeedsReset
 from diplomacy_engine.environments.negotiation_env import NegotiationEnv
 from diplomacy_engine.environments.pettingzoo_env import env as aec_env
@@ -241,7 +241,7 @@ def test_an_eliminated_ally_has_no_vote():
 
 @pytest.mark.parametrize("mode", ["ansi", "rgb_array", None])
 def test_rendering(mode, monkeypatch):
-    monkeypatch.setattr(rendering, "WIDTH", 81)
+    monkeypatch.setattr(gymnasium_env, "WIDTH", 81)
     frames = []
     for kind in ORDERING:
         env = make(kind, map="three", render_mode=mode)

@@ -5,8 +5,8 @@ import pytest
 
 from diplomacy_engine import Game, UserError, make_bot
 from diplomacy_engine.players.advice import orders_by_player
+from diplomacy_engine.press.daide import message_words
 from diplomacy_engine.press.press import PEACE_ALONE
-from diplomacy_engine.press.words import message_words
 
 UNITS = {"ENGLAND": ["A PAR", "A PIC"], "ITALY": ["A MAR", "A PIE"], "RUSSIA": ["A MUN"]}
 TERMS = {"ours": ["A PAR - GAS"], "theirs": ["A MAR S A PAR - GAS"]}
