@@ -312,7 +312,6 @@ def check(args: Args) -> None:
 
 
 def check_members(args: Args) -> str:
-    """Return the map of a new population; UserError if its members could not train."""
     first = Member(Path(args.runs_folder), 0, args, {}).own_args()
     game_map = startup.new_run(ppo.LEARNER_HERE, first, Ranks()).game_map
     if args.eval_population:

@@ -18,6 +18,7 @@ from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..matches.forks import random_beginnings
 from ..press.press import Press
+from ..records import convert
 from ..scoring.rewards import reward_input
 from ..scoring.teams import alive_with_team
 from .agent_games import seeds_of
@@ -29,9 +30,8 @@ from .forms import (
     unit_text,
     with_vote,
 )
-from .gymnasium_env import NeedsReset
+from .gymnasium_env import METADATA, NeedsReset, render_game
 from .kernels import mask_decisions, take_province_actions
-from .rendering import METADATA, render_game
 from .settings import PowersSettings
 
 
@@ -63,7 +63,7 @@ class DiplomacyParallelEnv(ParallelEnv):
     metadata: ClassVar = METADATA | {"name": "diplomacy_v0", "is_parallelizable": True}
 
     def __init__(self, map: str | Path = "small", **settings: Any):
-        found = self._settings = PowersSettings.of(**settings)
+        found = self._settings = convert(PowersSettings, settings, "this environment")
         self.render_mode = found.render_mode
         games = self._games = VectorGame(
             found.map_of(map), 1, max_years=found.max_years, threads=1, auto_reset=False

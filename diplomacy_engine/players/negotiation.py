@@ -152,7 +152,6 @@ def _hold_offers(
 
 
 def partner_of(talk: Talk, offers: Offers) -> np.ndarray:
-    """Return with whom each power in `talk` would deal by each offer, (n,)."""
     return np.where(offers.sender == talk.power, offers.receiver, offers.sender).astype(np.int64)
 
 

@@ -248,7 +248,7 @@ def test_who_is_confirmed_first_rotates():
     [
         (("mutal",), "mutual"),
         (("offers", 5), "1 to 4 rounds"),
-        (("mutual", 2), "one round"),
+        (("mutual", 2), "1 to 1 rounds"),
         (("propose-chose",), "did you mean 'propose-choose'"),
     ],
 )

@@ -91,9 +91,9 @@ def test_impossible_partners_and_answers():
         with pytest.raises(UserError, match=words):
             call()
     number = game.offer("ENGLAND", "RUSSIA", ours=["A PAR H"])
-    with pytest.raises(UserError, match="not made to ENGLAND"):
+    with pytest.raises(UserError, match="no offer 1 to ENGLAND"):
         game.accept("ENGLAND", number)
-    for other in (number + 1, 0, "1", True):
+    for other in (number + 1, 0, "1"):
         with pytest.raises(UserError, match="no offer"):
             game.accept("RUSSIA", other)
     second = game.offer("RUSSIA", "ENGLAND", theirs=["A PAR - SPA"])

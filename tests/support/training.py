@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import multiprocessing
 import os
 import signal
 from pathlib import Path
@@ -68,7 +69,7 @@ SETTINGS = {"plain": {"eval_games": 4, "capture_games": 1}, "rich": RICH}
 LEARNS = {  # to beat `random` on `small`
     "num_envs": 64,
     "num_steps": 16,
-    "total_timesteps": 20_000,
+    "total_timesteps": 12_000,
     "hidden": 32,
     "num_layers": 2,
     "learning_rate": 2e-3,
@@ -205,6 +206,21 @@ def stop_in_step(monkeypatch, number: int, script: ModuleType = ppo) -> None:
         return pay_learner(*args)
 
     monkeypatch.setattr(script, "pay_learner", stopping)
+
+
+def signal_others_in_step(monkeypatch, number: int, sent: int) -> list[int]:
+    """Send a signal to all started processes in step `number`; return the list of these."""
+    steps, pay_learner, others = itertools.count(1), ppo.pay_learner, []
+
+    def signalling(*args):
+        if next(steps) == number:
+            others.extend(child.pid for child in multiprocessing.active_children())
+            for process in others:
+                os.kill(process, sent)
+        return pay_learner(*args)
+
+    monkeypatch.setattr(ppo, "pay_learner", signalling)
+    return others
 
 
 def refused(argv: list[str], *words: str, capsys, script: ModuleType = ppo) -> str:
