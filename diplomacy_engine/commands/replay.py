@@ -71,8 +71,8 @@ def _reviewed(policy: str, saved: Mapping, game_map: str | None) -> dict:
 
 
 def show(replay: Replay, number: int | None = None) -> None:
-    """Step through a game by keys, from a phase on. Where there is no keyboard or screen, print
-    that phase, or all of them."""
+    """Step through a game, from a phase on. Where there is no keyboard or screen, print that phase,
+    or all of them."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         for i in range(len(replay.frames)) if number is None else [number]:
             print(frame_text(replay, i), end="\n\n")
@@ -81,40 +81,12 @@ def show(replay: Replay, number: int | None = None) -> None:
     while True:
         width = shutil.get_terminal_size().columns
         print(_CLEAR + frame_text(replay, at, width), end="\n\n")
-        print("arrow keys or n, p: step   Home, End: jump   q: quit", flush=True)
-        key = read_key()
-        if key in ("q", "\x1b", "\x03", "\x04", ""):
+        try:
+            word = input("Enter: the next phase   p: the one before   a phase's name   q: quit> ")
+        except (EOFError, KeyboardInterrupt):
             return
-        steps = {"n": at + 1, " ": at + 1, "p": at - 1, "home": 0, "end": last}
-        at = min(max(steps.get(key, at), 0), last)
-
-
-_KEYS = {"[C": "n", "[B": "n", "[D": "p", "[A": "p", "[H": "home", "[F": "end", "[1": "home"}
-_KEYS |= {"[4": "end", "OC": "n", "OB": "n", "OD": "p", "OA": "p", "OH": "home", "OF": "end"}
-
-
-def read_key() -> str:
-    """Return the next key pressed: a letter, or n, p, home, end for the keys with arrows."""
-    try:
-        import termios
-        import tty
-    except ImportError:  # Windows
-        import msvcrt
-
-        sign = msvcrt.getwch()
-        special = {"M": "n", "P": "n", "K": "p", "H": "p", "G": "home", "O": "end"}
-        return special.get(msvcrt.getwch(), "") if sign in "\x00\xe0" else sign.lower()
-    import os
-    import select
-
-    descriptor = sys.stdin.fileno()
-    before = termios.tcgetattr(descriptor)
-    try:
-        tty.setcbreak(descriptor, termios.TCSANOW)  # keys pressed early are not lost
-        sign = os.read(descriptor, 1).decode(errors="replace")
-        if sign == "\x1b" and select.select([descriptor], [], [], 0.05)[0]:
-            rest = os.read(descriptor, 8).decode(errors="replace")
-            return _KEYS.get(rest[:2], "?")
-        return sign.lower()
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSANOW, before)
+        if word == "q":
+            return
+        names = {frame.scene.phase: i for i, frame in enumerate(replay.frames)}
+        steps = {"": at + 1, "P": at - 1} | names
+        at = min(max(steps.get(word.upper(), at), 0), last)

@@ -198,13 +198,6 @@ def test_nonsense_is_left_out_or_escaped(text, words):
         assert {e.get("data-power") for e in root.iter()} <= {"ENGLAND", "RUSSIA", None}
 
 
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="theme must be one of light, dark, auto, not 'blue'"):
-        Game("small").to_svg(theme="blue")
-    with pytest.raises(ValueError, match="width must be a whole number"):
-        Game("small").to_svg(width=0)
-
-
 def test_the_drawings_are_of_the_maps_as_they_are():
     for name in MAP_NAMES:
         game_map = load_map(name)
@@ -367,8 +360,6 @@ def test_png():
         assert int.from_bytes(picture[16:20]) == 300
     assert "var(" not in with_plain_colors(game.to_svg(), game.map, dark=True)
     assert variables(game.map, True).keys() == variables(game.map, False).keys()
-    with pytest.raises(ValueError, match="light or dark"):
-        png(game.to_svg(), game.map, "auto")
 
 
 def test_a_missing_png_library_is_named(monkeypatch):
