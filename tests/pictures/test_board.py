@@ -6,7 +6,6 @@ import json
 import math
 import random
 import re
-import time
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -265,27 +264,6 @@ def test_neutral_units_are_drawn():
     color = power_color(game.map, "TRIBES")
     assert color not in {power_color(game.map, power) for power in game.powers}
     assert "var(" not in with_plain_colors(picture, game.map, False)
-
-
-@pytest.mark.slow
-def test_a_large_map_has_a_layout_in_time():
-    codes = [a + b + c for a in "ABCDEFGH" for b in "ABCDEFGH" for c in "ABCDEFGH"][:500]
-    facts = {
-        "name": "grid", "powers": ["EAST", "WEST"], "victory_supply_centers": 2,
-        "start_units": {},
-        "provinces": {code: {"name": code.lower(), "terrain": "land"} for code in codes},
-        "army_borders": {
-            code: " ".join(codes[j] for j in (i + 1, i + 25) if j < 500)
-            for i, code in enumerate(codes[:-1])
-        },
-    }  # fmt: skip
-    for i, power in ((0, "EAST"), (499, "WEST")):
-        facts["provinces"][codes[i]] |= {"supply_center": True, "home_of": power}
-    game_map = Map(facts)
-    start = time.perf_counter()
-    layout = layout_of(game_map)
-    assert time.perf_counter() - start < 60
-    assert len(layout.links) == sum(len(text.split()) for text in facts["army_borders"].values())
 
 
 def test_colors_can_be_told_apart():

@@ -1,12 +1,9 @@
 """Games in the terminal, and the command `play`."""
 
-import contextlib
-import dataclasses
 import io
 import json
 import os
 import re
-import shlex
 import socket
 from pathlib import Path
 
@@ -15,8 +12,7 @@ from support.commands import refusal
 from support.search import searcher
 from support.serving import deals, seated
 
-from diplomacy_engine.commands import _flags
-from diplomacy_engine.commands.cli import main, parse
+from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.play import mixed, offered
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
@@ -394,23 +390,6 @@ def test_a_person_is_invited_to_be_ranked(play, capsys):
     (command,) = re.findall(r"python -m diplomacy_engine (population rank .*)", shown)
     capsys.readouterr()
     assert main(command.split()) == 0 and "provisional" in capsys.readouterr().out
-
-
-def test_the_manual_and_the_help_name_what_there_is():
-    text = (ROOT / "docs" / "playing.md").read_text()
-    lines = re.findall(r"^python -m diplomacy_engine (play.*)$", text, re.MULTILINE)
-    assert len(lines) >= 6
-    assert {command for command, _ in map(parse, map(shlex.split, lines))} == {"play"}
-    with contextlib.redirect_stdout(io.StringIO()) as shown:
-        for command in ("replay", "play"):
-            with pytest.raises(SystemExit):
-                main([command, "--help"])
-    for flag in re.findall(r"`(--[a-z-]+)", text):
-        assert flag in shown.getvalue(), flag
-    assert "offers: deals of" in shown.getvalue()
-    assert "propose-choose" not in shown.getvalue(), "people cannot talk by it"
-    first = [field.name for field in dataclasses.fields(_flags.Play)][:5]
-    assert first == ["map", "against", "power", "text", "resume"]
 
 
 def test_what_the_page_offers(monkeypatch, tmp_path):
