@@ -5,7 +5,6 @@ import itertools
 import json
 import math
 import random
-import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -19,7 +18,6 @@ from support.maps import tribes
 from diplomacy_engine import Game, load_map
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.pictures.arrows import cross
-from diplomacy_engine.pictures.board import phase_title
 from diplomacy_engine.pictures.colors import (
     THEMES,
     contrast,
@@ -122,12 +120,6 @@ def test_every_kind_of_phase_of_every_map(name):
             assert element.get("data-result", "") == ", ".join(outcome.get(unit, []))
         kinds.add(game.phase[0] + game.phase[-1])
     assert kinds == {"SM", "SR", "FM", "FR", "WA"}
-
-
-def test_phases_in_words():
-    assert phase_title("F1902R") == "Fall 1902, retreats"
-    assert phase_title("COMPLETED") == "Game over"
-    assert "Spring 1901, movement</text>" in Game("standard").to_svg()
 
 
 def test_a_removal_that_was_not_owed_leaves_the_unit():
@@ -298,18 +290,6 @@ def test_units_on_their_own_land_and_marks_of_reach_have_contrast(name, dark):
             assert max(own) >= 3, power
     for ground in ("land", "sea", "halo"):
         assert contrast(found["reach"], found[ground]) >= 3
-
-
-def test_an_arrow_runs_from_the_edge_of_a_unit_to_that_of_another():
-    state = {"name": "S1901M", "units": {"FRANCE": ["A MAR"], "GERMANY": ["A MUN"]}}
-    game = Game.from_state("standard", state)
-    svg = game.to_svg(orders={"FRANCE": ["A MAR - MUN VIA"]})
-    path = re.search(r'<path class="line" d="([^"]*)"/><path class="head" d="([^"]*)"', svg)
-    line, head = ([float(n) for n in re.findall(r"-?[\d.]+", text)] for text in path.groups())
-    spots = layout_of(game.map).units
-    assert math.dist(line[:2], spots["MAR"]) < 12
-    assert 16 < math.dist(head[2:4], spots["MUN"]) < 19, "outside of a ring, not below the unit"
-    assert ".order .line{stroke-width:4.2}" in svg
 
 
 def test_twenty_powers_have_colors_of_their_own():

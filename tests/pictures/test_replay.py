@@ -165,12 +165,9 @@ def broken(**changes) -> dict:
         (b"\x89PNG\x00\xff", "line 1: "),
         (b"{}\n", ": map: "),
         (b"[1, 2]", "games.jsonl"),
-        (b'{"map": "small"', "line 1: "),
-        (b"[" * 100_000, "line 1: "),
         (json.dumps(Game("small").to_saved_game() | {"map": "atlantis"}), "atlantis"),
         (json.dumps(broken(units={"ENGLAND": ["A PAQ"]})), "S1901M: .*PAQ"),
         (json.dumps(broken(units={"ENGLAND": "A LON"})), r": phases\[0\]\.state\.units"),
-        (json.dumps(broken(units={"<x>": ["A LON"]})), "<x>"),
         (json.dumps({"map": "small", "phases": []}), ": phases: "),
         (json.dumps(Game("standard").to_saved_game() | {"map": "small"}), "S1901M: "),
     ],
@@ -228,17 +225,10 @@ def test_stepping_in_a_terminal(small_game, monkeypatch, capsys):
 
 def test_sampled_games_keep_what_the_player_thought():
     player = Thinker()
-    report = evaluate_player(
-        "small",
-        player,
-        make_bot("dumbbot"),
-        2,
-        samples=2,
-        max_years=3,
+    games = evaluate_player(
+        "small", player, make_bot("dumbbot"), 2, samples=2, max_years=3,
         think=lambda game, power: thoughts(player, game, power),
-    )
-    result, games = report.result(), report.saved_games  # fmt: skip
-    assert result["games"] == 2
+    ).saved_games  # fmt: skip
     for saved, mine in zip(games, ("ENGLAND", "RUSSIA")):
         first = saved["phases"][0]
         assert first["thoughts"].keys() == {mine}
@@ -246,17 +236,12 @@ def test_sampled_games_keep_what_the_player_thought():
         for unit, choices in first["thoughts"][mine]["orders"].items():
             assert choices[0][1] == 0.5 and all(text.startswith(unit) for text, _ in choices)
         assert "thoughts" not in saved["phases"][-1]
-    shown = show_games({"dumbbot": games}, "a run")
-    assert shown.images.keys() == {"games/dumbbot/board", "games/dumbbot/centers"}
-    assert all(image.startswith(b"\x89PNG") for image in shown.images.values())
-    facts = facts_of(shown.page)
+    facts = facts_of(show_games({"dumbbot": games}, "a run").page)
     assert len(facts["games"]) == 2 and facts["games"][0]["id"].endswith("against dumbbot")
     frames = json.loads(unpack(facts["games"][0]["data"]))
     assert "data-thought=" in frames[0]["thoughts"]
-    assert frames[0]["powers"]["ENGLAND"]["thought"]["value"] == 2.25
-    assert (
-        Game.from_saved_game(games[0]).history[0]["thoughts"] == games[0]["phases"][0]["thoughts"]
-    )
+    again = Game.from_saved_game(games[0])
+    assert again.history[0]["thoughts"] == games[0]["phases"][0]["thoughts"]
 
 
 def test_what_a_search_has_tried_is_kept_and_shown():

@@ -606,7 +606,6 @@ def test_a_pasted_position_begins_a_game(start, open_page):
     page.click("#take")
     page.wait_for_selector("#taken.bad")
     assert "Atlantis" in page.inner_text("#taken")
-    assert page.input_value("#pasted").endswith("Atlantis")  # it can be mended
     page.fill("#pasted", "Fall 1902\nFrance: A Par, F Bre\nGermany: A Mun, F Hol\n")
     page.click("#take")
     until(lambda: "The game will begin from this position" in page.inner_text("#taken"))

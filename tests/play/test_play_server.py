@@ -1,4 +1,7 @@
-"""The page's server: its routes, who may ask, and requests of every malformed kind."""
+"""The page's server: its routes, who may ask, and requests of every malformed kind.
+
+tests/attack sends it random ones.
+"""
 
 import base64
 import contextlib
@@ -11,8 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from support.serving import seated, serving
 from support.waiting import until
 
@@ -347,63 +348,6 @@ def test_malformed_requests_get_a_sentence(lasting_server, status, method, path,
     assert 10 < len(words) < 300
     assert request(lasting_server, "GET", "/api/game")[0] == 200
     assert lasting_server.session.now is before
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner),
-    max_leaves=8,
-)
-BODIES = st.fixed_dictionaries(
-    {},
-    optional={
-        "step": st.integers(-1, 2) | JSON,
-        "orders": st.lists(st.text(max_size=15) | JSON, max_size=4) | JSON,
-        "seats": st.dictionaries(st.sampled_from(["ENGLAND", "RUSSIA", "x"]), JSON) | JSON,
-    },
-)
-TRIES = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
-@pytest.fixture(scope="module")
-def any_server(tmp_path_factory):
-    """A server whose game may be in any state."""
-    with serving(make_session(tmp_path_factory.mktemp("any") / "game.jsonl")) as server:
-        yield server
-
-
-@TRIES
-@given(
-    path=st.sampled_from([*ACTIONS, *READS, "/", "/x"]),
-    body=BODIES | JSON,
-    who=st.sampled_from(["host", "RUSSIA", "watch"]),
-)
-def test_any_json_is_answered(any_server, path, body, who):
-    before = any_server.session.now
-    status, answer = request(any_server, "POST", path, body, who=who)
-    assert status in (200, 400, 403, 404, 405, 409)
-    if status != 200:
-        assert any_server.session.now is before and list(answer) == ["error"]
-
-
-LINES = st.sampled_from(
-    b"GET / HTTP/1.1|GET /api/game HTTP/1.1|POST /api/orders HTTP/1.1|Host: 127.0.0.1|Host: [|"
-    b"Origin: http://[|Content-Length: 3|Content-Length: x|Transfer-Encoding: chunked|"
-    b"Connection: keep-alive||{}".split(b"|")
-)
-
-
-@TRIES
-@given(st.lists(LINES | st.binary(max_size=30), min_size=1, max_size=8), st.booleans())
-def test_any_bytes_leave_the_server_up(any_server, lines, ends):
-    with socket.create_connection(any_server.server_address[:2], timeout=20) as connection:
-        connection.sendall(b"\r\n".join(lines) + b"\r\n\r\n" * ends)
-        connection.shutdown(socket.SHUT_WR)
-        with connection.makefile("rb") as stream:
-            answer = stream.read()
-    if answer.startswith(b"HTTP"):
-        assert answer.split()[1] in b"200 400 401 403 404 405 411 413 414 431 501 505".split()
-    assert request(any_server, "GET", "/icon.svg")[0] == 200
 
 
 # --- Limits ---------------------------------------------------------------------------------------

@@ -65,17 +65,6 @@ GAMES = {
         + ["The game is over: ENGLAND, RUSSIA share a draw\\.", "saved in .*game.jsonl\\."],
         "COMPLETED",
     ),
-    "results name the units": (
-        lambda file: seated(
-            file,
-            game=Game.from_state(
-                "small", {"name": "S1901M", "units": {"ENGLAND": ["A LON"], "RUSSIA": ["A PAR"]}}
-            ),
-        ),
-        ["Lon-Par", "go", "quit"],
-        ["ENGLAND +A LON - PAR   \\(bounced with A PAR\\)\n"],
-        "F1901M",
-    ),
     "a wrong order keeps the others": (
         lambda file: seated(file),
         ["A LON - PAR", "A LON - MOS", "A MOS H", "xyz", "board", "go"],
