@@ -429,7 +429,8 @@ class PlaySession:
         with self.lock:
             power, player, now = self._seat(viewer), self._adviser(), self.now
             game = now.game.copy()
-        return outlook(game, player, power, lambda: self.now is now)
+        found = outlook(game, player, lambda: self.now is now)
+        return found and found[power]
 
     def review(self, viewer: Viewer) -> dict:
         """Return the game, which is over, with what the best policy thinks of the viewer's orders;

@@ -744,14 +744,14 @@ def test_an_outlook_plays_on_beside_the_game():
     state = {"name": "F1901M", "units": units, "centers": centers}
     game, player = Game.from_state("three", state, max_years=1), Sampler()
     before, drawn = game.to_saved_game(), player.generator.rng.bit_generator.state
-    assert outlook(game, Thinker(), "RUSSIA", lambda: True) == (32, 32, 8.0)
-    assert outlook(game, Thinker(), "ENGLAND", lambda: True) == (32, 0, 1.0)
-    assert outlook(game, player, "RUSSIA", lambda: True).won < 32
+    found = outlook(game, Thinker())
+    assert found["RUSSIA"] == (32, 32, 8.0) and found["ENGLAND"] == (32, 0, 1.0)
+    assert outlook(game, player)["RUSSIA"].won < 32
     assert game.to_saved_game() == before
     game.concede("RUSSIA")
-    assert outlook(game, player, "RUSSIA", lambda: True).won == 32
+    assert outlook(game, player)["RUSSIA"].won == 32
     assert player.generator.rng.bit_generator.state == drawn
-    assert outlook(game, Thinker(), "ENGLAND", lambda: False) is None
+    assert outlook(game, Thinker(), lambda: False) is None
 
 
 def test_hints_of_a_search_say_what_it_tried():
