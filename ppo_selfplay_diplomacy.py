@@ -668,7 +668,7 @@ class Run(Kept):
         self.games = engine.VectorGame(*games, auto_reset=False)
         self.pool = pool(args, game_map)
         self.pool.freeze(self.agent, 0)
-        self.reward = engine.make_reward_mix(args.reward, game_map.teams)
+        self.reward = engine.make_reward_mix(args.reward, game_map)
         num_streams = own.num_envs * args.learner_seats
         self.buffer = Buffer(args.num_steps, num_streams)
         self.episodes = statistics.Episodes(num_streams, self.reward.parts)

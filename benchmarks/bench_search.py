@@ -19,7 +19,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from diplomacy_engine import UserError, VectorGame, make_bot
 from diplomacy_engine.games.decisions import Decisions
-from diplomacy_engine.players import load_player, orders_of
+from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.rules.state import in_movement
 
 

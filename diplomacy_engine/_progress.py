@@ -1,8 +1,5 @@
-"""The status line of a long run, and the table at its end.
-
-On a terminal one line is redrawn in place, with what fits of it, the win rates first; elsewhere (a
-file, a batch system) a plain line with everything is printed every so many seconds.
-"""
+"""The status line of a long run, and the table at its end. On a terminal one line is redrawn with
+what fits of it; elsewhere a plain line with everything is printed every so many seconds."""
 
 import os
 import sys
@@ -52,6 +49,12 @@ def say(text: str) -> None:
         forget(sys.stdout)
 
 
+def fail(error: object, status: int = 2) -> int:
+    """Say what is wrong, and return the exit status."""
+    print(f"error: {error}", file=sys.stderr)
+    return status
+
+
 class _Console(Console):
     """A console whose reader may leave, as `head` does: work goes on, where rich would end it."""
 
@@ -60,9 +63,8 @@ class _Console(Console):
 
 
 class Progress:
-    """A status line: how far, how fast, how long still, and the latest figures. The `start` steps
-    were made by the run that this one goes on with; `every` seconds lie between plain lines where
-    there is no terminal; `keep`: the line on a terminal stays once it is over."""
+    """A status line: how far, how fast, how long still, and the latest figures. Earlier runs made
+    the `start` steps; `every` seconds there is a plain line; `keep`: a terminal's line stays."""
 
     def __init__(
         self,

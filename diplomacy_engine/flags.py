@@ -12,20 +12,13 @@ from .errors import UserError
 from .records import convert
 
 _BOOLS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_FOLLOWING = {  # settings of CleanRL's that are none here
-    "batch_size": "--num-envs and --num-steps",
-    "minibatch_size": "--num-minibatches",
-    "num_iterations": "--total-timesteps",
-}
 _Flags = TypeVar("_Flags")
 
 
 def parse(flags_class: type[_Flags], argv: Sequence[str], prog: str) -> _Flags:
     """Return the flags of a command line; UserError if one is out of range, else tyro's
     SystemExit."""
-    return checked(
-        tyro.cli(flags_class, args=read_words(flags_class, argv, positional=True), prog=prog)
-    )
+    return checked(tyro.cli(flags_class, args=read_words(flags_class, argv), prog=prog))
 
 
 def checked(flags: _Flags) -> _Flags:
@@ -37,24 +30,18 @@ def checked(flags: _Flags) -> _Flags:
         raise UserError(f"--{name.replace('_', '-')}: {reason}") from None
 
 
-def read_words(args_class: type, argv: Sequence[str], positional: bool = False) -> list[str]:
+def read_words(args_class: type, argv: Sequence[str]) -> list[str]:
     """Return a command line in the forms that tyro reads. W&B's `${args}` sends `--track=False`,
-    `--anneal_lr True` and lists in brackets, and people write `1e6` for a whole number. With
-    `positional`, a word may follow a switch."""
+    `--anneal_lr True` and lists in brackets, and people write `1e6` for a whole number."""
     hints = typing.get_type_hints(args_class)
     words: list[str] = []
     kinds: tuple = ()  # of the flag before a word
     for word in (part for text in argv for part in _split(text)):
         if word.startswith("--"):
-            name = word[2:].replace("-", "_")
-            if name in _FOLLOWING and name not in hints:
-                raise UserError(f"there is no {word}: it follows from {_FOLLOWING[name]}")
-            hint = hints.get(name)
+            hint = hints.get(word[2:].replace("-", "_"))
             kinds = (hint, *typing.get_args(hint))
             words.append(word)
-        elif bool in kinds and (word.lower() in _BOOLS or not positional):
-            if word.lower() not in _BOOLS:
-                raise UserError(f"{words[-1]} takes True or False, not {word!r:.60}")
+        elif bool in kinds and word.lower() in _BOOLS:
             words[-1] = words[-1] if _BOOLS[word.lower()] else f"--no-{words[-1][2:]}"
             kinds = ()
         elif int in kinds and re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d+", word):

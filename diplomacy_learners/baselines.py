@@ -18,10 +18,6 @@ team whose others are the pool's (--partners pool).
 Letters of shapes are those of ppo_selfplay_diplomacy.py, from which comes what is the same here.
 """
 
-import os
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
-
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,7 +28,6 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
-import tyro
 from msgspec import Meta
 from torch import nn
 from torch.nn import functional as F
@@ -396,5 +391,4 @@ def make_agent(options: dict, game_map: engine.Map) -> nn.Module:
 LEARNER_HERE = registry.register(__name__, __file__, Args, make_agent, make_player)
 
 if __name__ == "__main__":
-    args = tyro.cli(Args, **settings.command_line(Args))
-    sys.exit(startup.main(LEARNER_HERE, train, args))
+    sys.exit(startup.main(LEARNER_HERE, train, settings.parse_args(Args)))

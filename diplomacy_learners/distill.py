@@ -11,10 +11,6 @@ which plays it.
 """
 
 import io
-import os
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
-
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -22,7 +18,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
-import tyro
 from msgspec import Meta
 from torch import nn
 from torch.utils.tensorboard import SummaryWriter
@@ -280,4 +275,4 @@ def main(args: Args) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(tyro.cli(Args, **settings.command_line(Args))))
+    sys.exit(main(settings.parse_args(Args)))

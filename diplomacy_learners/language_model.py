@@ -16,10 +16,7 @@ docs/language_models.md tells more.
 """
 
 import importlib.util
-import os
 import sys
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
 
 if __name__ == "__main__" and importlib.util.find_spec("transformers") is None:
     print("error: language models need more packages: pip install '.[llm]'", file=sys.stderr)
@@ -51,7 +48,7 @@ from diplomacy_engine.extras.language.model import (
     make_tiny_model,
 )
 from diplomacy_engine.extras.language.player import add_thoughts
-from diplomacy_engine.extras.language.settings import LanguageSettings
+from diplomacy_engine.extras.language.settings import TRAINED_WITH, LanguageSettings
 from diplomacy_engine.flags import checked
 from diplomacy_engine.learning import checkpoints, registry, settings
 from diplomacy_engine.learning.clock import Clock
@@ -60,8 +57,7 @@ from diplomacy_engine.learning.run_log import RunLog, start_wandb
 from diplomacy_engine.learning.signals import StopSignals
 from diplomacy_engine.matches.evaluation import Evaluation
 from diplomacy_engine.matches.forks import center_share, destinations, fork, random_beginnings
-from diplomacy_engine.players import Player
-from diplomacy_engine.players.protocols import SamplingPlayer
+from diplomacy_engine.players.protocols import Player, SamplingPlayer
 from diplomacy_engine.records import convert
 from diplomacy_engine.rules.map import Map
 
@@ -94,8 +90,8 @@ class Args:
     """small, three, standard, or the path of a map file of your own"""
     seats: str = "each"
     """power that the model plays; each: one a step, in turn; all: the model plays all of them"""
-    opponent: str = "random"
-    """player of all other powers"""
+    opponent: tuple[str, ...] = ("random",)
+    """player of all other powers; before it or alone, players of some: FRANCE=dumbbot random"""
     groups: Annotated[int, Meta(ge=1, le=100_000)] = 8
     """positions of a step"""
     copies: Annotated[int, Meta(ge=2, le=10_000)] = 16
@@ -135,8 +131,8 @@ class Args:
     """clipping norm of the gradient"""
 
     # Evaluation, files
-    eval_bot: str = "random"
-    """fixed player to evaluate against, as every power"""
+    eval_bots: tuple[str, ...] = ("random",)
+    """fixed players to evaluate against, as every power; best.pt is the best against the last"""
     eval_games: Annotated[int, Meta(ge=1, le=10**6)] = 20
     """games of one evaluation against one bot, all seats equally often"""
     eval_interval: Annotated[int, Meta(ge=0)] = 20
@@ -146,7 +142,8 @@ class Args:
     capture_games: Annotated[int, Meta(ge=0, le=1000)] = 1
     """sample games of each evaluation against one bot, kept with a replay page and images"""
     capture_replies: Annotated[int, Meta(ge=0)] = 1
-    """copies of each position whose prompts and replies are kept in replies.jsonl; 0: none"""
+    """copies of each position whose replies are kept in replies.jsonl, and as games in
+    rollouts.jsonl; 0: none"""
     track: bool = False
     """log to Weights & Biases as well"""
     seed: Annotated[int, Meta(ge=0, le=2**62)] = 1
@@ -163,6 +160,18 @@ class Sample(NamedTuple):
     reply: Reply
     advantage: float
     row: int  # of the game that it was written in
+
+
+class Kept(NamedTuple):
+    """What is kept of a step's copies: lines of replies.jsonl, and saved games."""
+
+    lines: list[dict]
+    games: list[dict]
+
+
+class Opponents(NamedTuple):
+    players: list[Player]
+    seats: np.ndarray  # (P,) int64, which of them plays each power that the model does not
 
 
 def make_model(args: Args, game_map: Map, seed: int = 0) -> LanguageModel:
@@ -226,6 +235,20 @@ def learning_powers(args: Args, game_map: Map, step: int) -> list[int]:
     return [step % count if args.seats == "each" else game_map.power_number(args.seats)]
 
 
+def load_opponents(args: Args, game_map: Map) -> Opponents:
+    rest, named = "random", {}
+    for text in args.opponent:
+        power, _, name = text.partition("=")
+        if power in game_map.powers:
+            named[power] = name
+        else:
+            rest = text
+    names = [named.get(power, rest) for power in game_map.powers]
+    known = list(dict.fromkeys(names))
+    seats = np.array([known.index(name) for name in names])
+    return Opponents([load_player(name, game_map=game_map) for name in known], seats)
+
+
 def seeds_of(args: Args, step: int) -> list[int]:
     """Return the seeds of a step: of games, positions, draws, minibatches and evaluation. All that
     is random in a step comes from them, so a resumed run needs no generator's state."""
@@ -233,18 +256,19 @@ def seeds_of(args: Args, step: int) -> list[int]:
 
 
 def play_groups(
-    args: Args, player: LocalPlayer, opponent: Player, game_map: Map, step: int
-) -> tuple[list[Sample], dict[str, float], list[dict]]:
-    """Play the groups of a step; return what there is to learn, figures, and lines to keep."""
+    args: Args, player: LocalPlayer, opponents: Opponents, game_map: Map, step: int
+) -> tuple[list[Sample], dict[str, float], Kept]:
+    """Play the groups of a step; return what there is to learn, figures, and what to keep."""
     seed, seed_of_positions, seed_of_draws = seeds_of(args, step)[:3]
     rows = args.groups * (1 + args.copies)
     games = VectorGame(game_map, rows, seed, threads=args.threads, auto_reset=False)
     random_beginnings(games, args.warm_up, seed_of_positions, args.opening_share)
-    for number, one in enumerate((player, opponent)):
+    players = [player, *opponents.players]
+    for number, one in enumerate(players):
         if isinstance(one, SamplingPlayer):
             one.generator.manual_seed(seed_of_draws // 2 + number)
     mine = learning_powers(args, game_map, step)
-    seats = np.ones(games.num_powers, np.int64)
+    seats = 1 + opponents.seats
     seats[mine] = 0
     player.trace, player.recording = [], True
     result = fork(
@@ -252,23 +276,29 @@ def play_groups(
         np.arange(args.groups),
         args.copies,
         years=args.years,
-        players=[player, opponent],
+        players=players,
         seats=seats,
         score=own_centers if args.score == "centers" else center_share,
+        record=min(args.capture_replies, args.copies),
     )
     player.recording = False
     wide = result.score.std(1) >= max(args.min_spread, 1e-6)  # (groups, P)
     group_of = destinations(games, args.groups, args.copies)
     first = int(group_of[0, 0])
-    names, seen, samples, lines = list(game_map.powers), set(), [], []
+    names, seen, samples, kept = list(game_map.powers), set(), [], Kept([], result.saved_games)
+    phases = {(g["id"], phase["name"]): phase for g in kept.games for phase in g["phases"]}
     for row, phase, name, reply in player.trace:
         power, (group, copied) = names.index(name), divmod(row - first, args.copies)
         advantage = float(result.advantage[group, copied, power])
         if copied < args.capture_replies:
             line = {"step": step + 1, "group": group, "copy": copied, "phase": phase, "power": name}
-            line |= {"prompt": player.model.tokenizer.decode(reply.prompt), "reply": reply.text}
+            said = {"prompt": player.model.tokenizer.decode(reply.prompt), "reply": reply.text}
+            line |= said
             line |= {"score": float(result.score[group, copied, power]), "advantage": advantage}
-            lines.append(line)
+            line |= {"prompt_ids": reply.prompt, "reply_ids": reply.tokens}
+            line |= {"choices": reply.at, "logprobs": reply.logprobs}
+            kept.lines.append(line)
+            phases[f"{group}-{copied}", phase].setdefault("thoughts", {})[name] = said
         early = (row, power) not in seen
         seen.add((row, power))
         if reply.at and wide[group, power] and (early or args.credit == "all"):
@@ -282,7 +312,9 @@ def play_groups(
         "charts/decisions": len(replies),
     }
     figures |= {f"charts/return_{names[p]}": float(result.score[:, :, p].mean()) for p in mine}
-    return samples, figures, lines
+    for game in kept.games:
+        game["id"] = f"{step + 1}-{game['id']}"
+    return samples, figures, kept
 
 
 def learn(
@@ -341,7 +373,7 @@ def learn(
 
 
 class Run:
-    """A run under way; `lines` and `report` are what the last step leaves to be logged."""
+    """A run under way; `kept` and `reports` are what the last step leaves to be logged."""
 
     def __init__(self, args: Args, game_map: Map):
         self.args, self.game_map = args, game_map
@@ -349,20 +381,20 @@ class Run:
         self.model = make_model(args, game_map)
         self.reference = Reference(self.model, args.lora > 0) if args.kl_coef else None
         self.player = LocalPlayer("model", self.model.settings, self.model)
-        self.opponent = load_player(args.opponent, game_map=game_map)
+        self.opponents = load_opponents(args, game_map)
         self.optimizer = torch.optim.Adam(
             list(learned_weights(self.model.network).values()), lr=args.learning_rate
         )
         self.step = self.decisions = 0
-        self.lines: list[dict] = []
-        self.report: Evaluation | None = None
+        self.kept = Kept([], [])
+        self.reports: dict[str, Evaluation] = {}
 
     def advance(self) -> dict[str, float]:
         began, clock = time.perf_counter(), Clock()
         self.model.clock = clock
         with clock("rollout"):
-            samples, figures, self.lines = play_groups(
-                self.args, self.player, self.opponent, self.game_map, self.step
+            samples, figures, self.kept = play_groups(
+                self.args, self.player, self.opponents, self.game_map, self.step
             )
         with clock("update"):
             figures |= learn(
@@ -370,26 +402,25 @@ class Run:
             )
         self.step += 1
         self.decisions += int(figures["charts/decisions"])
-        interval, self.report = self.args.eval_interval, None
+        interval, self.reports = self.args.eval_interval, {}
         if interval and (self.step % interval == 0 or self.step == self.args.steps):
             with clock("evaluate"):
                 self.model.clock = Clock()
-                self.report = self.evaluate()
+                self.reports = {bot: self.evaluate(bot) for bot in self.args.eval_bots}
         seconds = time.perf_counter() - began
         figures["charts/decisions_per_second"] = figures["charts/decisions"] / seconds
         return figures | {f"timing/{name}": x for name, x in clock.seconds.items()}
 
-    def evaluate(self) -> Evaluation:
+    def evaluate(self, bot: str) -> Evaluation:
         args = self.args
         seed = seeds_of(args, self.step)[4] // 2
         self.model.generator.manual_seed(seed)
-        bot = load_player(args.eval_bot, game_map=self.game_map)
         player = LocalPlayer("model", self.model.settings, self.model)
         player.keep = args.capture_games
         report = evaluate_player(
             self.game_map,
             player,
-            bot,
+            load_player(bot, game_map=self.game_map),
             args.eval_games,
             samples=args.capture_games,
             seed=seed,
@@ -422,6 +453,10 @@ class Run:
             network = network.merge_and_unload()
         network.save_pretrained(folder)
         self.model.tokenizer.save_pretrained(folder)
+        args = self.args
+        lines = f'prompt = "{args.prompt}"\nhistory = {args.history}\n'
+        lines += f"temperature = {args.temperature}\n"
+        (folder / TRAINED_WITH).write_text(lines)
 
 
 def tokenizer_hash(model: LanguageModel) -> str:
@@ -458,8 +493,8 @@ def begin(args: Args, game_map: Map) -> Run:
     except (RuntimeError, AssertionError):
         raise UserError(f"--device {quoted(args.device, 40)} cannot be used here") from None
     learning_powers(args, game_map, 0)
-    if args.eval_interval:
-        load_player(args.eval_bot, game_map=game_map)
+    for bot in args.eval_bots if args.eval_interval else ():
+        load_player(bot, game_map=game_map)
     return Run(args, game_map)
 
 
@@ -507,13 +542,12 @@ def train(args: Args) -> int:
         while run.step < args.steps and not stop.received:
             figures = run.advance()
             log.scalars(figures, run.step)
-            if run.lines:
-                log.folder.log_replies(run.lines)
+            if run.kept.lines:
+                log.folder.log_lines("replies.jsonl", run.kept.lines)
+                log.folder.log_lines("rollouts.jsonl", run.kept.games)
             log.progress.update(run.step, score=figures["charts/episodic_return"])
-            if run.report is not None:
-                log.evaluations(
-                    {args.eval_bot: run.report}, run.step, [args.eval_bot], run.policy()
-                )
+            if run.reports:
+                log.evaluations(run.reports, run.step, args.eval_bots, run.policy())
             if run.step % args.save_interval == 0 or run.step == args.steps or stop.received:
                 run.save(log)
         log.summary = {"steps": run.step, "decisions": run.decisions}

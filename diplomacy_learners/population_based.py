@@ -22,7 +22,6 @@ each member's opponents.
 
 import os
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's makers
 os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")  # what it would print is printed here
 os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")  # the run folders have the curves
@@ -41,7 +40,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
-import tyro
 from msgspec import Meta
 from torch.utils.tensorboard import SummaryWriter
 
@@ -447,5 +445,4 @@ if __name__ == "__main__":
     # Ray sends what is of `__main__` by value, which ranges of settings cannot be.
     from diplomacy_learners import population_based
 
-    argv = settings.command_line(population_based.Args)
-    sys.exit(population_based.main(tyro.cli(population_based.Args, **argv)))
+    sys.exit(population_based.main(settings.parse_args(population_based.Args)))

@@ -5,16 +5,13 @@
     python -m diplomacy_engine evaluate --map three --press mutual \\
         --player runs/three__press...  --against peaceful+dumbbot
 
-Deals bind (docs/press.md). What a power says is the first part of the same decision as its orders:
-drawn by each policy from the codes of both sides and of what is offered; then the lists of legal
-orders are cut down to what the deals leave, and the orders are drawn from these. One decision has
-one log-probability, of its talk and its orders, so pool, seats, buffer, pay, advantages and update
-are those of ppo_selfplay_diplomacy.py, which knows nothing of talk. Shapes are named as there.
+What a power says is the first part of the same decision as its orders: drawn by each policy from
+the codes of both sides and of what is offered; then the lists of legal orders are cut down to what
+the deals leave, and the orders are drawn from these. With --binding no the lists are cut only for
+who then chooses to keep its word (docs/press.md). One decision has one log-probability, of its talk
+and its orders, so pool, seats, buffer, pay, advantages and update are those of
+ppo_selfplay_diplomacy.py, which knows nothing of talk. Shapes are named as there.
 """
-
-import os
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
 
 import sys
 from collections.abc import Callable, Iterator
@@ -34,6 +31,7 @@ from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.observation import BoardViews
 from diplomacy_engine.learning import evaluations, ops, registry, settings, startup
 from diplomacy_engine.learning.boards import Boards, Codes, Orders, on_device
+from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.offer_round import OfferRound
 from diplomacy_engine.learning.players import AgentNetwork
 from diplomacy_engine.learning.ranks import Ranks
@@ -56,7 +54,7 @@ PhaseTalk = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Args(ppo.Args):
-    """Settings: those of ppo_selfplay_diplomacy.py, and two of talk."""
+    """Settings: those of ppo_selfplay_diplomacy.py, and four of talk."""
 
     exp_name: str = Path(__file__).stem
     """name of this experiment, part of the run folder's name"""
@@ -64,6 +62,10 @@ class Args(ppo.Args):
     """mutual: peace where two wish it; offers: one offer a phase, to which the other may agree"""
     wish_entropy: ppo.Weight = 1.0
     """weight of the entropy of wishes, or of offers and answers, relative to that of orders"""
+    binding: Literal["yes", "no"] = "yes"
+    """no: deals may be broken; each power chooses in each phase whether it keeps its own"""
+    break_cost: ppo.Weight = 0.0
+    """taken from the reward of who breaks its deals with another power in a phase"""
 
 
 class TalkCodes(NamedTuple):
@@ -78,16 +80,53 @@ class TalkCodes(NamedTuple):
 
 class TalkingAgent(ppo.Agent):
     """The script's network, of whose decisions talk is the first part. A class with heads for one
-    kind of talk has `draw_talk`, `score_talk` and `deals`."""
+    kind of talk has `draw_talk`, `score_talk` and `deals`. Where deals are not `binding` it sees
+    who broke one with it, and has a head for whether it keeps its own."""
 
     wish_entropy = 1.0  # that of the settings while it learns
+
+    def __init__(self, game_map: engine.Map, *network, binding: bool = True):
+        super().__init__(game_map, *network)
+        self.binding, hidden = binding, self.power.embedding_dim
+        if not binding:
+            last = ppo.layer_init(nn.Linear(hidden, 1), 0.01)  # begins near one half
+            self.keeping = nn.Sequential(
+                ppo.layer_init(nn.Linear(4 * hidden, hidden)), nn.ReLU(), last
+            )
+            self.breach = nn.Linear(1, hidden, bias=False)
+            self.breaker = nn.Linear(3 * hidden, hidden, bias=False)
+            nn.init.zeros_(self.breach.weight)
+            nn.init.zeros_(self.breaker.weight)
 
     def encode_boards(self, boards: Boards) -> Codes:
         return super().encode(boards)
 
     def encode(self, boards: Boards) -> TalkCodes:
-        codes = self.encode_boards(boards)
-        return TalkCodes(*codes, self.deals(boards.views, codes), boards.views)
+        codes, obs = self.encode_boards(boards), boards.views
+        deals = self.deals(obs, codes)
+        if not self.binding:
+            breakers = rows_of(self.breaker(codes.powers), obs.row).view(*obs.breaches.shape, -1)
+            deals = deals + (self.memory(obs) * breakers).sum(1)
+        return TalkCodes(*codes, deals, obs)
+
+    def memory(self, obs: TalkViews | OfferViews) -> torch.Tensor:
+        """Return how fresh each power's last breach of a deal is, (D, P, 1): from 1 on less with
+        each year, 0 without any."""
+        fresh = np.where(obs.breaches == NONE, 0, 1 / np.maximum(1 + obs.breaches, 1))
+        return on_device(fresh.astype(np.float32)[..., None], self.power.weight.device)
+
+    def keep_logits(self, codes: TalkCodes) -> torch.Tensor:
+        return self.keeping(torch.cat([codes.view, codes.deals], 1)).squeeze(1)
+
+    @torch.no_grad()
+    def draw_keeps(
+        self, obs: TalkViews | OfferViews, noise: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return whether each power keeps its deals, (D,) int8, and the log-probabilities, by
+        `noise` (D,) in (0, 1)."""
+        logits = self.keep_logits(self.encode(self.inputs(obs))).float().cpu()
+        keeps = (torch.from_numpy(noise) < logits.sigmoid()).numpy().astype(np.int8)
+        return keeps, answers_logprob_entropy(logits, keeps)[0].numpy()
 
     def order_tables(self, codes: TalkCodes, orders: Orders) -> ops.OrderTables:
         tables = super().order_tables(codes, orders)
@@ -111,6 +150,9 @@ class TalkingAgent(ppo.Agent):
             of_talk = on_device(codes.obs.talk_logprob, action.logprob.device)
             return action._replace(logprob=action.logprob + of_talk)
         of_talk, talk_entropy = self.score_talk(codes.obs, codes)
+        if not self.binding:
+            of_keeping = answers_logprob_entropy(self.keep_logits(codes), codes.obs.keeps)
+            of_talk, talk_entropy = of_talk + of_keeping[0], talk_entropy + of_keeping[1]
         entropy = action.entropy + self.wish_entropy * talk_entropy
         return action._replace(logprob=action.logprob + of_talk, entropy=entropy)
 
@@ -118,8 +160,8 @@ class TalkingAgent(ppo.Agent):
 class WishingAgent(TalkingAgent):
     """The network with a head for wishes, whose orders know with whom there is peace."""
 
-    def __init__(self, game_map: engine.Map, *network):
-        super().__init__(game_map, *network)
+    def __init__(self, game_map: engine.Map, *network, **options: bool):
+        super().__init__(game_map, *network, **options)
         hidden = self.power.embedding_dim
         self.wish_own = ppo.layer_init(nn.Linear(3 * hidden, hidden))
         self.wish_other = ppo.layer_init(nn.Linear(3 * hidden, hidden, bias=False))
@@ -130,6 +172,7 @@ class WishingAgent(TalkingAgent):
     def wish_logits(self, obs: BoardViews, codes: Codes | TalkCodes) -> torch.Tensor:
         row = on_device(obs.row, codes.view.device)
         others = self.wish_other(codes.powers).index_select(0, row)  # (D, P, H)
+        others = others if self.binding else others + self.breach(self.memory(obs))
         return self.wish(F.relu(self.wish_own(codes.view).unsqueeze(1) + others)).squeeze(-1)
 
     def deals(self, obs: TalkViews, codes: Codes) -> torch.Tensor:
@@ -162,8 +205,8 @@ class OfferingAgent(TalkingAgent):
     An offer is scored from the codes of both powers, what kind it is, and the codes of the
     provinces it is about: from where and to where a unit moves, and who supports it."""
 
-    def __init__(self, game_map: engine.Map, *network):
-        super().__init__(game_map, *network)
+    def __init__(self, game_map: engine.Map, *network, **options: bool):
+        super().__init__(game_map, *network, **options)
         hidden = self.power.embedding_dim
         self.deal_own = ppo.layer_init(nn.Linear(3 * hidden, hidden))
         self.deal_other = ppo.layer_init(nn.Linear(3 * hidden, hidden, bias=False))
@@ -205,6 +248,8 @@ class OfferingAgent(TalkingAgent):
         whom, of_whom = np.unique(row * powers.shape[1] + power, return_inverse=True)
         own = self.deal_own(rows_of(view, who))
         deals = deals + rows_of(own, of_who) + rows_of(self.deal_kinds.weight, kind)
+        if not self.binding:
+            deals = deals + self.breach(self.memory(obs))[at, power]
         others = self.deal_other(rows_of(powers.flatten(0, 1), whom))
         offered, answered = F.relu(deals + rows_of(others, of_whom)).split([len(d), len(to)])
         nothing = F.relu(own + self.deal_kinds.weight[-1])
@@ -305,8 +350,13 @@ class TalkRun(Run):
         self.agent.wish_entropy = self.args.wish_entropy
         kind = KINDS[self.args.press]
         counts = kind.counts(self.game_map.powers)
-        self.talk = LearnerTalk(Press(self.games, self.args.press), counts, kind.views, kind.hold)
+        press = Press(self.games, *rules_of(self.args))
+        self.talk = LearnerTalk(press, counts, kind.views, kind.hold)
         self.episodes = TalkEpisodes(len(self.buffer.open), self.reward.parts, counts)
+
+
+def rules_of(args: Args) -> PressRules:
+    return PressRules(args.press, binding=args.binding == "yes")
 
 
 def speakers(
@@ -327,15 +377,17 @@ def hold_wishes(
 ) -> PhaseTalk:
     games, powers = run.games, np.arange(run.games.num_powers)
     talking = decisions.take(talk.press.talking()[decisions.game])
-    able = who_can_answer(talking, run.seats.member.shape)
+    able, breaches = who_can_answer(talking, run.seats.member.shape), breaches_of(talk.press)
     wish = np.full((*able.shape, len(powers)), NONE, np.int8)
     logprob = np.zeros(able.shape, np.float32)
     for agent, game, power in speakers(run, talking):
         others = able[game] & (powers != power[:, None])
         obs, noise = games.view_boards(game, power), torch.rand(others.shape).numpy()
+        obs = talk.views.of(obs, len(powers), breaches=breaches[game, power])
         with clock("inference"):
             wish[game, power], logprob[game, power] = agent.draw_talk(obs, others, noise)
     told = {"wish": wish, "talk_logprob": logprob, "peace": talk.press.deals.peace}
+    told["breaches"] = breaches
     if talking.count:
         talk.press.propose(wish == 1)
         talk.counts.add(able, told, run.seats.stream != NONE)
@@ -349,9 +401,11 @@ def hold_offers(
     talking = decisions.take(talk.press.talking()[decisions.game])
     able = who_can_answer(talking, run.seats.member.shape)
     offers = OfferRound(talk.press, decisions, able)
+    breaches = offers.told["breaches"] = breaches_of(talk.press)
     for agent, game, power in speakers(run, talking):
         asked = offers.question(game, power)
         obs = games.view_boards(game, power)
+        obs = talk.views.of(obs, games.num_powers, breaches=breaches[game, power])
         noise = torch.rand(len(game), 1 + games.num_powers).numpy()
         with clock("inference"):
             said = agent.draw_talk(obs, *asked, noise)
@@ -362,8 +416,20 @@ def hold_offers(
     return offers.told
 
 
+def breaches_of(press: Press) -> np.ndarray:
+    """Return how many years ago each power broke a deal with each, (E, P, P); NONE where it did
+    not, and where nobody talks now."""
+    shape = press.deals.dealt.shape
+    found = press.breaches(*(index.ravel() for index in np.indices(shape[:2]))).reshape(shape)
+    return np.where(press.talking()[:, None, None], found, NONE).astype(np.int32)
+
+
 class TalkingAgentNetwork(AgentNetwork):
     """An agent in arrays, as players ask it that talk (players/negotiators/policies.py)."""
+
+    def __init__(self, agent: TalkingAgent):
+        super().__init__(agent)
+        self.binding, self.draw_keeps = agent.binding, agent.draw_keeps
 
     def draw_talk(self, obs: BoardViews, *asked: np.ndarray | None) -> tuple[np.ndarray, ...]:
         return self.agent.draw_talk(obs, *asked)
@@ -388,20 +454,45 @@ KINDS = {
 
 
 def play_phase(run: TalkRun, clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
-    games, talk = run.games, run.talk
+    games, press = run.games, run.talk.press
     decisions = games.decisions()
-    told = talk.hold(talk, run, decisions, clock)
+    told = run.talk.hold(run.talk, run, decisions, clock)
 
     def view(asked: engine.Decisions) -> TalkViews | OfferViews:
-        at = asked.game, asked.power
-        return talk.views(*games.view_boards(*at), *(array[at] for array in told.values()))
+        return look(asked.game, asked.power)
 
-    bound = talk.press.bound(decisions)  # with the orders that the deals leave
-    return ppo.play_phase(run, clock, bound, view)
+    def look(*at: np.ndarray) -> TalkViews | OfferViews:
+        said = {name: array[at] for name, array in told.items()}
+        return run.talk.views.of(games.view_boards(*at), games.num_powers, **said)
+
+    if press.binding:  # the orders are those that the deals leave
+        return ppo.play_phase(run, clock, press.bound(decisions), view)
+    keeps = told["keeps"] = np.full(run.seats.member.shape, NONE, np.int8)
+    asked = decisions.take(press.deals.dealt.any(2)[decisions.game, decisions.power])
+    for agent, *at in speakers(run, asked):
+        obs, noise = look(*at), torch.rand(len(at[0])).numpy()
+        with clock("inference"):
+            keeps[*at], logprob = agent.draw_keeps(obs, noise)
+        told["talk_logprob"][*at] += logprob
+    broken = np.zeros(press.deals.dealt.shape, bool)
+
+    def judge(seen: Experience, orders: np.ndarray, values: np.ndarray) -> np.ndarray:
+        broken[:] = press.judge(orders, decisions) > 0
+        return values
+
+    dealt = press.deals.dealt.copy()
+    played = ppo.play_phase(run, clock, press.bound(decisions, keeps != 0), view, judge)
+    learns = run.seats.stream != NONE
+    run.talk.counts.add_words(dealt[learns], broken[learns])
+    row, power = np.nonzero(learns & broken.any(2))
+    streams, cost = run.seats.stream[row, power], -run.args.break_cost * broken.sum(2)[row, power]
+    run.buffer.pay(streams, cost)
+    run.episodes.pay(streams, cost, dict.fromkeys(run.episodes.parts, 0.0))
+    return played
 
 
 def evaluate(run: Run, ranks: Ranks, log: startup.RunLog, last: bool = False) -> None:
-    evaluations.evaluate(run, ranks, log, press=PressRules(run.args.press), think=None)
+    evaluations.evaluate(run, ranks, log, press=rules_of(run.args), think=None)
 
 
 def train(setup: startup.Setup, ranks: Ranks) -> bool:
@@ -410,7 +501,7 @@ def train(setup: startup.Setup, ranks: Ranks) -> bool:
 
 def make_agent(options: dict, game_map: engine.Map) -> TalkingAgent:
     network = options["hidden"], options["num_layers"], options["autoregressive"]
-    return KINDS[options["press"]].agent(game_map, *network)
+    return KINDS[options["press"]].agent(game_map, *network, binding=options["binding"] == "yes")
 
 
 def make_player(

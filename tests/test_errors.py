@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+import sys
 
 import pytest
 from support.commands import refusal
@@ -14,6 +15,7 @@ from diplomacy_engine import PlayerError, UserError
 from diplomacy_engine._suggest import quoted
 from diplomacy_engine.commands import check_map
 from diplomacy_engine.commands.cli import main
+from diplomacy_engine.commands.train import main as train_command
 from diplomacy_engine.learning import startup
 
 
@@ -51,6 +53,18 @@ def test_a_command_reports_what_the_user_did_and_not_its_own_bugs(monkeypatch, c
     with pytest.raises(ValueError, match="a bug"):
         main(["check-map", "small"])
     assert capsys.readouterr().err == ""
+
+
+def test_without_pytorch_it_is_said_what_to_install(monkeypatch, capsys):
+    for name in [name for name in sys.modules if name.startswith("diplomacy_engine.learning")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(sys, "argv", ["diplomacy-train"])
+    evaluate = "evaluate --map small --player small-pure-1 --against random"
+    for command in (lambda: main(evaluate.split()), train_command):
+        assert command() == 2
+        said = capsys.readouterr().err
+        assert said.startswith("error: ") and "PyTorch" in said and "'.[train]'" in said
 
 
 def test_so_does_the_trainer(monkeypatch, tmp_path, capsys):

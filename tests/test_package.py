@@ -32,6 +32,7 @@ SOURCES = (
 PLAYS_AND_DRAWS = """
 import gymnasium
 from diplomacy_engine import Game
+from diplomacy_engine._files import CONFIGS
 from diplomacy_engine.pictures.png import pixels
 
 env = gymnasium.make("diplomacy_engine:Diplomacy-small-v0", opponents="random")
@@ -39,6 +40,7 @@ env.reset(seed=1)
 env.step(env.action_space.sample())
 game = Game("small")
 print(game.phase, pixels(game.to_svg(), game.map, width=200).shape[1])
+print((CONFIGS / "three.toml").is_file())
 """
 EVALUATE = "diplomacy-engine evaluate --map small"
 NEEDS_PYTORCH = (
@@ -119,6 +121,7 @@ def test_what_a_wheel_holds(wheel):
     assert (facts["License-Expression"], facts["Author"]) == ("MIT", PROJECT["authors"][0]["name"])
 
 
+@pytest.mark.slow  # installs all that the engine needs
 def test_the_engine_alone(wheel, tmp_path):
     """Without PyTorch it plays, draws and makes environments; what learns says what to install."""
     venv.create(tmp_path / "bare")
@@ -135,7 +138,7 @@ def test_the_engine_alone(wheel, tmp_path):
     assert (found.returncode, found.stderr) == (0, "")
     assert found.stdout.startswith("random against dumbbot on map small: 2 games")
     found = run("python -c", PLAYS_AND_DRAWS)
-    assert (found.stdout, found.stderr) == ("S1901M 200\n", "")
+    assert (found.stdout, found.stderr) == ("S1901M 200\nTrue\n", "")
     for line in NEEDS_PYTORCH:
         found = run(line)
         assert found.returncode == 2 and found.stdout == ""

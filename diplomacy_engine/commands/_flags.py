@@ -78,7 +78,7 @@ class MatchFlags(PlayerFlags, TeamFlags, GameFlags):
     open_press: bool = False
     """everybody sees who is at peace with whom, not only their own deals"""
     binding: Literal["yes", "no"] | None = None
-    """no: deals can be broken; breaker breaks them, grudge and sanction retaliate (default: yes)"""
+    """no: deals may be broken; breaker breaks them, grudge and sanction retaliate (default: yes)"""
     json: str | None = None
     """file for the whole result"""
     csv: str | None = None
@@ -565,6 +565,8 @@ class Play(PlayerFlags, TeamFlags, Begin):
     """rounds of offers in a movement phase, 1 to 4 (default: 4)"""
     open_press: bool = False
     """everybody sees who is at peace with whom, not only their own deals"""
+    binding: Literal["yes", "no"] | None = None
+    """no: deals may be broken (default: yes)"""
     host: str = "127.0.0.1"
     """address to listen on; 0.0.0.0 lets other machines of your network in"""
     port: Annotated[int, Meta(ge=0, le=65535)] = 8000

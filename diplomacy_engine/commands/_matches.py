@@ -13,7 +13,7 @@ from rich.console import Console
 
 from .._files import atomic_write, check_target
 from .._jit import announce_compilation
-from .._progress import Progress
+from .._progress import Progress, fail
 from .._suggest import quoted
 from ..errors import UserError
 from ..extras.language.player import add_thoughts
@@ -61,18 +61,18 @@ def no_effect(arguments: Any, flags: Iterable[str], why: str) -> None:
 
 
 def press_rules(arguments: Any, names: Sequence[str], rounds: int = 1) -> PressRules | None:
-    """How the powers of a match talk, or None; `rounds` of offers, unless the flags say it."""
     voices = [(name, parse_player(name)) for name in names]
     talking = {name: spec.kind for name, spec in voices if isinstance(spec, VoiceSpec)}
     if arguments.press is None:
         no_effect(arguments, ("press_rounds", "open_press", "binding"), "it needs --press")
-        for name in talking:
-            raise UserError(f"{quoted(name, 100)} talks, so it needs --press")
-        return None
     binding = getattr(arguments, "binding", None) != "no"
     for name, kind in talking.items():
-        if binding and kind in UNBOUND:
-            raise UserError(f"{quoted(name, 100)} breaks deals, so it needs --binding no")
+        needs = "--binding no" if binding and kind in UNBOUND else ""
+        needs = needs if arguments.press else "--press"
+        if needs:
+            raise UserError(f"{quoted(name, 100)} has no effect: it needs {needs}")
+    if arguments.press is None:
+        return None
     rounds = arguments.press_rounds or (1 if arguments.press == "mutual" else rounds)
     return PressRules(arguments.press, rounds, binding, arguments.open_press)
 
@@ -158,10 +158,9 @@ def run_match(
     if report.cause is None:
         return 0
     interrupted = isinstance(report.cause, KeyboardInterrupt)
-    cause = "interrupted" if interrupted else str(report.cause)
+    cause = "interrupted" if interrupted else report.cause
     kept = f"the result covers the {len(report.number):,} of {games:,} games that had ended"
-    print(f"error: {cause}; {kept}", file=sys.stderr)
-    return 130 if interrupted else 2
+    return fail(f"{cause}; {kept}", 130 if interrupted else 2)
 
 
 def counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:

@@ -1,8 +1,5 @@
-"""How fast the engine is: random legal play, each of its stages alone, and the bots.
-
-The timed games begin at positions drawn uniformly from all phases of random games, a fair mix of
-openings and late, crowded boards. Everything runs once before it is timed.
-"""
+"""How fast the engine is: random legal play, each of its stages alone, and the bots. Timed games
+begin at positions drawn uniformly from all phases of random games. All runs once untimed."""
 
 import math
 import os
@@ -154,8 +151,7 @@ def median_microseconds(
     seconds: float,
     prepare: Callable[[], object] = lambda: None,
 ) -> float:
-    """Return the median time of a call, in microseconds an item, of at least three; `prepare`
-    before each is not timed."""
+    """Return the median microseconds an item of at least three calls; `prepare` is not timed."""
     prepare()
     function()
     taken, start = [], time.perf_counter()
@@ -168,8 +164,7 @@ def median_microseconds(
 
 
 def time_stages(games: VectorGame, positions: VectorGame, seconds: float, seed: int) -> dict:
-    """`{"stage_microseconds": {...}, "bot_microseconds": {...}}`; None for a stage whose phase kind
-    did not come up. `seconds` go to each; STAGES and BOT_UNIT say what is counted."""
+    """None stands for a stage whose phase kind did not come up; STAGES says what is counted."""
     stages, bots = dict.fromkeys(STAGES), dict.fromkeys(BOTS)
     if place_positions(games, positions, (SPRING_MOVEMENT, FALL_MOVEMENT), seed):
         stages |= _time_movement(games, seconds)

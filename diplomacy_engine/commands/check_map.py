@@ -1,7 +1,6 @@
 """`check-map`: says what is wrong with a map file."""
 
-import sys
-
+from .._progress import fail
 from ..rules.map import MapError, load_map
 from ._flags import CheckMap
 from .import_map import map_counts
@@ -12,7 +11,7 @@ def run_check_map(arguments: CheckMap) -> int:
         game_map = load_map(arguments.file)
     except MapError as error:
         for problem in error.problems:
-            print(f"error: map {error.source}: {problem}", file=sys.stderr)
+            fail(f"map {error.source}: {problem}")
         return 2
     print(f"map {game_map.name} is valid: {map_counts(game_map)}")
     return 0

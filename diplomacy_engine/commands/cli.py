@@ -1,5 +1,4 @@
-"""The command line of the engine's tools: each command's flags are a dataclass that tyro fills. The
-first words choose the command, and only its module is imported. Bad input has exit code 2."""
+"""The command line: the first words choose a command, and only its module is imported."""
 
 import importlib
 import sys
@@ -7,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .._progress import ended_by_reader
+from .._progress import ended_by_reader, fail
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 from ..flags import parse as read_flags
@@ -52,8 +51,7 @@ commands ({name} COMMAND --help says more):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; return the exit code. 0, or 2 for bad input, 130 when interrupted, 141 when
-    nobody reads the output any more."""
+    """Return the exit code: 0, 2 for bad input, 130 interrupted, 141 nobody reads the output."""
     argv = sys.argv[1:] if argv is None else list(argv)
     try:
         with ended_by_reader():
@@ -66,17 +64,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             command, flags = parse(argv)
             return runner(command)(flags)
     except KeyboardInterrupt:
-        print("error: interrupted", file=sys.stderr)
-        return 130
+        return fail("interrupted", 130)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        print(f"error: {where}{error.strerror or error}", file=sys.stderr)
+        return fail(f"{where}{error.strerror or error}")
     except UnicodeEncodeError as error:  # of a file's text or name, on the way to the screen
         letters = error.object[error.start : error.end]
-        print(f"error: {letters!a} cannot be shown or written here", file=sys.stderr)
+        return fail(f"{letters!a} cannot be shown or written here")
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-    return 2
+        return fail(error)
 
 
 def parse(argv: Sequence[str]) -> tuple[str, Any]:

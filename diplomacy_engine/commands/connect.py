@@ -23,6 +23,7 @@ from ..extras.connections.connection import (
 )
 from ..extras.connections.diplomacy_server import (
     ANY,
+    LISTED,
     Account,
     DiplomacyDummies,
     DiplomacySeats,
@@ -106,27 +107,13 @@ def _environment_number(name: str) -> int | None:
 def _list(arguments: Any, wire: Wire) -> int:
     no_effect(arguments, ("game_id", "power", "player", "save"), "with --list nobody plays")
     try:
-        games = list_games(wire, _accounts(arguments)("list", 1))
+        rows = list_games(wire, _accounts(arguments)("list", 1))
     except ConnectionLost as error:
         raise UserError(f"{wire.name}: {error}") from None
-    rows = [
-        (
-            game.id + (" (asks a password)" if game.asks_password else ""),
-            [
-                game.map,
-                game.phase,
-                game.status,
-                " ".join(game.free) or "-",
-                f"{game.deadline} s" if game.deadline else "none",
-            ],
-        )
-        for game in games
-    ]
     if not rows:
         print(f"{wire.name} has no game in progress")
         return 0
-    columns = ["map", "phase", "status", "free powers", "deadline"]
-    print_table(make_console(), "game", columns, rows)
+    print_table(make_console(), "game", LISTED, rows)
     return 0
 
 

@@ -77,8 +77,7 @@ def print_evaluation(console: Console, result: dict) -> None:
 def _print_figures(
     console: Console, columns: dict[str, dict], intervals: bool, par: Mapping = MappingProxyType({})
 ) -> None:
-    """Print a table of FIGURES, one line each, and below a figure its `par`, where it has one.
-    Those that say the same as another by rule are left out."""
+    """Print FIGURES, without those that say the same as another by rule; below one its par."""
     same = {"elimination"}  # what survival leaves
     if _console.no_draws(columns.values()):
         same |= {"solo", "most_centers"}

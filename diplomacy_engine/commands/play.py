@@ -126,7 +126,7 @@ def _session(arguments: Any) -> PlaySession:
 
 def _new_game(arguments: Any, game_map: Map, press: PressRules | None) -> Game:
     years, votes = arguments.max_years or game_map.max_years, arguments.draws_after is not None
-    rules = {} if press is None else {"press": press.protocol, "press_rounds": press.rounds}
+    rules = {} if press is None else dict(zip(("press", "press_rounds", "binding"), press))
     return Game(game_map, max_years=years, draw_votes=votes, **rules)
 
 

@@ -207,9 +207,6 @@ def run_make(arguments: Make) -> int:
     copies = arguments.copies
     if arguments.runs:
         runs = [RecipeRun(_plain(Path(run).name), "", Path(run)) for run in arguments.runs]
-        for run in runs:
-            if not policy_file(run.folder).is_file():
-                raise UserError(f"{run.folder} has no policy")
     else:
         path = arguments.recipe or str(RUNS)
         recipe = convert(_Recipe, read_toml(path, 1_000_000), path)

@@ -71,8 +71,7 @@ def _reviewed(policy: str, saved: Mapping, game_map: str | None) -> dict:
 
 
 def show(replay: Replay, number: int | None = None) -> None:
-    """Step through a game, from a phase on. Where there is no keyboard or screen, print that phase,
-    or all of them."""
+    """Step through a game; without keyboard or screen print that phase, or all."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         for i in range(len(replay.frames)) if number is None else [number]:
             print(frame_text(replay, i), end="\n\n")
@@ -81,12 +80,8 @@ def show(replay: Replay, number: int | None = None) -> None:
     while True:
         width = shutil.get_terminal_size().columns
         print(_CLEAR + frame_text(replay, at, width), end="\n\n")
-        try:
-            word = input("Enter: the next phase   p: the one before   a phase's name   q: quit> ")
-        except (EOFError, KeyboardInterrupt):
+        print("Enter: next   p: previous   q: quit ", end="", flush=True)
+        word = sys.stdin.readline().lower()
+        if word.strip() == "q" or not word:
             return
-        if word == "q":
-            return
-        names = {frame.scene.phase: i for i, frame in enumerate(replay.frames)}
-        steps = {"": at + 1, "P": at - 1} | names
-        at = min(max(steps.get(word.upper(), at), 0), last)
+        at = min(max(at + (-1 if word.strip() == "p" else 1), 0), last)

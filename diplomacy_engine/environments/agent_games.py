@@ -1,5 +1,4 @@
-"""Games in which one power is an agent's: what the environments have in common. All that is drawn
-at random comes from each game's own seed, so a row plays alike whatever the other rows do."""
+"""Games in which one power is an agent's. What is random comes from each game's own seed."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -34,8 +33,7 @@ from .settings import AgentSettings
 
 
 def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -> list[Player]:
-    """The players that an environment's `opponents` names. They are a bot's name, the path of a
-    checkpoint, a Player, or a list of them."""
+    """`opponents`: a bot's name, the path of a checkpoint, a Player, or a list of them."""
     several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
     found = list(opponents) if several else [opponents]
     if not found or not all(isinstance(each, str | Path) or hasattr(each, "act") for each in found):
@@ -79,9 +77,8 @@ class AgentBoards:
     def assign(
         self, rows: np.ndarray, decisions: Decisions, who: np.ndarray, made: np.ndarray
     ) -> np.ndarray:
-        """Say who makes the decisions of `rows`, and note what the agents may order (see
-        `assign_decisions`, also for `who` and `made`); return the rows without an agent's
-        decision."""
+        """Say who makes the decisions of `rows`, and note what agents may order (`assign_decisions`
+        explains `who` and `made`); return the rows without an agent's decision."""
         games = self.games
         idle = games.call(
             assign_decisions,
@@ -189,9 +186,8 @@ class AgentGames(AgentBoards):
         )
 
     def play(self, rows: np.ndarray, on_over: Callable[[np.ndarray], None] | None = None) -> None:
-        """Adjudicate `rows` with `orders` and play on until the agent decides, or the game is over.
-        `reward`, `terminated` and `truncated` of other rows become 0. `on_over` is called with rows
-        whose games are over, before new ones start in them; without it these games stay."""
+        """Adjudicate `rows` and play on to the agent's decision or the game's end. `on_over` is
+        called with finished rows before new games start in them; without it these stay."""
         self._on_over = on_over
         self.reward.fill(0)
         self.terminated.fill(False)
@@ -199,9 +195,7 @@ class AgentGames(AgentBoards):
         self._ask_and_play(self._step(rows))
 
     def outcome(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Return how finished games stand for their agents, a value for each of `rows`: `win`,
-        `solo`, `centers`, `years`; with teams the first two are its team's, and there is
-        `eliminated`; with votes there is `agreed`."""
+        """Return by name how finished games stand for their agents, a value for each of `rows`."""
         outcomes, game = self.games.outcomes(rows), np.arange(len(rows))
         mine, side = (game, self.agent[rows]), (game, self._teams.of_power[self.agent[rows]])
         by_side = outcomes.of_teams(self._teams.of_power) if self._teams.text else outcomes

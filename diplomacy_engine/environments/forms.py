@@ -118,9 +118,8 @@ class ProvinceForm:
         return self._agents.mask[rows]
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Write the orders of actions (E, ...) int64; return the rows that are ready and the
-        numbers of illegal orders (E,). If `strict`, one raises UserError, and nothing is
-        written."""
+        """Write the orders of actions (E, ...) int64; return the rows that are ready, and the
+        numbers of illegal orders (E,). If `strict`, one raises UserError instead."""
         games, bad = self._games, self._write(actions, strict)
         if strict and bad != NONE:
             row, v = divmod(bad, actions.shape[1])
@@ -145,9 +144,8 @@ class ProvinceForm:
 
 
 class SequentialForm(ProvinceForm):
-    """An action is one order's number in the map's vocabulary, for one unit after the other. The
-    observation has two more entries: `province`, whose unit is to be ordered (V for an adjustment),
-    and `given`, the orders already given in this phase."""
+    """An action is the number of one order, for one unit after the other. `province` is whose unit
+    is to be ordered (V for an adjustment), `given` the orders already given in this phase."""
 
     agent_games: ClassVar = {"gap": 0}
 
@@ -266,9 +264,8 @@ FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": Dee
 
 
 class VoteForm:
-    """Another form, whose actions have a vote for a draw as a last entry: 1 votes for one, 0 not. A
-    mask has two more entries for it, and a vote is always legal; another number counts as an
-    illegal order, and as 0. The form must have a MultiDiscrete action space, the agents votes."""
+    """Another form, a MultiDiscrete one, whose actions end with a vote for a draw: 1 votes for one,
+    0 not; another number is illegal, and no vote. A mask has two more entries for it."""
 
     def __init__(self, form: ProvinceForm, agents: AgentGames):
         self._form, self._agents = form, agents

@@ -48,8 +48,7 @@ class _AgentEnv:
             raise NeedsReset("there is no game: call reset() first")
 
     def set_opponents(self, opponents: Any, *, next_game: bool = False) -> None:
-        """Play against others from now on; with `next_game`, in the games that begin from now on.
-        Many games are always running after a `reset`, as a new one begins where one is over.
+        """Play against others from now on; with `next_game`, in games that begin from now on.
         UserError: a game is running, and next_game is not set; or there is no such player."""
         if self._running and not next_game:
             raise UserError("opponents change in the middle of a game only with next_game=True")

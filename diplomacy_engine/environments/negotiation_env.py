@@ -17,7 +17,7 @@ from ..games.vector_game import StepResult, VectorGame
 from ..games.votes import bot_votes
 from ..players.asking import orders_of
 from ..players.loading import load_player
-from ..players.negotiation import Negotiator, Talk
+from ..players.negotiation import Listener, honest_seats, talk_of
 from ..press.deals import CONFIRMED, Clause, Side, make_offers
 from ..press.press import Press
 from ..records import convert
@@ -35,7 +35,8 @@ class NegotiationEnv(gymnasium.Env):
 
     An offer is valid if it is to another living power, and if both units and orders are on the
     board. A valid one is put to the other power; agreed to and confirmed it binds both. `info` has
-    `valid`, `agreed` and `power` (its index). Spaces and arguments: docs/other_libraries.md.
+    `valid`, `agreed`, `power` (its index) and `broken`, whether the other power broke the deal; it
+    may with `binding=False`. Spaces and arguments: docs/other_libraries.md.
     """
 
     metadata: ClassVar = {"render_modes": []}
@@ -47,8 +48,6 @@ class NegotiationEnv(gymnasium.Env):
         game_map = self._games.map
         self._seat = None if found.power is None else game_map.power_number(found.power)
         self._partner = load_player(f"{found.answers}+{found.orders_by}", game_map=game_map)
-        if not isinstance(self._partner, Negotiator):
-            raise UserError(f"answers: expected a negotiator, not {quoted(found.answers)}")
         provinces, powers = len(game_map.provinces), self._games.num_powers
         units = len(game_map.unit_powers) + 1
         self.observation_space = MultiDiscrete([powers + 1, 2, units] * provinces)
@@ -73,10 +72,13 @@ class NegotiationEnv(gymnasium.Env):
             self._games.row_seed[:] = seeds if seed is None else seeds_of([seed])
         self._games.reset(row)
         self._seeded = self._running = True
-        self._press = Press(self._games, "offers")
+        self._press = Press(self._games, "offers", binding=self._settings.binding)
         powers = self._games.num_powers
         self._power = int(self.np_random.integers(powers)) if self._seat is None else self._seat
-        return self._observation(), {"valid": False, "agreed": False, "power": self._power}
+        return self._observation(), self._info(False, False, False)
+
+    def _info(self, valid: bool, agreed: bool, broken: bool) -> dict:
+        return {"valid": valid, "agreed": agreed, "broken": broken, "power": self._power}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
         """Make an offer, and play on to the next movement phase; see gymnasium.Env.step. UserError:
@@ -91,9 +93,12 @@ class NegotiationEnv(gymnasium.Env):
             votes = bot_votes(games, self._settings.draws_after or 0)
             votes[0, self._power] = numbers.pop() == 1
         valid, agreed = self._speak(decisions, numbers)
-        bound = press.bound(decisions)
+        honest = honest_seats([self._partner], np.zeros((1, games.num_powers), int))
+        honest[0, self._power] = True
+        bound = press.bound(decisions, honest)
         orders = orders_of(games, self._partner, bound)
-        press.correct(orders, bound)
+        press.correct(orders, bound, honest)
+        broken = bool(press.judge(orders, decisions)[0, :, self._power].any())
         paid = self._paid(games.step(orders, votes=votes))
         while games.state.end[0] == RUNNING and not press.talking()[0] and self._alive():
             paid += self._paid(games.step(orders_of(games, self._partner)))
@@ -103,7 +108,7 @@ class NegotiationEnv(gymnasium.Env):
         self._running = not (terminated or truncated)
         if self._reward is None:
             paid = VALID if valid else -VALID
-        info = {"valid": valid, "agreed": agreed, "power": self._power}
+        info = self._info(valid, agreed, broken)
         return self._observation(), paid, terminated, truncated, info
 
     def _alive(self) -> bool:
@@ -128,9 +133,11 @@ class NegotiationEnv(gymnasium.Env):
         ]
         offers = make_offers([(0, self._power, other, clauses)])
         game, power = np.zeros(1, np.int64), np.array([other])
-        talk = Talk(self._games, decisions, game, power, self._press.known(game, power))
-        agreed = self._partner.answers(talk, offers)
-        return True, bool(self._press.settle(offers, agreed, decisions)[0] == CONFIRMED)
+        agreed = self._partner.answers(talk_of(self._press, decisions, game, power), offers)
+        confirmed = bool(self._press.settle(offers, agreed, decisions)[0] == CONFIRMED)
+        if isinstance(self._partner, Listener):
+            self._partner.hear(talk_of(self._press, decisions, game, power))
+        return True, confirmed
 
     def _move(self, decisions: Decisions, power: int, origin: int, goal: int) -> int:
         """A power's legal order that moves its unit so, or lets it hold; NONE without one. By land

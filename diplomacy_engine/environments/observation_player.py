@@ -129,15 +129,8 @@ class ObservationPlayer:
                 f"{games.map.name!r}"
             )
         kept = self._boards.games if self._boards else None
-        if (
-            kept is None
-            or kept.num_games < count
-            or kept.max_years != games.max_years
-            or kept.vocabulary.hash != games.vocabulary.hash
-        ):
-            kept = VectorGame(
-                games.map, count, max_years=games.max_years, threads=games.threads, auto_reset=False
-            )
+        if kept is None or kept.num_games < count or not kept.is_like(games):
+            kept = games.spare(count)
             self._boards = AgentBoards(kept, self._form_class.agent_games["gap"])
             self._form = self._form_class(self._boards)
         return self._boards, self._form

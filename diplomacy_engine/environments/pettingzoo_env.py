@@ -45,7 +45,9 @@ class DiplomacyParallelEnv(ParallelEnv):
 
     With press `mutual` actions and masks are dictionaries of `orders`, as above, and `wish`, with
     whom the power wishes peace; `infos[agent]["step"]` names which of the two is asked for, and
-    observations have `peace` (P,), `closed` (P, V) and `bound` (V,), see docs/environments.md.
+    observations have `peace` (P,), `closed` (P, V) and `bound` (V,), see docs/environments.md. With
+    binding=False peace need not be kept: masks have all orders, observations also `breaches` (P,),
+    and `infos[agent]["broken"]` names those with whom it has just broken the peace.
 
     With draw_votes the last entry of an action is the power's vote for a draw, and with press
     `vote` is one more key; it means nothing at the step of wishes, nor from a power that is
@@ -54,7 +56,8 @@ class DiplomacyParallelEnv(ParallelEnv):
     Args:
         map: a map's name or file.
         settings: see docs/environments.md; among them `press`: `mutual`, or None: nobody makes
-            peace.
+            peace; `binding`; and `break_cost`, taken from the reward of who breaks the peace with
+            another power in a phase.
     """
 
     metadata: ClassVar = METADATA | {"name": "diplomacy_v0", "is_parallelizable": True}
@@ -71,12 +74,14 @@ class DiplomacyParallelEnv(ParallelEnv):
         powers, provinces = games.num_powers, len(games.board.terrain)
         observed, action = observation_space(games), province_space(games)
         self._cuts = np.cumsum(action.nvec)[:-1]
-        self._press = None if found.press is None else Press(games, found.press)
+        self._press = found.press and Press(games, found.press, binding=found.binding)
         self._wishing = False  # whether the coming step has wishes
         if self._press is not None:
             observed["peace"] = spaces.MultiBinary(powers)
             observed["closed"] = spaces.MultiBinary([powers, provinces])
             observed["bound"] = spaces.MultiBinary(provinces)
+            if not found.binding:
+                observed["breaches"] = spaces.Box(-1, 10_000, [powers], np.int32)
             action = spaces.Dict({"orders": action, "wish": spaces.MultiDiscrete([2] * powers)})
             if found.draw_votes:
                 action["vote"] = spaces.Discrete(2)
@@ -116,17 +121,13 @@ class DiplomacyParallelEnv(ParallelEnv):
         """Play one phase with the actions of all `agents`; see pettingzoo.ParallelEnv.step.
 
         With press, the step of wishes plays nothing and pays nothing. UserError: the game is over
-        or none has begun; an action is missing, of nobody alive, or not in its space; strict, and
-        an illegal order.
+        or none has begun; an action is missing or not in its space; strict, and an illegal order.
         """
         if not self.agents:
             raise NeedsReset("there is no game: call reset() first")
-        if set(actions) != set(self.agents):
-            wanted, found = ", ".join(self.agents), ", ".join(map(str, actions))
-            raise UserError(f"there must be an action for each of {wanted}, not for {found}")
         for name in self.agents:
-            if not self.action_spaces[name].contains(actions[name]):
-                raise UserError(f"not in the action space of {name}: {quoted(actions[name])}")
+            if not self.action_spaces[name].contains(actions.get(name)):
+                raise UserError(f"not in the action space of {name}: {quoted(actions.get(name))}")
         games, shape = self._games, (len(self.possible_agents), len(self._games.board.terrain))
         given, votes = np.zeros(shape, np.int64), np.zeros((1, shape[0]), bool)
         wish = np.zeros((1, shape[0], shape[0]), bool)
@@ -144,9 +145,13 @@ class DiplomacyParallelEnv(ParallelEnv):
             self._press.propose(wish)
             return self._after_wishes()
         illegal = self._take(given)
+        broken = np.zeros((shape[0], shape[0]), bool)
+        if not self._settings.binding and self._press is not None:
+            broken = self._press.judge(self._orders)[0] > 0
         result = games.step(self._orders, votes=votes if self._settings.draw_votes else None)
         victory_centers, pays_limit = games.board.victory_centers, self._settings.pays_limit
         paid = self._reward(reward_input(result, victory_centers, pays_limit))[0]
+        paid = paid - self._settings.break_cost * broken.sum(1)
         limit = bool(result.ended[0] == YEAR_LIMIT)
         over = bool(result.ended[0] != RUNNING)
         agents = self.agents
@@ -161,6 +166,9 @@ class DiplomacyParallelEnv(ParallelEnv):
         rewards = {name: float(paid[p]) for name, p in zip(agents, numbers)}
         self._begin_phase()
         seen, infos = self._observe(agents), self._infos(agents, illegal)
+        if not self._settings.binding:
+            for name, p in zip(agents, numbers):
+                infos[name]["broken"] = [self.possible_agents[q] for q in np.flatnonzero(broken[p])]
         self.agents = [n for n in agents if not (terminated[n] or truncated[n])]
         return seen, rewards, terminated, truncated, infos
 
@@ -218,6 +226,7 @@ class DiplomacyParallelEnv(ParallelEnv):
     def _add_peace(self, seen: dict[str, dict[str, np.ndarray]]) -> None:
         every = self._every_power.astype(np.int64)
         view = self._press.observe(np.zeros_like(every), every)
+        breaches = self._press.breaches(np.zeros_like(every), every)
         # Who is q to everybody: seats are counted from the observer on.
         seats = (every[None, :] - every[:, None]) % len(every)
         for name, found in seen.items():
@@ -225,6 +234,8 @@ class DiplomacyParallelEnv(ParallelEnv):
             found["peace"] = view.peace[p, seats[p]].astype(np.int8)
             found["closed"] = view.closed[p, seats[p]].astype(np.int8)
             found["bound"] = view.bound[p].astype(np.int8)
+            if not self._settings.binding:
+                found["breaches"] = breaches[p]
 
     def _infos(self, agents: list[str], illegal: np.ndarray) -> dict[str, dict]:
         decisions = self._games.decisions()
@@ -258,8 +269,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         return infos
 
 
-def parallel_env(map: str | Path = "small", **settings: Any) -> DiplomacyParallelEnv:
-    return DiplomacyParallelEnv(map, **settings)
+parallel_env = DiplomacyParallelEnv
 
 
 def env(map: str | Path = "small", **settings: Any) -> AECEnv:

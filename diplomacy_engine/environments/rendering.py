@@ -12,8 +12,7 @@ WIDTH = 800  # pixels
 
 
 def render_game(games: VectorGame, row: int, mode: str | None) -> np.ndarray | str | None:
-    """What an environment's `render()` returns for a game; None without a mode. `rgb_array`: a
-    picture with even sides, (height, width, 3) uint8, 800 pixels wide; `ansi`: a line with map and
+    """`rgb_array`: a picture with even sides, (height, width, 3) uint8; `ansi`: a line with map and
     phase, then one for each power, as `Game.to_position` writes them."""
     if mode is None:
         return None

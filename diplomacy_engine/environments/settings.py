@@ -42,7 +42,7 @@ class EnvSettings:
         return found
 
     def reward_of(self, game_map: Map) -> RewardMix:
-        return make_steady_mix(self.reward, game_map.teams)
+        return make_steady_mix(self.reward, game_map)
 
     @property
     def most_phases(self) -> int:
@@ -55,8 +55,7 @@ class EnvSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings(EnvSettings):
-    """The further keyword arguments of an environment with one agent. What the phases of others
-    bring between two decisions of the agent is added to its reward."""
+    """The further keyword arguments of an environment with one agent."""
 
     form: FormName = "provinces"
     num_envs: Positive = 1
@@ -69,9 +68,11 @@ class AgentSettings(EnvSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class PowersSettings(EnvSettings):
-    """The further keyword argument of the environment with all powers."""
+    """The further keyword arguments of the environment with all powers."""
 
     press: Literal["mutual"] | None = None
+    binding: bool = True
+    break_cost: Annotated[float, Meta(ge=0)] = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +83,7 @@ class TalkSettings:
     reward: str = "valid"
     answers: str = "dealer"
     orders_by: str = "dumbbot"
+    binding: bool = True
     max_years: Count | None = None
     draw_votes: bool = False
     draws_after: Positive | None = None

@@ -1,11 +1,7 @@
-"""Who was in the way: the units behind the result words of a phase that was played.
-
-They are found from the position before the phase, the orders and the result words, so any saved
-game can be asked. Of a bounce: each unit that was strong enough to keep the mover out, whatever the
-others did (in its goal, be it of its own power, or bound for it, too); of `no convoy`: the
-dislodged fleets of the convoy, nobody if no complete route was ordered or the paradox rule stopped
-the army.
-"""
+"""Who was in the way: the units behind the result words of a phase that was played, found from
+position, orders and words, so that any saved game can be asked. Of a bounce: each unit strong
+enough to keep the mover out, whatever the others did; of `no convoy`: the dislodged fleets, nobody
+if no complete route was ordered or the paradox rule stopped the army."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -55,8 +51,7 @@ def played_orders(
     games: VectorGame, orders: Mapping, words: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, list[GivenOrder]], Causes]:
     """The orders of a phase by power, each with what became of it, and the causes. `games` row 0 is
-    the position before the phase. Units that were given no order but have a result, such as one
-    removed unasked, come last."""
+    the position before. Units without an order that have a result come last."""
     phase, standing = current_phase(games), standing_units(games)
     retreating = phase_kind(phase) == "retreats"
     ordered = retreat_places(games) if retreating else standing
@@ -110,8 +105,7 @@ def _first_legal(games: VectorGame) -> Callable[[list[GivenOrder]], GivenOrder]:
 
 
 class _Movement:
-    """A movement phase after the event: who went where, who helped whom, who was how strong. Places
-    are province codes. A unit whose order was void stands still."""
+    """A movement phase after the event. Places are province codes; who had a void order stood."""
 
     def __init__(
         self,

@@ -39,26 +39,9 @@ from ..rules.notation import (
 )
 from ..rules.state import is_retreat
 from ..scoring.outcomes import check_year_limit, figure_values
+from . import position as positions
 from .causes import played_orders, result_words
 from .decisions import Decisions
-from .position import (
-    contenders,
-    current_phase,
-    end_by_concession,
-    forbid_retreats,
-    last_orders,
-    legal_numbers,
-    load_state,
-    owed_adjustments,
-    owned_centers,
-    parse_position_line,
-    position_line,
-    retreat_places,
-    set_ending,
-    standing_units,
-    state_dictionary,
-    winners,
-)
 from .refusals import why_illegal
 from .saved_game import (
     EVERYONE,
@@ -120,8 +103,6 @@ class Game:
         binding: bool = True,
         draw_votes: bool = False,
     ):
-        if max_years is not None and (type(max_years) is not int or max_years < 1):
-            raise UserError(f"max_years must be a whole number from 1 on or None, not {max_years}")
         self.map = load_map(game_map)
         self.max_years, self.draw_votes = max_years, draw_votes
         self.conceded: list[str] = []
@@ -137,8 +118,6 @@ class Game:
         if press is not None:
             rounds = MOST_ROUNDS if press == "offers" else 1  # of propose-choose, as of commands
             rules = PressRules(press, rounds if press_rounds is None else press_rounds, binding)
-        elif press_rounds is not None or not binding:
-            raise UserError("press_rounds and binding have no effect without press")
         self._talk = GameTalk(self._games, rules)
 
     def _begin_phase(self) -> None:
@@ -151,7 +130,7 @@ class Game:
     @property
     def phase(self) -> str:
         """The phase, such as `S1901M`; `COMPLETED` once the game is over."""
-        return current_phase(self._games)
+        return positions.current_phase(self._games)
 
     @property
     def powers(self) -> list[str]:
@@ -164,22 +143,22 @@ class Game:
 
         Units that nobody plays are there, too, under the name that the map's `neutral` gives them.
         """
-        return standing_units(self._games)
+        return positions.standing_units(self._games)
 
     @property
     def centers(self) -> dict[str, list[str]]:
         """Every power's supply centers."""
-        return owned_centers(self._games)
+        return positions.owned_centers(self._games)
 
     @property
     def dislodged(self) -> dict[str, dict[str, list[str]]]:
         """In a retreat phase: power -> dislodged unit -> places it may retreat to."""
-        return retreat_places(self._games)
+        return positions.retreat_places(self._games)
 
     @property
     def adjustments(self) -> dict[str, int]:
         """In W....A: power -> builds owed (positive) or removals (negative), if it has any."""
-        return owed_adjustments(self._games)
+        return positions.owed_adjustments(self._games)
 
     @property
     def winners(self) -> list[str]:
@@ -187,7 +166,7 @@ class Game:
 
         Empty while the game goes on.
         """
-        return winners(self._games, self.conceded)
+        return positions.winners(self._games, self.conceded)
 
     @property
     def is_draw(self) -> bool:
@@ -202,7 +181,7 @@ class Game:
     @property
     def is_conceded(self) -> bool:
         """Whether the game is over because all others that are alive have conceded."""
-        others = set(contenders(self._games, ())) - set(self.winners)
+        others = set(positions.contenders(self._games, ())) - set(self.winners)
         return self.is_over and not self.is_draw and bool(others) and others <= set(self.conceded)
 
     @property
@@ -240,7 +219,7 @@ class Game:
     def _legal(self) -> dict[int, list[int]]:
         """Province -> numbers of the legal orders there, WAIVE left out."""
         if self._lists is None:
-            self._lists = legal_numbers(self._games)
+            self._lists = positions.legal_numbers(self._games)
         return self._lists
 
     def submit(self, power: str, orders: list[str], strict: bool = True) -> list[str]:
@@ -295,10 +274,9 @@ class Game:
         name = self._contender(power, "vote")
         if not self.draw_votes:
             raise UserError("there are no votes for a draw in this game: it needs draw_votes=True")
-        if not draw and name not in self._votes:
-            raise UserError(f"{name} has no vote for a draw in {self.phase} to take back")
-        if draw and name in self._votes:
-            raise UserError(f"{name} has already voted for a draw in {self.phase}")
+        if draw == (name in self._votes):
+            has = "has already" if draw else "has not"
+            raise UserError(f"{name} {has} voted for a draw in {self.phase}")
         self._votes ^= {name}
 
     def concede(self, power: str) -> None:
@@ -317,18 +295,16 @@ class Game:
         self._submitted.pop(name, None)
         self._votes.discard(name)
         record = self._record({power: [] for power in self.map.powers})
-        end_by_concession(self._games, self.conceded)
+        positions.end_by_concession(self._games, self.conceded)
         if self.is_over:
             self._close(record, {})
 
     def _contender(self, power: str, what: str) -> str:
         name = self.map.powers[self.map.power_number(power)]
-        if self.is_over:
-            raise UserError(f"{name} cannot {what}: the game is over")
-        if name in self.conceded:
-            raise UserError(f"{name} cannot {what}: it has conceded")
-        if name not in contenders(self._games, ()):
-            raise UserError(f"{name} cannot {what}: it is eliminated")
+        over, gone = self.is_over, name in self.conceded
+        if over or gone or name not in positions.contenders(self._games, ()):
+            why = "the game is over" if over else "it has conceded" if gone else "it is eliminated"
+            raise UserError(f"{name} cannot {what}: {why}")
         return name
 
     def send(self, sender: str, recipient: str, message: str) -> dict:
@@ -412,11 +388,11 @@ class Game:
         found: list[ClauseRow] = []
         for text in texts:
             numbers, reason = self._legal_meaning(power, text, [])
-            if reason:
-                raise UserError(f"{quoted(text, 200)}: {reason}")
             if len(numbers) > 1:
                 coasts = " or ".join(self._games.vocabulary.texts[number] for number in numbers)
-                raise UserError(f"{quoted(text, 200)}: name the coast: {coasts}")
+                reason = f"name the coast: {coasts}"
+            if reason:
+                raise UserError(f"{quoted(text, 200)}: {reason}")
             found.append((Clause.ORDER, side, self._province_of(numbers[0]), numbers[0]))
         return found
 
@@ -555,7 +531,7 @@ class Game:
         if order.kind == MOVE and is_retreat(games.state.phase[0]):
             order = order._replace(kind=RETREAT)  # as judges write it
         winter = games.state.phase[0] == WINTER_ADJUSTMENTS
-        owed = owed_adjustments(games).get(power, 0) if winter else 0
+        owed = positions.owed_adjustments(games).get(power, 0) if winter else 0
         if order.kind == WAIVE:
             numbers = [table.waive] if owed > 0 else []
         else:
@@ -631,7 +607,7 @@ class Game:
         else:
             results = self._adjudicate_movement(chosen)
         if self.conceded and not self.is_over:
-            end_by_concession(self._games, self.conceded)
+            positions.end_by_concession(self._games, self.conceded)
         results = self._close(record, results)
         if broken:
             self.history[-1]["broken"] = broken
@@ -650,7 +626,8 @@ class Game:
         return bool(self._votes) and bool(self._games.agreed(agree[None])[0])
 
     def _record(self, orders: dict[str, list[str]]) -> dict:
-        state = state_dictionary(self._games, self.conceded)  # last orders are in the phase before
+        # Without the last orders, which are in the phase before.
+        state = positions.state_dictionary(self._games, self.conceded)
         return {"name": self.phase, "state": state, "orders": orders}
 
     def _close(self, record: dict, results: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -788,7 +765,7 @@ class Game:
                 f"{quoted(phase, 40)} was not played: the game went from {names[0]} to {names[-1]}"
             )
         record, games = played[name], VectorGame(self.map, 1, threads=1, auto_reset=False)
-        load_state(games, record["state"])
+        positions.load_state(games, record["state"])
         return played_orders(games, record["orders"], result_words(record["results"]))[1]
 
     def to_state(self) -> dict:
@@ -797,7 +774,8 @@ class Game:
         `last_orders` and `last_results` come on top if there was a movement phase: policies look
         at them, and a saved game has them in its earlier phases.
         """
-        return state_dictionary(self._games, self.conceded) | last_orders(self._games)
+        state = positions.state_dictionary(self._games, self.conceded)
+        return state | positions.last_orders(self._games)
 
     @classmethod
     def from_state(
@@ -811,7 +789,7 @@ class Game:
         like one of these misspelt. UserError if the state is impossible, with what and where.
         """
         game = cls(game_map, max_years)
-        load_state(game._games, state)
+        positions.load_state(game._games, state)
         return game
 
     def to_svg(
@@ -833,7 +811,7 @@ class Game:
 
         It leaves out the last orders, at which policies look; `to_state` keeps them.
         """
-        return position_line(self._games)
+        return positions.position_line(self._games)
 
     @classmethod
     def from_position(
@@ -847,7 +825,7 @@ class Game:
         `game_map` None stands for the map named in the line. UserError if the line cannot be read,
         or the position is impossible.
         """
-        name, state = parse_position_line(position)
+        name, state = positions.parse_position_line(position)
         return cls.from_state(game_map or name, state, max_years)
 
     def to_saved_game(self) -> dict:
@@ -907,7 +885,7 @@ class Game:
 
     def _take_up_ending(self, ending: Ending, last: Mapping) -> None:
         self.draw_votes, self.conceded = ending.draw_votes, sorted(set(ending.conceded))
-        set_ending(self._games, ending.draw_agreed, self.conceded)
+        positions.set_ending(self._games, ending.draw_agreed, self.conceded)
         for power in read_votes(last, self.map):
             self.vote(power)
 
@@ -929,7 +907,7 @@ class Game:
         earlier.adjudicate()
         for key in ("last_order", "last_power", "last_result"):
             getattr(self._games.state, key)[0] = getattr(earlier._games.state, key)[0]
-        forbid_retreats(self._games)
+        positions.forbid_retreats(self._games)
 
     def figures(self, year_limit: str = "draw") -> dict[str, dict[str, float]]:
         """Return power -> figure of scoring/outcomes.py -> value, of a finished game.

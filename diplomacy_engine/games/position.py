@@ -1,7 +1,4 @@
-"""One position as the `diplomacy` package's state dictionary or as one line, and back.
-
-All functions work on row 0 of a one-game VectorGame.
-"""
+"""Row 0 of a one-game VectorGame as the `diplomacy` package's state or one line, and back."""
 
 import random
 import re
@@ -152,8 +149,7 @@ def end_by_concession(games: VectorGame, conceded: Collection[str]) -> None:
 
 
 def set_ending(games: VectorGame, agreed: bool, conceded: Collection[str]) -> None:
-    """Let a finished position have ended in a draw by agreement, or by concession. UserError: a
-    draw was agreed, and the game is not over."""
+    """Let a finished position have ended by agreement or concession; UserError if it goes on."""
     state = games.state
     if agreed and state.end[0] == RUNNING:
         raise UserError(f"a draw was agreed, but the game goes on in {current_phase(games)}")
@@ -164,9 +160,8 @@ def set_ending(games: VectorGame, agreed: bool, conceded: Collection[str]) -> No
 
 
 def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
-    """Return the position in the format of the `diplomacy` package. Powers that have `conceded` are
-    in civil disorder there. `influence` holds the provinces and centers of the moment; a saved game
-    adds those that were passed through."""
+    """Return the position in the format of the `diplomacy` package, where powers that have
+    `conceded` are in civil disorder. A saved game adds to `influence` what was passed through."""
     name, powers = current_phase(games), games.map.powers
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
     owed = owed_adjustments(games)
@@ -214,8 +209,7 @@ def _open_homes(games: VectorGame, power: str) -> list[str]:
 
 @lru_cache(maxsize=16)
 def _zobrist_numbers(game_map: Map) -> tuple[list[list[int]], ...]:
-    """The six tables of numbers that the `diplomacy` package draws for a map. Each has a row for a
-    unit kind or power and a column for a location, both in alphabetical order."""
+    """By unit kind or power, and location: the six tables that the `diplomacy` package draws."""
     centers = "-".join(game_map.provinces[v] for v in game_map.board.center_province)
     places, powers = len(game_map.locations), len(game_map.unit_powers)
     # The seed and the order of the draws are the package's, so that its hashes come out.
@@ -228,9 +222,8 @@ def _zobrist_numbers(game_map: Map) -> tuple[list[list[int]], ...]:
 
 
 def zobrist_hash(games: VectorGame) -> int:
-    """The hash that the `diplomacy` package's validator expects. It is the exclusive or of one
-    number for each kind and power of a unit at its location, and for each supply center and home
-    center of each power."""
+    """The hash that the `diplomacy` package's validator expects: the exclusive or of the numbers of
+    units, supply centers and home centers."""
     board, state, found = games.board, games.state, 0
     kinds, owners, fled_kinds, fled_owners, centers, homes = _zobrist_numbers(games.map)
     standing = (kinds, owners, state.unit_kind, state.unit_power, state.unit_location)
@@ -247,9 +240,8 @@ def zobrist_hash(games: VectorGame) -> int:
 
 
 def last_orders(games: VectorGame) -> dict[str, dict]:
-    """Return the last movement phase as `state` dictionaries keep it; nothing if there was none.
-    `last_orders` is power -> texts, a hold for each unit that had no order or a void one;
-    `last_results` is unit -> result words, of those that have any."""
+    """Return the last movement phase as `state` dictionaries keep it: power -> texts, with a hold
+    for a void or missing order, and unit -> result words, of those that have any."""
     state, orders, results = games.state, {}, {}
     for v in np.flatnonzero(state.last_order[0] != NONE).tolist():
         text = games.vocabulary.texts[state.last_order[0, v]]
@@ -269,15 +261,15 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
                 order = read_order(games.map, text)
             except UserError as error:
                 raise UserError(f"{quoted(text, 60)} is not an order: {error}") from None
-            if order.kind in (BUILD, WAIVE, DISBAND, RETREAT):
-                raise UserError(f"{quoted(text, 60)} is not an order of a movement phase")
-            v = order.unit.place.province
-            numbers = range(table.province_first[v], table.province_first[v + 1])
-            exact = games.vocabulary.number.get(text)
-            found = matching_orders(games.map, games.vocabulary, order, numbers)
-            number = exact if exact in numbers else min(found, default=NONE)
+            number = v = NONE
+            if order.kind not in (BUILD, WAIVE, DISBAND, RETREAT):
+                v = order.unit.place.province
+                numbers = range(table.province_first[v], table.province_first[v + 1])
+                exact = games.vocabulary.number.get(text)
+                found = matching_orders(games.map, games.vocabulary, order, numbers)
+                number = exact if exact in numbers else min(found, default=NONE)
             if number == NONE:
-                raise UserError(f"nobody can have ordered {quoted(text, 60)}")
+                raise UserError(f"nobody can have ordered {quoted(text, 60)} in a movement phase")
             if state.last_order[0, v] != NONE:
                 raise UserError(f"'last_orders' has two orders for {games.map.provinces[v]}")
             state.last_order[0, v], state.last_power[0, v] = number, power
@@ -314,11 +306,10 @@ def parse_position_line(text: str) -> tuple[str, dict]:
     for part in parts:
         left, equals, centers = part.partition("=")
         form = re.match(r"[A-Za-z_]+", left)
-        if form is None or not equals or "=" in centers:
-            raise UserError(f"{part!r:.80} is not of the form 'POWER UNIT, UNIT = CENTER CENTER'")
+        if form is None or not equals or "=" in centers or form[0] in state["units"]:
+            once = "'POWER UNIT, UNIT = CENTER CENTER', once for each power"
+            raise UserError(f"{part!r:.80} is not of the form {once}")
         power, units = form[0], left[form.end() :]
-        if power in state["units"]:
-            raise UserError(f"{power} appears twice in the position")
         state["centers"][power] = centers.split()
         state["units"][power] = []
         for unit in filter(None, (unit.strip() for unit in units.split(","))):
@@ -343,14 +334,10 @@ class _State(Struct):
 
 
 def load_state(games: VectorGame, state: Mapping) -> None:
-    """Set up the position of a state dictionary; UserError leaves the board undefined.
-
-    It reads `name`, `units`, `retreats`, `centers` and what `last_orders` returns; other keys are
-    ignored, but for misspelt ones. Centers left out are nobody's, as are the neutral units'.
-    Nothing is skipped, eliminated or ended. Retreats that the rules forbid are left out; a
-    dislodged unit without any can only disband. A finished game has ended as `note` says, else as
-    its centers do.
-    """
+    """Set up the position of a state dictionary; UserError leaves the board undefined. Other keys
+    than STATE_KEYS are ignored, but for misspelt ones. Centers left out, and neutral units', are
+    nobody's. Nothing is skipped, eliminated or ended. Retreats that the rules forbid are left out.
+    A finished game has ended as `note` says, else as its centers do."""
     given = convert(_State, state, "the state")
     missing = [known for known in STATE_KEYS if known not in state]
     for key in state:
@@ -455,18 +442,16 @@ def _retreat_bits(games: VectorGame, unit: UnitText, places: list[str]) -> int:
             if board.location_province[location] == place.province
             and (unit.kind != FLEET or place.coast in (0, board.location_coast[location]))
         ]
-        if kind is not None or not options:
-            raise UserError(f"{shown} can never retreat to {quoted(text, 40)}")
-        if len(options) > 1:
-            raise UserError(f"{shown} may retreat to {quoted(text, 40)}: name the coast")
+        if kind is not None or len(options) != 1:
+            why = ": name the coast" if options and kind is None else ""
+            raise UserError(f"{shown} cannot retreat to {quoted(text, 40)}{why}")
         bits |= 1 << options[0]
     return bits
 
 
 def forbid_retreats(games: VectorGame) -> None:
-    """Leave out the places to which the dislodged units of a loaded position may not retreat. Those
-    are occupied, left vacant by a standoff, or where the attacker came from, unless by convoy (DATC
-    4.A.5). Of the latter two only the last orders and results tell."""
+    """Leave out retreats to where somebody stands, a standoff was, or the attacker came from,
+    unless by convoy (DATC 4.A.5). Of the latter two only the last orders and results tell."""
     state, board, index = games.state, games.board, games.map.province_index
     gone = np.flatnonzero(state.dislodged_power[0] != NONE).tolist()
     bounced, came, convoyed = set(), set(), set()

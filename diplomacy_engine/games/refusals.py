@@ -17,12 +17,12 @@ from ..constants import (
     SUPPORT_MOVE,
     WAIVE,
     WINTER_ADJUSTMENTS,
+    OrderKind,
 )
 from ..rules.notation import (
     OrderText,
     Place,
     UnitText,
-    kind_phrase,
     place_text,
     province_of,
     unit_phrase,
@@ -43,7 +43,8 @@ def why_illegal(games: VectorGame, power: str, order: OrderText, matches: list[i
     else:
         allowed, words = (HOLD, MOVE, SUPPORT_HOLD, SUPPORT_MOVE, CONVOY), "movement orders"
     if order.kind not in allowed:
-        return f"{kind_phrase(order.kind)} is not possible in {name}, which has only {words}"
+        kind = OrderKind(order.kind).name.partition("_")[0].lower()
+        return f"a {kind} is not possible in {name}, which has only {words}"
     if matches:
         texts = [games.vocabulary.texts[number] for number in matches]
         return f"the coast must be named: {' or '.join(texts)}"

@@ -45,6 +45,7 @@ class _Phase(Struct):
     results: dict
     messages: list[_Message] = []
     votes: list[str] = []
+    broken: dict[str, list[str]] = {}  # power -> those with whom it broke a deal
 
 
 class _SavedGame(Struct):
@@ -63,12 +64,9 @@ class _SavedGame(Struct):
 def saved_game_dictionary(
     game_id: str, game_map: Map, phases: list[dict], silent: bool, own_end: bool
 ) -> dict:
-    """Return the saved game of a list of phases, the last of them not yet adjudicated.
-
-    In a `silent` game nobody said anything. With `own_end` it ended as none does in the package's
-    replay: at a year limit, by agreement or concession. Games of the package have no waives; one of
-    a map file stores its path under `map`. `teams` and `team_victory` are ours.
-    """
+    """Return the saved game of some phases, the last not yet adjudicated. In a `silent` one nobody
+    said anything; with `own_end` it ended as none does in the package's replay: at a year limit, by
+    agreement or concession. The package has no waives; `teams` and `team_victory` are ours."""
     teams = game_map.teams
     rules = [*([NO_PRESS] if silent else []), *RULES, *([OWN_END] if own_end else [])]
     played = [phase | {"orders": _without_waives(phase["orders"])} for phase in phases[:-1]]
@@ -100,8 +98,7 @@ def map_reference(game_map: Map) -> str:
 
 
 def _with_influence(powers: list[str], phases: list[dict]) -> list[dict]:
-    """Return the phases with each province under the influence of the last power seen in it. The
-    web interface of the package colors its map by this. Phases that were loaded may lack it."""
+    """Each province is influenced by the last power seen there; the package's page shows it."""
     influence: dict[str, str] = {}
     phases_out = []
     for phase in phases:
@@ -129,8 +126,7 @@ class Ending(NamedTuple):
 
 
 def victors(game_map: Map, state: Mapping) -> list[str]:
-    """Return the powers by which a state says that the game was won, or which share a draw. Nobody
-    if its `note` does not say so. The `diplomacy` package cuts their names to three letters."""
+    """Return who has won, or shares a draw, by the `note` of a state, which cuts names to three."""
     note = state.get("note")
     head, _, names = note.partition(":") if isinstance(note, str) else ("", "", "")
     named = [name.strip().upper() for name in names.split(",")]
@@ -145,13 +141,15 @@ def read_saved_game(
     """Return id, map, phases and what is said of the end of a saved game."""
     source = "the saved game"
     found = convert(_SavedGame, saved, source)
-    for i, phase in enumerate(found.phases):
-        if phase.state.name != phase.name:
-            raise UserError(f"{source}: phases[{i}].state.name: is not that of the phase")
-    if sum(len(texts or ()) for p in found.phases for texts in p.orders.values()) > MOST_IN_ALL:
-        raise UserError(f"{source}: phases: more than {MOST_IN_ALL:,} orders")
-    if sum(len(m.message) for phase in found.phases for m in phase.messages) > MOST_SAID:
-        raise UserError(f"{source}: phases: messages of more than {MOST_SAID:,} characters")
+    phases = found.phases
+    names = [i for i, phase in enumerate(phases) if phase.state.name != phase.name]
+    wrong = [f"phases[{i}].state.name: is not that of the phase" for i in names]
+    if sum(len(texts or ()) for phase in phases for texts in phase.orders.values()) > MOST_IN_ALL:
+        wrong.append(f"phases: more than {MOST_IN_ALL:,} orders")
+    if sum(len(m.message) for phase in phases for m in phase.messages) > MOST_SAID:
+        wrong.append(f"phases: messages of more than {MOST_SAID:,} characters")
+    if wrong:
+        raise UserError(f"{source}: {wrong[0]}")
     found_map = load_map(game_map or found.map)
     if not found_map.teams.text and found.teams is not None:
         found_map = found_map.with_teams(found.teams, found.team_victory)
@@ -177,6 +175,16 @@ def _left_out(game_map: Map, state: Mapping, conceded: Sequence[str]) -> tuple[s
 
 def read_votes(phase: Mapping, game_map: Map) -> tuple[str, ...]:
     return _powers(game_map, phase.get("votes", ()))
+
+
+def read_broken(phase: Mapping, game_map: Map) -> list[tuple[str, str]]:
+    """Return who broke a deal with whom in a phase."""
+    return [
+        (power, other)
+        for name, names in phase.get("broken", {}).items()
+        for power in _powers(game_map, [name])
+        for other in _powers(game_map, names)
+    ]
 
 
 def _powers(game_map: Map, names: Iterable[str]) -> tuple[str, ...]:

@@ -6,9 +6,8 @@ from .vector_game import VectorGame
 
 
 def bot_votes(games: VectorGame, draws_after: int) -> np.ndarray:
-    """Return which powers of which games would vote for a draw as bots do, (E, P) bool. From the
-    year `draws_after` on a bot votes for a draw in every phase, unless it is near a victory itself;
-    if teams win by centers, also unless its team is near one."""
+    """Return which powers vote for a draw as bots do, (E, P) bool: from the year `draws_after` on
+    all but those near a victory, their own or, where teams win by centers, their team's."""
     centers, teams = games.centers(), games.map.teams
     near = centers >= near_victory(games.board.victory_centers)
     if teams.victory_centers:

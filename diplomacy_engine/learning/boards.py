@@ -71,9 +71,8 @@ class Codes(NamedTuple):
 
 
 class Orders:
-    """The legal orders of D decisions: which rows of some tables each of them is the sum of. `rows`
-    (N, ROWS) are those of the tables of policy/inputs.py; `named` the provinces, as places in G V,
-    in the first of these, role by role; `picked` (S,) the orders given to the slots, if any."""
+    """The legal orders of D decisions: `rows` (N, ROWS) of the tables of policy/inputs.py that each
+    is the sum of, the provinces `named` in the first, role by role, and those `picked` (S,)."""
 
     def __init__(
         self,
@@ -123,20 +122,17 @@ class Orders:
 
     @cached_property
     def given_provinces(self) -> np.ndarray:
-        """Return the rows (S, any) of the table of provinces that the picked orders are."""
         return self.rows[self.picked, :NUM_BOARD]
 
     @cached_property
     def given_kinds(self) -> np.ndarray:
-        """Return the rows (S, any) of the table of order kinds that the picked orders are. What an
-        order has to do with earlier ones is left out: later orders see it by themselves."""
+        """Without what an order has to do with earlier ones: later orders see it by themselves."""
         return self.rows[self.picked, NUM_BOARD:RELATION]
 
 
 class BoardInputs(nn.Module):
-    """Makes tensors on an agent's device of what a map's games are. It has nothing to learn. In the
-    table of order kinds `kind_sizes` rows say how provinces are held, what kind of order it is, and
-    how it relates to those of earlier units."""
+    """Makes tensors on an agent's device of a map's games; nothing to learn. The table of order
+    kinds has `kind_sizes` rows for how provinces are held, order kinds, and relations."""
 
     def __init__(self, game_map: Map):
         super().__init__()

@@ -26,20 +26,17 @@ _TUPLES = {
 
 
 class Kept:
-    """An object of which a checkpoint keeps all attributes but those named in REBUILT, which
-    `__init__` makes again. OF_RANK names those that differ from process to process."""
+    """Checkpoints keep its attributes but those in REBUILT; OF_RANK differ between processes."""
 
     REBUILT: ClassVar[tuple[str, ...]] = ()
     OF_RANK: ClassVar[tuple[str, ...]] = ()
 
     def kept(self) -> list[str]:
-        """Return the names of the attributes that are kept and are the same on all ranks."""
         return [name for name in vars(self) if name not in (*self.REBUILT, *self.OF_RANK)]
 
 
 def pack(value: Any, name: str = "run") -> Any:
-    """Return a value as tensors, numbers, texts, and dictionaries and lists of these. UserError,
-    with `name` as its place, if something in it cannot be kept."""
+    """Return a value as plain ones and tensors; UserError, with `name` as its place, if not."""
     if isinstance(value, Kept):
         return {part: pack(getattr(value, part), f"{name}.{part}") for part in value.kept()}
     if isinstance(value, nn.Module | torch.optim.Optimizer):

@@ -1,7 +1,4 @@
-"""Checkpoints: reading what may come from anybody, and what is needed to play the policy in one.
-
-Only tensors and plain values are read, so that no file can run code (torch.load's `weights_only`).
-"""
+"""Checkpoints. Only tensors and plain values are read (`weights_only`), so no file runs code."""
 
 import os
 import zipfile

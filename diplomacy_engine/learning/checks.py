@@ -16,8 +16,7 @@ PROCESS_BYTES = 180 * 2**20  # of its own that a process has once PyTorch is loa
 
 
 class RunSettings(Protocol):
-    """What the library reads of a learner's settings, a frozen dataclass with these fields. A
-    learner that knows teams has `teams` and `team_victory` as well, one that talks `press`."""
+    """What the library reads of a learner's settings; some have `teams` or `press` as well."""
 
     map: str
     resume: str | None
@@ -46,9 +45,8 @@ class RunSettings(Protocol):
 
 
 def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = False) -> None:
-    """Raise UserError for settings that contradict each other, the map, or what is installed. The
-    map has the teams of the settings; `talks`: whether powers can talk before they order."""
-    reward = make_reward_mix(args.reward, game_map.teams)
+    """Raise UserError for settings that contradict each other, the map, or what is there."""
+    reward = make_reward_mix(args.reward, game_map)
     try_reward(reward, len(game_map.powers), game_map.board.victory_centers)
     for flag in ("pool_bots", "eval_bots"):
         for name in getattr(args, flag):
@@ -76,7 +74,9 @@ def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = F
         f"--eval-bots {quoted(voices, 60)}: talk needs diplomacy_learners.press": (
             voices and not talks
         ),
-        f"--eval-bots {quoted(unbound, 60)}: deals are binding in training": unbound,
+        f"--eval-bots {quoted(unbound, 60)}: it needs --binding no": (
+            unbound and getattr(args, "binding", "yes") == "yes"
+        ),
         f"--num-envs {args.num_envs} is too few: an update has at most {most} decisions, fewer "
         f"than two for each of --num-minibatches {args.num_minibatches}": (
             most < 2 * args.num_minibatches
@@ -92,8 +92,7 @@ def _talks(name: str) -> bool:
 
 
 def check_memory(args: RunSettings, game_map: Map, weights: int, ranks: int = 1) -> None:
-    """Raise UserError if a run needs more memory than this machine has. Counted is what grows with
-    the flags named, so a run takes more than that; the network has so many `weights`."""
+    """Raise UserError if what grows with the flags named needs more memory than there is."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not to be known here

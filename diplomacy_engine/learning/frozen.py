@@ -24,8 +24,7 @@ def frozen_copy(agent: nn.Module, weights: Mapping[str, torch.Tensor] | None = N
 
 
 def update_average(average: nn.Module, agent: nn.Module, updates: int, power: float) -> None:
-    """Take new weights into the average: those after update n count about as n ** power. Polynomial
-    decay, Shamir & Zhang 2013."""
+    """Weights after update n count about as n ** power (polynomial decay, Shamir & Zhang 2013)."""
     for kept, new in zip(average.parameters(), agent.parameters()):
         kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
 
@@ -41,8 +40,7 @@ def stackable(agent: nn.Module) -> bool:
 
 
 class Stack:
-    """Plain agents of one shape, by ascending number, whose boards are encoded in one call. A layer
-    still computes for each agent by itself, and what has no weights for all."""
+    """Plain agents of one shape, by number, whose boards are encoded in one call."""
 
     def __init__(self, agents: Mapping[int, nn.Module]):
         self.numbers = np.array(list(agents))
@@ -99,9 +97,8 @@ def act(
     temperature: np.ndarray | None = None,
     stacks: Sequence[Stack] = (),
 ) -> np.ndarray:
-    """Return the orders (S,) of D decisions as positions in their lists, each by its own network.
-    `who` (D,) decides, in ascending order. Gumbel `noise` (N,) decides the draws; empty: the
-    likeliest orders. `stacks` have some of the agents, of numbers that follow each other."""
+    """Return the orders (S,) as positions in their lists; `who` (D,), ascending, decides. Gumbel
+    `noise` (N,); empty: the likeliest. `stacks` have agents of numbers that follow each other."""
     chosen = np.empty(len(decisions.slot_province), np.int64)
     if not len(who):
         return chosen

@@ -5,7 +5,7 @@ import numpy as np
 from ..constants import NONE
 from ..games.decisions import Decisions
 from ..players.negotiators.templates import deal_offers, possible_deals
-from ..players.policy.talk_views import SLOTS, TEMPLATE_OF, silence
+from ..players.policy.talk_views import SLOTS, TEMPLATE_OF, OfferViews, silence
 from ..press.press import Press
 
 
@@ -21,7 +21,7 @@ class OfferRound:
         self.row[rows] = np.arange(len(rows))
         self.possible = possible_deals(games, decisions, rows)
         self.asked = np.zeros(able.shape, bool)
-        talk = silence(able.size, games.num_powers).items()
+        talk = silence(OfferViews, able.size, games.num_powers).items()
         self.told = {name: array.reshape(*able.shape, *array.shape[1:]) for name, array in talk}
         self.told["peace"], self.told["dealt"] = press.deals.peace, press.deals.dealt
         # By receiver and sender: what would be agreed to, and how likely that answer was.

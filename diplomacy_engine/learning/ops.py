@@ -1,9 +1,6 @@
-"""Operations of a policy over legal orders, which are ragged lists: kernels on a CPU.
-
-An order's code is a sum of rows of tables, and its score the inner product of a weight with the
-positive part of that code. On a CPU compiled kernels are several times as fast as operations on
-whole arrays of codes, which would be (N, H). Elsewhere plain_ops.py has the same operations.
-"""
+"""Operations of a policy over legal orders, which are ragged lists. An order's code is a sum of
+rows of tables, its score the inner product of a weight with the code's positive part. On a CPU
+kernels are several times as fast as whole arrays, (N, H); elsewhere see plain_ops.py."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -30,8 +27,7 @@ def uses_kernels(tensor: torch.Tensor) -> bool:
 
 
 def flatten(agent: nn.Module) -> nn.Parameter:
-    """Lay all weights of a network into one vector, which is returned, with all their gradients.
-    Adam and clipping treat every weight alike, so that one pass over the vector does for all."""
+    """Lay all weights of a network, and their gradients, into one vector: one pass does for all."""
     parts = list(agent.parameters())
     weights = nn.Parameter(torch.cat([part.detach().flatten() for part in parts]))
     weights.grad = torch.zeros_like(weights)
@@ -65,9 +61,8 @@ def draw_orders(
     noise: np.ndarray | None = None,
     temperature: np.ndarray | None = None,
 ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
-    """Choose orders, unit by unit, by Gumbel `noise` (N,); LIKELIEST: those. Return their positions
-    (S,) in the slots' lists, the log-probability (D,) of all orders of a decision together, at
-    temperature 1, and the probability (N,) of each."""
+    """Choose orders, unit by unit, by Gumbel `noise` (N,) or LIKELIEST; return positions (S,) in
+    the slots' lists, log-probabilities (D,) at temperature 1, and probabilities (N,)."""
     noise = draw_noise(orders.decisions) if noise is None else noise
     if not uses_kernels(tables.context):
         return plain_ops.draw_orders(orders, tables, noise, temperature)
@@ -107,8 +102,7 @@ def sum_rows(
 
 
 def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return means of provinces' codes (G, V, H): of all, (G, 1, H), and by power (G, P, H). A
-    power's are those where its units are; the mean of none is 0."""
+    """Return mean codes of provinces, (G, 1, H), and of each power's units, (G, P, H)."""
     if not uses_kernels(codes):
         return plain_ops.mean_provinces(codes, boards)
     means = _apply(_ProvinceMeans, codes, boards.owner.numpy(), boards.num_powers)
@@ -123,8 +117,7 @@ def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torc
 
 
 def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the log-probability (D,) of the orders that were picked, as if drawn. And the entropy
-    (D,) along these, as a share (0..1) of the greatest possible one."""
+    """Return log-probability and entropy (share of the greatest), (D,), of the orders picked."""
     bases = tables.context.index_select(0, orders.decision)  # (S, H)
     if tables.earlier is not None:  # a unit's orders see what earlier units were given
         given = bases + sum_rows(orders.given_provinces, tables.provinces)
@@ -138,8 +131,7 @@ def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, tor
 def score_slots(
     orders: Orders, tables: OrderTables, bases: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return by slot (S,) the picked order's log-probability, the entropy, and the greatest one.
-    `bases` (S, H) are added to the codes of all orders of a slot."""
+    """Return by slot (S,) log-probability, entropy and the greatest one; `bases` are (S, H)."""
     if uses_kernels(bases):
         return _SlotScores.apply(orders, tables.provinces, tables.kinds, bases, tables.weight)
     return plain_ops.score_slots(orders, tables, bases)

@@ -1,5 +1,4 @@
-"""The operations of ops.py for any device, by operations of PyTorch alone. Nothing in them waits
-for a GPU but the orders that were chosen, at the end of `draw_orders`."""
+"""The operations of ops.py for any device. None waits for a GPU but the end of `draw_orders`."""
 
 import itertools
 from typing import NamedTuple
@@ -80,8 +79,7 @@ def draw_orders(
     noise: np.ndarray,
     temperature: np.ndarray | None = None,
 ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
-    """Choose the first units' orders of all decisions, then those of the second units, and so on:
-    the longest decision says how many steps it takes, each a handful of operations."""
+    """All first units choose, then all second ones: as many steps as the longest decision has."""
     decisions, device = orders.decisions, tables.context.device
     turns, lengths = _turns(orders), np.diff(decisions.order_start)
     # Slots by their turn, and the orders of these one after the other: a step's are a slice.

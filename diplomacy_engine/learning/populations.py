@@ -1,7 +1,4 @@
-"""Populations of policies: loaded to be asked together, and taken from the runs that trained them.
-
-Members are policies of the plain learner, ppo_selfplay_diplomacy.py (docs/tournament.md).
-"""
+"""Populations of policies of the plain learner: asked together, and taken from their runs."""
 
 import itertools
 import shlex
@@ -14,7 +11,7 @@ import numpy as np
 import torch
 
 from ..games.decisions import Decisions, order_numbers, ragged_rows
-from ..games.own_help import own_choices
+from ..games.own_help import matched, own_choices
 from ..games.vector_game import VectorGame
 from ..players.policy.files import policy_file
 from ..players.policy.player import PolicyPlayer
@@ -65,7 +62,8 @@ class PolicyGroup:
         mine = np.array(known)[who]
         order = np.argsort(mine, kind="stable")
         mine = mine[order]
-        asked = own_choices(games, decisions.take(order), self.helps_others[mine])
+        full = decisions.take(order)
+        asked = own_choices(games, full, self.helps_others[mine])
         obs = self.players[mine[0]].observe(games, asked.game, asked.power)
         numbers, firsts = np.unique(mine, return_index=True)
         begins = asked.order_start[asked.slot_start[[*firsts, len(mine)]]]  # of their orders
@@ -87,7 +85,7 @@ class PolicyGroup:
         chosen = np.concatenate([job.result() for job in jobs])
         found = np.empty(len(chosen), np.int32)
         slots = ragged_rows(decisions.slot_start[order], asked.slot_start)
-        found[slots] = order_numbers(asked, chosen)
+        found[slots] = matched(full, asked, order_numbers(asked, chosen))
         return found
 
     def _choose(self, rows: slice, who, obs, decisions, noise, temperature) -> np.ndarray:

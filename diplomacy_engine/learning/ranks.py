@@ -1,9 +1,6 @@
-"""Processes that train together: those that a learner starts for --processes, or torchrun's.
-
-All that decides how training goes on is a sum over all of them, so that weights, pool and counters
-are the same on each. Those of one machine talk over pipes: two of them agree on a few numbers in a
-tenth of the time that gloo needs. torch.distributed carries what crosses machines or GPUs.
-"""
+"""Processes that train together: those started for --processes, or torchrun's. All that decides how
+training goes on is a sum over them. Those of one machine talk over pipes, in a tenth of gloo's
+time; torch.distributed carries what crosses machines or GPUs."""
 
 import ctypes
 import multiprocessing
@@ -38,9 +35,8 @@ class RankLost(TrainingError):
 
 
 def keep_memory() -> None:
-    """Keep memory that was freed with this process instead of giving it back to the system. Each
-    minibatch needs the same arrays of some megabytes again, and fresh memory costs a page fault for
-    every four kilobytes. Only glibc, the C library of most Linux systems, can be told."""
+    """Keep freed memory in this process: each minibatch needs the same megabytes, and fresh ones
+    cost a page fault every four kilobytes. Only glibc can be told."""
     with suppress(AttributeError, OSError, TypeError):
         allocate = ctypes.CDLL(None).mallopt
         allocate(M_MMAP_THRESHOLD, 2**25)
@@ -140,8 +136,7 @@ class Ranks:
         return ranks
 
     def choose_device(self, wants_gpu: bool) -> torch.device:
-        """Return where this rank's network computes: a GPU if one is wanted, in turn. While one
-        rank of a GPU plays, another computes; torchrun's have one each, for NCCL."""
+        """Return where this rank computes: GPUs in turn if wanted; torchrun's have one each."""
         gpus = torch.cuda.device_count() if wants_gpu else 0
         if gpus:
             if self.local >= gpus and isinstance(self._link, Distributed):

@@ -1,9 +1,6 @@
-"""Which code a checkpoint is played with: the scripts that are known, by the names of their files.
-
-Only a script with the name of the one that trained a checkpoint plays it: a bundled one, the one
-that runs, or one that the user names. No checkpoint chooses code: the copy of a script in a run
-folder runs only if `--script own` says so.
-"""
+"""Which code plays a checkpoint: only a script with the name of the one that trained it, be it
+bundled, running or named by the user. No checkpoint chooses code: the copy of a script in a run
+folder runs only if `--script own` says so."""
 
 import importlib
 import importlib.util
@@ -130,9 +127,8 @@ def register(
     talks: bool = False,
     load: Callable[..., Player] | None = None,
 ) -> Learner:
-    """Make a script known by its `__name__` and `__file__`, as its last line but the main one. What
-    `make_agent` reads of the settings decides which network a checkpoint has. `load`, in its place,
-    returns the player of a checkpoint's dictionary, path, greediness, seed and device."""
+    """Make a script known, as its last line but the main one. What `make_agent` reads of the
+    settings decides a checkpoint's network. `load` instead returns a checkpoint's player."""
     path = Path(file).resolve()
     learner = Learner(path, args_class, make_agent, make_player, talks, load)
     if module == "__main__":  # whoever imports it by its name gets the one that runs

@@ -1,9 +1,6 @@
-"""The folder of a training run (docs/training.md), written so that no kill or full disk costs what
-was there. One process at a time works in it.
-
-A checkpoint stores `sizes()`, the lengths of the files that only grow. On resume `cut_back(sizes)`
-takes away what was written after it, so that a continued run's files equal an uninterrupted one's.
-"""
+"""The folder of a training run (docs/training.md), where no kill or full disk costs what was there.
+A checkpoint stores `sizes()` of the files that grow; on resume `cut_back(sizes)` takes away what
+came after, so that a continued run's files equal an uninterrupted one's."""
 
 import contextlib
 import filecmp
@@ -13,7 +10,6 @@ import math
 import os
 import re
 import shutil
-import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -26,7 +22,7 @@ from ..records import read_json
 
 MAX_ARGS_BYTES = 1_000_000
 KEPT = 5  # copies in checkpoints/
-_GROWING = ("metrics.jsonl", "events.out.tfevents*", "games/*.jsonl", "replies.jsonl")
+_GROWING = ("*.jsonl", "events.out.tfevents*", "games/*.jsonl")
 
 
 def check_name(exp_name: str) -> None:
@@ -140,8 +136,8 @@ class RunFolder:
         self._append(path, games)
         return path
 
-    def log_replies(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        self._append(self.path / "replies.jsonl", lines)
+    def log_lines(self, name: str, lines: Iterable[Mapping[str, Any]]) -> None:
+        self._append(self.path / name, lines)
 
     def save_page(self, name: str, page: str) -> Path:
         path = self.path / "games" / f"{name}.html"
@@ -195,43 +191,17 @@ class RunFolder:
         return {str(path.relative_to(self.path)): path.stat().st_size for path in self._growing()}
 
     def cut_back(self, sizes: Mapping[str, int]) -> None:
-        """Shorten the growing files to `sizes` and delete those that are not in it. A file is cut
-        after its last whole line or event record within the size."""
-        ends: dict[Path, int | None] = {}  # all are read before one is changed
+        """Shorten the growing files to `sizes`, and delete those that are not in it."""
         for path in self._growing():
             size = sizes.get(str(path.relative_to(self.path)))
-            known = type(size) is int and size >= 0
-            end_of = _end_of_lines if path.suffix == ".jsonl" else _end_of_records
-            with refusing(path, "shortened"), open(path, "r+b") as file:
-                whole = file.seek(0, os.SEEK_END)  # a size from somebody may be any number
-                file.seek(0)
-                ends[path] = end_of(file, min(size, whole)) if known else None
-        for path, end in ends.items():
             with refusing(path, "shortened"):
-                if end is None:
+                if size is None:
                     path.unlink()
                     path.with_suffix(".html").unlink(missing_ok=True)  # the page of these games
-                else:
-                    os.truncate(path, end)
+                elif size < path.stat().st_size:
+                    os.truncate(path, size)
 
 
 def _plain(value: Any) -> Any:
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _end_of_lines(file: BinaryIO, size: int) -> int:
-    return file.read(size).rfind(b"\n") + 1
-
-
-def _end_of_records(file: BinaryIO, size: int) -> int:
-    """Return the offset after the last whole record within `size` of a TFRecord file: length
-    (uint64, little-endian), checksum of that (4 bytes), data, checksum of the data (4 bytes)."""
-    end = 0
-    while end + 16 <= size:
-        file.seek(end)
-        (length,) = struct.unpack("<Q", file.read(8))
-        if end + 16 + length > size:
-            break
-        end += 16 + length
-    return end

@@ -45,9 +45,8 @@ SUMMARY = {
 
 
 class RunLog:
-    """Logs a run's figures, keeps its sample games, draws its status line. `wandb_id` and `seconds`
-    are those of earlier processes of this run; `exploited` is the only opponent, if the learner has
-    but one. Commands need `match_flags` for matches of the policy."""
+    """Logs figures, sample games and the status line. `wandb_id`, `seconds`: of the run so far;
+    `exploited`: a learner's only opponent; `match_flags`: for commands that play matches."""
 
     def __init__(
         self,
@@ -102,9 +101,8 @@ class RunLog:
         eval_bots: Sequence[str],
         policy: Mapping,
     ) -> None:
-        """Log an evaluation, and keep the sample games, also as a page that replays them. The last
-        of `eval_bots`, which are met at every evaluation, is the yardstick: the `policy` that has
-        won most games against it is best.pt."""
+        """Log an evaluation, with sample games. best.pt is the `policy` that has won most against
+        the last of `eval_bots`, which are met each time."""
         labels = dict(zip(reports, short_names(list(reports))))
         evaluations = {labels[bot]: report.result() for bot, report in reports.items()}
         samples = {labels[bot]: report.saved_games for bot, report in reports.items()}
@@ -303,8 +301,7 @@ def program() -> str:
 def next_steps(
     folder: RunFolder, *, resume: bool, player: str | Path | None = None, flags: str = ""
 ) -> str:
-    """Return the commands, each below what it is for; an empty text if no policy has been saved.
-    `player` is the policy, else its folder; matches of it need `flags`."""
+    """Return commands with their purposes; nothing before a policy is saved."""
     if not folder.checkpoint.is_file():
         return ""
     tools, player = "python -m diplomacy_engine", quote(str(player or folder.path))

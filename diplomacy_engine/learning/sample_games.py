@@ -38,9 +38,8 @@ def show_games(
 
 
 def thoughts(player: ExplainingPlayer, game: Game, power: str) -> dict[str, dict]:
-    """Return what a player thinks of a power's decision, to be kept in a saved game. The power, if
-    it has anything to order, with the `value` that it expects and by unit the likeliest `orders`;
-    of a search also the best candidates `tried`."""
+    """Return what a player thinks of a power's decision, to be kept in a saved game: its `value`,
+    by unit the likeliest `orders`, of a search the best candidates `tried`."""
     if not has_decision(game.to_state(), power):
         return {}
     found = advice(game, player, power)

@@ -1,5 +1,4 @@
-"""Settings: a flat frozen dataclass, which tyro fills from a settings file and the command line. A
-flag wins over the file: that of `--config`, else `{map}.toml` of the configs folder."""
+"""Settings: a frozen dataclass, filled by a file (`--config`, else `{map}.toml`) and flags."""
 
 import dataclasses
 import itertools
@@ -9,16 +8,16 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import tyro
 
 from .._files import CONFIGS
-from .._progress import ended_by_reader
+from .._progress import ended_by_reader, fail
 from ..errors import UserError
 from ..flags import read_words
 from ..players.loading import learning
-from ..players.policy.files import CHECKPOINT, above, policy_path
+from ..players.policy.files import policy_path
 from ..records import convert, read_toml
 from ..rules.map import MAP_NAMES
 from .run_folder import RunFolder
@@ -38,9 +37,7 @@ def command_line(
         words = read_words(args_class, sys.argv[1:] if argv is None else argv)
         default = _default(args_class, words)
     except UserError as error:
-        if first:
-            fail(error)
-        raise SystemExit(2) from None
+        raise SystemExit(fail(error) if first else 2) from None
     about = about or getattr(sys.modules.get(args_class.__module__), "__doc__", None) or ""
     help_text = "\n\n".join(about.split("\n\n")[:2])
     options = {
@@ -55,7 +52,7 @@ def command_line(
     return options
 
 
-def parse_args(args_class: type[_Args], argv: list[str]) -> _Args:
+def parse_args(args_class: type[_Args], argv: list[str] | None = None) -> _Args:
     return tyro.cli(args_class, **command_line(args_class, argv))
 
 
@@ -108,21 +105,14 @@ def check_changes(kept: Any, given: Any, changeable: Sequence[str]) -> None:
         raise UserError(f"{', '.join(other)} cannot be changed on resume; only {may} can")
 
 
-def fail(message: object) -> NoReturn:
-    print(f"error: {message}", file=sys.stderr)
-    raise SystemExit(2)
-
-
 def exit_status(train: Callable[[_Args], int], args: _Args, kept: str) -> int:
     """Train with some settings; what the user did wrong, or Ctrl-C, is said in one sentence."""
     try:
         return train(args)
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        return fail(error)
     except KeyboardInterrupt:
-        print(f"error: interrupted; {kept}", file=sys.stderr)
-        return 130
+        return fail(f"interrupted; {kept}", 130)
 
 
 def _dashes(name: str) -> str:
@@ -168,8 +158,8 @@ _DECIDING = ("map", "config", "resume", "start_from")
 def _resumed(args_class: type[_Args], path: str) -> _Args:
     folder = Path(path)
     if not (folder / "args.json").is_file() or (folder / "policy.pt").is_file():
-        hint = above(folder, CHECKPOINT) or "; --start-from trains on from a policy"
-        raise UserError(f"--resume {path} is not a run to continue{hint}")
+        hint = "--start-from trains on from a policy"
+        raise UserError(f"--resume {path} is not a run to continue; {hint}")
     script = Path(sys.modules[args_class.__module__].__file__ or "").name
     scripts = [file.name for file in folder.glob("*.py")]
     if scripts and script not in scripts:

@@ -11,9 +11,8 @@ _ANSWER = b"\nstopping after this step; a checkpoint will be saved (Ctrl-C again
 
 
 class StopSignals:
-    """Inside `with StopSignals() as stop:`, `stop.received` tells of a SIGINT or SIGTERM. The loop
-    can so finish its step and save. A SIGINT later than GRACE after the first interrupts as usual;
-    a sooner one does nothing."""
+    """`stop.received` tells of a SIGINT or SIGTERM, so that a loop can finish its step and save. A
+    SIGINT later than GRACE after the first interrupts; a sooner one does nothing."""
 
     def __init__(self, announce: bool = True):
         self.announce = announce

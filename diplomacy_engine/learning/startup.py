@@ -14,7 +14,7 @@ from torch import distributed
 
 from .._files import file_sha256
 from .._jit import announce_compilation
-from .._progress import Progress, say
+from .._progress import Progress, fail, say
 from .._suggest import quoted
 from ..errors import UserError
 from ..flags import checked
@@ -104,11 +104,11 @@ def _reported(ranks: Ranks) -> Iterator[list[int]]:
     except KeyboardInterrupt:  # before the games began, or a second Ctrl-C
         status[0] = STOPPED
         if ranks.rank == 0:
-            print("error: interrupted", file=sys.stderr)
+            fail("interrupted")
     except UserError as error:
         status[0] = 2
         if ranks.rank == 0:
-            print(f"error: {error}", file=sys.stderr)
+            fail(error)
         elif isinstance(error, TrainingError) and not isinstance(error, RankLost):
             # Others are met by all alike.
             print(f"error on rank {ranks.rank}: {error}", file=sys.stderr)
@@ -182,9 +182,8 @@ def _check_memory(learner: Learner, args: RunSettings, game_map: Map, ranks: Ran
 
 
 def check_policy(learner: Learner, args: RunSettings, game_map: Map) -> None:
-    """Raise UserError unless a policy is played, frozen and scored as the learner plays it. A
-    changed script could change one of these alone, and its figures would mislead: so all three are
-    compared on some positions, with the same noise and weights that are all in use."""
+    """Raise UserError unless a policy is played, frozen and scored as the learner plays it: of a
+    changed script the figures would mislead. Compared on some positions, with noise and weights."""
     if learner.talks:  # their decisions begin with talk, which players hold in another way
         return
     announce_compilation()

@@ -1,7 +1,4 @@
-"""Sums over what is played and learned, and the figures of them that are logged.
-
-Everything is a sum with fixed names, so that processes that train together can add theirs up.
-"""
+"""What is played and learned, as sums that processes can add up, and the figures of them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,9 +26,8 @@ def finished_games(
     frozen_at: Mapping[int, int],
     copies: Sequence[int],
 ) -> Sums:
-    """Return how the games `rows` went, as sums over those in which the learner took part. `member`
-    (E, P) played, `learns` (E, P) says where the learner, `side` (P,) has the teams. In
-    `copy_score` a win of the learner counts 1, a draw 0.5."""
+    """Return sums over the games `rows` in which the learner took part. `member` (E, P) played,
+    `learns` (E, P) where the learner; `side` (P,). `copy_score`: a win counts 1, a draw 0.5."""
     rows = rows[learns[rows].any(1)]
     years = result.year[rows] - first_year + 1
     found = (result.ended, result.winner, result.centers, result.alive)
@@ -86,8 +82,7 @@ def selfplay_figures(sums: Mapping[str, float], global_step: int) -> dict[str, f
 
 
 class Results(Kept):
-    """What has been counted so far, and how the learner's games have gone. A side is a team, or a
-    power that plays alone."""
+    """What has been counted, and how games went by side: a team, or a power that plays alone."""
 
     REBUILT = ("game_map",)
 
@@ -172,8 +167,7 @@ def explained_variance(sums: np.ndarray) -> float:
 def of_update(
     run: Any, losses: Mapping[str, float], sums: Mapping[str, Any], charts: Mapping[str, float]
 ) -> dict[str, dict[str, float]]:
-    """Return the figures of an update by group, and forget what they are of. `sums` are those of
-    all ranks, of `Batch.sums` and `Episodes.take`."""
+    """Return figures of an update by group, and forget them; `sums` are those of all ranks."""
     episodes, pool = run.episodes.figures(sums), run.pool
     frozen = pool.next_number - len(pool.bots) - 1  # copies so far
     return episodes | {

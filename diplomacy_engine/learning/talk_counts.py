@@ -26,6 +26,11 @@ class WishCounts(Kept):
         self.asked, self.wished = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self.met, self.made = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self.phases = 0
+        self.words, self.words_kept = 0, 0  # the learner's: one in each of its deals
+
+    def add_words(self, dealt: np.ndarray, broken: np.ndarray) -> None:
+        self.words += int(dealt.sum())
+        self.words_kept += int((dealt & ~broken).sum())
 
     def add(self, able: np.ndarray, told: Mapping[str, np.ndarray], learns: np.ndarray) -> None:
         mine = told["wish"][learns]
@@ -59,6 +64,8 @@ class WishCounts(Kept):
                 figures[f"{name}/{pair}"] = float(counts[i, j] / chances[i, j])
         if sums["phases"]:
             figures["deals_per_phase"] = float(made.sum() / sums["phases"])
+        if sums["words"]:
+            figures["kept"] = float(sums["words_kept"] / sums["words"])
         return figures
 
 

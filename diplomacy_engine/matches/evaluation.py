@@ -11,7 +11,7 @@ from ..games.game import Game
 from ..players.protocols import Player
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import FIGURES
-from .figures import by_side, map_ranges, named_teams, summarize, team_ranges
+from .figures import by_side, named_teams, ranges_of, summarize
 from .match import MatchReport, MatchSettings, match_settings
 from .tables import play_tables
 
@@ -58,27 +58,22 @@ class Evaluation(MatchReport):
     """The report of an evaluation: of two players, whose first has one side of every game."""
 
     def result(self, per_game: bool = False) -> dict:
-        """Return the figures of the first player as `evaluate --json` writes them.
-
-        `overall` and `by_power` are FIGURES, each with a 95% interval, `orders` is
-        OrderCounter.shares, `style` OrderCounter.style, `by_result` ResultCounter.figures, and
-        `press` TalkCounter.figures where powers may talk. With teams, `overall` and `by_team` are
-        the figures of the player's team, and `by_power` those of each of its powers by itself.
-        Where it is known, `par` is what the other player wins in each seat against copies of
-        itself. Where they may vote, `draws` is as MatchReport.draws says.
-
-        Args:
-            per_game: with `per_game`, too: a dictionary for each game with `game` (from 1 on), the
-                player's `power` (or `team`), and the figures.
-        """
+        """Return the figures of the first player as `evaluate --json` writes them. `overall` and
+        `by_power` are FIGURES with 95% intervals, `orders` OrderCounter.shares, `style`
+        OrderCounter.style, `by_result` ResultCounter.figures, `press` TalkCounter.figures where
+        powers talk. With teams `overall` and `by_team` are the team's, `by_power` each power's by
+        itself. `par`, if known: what the other player wins in each seat against copies of itself.
+        With `per_game`, too: for each game `game` (from 1 on), `power` (or `team`), and figures."""
         settings, (player, against) = self.settings, self.players
         game_map, years, teams = settings.game_map, settings.max_years, settings.game_map.teams
         every, of_sides = self.figures()
         sides = len(teams.names)  # as many as powers without teams
         seat = self.number % sides
         values = {name: of_sides[name][np.arange(len(seat)), seat] for name in FIGURES}
-        ranges = team_ranges(game_map, years)
-        by_power = by_side(game_map.powers, every, self.seats == 0, map_ranges(game_map, years))
+        ranges = ranges_of(teams.names, game_map, years, teams.victory_centers)
+        by_power = by_side(
+            game_map.powers, every, self.seats == 0, ranges_of(game_map.powers, game_map, years)
+        )
         result = {
             "map": game_map.name,
             "player": player,

@@ -26,13 +26,11 @@ def wilson_interval(successes: float, count: int) -> tuple[float, float]:
 
 
 def mean_interval(strata: Sequence[np.ndarray], least: float, most: float) -> tuple[float, float]:
-    """Return the 95% interval of a mean over games of several kinds (strata), such as seats.
-
-    Student's, with the degrees of freedom of Satterthwaite (1946); see Cochran, Sampling Techniques
-    (1977), section 5.4. Where a stratum has one value, all are one sample with `least` and `most`
-    as two more, as Agresti and Coull (1998) do. Values that are all alike have no variance, but
-    others may come: as often as Wilson's interval for none in so many games says.
-    """
+    """Return the 95% interval of a mean over games of several kinds (strata), such as seats:
+    Student's, with the degrees of freedom of Satterthwaite (1946; Cochran, Sampling Techniques,
+    1977, 5.4). If a stratum has one value, all are one sample with `least` and `most` as two more
+    (Agresti and Coull 1998). Where all are alike, others may come as often as Wilson's interval for
+    none says."""
     values = np.concatenate(strata)
     count, mean = len(values), float(values.mean())
     if count == 1:
@@ -79,8 +77,7 @@ def summarize(
 def by_side(
     names: Sequence[str], values: dict[str, np.ndarray], mine: np.ndarray, ranges: dict
 ) -> dict[str, dict]:
-    """Return a player's figures with each power or team that it has played. `values` and `mine`,
-    which says where the player sat, are (games, sides)."""
+    """Return figures by power or team played; `values` and `mine`, its seats, (games, sides)."""
     return {
         name: summarize(
             {figure: values[figure][mine[:, side], side] for figure in FIGURES},
@@ -105,16 +102,12 @@ def named_teams(game_map: Map) -> dict[str, str | int]:
     return {"teams": game_map.teams.text, "team_victory": game_map.teams.victory_centers}
 
 
-def map_ranges(game_map: Map, max_years: int) -> dict[str, tuple[float, float]]:
+def ranges_of(
+    sides: Sequence[str], game_map: Map, max_years: int, victory_centers: int = 0
+) -> dict[str, tuple[float, float]]:
     board = game_map.board
-    centers = len(board.center_province)
-    return figure_ranges(len(game_map.powers), centers, board.victory_centers, max_years)
-
-
-def team_ranges(game_map: Map, max_years: int) -> dict[str, tuple[float, float]]:
-    board, teams = game_map.board, game_map.teams
-    centers, victory = len(board.center_province), teams.victory_centers or board.victory_centers
-    return figure_ranges(len(teams.names), centers, victory, max_years)
+    centers, victory = len(board.center_province), victory_centers or board.victory_centers
+    return figure_ranges(len(sides), centers, victory, max_years)
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -1,6 +1,5 @@
-"""Forked rollouts: play the same position on many times, and compare what comes of it. An advantage
-is how much better than the mean of its group a power stands, in units of the group's spread, as in
-group-relative policy optimization (Shao et al. 2024)."""
+"""Forked rollouts: play a position on many times, and compare. An advantage is relative to the
+group, in units of its spread, as in GRPO (Shao et al. 2024)."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from ..games.vector_game import VectorGame
 from ..players.asking import ask_players, begin_games, orders_of
 from ..players.bots.random_bots import RandomBot
 from ..players.protocols import Player
+from .tables import GameRecorder
 
 Hook = Callable[[VectorGame, Decisions, np.ndarray], None]
 
@@ -22,6 +22,7 @@ class Rollouts(NamedTuple):
     advantage: np.ndarray  # the same shape; relative to the group, 0 where all scored the same
     ended: np.ndarray  # (positions, copies) int8, End; RUNNING where the horizon came first
     years: np.ndarray  # (positions, copies) int16, calendar year of the copy's end
+    saved_games: list[dict]  # of the copies that were recorded; `id` is POSITION-COPY, from 0 on
 
 
 def center_share(games: VectorGame, rows: np.ndarray) -> np.ndarray:
@@ -49,6 +50,7 @@ def fork(
     seats: Sequence[int] | np.ndarray | None = None,
     score: Callable[[VectorGame, np.ndarray], np.ndarray] = center_share,
     note: Hook | None = None,
+    record: int = 0,
 ) -> Rollouts:
     """Copy positions, play every copy some years on, and score the powers within each group.
 
@@ -56,7 +58,7 @@ def fork(
     `destinations(games, positions, copies)`, and stay there. A rollout stops when it has been in
     `years` springs after its first phase, or with its game. `seats` (P,): which player plays each
     power; `score`: (games, rows) -> (rows, P); `note` is called with games, decisions and the
-    orders about to be given.
+    orders about to be given; `record` copies of each position are kept as saved games.
     """
     rows = np.asarray(rows)
     seats = np.zeros(games.num_powers, np.int64) if seats is None else np.asarray(seats)
@@ -66,6 +68,7 @@ def fork(
     played = groups.ravel()
     games.copy_from(games, np.repeat(rows, copies), played)
     begin_games(games, players, played)
+    recorder = GameRecorder(groups[:, :record].ravel(), games)
     left = np.full(games.num_games, years)
     going = played[games.state.end[played] == RUNNING]
     while len(going):
@@ -73,16 +76,23 @@ def fork(
         orders = ask_players(games, decisions, players, seats[decisions.power])
         if note is not None:
             note(games, decisions, orders)
+        recorder.note(games, orders, going=going)
         games.step(orders, going)
         left[going[games.state.phase[going] == SPRING_MOVEMENT]] -= 1
         going = going[(games.state.end[going] == RUNNING) & (left[going] > 0)]
     shape = (len(rows), copies)
+    who = {power: players[seat].name for power, seat in zip(games.map.powers, seats)}
     scores = np.asarray(score(games, played), np.float32).reshape(*shape, games.num_powers)
+    saved = [
+        game.to_saved_game() | {"id": f"{number // record}-{number % record}", "players": who}
+        for number, game in enumerate(recorder.replay(games))
+    ]
     return Rollouts(
         scores,
         group_advantages(scores).astype(np.float32),
         games.state.end[played].reshape(shape),
         games.state.year[played].reshape(shape),
+        saved,
     )
 
 
@@ -95,9 +105,8 @@ def destinations(games: VectorGame, positions: int, copies: int) -> np.ndarray:
 def random_beginnings(
     games: VectorGame, most_phases: int, seed: int = 0, opening_share: float = 0.0
 ) -> np.ndarray:
-    """Start every game anew and play it 0..most_phases phases with random legal orders; return how
-    many, (E,) int64. Games that end on the way stay in the opening, as does `opening_share`. The
-    seed is of the numbers of phases; orders come from the games' own seeds."""
+    """Play every game 0..most_phases phases with random orders from its own seed; return how many
+    (E,), drawn by `seed`. Games that end so, and `opening_share`, stay in the opening."""
     rng = np.random.default_rng(seed)
     phases = rng.integers(0, most_phases + 1, games.num_games)
     phases[rng.random(games.num_games) < opening_share] = 0

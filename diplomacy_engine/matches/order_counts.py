@@ -30,7 +30,6 @@ RESULTS = ("won", "drawn", "lost")
 
 
 def kind_shares(given: np.ndarray) -> dict[str, float]:
-    """Return the shares of kinds of orders in all; `given` counts them by OrderKind."""
     counts = {
         "hold": given[HOLD],
         "move": given[MOVE],
@@ -105,10 +104,8 @@ class ResultCounter:
         self._forget()
 
     def figures(self) -> dict[str, dict]:
-        """Return for `won`, `drawn` and `lost` games, if there are any: how many `games`, the
-        shares of orders by kind, those of games with each of the most frequent `openings` (all
-        orders of the first movement phase), and the mean `centers` after each year, of the games
-        that had not ended before."""
+        """Return for `won`, `drawn` and `lost` how many `games`, shares of orders by kind and of
+        the most frequent `openings`, and mean `centers` after each year of games that still ran."""
         found = {}
         for result in RESULTS:
             parts = {what: {} for what in ("games", "orders", "openings", "years", "centers")}
@@ -246,12 +243,10 @@ class OrderCounter:
         self.among_allies += [helps.sum(), helped.sum(), moves.sum(), attacked.sum()]
 
     def shares(self) -> dict[str, float]:
-        """Return the shares of the kinds in all orders, and one of moves alone.
-
-        `move` is without convoy; `bounced` is of all moves. An illegal order is a hold. With
-        allies: `ally_support`, the share of supports and convoys for an ally's unit; `ally_attack`,
-        that of moves to where an ally's unit stays or has its center.
-        """
+        """Return shares of the kinds in all orders (`move` is without convoy), and `bounced` of
+        all moves. An illegal order is a hold. `ally_support`: of supports and convoys, those for
+        an ally's unit; `ally_attack`: of moves, those to where an ally's unit stays or has its
+        center."""
         moves = self.given[MOVE] + self.given[MOVE_VIA]
         shares = kind_shares(self.given)
         shares |= {"bounced": float(self.counts["bounced"] / max(1, moves))}
@@ -264,14 +259,11 @@ class OrderCounter:
         return shares
 
     def style(self, games: int) -> dict[str, float]:
-        """Return how the player played so many games.
-
-        `positions`: how many different ones 100 of the games have after the first year
-        (`position_entropy` in bits). Shares: of supports, for own and for other powers' units,
-        those that did not fit the order given there; of moves those against an own unit that was
-        not ordered to move; of bounced moves those tried in vain in the two movement phases before;
-        of builds those waived.
-        """
+        """Return how the player played so many games. `positions`: how many different ones 100
+        of the games have after the first year (`position_entropy` in bits). Shares: of supports
+        those that did not fit the order given there; of moves those against an own unit that
+        stayed; of bounced moves those tried in vain in the two movement phases before; of builds
+        those waived."""
         counts, total = self.counts, self.positions.total()
         drawn, seen = min(GAMES, total), self.positions.values()
         missed = sum(comb(total - n, drawn) / comb(total, drawn) for n in seen)

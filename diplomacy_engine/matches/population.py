@@ -1,5 +1,4 @@
-"""Ranks among a base population: the player has one seat (with teams, one team) in every game,
-every power equally often. The members' ratings are anchors, so ranks of different times compare."""
+"""Ranks among a base population: one seat or team a game; members' ratings are anchors."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -37,9 +36,8 @@ def rank_games(map_name: str) -> int:
 def candidate_seats(
     members: int, powers: int, num_games: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return who sits where, (E, powers), where 0 is the player and 1 + i member i. A table is
-    played once in every rotation, so that nobody's powers are better than another's. Members are
-    dealt like cards: nobody comes again before all have come, or twice at a table."""
+    """Return who sits where, (E, powers), 0 the player, 1 + i member i; each table in every
+    rotation. Nobody comes again before all have come, or twice at a table."""
     if members < powers - 1:
         raise UserError(f"a table of {powers} needs {powers - 1} members besides the player")
     tables = -(-num_games // powers)
@@ -94,9 +92,8 @@ def rank_after_games(
     rng: np.random.Generator,
     others: int = 0,
 ) -> PopulationRank:
-    """Where a player ranks after some games. The `ratings` (members,) stay. In `seats` (E, seats) 0
-    is the player, who has one seat, 1 + i is member i, and `others` come after the members and are
-    rated along. `ranks` are (E, seats), 1 = best; equal ones are ties, which `rng` breaks."""
+    """Where a player ranks. `seats` (E, seats): 0 is the player, once a game, 1 + i member i, whose
+    `ratings` stay, then `others`, rated along. `ranks` (E, seats): 1 = best; `rng` breaks ties."""
     members = len(ratings)
     mean = np.array([MEAN, *ratings, *[MEAN] * others])
     deviation = np.array([DEVIATION, *[0.0] * members, *[DEVIATION] * others])
@@ -134,8 +131,7 @@ def rank_player(
     progress: Callable[[float], None] | None = None,
     **settings: Any,
 ) -> PopulationRank:
-    """Play a player against all members of a population. `settings` are fields of MatchSettings in
-    place of the population's; `game_map` may be its map with teams."""
+    """Play a player against all members; `settings` of MatchSettings replace the population's."""
     seats, ranks, rng = _games_among(population, player, members, num_games, progress, settings)
     return rank_after_games(population.ratings, seats, ranks, rng)
 
@@ -149,8 +145,7 @@ def add_member(
     progress: Callable[[float], None] | None = None,
     **settings: Any,
 ) -> tuple[Population, PopulationRank]:
-    """Return a population with one member more, rated as `rank_player` does, and where it ranks.
-    The ratings of the others stay."""
+    """Return a population with one more, rated as `rank_player` does; other ratings stay."""
     seats, ranks, rng = _games_among(population, player, members, num_games, progress, settings)
     stands = rank_after_games(population.ratings, seats, ranks, rng)
     sigma = (stands.high - stands.value) / Z
@@ -221,9 +216,8 @@ def rate_members(
 def rank_person(
     population: Population, replays: Sequence[Replay], who: str, rng: np.random.Generator
 ) -> PopulationRank:
-    """Return where a person ranks by saved games, of which some may say nothing. Members are known
-    by the names in the games' `players`; other players are rated along, each name as one. `who` is
-    the power that the person played, or the person's name in `players`."""
+    """Return where a person (`who`: a power, or a name in the games' `players`) ranks. Members are
+    known by their names; other players are rated along, each name as one."""
     names = {name: 1 + i for i, name in enumerate(m.name for m in population.members)}
     known, seats, finals = len(names), [], []
     for replay in replays:

@@ -100,8 +100,7 @@ data-rating="{shown.rating["value"]:.3f}" data-scheme="{scheme}" data-decisions=
 def population_page(
     population: Population, ranked: Mapping[str, PopulationRank] | None = None
 ) -> str:
-    """Return the page of a population, HTML whose own script alone runs. `ranked` are other players
-    by name, whose ranks among the members have been found."""
+    """Return the page of a population, whose own script alone runs; `ranked`: others by name."""
     title = f"Base population of map {population.map.name}"
     style, script = (
         (files(__package__) / "web" / f"population.{kind}").read_text(encoding="utf-8")

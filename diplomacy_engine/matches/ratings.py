@@ -25,13 +25,10 @@ def fit_ratings(
     rng: np.random.Generator,
     counts: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ratings after some games, (players,) float64 means and deviations.
-
-    A deviation of 0 makes a player an anchor, whose rating never changes. `seats` (E, P) are
-    players, `ranks` (E, P) have 1 for the best and equal ones for ties, which `rng` breaks;
-    `counts` (E,) is how often each game counts. Without anchors the deviations are of the distance
-    from the mean of all.
-    """
+    """Return ratings after some games, (players,) means and deviations. A deviation of 0 makes an
+    anchor, which stays; without any, deviations are from the mean of all. `seats` (E, P) are
+    players, `ranks` (E, P) 1 for the best, ties broken by `rng`; `counts` (E,): how often each game
+    counts."""
     players, (_, size) = len(mean), seats.shape
     spread = DEVIATION / 2 * np.sqrt(size)  # of what a difference of ratings is measured by
     before, mean = mean.astype(np.float64), mean.astype(np.float64)

@@ -1,6 +1,5 @@
-"""Which scheme a reward is, by pairs of games that differ in the policy of one power: the first
-that holds of those of Song et al. 2019 (Arena, section 2.3.1; docs/rewards_and_teams.md). Games can
-contradict a scheme, never prove it, so the result says how many were played."""
+"""Which scheme a reward is, by pairs of games that differ in one power's policy: the first that
+holds of those of Song et al. 2019 (Arena, 2.3.1). Games can contradict one, never prove it."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -136,8 +135,7 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
 
 
 def nodes_of(game_map: Map) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return who is compared with whom: (powers (m,), their numbers as members (m,)) by name.
-    Without teams that is `all powers`; else `between teams`, and `within` each team."""
+    """Return who is compared: by name, powers (m,) and their numbers as members (m,)."""
     parts, found = game_map.teams.parts, {}
     for depth, (whole, finer) in enumerate(itertools.pairwise(parts)):
         for node in range(int(whole.max()) + 1):
@@ -160,19 +158,14 @@ def check_reward(
     **settings: Any,
 ) -> dict:
     """Return which scheme a reward is among the powers of a map, and among and within its teams, as
-    `check-reward --json` writes it.
-
-    Rewards are not discounted; one with weights that change is looked at at the beginning, in the
-    middle and at the end of training. `against` are the pairs of games that contradict the schemes
-    before a verdict's.
-    """
+    `check-reward --json` writes it. Not discounted; changing weights are looked at at the
+    beginning, middle and end of training. `against`: pairs that contradict earlier schemes."""
     rules = match_settings(match, **settings)
     game_map = rules.game_map
-    mix = make_reward_mix(reward, game_map.teams)
-    if len({player.name for player in players}) < 2:
-        raise UserError("checking a reward needs at least two different players")
-    if num_pairs < len(game_map.powers):
-        raise UserError(f"a pair of games for each of {len(game_map.powers)} powers is needed")
+    mix = make_reward_mix(reward, game_map)
+    powers = len(game_map.powers)
+    if len({player.name for player in players}) < 2 or num_pairs < powers:
+        raise UserError(f"this needs two different players or more, and at least {powers} pairs")
     pairs = play_pairs(rules, players, mix.parts, num_pairs, progress)
     if not pairs.differ:
         raise UserError("all games ended as their twins did: these players are too alike to tell")

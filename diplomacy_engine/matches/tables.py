@@ -32,23 +32,28 @@ from .order_counts import OrderCounter
 
 
 class GameRecorder:
-    """Keeps the orders of the first rows of a match, to write saved games afterwards."""
+    """Keeps the orders of some rows from now on, to write saved games afterwards."""
 
-    def __init__(self, rows: int):
+    def __init__(self, rows: np.ndarray, games: VectorGame):
         self.rows = rows
+        self._begun = [Game.from_row(games, row) for row in rows]
         self._steps: list[tuple[np.ndarray, ...]] = []
         self._talk: dict[
             int, list[tuple[Offers, np.ndarray, Words]]
         ] = {}  # step -> what was said before
 
-    def listen(self, press: Press) -> None:
-        press.log, press.logged = [], self.rows
-
-    def note(self, games: VectorGame, orders: np.ndarray, press: Press | None = None) -> None:
+    def note(
+        self,
+        games: VectorGame,
+        orders: np.ndarray,
+        press: Press | None = None,
+        going: np.ndarray | None = None,
+    ) -> None:
+        """`going`: the rows that are played on; None: all that have not ended."""
         if press is not None and press.log:
             self._talk[len(self._steps)], press.log = press.log, []
-        state, rows = games.state, slice(self.rows)
-        retreating = np.isin(state.phase[rows, None], (SPRING_RETREATS, FALL_RETREATS))
+        state, rows = games.state, self.rows
+        retreating = np.isin(state.phase[rows][:, None], (SPRING_RETREATS, FALL_RETREATS))
         owner = np.where(retreating, state.dislodged_power[rows], state.unit_power[rows])
         building = (games.table.kind[orders[rows]] == BUILD) & (orders[rows] != NONE)
         builder = np.where(
@@ -58,16 +63,14 @@ class GameRecorder:
         )
         owner = np.where(building, builder, owner)
         running = state.end[rows] == RUNNING
-        self._steps.append(
-            (running, state.year[rows].copy(), state.phase[rows].copy(), owner, orders[rows].copy())
-        )
+        running &= True if going is None else np.isin(rows, going)
+        self._steps.append((running, state.year[rows], state.phase[rows], owner, orders[rows]))
 
     def replay(
         self, games: VectorGame, think: Callable[[int, Game], dict] | None = None
     ) -> list[Game]:
-        """Return the recorded games of a match that began with the opening position. `think` is
-        asked before every phase, with row and Game, for the `thoughts` to keep with it."""
-        replayed = [Game(games.map, games.max_years or None) for _ in range(self.rows)]
+        """Return the recorded games; `think` (row, Game) gives the `thoughts` kept with a phase."""
+        replayed = [game.copy() for game in self._begun]
         texts = games.vocabulary.texts
         for step, (running, year, phase, owner, orders) in enumerate(self._steps):
             for row in np.flatnonzero(running):
@@ -83,8 +86,8 @@ class GameRecorder:
                 game.adjudicate()
                 if thoughts:
                     game.history[-1]["thoughts"] = thoughts
-        for row in np.flatnonzero(games.state.end[: self.rows] == AGREED):
-            game, alive = replayed[row], games.outcomes([row]).alive[0]
+        for row in np.flatnonzero(games.state.end[self.rows] == AGREED):
+            game, alive = replayed[row], games.outcomes([self.rows[row]]).alive[0]
             game.draw_votes = True
             for power, lives in zip(game.powers, alive):
                 if lives:
@@ -136,7 +139,7 @@ def play_games(
     if games.auto_reset:
         raise ValueError("play_games needs a VectorGame with auto_reset=False")
     if press is not None and recorder is not None:
-        recorder.listen(press)
+        press.log, press.logged = [], len(recorder.rows)
     begin_games(games, players, np.arange(games.num_games))
     state = games.state
     while (state.end == RUNNING).any():
@@ -194,13 +197,10 @@ def play_tables(
     keep_finished: bool = False,
     kind: type[Report] = MatchReport,
 ) -> Report:
-    """Play games with given players at given powers, and return a report of this `kind`.
-
-    `seats` (G, P): which of `players` plays each power; `first`: the first game's number in the
-    match. Those below `samples` are saved, with what `think` says of number and Game. `counted`:
-    whose orders are counted. If the match breaks off, `keep_finished` returns the games that have
-    ended, and why (`MatchReport.cause`).
-    """
+    """Play games, and return a report of this `kind`. `seats` (G, P): which of `players` plays each
+    power; `first`: the first game's number. Those below `samples` are saved, with what `think` says
+    of number and Game. `counted`: whose orders are. If the match breaks off, `keep_finished`
+    returns the games that have ended, and why."""
     counter = None if counted is None else OrderCounter(counted)
     talk = None if settings.press is None else TalkCounter()
     seeds = settings.game_seeds(first, len(seats))
@@ -216,9 +216,9 @@ def play_tables(
         )
         number, ended = first + start + np.arange(len(mine)), np.arange(len(mine))
         games.seed_games(ended, seeds[start : start + len(mine)])
-        recorder = GameRecorder(max(0, min(samples - first - start, len(mine))))
+        recorder = GameRecorder(ended[: max(0, samples - first - start)], games)
         watch = None if progress is None else lambda done, start=start: progress(start + done)
-        noted = recorder if recorder.rows else None
+        noted = recorder if len(recorder.rows) else None
         press = None if talk is None else Press(games, *settings.press)
         try:
             outcomes = play_games(

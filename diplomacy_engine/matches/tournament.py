@@ -1,9 +1,6 @@
-"""Tournaments: mixed tables of several players, their ratings, and who ends ahead of whom.
-
-Every seat of a game is some player's. With more players than powers some sit out; with fewer, some
-have several seats at a table. Where a share is of games, each game counts once, however many seats
-the players have in it.
-"""
+"""Tournaments: mixed tables of several players, their ratings, and who ends ahead of whom. With
+more players than powers some sit out; with fewer some have several seats. Where a share is of
+games, each game counts once, however many seats the players have in it."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +12,7 @@ from ..errors import UserError
 from ..players.protocols import Player
 from ..rules.map import Map
 from ..scoring.outcomes import FIGURES
-from .figures import Z, by_side, map_ranges, named_teams, summarize, team_ranges, wilson_interval
+from .figures import Z, by_side, named_teams, ranges_of, summarize, wilson_interval
 from .match import MatchReport, MatchSettings, match_settings
 from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, fit_ratings
 from .tables import play_tables
@@ -24,12 +21,9 @@ from .tables import play_tables
 def balanced_seats(
     players: int, powers: int, num_games: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the players (E, P) at the powers of so many games, for tournaments and leagues.
-
-    Every `players` games in a row each player has each power once. A block of `players * powers`
-    games seats tables drawn at random, each in every rotation of the powers, so that those who meet
-    meet with each other's powers too.
-    """
+    """Return the players (E, P) at the powers of so many games. Every `players` games in a row each
+    has each power once. A block of `players * powers` games seats tables drawn at random, each in
+    every rotation of the powers, so that those who meet meet with each other's powers too."""
     seats = np.empty((num_games, powers), np.int64)
     first, chair = np.arange(players)[:, None], np.arange(powers)
     for start in range(0, num_games, players):
@@ -65,21 +59,13 @@ def cross_table(seats: np.ndarray, ranks: np.ndarray, solo: np.ndarray, players:
 
 class Tournament(MatchReport):
     def result(self, per_game: bool = False) -> dict:
-        """Return the result as `tournament --json` writes it.
-
-        The players stand best rating first, without those who have played no game. Each has
-        `rating` (its value, the model's standard error `sigma`, the standard error `bootstrap` over
-        games, and a 95% interval by the larger of the two: where one player always wins all
-        resamples are alike), `seats` (how many it played), and as in `evaluate` `overall`,
-        `by_power` and, with teams, `by_team`. Of each pair `cross_table` has the games that both
-        play in, and in these how often the first ends `above` the second (a tie is half) and has a
-        solo (`solos`), with Wilson intervals; null where they never meet. `press` and `draws`
-        are as in `Evaluation.result`.
-
-        Args:
-            per_game: with `per_game`, too: a dictionary for each seat of each game with `game`
-                (from 1 on), `power` (or `team`), `player` and the figures.
-        """
+        """Return the result as `tournament --json` writes it, best rating first, without those who
+        did not play. Each has `rating` (value, the model's standard error `sigma`, `bootstrap` over
+        games, and a 95% interval by the larger: where one always wins all resamples are alike),
+        `seats`, and as in `evaluate` `overall`, `by_power`, `by_team`. Of each pair `cross_table`
+        has the shared games, how often the first ends `above` the second (a tie is half) and has a
+        solo (`solos`), with Wilson intervals; null where they never meet. `per_game`, too: for each
+        seat of each game `game` (from 1 on), `power` (or `team`), `player` and figures."""
         settings, names, teams = self.settings, self.players, self.settings.game_map.teams
         game_map, count = settings.game_map, len(names)
         every, values = self.figures()
@@ -89,8 +75,9 @@ class Tournament(MatchReport):
         newcomers = np.full(count, MEAN), np.full(count, DEVIATION)
         mean, deviation = fit_ratings(*newcomers, seats, values["rank"], rng)
         error = bootstrap_errors(*newcomers, seats, values["rank"], rng)
-        ranges = team_ranges(game_map, settings.max_years)
-        power_ranges = map_ranges(game_map, settings.max_years)
+        years = settings.max_years
+        ranges = ranges_of(teams.names, game_map, years, teams.victory_centers)
+        power_ranges = ranges_of(game_map.powers, game_map, years)
         met = cross_table(seats, values["rank"], values["solo"], count)
 
         def compare(one: int, other: int) -> dict | None:
@@ -157,21 +144,20 @@ def play_tournament(
     keep_finished: bool = False,
     **settings: Any,
 ) -> Tournament:
-    """Play mixed tables of several players with different names. On a map with teams
-    (`Map.with_teams`) a player has all powers of a team, and what is said of powers here is said of
-    teams; only `by_power` is of each power by itself. `settings` are fields of MatchSettings."""
+    """Play mixed tables of players with different names. With teams a player has all powers of one,
+    and what is said of powers is said of teams; only `by_power` is of each power by itself."""
     rules = match_settings(match, **settings)
     names = [player.name for player in players]
-    if len(names) < 2:
-        raise UserError("a tournament needs at least two players")
-    for name in names:
-        if names.count(name) > 1:
-            raise UserError(f"player {name!r} is named twice in one tournament")
-    if len(rules.game_map.teams.names) < 2:
-        raise UserError(f"all powers of map {rules.game_map.name!r} are on one side")
-    if num_games < len(names):
-        raise UserError(f"{len(names)} players need at least {len(names)} games")
     teams, rng = rules.game_map.teams, np.random.default_rng(rules.seed)
+    twice = [name for name in names if names.count(name) > 1]
+    for reason, wrong in (
+        ("a tournament needs at least two players", len(names) < 2),
+        (f"a player is named twice: {twice[:1]}", twice),
+        (f"all powers of map {rules.game_map.name!r} are on one side", len(teams.names) < 2),
+        (f"{len(names)} players need at least {len(names)} games", num_games < len(names)),
+    ):
+        if wrong:
+            raise UserError(reason)
     seats = balanced_seats(len(players), len(teams.names), num_games, rng)
     return play_tables(
         rules,

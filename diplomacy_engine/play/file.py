@@ -89,7 +89,7 @@ def rebuild(
         built = Game.from_state(game.map, state, game.max_years)
     built.id, built.history = game.id, list(history)
     if press is not None:
-        built.take_up_talk(press.protocol, press.rounds)
+        built.take_up_talk(*press[:3])
     built.draw_votes, built.conceded = game.draw_votes, _conceded(game, phases)
     if phases == len(game.history):
         set_ending(built.vector_game, game.is_agreed, built.conceded)
@@ -169,7 +169,7 @@ def _to_go_on(
     built = rebuild(game, len(game.history), game.orders)
     built.messages = game.messages
     if press is not None:
-        built.take_up_talk(press.protocol, press.rounds)
+        built.take_up_talk(*press[:3])
     return built
 
 

@@ -225,6 +225,7 @@ class PlaySession:
         last_year: int | None,
         draws_after: int | None,
         press: str | None,
+        binding: bool,
         hints: bool,
         seed: int | None,
     ) -> None:
@@ -241,12 +242,14 @@ class PlaySession:
                 hint=(record.hint or None) if hints else "",
                 seed=record.seed if seed is None else seed,
             )
-            talked = record.press and record.press.protocol
-            if press != talked:
-                record.press = press and PressRecord(press, 1 if press == "mutual" else MOST_ROUNDS)
+            talked = record.press and (record.press.protocol, record.press.binding)
+            talks = press and (press, binding)
+            if talks != talked:
+                rounds = 1 if press == "mutual" else MOST_ROUNDS
+                record.press = press and PressRecord(press, rounds, binding)
                 record.opponents = self._kept_opponents(game.map.name, press is not None)
             years = None if last_year is None else last_year - first + 1
-            if press != talked or years != game.max_years:
+            if talks != talked or years != game.max_years:
                 game.max_years = years
                 after.game = rebuild(game, len(game.history), press=record.rules)
             after.game.draw_votes = draws_after is not None
@@ -337,6 +340,12 @@ class PlaySession:
 
     def answer(self, viewer: Viewer, step: int, number: int, agreed: bool) -> None:
         self._move(viewer, step, SessionState.answer, number, agreed)
+
+    def say(self, viewer: Viewer, step: int, receiver: str, text: str) -> None:
+        """Say a sentence to another power; it binds nobody."""
+        if self.press is None:
+            raise PlayError("nobody talks in this game: begin one with --press")
+        self._move(viewer, step, SessionState.say, receiver, text)
 
     def _move(self, viewer: Viewer, step: int, move: Callable, *values: object) -> None:
         with self.lock:
@@ -570,9 +579,9 @@ class PlaySession:
         self.now, self.record = after, record
         self.revision += 1
 
-    def may_hear(self, viewer: Viewer, message: Mapping) -> bool:
-        """Tell whether a viewer may know a message: its own, what all heard, all in the end."""
-        sides = message["sender"], message["recipient"]
+    def may_hear(self, viewer: Viewer, *sides: str) -> bool:
+        """Tell whether a viewer may know what is between two sides: its own, what all heard, all in
+        the end."""
         return (
             self.press is None
             or self.game.is_over
@@ -593,8 +602,15 @@ class PlaySession:
     def _phases_heard(self, viewer: Viewer, phases: Sequence[dict]) -> list[dict]:
         times, found = count(), []  # what is left out leaves no gap
         for phase in phases:
-            known = [m for m in phase["messages"] if self.may_hear(viewer, m)]
+            sides = [(m["sender"], m["recipient"]) for m in phase["messages"]]
+            known = [m for m, s in zip(phase["messages"], sides) if self.may_hear(viewer, *s)]
             found.append(phase | {"messages": [m | {"time_sent": next(times)} for m in known]})
+            if "broken" in phase:
+                heard = {
+                    power: [other for other in others if self.may_hear(viewer, power, other)]
+                    for power, others in phase["broken"].items()
+                }
+                found[-1]["broken"] = {power: others for power, others in heard.items() if others}
         return found
 
     def told(self, name: str, game: Game) -> str:

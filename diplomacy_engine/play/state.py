@@ -6,11 +6,13 @@ A session copies its state, changes the copy by one of the moves here, and saves
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .._suggest import quoted
 from ..errors import UserError
 from ..games.game import Game
 from ..games.saved_game import in_disorder
 from ..players.advice import has_decision
 from ..players.protocols import Player
+from ..press.daide import is_daide
 from ..press.press import PressRules
 from .file import GUEST, HOST, PLAYER, Seat, rebuild
 from .talk import answer_offer, broken_orders, make_offer
@@ -142,6 +144,13 @@ class SessionState:
     def answer(self, power: str, number: int, agreed: bool) -> None:
         answer_offer(self.game, power, number, agreed)
         self._withdraw_broken()
+
+    def say(self, power: str, receiver: str, text: str) -> None:
+        if not text.strip() or is_daide(text):  # what looks like an offer would be read as one
+            raise PlayError(f"{quoted(text)} is no sentence")
+        if receiver not in self.game.powers:
+            raise PlayError(f"{quoted(receiver)} is no power of this game")
+        self.game.send(power, receiver, " ".join(text.split()))
 
     def _withdraw_broken(self) -> None:
         """Let those order again who have given orders that a deal rules out."""

@@ -42,7 +42,8 @@ HELP_TALK = """\
   offer ITALY A PAR - BUR; A MAR S A PAR - BUR; both out PIE
                 a deal; its parts are peace, orders of your and their units, and provinces to keep
                 out of: both out, we out or they out
-  accept 3, decline 3   answer an offer"""
+  accept 3, decline 3   answer an offer
+  say ITALY your words  a sentence, which binds nobody"""
 HELP_VOTES = """\
   draw          vote for a draw in this phase; if all powers do, the game ends as it stands
   draw no       take that back"""
@@ -50,11 +51,12 @@ HELP_WATCHING = """\
   (Enter)       the next phase
   board, undo, save FILE, quit"""
 _COMMANDS = ("go", "legal", "drop", "board", "hint", "undo", "save", "concede", "help", "quit")
-_TALK = ("deals", "offer", "accept", "decline")
+_TALK = ("deals", "offer", "accept", "decline", "say")
 # What may follow a command, and how it is typed.
 _FORMS = {
     "accept": (r"[0-9]{1,8}", "accept and the number of an offer, such as accept 3"),
     "decline": (r"[0-9]{1,8}", "decline and the number of an offer, such as decline 3"),
+    "say": (r"\S+\s+\S.*", "say, a power and your words, such as say ITALY hello"),
     "offer": (r"\S+\s+\S.*", "offer, a power and what is offered, such as offer ITALY peace"),
     "draw": (r"|(?i:yes|no)", "draw, or to take it back: draw no"),
     "save": (r".+", "save and the name of a file"),
@@ -277,11 +279,14 @@ class TextGame:
             raise PlayError("nobody makes deals in this game: begin one with --press")
         if word in ("accept", "decline"):
             session.answer(viewer, session.now.step, int(rest), word == "accept")
-        elif word == "offer":
+        elif word in ("offer", "say"):
             name, _, terms = rest.partition(" ")
             receiver = session.game.powers[session.game.map.power_number(name.rstrip(":"))]
-            terms = read_terms(session.game, viewer.power, terms)
-            session.offer(viewer, session.now.step, receiver, terms)
+            if word == "say":
+                session.say(viewer, session.now.step, receiver, terms)
+            else:
+                terms = read_terms(session.game, viewer.power, terms)
+                session.offer(viewer, session.now.step, receiver, terms)
         self._forget_broken()
         self._show_deals()
 
@@ -328,9 +333,8 @@ class TextGame:
         for number in range(self.seen, len(game.history)):
             frame = replay.frames[number]
             self.write(f"\n--- {phase_title(frame.scene.phase)} ---")
-            for said, message in zip(frame.talk, game.history[number]["messages"]):
-                if self.session.may_hear(self.viewer, message):
-                    sender, recipient, words = said
+            for sender, recipient, words in frame.talk:
+                if self.session.may_hear(self.viewer, sender, recipient):
                     self.write(printable(f"  {sender} to {recipient}: {' '.join(words.split())}"))
             for power, _, words in frame.declared:
                 self.write(f"  {power} {words}")

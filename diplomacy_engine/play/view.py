@@ -180,6 +180,7 @@ def settings_view(session: PlaySession) -> dict:
     return {
         "draws_after": record.draws_after,
         "press": record.press and record.press.protocol,
+        "binding": record.press is None or record.press.binding,
         "hints": session.can_hint,
         "begins": int(session.game.phase[1:-1]) if not session.game.is_over else None,
     }
@@ -211,11 +212,7 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
             return draft_view(session, viewer, game.orders.get(viewer.power, []))
         replay = make_replay(game.to_saved_game(), game.map)
         frame = replay.frames[number]
-        known = [
-            said
-            for said, message in zip(frame.talk, game.history[number]["messages"])
-            if session.may_hear(viewer, message)
-        ]
+        known = [said for said in frame.talk if session.may_hear(viewer, *said[:2])]
         facts = phase_facts(drawing_of(game.map), frame.scene, frame.orders, frame.outcome)
         return facts | {
             "title": phase_title(frame.scene.phase),
@@ -342,6 +339,7 @@ def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[
     peace = game.peace()
     found = {
         "protocol": game.press,
+        "binding": game.table.binding,
         "open": talks,  # to the power
         "left": max(0, game.table.rounds - sent) if game.press == "offers" else None,
         "offers": [

@@ -11,11 +11,12 @@ from ..constants import NONE, phase_kind
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.game import Game
+from ..games.saved_game import read_broken
 from ..games.vector_game import VectorGame
 from ..press.daide import ClauseRow
 from ..press.deals import Offers, make_offers
 from .asking import ask_player, orders_of, slots_of
-from .negotiation import Listener, Negotiator, Silent, Talk
+from .negotiation import Listener, Negotiator, Silent, Talk, honest_seats
 from .protocols import (
     ExplainingPlayer,
     Player,
@@ -80,8 +81,7 @@ class Advice(NamedTuple):
 def orders_by_player(
     game: Game, player: Player, powers: Collection[str], seed: int
 ) -> dict[str, list[str]]:
-    """Return the orders that a player gives for `powers`, as far as these have a decision. `seed`,
-    0 .. 2^64 - 1, is that of the player's draws."""
+    """Return orders for those of `powers` with a decision; `seed` (0..2^64 - 1) is of the draws."""
     decisions = _decisions(game, powers)
     copy = game.copy()  # seeds of its own would end the deals of the game itself
     games = copy.vector_game
@@ -89,7 +89,13 @@ def orders_by_player(
     _show_past(copy, ordering(player))
     _tell_deals(game, games, decisions.power, player)
     seed_player(player, seed)
+    free = game.table is not None and not game.table.binding
+    if free:
+        honest = honest_seats([player], np.zeros((1, len(game.powers)), int))
+        decisions = game.table.bound(decisions, honest)
     orders = orders_of(games, player, decisions)
+    if free:
+        game.table.correct(orders, decisions, honest)
     # Who plans without lists may order what a deal forbids: then the unit keeps its promise.
     texts, listed, given = games.vocabulary.texts, set(decisions.order.tolist()), {}
     for d in range(decisions.count):
@@ -107,7 +113,9 @@ def _tell_deals(game: Game, games: VectorGame, powers: np.ndarray, player: Playe
     ):
         rows, powers = np.zeros(len(powers), np.int64), powers.astype(np.int64)
         known = game.table.known(rows, powers)
-        player.hear(Talk(games, games.decisions(), rows, powers, known))
+        breaches = _breaches(game, powers)
+        binding = game.table.binding
+        player.hear(Talk(games, games.decisions(), rows, powers, known, breaches, binding))
 
 
 def ordering(player: Player) -> Player:
@@ -153,8 +161,7 @@ def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
 
 
 def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
-    """Return each unit's orders as `power`, the likeliest first; in winter a slot is `build 1` or
-    `removal 1` and so on. UserError: there is nothing to order."""
+    """Return each unit's orders, the likeliest first; UserError if there is nothing to order."""
     found = advice_to_all(game, player, [power])
     if not found:
         raise UserError(f"{power} has no orders to give in {game.phase}")
@@ -226,9 +233,8 @@ def has_decision(state: dict, power: str) -> bool:
 def next_offer(
     game: Game, power: str, player: Negotiator, seed: int
 ) -> tuple[str, tuple[ClauseRow, ...]] | None:
-    """Return what a player would offer now, and to which power, in press of the kind `offers`. None
-    if that is nothing, or what it has offered in this phase already: it waits for an answer, or got
-    one."""
+    """Return a player's offer and its receiver in `offers` press; None if it has nothing to offer,
+    or has offered it in this phase already."""
     found = player.offers(asked(game, power, player, seed))
     if not found.count:
         return None
@@ -241,8 +247,7 @@ def next_offer(
 
 
 def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
-    """Tell whether a player agrees to an offer of this phase that it got. Whether the deal can be
-    confirmed beside those that there are is another question."""
+    """Tell whether a player agrees to an offer it got, whether or not it can be confirmed."""
     receiver, offers = _offer(game, number)
     if not (isinstance(player, Negotiator) and game.units[receiver] and game.press == "offers"):
         return False
@@ -250,8 +255,7 @@ def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
 
 
 def refusal(game: Game, number: int, player: Player, seed: int) -> str:
-    """Return why a player has declined an offer of this phase that it got; nothing if unknown. A
-    negotiator that can tell has a method `refusal`, which is asked as `answers` is."""
+    """Return why a player declined an offer, by its method `refusal`; nothing if unknown."""
     if not isinstance(player, Negotiator):
         return "it makes no deals"
     if not hasattr(player, "refusal"):
@@ -273,4 +277,15 @@ def asked(game: Game, power: str, player: Player, seed: int) -> Talk:
     copy.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
     row, seat = np.zeros(1, np.int64), np.array([game.map.power_index[power]])
     known = game.table.known(row, seat)
-    return Talk(copy, game.vector_game.decisions(), row, seat, known)
+    told = known, _breaches(game, seat), game.table.binding
+    return Talk(copy, game.vector_game.decisions(), row, seat, *told)
+
+
+def _breaches(game: Game, powers: np.ndarray) -> np.ndarray:
+    """Return Talk.breaches by the game's history, which a game that is taken up again has, too."""
+    found, year = np.full((len(game.powers),) * 2, NONE, np.int32), int(game.phase[1:-1])
+    for phase in game.history:
+        for power, other in read_broken(phase, game.map):
+            pair = game.map.power_index[other], game.map.power_index[power]
+            found[pair] = year - int(phase["name"][1:-1])
+    return found[powers]

@@ -1,9 +1,7 @@
-"""Players by name or from a checkpoint. Only when one is asked for that needs them, learning/ (with
-PyTorch) and extras/language/ are loaded."""
+"""Players by name or checkpoint; learning/ and extras/language/ are loaded only if needed."""
 
 import importlib
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ from ..rules.map import MAP_NAMES, Map, load_map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
 from .names import (
-    BEFORE,
     BotSpec,
     DrawnSpec,
     LanguageSpec,
@@ -139,9 +136,8 @@ def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Playe
 def make_assumptions(
     text: str, policy: PolicyPlayer, load: Callable[[PlayerSpec], Player]
 ) -> Assumptions:
-    """Return who the others are taken for. `text` is `self` (the policy), a player, `pool:FOLDER`
-    for any of the checkpoints in a run folder, or `infer:` with several of the first two and commas
-    between."""
+    """Return who the others are taken for: `self` (the policy), a player, `pool:FOLDER`
+    (checkpoints of a run), or `infer:` with several of the first two and commas between."""
     kind, names = assumption(text)
     wrong = "names a player twice, or an empty one"
     if kind == "pool":
@@ -167,8 +163,7 @@ def _own_player(spec: OwnSpec, seed: int) -> Player:
         raise
     except Exception as error:  # whatever a user's module does wrong
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        near = did_you_mean(spec.module, BEFORE)
-        raise PlayerError(f"player {who} cannot be made: {reason:.300}{near}") from error
+        raise PlayerError(f"player {who} cannot be made: {reason:.300}") from error
     if not callable(getattr(player, "act", None)):
         kind = quoted(type(player).__name__)
         raise PlayerError(f"{who} is not a player: it has no method act; it is a {kind}")
@@ -210,8 +205,7 @@ def load_members(
     seed: int = 0,
     threads: int | None = None,
 ) -> list[Player]:
-    """Return members of a population, or all, as players that answer in batches. `threads` share
-    the batches; None: as many as there are processors."""
+    """Return members, or all, as players asked together, in `threads` (None: each processor)."""
     members = population.members if members is None else members
     policies = [member for member in members if member.file]
     weights = [read_weights(population, member) for member in policies]  # before torch is loaded
@@ -242,9 +236,8 @@ def _checkpoint(spec: PolicySpec) -> Path:
             f"it is neither a bot ({', '.join(BOTS)}), a file, nor listed by "
             "`python -m diplomacy_engine policies`"
         )
-        kind = re.match(r"([a-z]+)[(:+]", spec.text)  # what stands before a player: `fast:PATH`
-        near = did_you_mean(kind[1], BEFORE) if kind else ""
-        reason += near or did_you_mean(spec.path, (*BOTS, *ready_policies()))
+        known = (*BOTS, *NEGOTIATORS, *ready_policies())
+        reason += did_you_mean(spec.path.partition("+")[0], known)
     raise PlayerError(f"there is no player {quoted(spec.text, 300)}: {reason}")
 
 

@@ -1,5 +1,4 @@
-"""How players are written, read once: a text becomes a `PlayerSpec`, and all else walks that.
-docs/tournament.md lists the forms; options are written `name=value` with spaces between."""
+"""How players are written, read once as a `PlayerSpec`; docs/tournament.md lists the forms."""
 
 import os
 import re
@@ -40,7 +39,6 @@ VOICES: dict[str, dict[str, Any]] = {
     **{kind: _TRYING for kind in ("dealer", "nash", "breaker")},
     **{kind: _MINDING for kind in ("grudge", "sanction")},
 }
-BEFORE = (SEARCH, GREEDY, "infer", "pool", *VOICES)  # what stands before a player
 UNBOUND = ("breaker", "grudge", "sanction")  # have an effect only where deals may be broken
 _OPTIONS = r"(?:\(([^()]*)\))?"
 _VOICE = re.compile(rf"([a-z]+){_OPTIONS}\+(.+)", re.DOTALL)
@@ -221,8 +219,7 @@ def parts(player: str | PlayerSpec) -> Iterator[PlayerSpec]:
 
 
 def assumption(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return who others are taken for: `pool` and a folder, `infer` and several names, or `` and
-    one. A name is `self` or a player's."""
+    """Return (`pool`, folder), (`infer`, names) or (``, one name): `self` or a player's."""
     kind, _, rest = text.partition(":")
     if kind == "pool":
         return kind, (rest,)
@@ -250,9 +247,8 @@ def drawn_names(names: Sequence[str], powers: int) -> list[str]:
 
 
 def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
-    """Return what tables, pages and saved games call a player. A policy that comes along has its
-    own name, a run folder that of the folder, a checkpoint its path below the current folder, else
-    its folder's and its own. `folders` more stand before files and folders, to tell two apart."""
+    """Return what tables, pages and saved games call a player: a policy's own name, its run folder,
+    or its path below this folder, else folder and file. `folders` more stand before these."""
 
     def path_tail(path: str | Path, parts: int = 1) -> str:
         return "/".join(Path(os.path.abspath(path)).parts[1:][-parts - folders :])

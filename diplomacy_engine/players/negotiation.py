@@ -25,11 +25,13 @@ class Talk(NamedTuple):
     known: Deals  # of n games: what each of them knows of the deals made so far
     # (n, P) int32, years since each power last broke a deal with it, NONE: never; None: nobody did
     breaches: np.ndarray | None = None
+    binding: bool = True  # whether deals must be kept
 
     def take(self, rows: np.ndarray) -> "Talk":
         known = Deals(*(array[rows] for array in self.known))
         breaches = None if self.breaches is None else self.breaches[rows]
-        return Talk(self.games, self.decisions, self.game[rows], self.power[rows], known, breaches)
+        who = self.game[rows], self.power[rows]
+        return Talk(self.games, self.decisions, *who, known, breaches, self.binding)
 
 
 @runtime_checkable
@@ -49,8 +51,7 @@ class Negotiator(Player, Protocol):
         """Return at most one offer of each power to each other one; for `propose-choose` press."""
 
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Return which offers are picked, (n,) bool, by the powers in `talk`: one of each pair. Of
-        the two offers of a pair of powers each is asked about, in a row for each side."""
+        """Return which offers are picked, (n,) bool; each of a pair is asked about once a side."""
 
 
 @runtime_checkable
@@ -61,23 +62,30 @@ class Listener(Negotiator, Protocol):
 
 
 def spoken(player: Player, count: int) -> list[str]:
-    """Return what a player says with each offer or answer that it has just given, (count,) texts. A
-    negotiator that says anything keeps it in an attribute `said`; a text is empty for nothing."""
+    """Return what a player has just said with offers or answers, its `said`, (count,) texts."""
     said = list(getattr(player, "said", ()))
     return said if len(said) == count else [""] * count
 
 
 def honest_seats(players: Sequence[Player], seat_player: np.ndarray) -> np.ndarray:
-    """Return which powers (E, P) keep their deals where nothing makes them: all but breakers'."""
-    honest = [not getattr(player, "breaks_deals", False) for player in players]
-    return np.array(honest)[seat_player]
+    """Return which powers (E, P) keep their deals where nothing makes them: all but those whose
+    player has an attribute `breaks_deals` that says so, of all or by power (E, P)."""
+    honest = np.ones(seat_player.shape, bool)
+    for number, player in enumerate(players):
+        breaks = np.broadcast_to(getattr(player, "breaks_deals", False), honest.shape)
+        honest &= ~breaks | (seat_player != number)
+    return honest
+
+
+def talk_of(press: Press, decisions: Decisions, game: np.ndarray, power: np.ndarray) -> Talk:
+    known, breaches = press.known(game, power), press.breaches(game, power)
+    return Talk(press.games, decisions, game, power, known, breaches, press.binding)
 
 
 def negotiate(
     press: Press, decisions: Decisions, players: Sequence[Player], seat_player: np.ndarray
 ) -> None:
-    """Hold the talk of this phase in all games. `seat_player` (E, P) says which of `players` plays
-    each power; those that are no negotiators say nothing."""
+    """Hold the talk of a phase in all games; who is no negotiator in `seat_player` is silent."""
     games, talking = press.games, press.talking()
     seats = np.zeros(seat_player.shape, bool)
     seats[decisions.game, decisions.power] = True  # who has a unit to order
@@ -92,8 +100,7 @@ def negotiate(
         return
 
     def talk(game: np.ndarray, power: np.ndarray) -> Talk:
-        known, breaches = press.known(game, power), press.breaches(game, power)
-        return Talk(games, decisions, game, power, known, breaches)
+        return talk_of(press, decisions, game, power)
 
     if press.protocol == "mutual":
         wish = np.zeros((*seat_player.shape, games.num_powers), bool)

@@ -1,8 +1,5 @@
-"""Base populations: frozen policies and bots with ratings, in a folder of their own.
-
-`population.json` has the map, the games that gave the ratings, and every member with the sha256 of
-its file, `{member}.npz`: plain arrays in float16, so nothing in such a folder can run code.
-"""
+"""Base populations: frozen policies and bots with ratings. `population.json` has map, games,
+ratings and members, with the sha256 of each `{member}.npz`: plain arrays, so nothing runs code."""
 
 import dataclasses
 import hashlib
@@ -17,7 +14,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from .._files import atomic_write, read_file
-from .._suggest import did_you_mean, quoted
+from .._suggest import quoted
 from ..errors import UserError
 from ..games.observation import OBSERVATION_VERSION
 from ..records import read_json
@@ -105,10 +102,7 @@ class Population:
         for member in self.members:
             if member.name == name:
                 return member
-        names = [member.name for member in self.members]
-        raise UserError(
-            f"{self.folder}: the population has no member {quoted(name)}{did_you_mean(name, names)}"
-        )
+        raise UserError(f"{self.folder}: the population has no member {quoted(name)}")
 
 
 def population_folder(where: str | Path | None, game_map: Map) -> Path:
@@ -125,8 +119,7 @@ def population_folder(where: str | Path | None, game_map: Map) -> Path:
 
 
 def read_population(folder: str | Path, game_map: Map | None = None) -> Population:
-    """Read a population; its members' files are looked at when they are loaded. `game_map` is the
-    map to be played; a population of another one is refused."""
+    """Members' files are read when they are loaded. Refused: one of another map than `game_map`."""
     folder = Path(folder)
     path = folder / POPULATION
     saved = read_json(_Saved, path, MOST_LIST)

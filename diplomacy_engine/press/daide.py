@@ -16,6 +16,7 @@ board allow, and any is read. A support of a fleet's move names the coast, which
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..rules.map import Map
 from ..rules.state import in_movement
-from .deals import CONFIRMED, MAX_CLAUSES, Clause, Offers, Side, Words
+from .deals import CONFIRMED, Clause, Offers, Side, Words
 
 ANSWERS = ("YES", "REJ")
 _SEAS = {"ENG": "ECH", "BOT": "GOB", "LYO": "GOL"}  # ours -> DAIDE's
@@ -156,29 +157,25 @@ def read_message(
         raise UserError("it is neither PRP ( ... ) nor an answer to one")
     body = tree[1]
     parts = body[1:] if body[:1] == ["AND"] else [body]
-    if not 1 <= len(parts) <= MAX_CLAUSES:
-        raise UserError(f"an offer has 1 to {MAX_CLAUSES} clauses, not {len(parts)}")
     return verb, [_read_clause(games, (sender, receiver), part) for part in parts]
 
 
 def _tree(text: str) -> list:
     if len(text) > MOST_SIGNS:
         raise UserError(f"it is longer than {MOST_SIGNS:,} signs")
+    words = re.findall(r"[()]|[^\s()]+", text)
+    depths = [0, *accumulate({"(": 1, ")": -1}.get(word, 0) for word in words)]
+    if min(depths) < 0 or depths[-1] or max(depths) >= _MOST_DEPTH:
+        raise UserError(f"its brackets do not match, or are nested {_MOST_DEPTH} deep")
     stack: list[list] = [[]]
-    for word in re.findall(r"[()]|[^\s()]+", text):
+    for word in words:
         if word == "(":
             stack.append([])
-            if len(stack) > _MOST_DEPTH:
-                raise UserError("its brackets are nested too deeply")
         elif word == ")":
-            if len(stack) == 1:
-                raise UserError("a closing bracket has no opening one")
             done = stack.pop()
             stack[-1].append(done)
         else:
             stack[-1].append(word)
-    if len(stack) > 1:
-        raise UserError("a bracket is not closed")
     return stack[0]
 
 

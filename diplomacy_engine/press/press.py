@@ -100,10 +100,9 @@ class Press:
             raise UserError(
                 f"press must be one of {', '.join(PROTOCOLS)}, not {quoted(protocol)}{hint}"
             )
-        if type(rounds) is not int or not 1 <= rounds <= MOST_ROUNDS:
-            raise UserError(f"press has 1 to {MOST_ROUNDS} rounds, not {quoted(rounds)}")
-        if protocol == "mutual" and rounds > 1:
-            raise UserError("mutual press has one round: wishes are not answered")
+        most = 1 if protocol == "mutual" else MOST_ROUNDS  # wishes are not answered
+        if type(rounds) is not int or not 1 <= rounds <= most:
+            raise UserError(f"{protocol} press has 1 to {most} rounds, not {quoted(rounds)}")
         self.games, self.protocol, self.rounds = games, protocol, rounds
         self.binding, self.open_press = binding, open_press
         self.log: list[tuple[Offers, np.ndarray, Words]] | None = None

@@ -120,12 +120,10 @@ class GameTalk:
 
     def open_offer(self, q: int, number: int) -> Offer:
         self.press_now()
-        if type(number) is not int or not 1 <= number <= len(self.offers):
-            phase = current_phase(self.games)
-            raise UserError(f"there is no offer {quoted(number, 20)} in {phase}")
-        offer = self.offers[number - 1]
-        if offer.receiver != q:
-            raise UserError(f"offer {number} was not made to {self.games.map.powers[q]}")
+        offer = next((o for o in self.offers if o.number == number and o.receiver == q), None)
+        if offer is None:
+            there = f"to {self.games.map.powers[q]} in {current_phase(self.games)}"
+            raise UserError(f"there is no offer {quoted(number, 20)} {there}")
         if offer.state != "open":
             raise UserError(f"offer {number} is no longer open: {offer.state}")
         return offer

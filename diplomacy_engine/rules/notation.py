@@ -29,7 +29,6 @@ from ..constants import (
     SUPPORT_MOVE,
     UNIT_LETTERS,
     WAIVE,
-    OrderKind,
     phase_kind,
 )
 from ..errors import UserError
@@ -204,10 +203,8 @@ def _tokens(text: str) -> tuple[str, ...]:
 
 class _Reader:
     def __init__(self, game_map: Map, text: str):
-        if not isinstance(text, str):
-            raise UserError(f"an order is a text, not {type(text).__name__}")
-        if len(text) > MAX_TEXT:
-            raise UserError(f"a text of {len(text)} characters is too long")
+        if not isinstance(text, str) or len(text) > MAX_TEXT:
+            raise UserError(f"an order is a text of at most {MAX_TEXT} characters")
         text = text.upper()
         for wording, read in _WORDINGS:
             text = wording.sub(read, text)
@@ -232,8 +229,6 @@ class _Reader:
     def unit(self) -> UnitText:
         """Read a unit; without A or F its kind is NONE."""
         word = self.peek()
-        if not word:
-            raise UserError("a unit begins with A or F, and nothing follows")
         self.next += word in _UNIT_WORDS
         return UnitText(_UNIT_WORDS.get(word, NONE), self.place())
 
@@ -328,9 +323,8 @@ def _read_order(game_map: Map, text: str) -> OrderText:
     else:
         verb = _VERBS.get(reader.peek())
         if verb is None:
-            if not reader.peek():
-                raise UserError("it does not say what the unit is to do, such as H to hold")
-            raise UserError(f"{reader.peek()!r} is not one of H, -, S, C, R, D and B")
+            said = repr(reader.peek()) if reader.peek() else "nothing after the unit"
+            raise UserError(f"{said} is not one of H, -, S, C, R, D and B")
         reader.next += 1
         order = _read_tail(reader, unit, verb)
     reader.end(_RESULTS)
@@ -351,10 +345,10 @@ def _with_kind(game_map: Map, unit: UnitText, kinds: Sequence[int] | None) -> Un
     v = unit.place.province
     if unit.kind != NONE:
         return unit
-    if kinds is None:
-        raise UserError(f"a unit begins with A or F, not {game_map.provinces[v]!r}")
-    if kinds[v] == NONE:
-        raise UserError(f"there is no unit in {game_map.provinces[v]}")
+    code = game_map.provinces[v]
+    if kinds is None or kinds[v] == NONE:
+        letter = f"a unit begins with A or F, not {code!r}"
+        raise UserError(letter if kinds is None else f"there is no unit in {code}")
     return unit._replace(kind=int(kinds[v]))
 
 
@@ -425,13 +419,10 @@ def read_place(game_map: Map, text: str) -> tuple[int | None, Place]:
 @_remembered
 def read_unit(game_map: Map, text: str) -> tuple[UnitText, bool]:
     """A unit and whether it is starred as dislodged (`*A PAR`); UserError if it is none."""
-    try:
-        reader = _Reader(game_map, text)
-        unit = _with_kind(game_map, reader.unit(), None)
-        reader.end()
-    except UserError as error:
-        raise UserError(f"{quoted(text)} is not a unit: {error}") from None
-    return unit, text.lstrip().startswith("*")
+    kind, place = read_place(game_map, text)
+    if kind is None:
+        raise UserError(f"{quoted(text)} is not a unit: it begins with A or F")
+    return UnitText(kind, place), text.lstrip().startswith("*")
 
 
 def read_orders(
@@ -539,21 +530,6 @@ def matching_orders(
 
 def unit_phrase(kind: int) -> str:
     return "an army" if kind == ARMY else "a fleet"
-
-
-def kind_phrase(kind: int) -> str:
-    words = {
-        OrderKind.HOLD: "a hold",
-        OrderKind.MOVE: "a move",
-        OrderKind.SUPPORT_HOLD: "a support",
-        OrderKind.SUPPORT_MOVE: "a support",
-        OrderKind.CONVOY: "a convoy",
-        OrderKind.RETREAT: "a retreat",
-        OrderKind.DISBAND: "a disband order",
-        OrderKind.BUILD: "a build",
-        OrderKind.WAIVE: "a waived build",
-    }
-    return words[OrderKind(kind)]
 
 
 def place_text(game_map: Map, place: Place) -> str:

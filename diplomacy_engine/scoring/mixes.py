@@ -4,24 +4,16 @@ import math
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 from .rewards import COMPARING, REWARDS, Reward, RewardInput, make_reward
-from .teams import Level, levels_of, pay_teams
+from .teams import Level, TeamMap, levels_of, pay_teams, team_name
 
-_LEVEL = re.compile(r"^(team\d*|power):")  # before the name of a reward
-
-
-class TeamLevels(Protocol):
-    """What a mix reads of the teams of a map; see rules/teams.py."""
-
-    levels: tuple[str, ...]
-    parts: tuple[np.ndarray, ...]
-    victory_centers: int
+_LEVEL = re.compile(r"^(team\d*|power|[^:]+\+[^:]+):")  # or a team, before the name of a reward
 
 
 class _Part(NamedTuple):
@@ -62,20 +54,21 @@ class RewardMix:
         return self.weigh({name: part(game) for name, part in self.parts.items()}, progress)
 
 
-def make_reward_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
+def make_reward_mix(text: str, game_map: TeamMap | None = None) -> RewardMix:
     """Return the mix that a text such as `sum_of_squares=1,center_delta=0.5..0@0.8` describes.
 
     Parts stand between commas. `name` alone has weight 1, `name=w` weight w throughout,
     `name=a..b` a weight that goes evenly from a at the start of training to b at its end, and
-    `name=a..b@f` reaches b after the fraction f of training and then stays. With teams
-    (`Map.teams`; None: every power plays alone), a level may stand before a name, as in
-    `team:sum_of_squares=1,power:center_delta=0.2`; without one it is the first level, the teams'.
+    `name=a..b@f` reaches b after the fraction f of training and then stays. On a map with
+    teams (None: every power plays alone) a level may stand before a name, as in
+    `team:sum_of_squares=1,power:center_delta=0.2`, or a team, as in `ENGLAND+ITALY:center_delta`,
+    which compares its members and pays nobody else; without one it is the level of the teams.
 
     Raises:
         UserError: the text cannot be read, names an unknown reward, level, or one twice, or a
             reward of teams that compares where all powers are in one.
     """
-    levels = levels_of(teams.levels, teams.parts, teams.victory_centers) if teams else {}
+    levels = levels_of(game_map.powers, game_map.teams) if game_map else {}
     parts: list[_Part] = []
     for piece in text.split(","):
         name, equals, weight = (word.strip() for word in piece.partition("="))
@@ -97,9 +90,9 @@ def make_reward_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
     return RewardMix(parts)
 
 
-def make_steady_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
+def make_steady_mix(text: str, game_map: TeamMap | None = None) -> RewardMix:
     """`make_reward_mix` where progress is unknown: UserError for weights that change."""
-    mix = make_reward_mix(text, teams)
+    mix = make_reward_mix(text, game_map)
     if mix.weights(0.0) != mix.weights(1.0):
         raise UserError(
             f"reward mix {quoted(text)}: weights that change during training are the trainer's; an "
@@ -120,11 +113,13 @@ def _of_level(name: str, levels: dict[str, Level]) -> Reward:
     before, _, after = name.partition(":")  # a level and a name, or a module and a function of it
     if _LEVEL.match(name) and (levels or after in REWARDS):
         level, rest = before, after
+        if "+" in level:
+            level = team_name(level.upper().split("+"))
     elif after in REWARDS and did_you_mean(before, known):
         level = before
     if level not in known:
         raise UserError(
-            f"reward {quoted(name)}: there is no level {quoted(level)} of teams; "
+            f"reward {quoted(name)}: there is no level {quoted(level, 60)} of teams; "
             f"there are: {', '.join(known)}"
         )
     reward, place = make_reward(rest), known[level]

@@ -3,11 +3,13 @@
 A power's reward is the weighted sum over the levels, as in the social tree of Song et al. 2019
 (Arena, section 2.3.2): `team` compares the teams, `team2` within each team the teams in it (then
 team3, and so on), `power` within each innermost team its powers. What a member earns is paid in
-full to every power in it; who has no team of several at a level is alone with itself there.
+full to every power in it; who has no team of several at a level is alone with itself there. A team
+by name pays its members alone.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,10 +17,25 @@ from ..constants import NONE, SOLO, TEAM
 from .rewards import RewardInput
 
 
+class TeamLevels(Protocol):
+    """What a mix reads of the teams of a map; see rules/teams.py."""
+
+    levels: tuple[str, ...]
+    parts: tuple[np.ndarray, ...]
+    victory_centers: int
+
+
+class TeamMap(Protocol):
+    """What a mix reads of a map."""
+
+    powers: Sequence[str]
+    teams: TeamLevels
+
+
 class Level(NamedTuple):
     """Who is compared with whom, (P,) integers from 0 on."""
 
-    node: np.ndarray  # powers of one number are compared,
+    node: np.ndarray  # powers of one number are compared, those of NONE paid nothing,
     member: np.ndarray  # those of one number here as one
     victory_centers: int = 0  # that win; 0: the map's
 
@@ -29,15 +46,21 @@ class Level(NamedTuple):
         return alone and not self.node.any()
 
 
-def levels_of(
-    names: Sequence[str], parts: Sequence[np.ndarray], victory_centers: int = 0
-) -> dict[str, Level]:
-    """The levels of a tree by name; `parts`, one more than `names`, are partitions of the powers
-    from the whole to each alone. `victory_centers` make a team of the first level win."""
-    levels = zip(names, parts, parts[1:])
-    found = {name: Level(whole, finer) for name, whole, finer in levels}
-    found[names[0]] = found[names[0]]._replace(victory_centers=victory_centers)
+def levels_of(powers: Sequence[str], teams: TeamLevels) -> dict[str, Level]:
+    """The levels of a tree by name, the first of them the teams', and its teams by `team_name`."""
+    found, alone = {}, np.arange(len(powers))
+    for depth, (whole, finer) in enumerate(itertools.pairwise(teams.parts)):
+        found[teams.levels[depth]] = Level(whole, finer, 0 if depth else teams.victory_centers)
+        for number in set(whole.tolist()) if depth else ():
+            inside = whole == number
+            if len(set(finer[inside].tolist())) > 1:
+                name = team_name([powers[p] for p in np.flatnonzero(inside)])
+                found[name] = Level(np.where(inside, 0, NONE), np.where(inside, finer, alone))
     return found
+
+
+def team_name(powers: Sequence[str]) -> str:
+    return "+".join(sorted(powers))
 
 
 def node_input(powers: RewardInput, members: np.ndarray, of_member: np.ndarray) -> RewardInput:
@@ -94,7 +117,7 @@ def pay_teams(
         return reward(powers, *more)
     if level.victory_centers:
         powers = powers._replace(victory_centers=level.victory_centers)
-    paid = np.empty(powers.alive.shape, np.float32)
+    paid = np.zeros(powers.alive.shape, np.float32)
     for node in range(int(level.node.max()) + 1):
         members = np.flatnonzero(level.node == node)
         _, of_member = np.unique(level.member[members], return_inverse=True)

@@ -16,7 +16,6 @@ from support.language import question_of_game
 
 from diplomacy_engine import Game, load_player, make_reward_mix
 from diplomacy_engine.extras.imports.games import read_pasted
-from diplomacy_engine.extras.language.remote import ChatServer
 from diplomacy_engine.extras.language.replies import read_reply
 from diplomacy_engine.pictures.replays.replay import load_replays, make_replay
 from diplomacy_engine.press.daide import is_daide, read_message
@@ -86,7 +85,7 @@ def reward(text: str, folder: Path) -> object:
     found = None
     for given in (f"score={text}", f"{text}:score", f"score,{text}=1", text):
         if ":" not in text:  # a module of one's own
-            found = tried(lambda: make_reward_mix(given, load_map("small").teams))  # noqa: B023
+            found = tried(lambda: make_reward_mix(given, load_map("small")))  # noqa: B023
     return found
 
 
@@ -115,13 +114,6 @@ def saved_game(text: str, folder: Path) -> object:
         file.write_text(given, errors="replace")
         found = tried(lambda: load_replays(file))
     return found
-
-
-def error_of_a_server(text: str, folder: Path) -> object:
-    server = ChatServer("http://127.0.0.1:9", "m", "key")
-    found = server._message(text.encode(errors="replace"))
-    assert len(found) <= 200
-    return "{" in found or None
 
 
 @cache
@@ -187,7 +179,6 @@ READERS = {
     map_file: (lambda: [(MAPS_FOLDER / "small.toml").read_text()], ()),
     settings_file: ([SETTINGS_FILE], ()),
     saved_game: (lambda: [json.dumps(Game("small").to_saved_game())], ()),
-    error_of_a_server: (['{"error": {"message": "no such model"}}'], ()),
     reply: (replies, ("<think>", "</think>", "Orders:", "{", *WORDS)),
     report: ([REPORT], (*WORDS, "Spring 1901", "Italy:", "\n")),
 }

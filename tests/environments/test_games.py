@@ -157,32 +157,6 @@ def test_masks_are_the_legal_orders(name):
     assert kinds >= {"M", "A"}
 
 
-def test_too_many_builds_and_too_few_removals():
-    """What a mask cannot say: the first builds in province order count; civil disorder removes."""
-    env = DiplomacyEnv("standard", power="RUSSIA", opponents="hold")
-    provinces, rng, surplus = env.game.map.provinces, np.random.default_rng(1), 0
-    for seed in range(40):
-        _, info = env.reset(seed=seed)
-        for _ in range(12):
-            game, mask = env.game, info["action_mask"]
-            if game.phase[-1] == "A":
-                owed, before = game.adjustments["RUSSIA"], set(game.units["RUSSIA"])
-                parts = np.split(mask, np.cumsum(env.action_space.nvec)[:-1])
-                action = np.array([part.nonzero()[0][-1] for part in parts])  # all of them
-                chosen = [order_texts(env, p)[k - 1] for p, k in zip(provinces, action) if k]
-                *_, info = env.step(action * (owed > 0))
-                after = set(env.game.units["RUSSIA"])
-                assert len(after) - len(before) == owed and info["illegal_orders"] == 0
-                if owed > 0:
-                    surplus += len(chosen) > owed
-                    assert {f"{unit} B" for unit in after - before} == set(chosen[:owed])
-                break
-            *_, over, cut, info = env.step(legal_action(env, mask, rng))
-            if over or cut:
-                break
-    assert surplus > 3
-
-
 def test_the_sequential_form_asks_for_each_unit_once():
     env = DiplomacyEnv("three", "sequential", strict=True, opponents="random")
     texts, provinces = env._agents.games.vocabulary.texts, env.game.map.provinces

@@ -145,13 +145,6 @@ def test_difficult_positions_by_the_reference(name, seed):
         assert game.causes() == expected_causes(reference, units, orders, results)
 
 
-def test_the_example_of_the_docstring():
-    game = Game.from_position("small S1901M; ENGLAND A LON =; RUSSIA A PAR =")
-    game.submit("ENGLAND", ["A LON - PAR"])
-    assert game.adjudicate() == {"A LON": ["bounce"], "A PAR": []}
-    assert game.causes() == {"A LON": {"bounce": ["A PAR"]}}
-
-
 def test_any_phase_of_a_saved_game_can_be_asked():
     game = standard("S1901M", {"FRANCE": ["A PAR"], "GERMANY": ["A BUR"]})
     with pytest.raises(UserError, match=r"^no phase has been played yet$"):

@@ -5,7 +5,7 @@ import pytest
 
 from diplomacy_engine import VectorGame, make_bot
 from diplomacy_engine.games.decisions import order_numbers, order_positions
-from diplomacy_engine.players import orders_of
+from diplomacy_engine.players.asking import orders_of
 
 
 @pytest.mark.parametrize("name", ["small", "three", "standard"])

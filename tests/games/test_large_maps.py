@@ -4,11 +4,9 @@ import random
 
 import pytest
 from reference.orders import ReferenceMap, legal_orders
-from support.games import nonempty
 from support.maps import write_coastal_map
 
 from diplomacy_engine import Game, evaluate_player, load_map, make_bot, vocabulary
-from diplomacy_engine.commands import cli
 
 ORDERS = {(80, 4): 56_773, (200, 8): 475_893}
 
@@ -28,11 +26,6 @@ def path(size, tmp_path_factory):
 @pytest.fixture(scope="module")
 def game_map(path):
     return load_map(path)
-
-
-def test_a_large_map_is_checked(path, size, capsys):
-    assert cli.main(["check-map", path]) == 0
-    assert f"map coastal is valid: 2 powers, {sum(size)} provinces" in capsys.readouterr().out
 
 
 def test_the_numbers_of_its_orders_are_found(game_map, size):
@@ -67,10 +60,3 @@ def test_bots_play_it(game_map, bot):
         game_map, make_bot(bot), make_bot("random"), 8, max_years=4, threads=1
     ).result()
     assert found["games"] == 8 and found["overall"]["centers"]["value"] >= 3
-
-
-def test_it_is_drawn_and_saved(game_map):
-    game = Game(game_map)
-    game.adjudicate()
-    assert nonempty(game.units) and game.to_svg().startswith("<svg")
-    assert Game.from_saved_game(game.to_saved_game(), game_map).to_state() == game.to_state()

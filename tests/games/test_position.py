@@ -128,31 +128,23 @@ def test_a_dislodged_unit_without_a_retreat_stays_until_adjudicated(units, retre
     assert game.phase == "F1901R"
     assert game.dislodged == {"GERMANY": {"A MUN": []}}
     assert game.to_state()["units"]["GERMANY"] == ["A BER", "*A MUN"]
-    assert game.legal_orders("A MUN") == ["A MUN D"]
+    for place in ("A MUN", "*A MUN", "MUN"):
+        assert game.legal_orders(place) == ["A MUN D"]
     assert game.adjudicate() == {"A MUN": ["disband"]}
     assert game.dislodged == {}
     assert nonempty(game.units) == {"FRANCE": ["A MUN"], "GERMANY": ["A BER"]}
 
 
 BAD_STATES = [
-    *((none, "the state: ") for none in (None, [], "S1901M", b"", 3)),
     ({}, "name: "),
     ({"name": "S1901M"}, "units: "),
-    ({"name": "S1901M", "unit": {}}, "units: "),
     (state(centres={}, center={}), "an unknown key 'centres'; did you mean 'centers'"),
     (state("Spring 1901"), "is not a phase"),
     (state("S0M"), "is not 1 to 9999"),
     (state("S99999M"), "is not 1 to 9999"),
-    (state(None), "name: "),
-    (state(b"S1901M"), "name: "),
-    ({"name": "S1901M", "units": None}, "units: "),
-    ({"name": "S1901M", "units": []}, "units: "),
     (state(units={"GAUL": ["A PAR"]}), "'GAUL' is not a power of map standard"),
-    (state(units={3: ["A PAR"]}), "units: key: "),
     (state(units={"FRANCE": "A PAR"}), "units[...]: "),
-    (state(units={"FRANCE": [3]}), "units[...][0]: "),
-    (state(units={"FRANCE": ["PAR"]}), "'PAR' is not a unit: a unit begins with A or F"),
-    (state(units={"FRANCE": ["A PARE"]}), "did you mean PAR?"),
+    (state(units={"FRANCE": ["PAR"]}), "'PAR' is not a unit: it begins with A or F"),
     (state(units={"FRANCE": ["A ENG"]}), "an army cannot stand at ENG"),
     (state(units={"FRANCE": ["F PAR"]}), "a fleet cannot stand at PAR"),
     (state(units={"FRANCE": ["F SPA"]}), "a fleet cannot stand at SPA"),
@@ -162,13 +154,11 @@ BAD_STATES = [
     (state(units={"FRANCE": ["F SPA/NC"], "ITALY": ["A SPA"]}), "are in one province"),
     (state(units={"FRANCE": ["*A PAR"]}), "S1901M is not a retreat phase, but a unit is dislodged"),
     (state(retreats={"FRANCE": {"A PAR": []}}), "is not a retreat phase"),
-    (state("S1901R", retreats=[]), "retreats: "),
-    (state("S1901R", retreats={"FRANCE": ["A PAR"]}), "retreats[...]: "),
     (state("S1901R", retreats={"FRANCE": {"A PAR": "BUR"}}), "retreats[...][...]: "),
-    (state("S1901R", retreats={"FRANCE": {"A PAR": ["MUN"]}}), "can never retreat to 'MUN'"),
-    (state("S1901R", retreats={"FRANCE": {"A PAR": ["A BUR"]}}), "can never retreat to 'A BUR'"),
+    (state("S1901R", retreats={"FRANCE": {"A PAR": ["MUN"]}}), "cannot retreat to 'MUN'"),
+    (state("S1901R", retreats={"FRANCE": {"A PAR": ["A BUR"]}}), "cannot retreat to 'A BUR'"),
     (state("S1901R", retreats={"FRANCE": {"F MAO": ["SPA"]}}), "name the coast"),
-    (state("S1901R", retreats={"FRANCE": {"F GAS": ["SPA/SC"]}}), "can never retreat"),
+    (state("S1901R", retreats={"FRANCE": {"F GAS": ["SPA/SC"]}}), "cannot retreat"),
     (
         state("S1901R", {"FRANCE": ["A PAR"]}, retreats={"FRANCE": {"A PAR": []}}),
         "A PAR is dislodged by its own power",
@@ -178,11 +168,8 @@ BAD_STATES = [
         state("S1901R", retreats={"FRANCE": {"A PAR": []}, "ITALY": {"A PAR": []}}),
         "are in one province",
     ),
-    (state(centers=["PAR"]), "centers: "),
     (state(centers={"FRANCE": "PAR"}), "centers[...]: "),
     (state(centers={"FRANCE": ["BUR"]}), "'BUR' is not a supply center"),
-    (state(centers={"FRANCE": ["A PAR"]}), "'A PAR' is not a supply center"),
-    (state(centers={"FRANCE": [None]}), "centers[...][0]: "),
     (state(centers={"FRANCE": ["PAR"], "ITALY": ["PAR"]}), "belongs to both FRANCE and ITALY"),
 ]
 
@@ -198,12 +185,11 @@ def test_impossible_states(position, sentence):
     ("line", "sentence"),
     [
         ("", "a position begins with a map and a phase"),
-        ("standard", "a position begins with a map and a phase"),
         ("nowhere S1901M", "there is no map of that name"),
         ("small S1901", "is not a phase"),
         ("small S1901M; ENGLAND", "is not of the form"),
         ("small S1901M; ENGLAND A LON", "is not of the form"),
-        ("small S1901M; ENGLAND A LON = LON; ENGLAND = PAR", "ENGLAND appears twice"),
+        ("small S1901M; ENGLAND A LON = LON; ENGLAND = PAR", "once for each power"),
         ("small S1901M; ENGLAND A LON, A LON = ", "are in one province"),
         ("small S1901M; FRANCE = LON", "is not a power of map small"),
     ],

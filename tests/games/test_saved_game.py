@@ -137,16 +137,6 @@ def test_pending_and_void_orders_are_kept():
     assert loaded.history[0]["results"]["A PAR"] == ["void"]
 
 
-def test_finished_games():
-    game = played("small", 1, 99, max_years=2)
-    assert game.is_over
-    saved = game.to_saved_game()
-    assert saved["phases"][-1]["name"] == "COMPLETED"
-    loaded = Game.from_saved_game(saved)
-    assert (loaded.phase, loaded.winners) == ("COMPLETED", game.winners)
-    assert loaded.to_saved_game() == saved
-
-
 def test_a_game_of_a_map_file(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text((MAPS_FOLDER / "small.toml").read_text().replace('"small"', '"mine"'))
@@ -222,26 +212,15 @@ def said(letters: int) -> dict:
     ("saved", "name"),
     [
         (None, "the saved game: "),
-        ([], "the saved game: "),
-        (b"{}", "the saved game: "),
         ({}, ": map: "),
-        (changed(map=None), ": map: "),
-        (changed(map=3), ": map: "),
         (changed(map="nowhere"), "'nowhere'"),
-        (changed(id=[]), ": id: "),
         (changed(teams=3), ": teams: "),
         (changed(teams="ENGLAND+RUSSIA", team_victory="3"), ": team_victory: "),
         (changed(phases=None), ": phases: "),
-        (changed(phases={}), ": phases: "),
         (changed(phases=[]), ": phases: "),
-        (changed(phases=["S1901M"]), ": phases[0]: "),
         (changed_phase(name=None), ": phases[0].name: "),
-        (changed_phase(state=None), ": phases[0].state: "),
-        (changed_phase(orders=[]), ": phases[0].orders: "),
-        (changed_phase(results=3), ": phases[0].results: "),
         (changed_phase(name="F1901M"), ": phases[0].state.name: "),
         (changed_phase(orders={"ENGLAND": "A LON H"}), ": phases[0].orders[...]: "),
-        (changed_phase(orders={"ENGLAND": [3]}), ": phases[0].orders[...][0]: "),
         (changed_phase(orders={"FRANCE": ["A PAR H"]}), "'FRANCE'"),
         (changed_phase(state={"name": "S1901M"}), ": phases[0].state.units: "),
         (
@@ -339,7 +318,7 @@ def test_last_orders_of_another_engine():
     assert again["last_results"] == {"A PAR": ["bounce"]}
     for key, value, message in (
         ("last_orders", {"FRANCE": ["A PAR - MOS"]}, "nobody can have ordered 'A PAR - MOS'"),
-        ("last_orders", {"FRANCE": ["A PAR B"]}, "not an order of a movement phase"),
+        ("last_orders", {"FRANCE": ["A PAR B"]}, "nobody can have ordered 'A PAR B'"),
         ("last_orders", {"FRANCE": ["A PAR H", "A PAR - BUR"]}, "two orders for PAR"),
         ("last_orders", {"FRANCE": [3]}, "last_orders"),
         ("last_orders", 3, "last_orders"),

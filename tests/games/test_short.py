@@ -3,7 +3,6 @@
 import pytest
 
 from diplomacy_engine import BOTS, Game, VectorGame, evaluate_player, load_player, make_bot
-from diplomacy_engine.environments.observation_player import ObservationPlayer
 
 
 def test_a_notebook_shows_the_board_of_a_game():
@@ -25,10 +24,6 @@ def test_arrays_show_their_shapes():
 def test_a_player_shows_its_name(name):
     player = load_player(name)
     assert repr(player) == f"{type(player).__name__}({name!r})"
-
-
-def test_others_players_show_their_names():
-    assert repr(ObservationPlayer(len, name="mine")) == "ObservationPlayer('mine')"
 
 
 def test_a_report_shows_who_played():

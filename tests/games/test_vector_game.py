@@ -40,16 +40,6 @@ def test_positions_are_copied_from_other_games(keep_seeds):
     assert np.array_equal(mine[0], mine[2]) == keep_seeds
 
 
-def test_what_cannot_be_copied():
-    games = VectorGame("small", 3, auto_reset=False)
-    with pytest.raises(ValueError, match=r"games of map 'three' cannot be copied into .* 'small'"):
-        games.copy_from(played("three", 2, phases=1), np.array([0]), np.array([0]))
-    with pytest.raises(ValueError, match="not 2 and 1"):
-        games.copy_from(games, np.array([0, 1]), np.array([2]))
-    with pytest.raises(ValueError, match=r"rows must be 0\.\.1"):
-        games.copy_from(played("small", 2, phases=1), np.array([2]), np.array([0]))
-
-
 def test_rows_can_be_seeded():
     one, other = (VectorGame("three", 5, seed=seed, auto_reset=False) for seed in (1, 2))
     rows, seeds = np.array([1, 4]), np.array([7, 8], np.uint64)

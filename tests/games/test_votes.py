@@ -77,16 +77,6 @@ def test_votes_are_of_one_phase_and_can_be_taken_back():
     assert game.history[-1]["votes"] == ["ITALY"] and not game.is_over
 
 
-@pytest.mark.parametrize("name", ["S1905M", "S1905R", "F1905M", "F1905R", "W1905A"])
-def test_a_draw_can_be_agreed_in_every_phase(name):
-    units = {"FRANCE": ["A PAR", "F BRE"], "ITALY": ["A ROM", "A VEN"]}
-    retreats = {"ITALY": {"A BUR": ["MUN"]}} if name.endswith("R") else {}
-    game = standard(name, units, retreats=retreats, centers={"FRANCE": ["PAR"], "ITALY": ["ROM"]})
-    with_votes(game, "FRANCE", "ITALY").adjudicate()
-    assert game.is_agreed and game.winners == ["FRANCE", "ITALY"]
-    assert game.history[-1]["name"] == name and game.phase == "COMPLETED"
-
-
 def test_who_cannot_vote():
     game = two_alive()
     for power, draw, words in (
@@ -99,7 +89,7 @@ def test_who_cannot_vote():
     with_votes(game, "FRANCE")
     with pytest.raises(UserError, match="FRANCE has already voted for a draw in S1905M"):
         game.vote("FRANCE")
-    with pytest.raises(UserError, match="ITALY has no vote for a draw in S1905M to take back"):
+    with pytest.raises(UserError, match="ITALY has not voted for a draw in S1905M"):
         game.vote("ITALY", False)
     with_votes(game, "ITALY", "TURKEY").adjudicate()
     with pytest.raises(UserError, match="FRANCE cannot vote: the game is over"):
@@ -267,12 +257,9 @@ def test_a_replay_says_how_it_ended():
     ("change", "words"),
     [
         ({"draw_votes": "yes"}, ": draw_votes: "),
-        ({"draw_agreed": 1}, ": draw_agreed: "),
         ({"draw_agreed": True}, "a draw was agreed, but the game goes on in S1905M"),
-        ({"conceded": "FRANCE"}, ": conceded: "),
         ({"conceded": ["SPAIN"]}, "'SPAIN' is not a power"),
         ({"conceded": [["FRANCE"]]}, r": conceded\[0\]: "),
-        ({"votes": 3}, r": phases\[0\]\.votes: "),
         ({"votes": ["FRANCE"], "draw_votes": False}, "there are no votes for a draw in this game"),
         ({"votes": ["SPAIN"]}, "'SPAIN' is not a power"),
         ({"votes": ["RUSSIA"]}, "RUSSIA cannot vote: it is eliminated"),
@@ -285,19 +272,6 @@ def test_a_saved_game_that_says_nonsense_of_draws(change, words):
         (saved["phases"][-1] if key == "votes" else saved)[key] = value
     with pytest.raises(UserError, match=words):
         Game.from_saved_game(saved)
-
-
-def test_the_diplomacy_package_opens_an_agreed_draw():
-    pytest.importorskip("diplomacy")
-    from diplomacy.utils import export
-
-    game = Game("standard", draw_votes=True)
-    play_randomly(game, random.Random(5), 7)
-    with_votes(game, *game.powers[:-1]).adjudicate()
-    with_votes(game, *game.powers).adjudicate()
-    saved = game.to_saved_game()
-    assert export.is_valid_saved_game(saved)
-    assert export.from_saved_game_format(saved).note == f"Victory by: {', '.join(game.powers)}"
 
 
 @pytest.mark.parametrize(("over", "agreed"), [("Drawn", True), ("Won", False), (None, False)])
@@ -339,16 +313,6 @@ def test_many_games_end_where_all_alive_vote(auto_reset):
     games.restore(games.snapshot())
 
 
-def test_votes_of_nobody_change_nothing():
-    ones, others = (VectorGame("small", 16, seed=2, threads=1) for _ in range(2))
-    bot, nobody = make_bot("random"), np.zeros((16, 2), bool)
-    for _ in range(40):
-        orders = orders_of(ones, bot)
-        mine, theirs = ones.step(orders), others.step(orders, votes=nobody)
-        assert all(np.array_equal(a, b) for a, b in zip(mine, theirs))
-    assert all(np.array_equal(a, b) for a, b in zip(ones.state, others.state))
-
-
 def test_only_the_rows_played_are_voted_on():
     games = VectorGame("small", 4, auto_reset=False, threads=1)
     result = games.step(games.new_orders(), np.array([2, 0]), votes=np.ones((4, 2), bool))
@@ -356,15 +320,6 @@ def test_only_the_rows_played_are_voted_on():
     assert games.state.end.tolist() == [AGREED, RUNNING, AGREED, RUNNING]
     again = games.step(games.new_orders(), votes=np.ones((4, 2), bool))
     assert again.ended.tolist() == [RUNNING, AGREED, RUNNING, AGREED]
-
-
-@pytest.mark.parametrize(
-    "votes", [np.ones((3, 2), bool), np.ones((2, 4), bool), np.ones((4, 2), np.int8)]
-)
-def test_votes_of_the_wrong_form(votes):
-    games = VectorGame("small", 4, threads=1)
-    with pytest.raises(ValueError, match=r"votes must be bool of shape \(4, 2\), not"):
-        games.step(games.new_orders(), votes=votes)
 
 
 # --- Bots -----------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import re
 import signal
 import types
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,11 +21,14 @@ from support.training import STOPPED, command, differences, load, metrics
 
 import diplomacy_learners.language_model as grpo
 from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_bot
+from diplomacy_engine.extras.language.settings import settings_of
 from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.matches.forks import fork
+from diplomacy_engine.pictures.replays.replay import load_replays
 
 TINY = "--groups 2 --copies 6 --eval-interval 2 --eval-games 2 --save-interval 2"
-RICH = f"{TINY} --warm-up 5 --kl-coef 0.1 --kl-warm-up 2 --batch-size 8 --seats each --seed 4"
+RICH = f"{TINY} --eval-bots chaos random --warm-up 5 --seats each --seed 4 --batch-size 8"
+RICH += " --kl-coef 0.1 --kl-warm-up 2"
 has_peft = pytest.mark.skipif(
     importlib.util.find_spec("peft") is None, reason="peft is not installed: pip install '.[llm]'"
 )
@@ -43,7 +47,7 @@ def new_run(text=""):
 
 
 def samples_of(run):
-    return grpo.play_groups(run.args, run.player, run.opponent, run.game_map, run.step)[:2]
+    return grpo.play_groups(run.args, run.player, run.opponents, run.game_map, run.step)[:2]
 
 
 def weights_of(run):
@@ -83,15 +87,13 @@ def test_it_learns_to_take_a_second_center():
     assert before < 45 and after > 75
 
 
-def test_ratios_are_one_before_the_first_step():
-    run = new_run("--groups 2 --copies 8 --warm-up 4 --batch 5 --temperature 1.5")
-    samples, _ = samples_of(run)
-    assert len(samples) > 16
-    replies = [sample.reply for sample in samples]
-    before = torch.tensor([p for reply in replies for p in reply.logprobs])
-    with torch.no_grad():
-        now = run.model.log_probabilities(replies).logprob
-    assert (now - before).exp().sub(1).abs().max() < 1e-4
+def test_opponents_play_the_powers_that_they_are_named_for():
+    text = "--map three --opponent ITALY=dumbbot chaos RUSSIA=hold --seats RUSSIA"
+    players, seats = grpo.load_opponents(args_of(text), load_map("three"))
+    assert [players[seat].name for seat in seats] == ["chaos", "dumbbot", "hold"]
+    run = grpo.Run(args_of(f"{text} --groups 1 --copies 2 --capture-replies 2"), load_map("three"))
+    (game, _) = grpo.play_groups(run.args, run.player, run.opponents, run.game_map, 0)[2].games
+    assert game["players"] == {"ENGLAND": "chaos", "ITALY": "dumbbot", "RUSSIA": "model"}
 
 
 def test_without_spread_nothing_is_learned():
@@ -185,7 +187,8 @@ def test_a_stopped_run_goes_on_bit_for_bit(finished, tmp_path, monkeypatch):
 
 def test_a_run_keeps_what_was_asked_and_written(finished):
     curves = {name for line in metrics(finished) for name in line}
-    assert {"charts/episodic_return", "losses/reference_kl", "eval/random/win"} <= curves
+    assert {"charts/episodic_return", "losses/reference_kl"} <= curves
+    assert {"eval/random/win", "eval/chaos/win"} <= curves
     assert list(finished.glob("events.out.tfevents*"))
     kept = sorted(path.name for path in (finished / "checkpoints").iterdir())
     assert kept == ["000000000002.pt", "000000000004.pt"]
@@ -193,8 +196,10 @@ def test_a_run_keeps_what_was_asked_and_written(finished):
         page = (finished / "games" / f"{step:012d}.html").read_text()
         packed = re.findall(r"eN[a-zA-Z0-9+/]{100,}=*", page)  # what the page unpacks itself
         shown = "".join(zlib.decompress(base64.b64decode(part)).decode() for part in packed)
-        (game,) = map(json.loads, (finished / "games" / f"{step:012d}.jsonl").open())
-        said = [t for phase in game["phases"] for t in phase.get("thoughts", {}).values()]
+        games = list(map(json.loads, (finished / "games" / f"{step:012d}.jsonl").open()))
+        assert len(games) == 2  # one against each bot
+        phases = [phase for game in games for phase in game["phases"]]
+        said = [t for phase in phases for t in phase.get("thoughts", {}).values()]
         assert said and all(thought["prompt"] and thought["reply"] for thought in said)
         assert all(json.dumps(thought["prompt"])[1:-1] in shown for thought in said)
     lines = [json.loads(line) for line in (finished / "replies.jsonl").open()]
@@ -204,7 +209,26 @@ def test_a_run_keeps_what_was_asked_and_written(finished):
     for line in lines:
         assert line["copy"] == 0 and line["reply"] and line["prompt"]
         assert np.isfinite(line["score"]) and np.isfinite(line["advantage"])
+    player = load_player(finished)
+    decode = player.model.tokenizer.decode
+    for line in lines:
+        assert decode(line["prompt_ids"]) == line["prompt"]
+        assert decode(line["reply_ids"]) == line["reply"]
+        assert len(line["choices"]) == len(line["logprobs"]) and max(line["logprobs"]) <= 0
     assert load_player(finished / "best.pt").name
+
+
+def test_the_copies_whose_replies_are_kept_can_be_replayed(finished):
+    replays = {replay.id: replay for replay in load_replays(finished / "rollouts.jsonl")}
+    games = {g["id"]: g for g in map(json.loads, (finished / "rollouts.jsonl").open())}
+    assert set(replays) == {f"{step}-{group}-0" for step in range(1, 5) for group in range(2)}
+    lines = [json.loads(line) for line in (finished / "replies.jsonl").open()]
+    for line in lines:
+        game = games[f"{line['step']}-{line['group']}-{line['copy']}"]
+        (phase,) = [one for one in game["phases"] if one["name"] == line["phase"]]
+        power, ordered = line["power"], set(line["reply"].split("\n")) - {"", "WAIVE"}
+        assert phase["thoughts"][power]["prompt"] == line["prompt"]
+        assert ordered <= set(phase["orders"][power]) and game["players"][power] == "model"
 
 
 def test_a_run_that_keeps_no_games_is_tracked_by_wandb(tmp_path, monkeypatch):
@@ -229,6 +253,11 @@ def test_what_has_learned_can_be_played(finished):
     prompts = [one.prompt(question) for question in questions]
     written = [p.model.replies(prompts, questions, greedy=True) for p in (one, other)]
     assert written[0] == written[1]
+    # It is asked as it was in training, unless a settings file says otherwise.
+    assert other.settings == replace(one.settings, model=other.settings.model, batch=16)
+    assert [other.prompt(question) for question in questions] == prompts
+    own = settings_of({"model": str(finished / "model"), "history": 3}, "test")
+    assert (own.prompt, own.history) == ("minimal", 3)
 
 
 def test_a_finished_run_has_nothing_left_to_do(finished):
@@ -244,8 +273,8 @@ def test_a_finished_run_has_nothing_left_to_do(finished):
         ("--device nothing", "--device 'nothing'"),
         ("--copies 1", "copies"),
         ("--model nowhere", "nowhere"),
-        ("--opponent nobody", "'nobody'"),
-        ("--eval-bot nobody", "'nobody'"),
+        ("--opponent RUSSIA=nobody", "'nobody'"),
+        ("--eval-bots nobody", "'nobody'"),
         ("--resume nowhere", "nowhere"),
         ("--resume {finished} --copies 4", "--copies"),
     ],

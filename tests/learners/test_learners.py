@@ -6,7 +6,6 @@ from support.learners import LEARNERS, train
 from support.training import STOPPED, assert_same_run, load, stop_in_step
 
 from diplomacy_engine import evaluate_player, load_player
-from diplomacy_learners import baselines, league, population_based, press
 
 ALL = pytest.mark.parametrize("name", LEARNERS)
 TWO = [pytest.param(name, 2, marks=pytest.mark.slow) for name in ("independent", "offers")]
@@ -39,20 +38,10 @@ def test_its_checkpoint_plays(name, trained):
 
 @ALL
 def test_a_run_begins_with_a_policy(name, trained, tmp_path):
-    changes = {"learning_rate": 0.0, "total_timesteps": 40, "eval_games": 1, "capture_games": 0}
+    changes = {"learning_rate": 0.0, "total_timesteps": 40}
     if name in ("mutual", "offers"):
         changes["wish_entropy"] = 0.25  # it is no part of the network
     run = train(name, tmp_path / "runs", "--start-from", str(trained(name)), **changes)
     before, after = load(trained(name))["model"], load(run)["model"]
     assert before.keys() == after.keys()
     assert all(torch.equal(weight, after[key]) for key, weight in before.items())
-
-
-OWN = {  # flags beside the script's
-    baselines: {"scheme", "alternatives", "teams", "team_victory", "learner_powers", "partners"}
-    | {"freeze_score"},
-    press: {"press", "wish_entropy"},
-    league: {"exploiter_interval", "exploiter_timesteps"},
-    population_based: {"members", "metric", "eval_population", "explore", "mates", "address"},
-}
-NAMED = {"exp_name"}  # what they alone say otherwise

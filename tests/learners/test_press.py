@@ -69,7 +69,7 @@ def play_until_full(run: press.TalkRun) -> int:
     deals, step = 0, run.games.step
 
     def judged(orders):
-        assert not run.talk.press.judge(orders).any()
+        assert run.talk.press.binding <= (not run.talk.press.judge(orders).any())
         return step(orders)
 
     run.games.step = judged
@@ -87,8 +87,20 @@ def check_scores(run: press.TalkRun, batch: Batch) -> ppo.Action:
     return scored
 
 
-def test_wishes_and_orders_are_one_decision():
-    run = make_run()
+def share_changed_without(run: press.TalkRun, batch: Batch, name: str) -> float:
+    """Return how much of what is due to `name` of the views is likelier or not without it."""
+    obs = batch.experience.obs
+    due = getattr(obs, name)
+    without = batch.experience._replace(obs=obs._replace(**{name: np.zeros_like(due)}))
+    other = run.agent.get_action_and_value(*without).logprob.detach().numpy()
+    changed = np.abs(other - batch.logprobs) > 1e-3
+    assert not changed[~due.any(1)].any()
+    return changed[due.any(1)].mean()
+
+
+@pytest.mark.parametrize("binding", ["yes", "no"])
+def test_wishes_and_orders_are_one_decision(binding):
+    run = make_run(binding=binding)
     assert play_until_full(run) > 0
     batch = take_batch(run)
     obs = batch.experience.obs
@@ -99,14 +111,12 @@ def test_wishes_and_orders_are_one_decision():
     assert (obs.peace <= (obs.wish == 1)).all(), "peace without a wish"
     assert ((obs.talk_logprob < 0) == asked.any(1)).all()
     # Where there is peace some lists are shorter than all legal orders.
-    alone = batch.experience._replace(obs=obs._replace(peace=np.zeros_like(obs.peace)))
-    other = run.agent.get_action_and_value(*alone).logprob.detach().numpy()
-    changed = np.abs(other - batch.logprobs) > 1e-3
-    assert changed[obs.peace.any(1)].mean() > 0.5 and not changed[~obs.peace.any(1)].any()
+    assert share_changed_without(run, batch, "peace") > 0.5
 
 
-def test_offers_answers_and_orders_are_one_decision():
-    run = make_run(press="offers", num_steps=32)
+@pytest.mark.parametrize("binding", ["yes", "no"])
+def test_offers_answers_and_orders_are_one_decision(binding):
+    run = make_run(press="offers", num_steps=32, binding=binding)
     assert play_until_full(run) > 0
     batch = take_batch(run)
     obs = batch.experience.obs
@@ -130,10 +140,7 @@ def test_offers_answers_and_orders_are_one_decision():
     assert (obs.dealt >= obs.peace).all()
     seen = set(obs.heard[obs.answer != NONE].tolist())
     assert {0, 2, 3} <= seen <= set(range(len(TEMPLATES)))
-    silent = batch.experience._replace(obs=obs._replace(dealt=np.zeros_like(obs.dealt)))
-    other = run.agent.get_action_and_value(*silent).logprob.detach().numpy()
-    changed = np.abs(other - batch.logprobs) > 1e-3
-    assert changed[obs.dealt.any(1)].mean() > 0.2 and not changed[~obs.dealt.any(1)].any()
+    assert share_changed_without(run, batch, "dealt") > 0.2
 
 
 def test_offers_are_drawn_as_often_as_they_are_likely():

@@ -18,7 +18,8 @@ from diplomacy_engine.learning import frozen
 from diplomacy_engine.learning import populations as pop
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.settings import parse_args
-from diplomacy_engine.players import ask_player, ask_players, make_bot
+from diplomacy_engine.players.asking import ask_player, ask_players
+from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
 
 SHAPES = ({}, {"hidden": 16}, {"num_layers": 1}, {"autoregressive": False})

@@ -16,8 +16,7 @@ from diplomacy_engine.learning import checkpoints, registry
 
 TRAINER = REPOSITORY / "ppo_selfplay_diplomacy.py"
 POLICY = REPOSITORY / "runs" / "reference" / "small__pure__1" / "policy.pt"
-FEW = {"total_timesteps": 20, "num_envs": 4, "num_steps": 4, "hidden": 8, "eval_games": 2}
-FEW |= {"capture_games": 0, "max_years": 2}
+FEW = {"total_timesteps": 20, "num_envs": 4, "num_steps": 4, "hidden": 8, "max_years": 2}
 
 
 def policy_of(script: Path, path: Path, **weights: torch.Tensor) -> Path:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine import VectorGame, make_bot
+from diplomacy_engine import Game, VectorGame, make_bot
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.matches.forks import (
     center_share,
@@ -12,6 +12,7 @@ from diplomacy_engine.matches.forks import (
     group_advantages,
     random_beginnings,
 )
+from diplomacy_engine.pictures.replays.replay import make_replay
 
 
 def positions(count: int, copies: int, threads: int = 1) -> VectorGame:
@@ -44,6 +45,29 @@ def test_copies_of_a_position_go_their_own_ways():
     assert len({games.state.unit_power[row].tobytes() for row in rows[0]}) > 1
     assert np.allclose(result.advantage.mean(1), 0, atol=1e-5)
     assert sum(noted) > 5 * 8 * 4
+
+
+def test_copies_that_are_recorded_can_be_replayed():
+    """From the position on to where each copy stands, orders and results of every phase."""
+    games = positions(3, 4)
+    players = [make_bot("random"), make_bot("chaos")]
+    result = fork(games, range(3), 4, years=2, players=players, seats=[0, 1], record=2)
+    rows = destinations(games, 3, 4)
+    assert [saved["id"] for saved in result.saved_games] == [
+        "0-0",
+        "0-1",
+        "1-0",
+        "1-1",
+        "2-0",
+        "2-1",
+    ]
+    for saved, row in zip(result.saved_games, rows[:, :2].ravel()):
+        assert list(saved["players"].values()) == ["random", "chaos"]
+        last = Game.from_saved_game(saved)
+        assert last.to_state() == Game.from_row(games, row).to_state()
+        assert len(make_replay(saved).frames) > 4
+        first = Game.from_row(games, int(saved["id"][0]))
+        assert saved["phases"][0]["state"]["units"] == first.units
 
 
 def test_seats():

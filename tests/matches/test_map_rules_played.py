@@ -78,11 +78,3 @@ def test_a_network_is_told_of_a_neutral_unit_as_of_anothers():
         (at,) = np.flatnonzero(decisions.order == games.vocabulary.number["A CAP - HIL"])
         found[who] = int(place[at]) // NUM_BOARD // 64  # nobody, oneself, another
     assert found == {"TRIBES": 2, "WEST": 2, "EAST": 1, "": 0}
-
-
-def test_it_is_played_on_the_terminal_and_the_page(path, monkeypatch, capsys):
-    lines = iter(["A CAP - HIL", "", "quit", "y"])
-    monkeypatch.setattr("builtins.input", lambda *_: next(lines, "quit"))
-    argv = f"play --map {path} --text --power EAST --against hold"
-    cli.main(argv.split())
-    assert "TRIBES" in capsys.readouterr().out

@@ -161,7 +161,7 @@ def test_between_teams_and_within():
     assert schemes("team:sum_of_squares=1") == [COMPETITIVE, COLLABORATIVE]
     assert schemes("team:lead_delta") == [COMPETITIVE, COLLABORATIVE]
     assert schemes("team:sum_of_squares=1,power:center_delta=0.2")[1] == DILEMMA
-    mix = make_reward_mix("sum_of_squares", game_map.teams)
+    mix = make_reward_mix("sum_of_squares", game_map)
     paid = play_pairs(game_map, PLAYERS, mix.parts, 60).rewards["sum_of_squares"]
     assert np.array_equal(paid[..., 0], paid[..., 1])  # the members' are the same in every game
     np.testing.assert_allclose(paid[..., 0] + paid[..., 2], 1, atol=1e-6)
@@ -181,8 +181,8 @@ class Other(type(PLAYERS[2])):
 @pytest.mark.parametrize(
     ("players", "pairs", "name"),
     [
-        ([PLAYERS[2], PLAYERS[2]], 10, "different players"),
-        ([PLAYERS[2], PLAYERS[0]], 1, "2 powers"),
+        ([PLAYERS[2], PLAYERS[2]], 10, "two different players"),
+        ([PLAYERS[2], PLAYERS[0]], 1, "2 pairs"),
         ([PLAYERS[2], Other()], 10, "too alike"),
     ],
 )

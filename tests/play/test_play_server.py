@@ -28,7 +28,7 @@ from diplomacy_engine.press.press import PressRules
 pytestmark = pytest.mark.usefixtures("compiled")
 ORDERS = {"step": 0, "orders": []}
 OFFER = {"step": 0, "to": "RUSSIA", "terms": {"peace": True}}
-SETTINGS = dict(last_year=1904, draws_after=1902, press="offers", hints=True, seed=5)
+SETTINGS = dict(last_year=1904, draws_after=1902, press="offers", binding=True, hints=True, seed=5)
 ANSWER = {"step": 0, "number": 1, "agreed": True}
 
 
@@ -124,6 +124,8 @@ def test_every_route(tmp_path):
         assert ask("/api/withdraw", {"step": 0})["given"] is None
         assert ask("/api/offer", OFFER, "ENGLAND")["talk"]["offers"][0]["state"] == "open"
         assert ask("/api/answer", ANSWER)["talk"]["offers"][0]["state"] == "deal"
+        view = ask("/api/say", {"step": 0, "to": "ENGLAND", "text": "hello"})
+        assert view["talk"]["said"] == [["RUSSIA", "ENGLAND", "hello"]]
         ask("/api/orders", {"step": 0, "orders": ["A MOS - UKR"]})
         assert ask("/api/orders", ORDERS, "ENGLAND")["phases"] == ["S1901M", "F1901M"]
         assert ask("/api/board?phase=0")["title"] == "Spring 1901, movement"

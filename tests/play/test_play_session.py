@@ -14,7 +14,7 @@ from support.players import Thinker
 from support.search import searcher
 from support.serving import FREE, UNITS, Partner, deals, reopened, seated, viewer
 
-from diplomacy_engine.constants import phase_kind
+from diplomacy_engine.constants import NONE, phase_kind
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
@@ -25,7 +25,7 @@ from diplomacy_engine.play.review import outlook, review
 from diplomacy_engine.play.session import MIXED, Choices, mixed_table
 from diplomacy_engine.play.state import PlayError
 from diplomacy_engine.play.view import board_view, decision_view, game_view, texts_view
-from diplomacy_engine.players.advice import advice, has_decision, orders_by_player
+from diplomacy_engine.players.advice import advice, asked, has_decision, orders_by_player
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
@@ -109,8 +109,8 @@ SCENES = {
     "seats are chosen once": (
         lambda file: seated(file, None),
         [
-            ("host", "choose_settings", 1900, None, None, True, 1, "invalid: last_year"),
-            ("watch", "choose_settings", 1904, None, None, True, 1, "forbidden"),
+            ("host", "choose_settings", 1900, None, None, True, True, 1, "invalid: last_year"),
+            ("watch", "choose_settings", 1904, None, None, True, True, 1, "forbidden"),
             ("host", "choose_seats", {"ENGLAND": "me"}, "invalid: RUSSIA"),
             ("host", "choose_seats", {"ENGLAND": "me", "RUSSIA": "/etc"}, "invalid: RUSSIA"),
             ("host", "choose_seats", SEATS | {"MARS": "hold"}, "invalid: 'MARS'"),
@@ -170,6 +170,7 @@ SCENES = {
             ("host", "let_order", "hold", ["RUSSIA"], {}, "forbidden"),
             ("host", "vote", True, "invalid: nobody votes"),
             ("host", "offer", "RUSSIA", {"peace": True}, "invalid: press"),
+            ("host", "say", "RUSSIA", "hello", "invalid: press"),
             ("watch", "concede", "forbidden"),
             ("host", "concede 7", "stale: step 7"),
             ("host", "go_on", "invalid: ENGLAND"),
@@ -297,6 +298,20 @@ SCENES = {
             ("host", "take_back", BOTH),
         ],
     ),
+    "deals that may be broken": (
+        lambda file: deals(file, rules=FREE._replace(binding=False)),
+        [
+            ("host", "offer", "ITALY", {"ours": ["A PAR - GAS"], "theirs": ["A MAR H"]}, BOTH),
+            ("ITALY", "answer", 1, True, BOTH),
+            ("host", "say", "ITALY", " no  hard feelings", BOTH),
+            ("host", "say", "ITALY", " ", "invalid: no sentence"),
+            ("host", "say", "ITALY", "PRP ( PCE ( ENG ITA ) )", "invalid: PRP"),
+            ("host", "say", "MARS", "hello", "invalid: MARS"),
+            ("watch", "say", "ITALY", "hello", "forbidden"),
+            ("host", "submit", ["A PAR - PIC", "A PIC - BEL"], "S1901M ITALY"),
+            ("ITALY", "submit", ["A MAR H"], "F1901M ENGLAND ITALY"),
+        ],
+    ),
     "a player that is lost for words": (
         lambda file: deals(file, "hpp", partner=Partner(None)),
         [
@@ -324,6 +339,20 @@ def scene(tmp_path_factory):
 @pytest.mark.parametrize("name", SCENES)
 def test_a_scene(scene, name):
     scene(name)
+
+
+def test_only_the_two_know_of_a_broken_deal_until_the_end(scene):
+    """A player that is asked next knows it as well."""
+    session = scene("deals that may be broken")
+    for who in ("host", "ITALY", "watch", "RUSSIA"):
+        asks, knows = viewer(session, who), who in ("host", "ITALY")
+        said = [tuple(line) for line in board_view(session, asks, 0)["talk"]]
+        assert (("ENGLAND", "ITALY", "no hard feelings") in said) == knows
+        assert (("ENGLAND", "ITALY", "breaks the deal") in said) == knows
+        broken = session.saved_game(asks)["phases"][0]["broken"]
+        assert broken == ({"ENGLAND": ["ITALY"]} if knows else {})
+    assert asked(session.game, "ITALY", Partner(), 1).breaches.tolist() == [[0, NONE, NONE]]
+    assert asked(session.game, "RUSSIA", Partner(), 1).breaches.tolist() == [[NONE] * 3]
 
 
 def test_what_came_of_the_scenes(scene):
@@ -424,10 +453,11 @@ def test_settings_and_another_game(file):
     offered = {MIXED: "drawn"} | dict.fromkeys(pool, "")
     choices = Choices(lambda *_: offered, lambda *_: pool)
     session = seated(file, None, Game("three"), MIXED, choices=choices, seed=1)
-    session.choose_settings(viewer(session), 1901, 1901, "mutual", True, 7)
+    session.choose_settings(viewer(session), 1901, 1901, "mutual", False, True, 7)
     game, record = read_session(file)
     assert (game.max_years, game.draw_votes, game.press) == (1, True, "mutual")
     assert (record.draws_after, record.seed, record.press.protocol) == (1901, 7, "mutual")
+    assert not record.press.binding and not game.table.binding
     seats = dict.fromkeys(session.game.powers, MIXED)
     session.choose_seats(viewer(session), seats)
     first = [seat.player for seat in session.now.seats.values()]

@@ -188,12 +188,14 @@ def test_deals_in_the_terminal(file):
         "accept 7": "offer 7",
         "decline 3": "your own",
         "deals now": "deals alone",
+        "say ITALY": "a power and your words",
         "A PAR H": "breaks the deal with ITALY",
     }
-    text = typed(session, *lines, "accept 1", "A PIC H", *mistakes, "quit")
+    text = typed(session, *lines, "accept 1", "A PIC H", "say italy hello", *mistakes, "quit")
     assert "1  RUSSIA to you, not answered yet: peace between ENGLAND and RUSSIA" in text
     assert "3  you to ITALY, deal: A PAR - GAS; A MAR S A PAR - GAS; ENGLAND keeps out of" in text
     assert "a deal rules out: A PAR H" in text and "orders: A PIC H\n" in text
+    assert "  ENGLAND to ITALY: hello" in text
     assert "bound in PAR by the deal with ITALY" in text and "1  RUSSIA to you, deal: peace" in text
     for line, reason in mistakes.items():
         answer = text.split(f"\n{line}\n")[-1].splitlines()[0]

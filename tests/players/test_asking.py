@@ -129,17 +129,6 @@ def test_numbers_beyond_the_vocabulary_are_no_orders():
             assert (games.state.unit_power != NONE).sum() == units
 
 
-def test_orders_of_one_player():
-    games = VectorGame("three", 8, seed=1, auto_reset=False)
-    decisions, bot = games.decisions(), make_bot("dumbbot")
-    expected = games.new_orders()
-    games.write_orders(expected, decisions, bot.act(games, decisions))
-    assert (orders_of(games, bot) == expected).all()
-    some = decisions.take(decisions.game < 3)
-    assert (orders_of(games, bot, some)[3:] == NONE).all()
-    assert (orders_of(games, bot, decisions.take(np.zeros(0, int))) == NONE).all()
-
-
 class Remembering:
     """Holds, and counts the decisions of each row since that row began."""
 

@@ -111,7 +111,7 @@ def test_among_keepers_nothing_changes():
     player = load_player("nash(profiles=2)+dumbbot")
     found = [
         evaluate_player(
-            "standard", player, player, 7, max_years=3, press=PressRules("offers", 1, binding)
+            "standard", player, player, 7, max_years=2, press=PressRules("offers", 1, binding)
         ).result()
         for binding in (True, False)
     ]

@@ -188,7 +188,7 @@ def test_talk(kind):
     rules = PressRules("offers", 2, kind not in UNBOUND)
     given = "standard" if kind in UNBOUND else "three", *map(load_player, names), 7
     found = [
-        evaluate_player(*given, max_years=3, threads=n, batch=batch, press=rules).result()
+        evaluate_player(*given, max_years=2, threads=n, batch=batch, press=rules).result()
         for n, batch in ((1, 7), (3, 4))
     ]
     assert found[0] == found[1]

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from diplomacy_engine import UserError
-from diplomacy_engine.players import load_player
-from diplomacy_engine.players.loading import PlayerError, policy_map
+from diplomacy_engine.players.loading import PlayerError, load_player, policy_map
 from diplomacy_engine.players.names import (
     BotSpec,
     DrawnSpec,
@@ -106,17 +105,12 @@ def test_short_names(tmp_path, monkeypatch):
     ("name", "message"),
     [
         ("fast(profile=3):x", "profile: .*'profiles'"),
-        ("fast(profiles):x", "profiles: "),
         ("fast(profiles=0):x", "profiles: "),
-        ("fast(candidates=2.5):x", "candidates: "),
         ("fast(sure=nan):x", "sure: "),
         ("fast:dumbbot", "'dumbbot' has no values to search with"),
         (f"fast:fast:{SMALL}", "has no values to search with"),
-        ("fast(anchor=1):x", "anchor: "),
-        ("fast:nowhere", "there is no player 'nowhere'"),
-        (f"fst(profiles=3):{SMALL}", "no player 'fst.*did you mean 'fast'"),
-        (f"fast(assume=infr:self,dumbbot):{SMALL}", "infr:self.*did you mean 'infer'"),
-        (f"fast(assume=nobody):{SMALL}", "there is no player 'nobody'"),
+        (f"fst(profiles=3):{SMALL}", "no player 'fst"),
+        (f"fast(assume=infr:self,dumbbot):{SMALL}", "infr:self"),
         (f"fast(assume=infer:self,self):{SMALL}", "names a player twice"),
         (f"fast(assume=infer:):{SMALL}", "an empty one"),
         (f"fast(assume=pool:{SMALL}):{SMALL}", "there are no checkpoints in"),

@@ -5,7 +5,7 @@ import pytest
 from support.self_play import make_run, play_phase
 
 from diplomacy_engine import Game, VectorGame, load_map, load_player, make_bot
-from diplomacy_engine.constants import CONVOY, NONE, SUPPORT_HOLD, SUPPORT_MOVE
+from diplomacy_engine.constants import ARMY, CONVOY, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from diplomacy_engine.games.observation import UNIT_OWNER
 from diplomacy_engine.games.own_help import mended, own_choices
 from diplomacy_engine.players.asking import orders_of
@@ -37,12 +37,15 @@ def test_nothing_else_is_left_out(games):
     strange = helped(games, decisions.power[decision], decisions.game[decision], decisions.order)
     assert 0.2 < strange.mean() < 0.8
     left = own_choices(games, decisions, False)
-    np.testing.assert_array_equal(left.order, decisions.order[~strange])
-    np.testing.assert_array_equal(left.slot_province, decisions.slot_province)
-    for s in range(len(left.slot_province)):
-        orders = decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]]
-        mine = slice(left.order_start[s], left.order_start[s + 1])
-        assert set(left.order[mine]) <= set(orders) and mine.stop > mine.start
+    np.testing.assert_array_equal(np.sort(left.slot_province), np.sort(decisions.slot_province))
+    water = (CONVOY, MOVE_VIA)
+    for d in range(decisions.count):
+        orders, mine = ({*part.part(d, d + 1).order.tolist()} for part in (decisions, left))
+        gone = np.array(list(orders - mine), int)
+        at = decisions.power[[d]], decisions.game[[d]], gone
+        assert mine <= orders
+        assert (helped(games, *at) | np.isin(games.table.kind[gone], water)).all()
+    assert (np.diff(left.order_start) > 0).all()
     assert own_choices(games, decisions, True) is decisions
     some = np.arange(decisions.count) % 2 == 0
     for helps in (True, False):
@@ -52,6 +55,36 @@ def test_nothing_else_is_left_out(games):
             own_choices(games, decisions, helps).take(rows),
         ):
             np.testing.assert_array_equal(found, same)
+
+
+@pytest.mark.parametrize(
+    ("units", "by_water"),
+    [
+        ("A LON, F NTH", "LON: BEL, DEN, EDI, HOL, NWY"),  # YOR has a way by land
+        ("A LON, F NTH, F NWG", "LON: BEL, CLY, DEN, EDI, HOL, NWY"),
+        ("A LON, F ENG =; FRANCE F MAO", "LON: BEL, BRE, PIC"),  # no way with another's fleet
+        ("A LON, F ENG, F MAO", "LON: BEL, BRE, GAS, NAF, PIC, POR, SPA"),
+        ("A LON, F YOR", ""),
+        ("A BEL, A LON, F NTH", "BEL: DEN, EDI, LON, NWY, YOR; LON: BEL, DEN, EDI, HOL, NWY"),
+    ],
+)
+def test_armies_go_where_own_fleets_lead_and_choose_first(units, by_water):
+    game = Game.from_position(f"standard S1902M; ENGLAND {units} =", "standard")
+    decisions = game.decisions().take([0])
+    left = own_choices(game.vector_game, decisions, False)
+    vocabulary = game.vector_game.vocabulary
+    texts = [vocabulary.texts[number] for number in left.order.tolist()]
+    moves, convoys = {}, {}
+    for text in texts:
+        words = text.split()
+        if words[-1] == "VIA":
+            moves.setdefault(words[1], set()).add(words[3])
+        if words[2] == "C":
+            convoys.setdefault(words[4], set()).add(words[6])
+    assert "; ".join(f"{v}: {', '.join(sorted(moves[v]))}" for v in sorted(moves)) == by_water
+    assert convoys == moves
+    kinds = game.vector_game.state.unit_kind[0, left.slot_province]
+    assert (np.diff(kinds) >= 0).all() and kinds[0] == ARMY
 
 
 @pytest.mark.parametrize("helps", [True, False])

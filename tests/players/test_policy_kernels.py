@@ -38,7 +38,7 @@ ADJUSTMENTS = (OrderKind.BUILD, OrderKind.DISBAND)
 @functools.cache
 def played(name: str, phases: int):
     """Return games after some phases of dumbbot and random play, decisions, views and choices."""
-    games = VectorGame(name, 6, seed=phases, threads=1)
+    games = VectorGame(name, 3, seed=phases, threads=1)
     for phase in range(phases):
         games.step(orders_of(games, make_bot("random" if phase % 3 == 0 else "dumbbot")))
     decisions = games.decisions()

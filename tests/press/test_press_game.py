@@ -87,7 +87,6 @@ def test_impossible_partners_and_answers():
         (lambda: winter.offer("ENGLAND", "RUSSIA", zone=["SPA"]), "movement phases"),
         (lambda: Game("small").offer("ENGLAND", "RUSSIA", peace=True), "press="),
         (lambda: Game("small", press="loud"), "one of mutual, offers"),
-        (lambda: Game("small", binding=False), "binding"),
     ):
         with pytest.raises(UserError, match=words):
             call()

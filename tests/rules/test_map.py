@@ -5,8 +5,6 @@ import tomllib
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from diplomacy_engine.constants import ARMY, FLEET, NONE, SEA
 from diplomacy_engine.errors import UserError
@@ -67,19 +65,15 @@ def test_maps_load_by_name_path_and_object(tmp_path):
 # What is replaced in small.toml, by what, and the sentence that must come of it.
 LON = 'LON = { name = "London", terrain = "land", supply_center = true, home_of = "ENGLAND" }'
 WRONG = [
-    ('ANK = "BUL GRE UKR"', 'ANK = "BUL GRE UKR BUL"', "ANK - BUL: this border is listed twice"),
     ('BUL = "GRE"', 'BUL = "GRE ANK"', "BUL - ANK: this border is listed twice"),
     ('BUL = "GRE"', 'BUL = "GRE XYZ"', "BUL - XYZ: 'XYZ' is not a province"),
-    ('BUL = "GRE"', 'XYZ = "GRE"', "XYZ - GRE: 'XYZ' is not a province"),
     ('BUL = "GRE"', 'BUL = "GRE BUL"', "BUL - BUL: a province does not border itself"),
     ('BUL = "GRE"', 'BUL = "GRE/NC"', "GRE has no coast 'NC'"),
     ('BUL = "GRE"', "BUL = 3", "army_borders: 'BUL' must be a text"),
     ("[fleet_borders]", '[fleet_borders]\nANK = "GRE"', "ANK is inland, where no fleet"),
     ('ENGLAND = ["A LON"]', 'ENGLAND = ["F LON"]', "LON is inland, where no fleet can stand"),
     ('ENGLAND = ["A LON"]', 'ENGLAND = ["A XYZ"]', "'XYZ' is not a province"),
-    ('ENGLAND = ["A LON"]', 'ENGLAND = ["A LON/NC"]', "LON has no coast 'NC'"),
     ('ENGLAND = ["A LON"]', 'ENGLAND = ["London"]', "'London' is not a unit such as"),
-    ('ENGLAND = ["A LON"]', "ENGLAND = [1]", "1 is not a unit such as"),
     ('ENGLAND = ["A LON"]', 'ENGLAND = "A LON"', "ENGLAND must have a list of units"),
     ('ENGLAND = ["A LON"]', 'FRANCE = ["A LON"]', "start_units: unknown power 'FRANCE'"),
     ('ENGLAND = ["A LON"]', 'ENGLAND = ["A MOS"]', "MOS already holds A MOS"),
@@ -89,7 +83,6 @@ WRONG = [
     (LON, LON.replace('"land"', '"sea"'), "ENGLAND 'A LON': LON is a sea, where no army"),
     (LON, LON.replace('"land"', '"lake"'), "LON.terrain: invalid enum value 'lake'"),
     (LON, LON.replace('name = "London", ', ""), "LON.name: is missing"),
-    (LON, LON.replace('"London"', "7"), "LON.name: expected str"),
     (LON, LON.replace("name =", "nmae ="), "LON.nmae: unknown; did you mean 'name'"),
     (LON, LON.replace(" }", ', coasts = ["NC", "SC"] }'), "LON.coasts: only"),
     (
@@ -97,40 +90,22 @@ WRONG = [
         LON.replace("land", "coast").replace(" }", ', coasts = ["NC"] }'),
         "LON.coasts: must be two",
     ),
-    (
-        LON,
-        LON.replace("land", "coast").replace(" }", ', coasts = ["NC", "x1"] }'),
-        "LON.coasts[1]: expected",
-    ),
-    (LON, LON.replace(" }", ", position = [1] }"), "LON.position: expected"),
     (LON, LON.replace(" }", ', aliases = ["PAR"] }'), "LON.aliases: 'PAR'"),
-    (LON, LON.replace(" }", ', aliases = [" "] }'), "LON.aliases: ' '"),
     (LON, LON.replace(" }", ', aliases = ["a\\u001b"] }'), r"LON.aliases: 'a\x1b'"),
     ('name = "London"', 'name = "Lon\\u0007don"', "LON.name: has control characters"),
     ('name = "London"', 'name = ""', "LON.name: expected"),
     (LON, "LON = 3", "LON: must be a table"),
     (LON, "Lon = { name = 'London', terrain = 'land' }", "provinces.Lon: a code"),
     ("victory_supply_centers = 5", "victory_supply_centers = 10", "10, out of reach with 9"),
-    ("victory_supply_centers = 5", "victory_supply_centers = 0", "0, out of reach with 9"),
     ("victory_supply_centers = 5", "victory_supply_centers = 1", "with its home centers alone"),
-    (
-        "victory_supply_centers = 5",
-        "victory_supply_centers = true",
-        "victory_supply_centers: expected int",
-    ),
     ("victory_supply_centers = 5", "victory = 5", "victory: unknown"),
     ("max_years = 20", "max_year = 20", "max_year: unknown; did you mean 'max_years'?"),
-    ("max_years = 20", "max_years = 0", "max_years: expected int >= 1"),
     ('"S1901M"', '"F1901M"', "first_phase: expected"),
-    ('"S1901M"', '"spring"', "first_phase: expected"),
     ('name = "small"', 'name = "my map"', "name: expected"),
     ('name = "small"', "", "name: is missing"),
     ('["ENGLAND", "RUSSIA"]', '["ENGLAND", "ENGLAND"]', "powers: one is listed twice"),
     ('["ENGLAND", "RUSSIA"]', '["England", "RUSSIA"]', "powers[0]: expected"),
-    ('["ENGLAND", "RUSSIA"]', "[]", "powers: expected"),
-    ('["ENGLAND", "RUSSIA"]', '"ENGLAND"', "powers: expected"),
     ("[provinces]", "[provinces", "not TOML"),
-    (SMALL, "", "name: is missing"),
 ]
 
 
@@ -247,38 +222,6 @@ def test_map_that_is_not_utf8(tmp_path):
     path.write_bytes(SMALL.replace("London", "L\u00f6ndon").encode("latin-1"))
     with pytest.raises(MapError, match=r"latin\.toml: not TOML"):
         load_map(path)
-
-
-values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**20), 10**20)
-    | st.floats()
-    | st.text(max_size=6)
-    | st.sampled_from(["LON", "A LON", "ENGLAND", "sea", "coast", "NC", "S1901M", "GRE/NC", "/"]),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
-    ),
-    max_leaves=5,
-)
-
-
-@given(data=st.data())
-def test_mutated_facts_never_raise_anything_else(data):
-    facts = tomllib.loads(SMALL)
-    for _ in range(data.draw(st.integers(1, 3))):
-        table = facts
-        while True:
-            key = data.draw(st.sampled_from(sorted(table)) if table else st.text(max_size=4))
-            inner = table.get(key)
-            if not isinstance(inner, dict) or not data.draw(st.integers(0, 3)):
-                break
-            table = inner
-        table[key] = data.draw(values)
-    try:
-        vocabulary(Map(facts))
-    except MapError as error:
-        assert error.problems and all(error.problems)
 
 
 def test_a_power_is_found_by_its_name():

@@ -1,8 +1,6 @@
 """Reading order texts: what is understood, what is corrected, and what is refused and why."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from diplomacy_engine.constants import phase_kind
 from diplomacy_engine.games.game import Game
@@ -44,31 +42,24 @@ def reading(game: Game, power: str, text: str) -> str:
         ("FRANCE", "A PAR - PIC", "A PAR - PIC"),
         ("FRANCE", "a par - pic", "A PAR - PIC"),
         ("FRANCE", "A PAR \u2013 PIC", "A PAR - PIC"),
-        ("FRANCE", "A PAR \u2192 PIC", "A PAR - PIC"),
         ("FRANCE", "Army Paris moves to Picardy", "A PAR - PIC"),
-        ("FRANCE", "army paris to picardy", "A PAR - PIC"),
         ("FRANCE", "Army Paris holds.", "A PAR H"),
         ("FRANCE", "A PAR S A BUR H", "A PAR S A BUR"),
-        ("FRANCE", "A PAR SUPPORT A BUR HOLD", "A PAR S A BUR"),
         ("FRANCE", "Army Paris supports Army Burgundy - Picardy", "A PAR S A BUR - PIC"),
         ("FRANCE", "Fleet Mid-Atlantic Ocean - Irish Sea", "F MAO - IRI"),
         ("FRANCE", "F mid-atlantic-english channel", "F MAO - ENG"),
         ("FRANCE", "F MID - IRI", "F MAO - IRI"),
-        ("ENGLAND", "F NTH CONVOYS A LON - BEL", "F NTH C A LON - BEL"),
         ("ENGLAND", "F NTH CONVOY Army London to Belgium", "F NTH C A LON - BEL"),
         # VIA
         ("ENGLAND", "A LON - BEL VIA", "A LON - BEL VIA"),
         ("ENGLAND", "A LON - BEL", "A LON - BEL VIA"),
-        ("ENGLAND", "A LON - BEL VIA CONVOY", "A LON - BEL VIA"),
         ("ENGLAND", "A LON - BEL BY CONVOY", "A LON - BEL VIA"),
         ("ENGLAND", "A LON - YOR VIA", "A LON - YOR VIA"),
         ("ENGLAND", "F NTH C A LON - YOR", "F NTH C A LON - YOR"),
         ("FRANCE", "F MAO S A LON - BRE", "F MAO S A LON - BRE"),
         # coasts: the ordered unit's
-        ("RUSSIA", "F STP/NC - BAR", "F STP/NC - BAR"),
         ("RUSSIA", "F STP - BAR", "F STP/NC - BAR"),
         ("RUSSIA", "F STP/SC - BAR", "F STP/NC - BAR"),
-        ("RUSSIA", "F STP(NC) - BAR", "F STP/NC - BAR"),
         ("RUSSIA", "Fleet St. Petersburg (North Coast) - Barents Sea", "F STP/NC - BAR"),
         ("RUSSIA", "Fleet Saint Petersburg north coast H", "F STP/NC H"),
         ("RUSSIA", "A MOS/NC H", "A MOS H"),
@@ -82,7 +73,6 @@ def reading(game: Game, power: str, text: str) -> str:
         ("FRANCE", "F POR S F MAO - SPA/NC", "F POR S F MAO - SPA/NC"),
         ("FRANCE", "F POR S F GAS - SPA", "F POR S F GAS - SPA/NC"),
         ("FRANCE", "F POR S F SPA/NC", "F POR S F SPA/SC"),
-        ("FRANCE", "F POR S F SPA", "F POR S F SPA/SC"),
         ("ITALY", "F WES S F SPA/NC - MAO", "F WES S F SPA/SC - MAO"),
         ("FRANCE", "F POR S A MAR - SPA/SC", "F POR S A MAR - SPA"),
         ("RUSSIA", "F CON S F BUL/SC", "F CON S F BUL/EC"),
@@ -96,21 +86,17 @@ def test_understood(power, text, order):
     ("power", "text", "reason"),
     [
         ("FRANCE", "", "empty"),
-        ("FRANCE", "A", "a province is missing"),
-        ("FRANCE", "A PAR", "does not say what the unit is to do"),
+        ("FRANCE", "A PAR", "nothing after the unit"),
         ("FRANCE", "BRE - PIC", "there is no unit in BRE"),
         ("FRANCE", "A PAR FLIES PIC", "'FLIES' is not one of"),
         ("FRANCE", "A PAR - PIC - BRE", "'- BRE' at the end has no meaning"),
         ("FRANCE", "A PARIA - PIC", "no province 'PARIA' on this map; did you mean PAR?"),
         ("FRANCE", "A PAR - North See", "no province 'NORTH SEE' on this map; did you mean NTH?"),
-        ("FRANCE", "A PAR - ", "a province is missing"),
-        ("FRANCE", "A PAR S", "a unit begins with A or F, and nothing follows"),
+        ("FRANCE", "A PAR S", "a province is missing at its end"),
         ("FRANCE", "A PAR S A BUR VIA", "does not say where the other unit is to go"),
         ("FRANCE", "F MAO - SPA/XX", "'XX' after SPA is not a coast"),
         ("FRANCE", "F MAO - SPA(NC", "the bracket after SPA is not closed"),
         ("FRANCE", "F MAO - SPA", "the coast must be named: F MAO - SPA/NC or F MAO - SPA/SC"),
-        ("FRANCE", "F MAO - SPA/WC", "SPA has no coast WC, only NC and SC"),
-        ("FRANCE", "F GAS - SPA/SC", "a fleet cannot move from GAS to SPA/SC"),
         ("FRANCE", "F GAS S F MAO - SPA/WC", "cannot reach that coast"),
         ("FRANCE", "A PAR - PAR", "already stands in PAR"),
         ("FRANCE", "A PAR - MUN", "an army can never move from PAR to MUN"),
@@ -124,26 +110,20 @@ def test_understood(power, text, order):
         ),
         ("FRANCE", "A PAR - PIC VIA", "an army can never be convoyed from PAR to PIC"),
         ("FRANCE", "A LON H", "the unit in LON belongs to ENGLAND, not to FRANCE"),
-        ("FRANCE", "A BRE H", "there is no unit in BRE"),
-        ("FRANCE", "F PAR H", "the unit in PAR is an army, not a fleet"),
         ("FRANCE", "A PAR S A PAR", "cannot support itself"),
-        ("FRANCE", "A PAR S A MUN - BUR", "there is no unit in MUN"),
         ("FRANCE", "A PAR S F BUR", "the unit in BUR is an army, not a fleet"),
         ("FRANCE", "A PAR S A MAR", "an army in PAR cannot move to MAR"),
-        ("FRANCE", "A BUR S A MAR - PAR", "an army can never move from MAR to PAR"),
         ("FRANCE", "A PAR S A BUR - PAR", "a move into its own province"),
         ("FRANCE", "A MAR C A PAR - PIC", "only a fleet can convoy"),
         ("FRANCE", "F GAS C A PAR - BRE", "a fleet in GAS is not at sea"),
-        ("FRANCE", "F MAO C F POR - GAS", "only an army can be convoyed"),
         ("FRANCE", "F MAO C A MAR - TUS", "no convoy from MAR to TUS over MAO is possible"),
-        ("ENGLAND", "F NTH C A LON - LON", "already stands in LON"),
         (
             "FRANCE",
             "A PAR R PIC",
             "a retreat is not possible in S1901M, which has only movement orders",
         ),
-        ("FRANCE", "WAIVE", "a waived build is not possible in S1901M"),
-        ("FRANCE", "x" * 500, "a text of 500 characters is too long"),
+        ("FRANCE", "WAIVE", "a waive is not possible in S1901M"),
+        ("FRANCE", "x" * 500, "a text of at most 200 characters"),
     ],
 )
 def test_refused_with_the_reason(power, text, reason):
@@ -178,11 +158,9 @@ def test_retreat_texts():
     for power, text, reason in (
         ("GERMANY", "A MUN R TYR", "cannot retreat to TYR, only to BER, BOH"),
         ("GERMANY", "A MUN H", "a hold is not possible in S1901R, which has only retreats"),
-        ("GERMANY", "A MUN - TYR", "cannot retreat to TYR, only to BER, BOH"),
         ("GERMANY", "F MUN R BOH", "the dislodged unit in MUN is an army"),
         ("FRANCE", "F MAO R SPA/SC", "cannot retreat to SPA/SC, only to GAS, SPA/NC"),
         ("FRANCE", "A MUN D", "the dislodged unit in MUN belongs to GERMANY"),
-        ("RUSSIA", "A MUN D", "the dislodged unit in MUN belongs to GERMANY"),
         ("RUSSIA", "A BER D", "there is no dislodged unit in BER"),
         ("RUSSIA", "A BER B", "a build is not possible in S1901R"),
     ):
@@ -199,7 +177,6 @@ def test_winter_texts():
     }
     game = Game.from_state("standard", state)
     for power, text, order in (
-        ("RUSSIA", "A STP B", "A STP B"),
         ("RUSSIA", "A STP/NC B", "A STP B"),
         ("RUSSIA", "Build A STP", "A STP B"),
         ("RUSSIA", "F STP(SC) BUILDS", "F STP/SC B"),
@@ -207,7 +184,6 @@ def test_winter_texts():
         ("RUSSIA", "A WAR/SC B", "A WAR B"),
         ("RUSSIA", "waives", "WAIVE"),
         ("FRANCE", "Remove A PAR", "A PAR D"),
-        ("FRANCE", "A PAR DISBANDS", "A PAR D"),
         ("FRANCE", "A MAR/SC D", "A MAR D"),
     ):
         assert reading(game, power, text) == order
@@ -216,18 +192,14 @@ def test_winter_texts():
         ("RUSSIA", ["F STP/EC B"], "STP has no coast EC"),
         ("RUSSIA", ["F WAR B"], "WAR is inland, where no fleet can be built"),
         ("RUSSIA", ["A MOS B"], "MOS is occupied"),
-        ("RUSSIA", ["A SEV B"], "SEV is occupied"),
         ("RUSSIA", ["A PAR B"], "PAR is not a home center of RUSSIA"),
         ("RUSSIA", ["A MOS D"], "RUSSIA has no unit to remove"),
         ("RUSSIA", ["A STP B", "F STP/NC B"], "there is already an order for STP"),
         ("RUSSIA", ["WAIVE", "A STP B", "A WAR B"], "RUSSIA has only 2 to build or waive"),
-        ("RUSSIA", ["WAIVE"] * 3, "RUSSIA has only 2 to build or waive"),
         ("RUSSIA", ["A MOS H"], "a hold is not possible in W1901A, which has only builds"),
         ("FRANCE", ["A PAR D", "A MAR D"], "FRANCE has only 1 to remove"),
         ("FRANCE", ["A SEV D"], "the unit in SEV belongs to ITALY"),
-        ("FRANCE", ["A BRE D"], "there is no unit in BRE"),
         ("FRANCE", ["A BRE B"], "FRANCE has no build to make"),
-        ("ITALY", ["A ROM B"], "ITALY has no build to make"),
         ("ITALY", ["WAIVE"], "ITALY has no build to make"),
     ):
         with pytest.raises(ValueError, match=r"^'") as caught:
@@ -280,24 +252,6 @@ def test_a_name_for_two_provinces_is_refused_with_both():
 def test_unknown_places(text):
     with pytest.raises(ValueError, match="is not a unit or province"):
         read_place(STANDARD, text)
-
-
-WORDS = (
-    "A F ARMY * PAR BUR MAO SPA STP Paris North Sea /NC (SC) ( ) / - -> \u2013 H S C R D B VIA "
-    "CONVOY WAIVE TO MOVES HOLDS BUILD \u00e9 \ud800 \0 . 0"
-)
-pieces = st.sampled_from([*WORDS.split(" "), "\n"])
-texts = st.lists(pieces, max_size=9).map(" ".join) | st.text(max_size=30)
-
-
-@given(text=texts)
-def test_any_text_is_read_or_refused(text):
-    for read in (read_order, read_place, read_unit):
-        try:
-            read(STANDARD, text)
-        except ValueError as error:
-            assert str(error) and "\n" not in str(error)
-    ordered_unit(STANDARD, text)
 
 
 def test_the_kind_of_a_phase():

@@ -6,13 +6,12 @@ That gives bounces, cut supports, rings and paradoxes in numbers which random pl
 """
 
 from collections.abc import Iterable
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-from reference.movement import Answers, Movement, adjudicate_movement
-from reference.orders import Board, ReferenceMap
+from reference.movement import adjudicate_movement
+from reference.orders import ReferenceMap
 
 import diplomacy_engine.rules.adjudicator as engine
 from diplomacy_engine.constants import (
@@ -30,17 +29,6 @@ from diplomacy_engine.constants import (
     SUPPORT_MOVE,
 )
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.rules.adjudicator.equations import (
-    ANSWER,
-    ARRIVES,
-    BY_CONVOY,
-    FIRST_CONVOYER,
-    MAYBE,
-    ROLE,
-    STOPPED,
-    SUPPORTS,
-)
-from diplomacy_engine.rules.adjudicator.paradoxes import CORE, SOLUTION, count_solutions
 from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.rules.vocabulary import vocabulary
 
@@ -317,75 +305,6 @@ def check(table: Table, seed: int) -> None:
 def test_movement_agrees_with_the_reference(standard: Table, chunk: int):
     for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
         check(standard, seed)
-
-
-def test_the_search_for_solutions_finds_what_was_decided(standard: Table):
-    """Open every decision again: where the rules leave one answer only, it is the one taken."""
-    searched = np.zeros(3, int)
-    for seed in range(150):
-        compare(standard, set_up(standard, seed))
-        facts, scratch = standard.scratch.facts, standard.scratch
-        units = np.flatnonzero(facts[:, ROLE] >= SUPPORTS)
-        armies = np.flatnonzero((facts[:, BY_CONVOY] == 1) & (facts[:, FIRST_CONVOYER] != NONE))
-        core = np.concatenate([units, len(facts) + armies])
-        taken = np.concatenate([facts[units, ANSWER], facts[armies, ARRIVES]])
-        facts[units, ANSWER] = MAYBE
-        facts[armies, ARRIVES] = MAYBE
-        scratch.lists[CORE, : len(core)] = core
-        places = standard.board.province_location
-        found = count_solutions(
-            standard.board.reach, places, facts, scratch.queue, scratch.lists, len(core)
-        )
-        searched[found] += 1
-        assert (facts[units, ANSWER] == MAYBE).all() and (facts[armies, ARRIVES] == MAYBE).all()
-        if found == 0:
-            assert (facts[:, STOPPED] == 1).any(), seed
-        if found == 1:
-            assert scratch.lists[SOLUTION, : len(core)].tolist() == taken.tolist(), seed
-    assert (searched > 0).all()
-
-
-def all_consistent_answers(movement: Movement) -> list[Answers]:
-    """Every answer to all equations at once, by trying every set of successful moves."""
-    found = []
-    for values in product((True, False), repeat=len(movement.moves)):
-        moves = dict(zip(movement.moves, values, strict=True))
-        answers = Answers({("move", unit): moved for unit, moved in moves.items()})
-        for army in movement.routes:
-            answers["path", army] = movement.path(army, answers)
-        for unit in movement.matched:
-            if movement.orders[unit].verb == "S":
-                answers["support", unit] = movement.support(unit, answers)
-        if all(movement.move(unit, answers) == moved for unit, moved in moves.items()):
-            found.append(answers)
-    return found
-
-
-def test_the_reference_takes_what_alone_is_consistent(standard: Table):
-    """Of several answers without a paradox the one where the rings move.
-
-    A paradox is only called one where there are no or several answers.
-    """
-    stops, rings = 0, 0
-    for seed in range(450):
-        texts = standard.texts(set_up(standard, seed))
-        board = Board(standard.reference, standard.by_power())
-        movement = Movement(board, {unit: board.read(text) for unit, text in texts.items()})
-        if len(movement.moves) > 7:
-            continue
-        answers, stopped = movement.solve()
-        consistent = all_consistent_answers(movement)
-        if stopped:
-            stops += 1
-            assert len(consistent) != 1, texts
-            continue
-        assert answers in consistent, texts
-        for other in consistent:
-            differs = [decision for decision in other if other[decision] != answers[decision]]
-            rings += bool(differs)
-            assert all(kind == "move" for kind, _ in differs), texts
-            assert all(answers[decision] for decision in differs), texts
-    assert stops > 10 and rings
 
 
 @pytest.mark.slow

@@ -1,11 +1,14 @@
 """Rewards of teams: hand-worked games, levels, and that teams of one power change nothing."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from diplomacy_engine.constants import NONE, RUNNING, SOLO, TEAM, YEAR_LIMIT
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.rules.teams import no_teams, read_teams
+from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.rules.teams import read_teams
 from diplomacy_engine.scoring.mixes import code_of, make_reward_mix
 from diplomacy_engine.scoring.outcomes import Outcomes, figure_values
 from diplomacy_engine.scoring.rewards import REWARDS, RewardInput, make_reward, try_reward
@@ -27,7 +30,8 @@ STEP = RewardInput(
     victory_centers=8,
 )
 TEAMS = read_teams("ENGLAND+RUSSIA", POWERS)
-LEVELS = levels_of(TEAMS.levels, TEAMS.parts)
+MAP = SimpleNamespace(powers=POWERS, teams=TEAMS)
+LEVELS = levels_of(POWERS, TEAMS)
 
 
 def test_a_team_is_treated_as_one_power():
@@ -78,22 +82,23 @@ def test_within_a_team_its_powers_are_rivals():
 
 
 def test_a_mix_adds_up_the_levels():
-    mix = make_reward_mix("team:sum_of_squares=1,power:center_delta=0.2..0", TEAMS)
+    mix = make_reward_mix("team:sum_of_squares=1,power:center_delta=0.2..0", MAP)
     of_team = pay_teams(make_reward("sum_of_squares"), STEP, LEVELS["team"])
     own = make_reward("center_delta")(STEP)
     np.testing.assert_allclose(mix(STEP), of_team + 0.2 * own, atol=1e-6)
     np.testing.assert_array_equal(mix(STEP, 1.0), of_team)
-    np.testing.assert_array_equal(make_reward_mix("sum_of_squares", TEAMS)(STEP), of_team)
+    np.testing.assert_array_equal(make_reward_mix("sum_of_squares", MAP)(STEP), of_team)
 
 
 def test_a_team_may_have_a_victory_count_of_its_own():
-    level = levels_of(TEAMS.levels, TEAMS.parts, 6)["team"]
+    level = levels_of(POWERS, TEAMS._replace(victory_centers=6))["team"]
     assert pay_teams(make_reward("deepdip"), STEP, level)[1].tolist() == [15, -4, 15]
 
 
 def test_a_nested_team_is_one_member_of_its_own():
     powers = ["A", "B", "C", "D"]
     teams = read_teams("(A+B)+C", powers)
+    game_map = SimpleNamespace(powers=powers, teams=teams)
     assert teams.levels == ("team", "team2", "power")
     centers = np.array([[1, 2, 3, 6]], np.int16)
     limit = RewardInput(
@@ -107,20 +112,22 @@ def test_a_nested_team_is_one_member_of_its_own():
         8,
     )
     paid = {
-        level: make_reward_mix(f"{level}:sum_of_squares", teams)(limit)[0].tolist()
-        for level in teams.levels
+        level: make_reward_mix(f"{level}:sum_of_squares", game_map)(limit)[0].tolist()
+        for level in (*teams.levels, "b+a", "A+B+C")
     }
     assert paid["team"] == [0.5, 0.5, 0.5, 0.5]
     assert paid["team2"] == [0.5, 0.5, 0.5, 1.0]
     np.testing.assert_allclose(paid["power"], [0.2, 0.8, 1, 1], atol=1e-6)
+    np.testing.assert_allclose(paid["b+a"], [0.2, 0.8, 0, 0], atol=1e-6)
+    assert paid["A+B+C"] == [0.5, 0.5, 0.5, 0.0]
 
 
 @pytest.mark.parametrize("reward", REWARDS)
 def test_teams_of_one_power_change_nothing(reward):
     step = RewardInput(*(part[:5] for part in STEP[:-1]), STEP.victory_centers)
     expected = make_reward(reward)(step)
-    alone = read_teams("ENGLAND,ITALY,RUSSIA", POWERS)
-    assert not alone.text
+    alone = load_map("three").with_teams("ENGLAND,ITALY,RUSSIA")
+    assert not alone.teams.text
     assert make_reward_mix(reward, alone)(step).tobytes() == expected.tobytes()
     through = make_reward(reward)(node_input(step, np.arange(3), np.arange(3)))
     assert through.tobytes() == expected.tobytes()
@@ -140,7 +147,8 @@ def test_outcomes_of_teams():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("team2:score", "no level 'team2' of teams; there are: team, power"),
+        ("team2:score", "no level 'team2' of teams; there are: team, power, ENGLAND.RUSSIA"),
+        ("ENGLAND+ITALY:score", "no level 'ENGLAND.ITALY' of teams"),
         ("team:nothing", "unknown reward 'nothing'"),
         ("powr:score", "no level 'powr' of teams"),
         ("nobody:score", "cannot import 'nobody'"),
@@ -149,7 +157,7 @@ def test_outcomes_of_teams():
 )
 def test_levels_and_rewards_that_are_not_there(text, reason):
     with pytest.raises(UserError, match=reason):
-        make_reward_mix(text, TEAMS)
+        make_reward_mix(text, MAP)
 
 
 @pytest.mark.parametrize(
@@ -160,6 +168,7 @@ def test_levels_and_rewards_that_are_not_there(text, reason):
         ("team2:my:f", True),
         ("my.team:score", True),
         ("myteam:f", True),
+        ("ENGLAND+ITALY:score", False),
     ],
 )
 def test_a_level_is_no_code_of_somebodys_own(text, own):
@@ -167,17 +176,17 @@ def test_a_level_is_no_code_of_somebodys_own(text, own):
 
 
 def test_a_level_needs_teams():
-    for teams in (no_teams(POWERS), None):
+    for game_map in (load_map("three"), None):
         with pytest.raises(UserError, match="no level 'team' of teams; there are: power"):
-            make_reward_mix("team:score", teams)
+            make_reward_mix("team:score", game_map)
         step = make_reward("score")(STEP)  # every power is a level of its own
-        assert np.array_equal(make_reward_mix("power:score", teams)(STEP), step)
+        assert np.array_equal(make_reward_mix("power:score", game_map)(STEP), step)
 
 
 def test_a_reward_of_another_shape_per_team_is_one_sentence(tmp_path, monkeypatch):
     code = "import numpy\ndef f(game):\n    return numpy.zeros((len(game.ended), 3))\n"
     (tmp_path / "three_columns.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    mix = make_reward_mix("three_columns:f", TEAMS)
+    mix = make_reward_mix("three_columns:f", MAP)
     with pytest.raises(UserError, match=r"must return \(3, 2\) finite numbers, not \(3, 3\)"):
         try_reward(mix, 3, 8)

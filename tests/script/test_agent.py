@@ -8,10 +8,9 @@ import torch
 from support.positions import act, positions, score, slot_ranges, two_slot_decision
 from support.self_play import make_agent
 
-from diplomacy_engine import BoardViews, Decisions, UserError, VectorGame, make_bot, order_numbers
+from diplomacy_engine import BoardViews, Decisions, UserError, VectorGame, order_numbers
 from diplomacy_engine.constants import RUNNING, WAIVE, Phase
 from diplomacy_engine.learning.players import AgentNetwork, policy_player
-from diplomacy_engine.players.protocols import ExplainingPlayer
 from ppo_selfplay_diplomacy import Agent
 
 MAPS = ("small", "three", "standard")
@@ -38,25 +37,6 @@ def test_what_was_sampled_is_what_is_scored(name, autoregressive):
     counts = np.diff(decisions.order_start)
     several = np.array([counts[a:b].max() > 1 for a, b in slot_ranges(decisions)])
     assert (share[several] > 0).all() and share[several].min() < 0.97
-
-
-@pytest.mark.parametrize("autoregressive", [True, False])
-@pytest.mark.parametrize("name", MAPS)
-def test_an_explanation_follows_the_likeliest_orders(name, autoregressive):
-    decisions, obs, _ = positions(name)
-    agent = make_agent(name, autoregressive=autoregressive)
-    probability, value = AgentNetwork(agent).explain(obs, decisions)
-    assert (probability.dtype, probability.shape) == (np.float32, decisions.order.shape)
-    assert (value.dtype, value.shape) == (np.float32, (decisions.count,))
-    np.testing.assert_allclose(
-        np.add.reduceat(probability, decisions.order_start[:-1]), 1, rtol=1e-5
-    )
-    chosen, logprob, expected = act(agent, obs, decisions, greedy=True)
-    np.testing.assert_array_equal(value, expected)
-    likeliest = np.log(probability[decisions.order_start[:-1] + chosen])
-    np.testing.assert_allclose(
-        np.add.reduceat(likeliest, decisions.slot_start[:-1]), logprob, rtol=1e-3, atol=1e-4
-    )
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -145,10 +125,11 @@ def test_sampling_follows_the_probabilities(name, phase, autoregressive):
     assert uniform.sum() > 2 * (freedom + 4.5 * (2 * freedom) ** 0.5)  # the check has teeth
 
 
+@pytest.mark.parametrize("autoregressive", [True, False])
 @pytest.mark.parametrize(
     ("name", "phase"), [("three", Phase.FALL_MOVEMENT), ("standard", Phase.WINTER_ADJUSTMENTS)]
 )
-def test_greedy_picks_the_likeliest(name, phase):
+def test_greedy_picks_the_likeliest(name, phase, autoregressive):
     """Unit by unit: the likeliest first order, then the likeliest second one after it.
 
     An explanation has the probabilities of both.
@@ -157,7 +138,7 @@ def test_greedy_picks_the_likeliest(name, phase):
     d = two_slot_decision(name, phase)
     firsts = set()
     for seed in range(6):
-        agent = make_agent(name, seed=seed)
+        agent = make_agent(name, seed=seed, autoregressive=autoregressive)
         probability = enumerate_decision(agent, decisions, obs, d)
         asked = obs.take(np.array([d])), decisions.take(np.array([d]))
         chosen, _, _ = act(agent, *asked, greedy=True)
@@ -200,20 +181,6 @@ def test_gradients_are_finite_and_reach_every_weight(name):
             assert parameter.grad.abs().sum() > 0, parameter_name
 
 
-def test_a_policy_player_explains_without_drawing():
-    agent = make_agent("three")
-    games = VectorGame("three", 3, seed=1, threads=1)
-    decisions = games.decisions()
-    player, fresh = (policy_player(agent, "me", seed=4) for _ in range(2))
-    assert isinstance(player, ExplainingPlayer)
-    assert not isinstance(make_bot("random"), ExplainingPlayer)
-    probability, value = player.explain(games, decisions)
-    assert len(probability) == len(decisions.order) and len(value) == decisions.count
-    np.testing.assert_array_equal(player.act(games, decisions), fresh.act(games, decisions))
-    with pytest.raises(UserError, match="me was trained on another map"):
-        player.explain(VectorGame("small", 1), decisions)
-
-
 def test_temperature_divides_the_scores_of_draws_only():
     decisions, obs, _ = positions("three")
     d = two_slot_decision("three", Phase.FALL_MOVEMENT)
@@ -233,3 +200,9 @@ def test_temperature_divides_the_scores_of_draws_only():
         entropy.append(-(share[share > 0] * np.log(share[share > 0])).sum())
     assert entropy[0] < entropy[1] < entropy[2]
     assert entropy[2] == pytest.approx(np.log(counts[0]), abs=0.01)  # each order alike
+
+
+def test_a_policy_plays_its_own_map_alone():
+    player, games = policy_player(make_agent("three"), "me"), VectorGame("small", 1)
+    with pytest.raises(UserError, match="me was trained on another map"):
+        player.act(games, games.decisions())

@@ -4,7 +4,6 @@ Where it is not, a run does not start, or a policy is not played; nothing differ
 """
 
 import shutil
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -19,7 +18,7 @@ from diplomacy_engine.commands import cli
 from diplomacy_engine.learning import ops, registry, settings
 
 TEXT = (REPOSITORY / "ppo_selfplay_diplomacy.py").read_text()
-FEW = {"total_timesteps": 60, "eval_games": 2, "eval_bots": ["hold"], "capture_games": 0}
+FEW = {"total_timesteps": 60, "eval_bots": ["hold"]}
 
 # What is edited, by what stands in its place.
 SETTING = "    gamma: Share = "
@@ -78,17 +77,6 @@ def write(path: Path, *edits: tuple[str, str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
-
-
-@pytest.fixture
-def imported(monkeypatch):
-    monkeypatch.setattr(registry, "_known", dict(registry._known))
-    monkeypatch.setattr(registry, "_noted", set())
-    before = set(sys.modules)
-    yield lambda path: sys.modules[registry.of_file(path).args_class.__module__]
-    for name in set(sys.modules) - before:
-        if getattr(sys.modules[name], "LEARNER_HERE", None):
-            del sys.modules[name]
 
 
 def drawn_by(script: ModuleType, run: Path, seed: int) -> list[int]:

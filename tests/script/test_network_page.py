@@ -4,16 +4,16 @@ Each block of code of the page goes where its sentence says.
 """
 
 import re
-import subprocess
-import sys
 
+import pytest
 import torch
 from support.pages import ROOT
+from support.training import load, main
 
 SCRIPT = (ROOT / "ppo_selfplay_diplomacy.py").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "network.md").read_text(), re.S)
 LAYERS, LOOP, CURIOSITY, MADE, PAID, LEARNED = BLOCKS
-TINY = "--total-timesteps 600 --num-envs 16 --num-minibatches 2 --hidden 16 --eval-games 2"
+TINY = "--total-timesteps 600 --num-envs 16 --num-minibatches 2 --hidden 16 --eval-games 1"
 TINY += " --eval-bots random --capture-games 0 --eval-interval 1000000"
 
 
@@ -28,33 +28,38 @@ def before(text: str, line: str, block: str) -> str:
     return text.replace(line, block + line)
 
 
-def train(folder, script: str, flags: str) -> dict:
-    path = folder / "mine.py"
-    path.write_text(script)
-    words = f"{path} {TINY} {flags} --runs-folder {folder / 'runs'}"
-    argv = [sys.executable, *words.split()]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    (run,) = folder.glob("runs/small__mine__1__*")
-    saved = torch.load(run / "checkpoint.pt", weights_only=True)
-    assert saved["script_name"] == "mine.py" and (run / "mine.py").read_text() == script
-    return saved
+@pytest.fixture
+def train(tmp_path, imported, monkeypatch):
+    """Return a function (script, flags) that trains with a script and returns its checkpoint."""
+
+    def training(script: str, flags: str) -> dict:
+        path = tmp_path / "mine.py"
+        path.write_text(script)
+        monkeypatch.syspath_prepend(tmp_path)  # for a second process
+        words = f"{TINY} {flags} --runs-folder {tmp_path / 'runs'}"
+        assert main(words.split(), imported(path)) == 0
+        (run,) = tmp_path.glob("runs/small__mine__1__*")
+        saved = load(run)
+        assert saved["script_name"] == "mine.py" and (run / "mine.py").read_text() == script
+        return saved
+
+    return training
 
 
-def test_attention_trains_and_plays(tmp_path):
+def test_attention_trains_and_plays(train):
     text = replaced(SCRIPT, r"^        self\.own, self\.near, self\.out = .*?\n", LAYERS)
     text = replaced(text, r"^        for norm, own, near, out in .*?\n(?=        x = self)", LOOP)
-    saved = train(tmp_path, text, "--num-layers 2 --processes 1")
+    saved = train(text, "--num-layers 2 --processes 1")
     assert "attention.1.in_proj_weight" in saved["model"] and "own.0.weight" not in saved["model"]
 
 
-def test_curiosity_pays_learns_and_is_kept(tmp_path):
+def test_curiosity_pays_learns_and_is_kept(train):
     text = before(SCRIPT, "class Run(Kept):\n", CURIOSITY + "\n\n")
     end = '\n    @property\n    def step(self) -> int:\n        """Learner decisions'
     text = before(text, end, MADE)
     text = before(text, "    buffer.pay(streams, rewards)\n", PAID)
     step = "            run.optimizer.step()\n"
-    kept = train(tmp_path, replaced(text, re.escape(step), step + LEARNED), "--processes 2")["run"]
+    kept = train(replaced(text, re.escape(step), step + LEARNED), "--processes 2")["run"]
     assert len(kept["curious_optimizer"]["state"]) == 1
     guess, target = (
         kept["curiosity"][f"{name}.province_features.weight"] for name in ("guess", "target")

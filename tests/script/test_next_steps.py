@@ -26,7 +26,7 @@ def told(text: str) -> dict[str, list[str]]:
 def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
     """By a signal; the folder's name has a space, and its run goes on to its end when asked."""
     stop_in_step(monkeypatch, 40)
-    run = train(tmp_path / "my runs", status=STOPPED, eval_interval=100)
+    run = train(tmp_path / "my runs", status=STOPPED, eval_interval=250, capture_games=1)
     found = told(capsys.readouterr().out)
     assert list(found) == [
         "measure how strong it is",

@@ -10,8 +10,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import textwrap
-from pathlib import Path
 
 import pytest
 from support.training import (
@@ -26,12 +24,10 @@ from support.training import (
     train,
     write_config,
 )
-from support.waiting import until
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import MapError, UserError
 from diplomacy_engine.learning.ranks import TrainingError
-from diplomacy_engine.learning.run_folder import RunFolder
 
 CHANGES = {"num_envs": 9, "processes": 2}
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
@@ -106,68 +102,3 @@ def test_ranks_of_torchrun_train_the_same(trained, tmp_path):
     assert metrics(run) == metrics(trained("rich"))
     done = torchrun(*words, "--num-envs", 1)
     assert done.stderr.count("error: --num-envs 1 is too few for 2 processes\n") == 1
-
-
-CRASH = """
-import os, signal, sys, time
-import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.learning import startup
-from support.training import main
-
-steps, pay_learner, close = 0, ppo.pay_learner, startup.RunLog.close
-def dying(*args):
-    global steps
-    steps += 1
-    if steps == 40 and os.environ["RANK"] == "1":
-        os.kill(os.getpid(), signal.SIGKILL)
-    return pay_learner(*args)
-def slow(*rest):
-    time.sleep(3)  # meanwhile torchrun tells the others to end
-    close(*rest)
-ppo.pay_learner, startup.RunLog.close = dying, slow
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-@pytest.mark.slow
-def test_a_rank_that_dies_stops_the_others(tmp_path):
-    script = tmp_path / "crash.py"
-    script.write_text(textwrap.dedent(CRASH))
-    config = write_config(tmp_path / "tiny.toml", **CHANGES)
-    done = torchrun(script, "--config", config, "--runs-folder", tmp_path / "runs")
-    assert done.returncode != 0
-    assert "error: another rank has died; the last checkpoint is intact" in done.stderr
-    assert f"exitcode  : -{signal.SIGKILL.value}" in done.stderr
-    (run,) = (tmp_path / "runs").iterdir()
-    assert 200 <= load(run)["global_step"] < 600
-    assert not list(run.rglob("*.tmp"))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process")
-def test_ranks_stop_when_their_launcher_is_gone(tmp_path):
-    """With a checkpoint; until then the folder is theirs, and nobody else goes on with it."""
-    config = write_config(tmp_path / "tiny.toml", **CHANGES | {"total_timesteps": 10**6})
-    words = ["ppo_selfplay_diplomacy.py", "--config", config, "--runs-folder", tmp_path / "runs"]
-    with open(tmp_path / "out", "wb") as out:
-        options = {"cwd": REPOSITORY, "env": ENVIRONMENT, "stdout": out, "stderr": out}
-        launcher = subprocess.Popen([*TORCHRUN, *words], **options)
-    try:
-        until(lambda: any(tmp_path.glob("runs/*/checkpoint.pt")), 300)
-        (run,) = (tmp_path / "runs").iterdir()
-        with pytest.raises(UserError, match="another process is training in"):
-            RunFolder.open(run)
-    finally:
-        launcher.kill()
-        launcher.wait()
-    until(lambda: is_free(run), 120)
-    assert (run / "checkpoints" / f"{load(run)['global_step']:012d}.pt").is_file()
-    assert "continue it:\n" in (tmp_path / "out").read_text()
-
-
-def is_free(run: Path) -> bool:
-    try:
-        RunFolder.open(run).close()
-    except UserError:
-        return False
-    return True

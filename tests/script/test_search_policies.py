@@ -7,7 +7,7 @@ import pytest
 
 from diplomacy_engine import VectorGame, load_map, load_player, make_bot, reward_input
 from diplomacy_engine.constants import FALL_MOVEMENT, NONE, RUNNING
-from diplomacy_engine.players import orders_of
+from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.policy.player import Objective
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
 from diplomacy_engine.players.search.draws import PolicyDraws, phase_seeds

@@ -1,8 +1,7 @@
-"""The `diplomacy` package, where it is installed: its map files, and its game in a process."""
+"""The `diplomacy` package, where it is installed: its map files and its program."""
 
 import hashlib
 import importlib.util
-import json
 import os
 import pickle
 import subprocess
@@ -12,21 +11,6 @@ from pathlib import Path
 
 # Convoys over many seas take the package many minutes; without any, the rest is the same game.
 _WITHOUT_CONVOYS = ("colonial", "empire", "known_world_901", "world")
-_WORKER = """
-import json, sys
-from diplomacy import Game
-game = Game(map_name=sys.argv[1])
-for line in sys.stdin:
-    orders = json.loads(line)
-    if orders is not None:
-        for power in orders:
-            game.set_orders(power, orders[power])
-        game.process()
-    state = game.get_state()
-    found = {key: state[key] for key in ("name", "units", "centers", "retreats")}
-    found["possible"] = game.get_all_possible_orders()
-    print(json.dumps(found), flush=True)
-"""
 
 
 @cache
@@ -59,36 +43,3 @@ def spare_convoys(home: Path) -> None:
     cache_file = home / ".cache" / "diplomacy" / "convoy_paths_cache.pkl"
     cache_file.parent.mkdir(parents=True)
     cache_file.write_bytes(pickle.dumps(known))
-
-
-class PackageGame:
-    """A game of the package, on one of its maps.
-
-    Attributes:
-        state: its `name`, `units`, `centers` and `retreats`, and its `possible` orders by place.
-    """
-
-    def __init__(self, map_name: str, folder: Path):
-        program, _ = package_python()
-        spare_convoys(folder)
-        self._process = subprocess.Popen(
-            [program, "-c", _WORKER, map_name],
-            env={**os.environ, "HOME": str(folder), "PYTHONPATH": ""},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        self.play(None)
-
-    def play(self, orders: dict[str, list[str]] | None) -> None:
-        """Give orders and adjudicate; None: only look."""
-        self._process.stdin.write(json.dumps(orders) + "\n")
-        self._process.stdin.flush()
-        self.state = json.loads(self._process.stdout.readline())
-
-    def close(self) -> None:
-        """End its process."""
-        self._process.stdin.close()
-        self._process.wait(30)
-        self._process.stdout.close()

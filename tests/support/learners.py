@@ -24,7 +24,6 @@ RICH = {
     "pool_interval": 60,
     "pool_bots": ["dumbbot"],
     "eval_interval": 200,
-    "eval_games": 3,
     "eval_bots": ["hold"],
 }
 TEAM = {"teams": "ENGLAND+ITALY", "reward": "team:sum_of_squares=1,power:center_delta=0.2..0"}
@@ -50,11 +49,13 @@ BASELINES, PRESS = partial(main, script=baselines), partial(main, script=press)
 ALONE = {"opponent_temperature": 1.0, "learner_seats": 1, "pool_bots": []}
 LEARNERS = {
     "independent": Learner(BASELINES, RICH | {"scheme": "independent"}),
-    "central": Learner(BASELINES, RICH | {"scheme": "central"}),
+    "central": Learner(BASELINES, RICH | {"scheme": "central", "capture_games": 1}),
     "counterfactual": Learner(BASELINES, RICH | {"scheme": "counterfactual", "alternatives": 2}),
     "partners": Learner(BASELINES, RICH | TEAM | {"partners": "pool", "freeze_score": 0.5}),
     "mutual": Learner(PRESS, RICH | {"press": "mutual", "eval_bots": ["coin+random"]}),
-    "offers": Learner(PRESS, RICH | {"press": "offers", "eval_bots": ["coin+random"]}),
+    "offers": Learner(
+        PRESS, RICH | {"press": "offers", "eval_bots": ["coin+random"], "capture_games": 1}
+    ),
     "league": Learner(
         partial(main, script=league), RICH | {"exploiter_interval": 120, "exploiter_timesteps": 40}
     ),

@@ -72,7 +72,7 @@ class Partner(Silent):
 def deals(file, letters="hgp", rules=FREE, partner=None) -> PlaySession:
     """Return a session in which people and a Partner make deals."""
     game = Game.from_state("three", {"name": "S1901M", "units": UNITS}, 3)
-    game.take_up_talk(rules.protocol, rules.rounds)
+    game.take_up_talk(*rules[:3])
     partner = partner or Partner()
     return seated(file, letters, game, "partner", lambda name: partner, rules)
 

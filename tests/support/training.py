@@ -15,7 +15,6 @@ from diplomacy_engine.learning import settings, startup
 
 torch.set_num_threads(1)  # as a run does
 REPOSITORY = Path(__file__).parents[2]
-SMALL_MAP = REPOSITORY / "diplomacy_engine" / "maps" / "small.toml"
 TINY = {
     "map": "small",
     "processes": 1,
@@ -33,8 +32,9 @@ TINY = {
     "pool_interval": 100,
     "pool_size": 3,
     "eval_interval": 300,
-    "eval_games": 4,
+    "eval_games": 1,  # no half is left for searches at the end
     "eval_bots": ["random", "hold"],
+    "capture_games": 0,
     "save_interval": 200,
 }
 SEARCH = "fast(candidates=3 draws=6 profiles=2):three-pure-1"
@@ -64,7 +64,7 @@ RICH = {
     "eval_bots": ["three-pure-1", SEARCH, "hold"],
     "save_interval": 500,
 }
-SETTINGS = {"plain": {}, "rich": RICH}
+SETTINGS = {"plain": {"eval_games": 4, "capture_games": 1}, "rich": RICH}
 LEARNS = {  # to beat `random` on `small`
     "num_envs": 64,
     "num_steps": 16,
@@ -76,7 +76,6 @@ LEARNS = {  # to beat `random` on `small`
     "reward": "sum_of_squares",
     "pool_interval": 5000,
     "eval_interval": 10**9,
-    "eval_games": 2,
 }
 STOPPED = 130  # exit status of a run that was stopped before its end
 

@@ -7,7 +7,7 @@ Facts, read in the site's public source (kestasjk/webDiplomacy, 2025 and 2026), 
     api/responses/player_context.php, lib/gamefiles.php  which fields there are, and their types
     gamemaster/orders/*.php       orders that a phase begins with, and what of them is archived
     gamemaster/game.php           which phase comes next; draws; when fields of the board are wiped
-    gamemaster/members.php        members who miss deadlines, leave, win, are defeated
+    gamemaster/members.php        members who leave, win, are defeated
     variants/Classic/install.php  numbers, names and owners of territories
 
 How units move, and which orders are legal, is our engine's; tests/reference checks that.
@@ -288,7 +288,6 @@ class Site:
         self._version = 1
         self.members: dict[int, str] = {}
         self.game = game or Game("standard")
-        self.excuses = dict.fromkeys(range(1, 8), 1)
         self.kept: dict[int, list[dict]] = {}
         self.status: dict[int, str] = {}
         self.votes: set[int] = set()
@@ -628,31 +627,6 @@ class Site:
         letter = letters.get(CODE[origin], "A")
         verb = "S" if kind == "Support move" else "C"
         return f"{unit} {verb} {letter} {CODE[origin]} - {CODE[goal]}"
-
-    def deadline(self) -> None:
-        """End the phase, unless somebody who plays has given no orders: then it is extended.
-
-        Whoever has no excuse left has left the game; a country in civil disorder keeps the orders
-        that a phase begins with.
-        """
-        playing = [c for c, status in self.members.items() if status == "Playing"]
-        waiting = self._waiting()
-        missed = [c for c in playing if POWERS[c - 1] in waiting and not self.status.get(c)]
-        for country in missed:
-            if self.excuses[country]:
-                self.excuses[country] -= 1
-            else:
-                self.members[country] = "Left"
-        if "Playing" not in self.members.values():
-            self.members |= dict.fromkeys(
-                [c for c, status in self.members.items() if status == "Left"], "Playing"
-            )
-            self._end("Drawn")
-        elif missed:
-            self.status = dict.fromkeys(self.status, "saved")
-            self._version += 1
-        else:
-            self.process()
 
     def process(self) -> None:
         """Adjudicate the phase with the orders that are there, and go on to the next."""

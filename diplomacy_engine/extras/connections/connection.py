@@ -1,5 +1,4 @@
-"""What the loop asks of a connection, whatever its server speaks; and how a server is read. A
-server is a stranger: its texts are shown only in errors and notes, without control characters."""
+"""What the loop asks of a connection. A server is a stranger: its texts are only quoted."""
 
 import math
 import os
@@ -53,8 +52,7 @@ def is_alive(game: Game, power: str) -> bool:
 
 
 class Connection(Protocol):
-    """One or more seats on a server. Any call may raise ConnectionLost; then `enter` is called
-    again. UserError ends it all."""
+    """Seats on a server. After ConnectionLost `enter` is called again; UserError ends it all."""
 
     name: str  # of the server, for people
 
@@ -65,9 +63,8 @@ class Connection(Protocol):
         """Return the games, as they stand now."""
 
     def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
-        """Send a power's orders, as Game writes them, in place of all that were sent before. Units
-        left out hold or disband. Returns the texts of those that the server has kept; PhaseOver if
-        they are not taken."""
+        """Send a power's orders, as Game writes them, in place of all before; return the texts of
+        those that the server has kept. PhaseOver if they are not taken."""
 
     def finish(self, position: Position, power: str) -> None:
         """Say that a power has given its orders, so that the phase may end; PhaseOver if it has."""
@@ -99,12 +96,11 @@ def read_address(text: str) -> Address:
 def read_secret(path: str | Path, what: str) -> str:
     """Return the first line of a file; no error repeats its content."""
     try:
-        text = read_file(path, _MOST_SECRET).decode().strip("\r\n")
+        content = read_file(path, _MOST_SECRET)
     except OSError as error:
         raise UserError(f"{path} with the {what} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path} holds no {what}: it is not text") from None
-    return checked_secret(text, f"{path} holds", what)
+    text = content.decode(errors="surrogateescape")  # which is not printable
+    return checked_secret(text.strip("\r\n"), f"{path} holds", what)
 
 
 def environment_secret(name: str, what: str) -> str:

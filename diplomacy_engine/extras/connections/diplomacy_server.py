@@ -153,9 +153,8 @@ class _Seats:
 
 
 class DiplomacySeats(_Seats):
-    """Seats in one game, of the power of each account, or ANY. `any_map`: the game may have a map
-    of another name; `registration`: the password that it asks for; `must_talk`: only a game is
-    played in which powers may talk."""
+    """Seats in one game, of the power of each account, or ANY. `any_map`: its map may have another
+    name; `registration`: its password; `must_talk`: only if powers may talk."""
 
     def __init__(
         self,
@@ -452,17 +451,11 @@ def free_powers(wire: Wire, token: object, game_id: str) -> list[str]:
     return sorted(words_of(name, 40) for name in names)
 
 
-class ListedGame(NamedTuple):
-    id: str
-    map: str
-    phase: str
-    status: str
-    free: list[str]
-    deadline: int  # seconds; 0: none
-    asks_password: bool
+LISTED = ("map", "phase", "status", "free powers", "deadline")
 
 
-def list_games(wire: Wire, account: Account) -> list[ListedGame]:
+def list_games(wire: Wire, account: Account) -> list[tuple[str, list[str]]]:
+    """Return the name of each game that goes on, and what is LISTED of it."""
     wire.open()
     try:
         token = _sign_in(wire, account)
@@ -472,9 +465,10 @@ def list_games(wire: Wire, account: Account) -> list[ListedGame]:
             if row.status in _FINISHED:
                 continue
             texts = [words_of(text, 40) for text in (row.map_name, row.phase, row.status)]
-            free = free_powers(wire, token, row.game_id)
-            more = row.deadline or 0, row.registration_password
-            found.append(ListedGame(words_of(row.game_id, 60), *texts, free, *more))
+            texts.append(" ".join(free_powers(wire, token, row.game_id)) or "-")
+            texts.append(f"{row.deadline} s" if row.deadline else "none")
+            asks = " (asks a password)" if row.registration_password else ""
+            found.append((words_of(row.game_id, 60) + asks, texts))
         return found
     finally:
         wire.close()

@@ -24,10 +24,6 @@ _TOO_BIG = 1009  # with which a line is closed whose message was too long
 class ServerError(Refused):
     """The server has answered with an error."""
 
-    def __init__(self, server: str, kind: str, words: str):
-        super().__init__(f"{server} refuses: {words or kind}")
-        self.kind, self.words = kind, words or kind
-
 
 class Wire:
     """A line to a server; `authority` is a file of certificates in place of the system's."""
@@ -126,7 +122,7 @@ class Wire:
             kind, words = (words_of(answer.get(key) or "") for key in ("error_type", "message"))
             if kind == "TokenException":
                 raise ConnectionLost(f"it has forgotten who we are ({words})")
-            raise ServerError(self.name, kind, words)
+            raise ServerError(f"{self.name} refuses: {words or kind}")
         return answer.get("data", answer)
 
     def wait(self, seconds: float) -> dict | None:
@@ -136,10 +132,9 @@ class Wire:
 def _trusted(authority: str | Path | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=authority)
-    except ssl.SSLError:
-        raise UserError(f"{authority} holds no certificates (a .pem file)") from None
-    except OSError as error:
-        raise UserError(f"{authority} cannot be read: {error.strerror}") from None
+    except OSError as error:  # also of what SSL cannot read
+        why = error.strerror or "nothing in it can be read"
+        raise UserError(f"{authority} holds no certificates (a .pem file): {why}") from None
 
 
 def _websockets() -> tuple[Callable, type[Exception]]:

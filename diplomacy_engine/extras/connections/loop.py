@@ -1,5 +1,4 @@
-"""The loop of a seat elsewhere, for every server: read the position, ask the player, send, compare,
-wait. No player sees more than its position."""
+"""The loop of a seat elsewhere: read the position, ask the player, send, compare, wait."""
 
 import contextlib
 import itertools
@@ -9,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..._suggest import counted
-from ...constants import COMPLETED, parse_phase
+from ...constants import parse_phase
 from ...errors import UserError
 from ...games.game import Game
 from ...games.votes import bot_votes
@@ -19,6 +18,7 @@ from ...players.protocols import Player
 from ...rules.map import Map
 from ...rules.notation import matching_orders, read_order
 from ...rules.state import seed_from
+from ..imports.games import moment
 from .connection import Connection, ConnectionLost, PhaseOver, Position, Say, is_alive
 from .talk import keeping_promises, rehearse, say_what_is_left
 
@@ -28,7 +28,6 @@ PATIENCE = 600.0  # seconds without a server after which it is given up
 _LONGEST_PAUSE = 30.0  # seconds between two tries to connect
 _MOST_TRIES = 3  # times that orders are given in one phase, if the server keeps losing them
 _MOST_REFUSALS = 5  # in a row
-_AFTER_ALL = (10**9, 0)
 _ELIMINATED = "with our powers eliminated"
 
 
@@ -48,9 +47,8 @@ class Counts:
 
 
 class SeatLoop:
-    """Plays the seats of a connection. With `draws` every phase is voted a draw, with `draws_after`
-    (a year) as bots do. In seconds: `talk`, at most a third of a phase; `patience`, after which a
-    server is given up. `wait`: also for one that is not there yet."""
+    """Plays the seats of a connection. `draws`: every phase is voted a draw, `draws_after`: as bots
+    do from that year on. `talk`, at most a third of a phase, and `patience` are seconds."""
 
     def __init__(
         self,
@@ -196,7 +194,7 @@ class SeatLoop:
 
     def _begin(self, position: Position, before: str | None) -> None:
         name, phase = position.id, position.game.phase
-        if before is not None and _moment(phase) < _moment(before):
+        if before is not None and moment(phase) < moment(before):
             self._say(f"{name}: the server has gone back from {before} to {phase}")
         else:
             self._say(f"{name}: {phase}")
@@ -259,10 +257,6 @@ def _means(game: Game, text: str, order: str) -> bool:
     return number is not None and bool(matching_orders(game.map, vocabulary, read, [number]))
 
 
-def _moment(phase: str) -> tuple[int, int]:
-    return _AFTER_ALL if phase == COMPLETED else parse_phase(phase)
-
-
 def _standing(position: Position) -> str:
     return ", ".join(
         f"{power} {counted(len(position.game.centers[power]), 'center')}"
@@ -271,8 +265,7 @@ def _standing(position: Position) -> str:
 
 
 def check_plays(player: Player, game_map: Map) -> None:
-    """Raise UserError unless a player gives orders in the first position of a map; it is compiled
-    and loaded by that, so that no deadline passes meanwhile."""
+    """Raise UserError unless a player gives orders; so it is compiled before any deadline."""
     orders_by_player(Game(game_map), player, game_map.powers[:1], 1)
     if isinstance(player, Negotiator):
         rehearse(player, game_map)

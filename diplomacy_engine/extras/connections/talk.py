@@ -1,9 +1,6 @@
-"""Talk with powers that others play elsewhere: offers and answers as DAIDE, each in a message.
-
-Nobody there knows of rounds. So a phase has a time for talk; offers are made in its first half
-alone, so that their answers still come in time. Who has offered something keeps itself free to do
-it until it is answered: it neither offers nor agrees to what would contradict that.
-"""
+"""Talk with powers that others play elsewhere: offers and answers as DAIDE, each in a message. A
+phase has a time for talk; offers are made in its first half, so that answers come in time. Who has
+offered something neither offers nor agrees to what would contradict it, until it is answered."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -87,8 +84,7 @@ def _as_if_agreed(game: Game, power: str) -> Game:
 
 
 def keeping_promises(game: Game, power: str, orders: list[str]) -> list[str]:
-    """Return a power's orders, for units that must by a deal what the deal says. Who plans without
-    the lists of legal orders may have left such a unit out."""
+    """Return orders with what deals demand; who plans without lists may have left it out."""
     if not game.deals(power):
         return orders
     copy = game.copy()

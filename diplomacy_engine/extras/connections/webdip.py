@@ -1,8 +1,5 @@
-"""A seat in a game of a webDiplomacy site, by its API of September 2026.
-
-What everybody may see stands in files (`game.json`, `history.json`, `variant.json`), what a player
-may see in the answer of `game/playercontext`, which also says which versions of the files count.
-"""
+"""A seat in a game of a webDiplomacy site, by its API of September 2026. What everybody may see
+stands in files, what a player may see in `game/playercontext`, as do the files' versions."""
 
 import contextlib
 import time
@@ -93,8 +90,7 @@ class _Board(Struct):
 
 
 class WebdipSeat:
-    """A seat in one game. Without `game_id` it is the only one that the key's user plays, without
-    `country` whichever the user has there."""
+    """A seat in one game. None: the only game of the key's user, the country that it has there."""
 
     def __init__(
         self,
@@ -341,9 +337,8 @@ def _letters(game: Game) -> dict[str, str]:
 
 
 def convoy_path(game: Game, text: str) -> list[str]:
-    """Return the provinces over which an army that an order is about goes by sea. Its own first;
-    none if it goes by land, or if no fleets on the board can carry it. A convoy goes over the fleet
-    that is ordered, a support not."""
+    """Return the provinces of an army's way by sea, its own first; none by land, or if no fleets
+    can carry it. A convoy goes over the fleet that is ordered, a support not."""
     if text == "WAIVE":
         return []
     order = read_order(game.map, text)

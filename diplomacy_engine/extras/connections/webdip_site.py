@@ -1,7 +1,4 @@
-"""Requests to a webDiplomacy site: each within its time and size, whatever is answered.
-
-The key goes to the site's `api.php` alone, in a header, and into no text.
-"""
+"""Requests to a webDiplomacy site. The key goes to its `api.php` alone, in a header."""
 
 import json
 import re

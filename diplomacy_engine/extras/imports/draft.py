@@ -33,8 +33,7 @@ class Neutral(NamedTuple):
 
 
 def add_neutral(draft: Draft, nations: Mapping[str, Neutral]) -> None:
-    """Let the units of nations that nobody plays be neutral ones. MapError: one of them would have
-    anything to adjust in winter."""
+    """Let units that nobody plays be neutral; MapError if one would have to adjust in winter."""
     for nation, (_, where, centers, units) in nations.items():
         odd = centers ^ {province_of(unit) for unit in units}
         if odd:

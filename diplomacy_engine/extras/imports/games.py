@@ -1,9 +1,6 @@
-"""Games that were played elsewhere, made into saved games.
-
-A file is told apart by what is in it: saved games of ours or of the `diplomacy` package (.jsonl or
-.json), the `history.json` of a webDiplomacy site, or blocks of order texts. What was ordered is
-played again by our rules, and what does not agree is told.
-"""
+"""Games that were played elsewhere, made into saved games: of the `diplomacy` package, of a
+webDiplomacy site (`history.json`), or blocks of order texts. What was ordered is played again by
+our rules, and what does not agree is told."""
 
 import itertools
 import json
@@ -72,8 +69,7 @@ def read_games(
 
 
 def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dict:
-    """Return the game of a text as a saved game: what a file may have, or a state as JSON. Of
-    several games the last one counts; UserError if there is none."""
+    """Return the game of a text: what a file may have, of several the last, or a JSON state."""
     if text.lstrip()[:1] not in ("{", "["):
         return _of_blocks(read_blocks(game_map, text, note), game_map, "pasted", note)
     found = parse_json(text, "what was pasted")
@@ -131,9 +127,8 @@ def _saved(
 
 
 def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note) -> dict:
-    """Return the saved game of blocks of units, or of orders. Phases without a block are played
-    without orders. Blocks without a phase belong to the map's first one. An order that is not legal
-    is kept as void, and told; what is no order is left out."""
+    """Return the saved game of blocks of units, or of orders; those without a phase are of the
+    map's first. An illegal order is kept as void, and told; what is no order is left out."""
     state = read_position(game_map, blocks)
     if state is not None:
         game = Game.from_state(game_map, state)
@@ -152,8 +147,8 @@ def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note)
                 note(left_out(block.line, text, reason))
     if not any(texts for orders in found.values() for texts in orders.values()):
         raise UserError(f"no phase with orders was found; {FORMS}")
-    phases = [Phase(name, found[name]) for name in sorted(found, key=_moment)]
-    if _moment(phases[0].name) > _moment(first):
+    phases = [Phase(name, found[name]) for name in sorted(found, key=moment)]
+    if moment(phases[0].name) > moment(first):
         phases = _begun_later(phases, game_map, note)
     return replayed(phases, game_map, game_id, note).to_saved_game()
 
@@ -230,7 +225,7 @@ def _says_more(game_map: Map, phase: Phase) -> bool:
 def _start(phase: Phase, game_map: Map, max_years: int | None) -> Game:
     game = Game(game_map, max_years)
     if phase.units is None:
-        if _moment(phase.name) < _moment(game.phase):
+        if moment(phase.name) < moment(game.phase):
             raise UserError(f"{phase.name} is before {game.phase}, the first phase of the map")
         return game
     if phase.name == game.phase and not _differs(game, phase):
@@ -243,7 +238,7 @@ def _caught_up(game: Game, phase: Phase, note: Note) -> Game:
     if game.is_over != (phase.name == COMPLETED) and phase.units is not None:
         return _placed(game, phase)
     skipped = 0
-    while not game.is_over and _moment(game.phase) < _moment(phase.name):
+    while not game.is_over and moment(game.phase) < moment(phase.name):
         skipped += 1
         if phase_kind(game.phase) == "movement" or skipped > _MOST_SKIPPED:
             raise UserError(f"{phase.name} comes where {game.phase} should")
@@ -252,13 +247,12 @@ def _caught_up(game: Game, phase: Phase, note: Note) -> Game:
     return game
 
 
-def _moment(name: str) -> tuple[int, int]:
+def moment(name: str) -> tuple[int, int]:
     return _END if name == COMPLETED else parse_phase(name)
 
 
 def _differs(game: Game, phase: Phase, cornered: bool = True) -> bool:
-    """Tell whether a phase says of another position; or, if not `cornered`, of other units but
-    those that our rules have disbanded at once."""
+    """Tell whether a phase has other units; if not `cornered`, none but what we disband at once."""
     for power in game.powers:
         ours = {*game.units[power], *(f"*{unit}" for unit in game.dislodged.get(power, {}))}
         theirs = set(phase.units.get(power, ()))
@@ -277,8 +271,7 @@ def _placed(game: Game, phase: Phase) -> Game:
 
 
 def _state(phase: Phase, known: Mapping[str, Mapping[str, list[str]]]) -> dict:
-    """Return the state of a phase; a dislodged unit of which nothing is said may go where it
-    went."""
+    """A dislodged unit of which nothing is said may go where it went."""
     retreats: dict[str, dict[str, list[str]]] = {}
     for power, texts in phase.units.items():
         for unit in (text[1:] for text in texts if text.startswith("*")):

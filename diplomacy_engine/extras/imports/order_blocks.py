@@ -1,10 +1,6 @@
-"""Blocks of order texts by power and phase, as in mails, forums and chats; see docs/elsewhere.md.
-
-A line that names a phase begins it, whatever else of its kind stands there (`Movement results for
-Spring of 1901. (game.001)`, `S01`); one that begins with a power's name and a colon, or is just the
-name, begins the orders of that power, or its units and a line `centers: Par, Mar`. What is none of
-these is left out, and told.
-"""
+"""Blocks of order texts by power and phase, as in mails, forums and chats; see docs/elsewhere.md. A
+line that names a phase begins it (`Movement results for Spring of 1901. (game.001)`, `S01`); a
+power's name, alone or before a colon, begins its orders, or its units and `centers: Par, Mar`."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -87,9 +83,8 @@ def left_out(line: int, text: str, reason: str) -> str:
 
 
 def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
-    """Return the state that blocks of units say; None if these are blocks of orders. The first
-    entry tells which they are. A power whose centers are not named owns its home centers, unless
-    somebody else stands there, and the centers on which its units stand."""
+    """Return the state that blocks of units say; None if the first entry is an order. A power whose
+    centers are not named owns those on which it stands, and its home if nobody else does."""
     entries = [(block, text) for block in blocks for text in block.orders]
     if not entries or _unit(game_map, entries[0][1]) is None:
         return None
@@ -158,9 +153,8 @@ def _plain(line: str) -> str:
 
 
 def read_phase(line: str, before: str = "", first_year: int = 1901) -> str:
-    """Return the phase that a line names, such as F1901R; empty if it names none. `Retreats` alone
-    are those of the phase named `before`; years of two digits are in the century of the map's
-    `first_year`."""
+    """Return the phase that a line names, such as F1901R, or nothing. `Retreats` alone are those of
+    the phase `before`; years of two digits are in the century of `first_year`."""
     if len(line) > _MOST_OF_A_NAME:
         return ""
     text = _ASIDE.sub(" ", line.lower())

@@ -1,8 +1,5 @@
-"""webDiplomacy's numbers and rows: its map, its orders and the phases of its `history.json`.
-
-Territories and countries are numbers there, which a variant's `variant.json` names; those of the
-Classic variant are known without. Source: the site's api/README.md and doc/gamedata/02-spec.md.
-"""
+"""webDiplomacy's numbers and rows. A variant's `variant.json` names territories and countries;
+Classic is known without. Source: the site's api/README.md and doc/gamedata/02-spec.md."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

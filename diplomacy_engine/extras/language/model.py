@@ -64,12 +64,10 @@ def make_trie(paths: Sequence[Sequence[int]], numbers: Sequence[int]) -> Trie:
     return root
 
 
-def clash(paths: Sequence[Sequence[int]]) -> tuple[int, int] | None:
-    """Return the places of a path and of one that begins with it, or is the same, if any does."""
-    paths = list(map(tuple, paths))
-    ordered = sorted(range(len(paths)), key=paths.__getitem__)
-    pairs = itertools.pairwise(ordered)
-    return next(((a, b) for a, b in pairs if paths[b][: len(paths[a])] == paths[a]), None)
+def clash(paths: Sequence[Sequence[int]]) -> bool:
+    """Return whether any path begins with another, or is the same."""
+    pairs = itertools.pairwise(sorted(map(tuple, paths)))
+    return any(longer[: len(path)] == path for path, longer in pairs)
 
 
 class OrderTokens:
@@ -77,8 +75,7 @@ class OrderTokens:
 
     Orders and line ends become tokens apart. An end of text takes the line end's place where a
     tokenizer drops it or merges it with an order: 1,450 of the standard map's 20,009 orders begin
-    with another order, and only what follows tells them apart. UserError: two orders are written
-    alike.
+    with another order, and only what follows tells them apart.
     """
 
     def __init__(self, tokenizer, texts: Sequence[str]):
@@ -88,10 +85,6 @@ class OrderTokens:
         self.paths = [[*order, *end] for order in orders]
         if not end or clash(self.paths):
             self.paths = [[*order, tokenizer.eos_token_id] for order in orders]
-            alike = clash(self.paths)
-            if alike:
-                one, other = (texts[place] for place in alike)
-                raise UserError(f"the model's tokenizer cannot tell {one!r} and {other!r} apart")
         self._tries: dict[tuple[int, ...], Trie] = {}
 
     def trie(self, slot: Slot) -> Trie:
@@ -192,13 +185,10 @@ class LogProbabilities(NamedTuple):
 
 
 class LanguageModel:
-    """A causal language model that writes orders; UserError if its tokenizer has no end of text.
-    The network stays in evaluation mode: with dropout the probabilities learned from would not be
-    those that were played with."""
+    """A causal language model that writes orders. The network stays in evaluation mode: with
+    dropout the probabilities learned from would not be those that were played with."""
 
     def __init__(self, network, tokenizer, settings: LanguageSettings, seed: int = 0):
-        if tokenizer.eos_token_id is None:
-            raise UserError(f"the tokenizer in {settings.model} has no token that ends a text")
         self.network, self.tokenizer, self.settings = network.eval(), tokenizer, settings
         self.generator = torch.Generator().manual_seed(seed % 2**63)
         self.passes = 0  # through the network, while writing
@@ -463,13 +453,15 @@ def load_language_model(
         folder, file, where = path.parent, path, where | {"gguf_file": path.name}
     else:
         folder, file = path, path / "config.json"
-    if not file.is_file():
-        raise UserError(f"there is no model in {folder}: no file {file}")
     kind = settings.dtype or ("float32" if device == "cpu" else "auto")
     try:
+        if not file.is_file():
+            raise FileNotFoundError(f"there is no file {file.name}")
         tokenizer = AutoTokenizer.from_pretrained(folder, **where)
         network = AutoModelForCausalLM.from_pretrained(folder, dtype=kind, **where)
         network = network.to(device)
+        if tokenizer.eos_token_id is None:
+            raise ValueError("its tokenizer has no token that ends a text")
     except Exception as error:  # transformers raises nearly anything
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         if "trust_remote_code" in str(error):

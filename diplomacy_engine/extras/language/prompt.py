@@ -56,6 +56,11 @@ What is agreed upon binds both sides in this phase and ends with it: whoever has
 gives it, and peace means to keep out of where the other has a unit or a center. Nothing else that
 anybody says binds.
 """
+_FREE_DEALS = """\
+What is agreed upon is for this phase alone, and nobody is made to keep it: every power may give any
+orders. Peace means to keep out of where the other has a unit or a center. Whoever broke a deal is
+known to the other side.
+"""
 
 
 def prompt_text(question: Question, form: str, history: int = 1, thinking: int = 0) -> str:
@@ -72,11 +77,18 @@ def prompt_text(question: Question, form: str, history: int = 1, thinking: int =
 
 
 def talk_text(
-    question: Question, form: str, history: int, lines: Sequence[str], task: str, count: int
+    question: Question,
+    form: str,
+    history: int,
+    lines: Sequence[str],
+    task: str,
+    count: int,
+    binding: bool = True,
 ) -> str:
     """Return a prompt about deals; it ends with a newline. `lines` is what there is to choose from,
     or to answer, with a heading; `task` what each of `count` lines of the reply shall be."""
-    parts = [*_position(question, form, history, _TALKING), _DEALS, "\n".join(lines) + "\n"]
+    parts = _position(question, form, history, _TALKING)
+    parts += [_DEALS if binding else _FREE_DEALS, "\n".join(lines) + "\n"]
     number = "1 line" if count == 1 else f"{count} lines"
     return "\n".join(parts) + f"\nWrite nothing but {number}, {task}.\n"
 

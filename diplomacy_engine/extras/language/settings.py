@@ -3,7 +3,8 @@ key is read from the environment alone."""
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -25,10 +26,23 @@ CONSTRAINTS = {
     "llama.cpp": ("grammar", "json", "none"),
 }
 MOST_BYTES = 100_000  # of a settings file
+TRAINED_WITH = "diplomacy.toml"  # in a model's folder
 
 
-@dataclass(frozen=True)
-class LanguageSettings:
+@dataclass(frozen=True, kw_only=True)
+class TrainedWith:
+    """How a model was asked in training: all that the file in its folder may say."""
+
+    prompt: Literal[PROMPTS] = "windows"
+    """list: with all legal orders; windows: with what is near each unit; minimal: own units only"""
+    history: Annotated[int, Meta(ge=0, le=20)] = 1
+    """past movement phases whose orders the prompt tells"""
+    temperature: Annotated[float, Meta(ge=0, le=10)] = 1.0
+    """of the draws; 0 gives the likeliest"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageSettings(TrainedWith):
     """Settings of a language model as a player; the names are those of the settings file."""
 
     model: Annotated[str, Meta(min_length=1)]
@@ -41,12 +55,6 @@ class LanguageSettings:
     """trie for local models; regex, choice, json, grammar or none for servers; empty: the best"""
     api_key_env: Annotated[str, Meta(pattern=r"\A([A-Za-z_][A-Za-z0-9_]{0,80})?\Z")] = ""
     """environment variable that holds the server's key, such as OPENAI_API_KEY; never the key"""
-    prompt: Literal[PROMPTS] = "windows"
-    """list: with all legal orders; windows: with what is near each unit; minimal: own units only"""
-    history: Annotated[int, Meta(ge=0, le=20)] = 1
-    """past movement phases whose orders the prompt tells"""
-    temperature: Annotated[float, Meta(ge=0, le=10)] = 1.0
-    """of the draws; 0 gives the likeliest"""
     thinking: Annotated[int, Meta(ge=0, le=100_000)] = 0
     """tokens of free text before the orders; a server is told to keep to it"""
     timeout: Annotated[float, Meta(ge=0.1, le=3600)] = 60.0
@@ -73,15 +81,7 @@ class LanguageSettings:
         return not self.base_url
 
     def api_key(self) -> str:
-        if not self.api_key_env:
-            return ""
-        key = os.environ.get(self.api_key_env, "").strip()
-        if not (key and key.isascii() and key.isprintable()):
-            raise UserError(
-                f"the environment variable {self.api_key_env} must hold the server's key: "
-                "one line of ASCII"
-            )
-        return key
+        return os.environ.get(self.api_key_env, "").strip()
 
 
 def read_settings(spec: LanguageSpec) -> LanguageSettings:
@@ -93,8 +93,13 @@ def read_settings(spec: LanguageSpec) -> LanguageSettings:
 
 
 def settings_of(found: Mapping, where: str) -> LanguageSettings:
-    """Return checked settings; `where` is what messages call them. A key is never repeated."""
+    """Return checked settings; `where` is what messages call them. A key is never repeated. Of a
+    model's own folder those in TRAINED_WITH hold, unless others are found."""
     settings = convert(LanguageSettings, found, where)
+    own = Path(settings.model) / TRAINED_WITH
+    if settings.is_local and own.is_file():
+        trained = convert(TrainedWith, read_toml(own, MOST_BYTES), own)
+        settings = convert(LanguageSettings, asdict(trained) | dict(found), where)
     known = ("trie",) if settings.is_local else CONSTRAINTS[settings.server]
     chosen, wrong = settings.constraint or known[0], ""
     if chosen not in known:
@@ -105,6 +110,9 @@ def settings_of(found: Mapping, where: str) -> LanguageSettings:
         wrong = f"constraint: {who} has no {quoted(chosen, 40)} ({', '.join(known)}){hint}"
     if settings.base_url:
         read_url(settings.base_url, f"{where}: base_url")
+        key = settings.api_key()
+        if settings.api_key_env and not (key and key.isascii() and key.isprintable()):
+            wrong = f"api_key_env: {settings.api_key_env} must be set to a key, one line of ASCII"
     elif settings.server or settings.api_key_env:
         wrong = "base_url: 'server' and 'api_key_env' need it"
     if wrong:

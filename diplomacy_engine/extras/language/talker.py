@@ -25,9 +25,11 @@ ANSWERS = ("no", "yes")
 class Talker(DealChooser, Silent):
     """A language model that offers and answers deals. It chooses among the deals that a trained
     policy chooses among, with powers with which it has none in this phase, and answers whatever it
-    is offered. `said` is what it says with each of the last offers or answers."""
+    is offered. `said` is what it says with each of the last offers or answers. Where deals may be
+    broken its orders decide whether it keeps them."""
 
     player: LanguagePlayer
+    breaks_deals = True
 
     def __init__(self, player: Player, name: str):
         super().__init__(player, name)
@@ -53,8 +55,9 @@ class Talker(DealChooser, Silent):
                 texts = _texts(talk, offers)
                 powers = (talk.games.map.powers[q] for q in receiver)
                 lines = [*(f"to {power}: {t}" for power, t in zip(powers, texts)), NOTHING]
-                shown = ["You may say one of these", *lines]
-                questions.append(self._question(position, shown, "one of these", ["offer"], lines))
+                shown = [*_broken(talk, s), "You may say one of these", *lines]
+                asked_of = position, talk.binding, shown, "one of these", ["offer"], lines
+                questions.append(self._question(*asked_of))
                 choices.append((position, offers, texts))
         made, sentences = [], []
         for answer, (position, offers, texts) in zip(self.player.converse(questions), choices):
@@ -75,9 +78,11 @@ class Talker(DealChooser, Silent):
         questions = []
         for position, group in zip(asked, groups):
             lines = ["Offers to you", *(f"from {names[o]}: {texts[o]}" for o in group)]
+            lines = [*_broken(talk, group[0]), *lines]
             units = [f"answer {number}" for number in range(1, 1 + len(group))]
             task = "yes or no to each offer"
-            questions.append(self._question(position, lines, task, units, ANSWERS))
+            asked_of = position, talk.binding, lines, task, units, ANSWERS
+            questions.append(self._question(*asked_of))
         sentences = {}
         for position, group, answer in zip(asked, groups, self.player.converse(questions)):
             for o, number in zip(group, answer.numbers):
@@ -109,9 +114,10 @@ class Talker(DealChooser, Silent):
         questions, rows = [], np.flatnonzero(others.any(1))
         asked = self._positions(talk)
         for s in rows:
-            lines = ["Wishes", *(f"peace with {names[q]}" for q in np.flatnonzero(others[s]))]
-            task = "yes or no to each wish"
-            questions.append(self._question(asked[s], lines, task, lines[1:], ANSWERS))
+            units = [f"peace with {names[q]}" for q in np.flatnonzero(others[s])]
+            lines, task = [*_broken(talk, s), "Wishes", *units], "yes or no to each wish"
+            asked_of = asked[s], talk.binding, lines, task, units, ANSWERS
+            questions.append(self._question(*asked_of))
         for s, answer in zip(rows, self.player.converse(questions)):
             wish[s, others[s]] = np.array(answer.numbers) == ANSWERS.index("yes")
         return wish
@@ -130,6 +136,7 @@ class Talker(DealChooser, Silent):
     def _question(
         self,
         position: Question,
+        binding: bool,
         lines: Sequence[str],
         task: str,
         units: Sequence[str],
@@ -137,7 +144,7 @@ class Talker(DealChooser, Silent):
     ) -> TalkQuestion:
         settings = self.player.settings
         form, history = settings.prompt, settings.history
-        prompt = talk_text(position, form, history, lines, task, len(units))
+        prompt = talk_text(position, form, history, lines, task, len(units), binding)
         return TalkQuestion.of(position, prompt, units, texts)
 
     def _sentences(self, asked: Sequence[tuple[Question, str, str]]) -> list[str]:
@@ -174,4 +181,12 @@ def _deals(talk: Talk, s: int) -> list[str]:
             for sets, verb in ((known.closed, "keeps out of"), (known.vacate, "leaves")):
                 bits = province_bits(sets[s, one, other], len(provinces))
                 found += [f"{names[one]} {verb} {provinces[v]}" for v in np.flatnonzero(bits)]
-    return found
+    return found if talk.binding or not found else [*found, "Nobody is made to keep this."]
+
+
+def _broken(talk: Talk, s: int) -> list[str]:
+    if talk.breaches is None:
+        return []
+    year, names = int(talk.games.state.year[talk.game[s]]), talk.games.map.powers
+    years = {names[q]: year - n for q, n in enumerate(talk.breaches[s]) if n != NONE}
+    return [f"{name} broke a deal with you in {found}" for name, found in years.items()]

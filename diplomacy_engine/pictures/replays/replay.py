@@ -20,7 +20,7 @@ from ...games.position import (
     standing_units,
     winners,
 )
-from ...games.saved_game import Ending, in_disorder, read_saved_game, read_votes
+from ...games.saved_game import Ending, in_disorder, read_broken, read_saved_game, read_votes
 from ...games.vector_game import VectorGame
 from ...press.words import message_words
 from ...records import convert
@@ -30,7 +30,7 @@ from ..board import Scene, phase_title, scene_svg
 from ..chart import centers_svg, values_svg
 from ..drawing import drawing_of
 
-VOTES, CONCEDES = "votes for a draw", "concedes"
+VOTES, CONCEDES, BREAKS = "votes for a draw", "concedes", "breaks the deal"
 MOST_SAID = 100_000  # letters that are shown of a language model's prompt or reply
 
 
@@ -41,7 +41,8 @@ class Frame(NamedTuple):
     # power -> value, orders {unit: [[text, share]]}, tried [[orders, value, share]]; of language
     # models also prompt and reply
     thoughts: dict[str, dict]
-    talk: list[tuple[str, str, str]]  # sender, recipient, what was said in words
+    # sender, recipient, what was said in words: the messages, and then who broke a deal
+    talk: list[tuple[str, str, str]]
     declared: list[tuple[str, str, str]]  # votes for a draw and concessions: power, "", words
 
 
@@ -165,6 +166,7 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
             (_one_line(m["sender"]), _one_line(m["recipient"]), message_words(games, m))
             for m in phase["messages"]
         ]
+        talk += [(power, other, BREAKS) for power, other in read_broken(phase, found_map)]
         declared = [(power, "", VOTES) for power in read_votes(phase, found_map)]
         for power in ending.conceded:
             if power not in given_up and in_disorder(phase["state"], power):

@@ -308,7 +308,7 @@ function drawSetup(view) {
 }
 
 function settings(view) {
-  const { press, hints, draws_after: draws } = view.settings;
+  const { press, binding, hints, draws_after: draws } = view.settings;
   const talk = h("select", { id: "set-talk", onchange: sendSettings },
     ...Object.entries({ "": "none", mutual: "peace with those who want it, too", offers: "deals of any kind" }).map(([value, name]) => h("option", { value, selected: value === (press ?? "") }, name)));
   const year = (id, label, value, empty) => h("div", { class: "row" }, h("label", { for: id }, label),
@@ -317,6 +317,7 @@ function settings(view) {
     year("set-last", "Last year", view.last_year, "no limit"),
     year("set-draws", "Votes for a draw from", draws, "nobody votes"),
     h("div", { class: "row" }, h("label", { for: "set-talk" }, "Talk"), talk),
+    h("label", { class: "row" }, h("input", { type: "checkbox", id: "set-free", checked: !binding, disabled: !press, onchange: sendSettings }), "Deals may be broken"),
     h("div", { class: "row" }, h("label", { for: "set-seed" }, "Seed"), h("input", { type: "number", id: "set-seed", min: 0, placeholder: "another every time" })),
     h("label", { class: "row" }, h("input", { type: "checkbox", id: "set-hints", checked: hints }), "Hints from a trained policy"));
 }
@@ -324,7 +325,7 @@ function settings(view) {
 function sendSettings() {
   const number = (id) => ($(id).value === "" ? null : Number($(id).value));
   return send("/api/settings", { last_year: number("set-last"), draws_after: number("set-draws"), press: $("set-talk").value || null,
-    hints: $("set-hints").checked, seed: number("set-seed") });
+    binding: !$("set-free").checked, hints: $("set-hints").checked, seed: number("set-seed") });
 }
 
 async function chooseMap(map) {

@@ -11,6 +11,7 @@ export class TalkPanel {
     this.view = null;
     this.note = ""; // why the last thing that was clicked here was refused
     this.partner = null; // to whom an offer is being made
+    this.words = ""; // what is being written to them
     this.picking = false; // the next click on the board closes a province
     this.clear();
   }
@@ -25,9 +26,10 @@ export class TalkPanel {
 
   begin(view) {
     this.clear();
-    this.note = "";
+    this.note = this.words = "";
     this.partner = null;
     this.heard = null;
+    this.told = 0;
     this.update(view);
   }
 
@@ -38,6 +40,8 @@ export class TalkPanel {
     if (!talk) return;
     if (!talk.partners.some(({ power }) => power === this.partner)) this.partner = null;
     const before = this.heard;
+    const news = talk.said.slice(this.told).filter(([sender]) => sender !== view.you);
+    this.told = talk.said.length;
     this.heard = new Map(talk.offers.map((offer) => [offer.number, offer.state]));
     if (!before) return;
     for (const { number, sender, receiver, state, reason } of talk.offers) {
@@ -48,14 +52,16 @@ export class TalkPanel {
       else if (state === "declined") this.say(`${nice(receiver)} declines${reason ? `: ${reason}` : ""}.`);
       else this.say(`Your offer is with ${nice(receiver)}.`);
     }
+    for (const [sender, , words] of news) this.say(`${nice(sender)} says: ${words}`);
   }
 
   async sendTo(path, body) {
     this.note = "";
-    if (body.to) this.say(`Waiting for ${nice(body.to)}…`);
+    if (body.terms) this.say(`Waiting for ${nice(body.to)}…`);
     const refused = await this.ask(path, body);
     this.note = refused;
-    if (!refused && path === "/api/offer") {
+    if (!refused && body.text) this.words = "";
+    if (!refused && body.terms) {
       this.clear();
       this.partner = null;
     }
@@ -96,6 +102,7 @@ export class TalkPanel {
     const sent = talk.offers.filter(({ sender, state }) => sender === view.you && state !== "deal");
     const deals = this.deals(talk);
     const parts = [h("h2", {}, "Deals")];
+    if (!talk.binding) parts.push(h("p", { class: "quiet", id: "free" }, "Deals may be broken."));
     if (this.note) parts.push(h("p", { class: "bad", id: "refused", role: "alert" }, this.note));
     if (got.length) parts.push(h("ul", { id: "offers" }, ...got.map((offer) => this.received(offer))));
     if (deals.length) parts.push(h("ul", { id: "deals" }, ...deals.map((offer) => this.deal(offer))));
@@ -131,7 +138,7 @@ export class TalkPanel {
 
   deal(offer) {
     const other = this.other(offer);
-    return h("li", {}, h("div", {}, lock(), "Agreed with ", swatch(other), h("b", {}, nice(other)), ":"), this.clauses(offer));
+    return h("li", {}, h("div", {}, this.view.talk.binding ? lock() : "", "Agreed with ", swatch(other), h("b", {}, nice(other)), ":"), this.clauses(offer));
   }
 
   sentOffer(offer) {
@@ -161,14 +168,23 @@ export class TalkPanel {
   // --- Making an offer ------------------------------------------------------------------------------
 
   offering(talk) {
-    if (talk.left === 0) return [h("p", { class: "quiet" }, "You have used up your offers for this phase.")];
+    const used = talk.left === 0;
     const buttons = talk.partners.map(({ power }) =>
       h("button", { id: `partner-${power}`, "aria-pressed": String(power === this.partner), onclick: () => this.choose(power) }, swatch(power), nice(power)));
     const left = talk.left === null ? "" : ` (${talk.left} left this phase)`;
-    const parts = [h("h3", {}, `Make an offer to${left}`), h("div", { class: "buttons", id: "partners" }, ...buttons)];
+    const parts = [h("h3", {}, used ? "Write to" : `Make an offer to${left}`), h("div", { class: "buttons", id: "partners" }, ...buttons)];
+    if (used) parts.unshift(h("p", { class: "quiet" }, "You have used up your offers for this phase."));
     const partner = talk.partners.find(({ power }) => power === this.partner);
-    if (partner) parts.push(talk.protocol === "mutual" ? this.peaceButton(talk, partner) : this.composer(partner));
+    if (partner && !used) parts.push(talk.protocol === "mutual" ? this.peaceButton(talk, partner) : this.composer(partner));
+    if (partner) parts.push(this.writing(partner));
     return parts;
+  }
+
+  writing({ power }) {
+    const field = h("input", { id: "words", maxlength: 200, value: this.words, "aria-label": `Your words to ${nice(power)}`,
+      placeholder: `Write to ${nice(power)}`, oninput: () => { this.words = field.value; } });
+    const send = (event) => { event.preventDefault(); this.sendTo("/api/say", { to: power, text: this.words }); };
+    return h("form", { class: "row", onsubmit: send }, field, h("button", { id: "write" }, "Send"));
   }
 
   choose(power) {

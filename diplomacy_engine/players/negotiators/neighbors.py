@@ -12,12 +12,9 @@ COIN_SEED = 0x636F696E
 
 
 class PowerReach:
-    """What the powers of n games hold and can reach with one move by land or sea.
-
-    `reach` (n, P, V): how many units can move to a province; `held` (n, P, V): whether it has a
-    unit there or owns the center; `threat` (n, P, P): how many units of the first can move to where
-    the second holds.
-    """
+    """What powers of n games hold and can reach by land or sea. `reach` (n, P, V): units that can
+    move to a province; `held` (n, P, V): by unit or center; `threat` (n, P, P): units of the first
+    that can move to what the second holds."""
 
     def __init__(self, games: VectorGame, rows: np.ndarray):
         board, state, powers = games.board, games.state, games.num_powers

@@ -1,8 +1,5 @@
-"""Negotiators that try what a deal would bring before they offer or agree.
-
-Where deals may be broken, `breaker` does, and `grudge` and `sanction` mind, as in Kramar et al.
-(2022). To try a deal takes long, so that only those about the likeliest moves are tried.
-"""
+"""Negotiators that try what a deal would bring. `breaker` breaks deals where it may, `grudge` and
+`sanction` mind (Kramar et al. 2022). Only deals about the likeliest moves are tried."""
 
 from collections.abc import Callable, Iterator
 

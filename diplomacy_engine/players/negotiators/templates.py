@@ -1,6 +1,5 @@
 """The deals that a trained policy chooses among: at most eight with each power that it can meet.
-They come from the board alone; those of all games are found at once, by sorting, since training
-asks for them in every phase."""
+They come from the board alone; those of all games are found at once, by sorting."""
 
 from typing import NamedTuple
 

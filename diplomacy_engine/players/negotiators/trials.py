@@ -28,12 +28,9 @@ def held_centers(games: VectorGame, rows: np.ndarray) -> np.ndarray:
 
 
 class Trials:
-    """Tries offers on K profiles: joint orders of all powers, as one player would draw them.
-
-    With and without a deal the profiles are the same, so that their luck cancels; an order that
-    breaks the deal becomes what `Press.correct` makes of it. `value` is `claims` (shares of the
-    centers owned and in reach) or `centers`.
-    """
+    """Tries offers on K profiles: joint orders of all powers as one player draws them, the same
+    with and without a deal. An order that breaks it becomes what `Press.correct` makes of it.
+    `value`: `claims` (shares of centers owned and in reach) or `centers`."""
 
     def __init__(self, player: Player, profiles: int, value: str):
         self.player, self.profiles, self.value = player, profiles, value

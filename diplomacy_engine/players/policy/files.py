@@ -23,9 +23,8 @@ _TRAINING = {
 
 
 def policy_file(path: str | Path) -> Path:
-    """Return the file that holds a policy: of a folder its checkpoint.pt, else its policy.pt. The
-    name of a policy that comes along stands for its file, unless there is a file or folder of that
-    name. Any other path is returned as it is; the file need not exist."""
+    """Return a policy's file: of a folder checkpoint.pt, else policy.pt; of a policy that comes
+    along its file, unless one is named so here. Any other path is returned as it is."""
     named, path = str(path), Path(path)
     if not os.path.isdir(path):  # which no name is too long for
         return path if os.path.isfile(path) else ready_policies().get(named, path)
@@ -68,11 +67,4 @@ def policy_path(flag: str, name: str) -> tuple[str, Path]:
         return Path(f"{script}.py").name if colon else "", path
     elif os.path.isdir(name):
         what = f"the folder has neither {CHECKPOINT} nor {POLICY}"
-    raise UserError(f"--{flag} {name}: {what}{above(path, CHECKPOINT, POLICY)}")
-
-
-def above(path: Path, *names: str) -> str:
-    for folder in (path.parent, path.parent.parent):
-        if folder.name and any(os.path.isfile(folder / name) for name in names):
-            return f"; did you mean the folder above, {folder}?"
-    return ""
+    raise UserError(f"--{flag} {name}: {what}")

@@ -9,7 +9,7 @@ from ..._suggest import player_name, quoted
 from ...errors import UserError
 from ...games.decisions import Decisions, order_numbers
 from ...games.observation import BoardViews
-from ...games.own_help import mended, own_choices, possible_choices
+from ...games.own_help import matched, mended, own_choices, possible_choices
 from ...games.vector_game import VectorGame
 from ...scoring.mixes import RewardMix, code_of, make_reward_mix
 from ..protocols import Explanation, Seedable
@@ -87,20 +87,20 @@ class PolicyPlayer:
     __repr__ = player_name
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        decisions = self.own_choices(games, decisions)
+        asked = self.own_choices(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
         opens = self.careful & (games.state.year[decisions.game] == games.board.first_year)
         warmth = np.where(opens, OPENING_TEMPERATURE, np.float32(1))
-        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy, warmth)
-        numbers = order_numbers(decisions, chosen)
+        chosen, _, _ = self.agent.act(obs, asked, self.generator, self.greedy, warmth)
+        numbers = matched(decisions, asked, order_numbers(asked, chosen))
         return mended(games, decisions, numbers) if self.careful else numbers
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        asked = self.own_choices(games, decisions)
+        asked, place = possible_choices(games, decisions, self.helps_others)
         obs = self.observe(games, decisions.game, decisions.power)
         found = self.agent.explain(obs, asked)
         probability = np.zeros(len(decisions.order), np.float32)
-        probability[possible_choices(games, decisions, self.helps_others)] = found.probability
+        probability[place] = found.probability
         return found._replace(probability=probability)
 
     def own_choices(self, games: VectorGame, decisions: Decisions) -> Decisions:

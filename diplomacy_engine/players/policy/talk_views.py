@@ -43,6 +43,13 @@ def _join(parts: Sequence[Any]) -> Any:
     return type(parts[0])(*boards, *map(np.concatenate, zip(*(part[5:] for part in parts))))
 
 
+@classmethod
+def _of(cls, views: BoardViews, num_powers: int, **talk: np.ndarray) -> Any:
+    """Where no talk is given, nobody of `num_powers` talked."""
+    talk = silence(cls, len(views.row), num_powers) | talk
+    return cls(*views[:5], *(talk[name] for name in cls._fields[5:]))
+
+
 class TalkViews(NamedTuple):
     """BoardViews of D powers, and their talk in this phase; powers are numbered as on the map."""
 
@@ -52,28 +59,12 @@ class TalkViews(NamedTuple):
     row: np.ndarray
     power: np.ndarray
     wish: np.ndarray  # (D, P) int8, peace with each power: 1 wished, 0 not, NONE not asked
-    talk_logprob: np.ndarray  # (D,) float32, log-probability with which these wishes were drawn
+    talk_logprob: np.ndarray  # (D,) float32, log-probability with which all this was drawn
     peace: np.ndarray  # (D, P) bool, with whom it was made
+    breaches: np.ndarray  # (D, P) int32, years since each power last broke a deal with it, or NONE
+    keeps: np.ndarray  # (D,) int8, 1 it keeps its deals, 0 it need not, NONE it was not asked
 
-    @classmethod
-    def of(
-        cls,
-        views: BoardViews,
-        wish: np.ndarray | None = None,
-        talk_logprob: np.ndarray | None = None,
-        peace: np.ndarray | None = None,
-        num_powers: int = 0,
-    ) -> "TalkViews":
-        """Where no talk is given, nobody of `num_powers` was asked."""
-        shape = len(views.row), num_powers
-        return cls(
-            *views[:5],
-            np.full(shape, NONE, np.int8) if wish is None else wish,
-            np.zeros(shape[0], np.float32) if talk_logprob is None else talk_logprob,
-            np.zeros(shape, bool) if peace is None else peace,
-        )
-
-    take, part, join = _take, _part, staticmethod(_join)
+    of, take, part, join = _of, _take, _part, staticmethod(_join)
 
 
 class OfferViews(NamedTuple):
@@ -90,30 +81,33 @@ class OfferViews(NamedTuple):
     heard: np.ndarray  # (D, P) int8, template of what each power offered it, or NONE
     heard_places: np.ndarray  # (D, P, PLACES) int16, provinces that this is about
     answer: np.ndarray  # (D, P) int8, 1 it agreed, 0 not, NONE nothing to answer
-    talk_logprob: np.ndarray  # (D,) float32, log-probability of this offer and these answers
+    talk_logprob: np.ndarray  # (D,) float32, log-probability with which all this was drawn
     peace: np.ndarray  # (D, P) bool, with whom it was made
     dealt: np.ndarray  # (D, P) bool, with whom there is any deal
+    breaches: np.ndarray  # these two as in TalkViews
+    keeps: np.ndarray
 
-    @classmethod
-    def of(cls, views: BoardViews, num_powers: int, **talk: np.ndarray) -> "OfferViews":
-        """Where no talk is given, nobody of `num_powers` talked."""
-        return cls(*views[:5], **silence(len(views.row), num_powers) | talk)
-
-    take, part, join = _take, _part, staticmethod(_join)
+    of, take, part, join = _of, _take, _part, staticmethod(_join)
 
 
-def silence(count: int, powers: int) -> dict[str, np.ndarray]:
-    return {
-        "able": np.zeros((count, powers, SLOTS), bool),
-        "places": np.full((count, powers, SLOTS, PLACES), NONE, np.int16),
-        "choice": np.full(count, NONE, np.int16),
-        "heard": np.full((count, powers), NONE, np.int8),
-        "heard_places": np.full((count, powers, PLACES), NONE, np.int16),
-        "answer": np.full((count, powers), NONE, np.int8),
-        "talk_logprob": np.zeros(count, np.float32),
-        "peace": np.zeros((count, powers), bool),
-        "dealt": np.zeros((count, powers), bool),
+def silence(kind: type, count: int, powers: int) -> dict[str, np.ndarray]:
+    """Return the talk of a kind of views where `count` of so many powers have said nothing."""
+    each, slots = (count, powers), (count, powers, SLOTS)
+    nothing = {
+        "wish": (each, NONE, np.int8),
+        "able": (slots, False, bool),
+        "places": ((*slots, PLACES), NONE, np.int16),
+        "choice": (count, NONE, np.int16),
+        "heard": (each, NONE, np.int8),
+        "heard_places": ((*each, PLACES), NONE, np.int16),
+        "answer": (each, NONE, np.int8),
+        "talk_logprob": (count, 0, np.float32),
+        "peace": (each, False, bool),
+        "dealt": (each, False, bool),
+        "breaches": (each, NONE, np.int32),
+        "keeps": (count, NONE, np.int8),
     }
+    return {name: np.full(*nothing[name]) for name in kind._fields[5:]}
 
 
 def who_can_answer(decisions: Decisions, shape: tuple[int, int]) -> np.ndarray:

@@ -21,12 +21,9 @@ LEAST = 0.02  # share of the profiles that a hypothesis keeps, so that a change 
 
 
 class Assumptions:
-    """What each other power may be. Begins even in every game, and learns from orders given.
-
-    Bayes' rule: a hypothesis' probability is multiplied by that of the orders given under it, unit
-    by unit, estimated from draws with additive smoothing. Without `learns` each profile draws one
-    anew.
-    """
+    """What each other power may be: even at the start of a game, then by Bayes' rule on the
+    orders given, unit by unit, with shares of draws (smoothed). Without `learns` each profile
+    draws one."""
 
     def __init__(self, hypotheses: dict[str, Draws], learns: bool = True):
         self.hypotheses, self.learns = hypotheses, learns and len(hypotheses) > 1

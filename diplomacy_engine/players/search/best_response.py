@@ -1,9 +1,6 @@
-"""Sampled best response: the candidate that does best against draws of what the others may do.
-
-Anthony et al. 2020, *Learning to Play No-Press Diplomacy with Best Response Policy Iteration*,
-algorithm 1: candidates of the power are drawn from a policy, profiles of the others from what they
-are taken for, and each candidate is worth its mean value over the profiles after one phase.
-"""
+"""Sampled best response (Anthony et al. 2020, *Learning to Play No-Press Diplomacy with Best
+Response Policy Iteration*, algorithm 1): candidates are drawn from a policy, profiles of the others
+from what they are taken for; a candidate is worth its mean value over these a phase later."""
 
 from collections.abc import Callable
 from functools import partial
@@ -89,8 +86,7 @@ def with_likeliest(
 
 
 class BestResponse(SearchPlayer):
-    """Tries its orders against what the others may do before it gives them. `note`, if set, is
-    called with every `Search` that `act` makes, before orders are given."""
+    """Tries its orders against what others may do. `note`, if set, gets every `Search` of `act`."""
 
     note: Callable[[Search], None] | None = None
 

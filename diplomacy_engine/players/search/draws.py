@@ -11,6 +11,7 @@ import numpy as np
 from ..._jit import jit
 from ...constants import NONE
 from ...games.decisions import Decisions, order_numbers
+from ...games.own_help import matched
 from ...games.vector_game import VectorGame
 from ...rules.state import Salt, decision_seed, in_movement, next_random
 from ..asking import ask_player
@@ -136,12 +137,13 @@ class PolicyDraws:
         board = np.cumsum(np.diff(decisions.game, prepend=-1) != 0) - 1
         ends = np.flatnonzero(np.diff(board // CHUNK)) + 1
         for part in np.split(np.arange(decisions.count), ends):
-            asked = self.policy.own_choices(games, decisions.take(part))
+            full = decisions.take(part)
+            asked = self.policy.own_choices(games, full)
             seeds = phase_seeds(games, asked.game, asked.power, Salt.PLAIN, 1)[:, 0]
             noise = order_noise(asked, seeds)
             obs = self.policy.observe(games, asked.game, asked.power)
             chosen, _, _ = self.policy.agent.act(obs, asked, greedy=self.greedy, noise=noise)
-            numbers.append(order_numbers(asked, chosen))
+            numbers.append(matched(full, asked, order_numbers(asked, chosen)))
         return np.concatenate(numbers)
 
 

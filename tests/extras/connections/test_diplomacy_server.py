@@ -8,16 +8,13 @@ from itertools import pairwise
 import pytest
 from support.diplomacy_package import package_python
 from support.diplomacy_server import RealServer, Until
-from support.waiting import until
 
 from diplomacy_engine.extras.connections.connection import PhaseOver
 from diplomacy_engine.extras.connections.diplomacy_server import (
     Account,
-    DiplomacyDummies,
     DiplomacySeats,
-    list_games,
 )
-from diplomacy_engine.extras.connections.diplomacy_wire import ServerError, Wire
+from diplomacy_engine.extras.connections.diplomacy_wire import Wire
 from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.players.bots import make_bot
@@ -143,63 +140,6 @@ def test_our_legal_orders_are_the_servers(server):
     assert sum(compared) > 1000
 
 
-def test_dummies_hold_a_game_up_until_they_are_played(server):
-    server.create("dummies", n_controls=2)
-    finished, seen = [], []
-
-    class Seats(Until):
-        def finish(self, position, power):
-            self.connection.finish(position, power)
-            finished.append(power)
-
-    def over(position):
-        others = {p: o for p, o in position.game.orders.items() if p not in ("FRANCE", "ITALY")}
-        seen.append(others)
-        return position.game.phase != "S1901M"
-
-    two = Seats(seats(server, "dummies", ["FRANCE", "ITALY"]), over)
-    thread = threading.Thread(target=play, args=(two,))
-    thread.start()
-    dummies = DiplomacyDummies(Wire(server.address), STANDARD, say=lambda text: None)
-    try:
-        until(lambda: len(finished) == 2)
-        dummies.enter()
-        (position,) = [p for p in dummies.positions() if p.game.id == "dummies"]
-        assert position.game.phase == "S1901M"  # nobody orders for the other five
-        assert set(position.seats) == set(POWERS) - {"FRANCE", "ITALY"}
-        for power in position.seats:
-            dummies.give(position, power, [])
-            dummies.finish(position, power)
-        thread.join(60)
-        assert not thread.is_alive()
-    finally:
-        dummies.close()
-    assert seen and not any(map(any, seen))  # what others order is not to be seen
-
-
-def test_a_power_at_random_is_noticed(server):
-    server.create("random", rules="NO_PRESS", n_controls=7)
-    said = []
-    for _ in range(8):  # it may give the power that was asked for
-        connection = seats(server, "random", ["FRANCE"])
-        connection.enter()
-        try:
-            connection.positions()
-        except ServerError:
-            raise
-        except ValueError as error:
-            said.append(str(error))
-            break
-        connection.close()
-        with server.administrator() as ask:
-            ask("delete_game", game_id="random", game_role="omniscient_type", phase="S1901M")
-        server.create("random", rules="NO_PRESS", n_controls=7)
-    (sentence,) = said
-    assert "instead of FRANCE" in sentence and "--power any" in sentence
-    (game,) = [g for g in list_games(Wire(server.address), Account("l", "w")) if g.id == "random"]
-    assert len(game.free) == 7  # it has left
-
-
 @pytest.mark.parametrize(
     ("state", "orders"),
     [
@@ -242,34 +182,6 @@ def test_orders_of_every_kind_are_taken(server, state, orders):
     assert position.game.phase == state["name"]
     kept = connection.give(position, power, orders)
     assert dropped(position.game, orders, kept) == []
-    connection.close()
-
-
-def test_a_missed_deadline_is_noticed_and_the_seat_taken_again(server):
-    server.create("kick", n_controls=1, deadline=1)
-    connection = seats(server, "kick", ["FRANCE"], say=(told := []).append)
-    connection.enter()
-    connection.positions()
-    for _ in range(20):  # nothing is ordered, so the seat is taken away
-        connection.wait(1.0)
-        if any("taken from us" in text for text in told):
-            break
-    assert "kick: FRANCE was taken from us" in told
-    (position,) = connection.positions()  # takes the seat again
-    assert position.missing == {"FRANCE"}
-    connection.give(position, "FRANCE", [])
-    connection.close()
-
-
-def test_civil_disorder_holds(server):
-    server.create("disorder", "POWER_CHOICE NO_PRESS CIVIL_DISORDER", n_controls=1, deadline=1)
-    connection = seats(server, "disorder", ["FRANCE"], say=(told := []).append)
-    connection.enter()
-    connection.positions()
-    until(lambda: connection.wait(1) or connection.positions()[0].game.phase != "S1901M")
-    (position,) = connection.positions()
-    assert position.game.phase in ("F1901M", "S1902M", "F1902M") and "taken" not in "".join(told)
-    assert position.game.units["FRANCE"] == ["A MAR", "A PAR", "F BRE"]
     connection.close()
 
 

@@ -121,7 +121,6 @@ def test_what_is_dropped_is_sent_again_and_told(server):
         (["A MAR S F GAS - SPA/NC"], ["A MAR S F GAS - SPA"], []),
         (["WAIVE", "WAIVE"], ["WAIVE"], ["WAIVE"]),
         (["A PAR B"], ["VOID A PAR B"], ["A PAR B"]),
-        (["A PAR - MOS"], ["A PAR - MOS"], []),
         (["A PAR H"], ["\x1b[31m", "x" * 1000], ["A PAR H"]),
     ],
 )
@@ -232,11 +231,8 @@ SEAT = ("--game-id", "g", "--power", "FRANCE")
     ("words", "sentence"),
     [
         (["nowhere"], "HOST:PORT"),
-        (["localhost:0"], "HOST:PORT"),
-        (["local host:80"], "HOST:PORT"),
         (["localhost:80"], "--power"),
         (["localhost:80", "--power", "FRANCE"], "--game-id"),
-        (["localhost:80", "--power", "FRANCE", "france", "--game-id", "g"], "FRANCE france"),
         (["localhost:80", "--power", "any", "FRANCE", "--game-id", "g"], "any FRANCE"),
         (["localhost:80", "--power", "NARNIA", "--game-id", "g"], "NARNIA"),
         (["localhost:80", *SEAT, "--user", "me"], "go together"),
@@ -485,18 +481,12 @@ def _data(change):
     ("answer", "sentence"),
     [
         (lambda r: "no JSON", "a message of"),
-        (lambda r: "[" * 100_000, "a message of"),
         (lambda r: b"\xff\xfe", "a message of"),
-        (lambda r: "[1]", "a message of"),
         (lambda r: '{"request_id": ' + "9" * 5000 + "}", "a message of"),
-        (_data(lambda d: [d]), "the game of"),
         (_data(lambda d: d | {"role": 7}), "role: "),
-        (_data(lambda d: d | {"powers": None}), "powers: "),
-        (_data(lambda d: d | {"powers": d["powers"] | {"FRANCE": []}}), "powers[...]: "),
         (_data(lambda d: d | {"powers": d["powers"] | {"X\x1b": {}}}), "powers[...].units: "),
         (_data(lambda d: d | {"phase_abbr": "../etc"}), "is not a phase"),
         (_data(lambda d: d | {"state_history": {"S1901M": 3}}), "state_history[...]: "),
-        (_data(lambda d: d | {"deadline": True}), "deadline: "),
         (_data(lambda d: d | {"map_name": "/etc/passwd\x1b[31m"}), "is on map '/etc/passwd"),
     ],
 )

@@ -70,7 +70,7 @@ def test_a_server_without_encryption(files):
 
 
 @pytest.mark.parametrize(
-    ("content", "words"), [(None, "cannot be read"), (b"nothing", "holds no certificates")]
+    ("content", "words"), [(None, "No such file"), (b"nothing", "holds no certificates")]
 )
 def test_files_that_hold_no_certificates(tmp_path, capsys, content, words):
     file = tmp_path / "ca.pem"

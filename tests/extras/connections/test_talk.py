@@ -201,14 +201,6 @@ def test_what_is_not_taken_ends_the_talk_of_the_phase(server):
     loop.connection.close()
 
 
-def test_holds_are_given_before_a_talk_with_a_deadline(server):
-    server.deadline = 30_000
-    loop = alone(server, Scripted(), talk=1000)
-    loop._round()
-    assert server.given["FRANCE"] == [] and server.waits["FRANCE"]
-    loop.connection.close()
-
-
 def test_a_silent_player_is_told_of_once(server):
     told = []
     loop = alone(server, make_bot("dumbbot"), told)

@@ -55,34 +55,11 @@ def test_numbers_and_names():
         assert known.places == CODE and known.numbers == NUMBER
         assert [known.powers[n] for n in range(1, 8)] == list(POWERS)
     assert NUMBER["BUL/EC"] == 80 and len(NUMBER) == 81
+    assert order_row(known, "F STP/SC D", True)["terrID"] == 32  # in winter, the province's
 
 
 def position(units, name="S1901M", **more) -> Game:
     return Game.from_state("standard", {"name": name, "units": units} | more)
-
-
-def test_paths_and_parents():
-    known = classic(STANDARD)
-    game = position({"ENGLAND": ["A LON", "F NTH"], "FRANCE": ["F SPA/SC", "A GAS"]})
-    row = order_row(known, "A LON - BEL VIA", False, convoy_path(game, "A LON - BEL VIA"))
-    assert row["convoyPath"] == [6, 53] and row["viaConvoy"] == "Yes"
-    game = position({"RUSSIA": ["F STP/SC", "A FIN"]})
-    row = order_row(known, "A FIN S F STP/SC", False)
-    assert (row["type"], row["toTerrID"]) == ("Support hold", 32)
-    assert order_row(known, "F STP/SC D", True)["terrID"] == 32
-    assert order_row(known, "F STP/SC D", False)["terrID"] == 79
-
-
-def test_a_convoy_goes_over_its_fleet_and_a_support_not():
-    game = position(
-        {"ENGLAND": ["A LON", "F NTH", "F ENG", "F HEL"], "FRANCE": ["F BEL"]}, name="F1901M"
-    )
-    assert convoy_path(game, "A LON - BEL VIA") in (["LON", "NTH"], ["LON", "ENG"])
-    assert convoy_path(game, "F ENG C A LON - BEL") == ["LON", "ENG"]
-    assert convoy_path(game, "F NTH S A LON - BEL") == ["LON", "ENG"]
-    assert convoy_path(game, "F HEL C A LON - HOL") == ["LON", "NTH", "HEL"]
-    assert convoy_path(game, "F HEL C A LON - BEL") == []
-    assert convoy_path(game, "A LON - YOR") == convoy_path(game, "WAIVE") == []
 
 
 @pytest.mark.parametrize(
@@ -128,19 +105,6 @@ def _is_lost_at_sea(game, text):
         walks = game.legal_orders(f"A {words[4]}")
         by_sea = f"A {words[4]} - {words[6]}" not in walks
     return by_sea and not convoy_path(game, text)
-
-
-def test_a_game_of_seven_seats(site):
-    """An episode as on a ladder: no order is dropped, and its history is our game again."""
-    loops = [loop_of(seat(site, country)) for country in range(1, 8)]
-    while site.game.phase != "S1904M":
-        for loop in loops:
-            loop._round()
-    assert sum(loop.counts.dropped for loop in loops) == 0
-    assert sum(loop.counts.orders for loop in loops) > 200
-    ready = [route for method, route, _ in site.asked if method == "POST"]
-    assert set(ready) == {"game/orders"}
-    same_movements(loops[0].counts.last["game 5"].game, site.game)
 
 
 def same_movements(mine: Game, theirs: Game) -> None:
@@ -336,10 +300,8 @@ def test_the_command(site, environment, capsys, tmp_path):
         ("WEBDIP_URL", "", "or set WEBDIP_URL"),
         ("WEBDIP_URL", "ftp://example.org", "the site: "),
         ("WEBDIP_URL", "http://me:key-2@example.org", "the site: "),
-        ("WEBDIP_URL", "http://[", "the site: "),
         ("WEBDIP_URL", "http://127.0.0.1:1", "no connection: Connection refused"),
         ("WEBDIP_GAME_ID", "7", "has no game 7"),
-        ("WEBDIP_GAME_ID", "x", "WEBDIP_GAME_ID"),
         ("WEBDIP_COUNTRY_ID", "3", "our country in game 5 is 2"),
         ("WEBDIP_API_KEY", "wrong-key", "its answer is empty"),
         ("WEBDIP_API_KEY", "", "WEBDIP_API_KEY"),
@@ -361,11 +323,8 @@ def test_the_only_game_is_found(site):
     ("route", "content", "sentence"),
     [
         ("game/playercontext", b"<html>", "not JSON"),
-        ("game/playercontext", b"[" * 100_000, "not JSON"),
-        ("game/playercontext", b"[]", "expected object"),
         ("game/playercontext", b'{"game": {"phase": 3}}', "game.phase: "),
         ("/variants/Classic/cache/variant.json", b'{"territories": []}', "countries: "),
-        ("/variants/Classic/cache/variant.json", b'{"territories": [{}]}', "territories[0].id: "),
         ("/cache/games/0/5/history.json", b'{"phases": []}', "phases: "),
         ("/cache/games/0/5/history.json", b'{"phases": [{"turn": 1e9}]}', "phases[0].turn: "),
     ],
@@ -405,7 +364,7 @@ def test_a_key_that_the_site_repeats(site):
 
 
 def play(site, loops, rounds=400, is_done=lambda: False):
-    """Let seats play until all are over, or `is_done`; a phase that stands still has a deadline."""
+    """Let seats play until all are over, or `is_done`; a phase that stands still ends."""
     kinds = set()
     for _ in range(rounds):
         before = site._now(), site._version
@@ -413,7 +372,7 @@ def play(site, loops, rounds=400, is_done=lambda: False):
         if all([loop._round() for loop in loops]) or is_done():
             return kinds
         if (site._now(), site._version) == before:
-            site.deadline()
+            site.process()
     raise AssertionError(f"the game stands still in {site._now()}")
 
 
@@ -470,58 +429,27 @@ def test_a_game_to_a_draw(site, tmp_path, phase):
     assert again.centers == Game.from_saved_game(saved).centers
 
 
-def test_a_member_who_leaves_and_comes_back(site):
-    """A phase is extended for him, and all must be ready again; then his units hold."""
-    loops = [loop_of(seat(site, country)) for country in (2, 3, 6)]
-    in_civil_disorder(site, "FRANCE", "ITALY", "TURKEY")
-    play(site, loops, is_done=lambda: site._now()[0] == 2)
-    there, missed, deadline = site._now(), [], site.deadline
-    site.deadline = lambda: missed.append(site._now()) or deadline()
-    play(site, loops[:2], is_done=lambda: site._now() != there)
-    assert missed == [there, there] and site.members[6] == "Left"
-    assert {site.members[2], site.members[3]} == {"Playing"}
-    play(site, loops[:2], is_done=lambda: site._now()[0] > 4)
-    play(site, loops, is_done=lambda: site.members[6] == "Playing")
-    assert sum(loop.counts.dropped for loop in loops) == 0
-
-
 def test_the_last_who_stays_has_won(site):
     """Without the centers for it: only the members of `game.json` tell."""
     in_civil_disorder(site, "FRANCE", "ITALY")
     france = loop_of(seat(site))
-    play(site, [france], is_done=lambda: site.members[3] == "Left")
+    play(site, [france], is_done=lambda: site._now()[0] == 2)
+    site.members[3] = "Left"
     play(site, [france])
     assert site.over == "Won" and site.members[2] == "Won" and site.members[3] == "Resigned"
     (saved,) = france.saved_games()
     assert make_replay(saved).winners == ["FRANCE"]
 
 
-def cornered(with_another=False) -> Game:
-    """Return a game in which A BUL will be dislodged, without a place to go to."""
-    units = {"AUSTRIA": ["A SER", "A RUM", "A GRE"], "TURKEY": ["A BUL", "A CON"]}
-    if with_another:
-        units |= {"FRANCE": ["A BUR", "A RUH"], "GERMANY": ["A MUN"]}
-    centers = {"AUSTRIA": ["VIE"], "TURKEY": ["ANK"], "FRANCE": ["PAR"], "GERMANY": ["KIE"]}
-    game = position(units, centers=centers)
-    game.submit("AUSTRIA", ["A SER - BUL", "A RUM S A SER - BUL", "A GRE S A SER - BUL"])
-    return game
-
-
-@pytest.mark.parametrize("with_another", [False, True])
-def test_a_phase_of_retreats_that_our_rules_skip(site, with_another):
+def test_a_phase_of_retreats_that_our_rules_skip(site):
     """The site has one whenever a unit is dislodged: it is played, and so is what comes after."""
-    site.game = cornered(with_another)
+    units = {"AUSTRIA": ["A SER", "A RUM", "A GRE"], "TURKEY": ["A BUL", "A CON"]}
+    site.game = position(units, centers={"AUSTRIA": ["VIE"], "TURKEY": ["ANK"]})
     in_civil_disorder(site, "TURKEY", "AUSTRIA")
-    orders = {
-        5: ["A SER - BUL", "A RUM S A SER - BUL", "A GRE S A SER - BUL"],
-        2: ["A BUR - MUN", "A RUH S A BUR - MUN"],
-    }
-    for country, texts in orders.items():
-        connection = seat(site, country)
-        (now,) = connection.positions()
-        if POWERS[country - 1] in site._waiting():
-            assert dropped(now.game, texts, connection.give(now, POWERS[country - 1], texts)) == []
-    site.members |= {2: "Left"}
+    texts = ["A SER - BUL", "A RUM S A SER - BUL", "A GRE S A SER - BUL"]
+    connection = seat(site, 5)
+    (now,) = connection.positions()
+    assert dropped(now.game, texts, connection.give(now, "AUSTRIA", texts)) == []
     site.process()
     assert site._now() == (0, "Retreats")
     told = []
@@ -575,34 +503,6 @@ def test_a_history_that_our_rules_cannot_play(site):
         site.process()
     assert loop.counts.phases == 2 and loop.counts.orders > 3 and loop.counts.dropped == 0
     assert any("cannot be played" in text for text in told)
-
-
-# Rows as they are archived: those of the example in the site's source of its route game/status
-# (2019), in the types that history.json has since 2026 (lib/gamefiles.php)
-BUILD = {"countryID": 7, "terrID": 31, "unitType": None, "type": "Build Army", "toTerrID": None}
-BUILD |= {"fromTerrID": None, "viaConvoy": False, "success": True, "dislodged": False}
-HOLD = BUILD | {"countryID": 3, "terrID": 15, "unitType": "Army", "type": "Hold", "success": False}
-
-
-def test_the_imitation_has_the_shapes_of_archived_files():
-    """Not those that our reader expects: those of the site's examples."""
-    game = Game("standard")
-    for orders in ({"RUSSIA": ["F STP/SC - BOT"]}, {"RUSSIA": ["F BOT - SWE"]}):
-        for power, texts in orders.items():
-            game.submit(power, texts)
-        game.adjudicate()
-    game.submit("RUSSIA", ["A STP B"])
-    game.adjudicate()
-    spring, _, winter, now = history(game)["phases"]
-    assert winter["orders"] == [BUILD | {"terrID": 32}]
-    (hold,) = [row for row in spring["orders"] if row["terrID"] == 15]
-    assert hold | {"success": False} == HOLD
-    assert spring["units"][0] == {**spring["units"][0], "retreating": False}
-    assert list(spring) == ["turn", "phase", "turnText", "units", "centers", "orders"]
-    assert {"terrID": NUMBER["BOT"], "countryID": 7} in winter["centers"]  # though it is no center
-    assert {"terrID": 34, "countryID": 0} in spring["centers"]
-    assert {"terrID": 34, "countryID": 7} in winter["centers"]
-    assert now["orders"] == [] and now["turn"] == 2
 
 
 def test_the_answers_of_2025_are_read(tmp_path):

@@ -91,16 +91,6 @@ def test_a_history_with_another_outcome_goes_on_from_it(tmp_path):
     assert found.to_state()["last_orders"]["FRANCE"][-1] == "A PAR - BUR"
 
 
-def test_a_finished_history(tmp_path):
-    game = Game("standard")
-    play_randomly(game, random.Random(2), 6)
-    ended = Game.from_state("standard", game.to_state() | {"name": "COMPLETED"})
-    ended.history = game.history
-    (tmp_path / "h.json").write_text(json.dumps(history(ended)))
-    found, notes = played(tmp_path / "h.json")
-    assert found.is_over and found.units == game.units and notes == []
-
-
 def test_blocks_of_orders(tmp_path):
     file = tmp_path / "mail.txt"
     file.write_text(MAIL)
@@ -127,16 +117,11 @@ def test_blocks_of_orders(tmp_path):
     ("line", "phase"),
     [
         ("Spring 1901", "S1901M"),
-        ("SPRING, 1901:", "S1901M"),
         ("Autumn of 1902, retreats", "F1902R"),
-        ("Fall 1901 Movement", "F1901M"),
         ("winter 1903 Adjustments", "W1903A"),
-        ("Winter 1903 builds", "W1903A"),
         ("s1901m", "S1901M"),
-        ("W1901A:", "W1901A"),
         ("Summer 1901", "S1901R"),
         ("Movement results for Spring of 1901.  (sparrow.001)", "S1901M"),
-        ("Retreat orders for Fall of 1902.  (game.006)", "F1902R"),
         ("Adjustment orders for Winter of 1902.", "W1902A"),
         ("Results for Fall, 1906 (Movement)", "F1906M"),
         ("[Fall, 1901 (Retreat)]", "F1901R"),
@@ -147,8 +132,6 @@ def test_blocks_of_orders(tmp_path):
         ("Fall 1904 Results for Red Rain", "F1904M"),
         ("Spring 1456 Moves and Results Turn 007", "S1456M"),
         ("Spring 1901, Fall 1901", ""),
-        ("Diplomacy", ""),
-        ("Spring", ""),
         ("Spring 1901 is here at last", ""),
         ("Spring 0", ""),
         ("France", ""),
@@ -164,7 +147,6 @@ def test_names_of_phases(line, phase):
         ("Diplomacy", ("S1901M", "S1901M", "F1901M", "F1901M")),
         ("Retreats:", ("S1901R", "S1901R", "F1901R", "F1901R")),
         ("Unit-placement", ("W1901A", "W1901A", "W1901A", "W1901A")),
-        ("Orders", ("", "", "", "")),
         ("A", ("", "", "", "")),
     ],
 )
@@ -184,10 +166,8 @@ def test_phases_of_the_season_named_before(line, phases):
         ("Spring 1905\nFrance: F Spa-MAO\n", "F SPA"),
         ("hello\n", "Movement results for Spring of 1901"),
         ("France:\n" + "(" * 3000, "line 2 has more than 2,000 characters"),
-        ("Spring 1901" + " " * 300_000 + "!", "line 1 has more than"),
         ("", "has no game in it"),
         ('{"phases": [{"turn": 0, "phase": "Builds"}]}', "phases[0].units: "),
-        ('{"phases": [], "map": "standard"}', "phases"),
     ],
 )
 def test_bad_files(tmp_path, capsys, text, sentence):
@@ -212,16 +192,12 @@ def rows(**changes):
     ("changes", "sentence"),
     [
         ({"units": {"countryID": 9}}, "no country 9"),
-        ({"units": {"countryID": True}}, "phases[0].units[0].countryID: "),
         ({"units": {"terrID": 99}}, "no territory 99"),
         ({"units": {"type": "Wing"}}, "'Wing' is neither Army nor Fleet"),
-        ({"units": {"type": []}}, "phases[0].units[0].type: "),
         ({"units": {"terrID": 53}}, "an army cannot stand at NTH"),
         ({"orders": {"type": "Fly"}}, "no territory None"),
         ({"orders": {"type": "Support hold", "toTerrID": 1}}, "there is no unit in CLY"),
         ({"orders": 3}, "phases[0].orders: "),
-        ({"orders": ["x"]}, "phases[0].orders[0]: "),
-        ({"phase": "Pre-game"}, "is not a phase"),
         ({"phase": "\u001b[2J"}, "is not a phase"),
         ({"turn": -1}, "is not a phase"),
     ],
@@ -342,14 +318,10 @@ def test_whatever_a_file_has_can_be_pasted(tmp_path):
         ("Fall 1901 Retreats\nFrance: A Par", "F1901R"),
         ("France: A Par, A Par", "PAR"),
         ("France: A Par\nA Atlantis", "line 2: 'A Atlantis' is not a unit"),
-        ("France: A Par, A Mar-Bur", "line 1: 'A Mar-Bur' is not a unit"),
         ("France: A Par\ncenters Par, \x1b[31m", "line 2"),
-        ("France: A MAO", "MAO"),
         ("France: F Spa", "SPA"),
         ("", "no phase with orders was found"),
-        ("hello there", "no phase with orders was found"),
         ("{", "not JSON"),
-        ("[]", "the game"),
         ("{}", "map"),
         ('{"units": 3}', "the state"),
         ("[" * 100_000, "not JSON"),

@@ -8,12 +8,10 @@ import pytest
 from attack.mutations import mutated, mutated_text
 from attack.watching import tried
 from support.commands import refusal
-from support.diplomacy_package import PackageGame, package_maps
-from support.games import nonempty, orderable
+from support.diplomacy_package import package_maps
 
-from diplomacy_engine import Game, load_map
+from diplomacy_engine import load_map
 from diplomacy_engine.commands import cli
-from diplomacy_engine.constants import parse_phase
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.extras.imports.dpjudge import read_dpjudge
 from diplomacy_engine.extras.imports.draft import map_file_text
@@ -313,7 +311,6 @@ def test_owned_centers_that_are_not_at_home_are_refused_unless_builds_are_anywhe
 # A text of GULF, what stands there instead -> what the error names: a line, a word of it.
 REFUSED_LINES = [
     ("VICTORY 4", "VICTORY 4 5", "line 3", "'4 5'"),
-    ("VICTORY 4", "VICTORY 9", "", "victory_supply_centers is 9"),
     ("SPRING 1650 MOVEMENT", "FALL 1650 MOVEMENT", "line 2", "FALL"),
     ("SPRING 1650", "SPRING 0", "line 2", "SPRING 0"),
     ("BUILD_ANY", "HARD_BUILD", "line 4", "'HARD_BUILD'"),
@@ -322,7 +319,6 @@ REFUSED_LINES = [
     ("RULE BUILD_ANY", "MAP elsewhere", "line 4", "elsewhere.map"),
     ("RULE BUILD_ANY", "DROP ROC", "line 4", "DROP"),
     ("RULE BUILD_ANY", "OLD -> NEW", "line 4", "->"),
-    ("RULE BUILD_ANY", "F NOR", "line 4", "F"),
     ("RULE BUILD_ANY", "DUMMY", "line 4", "DUMMY"),
     ("RULE BUILD_ANY", "DUMMY NOBODY", "line 4", "NOBODY"),
     ("RULE BUILD_ANY", "?", "line 4", "'?'"),
@@ -336,7 +332,6 @@ REFUSED_LINES = [
     ("LAND  HIL     ABUTS", "LAND  HIL     TOUCHES", "line 27", "'TOUCHES'"),
     ("LAND  HIL", "LAND  HILLS", "line 27", "HILLS"),
     ("HIL     ABUTS CAP", "HIL     ABUTS HIL CAP", "army_borders: HIL - HIL", ""),
-    ("HIL     ABUTS CAP", "HIL     ABUTS XXX CAP", "line 27", "XXX"),
     ("HIL     ABUTS CAP ", "HIL     ABUTS ", "line 26", "from CAP to HIL"),
     ("PORT  ISL     ABUTS NOR", "PORT  ISL     ABUTS", "line 33", "from NOR to ISL"),
     ("COAST mou ", "COAST MOU ", "line 32", "MOU"),
@@ -357,13 +352,9 @@ def test_refused_lines(gulf, capsys, old, new, line, name):
 REFUSED_FIELDS = [
     ("d['schemaVersion'] = 2", "schemaVersion", ""),
     ("d['surprise'] = 1", "surprise", ""),
-    ("del d['nations']", "nations", "missing"),
-    ("d['provinces'] = {}", "provinces", ""),
     ("d['adjudicationModifiers'] = ['fog-of-war']", "adjudicationModifiers[0]", "fog-of-war"),
-    ("d['victoryConditions'] = []", "victoryConditions", ""),
     ("d['victoryConditions'][0]['type'] = 'control'", "victoryConditions[0].type", "control"),
     ("d['victoryConditions'][1]['resolution'] = 'x'", "victoryConditions[1].resolution", "x"),
-    ("d['phaseProgression']['transitions'][4]['to']['yearDelta'] = 5", "phaseProgression", ""),
     ("d['phaseProgression']['transitions'].pop()", "phaseProgression", ""),
     ("t = d['phaseProgression']['transitions']; t.append(t[0])", "phaseProgression", "[5]"),
     (
@@ -372,7 +363,6 @@ REFUSED_FIELDS = [
         "",
     ),
     ("d['initialState']['phase']['season'] = 'Fall'", "phaseProgression", ""),
-    ("d['initialState']['phase']['type'] = 'Adjustment'", "phaseProgression", ""),
     ("d['initialState']['phase']['year'] = 0", "initialState.phase.year", ""),
     ("d['nations'].append(d['nations'][0] | {'id': '7'})", "powers[", "expected"),
     ("d['nations'][1]['id'] = 'east'", "nations[1]", "'east'"),
@@ -388,12 +378,6 @@ REFUSED_FIELDS = [
     ("p['cap']['adjacencies'].pop(0)", "provinces[1].adjacencies", "from hil to cap"),
     ("p['cap']['adjacencies'][0]['pass'] = 'both'", "provinces[0].adj", "by both"),
     ("p['hil']['type'] = 'sea'", "army_borders: CAP - HIL", "sea"),
-    ("p['roc']['type'] = 'land'", "fleet_borders: ", "ROC is inland"),
-    (
-        "d['namedCoasts'].append(d['namedCoasts'][0] | {'id': 'mou/1', 'adjacencies': []})",
-        "provinces.MOU.coasts",
-        "expected",
-    ),
     ("d['namedCoasts'][0]['parentProvince'] = 'roc'", "namedCoasts[0]", "'mou/nc'"),
     ("d['initialState']['units'][0]['nation'] = 'gaul'", "initialState.units[0]", "'gaul'"),
     ("d['initialState']['units'][0]['location'] = 'xxx'", "initialState.units[0]", "'xxx'"),
@@ -407,7 +391,6 @@ REFUSED_FIELDS = [
     ("d['initialState']['supplyCenters'][2]['province'] = 'mou'", "initialState", "hillmen"),
     ("d['initialState']['supplyCenters'][1]['province'] = 'cap'", "initialState", "cap"),
     ("d['initialState']['supplyCenters'].pop(0)", "power EAST", "home"),
-    ("d['nations'] = []", "nations", ""),
     (
         "d['adjudicationModifiers'] = []; d['initialState']['supplyCenters'].pop(0)",
         "provinces[0]",
@@ -434,7 +417,6 @@ def test_refused_fields(write, capsys, change, where, name):
         (b"# " + b"x" * 100_000_000, "cannot be read: it is longer than 1,000,000 bytes"),
         (b"A" * 900_000, "line 1: "),
         (b"{}", "schemaVersion: is missing"),
-        (b"[]", "expected object"),
         (b'{\n"id": 3,}', "not JSON: "),
         (b'{"id":' * 100_000, "not JSON: "),
         (b'{"schemaVersion": ' + b"1" * 5000 + b"}", "not JSON: "),
@@ -542,38 +524,3 @@ def test_the_packages_maps_are_read():
 def test_the_packages_standard_map_is_ours():
     # The order of removals is by the full names, in which spellings differ.
     same_boards(package_map("standard"), load_map("standard"), "removal_rank")
-
-
-@needs_package
-@pytest.mark.parametrize(
-    ("name", "seed"),
-    [("ancmed_age_of_empires", 1), ("modern", 2), ("known_world_901", 3), ("ancmed", 4)],
-)
-def test_random_games_beside_the_package(name, seed, tmp_path):
-    """Units and centers are the same phase by phase, with builds anywhere and neutral units."""
-    rng, theirs = random.Random(seed), PackageGame(name, tmp_path)
-    ours = Game(package_map(name), max_years=3)
-    while not ours.is_over:
-        if parse_phase(theirs.state["name"]) != parse_phase(ours.phase):
-            # There somebody plays the neutral power: it may have to retreat or to build.
-            assert theirs.state["name"][-1] in "RA" and ours.map.unit_powers != ours.powers
-            theirs.play({})
-            continue
-        standing = {
-            power: sorted(unit for unit in units if unit[0] != "*")
-            for power, units in theirs.state["units"].items()
-        }
-        assert nonempty(standing) == nonempty(ours.units)
-        for power, codes in ours.centers.items():
-            assert sorted(theirs.state["centers"][power]) == codes
-        for power, places in orderable(ours).items():
-            chosen = []
-            for place in places:
-                possible = {*theirs.state["possible"].get(place.split()[-1], ()), "WAIVE"}
-                both = [text for text in ours.legal_orders(place) if text in possible]
-                chosen.append(rng.choice(both))
-            owed = abs(ours.adjustments.get(power, len(places)))
-            ours.submit(power, rng.sample(chosen, owed))
-        theirs.play(ours.orders)
-        ours.adjudicate()
-    theirs.close()

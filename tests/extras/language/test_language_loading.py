@@ -23,19 +23,6 @@ print(sorted(unwanted & sys.modules.keys()))
     assert found.stdout.splitlines()[-1] in ("[]", "['http.client']"), found.stderr
 
 
-@pytest.fixture
-def without_transformers(monkeypatch):
-    """Make as if it were not installed, and nothing had been imported that needs it."""
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    for name in ("diplomacy_engine.extras.language.model", "diplomacy_learners.language_model"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-
-
-def test_without_the_extra_there_is_one_sentence(without_transformers, tmp_path):
-    with pytest.raises(UserError, match=r"needs more packages: pip install '\.\[llm\]'"):
-        load_player(f"llm:local:{tmp_path}")
-
-
 def test_without_the_extra_training_is_refused_in_one_sentence():
     code = """
 import importlib.util, runpy, sys
@@ -48,9 +35,12 @@ runpy.run_module("diplomacy_learners.language_model", run_name="__main__")
     assert found.stderr == "error: language models need more packages: pip install '.[llm]'\n"
 
 
-def test_without_the_extra_a_trained_one_is_refused_in_one_sentence(without_transformers, tmp_path):
-    args = {"map": "small"}
-    saved = checkpoints.policy_dict(__file__, args, load_map("small"), {}, 0)
+def test_without_the_extra_players_are_refused_in_one_sentence(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    for name in ("diplomacy_engine.extras.language.model", "diplomacy_learners.language_model"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    saved = checkpoints.policy_dict(__file__, {"map": "small"}, load_map("small"), {}, 0)
     torch.save(saved | {"script_name": "language_model.py"}, tmp_path / "policy.pt")
-    with pytest.raises(UserError, match=r"needs more packages: pip install '\.\[llm\]'"):
-        load_player(tmp_path / "policy.pt")
+    for name in (f"llm:local:{tmp_path}", tmp_path / "policy.pt"):
+        with pytest.raises(UserError, match=r"pip install '\.\[llm\]'"):
+            load_player(name)

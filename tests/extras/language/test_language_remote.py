@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.language import FakeServer, completion, holds, raw, silence, status, units_of
 
-from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_player, make_bot
+from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, make_bot
 from diplomacy_engine.extras.language.remote import MOST_BYTES, RemotePlayer
 from diplomacy_engine.extras.language.settings import settings_of
 
@@ -36,11 +36,13 @@ def order(player, power="FRANCE"):
     return [games.vocabulary.texts[number] for number in numbers], counts
 
 
-def test_right_answers_are_taken():
+def test_right_answers_are_taken(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)  # which nobody named
     reply = "F BRE - MAO\nA MAR - SPA\nA PAR - BUR\n"
     with FakeServer(lambda body, number: reply) as server:
         texts, counts = order(player_of(server, temperature=0.5, prompt="list"))
         (body,) = server.requests
+        assert "Authorization" not in server.headers[0]
     assert texts == ["F BRE - MAO", "A MAR - SPA", "A PAR - BUR"]
     assert counts == counts | {"decisions": 1, "legal_at_once": 3, "requests": 1, "retried": 0}
     assert (counts["tokens_in"], counts["tokens_out"]) == (7, 3)
@@ -72,16 +74,6 @@ def test_constraints_are_asked_for_and_not_trusted(server_kind, constraint, key)
             assert ("max_completion_tokens" in body) == (server_kind == "openai")
     assert texts == ["F BRE H", "A MAR H", "A PAR H"]
     assert counts["repaired"] >= 1 and counts["fell_back"] == 0
-
-
-def test_json_is_read():
-    def reply(body, number):
-        schema = body["response_format"]["json_schema"]["schema"]
-        return json.dumps({name: facts["enum"][-1] for name, facts in schema["properties"].items()})
-
-    with FakeServer(reply) as server:
-        _, counts = order(player_of(server, server="openai"))
-    assert counts["legal_at_once"] == 3 and counts["requests"] == 1
 
 
 def test_asked_again_with_the_reason_for_the_bad_units_alone():
@@ -125,11 +117,8 @@ def bad_after_first(bad):
     ("bad", "verdict"),
     [
         ("", "no legal order for F BRE, A MAR, A PAR"),
-        ('{"F BRE": "F BR', "no legal order"),
-        ("I'm sorry, but I can't help with that.", "no legal order"),
         (raw(json.dumps({"choices": [{"message": {"refusal": "no"}}]}).encode()), "no legal order"),
         (raw(b'{"choices": [{"mess'), "not a chat completion"),
-        (raw(b"<html>hello</html>"), "not a chat completion"),
         (raw(b"[" * 100_000), "not a chat completion"),
         (raw(b'{"choices": []}'), "not a chat completion"),
         (raw(b"x" * (10 * 2**20)), f"an answer of more than {MOST_BYTES:,} bytes"),
@@ -171,36 +160,27 @@ def test_no_waiting_longer_than_there_is_time():
     assert time.monotonic() - begun < 1 and counts["timed_out"] == 1
 
 
-def drip(handler):
-    handler.send_response(200)
-    handler.end_headers()
-    drip_bytes(handler, b" ")
+def drip(after):
+    """Return a reply of single bytes after a beginning."""
+
+    def reply(handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n" + after)
+        for _ in range(200):
+            handler.wfile.write(b" ")
+            handler.wfile.flush()
+            time.sleep(0.05)
+
+    return reply
 
 
-def drip_bytes(handler, byte):
-    for _ in range(200):
-        handler.wfile.write(byte)
-        handler.wfile.flush()
-        time.sleep(0.05)
-
-
-def drip_headers(handler):
-    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: ")
-    drip_bytes(handler, b"x")
-
-
-def drip_body_and_close(handler):
-    handler.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
-    drip_bytes(handler, b" ")
-
-
-@pytest.mark.parametrize("bad", [silence(5), drip, drip_headers, drip_body_and_close])
+@pytest.mark.parametrize(
+    "bad", [silence(5), drip(b"\r\n"), drip(b"X-Long: "), drip(b"Connection: close\r\n\r\n")]
+)
 @pytest.mark.parametrize("limits", [{"timeout": 0.4}, {"deadline": 0.4}])
 def test_the_deadline_holds(bad, limits):
-    with FakeServer(bad_after_first(bad)) as server:
+    with FakeServer(lambda body, number: bad) as server:
         player = player_of(server, reasks=3, **limits)
         player.server.answered = True
-        server.requests.append({})  # as if one had been answered
         begun = time.monotonic()
         texts, counts = order(player)
         assert time.monotonic() - begun < 2.5
@@ -251,12 +231,6 @@ def test_requests_run_at_the_same_time_but_not_more_than_allowed():
     assert most[0] == 3 and len(server.requests) == 7
 
 
-def refused(player, words):
-    with pytest.raises(UserError, match=words) as error:
-        order(player)
-    return str(error.value)
-
-
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
@@ -272,22 +246,11 @@ def test_a_server_of_no_use_ends_it_at_once(monkeypatch, bad, words):
     monkeypatch.setenv("LLM_TEST_KEY", KEY)
     with FakeServer(lambda body, number: bad) as server:
         player = player_of(server, api_key_env="LLM_TEST_KEY")
-        said = refused(player, words) if bad else ""
-    said = said or refused(player, words)
-    assert KEY not in said and "\n" not in said
-
-
-def test_the_key_is_sent_and_stands_nowhere(monkeypatch, tmp_path):
-    monkeypatch.setenv("LLM_TEST_KEY", KEY)
-    log = tmp_path / "log.jsonl"
-    replies = [f"your key is {KEY}", None]
-    with FakeServer(lambda body, number: replies[number] or holds(body)) as server:
-        player = player_of(server, api_key_env="LLM_TEST_KEY", log=str(log))
-        order(player)
-        assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
-        assert KEY not in json.dumps(server.requests)
-    assert KEY not in log.read_text() and "your key is [key]" in log.read_text()
-    assert KEY not in repr(player.counts()) and KEY not in repr(player.settings)
+        if bad is None:
+            server.server.server_close()
+        with pytest.raises(UserError, match=words) as refused:
+            order(player)
+    assert KEY not in str(refused.value) and "\n" not in str(refused.value)
 
 
 def status_line(text):
@@ -302,30 +265,25 @@ def status_line(text):
         status_line(f"HTTP/{KEY} 200 OK"),
         status_line(f"HTTP/1.1 {KEY} OK"),
         status_line(f"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: {KEY}"),
-        status(500, KEY),
         status(429, {"key": [KEY]}),
         raw(KEY.encode(), 503),
     ],
 )
 def test_whatever_repeats_the_key_it_stands_nowhere(monkeypatch, tmp_path, capfd, bad):
     monkeypatch.setenv("LLM_TEST_KEY", KEY)
-    log = tmp_path / "log.jsonl"
-    with FakeServer(bad_after_first(bad)) as server:
-        player = player_of(server, api_key_env="LLM_TEST_KEY", log=str(log), retries=0)
+    log, replies = tmp_path / "log.jsonl", [f"your key is {KEY}", None, bad, bad]
+    with FakeServer(lambda body, number: replies[number] or holds(body)) as server:
+        player = player_of(server, api_key_env="LLM_TEST_KEY", log=str(log))
         order(player)
         order(player)
         with pytest.raises(UserError) as refused:
-            order(player_of(server, api_key_env="LLM_TEST_KEY", log=str(log), retries=0))
+            order(player_of(server, api_key_env="LLM_TEST_KEY", log=str(log)))
+        assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+        assert KEY not in json.dumps(server.requests)
     said = log.read_text() + str(refused.value) + "".join(capfd.readouterr())
-    assert len(log.read_text().splitlines()) == 2
+    said += repr(player.counts()) + repr(player.settings)
+    assert len(log.read_text().splitlines()) == 3 and "your key is [key]" in said
     assert not any(KEY[:length] in said for length in (6, len(KEY)))
-
-
-def test_no_key_without_a_variable(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with FakeServer(lambda body, number: holds(body)) as server:
-        order(player_of(server))
-        assert "Authorization" not in server.headers[0]
 
 
 def test_log_and_counters_agree(tmp_path):
@@ -342,10 +300,7 @@ def test_log_and_counters_agree(tmp_path):
     assert result["player"] == "llm:test"
     keys = {"game", "phase", "power", "messages", "reply", "verdict", "tokens_in", "tokens_out"}
     assert all(keys < set(line) for line in lines)
-
-
-def test_a_log_that_cannot_be_written(tmp_path):
-    with FakeServer(lambda body, number: holds(body)) as server, pytest.raises(UserError):
+    with pytest.raises(UserError, match="missing"):
         player_of(server, log=str(tmp_path / "missing" / "log.jsonl"))
 
 
@@ -361,13 +316,3 @@ def test_winter_slots_of_the_fallback_do_not_collide():
             numbers = player.act(games, decisions)
         assert len(set(numbers.tolist())) == 2 and np.isin(numbers, decisions.order).all()
         assert player.counts()["legal_at_once"] == bool(reply)
-
-
-def test_load_player(tmp_path):
-    file = tmp_path / "llm.toml"
-    with FakeServer(lambda body, number: holds(body)) as server:
-        file.write_text(f'model = "m"\nbase_url = "{server.url}"\n')
-        for name in (f"llm:{file}", f"llm:m@{server.url}"):
-            player = load_player(name)
-            assert player.name == name.replace(f"{tmp_path}/", "")
-            order(player)

@@ -8,14 +8,7 @@ from support.language import question, question_of_game
 from support.limits import within
 
 from diplomacy_engine import Game
-from diplomacy_engine.constants import NONE
-from diplomacy_engine.extras.language.constraints import (
-    grammar,
-    json_schema,
-    parts,
-    regex,
-    request_fields,
-)
+from diplomacy_engine.extras.language.constraints import parts, request_fields
 from diplomacy_engine.extras.language.questions import Slot
 from diplomacy_engine.extras.language.remote import MOST_BYTES
 from diplomacy_engine.extras.language.replies import complaint, read_reply, reply_lines
@@ -37,64 +30,41 @@ def france():
 FIRST = ["F BRE - MAO", "A MAR - SPA", "A PAR - BUR"]
 FORMS = {
     "lines": "\n".join(FIRST),
-    "list under a key": json.dumps({"orders": FIRST}),
     "by unit": json.dumps({o[:5]: o for o in FIRST}),
-    "reasoning first": json.dumps({"reasoning": "Nothing is worth a risk.", "orders": FIRST}),
-    "reasoning last": json.dumps({"orders": FIRST, "reasoning": "A PAR H is too slow; so we go."}),
     "reasoning with orders": json.dumps(
         {"thoughts": "A PAR H; A MAR H would be safe.", "orders": FIRST}
     ),
-    "fenced": "```json\n" + json.dumps({"orders": FIRST}, indent=2) + "\n```",
     "prose around": "Here you are:\n```json\n" + json.dumps(FIRST) + "\n```\nGood luck!",
     "trailing comma": '{"orders": ["F BRE - MAO", "A MAR - SPA", "A PAR - BUR",],}',
     "braces in the prose": "The set {MAO, SPA, BUR} is mine.\n"
     + json.dumps({"orders": FIRST})
     + "\n(That {is} all.)",
-    "deeply nested": json.dumps({"result": {"power": "FRANCE", "phase": {"orders": FIRST}}}),
-    "other keys": json.dumps(
-        {"power": "FRANCE", "phase": "S1901M", "moves": FIRST, "confidence": 0.7}
-    ),
     "objects unit order": json.dumps([{"unit": o[:5], "order": o[6:]} for o in FIRST]),
     "objects with actions": json.dumps(
         {"orders": [{"unit": o[:5], "action": "MOVE", "target": o[8:]} for o in FIRST]}
     ),
-    "objects whole orders": json.dumps([{"order": o, "why": "It is free."} for o in FIRST]),
     "one text with semicolons": json.dumps({"orders": "; ".join(FIRST)}),
-    "one text with lines": json.dumps({"orders": "\n".join(FIRST)}),
     "values without the unit": json.dumps({o[:5]: o[6:] for o in FIRST}),
     "cut off": json.dumps({"reasoning": "Go.", "orders": FIRST})[:-2],
-    "two objects": json.dumps({"plan": "Go."}) + "\n" + json.dumps({"orders": FIRST}),
     "comments in JSON": '{//\n"orders": ["F BRE - MAO", // sea\n"A MAR - SPA",\n"A PAR - BUR"]}',
     "single quotes": "['F BRE - MAO', 'A MAR - SPA', 'A PAR - BUR']",
-    "quoted lines": '"F BRE - MAO",\n"A MAR - SPA",\n"A PAR - BUR"',
     "semicolons": "; ".join(FIRST) + ";",
-    "commas": ", ".join(FIRST) + ".",
-    "bullets": "".join(f"• {o}\n" for o in FIRST),
-    "stars": "".join(f"* {o}\n" for o in FIRST),
     "numbers": "1. F BRE - MAO\n2) A MAR - SPA\n(3) A PAR - BUR",
-    "bold": "".join(f"- **{o}**\n" for o in FIRST),
     "bold units": "".join(f"**{o[:5]}**: {o[6:]}\n" for o in FIRST),
-    "bold units and prose": "".join(f"1. **{o[:5]}**: {o}\n" for o in FIRST),
     "words": "Fleet Brest moves to the Mid-Atlantic Ocean.\nA Marseilles - Spain.\npar-Burgundy",
     "no letters": "bre-mao\nmar-spa\npar-bur",
     "arrows": "F BRE -> MAO\nA MAR → SPA\nA PAR => BUR",
     "power first": "FRANCE: F BRE - MAO, A MAR - SPA, A PAR - BUR",
     "remarks": "F BRE - MAO (west, at last)\nA MAR - SPA  # a center\nA PAR - BUR [to fight]",
-    "remarks behind commas": "F BRE - MAO, to sea\nA MAR - SPA, a center\nA PAR - BUR, to fight",
     "table": "| Unit | Order |\n|---|---|\n| F BRE | - MAO |\n| A MAR | - SPA |\n| A PAR | - BUR |",
-    "table of whole": "| Unit | Order |\n|---|---|\n"
-    + "".join(f"| {o[:5]} | {o} |\n" for o in FIRST),
     "thoughts": "<think>A PAR H?</think>\n" + "\n".join(FIRST),
     "bold heading": "I look at it {calmly}.\n\n**Orders:**\n" + "\n".join(FIRST),
-    "tags": "<orders>\n" + "\n".join(FIRST) + "\n</orders>",
     "nested by unit": json.dumps(
         {"orders": {o[:5]: {"action": "move", "to": o[8:]} for o in FIRST}}
     ),
-    "yaml": "orders:\n" + "".join(f"  - {o}\n" for o in FIRST),
     "plan first": "Here is my plan: attack!\n\n1. F BRE - MAO\n2) `A MAR - SPA`\n- a par-bur.\n",
     "another order after the fence": "```\n" + "\n".join(FIRST) + "\n```\nA MAR H\n",
     "orders before the heading": "Maybe A PAR H\nOrders:\n" + "\n".join(FIRST),
-    "label": 'PARSABLE OUTPUT: ["A PAR - BUR", "F BRE - MAO", "A MAR - SPA"]',
 }
 
 
@@ -137,6 +107,8 @@ def test_no_reply_takes_long(france, delimiter):
     """A quarter of the most that a server may send, of one delimiter: a quarter of a second."""
     with within(60, delimiter):
         read(france, delimiter * (MOST_BYTES // 4 // len(delimiter)))
+    found, complaints = read(france, delimiter)
+    assert complaints or len(found) == 3
 
 
 def test_complaints_name_the_line_and_the_reason(france):
@@ -145,23 +117,6 @@ def test_complaints_name_the_line_and_the_reason(france):
     assert complaints[0].startswith("'A PAR - MOS' is not legal: ")
     assert "belongs to GERMANY" in complaints[1]
     assert complaints[2] == "no legal order for A MAR, A PAR"
-
-
-def test_only_missing_slots_are_asked_again(france):
-    numbers = {0: france.slots[0].numbers[0]}
-    again = [1, 2]
-    found, _ = read(france, "F BRE - MAO\nA MAR H\nA PAR H", again, numbers)
-    assert 0 not in found and len(found) == 2
-    slots = [france.slots[s] for s in again]
-    text = complaint(read_reply(france, again, numbers, ""), slots)
-    assert "\nA MAR: " in text and "A MAR - SPA; " in text and "\nF BRE" not in text
-    assert text.endswith("for:\nA MAR\nA PAR\n")
-
-
-@pytest.mark.parametrize("text", ["", "{", "[" * 5000, "\0" * 100, "no", '{"a": 1}', "A" * 10**5])
-def test_nonsense_is_no_order(france, text):
-    found, complaints = read(france, text)
-    assert found == {} and len(complaints) >= 1
 
 
 def test_winter_gives_each_province_once():
@@ -175,42 +130,30 @@ def test_winter_gives_each_province_once():
     assert "WAIVE" in left.texts and len(left.texts) < len(asked.slots[1].texts)
 
 
-def test_regex_and_grammar_allow_the_legal_orders_alone(france):
-    pattern = regex(france.slots)
-    legal = "".join(f"{slot.texts[-1]}\n" for slot in france.slots)
-    assert re.fullmatch(pattern, legal)
-    assert not re.fullmatch(pattern, legal.rstrip("\n"))
+def test_servers_are_asked_for_the_legal_orders_alone(france):
+    slots = france.slots
+    pattern = request_fields("vllm", "regex", slots)["structured_outputs"]["regex"]
+    legal = "".join(f"{slot.texts[-1]}\n" for slot in slots)
+    assert re.fullmatch(pattern, legal) and not re.fullmatch(pattern, legal.rstrip("\n"))
     assert not re.fullmatch(pattern, legal.replace("A PAR", "A MUN"))
-    rules = grammar(france.slots).splitlines()
-    assert rules[0] == 'root ::= unit1 "\\n" unit2 "\\n" unit3 "\\n"'
-    for slot, rule in zip(france.slots, rules[1:]):
+    assert request_fields("sglang", "regex", slots) == {"regex": pattern}
+    fields = request_fields("llama.cpp", "grammar", slots)
+    assert request_fields("sglang", "grammar", slots) == {"ebnf": fields["grammar"]}
+    first, *rules = fields["grammar"].splitlines()
+    assert first == 'root ::= unit1 "\\n" unit2 "\\n" unit3 "\\n"'
+    for slot, rule in zip(slots, rules):
         assert [json.loads(text) for text in rule.split(" ::= ")[1].split(" | ")] == slot.texts
-
-
-def test_json_schema_has_one_enum_for_each_unit(france):
-    schema = json_schema(france.slots)
+    form = request_fields("openai", "json", slots)["response_format"]["json_schema"]
+    schema = form["schema"]
+    assert form["strict"] is True and schema["additionalProperties"] is False
     assert schema["required"] == ["F BRE", "A MAR", "A PAR"] == list(schema["properties"])
-    assert schema["additionalProperties"] is False
-    assert schema["properties"]["A PAR"]["enum"] == france.slots[2].texts
+    assert schema["properties"]["A PAR"]["enum"] == slots[2].texts
+    assert request_fields("", "none", slots) == {}
 
 
-def test_request_fields_by_server(france):
-    expected = regex(france.slots)
-    fields = request_fields("vllm", "regex", france.slots)
-    assert fields == {"structured_outputs": {"regex": expected}}
-    assert request_fields("sglang", "regex", france.slots) == {"regex": expected}
-    assert request_fields("sglang", "grammar", france.slots) == {"ebnf": grammar(france.slots)}
-    assert request_fields("llama.cpp", "grammar", france.slots) == {
-        "grammar": grammar(france.slots)
-    }
-    form = request_fields("openai", "json", france.slots)["response_format"]
-    assert form["type"] == "json_schema" and form["json_schema"]["strict"] is True
-    assert request_fields("", "none", france.slots) == {}
-
-
-def test_long_decisions_are_split():
+@pytest.mark.parametrize(
+    ("constraint", "lengths"), [("json", [2, 1]), ("choice", [1, 1, 1]), ("regex", [3])]
+)
+def test_long_decisions_are_split(constraint, lengths):
     slots = [Slot(f"A {n}", list(range(400)), [f"A {n} - {m}" for m in range(400)]) for n in "ABC"]
-    assert [len(part) for part in parts("json", slots)] == [2, 1]
-    assert [len(part) for part in parts("choice", slots)] == [1, 1, 1]
-    assert [len(part) for part in parts("regex", slots)] == [3]
-    assert NONE not in slots[0].numbers
+    assert [len(part) for part in parts(constraint, slots)] == lengths

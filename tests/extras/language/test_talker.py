@@ -176,12 +176,9 @@ def test_servers_are_held_to_the_possible_lines(server, constraint):
         press = table()
         player = remote(fake, server=server, constraint=constraint)
         said = hold_talk(press, Talker(player, "talker"), Talker(Scripted("nothing", "yes"), "b"))
-    fields = [
-        json.dumps({name: part for name, part in body.items() if name != "messages"}).replace(
-            "\\", ""
-        )
-        for body in fake.requests
-    ]
+    for body in fake.requests:
+        del body["messages"]
+    fields = [json.dumps(body).replace("\\", "") for body in fake.requests]
     held = [field for field in fields if "peace between" in field and "nothing" in field]
     assert len(held) == (2 if constraint != "none" else 0)  # ENGLAND's and RUSSIA's offers
     assert [text for _, _, text in said if not is_daide(text)].count("Well met.") >= 2

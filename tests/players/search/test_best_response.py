@@ -10,7 +10,7 @@ from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.search.assumptions import Assumptions
 from diplomacy_engine.players.search.best_response import FAST, BestResponse, distinct
 from diplomacy_engine.players.search.draws import PlayerDraws
-from diplomacy_engine.players.search.leaves import ROOM, Leaves
+from diplomacy_engine.players.search.leaves import ROOM
 
 
 def played(name: str, count: int, moves: int, seed: int = 1, threads: int = 1) -> VectorGame:
@@ -121,19 +121,3 @@ def test_the_own_draw_is_kept_unless_another_is_surely_better():
         ahead = ahead[~np.isnan(ahead)]
         assert choice == 0 or ahead.std() == 0 < ahead.mean()
     assert (search_player(sure=0.0).search(games, asked).choice != 0).mean() > 0.1
-
-
-def test_a_finished_game_counts_as_it_ended():
-    games = played("small", 60, 5)
-    asked = games.decisions()
-    value, rows, powers = OwnCenters(), asked.game, asked.power
-    leaves = Leaves(games, value, make_bot("hold"))
-    orders = orders_of(games, make_bot("dumbbot"))[rows]
-    seeds = np.arange(len(rows), dtype=np.uint64)
-    found = leaves.evaluate(games, rows, powers, orders, seeds)
-    after = games.spare(len(rows))
-    after.copy_from(games, rows, np.arange(len(rows)))
-    result = after.step(orders)
-    ended = np.flatnonzero(result.ended != RUNNING)
-    assert len(ended) > 0
-    assert found[ended].tolist() == result.centers[ended, powers[ended]].tolist()

@@ -1,0 +1,19 @@
+"""Scripts of the user's own, imported as the engine does."""
+
+import sys
+
+import pytest
+
+from diplomacy_engine.learning import registry
+
+
+@pytest.fixture
+def imported(monkeypatch):
+    """Return a function that imports a script by its path; afterwards nobody knows it."""
+    monkeypatch.setattr(registry, "_known", dict(registry._known))
+    monkeypatch.setattr(registry, "_noted", set())
+    before = set(sys.modules)
+    yield lambda path: sys.modules[registry.of_file(path).args_class.__module__]
+    for name in set(sys.modules) - before:
+        if getattr(sys.modules[name], "LEARNER_HERE", None):
+            del sys.modules[name]
