@@ -235,7 +235,7 @@ def test_play_in_the_terminal_and_go_on(play, capsys):
         ("--draws-after 1907", "--draws-after"),
         ("--press mutual", "--press"),
         ("--teams ENGLAND+RUSSIA", "--teams"),
-        ("--against nash+dumbbot", "talks"),
+        ("--against nash+dumbbot", "nash+dumbbot"),
     ):
         assert name in refused(f"--text --resume g.jsonl {flags}", capsys)
     play("--resume g.jsonl --power russia --against random --seed 5")
