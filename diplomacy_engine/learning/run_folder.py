@@ -22,7 +22,8 @@ from ..records import read_json
 
 MAX_ARGS_BYTES = 1_000_000
 KEPT = 5  # copies in checkpoints/
-_GROWING = ("*.jsonl", "events.out.tfevents*", "games/*.jsonl")
+_GROWING = ("events.out.tfevents*", "games/*.jsonl")
+_GROWING += ("metrics.jsonl", "replies.jsonl", "rollouts.jsonl")
 
 
 def check_name(exp_name: str) -> None:

@@ -40,7 +40,15 @@ def press(**settings):
 
 
 FORMS = {name: one(name) for name in ("provinces", "sequential", "deepdip")}
-ALL_POWERS = {"all powers": parallel_env, "press": press, "in turn": aec_env}
+
+
+def free_press(**settings):
+    return press(binding=False, **settings)
+
+
+ALL_POWERS = {
+    "all powers": parallel_env, "press": press, "free press": free_press, "in turn": aec_env
+}  # fmt: skip
 ORDERING = FORMS | {"many": many} | ALL_POWERS  # in which agents order
 KINDS = ORDERING | {"negotiation": talk}
 each = pytest.mark.parametrize("kind", KINDS)
