@@ -50,7 +50,6 @@ def say(text: str) -> None:
 
 
 def fail(error: object, status: int = 2) -> int:
-    """Say what is wrong, and return the exit status."""
     print(f"error: {error}", file=sys.stderr)
     return status
 

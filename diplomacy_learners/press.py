@@ -105,7 +105,8 @@ class TalkingAgent(ppo.Agent):
         codes, obs = self.encode_boards(boards), boards.views
         deals = self.deals(obs, codes)
         if not self.binding:
-            breakers = rows_of(self.breaker(codes.powers), obs.row).view(*obs.breaches.shape, -1)
+            row = on_device(obs.row, codes.view.device)
+            breakers = self.breaker(codes.powers).index_select(0, row)  # (D, P, H)
             deals = deals + (self.memory(obs) * breakers).sum(1)
         return TalkCodes(*codes, deals, obs)
 

@@ -89,7 +89,6 @@ def print_counts(console: Console, counts: dict[str, dict]) -> None:
 
 
 def _parts(widths: Sequence[int], room: int) -> list[range]:
-    """The columns of each part, as equally many as fit into so many characters."""
     count = len(widths)
     for number in range(1, count + 1):
         size = -(-count // number)
@@ -100,7 +99,6 @@ def _parts(widths: Sequence[int], room: int) -> list[range]:
 
 
 def no_draws(found: Iterable[Mapping[str, Mapping]]) -> bool:
-    """All games ended in a solo: then solos are the wins."""
     return all(figures["draw"]["value"] == 0 for figures in found)
 
 

@@ -18,8 +18,6 @@ Threads = Annotated[int, Meta(ge=1, le=1024)]
 
 @dataclass(kw_only=True)
 class TeamFlags:
-    """Teams of powers."""
-
     teams: str = ""
     """powers that win and lose together: ENGLAND+ITALY, or several teams separated by commas; each
     team has one player"""
@@ -30,8 +28,6 @@ class TeamFlags:
 
 @dataclass(kw_only=True)
 class GameFlags:
-    """Games that are played at once."""
-
     seed: Natural = 1
     """the same seed gives the same result"""
     max_years: Years | None = None
@@ -44,8 +40,6 @@ class GameFlags:
 
 @dataclass(kw_only=True)
 class PlayerFlags:
-    """How players are loaded."""
-
     greedy: bool = False
     """policies play their likeliest orders instead of sampling"""
     assume: str | None = None
@@ -58,8 +52,6 @@ class PlayerFlags:
 
 @dataclass(kw_only=True)
 class MatchFlags(PlayerFlags, TeamFlags, GameFlags):
-    """Flags of every command that plays matches and reports their result."""
-
     map: str | None = None
     """small, three, standard, or the path of a map file (default: the map of the first checkpoint,
     or else small)"""
@@ -93,8 +85,6 @@ class MatchFlags(PlayerFlags, TeamFlags, GameFlags):
 
 @dataclass(kw_only=True)
 class Evaluated:
-    """Who plays."""
-
     player: str
     """the player to evaluate: a bot, a checkpoint, a run folder or one that `policies` lists"""
     against: str = "dumbbot"
@@ -115,8 +105,6 @@ class Evaluate(MatchFlags, Evaluated):
 
 @dataclass(kw_only=True)
 class Seated:
-    """Who plays."""
-
     players: tuple[str, ...]
     """two or more, separated by spaces: bots, checkpoints or run folders"""
 
@@ -152,8 +140,6 @@ class CheckMap:
 
 @dataclass(kw_only=True)
 class Checked:
-    """What is checked."""
-
     reward: str
     """a name such as sum_of_squares, module:function, or a mix: sum_of_squares=1,score=0.5"""
     map: str = "small"
@@ -300,8 +286,6 @@ class Bench:
 
 @dataclass(kw_only=True)
 class SeatFlags(PlayerFlags):
-    """Flags of every connection."""
-
     player: str | None = None
     """who gives the orders: a bot, checkpoint or run folder"""
     map: str | None = None
@@ -320,8 +304,6 @@ class SeatFlags(PlayerFlags):
 
 @dataclass(kw_only=True)
 class ServerFlags:
-    """A server of the diplomacy package."""
-
     address: Positional[str]
     """address of the server, such as localhost:8432"""
     game_id: str | None = None
@@ -364,8 +346,6 @@ class Diplomacy(SeatFlags, ServerFlags):
 
 @dataclass(kw_only=True)
 class SiteFlags:
-    """A webDiplomacy site."""
-
     url: Positional[str] = ""
     """the site, such as https://webdiplomacy.net"""
     game_id: Natural | None = None
@@ -427,8 +407,6 @@ class Make:
 
 @dataclass(kw_only=True)
 class Ranked:
-    """Who is ranked."""
-
     player: tuple[str, ...] = ()
     """bots, checkpoints or run folders; with several, their mean rank is printed too"""
     saved_games: tuple[str, ...] = ()
@@ -508,8 +486,6 @@ class Show:
 
 @dataclass(kw_only=True)
 class Begin:
-    """To begin with."""
-
     map: str | None = None
     """small, three, standard, or the path of a map file (default: the first checkpoint's; without
     one, standard)"""

@@ -44,17 +44,7 @@ SAVE_COUNT = 10  # games that --save-games writes
 FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high")  # of --csv
 
 
-def note_teams(players: Sequence[Player], game_map: Map) -> None:
-    for player in players:
-        settings = getattr(player, "settings", None)
-        trained = settings.get("teams", "") if isinstance(settings, dict) else game_map.teams.text
-        if game_map.with_teams(trained).teams.text != game_map.teams.text:
-            here, there = (text or "without teams" for text in (game_map.teams.text, trained))
-            print(f"note: {player.name} was trained {there}, and plays {here}", file=sys.stderr)
-
-
 def no_effect(arguments: Any, flags: Iterable[str], why: str) -> None:
-    """UserError if one of these flags is given."""
     for name in flags:
         if getattr(arguments, name, None):
             raise UserError(f"--{name.replace('_', '-')} has no effect: {why}")
@@ -116,7 +106,7 @@ def run_match(
     result; with `rounds_up` all sides are played equally often."""
     check_files(arguments)
     press = press_rules(arguments, names)
-    game_map = map_of(arguments.map, names, arguments.script)
+    game_map = map_of(arguments.map, names)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     sides = len(game_map.teams.names) if rounds_up else 1
     games = -(-(arguments.games or GAMES) // sides) * sides
@@ -201,17 +191,15 @@ def _write_table(path: str, columns: Sequence[str], rows: Iterable[Iterable]) ->
     atomic_write(path, text.getvalue().encode())
 
 
-def map_of(
-    name: str | None, players: Sequence[str], script: str | None, usual: str = "small"
-) -> Map:
-    """Return the map of that name; without one, that of the first checkpoint, or else `usual`."""
+def map_of(name: str | None, players: Sequence[str], usual: str = "small") -> Map:
     if name is not None:
         return load_map(name)
-    found = (policy_map(player, script) for player in players)
-    return next(filter(None, found), None) or load_map(usual)
+    return next(filter(None, map(policy_map, players)), None) or load_map(usual)
 
 
-def load_players(names: Sequence[str], game_map: Map, arguments: Any) -> list[Player]:
+def load_players(
+    names: Sequence[str], game_map: Map, arguments: Any, careful: bool = False
+) -> list[Player]:
     check_assume(arguments, names)
     players = [
         load_player(
@@ -221,12 +209,18 @@ def load_players(names: Sequence[str], game_map: Map, arguments: Any) -> list[Pl
             greedy=arguments.greedy,
             seed=len(names) * arguments.seed + number,
             assume=arguments.assume,
+            careful=careful,
         )
         for number, name in enumerate(names)
     ]
-    note_teams(players, game_map)
     apart = short_names([assuming(parse_player(name), arguments.assume) for name in names])
+    teams = game_map.teams.text
     for player, name in zip(players, apart):
+        settings = getattr(player, "settings", None)
+        trained = settings.get("teams", "") if isinstance(settings, dict) else teams
+        if game_map.with_teams(trained).teams.text != teams:
+            here, there = (text or "without teams" for text in (teams, trained))
+            print(f"note: {player.name} was trained {there}, and plays {here}", file=sys.stderr)
         player.name = name
     return players
 

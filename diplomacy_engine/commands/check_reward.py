@@ -17,7 +17,7 @@ from ._matches import map_of, match_settings_of, showing_progress, write_result
 def run_check_reward(arguments: CheckReward) -> int:
     if arguments.json:
         check_target(Path(arguments.json))
-    game_map = map_of(arguments.map, arguments.players, arguments.script)
+    game_map = map_of(arguments.map, arguments.players)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     players = [
         load_player(name, game_map=game_map, script=arguments.script, greedy=True)

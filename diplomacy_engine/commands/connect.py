@@ -35,13 +35,12 @@ from ..extras.connections.talk import check_voice
 from ..extras.connections.webdip import WebdipSeat
 from ..extras.connections.webdip_site import Site
 from ..extras.imports.webdiplomacy import FIRST_YEAR
-from ..players.loading import load_player
 from ..players.names import VoiceSpec, parse_player
 from ..records import convert
 from ..rules.map import Map, load_map
 from ._console import make_console, print_table
 from ._flags import Diplomacy, Webdip
-from ._matches import check_assume, no_effect
+from ._matches import load_players, no_effect
 
 DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
 
@@ -118,7 +117,6 @@ def _list(arguments: Any, wire: Wire) -> int:
 
 
 def _powers(arguments: Any) -> tuple[list[str], bool]:
-    """The powers to play, and whether they are those that nobody plays."""
     names = [power.upper() for power in arguments.power]
     alone = len(names) > 1 and not {ANY, DUMMIES}.isdisjoint(arguments.power)
     if alone or len(set(names)) < len(names):
@@ -170,25 +168,16 @@ def _play(
         check_target(target)
         if target.exists():
             raise UserError(f"{target} exists already")
-    check_assume(arguments, [arguments.player])
-    seed = 1 if arguments.seed is None else arguments.seed
+    arguments.seed = 1 if arguments.seed is None else arguments.seed
     game_map = load_map(arguments.map or "standard")
     connection = connect(game_map, arguments.max_years or game_map.max_years)
     announce_compilation()
-    player = load_player(
-        arguments.player,
-        game_map=game_map,
-        script=arguments.script,
-        greedy=arguments.greedy,
-        seed=seed,
-        assume=arguments.assume,
-        careful=True,
-    )
+    (player,) = load_players([arguments.player], game_map, arguments, careful=True)
     check_plays(player, game_map)
     loop = SeatLoop(
         connection,
         player,
-        seed,
+        arguments.seed,
         draws=arguments.vote_draw == "always",
         draws_after=arguments.vote_draw if isinstance(arguments.vote_draw, int) else None,
         talk=TALK if getattr(arguments, "talk", None) is None else arguments.talk,

@@ -22,8 +22,13 @@ def run_import_map(arguments: ImportMap) -> int:
         raise UserError(f"{output} already exists; -o {output} would replace it")
     atomic_write(output, map_file_text(draft.facts, path.name).encode())
     print(f"wrote {output}: map {game_map.name}, {counts}")
-    for note in [*rule_notes(game_map), *draft.notes]:
-        print(f"  {note}")
+    for rule, note in (
+        (game_map.board.build_anywhere, "units may be built in any center a power owns"),
+        (game_map.board.neutral_rebuilds, "lost neutral units come back in winter"),
+        *((True, note) for note in draft.notes),
+    ):
+        if rule:
+            print(f"  {note}")
     return 0
 
 
@@ -34,13 +39,3 @@ def map_counts(game_map: Map) -> str:
         f"{len(game_map.locations)} locations, {len(board.center_province)} supply centers, "
         f"{board.victory_centers} to win, {len(words):,} orders"
     )
-
-
-def rule_notes(game_map: Map) -> list[str]:
-    """Return in what a map's rules differ from the standard map's, a sentence each."""
-    board, notes = game_map.board, []
-    if board.build_anywhere:
-        notes.append("units may be built in any center a power owns")
-    if board.neutral_rebuilds:
-        notes.append("lost neutral units come back in winter")
-    return notes

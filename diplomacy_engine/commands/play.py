@@ -112,7 +112,7 @@ def _session(arguments: Any) -> PlaySession:
         game, record = _resumed(arguments, named)
         return _opened(arguments, game, record)
     checkpoints = [name for name in named if name != MIXED]
-    game_map = map_of(arguments.map, checkpoints, arguments.script, MAP)
+    game_map = map_of(arguments.map, checkpoints, MAP)
     usual = arguments.against or _usual_opponents(arguments, game_map, arguments.press is not None)
     press = press_rules(arguments, [*usual, *hint], MOST_ROUNDS)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)

@@ -85,9 +85,12 @@ def run_rank(arguments: Rank) -> int:
         no_effect(arguments, ("teams", "team_victory"), "saved games are without teams")
     population = _population(arguments)
     game_map = population.map.with_teams(arguments.teams, arguments.team_victory)
-    found = _rank_saved(arguments, population) if arguments.saved_games else {}
     if arguments.player:
         found = _rank_players(arguments, population, game_map)
+    else:
+        who, rng = arguments.who or PERSON, np.random.default_rng(arguments.seed)
+        replays = [replay for file in arguments.saved_games for replay in load_replays(file)]
+        found = {who: rank_person(population, replays, who, rng)}
     print_ranks(population, found, game_map)
     result = {
         "map": population.map.name,
@@ -110,7 +113,7 @@ def _population(arguments: Any) -> Population:
     if arguments.map is None and not names and getattr(arguments, "saved_games", None):
         game_map = load_replays(arguments.saved_games[0])[0].map
     else:
-        game_map = map_of(arguments.map, names, getattr(arguments, "script", None))
+        game_map = map_of(arguments.map, names)
     return read_population(population_folder(None, game_map), game_map)
 
 
@@ -121,26 +124,12 @@ def _rank_players(
     members = load_members(population, seed=arguments.seed, threads=arguments.threads)
     num_games = arguments.games or rank_games(population.map.name)
     announce_compilation()
-    found = {}
+    found, seed, threads = {}, arguments.seed, arguments.threads
     for player in players:
         with showing_progress(num_games) as progress:
-            found[player.name] = rank_player(
-                population,
-                player,
-                members,
-                num_games,
-                progress=progress,
-                game_map=game_map,
-                seed=arguments.seed,
-                threads=arguments.threads,
-            )
+            how = {"progress": progress, "seed": seed, "threads": threads, "game_map": game_map}
+            found[player.name] = rank_player(population, player, members, num_games, **how)
     return found
-
-
-def _rank_saved(arguments: Any, population: Population) -> dict[str, PopulationRank]:
-    who, rng = arguments.who or PERSON, np.random.default_rng(arguments.seed)
-    replays = [replay for file in arguments.saved_games for replay in load_replays(file)]
-    return {who: rank_person(population, replays, who, rng)}
 
 
 def print_ranks(population: Population, found: dict[str, PopulationRank], game_map: Map) -> None:
@@ -183,8 +172,6 @@ class _Run(Struct):
 
 
 class _Recipe(Struct):
-    """What a file of runs has; configs/population/runs.toml says what it means."""
-
     runs: list[_Run]
     decisions: dict[str, Annotated[int, Meta(ge=0)]] = {}
     copies: dict[str, Annotated[int, Meta(ge=1, le=1000)]] = {}
@@ -227,12 +214,11 @@ def run_make(arguments: Make) -> int:
             population = rate_members(population, players, arguments.threads, progress)
         write_population(population)
         new.chmod(0o755)
+        old = new.with_name(f"{new.name}-old")
         if folder.exists():
-            old = folder.rename(new.with_name(f"{new.name}-old"))
-            new.rename(folder)
-            shutil.rmtree(old)
-        else:
-            new.rename(folder)
+            folder.rename(old)
+        new.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(new, ignore_errors=True)
     best, worst = population.members[0], population.members[-1]

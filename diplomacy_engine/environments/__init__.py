@@ -5,7 +5,6 @@ from typing import Any
 
 from gymnasium.envs.registration import register, registry
 
-from ..errors import UserError
 from ..rules.map import MAP_NAMES
 
 _FORMS = {
@@ -39,10 +38,6 @@ def __getattr__(name: str) -> Any:
     """PettingZoo need only be installed for its own names."""
     if name not in ("env", "parallel_env"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        from . import pettingzoo_env
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "pettingzoo":
-            raise
-        raise UserError(f"{name} needs the package PettingZoo: pip install pettingzoo") from None
+    from . import pettingzoo_env
+
     return getattr(pettingzoo_env, name)

@@ -278,7 +278,6 @@ class AgentGames(AgentBoards):
         self.reward[mine] += paid[np.arange(len(some)), self.agent[mine]]
 
     def _ask(self, rows: np.ndarray) -> np.ndarray:
-        """Have the opponents order; return the rows in which the agent has no decision."""
         games = self.games
         decisions = games.decisions(self._or_all(rows), reuse=True)
         who, made = self._who[: decisions.count], self._made

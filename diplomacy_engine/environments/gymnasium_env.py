@@ -11,10 +11,27 @@ from gymnasium.vector.utils import batch_space
 
 from ..errors import UserError
 from ..games.game import Game
+from ..games.vector_game import VectorGame
+from ..pictures.board import board_svg
+from ..pictures.png import pixels
+from ..records import convert
 from .agent_games import AgentGames, seeds_of
 from .forms import FORMS, VoteForm, row_of, whole_numbers
-from .rendering import METADATA, render_game
 from .settings import AgentSettings
+
+METADATA = {"render_modes": ["rgb_array", "ansi"], "render_fps": 2}  # positions a second in a video
+WIDTH = 800  # pixels of a picture
+
+
+def render_game(games: VectorGame, row: int, mode: str | None) -> np.ndarray | str | None:
+    """`rgb_array`: a picture with even sides, (height, width, 3) uint8; `ansi`: a line with map and
+    phase, then one for each power, as `Game.to_position` writes them."""
+    if mode is None:
+        return None
+    game = Game.from_row(games, row)
+    if mode == "ansi":
+        return game.to_position().replace("; ", "\n") + "\n"
+    return pixels(board_svg(game, theme="light"), game.map, WIDTH)
 
 
 class NeedsReset(gymnasium.error.ResetNeeded, UserError):
@@ -22,7 +39,8 @@ class NeedsReset(gymnasium.error.ResetNeeded, UserError):
 
 
 class _AgentEnv:
-    def _set_up(self, game_map: Any, settings: AgentSettings) -> None:
+    def _set_up(self, game_map: str | Path, **arguments: Any) -> None:
+        settings = convert(AgentSettings, arguments, "this environment")
         form = FORMS[settings.form]
         self.render_mode, self._strict = settings.render_mode, settings.strict
         self._agents = AgentGames(game_map, settings, **form.agent_games)
@@ -83,8 +101,8 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
         render_mode: str | None = None,
         **settings: Any,
     ):
-        found = {"form": form, "render_mode": render_mode} | settings
-        self._set_up(map, AgentSettings.of(num_envs=1, threads=1, **found))
+        own = {"num_envs": 1, "threads": 1}
+        self._set_up(map, form=form, render_mode=render_mode, **own, **settings)
         self.observation_space = self._form.observation_space
         self.action_space = self._form.action_space
 
@@ -163,8 +181,8 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
         render_mode: str | None = None,
         **settings: Any,
     ):
-        found = {"form": form, "render_mode": render_mode} | settings
-        self._set_up(map, AgentSettings.of(num_envs=num_envs, threads=threads, **found))
+        own = {"num_envs": num_envs, "threads": threads}
+        self._set_up(map, form=form, render_mode=render_mode, **own, **settings)
         self.num_envs = num_envs
         self.single_observation_space = self._form.observation_space
         self.single_action_space = self._form.action_space

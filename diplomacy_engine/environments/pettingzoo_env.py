@@ -18,6 +18,7 @@ from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..matches.forks import random_beginnings
 from ..press.press import Press
+from ..records import convert
 from ..scoring.rewards import reward_input
 from ..scoring.teams import alive_with_team
 from .agent_games import seeds_of
@@ -29,9 +30,8 @@ from .forms import (
     unit_text,
     with_vote,
 )
-from .gymnasium_env import NeedsReset
+from .gymnasium_env import METADATA, NeedsReset, render_game
 from .kernels import mask_decisions, take_province_actions
-from .rendering import METADATA, render_game
 from .settings import PowersSettings
 
 
@@ -63,7 +63,7 @@ class DiplomacyParallelEnv(ParallelEnv):
     metadata: ClassVar = METADATA | {"name": "diplomacy_v0", "is_parallelizable": True}
 
     def __init__(self, map: str | Path = "small", **settings: Any):
-        found = self._settings = PowersSettings.of(**settings)
+        found = self._settings = convert(PowersSettings, settings, "this environment")
         self.render_mode = found.render_mode
         games = self._games = VectorGame(
             found.map_of(map), 1, max_years=found.max_years, threads=1, auto_reset=False
@@ -143,7 +143,10 @@ class DiplomacyParallelEnv(ParallelEnv):
             given[power] = action
         if self._wishing:
             self._press.propose(wish)
-            return self._after_wishes()
+            self._wishing, no = False, dict.fromkeys(self.agents, False)
+            infos = self._infos(self.agents, np.zeros(len(self.possible_agents), int))
+            nothing = dict.fromkeys(self.agents, 0.0)
+            return self._observe(self.agents), nothing, no, dict(no), infos
         illegal = self._take(given)
         broken = np.zeros((shape[0], shape[0]), bool)
         if not self._settings.binding and self._press is not None:
@@ -174,12 +177,6 @@ class DiplomacyParallelEnv(ParallelEnv):
 
     def _begin_phase(self) -> None:
         self._wishing = self._press is not None and bool(self._press.talking()[0])
-
-    def _after_wishes(self) -> tuple[dict, dict, dict, dict, dict]:
-        self._wishing = False
-        agents, no = self.agents, dict.fromkeys(self.agents, False)
-        infos = self._infos(agents, np.zeros(len(self.possible_agents), int))
-        return self._observe(agents), dict.fromkeys(agents, 0.0), no, dict(no), infos
 
     def render(self) -> np.ndarray | str | None:
         """Return the position as `render_mode` says; NeedsReset before `reset`."""

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from ..records import convert
 from ..rules.map import Map, load_map
 from ..scoring.mixes import RewardMix, make_steady_mix
 
@@ -30,11 +29,6 @@ class EnvSettings:
     strict: bool = False
     draw_votes: bool = False
 
-    @classmethod
-    def of(cls, **arguments: Any) -> Self:
-        """UserError: an argument is unknown, of the wrong type or out of range."""
-        return convert(cls, arguments, "this environment")
-
     def map_of(self, game_map: str | Path | Map) -> Map:
         found = load_map(game_map)
         if self.teams or self.team_victory:
@@ -55,8 +49,6 @@ class EnvSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings(EnvSettings):
-    """The further keyword arguments of an environment with one agent."""
-
     form: FormName = "provinces"
     num_envs: Positive = 1
     threads: Positive | None = None
@@ -68,8 +60,6 @@ class AgentSettings(EnvSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class PowersSettings(EnvSettings):
-    """The further keyword arguments of the environment with all powers."""
-
     press: Literal["mutual"] | None = None
     binding: bool = True
     break_cost: Annotated[float, Meta(ge=0)] = 0.0
@@ -77,8 +67,6 @@ class PowersSettings(EnvSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class TalkSettings:
-    """The keyword arguments of the negotiation environment."""
-
     power: str | None = None
     reward: str = "valid"
     answers: str = "dealer"

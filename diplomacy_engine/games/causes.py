@@ -237,9 +237,6 @@ class _Movement:
             and (province_of(attacker) != aim or self.gets_away(attacker))
         ]
 
-    def dislodgers(self, unit: str) -> list[str]:
-        return [mover for mover in self.into.get(province_of(unit), ()) if self.gets_away(mover)]
-
     def lost_fleets(self, unit: str) -> list[str]:
         order = self.order[unit]
         army = self.at.get(self._code(order.other.place)) if order.other else unit
@@ -249,7 +246,6 @@ class _Movement:
         return [fleet for fleet in fleets if "dislodged" in self._words(fleet)]
 
     def fault(self, unit: str) -> str:
-        """Return what was wrong with a void order."""
         order = self.order.get(unit)
         if order is None or order.other is None:
             return "not legal"
@@ -275,7 +271,8 @@ class _Movement:
             for word in self._words(unit):
                 units = []
                 if word == "dislodged":
-                    units = self.dislodgers(unit)
+                    units = filter(self.gets_away, self.into.get(province_of(unit), ()))
+                    units = list(units)
                 elif word in ways and unit in self.order and "void" not in self._words(unit):
                     who, kinds = ways[word]
                     units = who(unit) if self.order[unit].kind in kinds else []

@@ -315,14 +315,14 @@ class Game:
         """
         if self.is_over:
             raise UserError("nothing can be said after the end of the game")
-        for name, role, others in ((sender, "sender", REFEREE), (recipient, "recipient", EVERYONE)):
-            if name not in (*self.map.powers, others):
-                raise UserError(
-                    f"the {role} of a message is {others} or a power of map {self.map.name!r}, "
-                    f"not {quoted(name)}"
-                )
-        if sender == recipient or not isinstance(message, str):
-            raise UserError(f"{sender} cannot send {quoted(message)} to {recipient}")
+        others = [power for power in self.map.powers if power != sender]
+        for name, role, known in (
+            (sender, "sender", (REFEREE, *self.map.powers)),
+            (recipient, "recipient", (EVERYONE, *others)),
+        ):
+            if name not in known:
+                names = ", ".join(known)
+                raise UserError(f"the {role} of a message is one of {names}, not {quoted(name)}")
         sent = sum(len(phase["messages"]) for phase in self.history) + len(self.messages)
         names = {"sender": sender, "recipient": recipient, "time_sent": sent}  # no clock: repeats
         self.messages.append(names | {"phase": self.phase, "message": message})
@@ -834,9 +834,8 @@ class Game:
         Where deals can be broken, it says so with a `binding` of ours. Its rules are those of the
         press, whether anybody has said anything or not.
         """
-        pending = {
-            power: self.orders.get(power) for power in self.map.powers
-        }  # None: nothing submitted yet
+        # None: nothing was submitted yet.
+        pending = {power: self.orders.get(power) for power in self.map.powers}
         said = {"results": {}, "messages": self.messages} | self._votes_note()
         phases = [*self.history, self._record(pending) | said]
         ending = Ending(self.draw_votes, self.is_agreed, tuple(self.conceded))
@@ -871,7 +870,10 @@ class Game:
         game_id, found_map, phases, ending = read_saved_game(saved, game_map)
         game = cls.from_state(found_map, phases[-1]["state"], max_years)
         game.id, game.history = game_id, phases[:-1]
-        game._take_up_ending(ending, phases[-1])
+        game.draw_votes, game.conceded = ending.draw_votes, sorted(set(ending.conceded))
+        positions.set_ending(game._games, ending.draw_agreed, game.conceded)
+        for power in read_votes(phases[-1], game.map):
+            game.vote(power)
         if "last_orders" not in phases[-1]["state"]:
             game._play_last_movement()
         game.messages = phases[-1]["messages"]
@@ -882,12 +884,6 @@ class Game:
             binding = saved.get("binding") is not False if binding is None else binding
             game.take_up_talk(press, press_rounds, binding)
         return game
-
-    def _take_up_ending(self, ending: Ending, last: Mapping) -> None:
-        self.draw_votes, self.conceded = ending.draw_votes, sorted(set(ending.conceded))
-        positions.set_ending(self._games, ending.draw_agreed, self.conceded)
-        for power in read_votes(last, self.map):
-            self.vote(power)
 
     def _play_last_movement(self) -> None:
         """Take over the orders and results of the history's last movement phase. If a draw was

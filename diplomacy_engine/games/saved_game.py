@@ -10,7 +10,7 @@ from .._files import open_file
 from ..constants import COMPLETED
 from ..errors import UserError
 from ..records import convert, parse_json
-from ..rules.map import Map, load_map
+from ..rules.map import MAP_NAMES, Map, load_map
 
 RULES = ["POWER_CHOICE"]  # and NO_PRESS where nobody says anything
 NO_PRESS = "NO_PRESS"
@@ -89,12 +89,8 @@ def _without_waives(orders: Mapping) -> dict:
 
 
 def map_reference(game_map: Map) -> str:
-    try:
-        if load_map(game_map.name) is game_map:
-            return game_map.name
-    except UserError:
-        pass
-    return game_map.source if Path(game_map.source).is_file() else game_map.name
+    known = game_map.name in MAP_NAMES and load_map(game_map.name) is game_map
+    return game_map.source if not known and Path(game_map.source).is_file() else game_map.name
 
 
 def _with_influence(powers: list[str], phases: list[dict]) -> list[dict]:
@@ -138,7 +134,6 @@ def victors(game_map: Map, state: Mapping) -> list[str]:
 def read_saved_game(
     saved: Mapping, game_map: Map | str | None
 ) -> tuple[str, Map, list[dict], Ending]:
-    """Return id, map, phases and what is said of the end of a saved game."""
     source = "the saved game"
     found = convert(_SavedGame, saved, source)
     phases = found.phases

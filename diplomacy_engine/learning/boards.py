@@ -34,8 +34,6 @@ def on_device(array: np.ndarray, device: torch.device) -> torch.Tensor:
 
 
 class Boards(NamedTuple):
-    """G boards, and the D powers that look at them."""
-
     features: torch.Tensor  # (G V, features) int32, rows of the table of province features
     globals: torch.Tensor  # (G, num_globals) float32, what holds for a whole board
     owner: torch.Tensor  # (G, V) int8, the power 1..P of a province's unit; 0: none

@@ -110,7 +110,6 @@ def _arrays(saved: Any) -> Any:
 def check_learned(
     agent: nn.Module, optimizer: torch.optim.Optimizer, losses: Mapping[str, float]
 ) -> None:
-    """Raise TrainingError if an update has blown up weights, moments or losses."""
     if not all(map(math.isfinite, losses.values())):
         raise TrainingError(f"a loss is not finite ({dict(losses)})")
     if not is_sound(agent.parameters(), optimizer.state.values()):

@@ -15,7 +15,7 @@ from .._suggest import printable, quoted
 from ..errors import UserError
 from ..games.observation import OBSERVATION_VERSION
 from ..records import convert
-from ..rules.map import Map, MapError
+from ..rules.map import MAP_NAMES, Map, MapError, load_map
 from ..rules.vocabulary import vocabulary
 
 CHECKPOINT_FORMAT = 1
@@ -27,8 +27,6 @@ MOST_MOMENT = 1e30  # the same of Adam's running means of gradients and their sq
 
 
 class Header(msgspec.Struct):
-    """What a checkpoint says of itself."""
-
     format: Literal[1]
     script_name: str
     script_sha256: str
@@ -127,7 +125,9 @@ def reason(error: Exception) -> str:
 
 def map_of(saved: dict, path: str | Path) -> Map:
     """Return the map of a checkpoint; UserError if it saw or ordered what this version does not."""
-    game_map = Map(saved["map_facts"], saved["map_name"])
+    name, facts = saved["map_name"], saved["map_facts"]
+    same = name in MAP_NAMES and load_map(name).facts == facts
+    game_map = load_map(name) if same else Map(facts, name)
     for what, theirs, ours in (
         ("observations of version", saved["observation_version"], OBSERVATION_VERSION),
         ("the order vocabulary", saved["vocabulary_hash"], vocabulary(game_map).hash),
@@ -140,7 +140,6 @@ def map_of(saved: dict, path: str | Path) -> Map:
 def policy_dict(
     script: str | Path, args: dict, game_map: Map, model: dict, global_step: int
 ) -> dict[str, Any]:
-    """Return what is needed to play a policy that has learned from `global_step` decisions."""
     return {
         "format": CHECKPOINT_FORMAT,
         "script_name": Path(script).name,

@@ -206,7 +206,6 @@ class Ranks:
         return figures
 
     def agree(self, function: Callable, *arguments: Any) -> Any:
-        """Return what a function returns; a UserError that any rank meets is raised on all."""
         result = failure = None
         try:
             result = function(*arguments)

@@ -46,8 +46,8 @@ class Learner:
 
     file: Path
     args_class: type  # its settings; its defaults are for what an older checkpoint lacks
-    make_agent: Callable[[dict, Map], nn.Module] | None  # of settings: a new network
-    make_player: Callable[..., PolicyPlayer]  # of agent, name, seed, greedy, settings
+    make_agent: Callable[[dict, Map], nn.Module] | None = None  # of settings: a new network
+    make_player: Callable[..., PolicyPlayer] = policy_player  # of agent, name, seed, greedy ...
     talks: bool = False  # whether powers talk before they order, in training and evaluations
     # In the place of these two, if what it trains is no network of policies.
     load: Callable[..., Player] | None = None
@@ -118,19 +118,11 @@ class _NoDraws(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-def register(
-    module: str,
-    file: str,
-    args_class: type,
-    make_agent: Callable[[dict, Map], nn.Module] | None = None,
-    make_player: Callable[..., PolicyPlayer] = policy_player,
-    talks: bool = False,
-    load: Callable[..., Player] | None = None,
-) -> Learner:
-    """Make a script known, as its last line but the main one. What `make_agent` reads of the
-    settings decides a checkpoint's network. `load` instead returns a checkpoint's player."""
+def register(module: str, file: str, args_class: type, *about: Any, **options: Any) -> Learner:
+    """Make a script known, as its last line but the main one; what else is given is of `Learner`.
+    What `make_agent` reads of the settings decides which network a checkpoint has."""
     path = Path(file).resolve()
-    learner = Learner(path, args_class, make_agent, make_player, talks, load)
+    learner = Learner(path, args_class, *about, **options)
     if module == "__main__":  # whoever imports it by its name gets the one that runs
         package = "diplomacy_learners." if path.parent.name == "diplomacy_learners" else ""
         sys.modules.setdefault(package + path.stem, sys.modules[module])
@@ -201,7 +193,6 @@ def _noted_if_changed(learner: Learner, saved: dict, path: str | Path) -> Learne
 
 
 def _copy_of_script(saved: dict, path: Path) -> Path | None:
-    """Return the script in the folder of a checkpoint, if it is the one that trained it."""
     for folder in (path.parent, path.parent.parent):  # the file lies in the run or checkpoints/
         copy = folder / Path(saved["script_name"]).name
         if copy.is_file() and file_sha256(copy) == saved["script_sha256"]:

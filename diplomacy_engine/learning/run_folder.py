@@ -22,7 +22,8 @@ from ..records import read_json
 
 MAX_ARGS_BYTES = 1_000_000
 KEPT = 5  # copies in checkpoints/
-_GROWING = ("*.jsonl", "events.out.tfevents*", "games/*.jsonl")
+_GROWING = ("events.out.tfevents*", "games/*.jsonl")
+_GROWING += ("metrics.jsonl", "replies.jsonl", "rollouts.jsonl")
 
 
 def check_name(exp_name: str) -> None:
@@ -139,11 +140,6 @@ class RunFolder:
     def log_lines(self, name: str, lines: Iterable[Mapping[str, Any]]) -> None:
         self._append(self.path / name, lines)
 
-    def save_page(self, name: str, page: str) -> Path:
-        path = self.path / "games" / f"{name}.html"
-        atomic_write(path, page.encode())
-        return path
-
     def _append(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
         data = "".join(json.dumps(line) + "\n" for line in lines).encode()
         with refusing(path, "written"), open(path, "ab", buffering=0) as file:
@@ -154,9 +150,6 @@ class RunFolder:
             except OSError:
                 file.truncate(before)  # half a line would spoil the next one
                 raise
-
-    def save_best(self, content: Callable[[BinaryIO], None]) -> None:
-        atomic_write(self.path / "best.pt", content)
 
     def save_checkpoint(self, step: int, content: bytes | Callable[[BinaryIO], None]) -> None:
         """Replace checkpoint.pt, and keep the newest ones in checkpoints/ as well."""

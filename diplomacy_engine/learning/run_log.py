@@ -22,6 +22,7 @@ import torch
 from tensorboard.compat.proto.summary_pb2 import Summary
 from torch.utils.tensorboard import SummaryWriter
 
+from .._files import atomic_write
 from .._progress import Progress
 from ..constants import SEA
 from ..errors import UserError
@@ -113,7 +114,7 @@ class RunLog:
         if eval_bots:
             name = f"eval/{labels[eval_bots[-1]]}/win"
             if figures[name] > self.folder.most(name):
-                self.folder.save_best(partial(torch.save, dict(policy)))
+                atomic_write(self.folder.path / "best.pt", partial(torch.save, dict(policy)))
         self.scalars(figures, global_step)
         games = list(itertools.chain.from_iterable(samples.values()))
         if games:
@@ -171,16 +172,17 @@ class RunLog:
             return
         try:
             title = f"games at {global_step:,} {self.progress.unit}"
-            shown = show_games(samples, title, self.game_map)
+            page, images = show_games(samples, title, self.game_map)
         except UserError as error:
             self.progress.message(f"note: no pictures of the sample games: {error}")
             return
-        self.folder.save_page(f"{global_step:012d}", shown.page)
+        file = self.folder.path / "games" / f"{global_step:012d}.html"
+        atomic_write(file, page.encode())
         with self._writing_events():
-            for name, image in shown.images.items():
+            for name, image in images.items():
                 self._add_png(name, image, global_step)
         if self.wandb is not None:
-            html = importlib.import_module("wandb").Html(shown.page, inject=False)
+            html = importlib.import_module("wandb").Html(page, inject=False)
             self.wandb.log({"global_step": global_step, "games/replay": html})
 
     def _add_png(self, name: str, png: bytes, global_step: int) -> None:
@@ -260,7 +262,6 @@ class RunLog:
             self.progress.message(steps)
 
     def intact(self) -> str:
-        """Return what a message about the end of the run says of its last checkpoint."""
         return "; the last checkpoint is intact" if self.folder.checkpoint.is_file() else ""
 
     def _keep_policy(self) -> None:
@@ -319,7 +320,6 @@ def next_steps(
 
 
 def start_wandb(settings: dict[str, Any], folder: RunFolder, wandb_id: str | None) -> Any:
-    """Start a W&B run; UserError if it cannot. W&B itself reads more of the environment."""
     try:
         wandb = importlib.import_module("wandb")
     except ModuleNotFoundError:

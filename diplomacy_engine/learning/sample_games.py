@@ -1,7 +1,6 @@
 """Games of a training run as things to look at: a replay page, the final board, the chart."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from ..games.game import Game
 from ..pictures.png import png
@@ -15,14 +14,10 @@ IMAGE_WIDTH = 720  # pixels
 CHOICES = 5  # likeliest orders of a unit that are kept
 
 
-class ShownGames(NamedTuple):
-    page: str  # HTML that replays them all
-    images: dict[str, bytes]  # name -> PNG
-
-
 def show_games(
     games: Mapping[str, Sequence[Mapping]], title: str, game_map: Map | None = None
-) -> ShownGames:
+) -> tuple[str, dict[str, bytes]]:
+    """Return a page that replays some games, and pictures (PNG) by name."""
     replays, images = [], {}
     for name, saved_games in games.items():
         for saved in saved_games:
@@ -34,7 +29,7 @@ def show_games(
                 chart = chart_svg(replay, "light")
                 images[f"games/{name}/centers"] = png(chart, replay.map, width=IMAGE_WIDTH)
             replays.append(replay)
-    return ShownGames(page(replays, title), images)
+    return page(replays, title), images
 
 
 def thoughts(player: ExplainingPlayer, game: Game, power: str) -> dict[str, dict]:

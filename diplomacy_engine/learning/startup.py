@@ -19,10 +19,9 @@ from .._suggest import quoted
 from ..errors import UserError
 from ..flags import checked
 from ..games.vector_game import VectorGame
-from ..players.loading import load_player
+from ..players.loading import check_map, load_player
 from ..records import convert
 from ..rules.map import Map, load_map
-from ..rules.vocabulary import vocabulary
 from . import checkpoint_state, checkpoints, frozen, ops
 from .checks import RunSettings, check_args, check_memory
 from .clock import Clock
@@ -157,11 +156,7 @@ def _with_teams(learner: Learner, args: RunSettings, game_map: Map) -> tuple[Run
 def _weights(learner: Learner, args: RunSettings, game_map: Map) -> dict:
     start = f"--start-from {args.start_from}"
     saved = learner.policy("start-from", args.start_from)
-    if saved["vocabulary_hash"] != vocabulary(game_map).hash:
-        raise UserError(
-            f"{start} was trained on map {quoted(saved['map_name'], 60)} or on another version of "
-            f"it, not on this {game_map.name!r}"
-        )
+    check_map(saved, start, game_map)
     for name in learner.network:
         ours = getattr(args, name)
         theirs = saved["args"].get(name, ours)  # another script may have no such setting

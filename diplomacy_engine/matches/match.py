@@ -9,6 +9,7 @@ import numpy as np
 
 from ..constants import AGREED, YEAR_LIMIT
 from ..errors import UserError
+from ..games.vector_game import VectorGame
 from ..press.press import PressRules, TalkCounter
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import Outcomes, check_year_limit, figure_values
@@ -47,6 +48,11 @@ class MatchSettings:
         if self.max_years < 1:
             raise UserError("a match needs at least one year")
         check_year_limit(self.year_limit)
+
+    def new_games(self, count: int) -> VectorGame:
+        """Return so many games, which end for good."""
+        options = {"max_years": self.max_years, "threads": self.threads, "auto_reset": False}
+        return VectorGame(self.game_map, count, **options)
 
     def game_seeds(self, first: int, count: int) -> np.ndarray:
         """Return what games from number `first` (counted from 0) draw from, uint64.

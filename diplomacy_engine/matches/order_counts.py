@@ -41,8 +41,6 @@ def kind_shares(given: np.ndarray) -> dict[str, float]:
 
 
 class ResultCounter:
-    """Counts a player's orders, openings and centers by how its games end."""
-
     def __init__(self):
         # By result, what, and name: games, orders by kind, openings; games and centers by year.
         self.counts: Counter[tuple[str, str, str]] = Counter()
@@ -128,8 +126,6 @@ class ResultCounter:
 
 
 class OrderCounter:
-    """Counts the orders that one of a match's players gives, and positions of its games."""
-
     def __init__(self, player: int):
         self.player = player
         self.given = np.zeros(len(OrderKind), np.int64)

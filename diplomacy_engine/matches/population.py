@@ -113,7 +113,6 @@ def rank_after_games(
 def _met_and_above(
     seats: np.ndarray, ranks: np.ndarray, players: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return how often player 0 met each, and the shares of these games in which it was above."""
     mine = ranks[seats == 0][:, None]
     ahead = (mine < ranks) + 0.5 * (mine == ranks)
     met, above = np.zeros((2, players))
@@ -227,9 +226,8 @@ def rank_person(
         for power in replay.map.powers:
             name = replay.players.get(power, "").removesuffix(".npz")
             person = power == who.upper() or name == who
-            row.append(
-                0 if person else names.setdefault(name or f"{power}, unknown", len(names) + 1)
-            )
+            name = name or f"{power}, unknown"
+            row.append(0 if person else names.setdefault(name, len(names) + 1))
         if replay.winners and row.count(0) == 1 and len(set(row)) == len(row):
             centers = replay.frames[-1].scene.centers
             seats.append(row)

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..constants import RUNNING
 from ..errors import UserError
-from ..games.vector_game import VectorGame
 from ..players.asking import ask_players, begin_games
 from ..players.protocols import Player
 from ..rules.map import Map
@@ -69,13 +68,7 @@ def play_pairs(
     for first in range(0, num_pairs, BATCH):
         some = slice(first, first + BATCH)
         half = len(seeds[some])
-        games = VectorGame(
-            rules.game_map,
-            2 * half,
-            max_years=rules.max_years,
-            threads=rules.threads,
-            auto_reset=False,
-        )
+        games = rules.new_games(2 * half)
         rows = np.arange(2 * half)
         games.seed_games(rows, np.tile(seeds[some], 2))
         who_plays = np.concatenate([seats[some], second_seats[some]])

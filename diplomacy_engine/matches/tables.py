@@ -38,9 +38,8 @@ class GameRecorder:
         self.rows = rows
         self._begun = [Game.from_row(games, row) for row in rows]
         self._steps: list[tuple[np.ndarray, ...]] = []
-        self._talk: dict[
-            int, list[tuple[Offers, np.ndarray, Words]]
-        ] = {}  # step -> what was said before
+        # Step -> what was said before.
+        self._talk: dict[int, list[tuple[Offers, np.ndarray, Words]]] = {}
 
     def note(
         self,
@@ -207,13 +206,7 @@ def play_tables(
     parts, played, sampled, cause = [], [], {}, None
     for start in range(0, len(seats), settings.batch):
         mine = seats[start : start + settings.batch]
-        games = VectorGame(
-            settings.game_map,
-            len(mine),
-            max_years=settings.max_years,
-            threads=settings.threads,
-            auto_reset=False,
-        )
+        games = settings.new_games(len(mine))
         number, ended = first + start + np.arange(len(mine)), np.arange(len(mine))
         games.seed_games(ended, seeds[start : start + len(mine)])
         recorder = GameRecorder(ended[: max(0, samples - first - start)], games)

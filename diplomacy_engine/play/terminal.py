@@ -15,7 +15,7 @@ from ..matches.figures import percent
 from ..pictures.board import phase_title
 from ..pictures.replays.replay import make_replay
 from ..players.advice import SearchReasons
-from ..press.words import offer_words
+from ..press.daide import offer_words
 from ..rules.notation import order_texts, province_of, read_order
 from .file import HOST
 from .session import PlayError, PlaySession, Viewer

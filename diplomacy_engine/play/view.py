@@ -27,10 +27,9 @@ from ..pictures.replays.replay import (
     thought_view,
     values_of,
 )
-from ..press.daide import ClauseRow, is_daide
+from ..press.daide import ClauseRow, is_daide, message_words
 from ..press.deals import Clause, Side
 from ..press.talk import Offer
-from ..press.words import message_words
 from ..rules.map import Map
 from ..rules.notation import order_words, province_of, read_order, rest_of_order
 from .file import GUEST, PLAYER, WATCH

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
-from ..rules.map import MAP_NAMES, Map, load_map
+from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
 from .names import (
@@ -106,7 +106,7 @@ def load_player(
             case PolicySpec():
                 path, registry = _checkpoint(spec), learning("registry")
                 if game_map is not None:
-                    _check_map(learning("checkpoints").read(path), path, game_map)
+                    check_map(learning("checkpoints").read(path), f"checkpoint {path}", game_map)
                 likeliest = greedy or spec.greedy
                 player = registry.load_player(path, spec.script or script, likeliest, seed, device)
                 player.name, player.careful = short_name(spec), careful
@@ -173,28 +173,21 @@ def _own_player(spec: OwnSpec, seed: int) -> Player:
     return player
 
 
-def policy_map(name: str | Path | PlayerSpec, script: str | Path | None = None) -> Map | None:
-    """Return the map that a player was trained on; None for one that plays any."""
+def policy_map(name: str | Path | PlayerSpec) -> Map | None:
     spec = parse_player(name)
     match spec:
         case VoiceSpec(player=within) | SearchSpec(policy=within):
-            return policy_map(within, script)
+            return policy_map(within)
         case MemberSpec(path=path):
             return read_population(Path(path).parent).map
         case DrawnSpec(folder=str(folder)):
             return read_population(folder).map
     if not isinstance(spec, PolicySpec):
         return None
-    path = _checkpoint(spec)
-    header = learning("checkpoints").read(path)
-    if header["map_name"] in MAP_NAMES:
-        known = load_map(header["map_name"])
-        if vocabulary(known).hash == header["vocabulary_hash"]:
-            return known
-    try:
-        return Map(dict(header["map_facts"]), header["map_name"])
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise PlayerError(f"checkpoint {path} does not hold its map: give it with --map") from None
+    path, checkpoints = _checkpoint(spec), learning("checkpoints")
+    saved = checkpoints.read(path)
+    with checkpoints.fitting(path, saved["script_name"]):
+        return checkpoints.map_of(saved, path)
 
 
 def load_members(
@@ -241,11 +234,8 @@ def _checkpoint(spec: PolicySpec) -> Path:
     raise PlayerError(f"there is no player {quoted(spec.text, 300)}: {reason}")
 
 
-def _check_map(header: dict, path: Path, game_map: Map) -> None:
-    if header["vocabulary_hash"] == vocabulary(game_map).hash:
-        return
-    if header["map_name"] != game_map.name:
-        trained = f"map {header['map_name']!r:.60}, not on {game_map.name!r}"
-    else:
-        trained = f"another version of map {game_map.name!r}: its orders are numbered differently"
-    raise PlayerError(f"checkpoint {path} was trained on {trained}")
+def check_map(saved: dict, what: str, game_map: Map) -> None:
+    if saved["vocabulary_hash"] != vocabulary(game_map).hash:
+        theirs, ours = saved["map_name"], game_map.name
+        trained = f"map {theirs!r:.60}, not on" if theirs != ours else "another version of map"
+        raise PlayerError(f"{what} was trained on {trained} {ours!r}")

@@ -260,10 +260,9 @@ def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
             if name in BOTS:  # a run folder may be called as a bot is
                 return short_name(spec, folders + 1)
             name = f"{path_tail(spec.script)}:{name}" if spec.script else name
-            return f"{GREEDY}:{name}" if spec.greedy else name
+            return f"{GREEDY}:" * spec.greedy + name
         case MemberSpec():
-            name = path_tail(Path(spec.path).with_name(spec.name))
-            return f"{GREEDY}:{name}" if spec.greedy else name
+            return f"{GREEDY}:" * spec.greedy + path_tail(Path(spec.path).with_name(spec.name))
         case OwnSpec(argument=str(argument)):
             return f"{spec.module}:{spec.name}:{path_tail(argument)}"
         case LanguageSpec() if spec.file:

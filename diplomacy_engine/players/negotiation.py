@@ -152,7 +152,6 @@ def _hold_offers(
 
 
 def partner_of(talk: Talk, offers: Offers) -> np.ndarray:
-    """Return with whom each power in `talk` would deal by each offer, (n,)."""
     return np.where(offers.sender == talk.power, offers.receiver, offers.sender).astype(np.int64)
 
 
@@ -202,8 +201,4 @@ class Silent:
     def refusal(self, talk: Talk, offers: Offers) -> str:
         return "it makes no deals"
 
-    def proposals(self, talk: Talk) -> Offers:
-        return join_offers([])
-
-    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        return np.zeros(len(talk.game), bool)
+    proposals, choices = offers, answers

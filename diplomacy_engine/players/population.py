@@ -70,8 +70,6 @@ class _Saved(Struct):
 
 @dataclasses.dataclass(frozen=True)
 class Population:
-    """A base population of a map, best rating first."""
-
     folder: Path
     map: Map
     members: tuple[PopulationMember, ...]
@@ -126,9 +124,9 @@ def read_population(folder: str | Path, game_map: Map | None = None) -> Populati
     try:
         come = saved.map in MAP_NAMES
         found = load_map(saved.map) if come else Map(dict(saved.map_facts), saved.map)
+        wrong = _wrong(saved, found)
     except (MapError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{path}: map: {str(error)[:200]}") from None
-    wrong = _wrong(saved, found)
+        wrong = f"map: {str(error)[:200]}"
     if game_map is not None and vocabulary(game_map).hash != saved.vocabulary_hash:
         wrong = wrong or f"map: {found.name}, not {game_map.name}"
     if wrong:

@@ -58,9 +58,8 @@ class Tally(NamedTuple):
 
     offered: np.ndarray  # (E,) int64
     agreed: np.ndarray  # (E,) int64, deals; a peace of two wishes is one
-    refused: (
-        np.ndarray
-    )  # (E, OfferResult) int64, by OfferResult: offers declined, or agreed to in vain
+    # (E, OfferResult) int64, by OfferResult: offers declined, or agreed to in vain
+    refused: np.ndarray
     phases: np.ndarray  # (E,) int64, movement phases
     with_deals: np.ndarray  # (E,) int64, those of them with at least one deal
     broken: np.ndarray  # (E, P, P) int64, orders of one power against deals with another
@@ -208,23 +207,12 @@ class Press:
         ):
             if array.size and not 0 <= array.min() <= array.max() < most:
                 raise ValueError(f"games must be 0..{count - 1}, powers 0..{powers - 1}")
-        choosing = self.protocol == "propose-choose"
-        sender, receiver = offers.sender.astype(np.int64), offers.receiver.astype(np.int64)
-        keys = offers.game * powers + sender
-        keys = keys * powers + receiver if choosing else keys
-        if len(np.unique(keys)) < offers.count:
-            to = " to each other power" if choosing else ""
-            raise ValueError(f"a power sends at most one offer{to} in a round")
-        if choosing:
-            ends = np.minimum(sender, receiver), np.maximum(sender, receiver)
-            pairs = ((offers.game * powers + ends[0]) * powers + ends[1])[agreed]
-            if len(np.unique(pairs)) < len(pairs):
-                raise ValueError("a pair of powers picks at most one of its two offers")
         talking = self.talking()
         decisions = games.decisions() if decisions is None else decisions
         first = np.zeros(count, np.int64)
         games.call(draw_rotations, games.state, powers, first)
         turns = (offers.sender - first[offers.game]) % powers
+        receiver = offers.receiver.astype(np.int64)
         rows = np.lexsort(((receiver - first[offers.game]) % powers, turns, offers.game))
         results = np.empty(offers.count, np.int8)
         results[rows] = self._confirm(offers.take(rows), agreed[rows], talking, decisions)

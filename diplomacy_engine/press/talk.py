@@ -12,10 +12,9 @@ from ..games.decisions import Decisions
 from ..games.position import current_phase
 from ..games.vector_game import VectorGame
 from ..rules.notation import read_place
-from .daide import ClauseRow, is_answer, read_message
+from .daide import ClauseRow, is_answer, offer_words, read_message
 from .deals import CONFIRMED, Clause, OfferResult, Side, make_offers
 from .press import Press, PressRules
-from .words import offer_words
 
 _WHY = {
     OfferResult.ILLEGAL: "it asks for something impossible on this board",

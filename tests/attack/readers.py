@@ -18,8 +18,7 @@ from diplomacy_engine import Game, load_player, make_reward_mix
 from diplomacy_engine.extras.imports.games import read_pasted
 from diplomacy_engine.extras.language.replies import read_reply
 from diplomacy_engine.pictures.replays.replay import load_replays, make_replay
-from diplomacy_engine.press.daide import is_daide, read_message
-from diplomacy_engine.press.words import message_words
+from diplomacy_engine.press.daide import is_daide, message_words, read_message
 from diplomacy_engine.rules.map import MAPS_FOLDER, load_map
 from diplomacy_engine.rules.teams import read_teams
 

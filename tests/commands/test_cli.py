@@ -223,7 +223,7 @@ def test_the_map_is_the_checkpoints(tmp_path, script, capsys):
     own = load_map("three")
     about = {"map_name": own.name, "map_facts": own.facts, "vocabulary_hash": vocabulary(own).hash}
     path = write_checkpoint(tmp_path / "run" / "checkpoint.pt", script, **about)
-    assert policy_map(path, script) is own and policy_map("dumbbot") is None
+    assert policy_map(path) is own and policy_map("dumbbot") is None
     options = f"--games 3 --max-years 1 --script {script}"
     for words, name in (
         (f"{HOLD} --against {path.parent} {options}", "three"),
@@ -239,10 +239,11 @@ def test_the_map_is_the_checkpoints(tmp_path, script, capsys):
 
 def test_a_map_of_ones_own_comes_with_the_checkpoint(tmp_path, script):
     facts = dict(load_map("three").facts) | {"name": "mine"}
-    mine = write_checkpoint(tmp_path / "a.pt", script, map_name="mine", map_facts=facts)
-    assert policy_map(mine, script).name == "mine"
-    assert policy_map(mine, script).powers == load_map("three").powers
+    about = {"map_facts": facts, "vocabulary_hash": vocabulary(load_map("three")).hash}
+    mine = write_checkpoint(tmp_path / "a.pt", script, map_name="mine", **about)
+    assert policy_map(mine).name == "mine"
+    assert policy_map(mine).powers == load_map("three").powers
     for wrong, name in (({}, "map"), ({"map_facts": 3}, "map_facts"), ({"map_facts": {}}, "map")):
         other = write_checkpoint(tmp_path / "b.pt", script, map_name="mine", **wrong)
         with pytest.raises(UserError, match=rf"b\.pt.* {name}"):
-            policy_map(other, script)
+            policy_map(other)

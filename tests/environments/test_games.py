@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium
@@ -433,6 +434,27 @@ def test_wishes_then_orders():
     assert peace > 20 and bound > 1
 
 
+def test_a_peace_that_may_be_broken():
+    """All orders stay legal; who breaks it is told, pays, and is known to the other side."""
+    env = parallel_env("three", press="mutual", binding=False, break_cost=0.5, reward="score")
+    env.reset(seed=1)
+    units = "three S1901M; ENGLAND A VIE = LON; ITALY A GRE = BUD ROM; RUSSIA A MOS = MOS"
+    load_state(env._games, Game.from_position(units).to_state())
+    orders = {name: np.zeros(len(env._cuts) + 1, int) for name in env.agents}
+    wishes = [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    told = [{"orders": orders[name], "wish": np.array(w)} for name, w in zip(env.agents, wishes)]
+    seen, *_, infos = env.step(dict(zip(env.agents, told)))
+    assert seen["ENGLAND"]["peace"].tolist() == [0, 1, 0]
+    games, number = env._games, env._games.vocabulary.number["A VIE - BUD"]
+    v = games.map.province_index["VIE"]
+    orders["ENGLAND"][v] = action = number - games.table.province_first[v] + 1
+    assert infos["ENGLAND"]["action_mask"]["orders"][v][action] == 1
+    seen, rewards, *_, infos = env.step(dict(zip(env.agents, told)))
+    assert rewards == {"ENGLAND": -0.5, "ITALY": 0, "RUSSIA": 0}
+    assert [infos[n]["broken"] for n in env.agents] == [["ITALY"], [], []]
+    assert [seen[n]["breaches"].tolist() for n in env.agents] == [[-1] * 3, [0, -1, -1], [-1] * 3]
+
+
 # ENGLAND has no center left: its army goes in winter.
 POSITION = "three W1905A; ENGLAND A LON =; ITALY A ROM = ROM SPA; RUSSIA A MOS = MOS"
 TEAMS = {
@@ -526,6 +548,13 @@ def test_a_deal_binds():
     _, reward, _, _, info = env.step(offer(env, "MOS UKR ENGLAND LON PAR"))
     assert reward == 5.0 and info["agreed"]
     assert env.game.units == {"ENGLAND": ["A PAR"], "RUSSIA": ["A UKR"]}
+    assert env.step(offer(env, "MOS UKR ENGLAND LON PAR"))[3]
+    env._partner.breaks_deals = True  # as a breaker, which is no bot that holds
+    for binding in (True, False):
+        env._settings = replace(env._settings, binding=binding)
+        env.reset(seed=1)
+        assert env.step(offer(env, "MOS UKR ENGLAND LON PAR"))[-1]["broken"] == (not binding)
+        assert env.game.units == {"ENGLAND": ["A PAR" if binding else "A LON"], "RUSSIA": ["A UKR"]}
     assert env.step(offer(env, "MOS UKR ENGLAND LON PAR"))[3]
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(offer(env, "MOS UKR ENGLAND LON PAR"))

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.orders import ReferenceMap, legal_orders
 from support.games import orderable, play_randomly, state
-from support.maps import TRIBES
+from support.maps import TRIBES, tribes
 
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
@@ -22,36 +22,7 @@ from diplomacy_engine.rules.notation import read_order
 from diplomacy_engine.rules.vocabulary import vocabulary
 
 STANDARD = load_map("standard")
-# Seas, split coasts, convoys of one and two fleets, aliases and long names, in few provinces.
-SEAS = """\
-name = "seas"
-powers = ["EAST", "WEST"]
-victory_supply_centers = 4
-max_years = 3
-
-[start_units]
-EAST = ["A PAL", "F GUL"]
-WEST = ["F ROC", "A ISL", "F SOU"]
-
-[provinces]
-CAN = { name = "Canal Town", terrain = "coast", coasts = ["NC", "SC"], supply_center = true }
-GUL = { name = "Gulf of St. Ann", terrain = "sea", aliases = ["GULF", "Ann"] }
-HIL = { name = "Hills", terrain = "land", supply_center = true }
-ISL = { name = "Island", terrain = "coast", supply_center = true, home_of = "WEST" }
-PAL = { name = "Palm Bay", terrain = "coast", supply_center = true, home_of = "EAST" }
-ROC = { name = "Rocky-Cape", terrain = "coast", supply_center = true, position = [1, 2.5] }
-SOU = { name = "South Sea", terrain = "sea" }
-
-[army_borders]
-CAN = "HIL PAL ROC"
-HIL = "PAL ROC"
-
-[fleet_borders]
-"CAN/NC" = "GUL PAL ROC"
-"CAN/SC" = "SOU"
-GUL = "ISL PAL ROC SOU"
-SOU = "ISL"
-"""
+HOMES = TRIBES.replace("any", "home")
 
 
 def one_line(error: Exception) -> bool:
@@ -89,10 +60,10 @@ def folder(tmp_path_factory):
 MAP_WORDS = r'"[^"]*"|[^\s"]+'
 NASTY = re.findall(
     MAP_WORDS,
-    'PAL-H "PAL H" "HIL - ROC" VIA A "F" "CAN NC" "" "." NC "GUL C A PAL - CAN" "Palm Bay" PAL 3 '
-    'land coast sea true false [] {} [1,2] WEST NORTH "CAN/NC" "CAN/SC" HIL SOU GUL ISL ROC nan '
-    '0xff "HIL SOU" "ROC PAL GUL" "CAN/NC ISL" "CAN" "land" "coast" "sea" "NC" "A HIL" "F SOU" '
-    '"any" "home" "TRIBES" "RIVER" "A MOU" "F MOU/RIVER" "VIA" TRIBES neutral builds convoys',
+    'CAP-H "CAP H" "HIL - ROC" VIA A "F" "MOU NC" "" "." NC "NOR C A CAP - DUN" "Bay" CAP 3 land '
+    'coast sea true false [] {} [1,2] [1,2.5] WEST NORTH "MOU/NC" HIL SOU ISL ROC nan 0xff '
+    '"HIL SOU" "ROC CAP NOR" "MOU/NC ISL" "MOU" "land" "coast" "sea" "NC" "A HIL" "F SOU" "any" '
+    '"home" "TRIBES" "RIVER" "A MOU" "F MOU/RIVER" "VIA" TRIBES neutral builds convoys aliases',
 )
 
 
@@ -114,7 +85,7 @@ def load_changed_map(folder: Path, text: str) -> Map | None:
 @settings(deadline=None, max_examples=300)
 def test_changed_maps_are_refused_or_played_by_the_rules(folder, data):
     """Every list of orders is the reference's, and every order reads as itself."""
-    text = data.draw(st.sampled_from([SEAS, TRIBES]))
+    text = data.draw(st.sampled_from([HOMES, TRIBES]))
     lines = [re.findall(MAP_WORDS, line) for line in text.splitlines()]
     for _ in range(data.draw(st.integers(1, 3))):
         i = data.draw(st.integers(0, len(lines) - 1))
@@ -181,7 +152,7 @@ def test_values_that_python_cannot_write(value):
     with pytest.raises(UserError, match="id"):
         Game.from_saved_game(saved)
     with pytest.raises(MapError, match="max_years: expected"):
-        Map(tomllib.loads(SEAS) | {"max_years": value})
+        tribes(max_years=value)
 
 
 def test_map_files_that_would_take_forever(folder):
@@ -189,7 +160,7 @@ def test_map_files_that_would_take_forever(folder):
     path.write_bytes(b"a" + b".a" * 400_000 + b" = 1")
     with pytest.raises(MapError, match=r"endless\.toml: more than 100 dots in line 1$"):
         read_map_file(path)
-    path.write_bytes(SEAS.encode() + b"#" * 10**6)
+    path.write_bytes(TRIBES.encode() + b"#" * 10**6)
     with pytest.raises(
         MapError, match=r"endless\.toml: cannot be read: it is longer than 1,000,000 bytes$"
     ):
@@ -199,23 +170,23 @@ def test_map_files_that_would_take_forever(folder):
 
 
 def test_a_problem_of_a_map_is_one_line(folder):
-    for old, new in (("GUL = {", '"G\\nL" = {'), ('"CAN/SC" =', '"CAN/\\r\\nSC" =')):
-        assert load_changed_map(folder, SEAS.replace(old, new)) is None
+    for old, new in (("NOR = {", '"N\\nR" = {'), ('"MOU/NC" =', '"MOU/\\r\\nNC" =')):
+        assert load_changed_map(folder, TRIBES.replace(old, new)) is None
 
 
 def test_a_position_is_two_finite_numbers():
     for number in ("nan", "inf", "1e9"):
         with pytest.raises(MapError, match="position"):
-            Map(tomllib.loads(SEAS.replace("2.5", number)))
+            Map(tomllib.loads(TRIBES.replace('"Bay"', f'"Bay", position = [1, {number}]')))
 
 
 @pytest.mark.parametrize(
-    "name", ["HIL H", "Hil - Pal", "hil S A PAL", "PAL via", "CAN/NC", "Can (SC)", "ROC by convoy"]
+    "name", ["HIL H", "Hil - Cap", "hil S A CAP", "CAP via", "MOU/NC", "Mou (NC)", "ROC by convoy"]
 )
 def test_a_name_that_begins_like_an_order_names_nothing(name):
-    sound = Map(tomllib.loads(SEAS))
-    for code in ("HIL", "CAN"):
-        facts = tomllib.loads(SEAS)
+    sound = tribes()
+    for code in ("HIL", "MOU"):
+        facts = tomllib.loads(TRIBES)
         facts["provinces"][code]["name"] = name
         game_map = Map(facts)
         for text in vocabulary(sound).texts:

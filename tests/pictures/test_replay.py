@@ -236,7 +236,10 @@ def test_sampled_games_keep_what_the_player_thought():
         for unit, choices in first["thoughts"][mine]["orders"].items():
             assert choices[0][1] == 0.5 and all(text.startswith(unit) for text, _ in choices)
         assert "thoughts" not in saved["phases"][-1]
-    facts = facts_of(show_games({"dumbbot": games}, "a run").page)
+    page, images = show_games({"dumbbot": games}, "a run")
+    assert images.keys() == {"games/dumbbot/board", "games/dumbbot/centers"}
+    assert all(image.startswith(b"\x89PNG") for image in images.values())
+    facts = facts_of(page)
     assert len(facts["games"]) == 2 and facts["games"][0]["id"].endswith("against dumbbot")
     frames = json.loads(unpack(facts["games"][0]["data"]))
     assert "data-thought=" in frames[0]["thoughts"]

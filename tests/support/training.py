@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import multiprocessing
 import os
 import signal
 from pathlib import Path
@@ -205,6 +206,21 @@ def stop_in_step(monkeypatch, number: int, script: ModuleType = ppo) -> None:
         return pay_learner(*args)
 
     monkeypatch.setattr(script, "pay_learner", stopping)
+
+
+def signal_others_in_step(monkeypatch, number: int, sent: int) -> list[int]:
+    """Send a signal to all started processes in step `number`; return the list of these."""
+    steps, pay_learner, others = itertools.count(1), ppo.pay_learner, []
+
+    def signalling(*args):
+        if next(steps) == number:
+            others.extend(child.pid for child in multiprocessing.active_children())
+            for process in others:
+                os.kill(process, sent)
+        return pay_learner(*args)
+
+    monkeypatch.setattr(ppo, "pay_learner", signalling)
+    return others
 
 
 def refused(argv: list[str], *words: str, capsys, script: ModuleType = ppo) -> str:

@@ -69,8 +69,6 @@ class _Message(Struct):
 
 
 class _GameData(Struct):
-    """A game as a seat sees it, the server's `data_game`."""
-
     role: str
     map_name: str
     status: str
@@ -248,7 +246,6 @@ class DiplomacySeats(_Seats):
         self._wire.ask("leave_game", token=token, **where)
 
     def _refusal(self, error: ServerError, token: object) -> UserError:
-        """Return an error with what else there is to take."""
         try:
             free = free_powers(self._wire, token, self._id)
         except ServerError:

@@ -88,7 +88,6 @@ class SeatLoop:
         return self.counts
 
     def saved_games(self) -> list[dict]:
-        """Return the games as they stood last, with the player's name at its powers."""
         return [
             position.game.to_saved_game()
             | {"players": dict.fromkeys(position.seats, self.player.name)}
@@ -98,7 +97,11 @@ class SeatLoop:
     def _round(self) -> bool:
         try:
             if not self._entered:
-                self._enter()
+                self.connection.enter()
+                if self._ever:
+                    self.counts.reconnections += 1
+                    self._say(f"connected to {self.connection.name} again")
+                self._entered = self._ever = True
             positions = [
                 position
                 if position.over or any(is_alive(position.game, power) for power in position.seats)
@@ -119,13 +122,6 @@ class SeatLoop:
         except ConnectionLost as error:
             self._recover(error)
         return False
-
-    def _enter(self) -> None:
-        self.connection.enter()
-        if self._ever:
-            self.counts.reconnections += 1
-            self._say(f"connected to {self.connection.name} again")
-        self._entered = self._ever = True
 
     def _recover(self, error: ConnectionLost) -> None:
         """Wait before the next try: 1, 2, 4 ... 30 seconds, as long as the patience lasts."""
@@ -150,7 +146,9 @@ class SeatLoop:
         self.counts.last[name] = position
         if position.over:
             if last is None or not last.over:
-                self._say(f"{name} is over, {position.over}: {_standing(position)}")
+                held = {p: len(position.game.centers[p]) for p in position.seats}
+                centers = ", ".join(f"{p} {counted(count, 'center')}" for p, count in held.items())
+                self._say(f"{name} is over, {position.over}: {centers}")
             return
         if last is None or last.game.phase != phase:
             self._begin(position, None if last is None else last.game.phase)
@@ -255,13 +253,6 @@ def _means(game: Game, text: str, order: str) -> bool:
     except UserError:
         return False
     return number is not None and bool(matching_orders(game.map, vocabulary, read, [number]))
-
-
-def _standing(position: Position) -> str:
-    return ", ".join(
-        f"{power} {counted(len(position.game.centers[power]), 'center')}"
-        for power in position.seats
-    )
 
 
 def check_plays(player: Player, game_map: Map) -> None:

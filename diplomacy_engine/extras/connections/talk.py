@@ -57,7 +57,6 @@ def say_what_is_left(
 
 
 def _answer(game: Game, power: str, number: int, agreed: bool) -> None:
-    """Answer an offer; no, if the power could not keep its word."""
     with contextlib.suppress(UserError):
         if agreed:
             _as_if_agreed(game, power).accept(power, number)

@@ -19,7 +19,6 @@ from ..imports.games import played_on, replayed
 from ..imports.webdiplomacy import (
     DRAWN,
     FINISHED,
-    PHASES,
     OrderRow,
     Phase,
     Variant,
@@ -156,8 +155,6 @@ class WebdipSeat:
         """Return the position; None while the files are of another phase than the context."""
         game, (member, power) = context.game, self._seat(context)
         turn, phase = game.turn, game.phase
-        if phase != FINISHED and phase not in PHASES:
-            raise UserError(f"game {self._id} of {self.name} is in an unknown phase")
         files, status = context.files, set(member.orderStatus or ())
         seen = turn, phase, self._version(files, "history").version
         if self._last is None or self._seen != seen or self._last.over:
@@ -321,19 +318,12 @@ class WebdipSeat:
 
 
 def kept_texts(variant: Variant, game: Game, rows: Sequence[Mapping]) -> list[str]:
-    letters, texts = _letters(game), []
+    held, texts = game.dislodged or game.units, []
+    letters = {province_of(unit): unit[0] for own in held.values() for unit in own}
     for row in rows:
         with contextlib.suppress(UserError):
             texts.append(order_text(variant, convert(OrderRow, row, "an order"), letters))
     return texts
-
-
-def _letters(game: Game) -> dict[str, str]:
-    if game.dislodged:
-        units = [unit for own in game.dislodged.values() for unit in own]
-    else:
-        units = [unit for own in game.units.values() for unit in own]
-    return {province_of(unit): unit[0] for unit in units}
 
 
 def convoy_path(game: Game, text: str) -> list[str]:

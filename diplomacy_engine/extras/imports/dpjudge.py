@@ -321,7 +321,6 @@ class _Reader:
         return f"line {line}" if path == self.path else f"{path.name}, line {line}"
 
     def set_aliases(self, provinces: dict[str, dict], draft: Draft) -> None:
-        """Give provinces their aliases, but those that mean two places."""
         owners: dict[str, set[str]] = {}
         for code, words in self.aliases.items():
             for word in words:

@@ -14,8 +14,6 @@ BORDERS = ("army_borders", "fleet_borders")
 
 
 class Draft:
-    """A map file to be: its facts, and notes for the report."""
-
     def __init__(self, path: Path):
         self.path = path
         self.facts: dict = {}

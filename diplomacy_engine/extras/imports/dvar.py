@@ -261,7 +261,6 @@ class _Reader:
                 self.provinces[code]["coasts"] = sorted(word for _, word in several)
 
     def borders(self) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
-        """Return the pairs of codes for armies and of locations for fleets, both ways."""
         edges: dict[tuple[str, str], tuple[str, str]] = {}
         places = [
             *_listed("provinces", self.variant.provinces),

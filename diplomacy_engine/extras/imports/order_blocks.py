@@ -148,7 +148,6 @@ def all_centers(
 
 
 def _plain(line: str) -> str:
-    """Return a line without the marks of a list, quotation or heading."""
     return _TAGS.sub("", line).strip().lstrip("#>\u2022*-= \t").rstrip("= \t")
 
 

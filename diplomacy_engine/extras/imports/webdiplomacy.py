@@ -85,8 +85,6 @@ class _History(Struct):
 
 
 class Variant(NamedTuple):
-    """A map of the site, as one of ours."""
-
     map: Map
     powers: dict[int, str]  # by country
     places: dict[int, str]  # locations by territory
@@ -124,17 +122,14 @@ def read_variant(data: object, game_map: Map) -> Variant:
     found = convert(_Variant, data, "the variant")
     for row in found.territories:
         _, place = read_place(game_map, row.name)
-        text = place_text(game_map, place)
-        if text not in game_map.location_index:
-            raise UserError(f"map {game_map.name} has no {quoted(row.name, 60)}")
-        places[row.id] = text
+        places[row.id] = place_text(game_map, place)
     for row in found.countries:
         power = power_called(game_map, row.name) or row.name
         powers[row.countryID] = game_map.powers[game_map.power_number(power)]
-    if set(places.values()) != set(game_map.locations) or set(powers.values()) != set(
-        game_map.powers
-    ):
-        raise UserError(f"the variant has different places or powers from map {game_map.name}")
+    other = set(places.values()) ^ set(game_map.locations)
+    other |= set(powers.values()) ^ set(game_map.powers)
+    if other:
+        raise UserError(f"map {game_map.name} and the variant differ in {min(other)}")
     return Variant(game_map, powers, places, {place: n for n, place in places.items()})
 
 
@@ -213,7 +208,6 @@ def _complete_end(variant: Variant, end: Phase, before: _PhaseRow) -> None:
 
 
 def unit_text(variant: Variant, kind: str | None, territory: int | None) -> str:
-    """Return a unit such as `F STP/SC`."""
     if kind not in _LETTERS:
         raise UserError(f"{quoted(kind, 20)} is neither Army nor Fleet")
     place = variant.place(territory)

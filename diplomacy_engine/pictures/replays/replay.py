@@ -22,7 +22,7 @@ from ...games.position import (
 )
 from ...games.saved_game import Ending, in_disorder, read_broken, read_saved_game, read_votes
 from ...games.vector_game import VectorGame
-from ...press.words import message_words
+from ...press.daide import message_words
 from ...records import convert
 from ...rules.map import Map
 from ...rules.notation import GivenOrder, in_words, order_words, province_of

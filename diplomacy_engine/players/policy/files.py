@@ -42,7 +42,6 @@ def training_of(ready: str) -> str:
 
 
 def wins_against_dumbbot(policy: Path) -> dict[str, float] | None:
-    """Return the share of wins of 1,000 games with sampled orders, if it was measured."""
     file = policy.with_name("against_dumbbot.json")
     return json.loads(file.read_text())["overall"]["win"] if file.is_file() else None
 

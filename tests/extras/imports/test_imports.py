@@ -217,7 +217,7 @@ def test_a_variant_that_does_not_fit(tmp_path, capsys):
         ("[", "not JSON"),
         ("[]", "variant.json"),
         ("{}", "territories"),
-        (json.dumps(variant() | {"countries": []}), "different places or powers"),
+        (json.dumps(variant() | {"countries": []}), "AUSTRIA"),
     ):
         other.write_text(text)
         assert sentence in refusal("import-game", file, "--variant", other, capsys=capsys)

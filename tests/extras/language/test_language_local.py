@@ -100,15 +100,24 @@ def test_it_negotiates_by_possible_lines_alone(tokens):
     assert not any("<end>" in text for text in words)
 
 
+class Letters:
+    """A tokenizer that writes a line end as a space, which comes before VIA, too."""
+
+    eos_token_id = 0
+
+    def __call__(self, texts, add_special_tokens):
+        found = [list(text.replace("\n", " ").encode()) for text in texts]
+        return {"input_ids": found[0] if texts == "\n" else found}
+
+
 def test_without_the_line_end_orders_that_begin_with_others_are_lost():
     """The trap: 1,450 of the standard map's orders begin with another whole order."""
     from diplomacy_engine.extras.language.model import OrderTokens, clash
 
-    texts = vocabulary(load_map("standard")).texts
-    assert clash(tokenizer("words")(list(texts), add_special_tokens=False)["input_ids"])
-    for kind in TOKENIZERS:
-        texts = vocabulary(load_map("standard" if kind == "no line end" else "three")).texts
-        paths = OrderTokens(tokenizer(kind), texts).paths
+    texts = list(vocabulary(load_map("three")).texts)
+    assert clash(tokenizer("words")(texts, add_special_tokens=False)["input_ids"])
+    for made in (*map(tokenizer, TOKENIZERS), Letters()):
+        paths = OrderTokens(made, texts).paths
         assert not clash(paths) and len(paths) == len(texts)
 
 
@@ -209,13 +218,16 @@ def test_free_text_before_the_orders():
     assert torch.allclose(model.log_probabilities(replies).logprob, before, atol=1e-4)
 
 
-def test_weights_that_have_blown_up_still_give_legal_orders():
+def test_weights_that_have_blown_up_give_legal_orders_and_long_prompts_are_refused():
     model = model_of()
     with torch.no_grad():
         for parameter in model.network.parameters():
             parameter.fill_(torch.nan)
     asked = question(*WINTERS[0])
     check([asked], model.replies(["x\n"], [asked]))
+    model.network.config.max_position_embeddings = 50
+    with pytest.raises(UserError, match="50"):
+        model.replies([prompt_text(asked, "list")], [asked])
 
 
 def test_hints_are_probabilities_of_whole_orders():
@@ -276,14 +288,6 @@ def test_a_small_real_model():
     assert "<|im_start|>assistant" in player.model.tokenizer.decode(tokens[-5:])
 
 
-def test_a_prompt_too_long_is_refused():
-    model = model_of()
-    model.network.config.max_position_embeddings = 50
-    asked = question(*WINTERS[0])
-    with pytest.raises(UserError, match="50"):
-        model.replies([prompt_text(asked, "list")], [asked])
-
-
 OWN = {"AutoConfig": "own.Own", "AutoModelForCausalLM": "own.Own"}
 
 
@@ -294,7 +298,7 @@ OWN = {"AutoConfig": "own.Own", "AutoModelForCausalLM": "own.Own"}
         ("config.json", "{", "config.json"),
         ("tokenizer_config.json", {"eos_token": None}, "ends a text"),
         ("config.json", {"model_type": "own", "auto_map": OWN}, "needs the code .* is never run$"),
-        # A tokenizer can do without its code.
+        # Which it can do without:
         ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["own.O", None]}}, ""),
     ],
 )

@@ -144,10 +144,9 @@ def test_misbehaviour_falls_back(tmp_path, bad, verdict):
 def test_busy_servers_are_tried_again():
     replies = [status(429, Retry_After="0.1"), status(503, Retry_After="0"), None]
     with FakeServer(lambda body, number: replies[number] or holds(body)) as server:
-        begun = time.monotonic()
         _, counts = order(player_of(server, retries=2))
         assert len(server.requests) == 3
-    assert time.monotonic() - begun >= 0.1
+    assert counts["seconds"] >= 0.1
     assert (counts["requests"], counts["retried"], counts["legal_at_once"]) == (1, 2, 3)
 
 
@@ -190,9 +189,7 @@ def test_the_deadline_holds(bad, limits):
 
 def test_a_server_that_was_only_late_at_first_is_asked_on():
     with FakeServer(lambda body, number: status(500) if number else silence(1)) as server:
-        player = player_of(server, timeout=0.3, reasks=0, prompt="minimal")
-        order(player, None)
-    counts = player.counts()
+        _, counts = order(player_of(server, timeout=0.3, reasks=0, prompt="minimal"), None)
     assert (counts["timed_out"], counts["requests"], counts["fell_back"]) == (1, 7, 22)
 
 

@@ -21,7 +21,7 @@ from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.play.view import game_view
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.players.negotiation import negotiate
+from diplomacy_engine.players.negotiation import honest_seats, negotiate
 from diplomacy_engine.press.daide import is_daide, messages_of
 from diplomacy_engine.press.press import PROTOCOLS, Press, PressRules
 
@@ -110,6 +110,21 @@ def test_it_talks_by_every_protocol(protocol):
     press = table(protocol)  # nobody answers it
     hold_talk(press, talker, make_bot("random"), make_bot("random"))
     assert press.tally.offered[0] >= 1 and not press.tally.agreed.any()
+
+
+def test_it_need_not_keep_a_deal_that_may_be_broken_and_hears_who_broke_one():
+    games = table().games
+    press = Press(games, "offers", binding=False)
+    press.tally.broken_year[0, 2, 0] = 1901
+    press.log, press.logged = [], 1
+    player = Scripted(SWAP, "yes")
+    talker = Talker(player, "talker")
+    hold_talk(press, talker)
+    assert press.deals.dealt.any() and not honest_seats([talker], np.zeros((1, 3), int)).any()
+    about_deals = [text for text in player.prompts if "You may say" in text]
+    assert all("nobody is made to keep it" in text for text in about_deals)
+    broke = "RUSSIA broke a deal with you in 1901"
+    assert [broke in text for text in about_deals] == [True, False, False]
 
 
 def remote(fake, **settings):
