@@ -5,16 +5,7 @@
     python -m diplomacy_learners.baselines --map three --scheme central --teams ENGLAND+ITALY
     python -m diplomacy_learners.baselines --map three --teams ENGLAND+ITALY --partners pool
 
-They are those of Song et al. 2019 (Arena, section 3), beside self-play itself and populations:
-
-    independent     every power has a network of its own, which learns from its own seats alone
-    central         the critic also sees what the learner's other powers order in this very phase
-    counterfactual  what orders brought counts beyond what other draws of the policy would have
-                    brought, against the orders that the others really gave (Foerster et al. 2018)
-
-The learner can also have the same powers in every game (--learner-powers), or play one power of a
-team whose others are the pool's (--partners pool).
-
+They are those of Song et al. 2019 (Arena, section 3); docs/rewards_and_teams.md describes them.
 Letters of shapes are those of ppo_selfplay_diplomacy.py, from which comes what is the same here.
 """
 

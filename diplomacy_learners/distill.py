@@ -4,10 +4,8 @@
     python -m diplomacy_learners.distill --policy ... --against dumbbot --spread 0.05
     python -m diplomacy_engine evaluate --player runs/standard__distill__1__.../checkpoint.pt
 
-Expert iteration (Anthony et al. 2020). In each round a search on the present policy
-(docs/search.md) plays many games, and the policy then learns to give the orders that were chosen;
-its values learn to stay as they were. What comes of it is a policy of ppo_selfplay_diplomacy.py,
-which plays it.
+Expert iteration (Anthony et al. 2020; docs/search.md). In each round a search plays many games, and
+the policy learns to give the orders that were chosen; its values learn to stay as they were.
 """
 
 import io

@@ -2,8 +2,8 @@
 
     python -m diplomacy_learners.language_model --seats ENGLAND   # a small random model learns
     python -m diplomacy_learners.language_model --model FOLDER --lora 16 --learning-rate 1e-5
-    python -m diplomacy_learners.language_model --resume runs/small__grpo__1__...
-    python -m diplomacy_engine evaluate --player runs/small__grpo__1__... --against random
+    python -m diplomacy_learners.language_model --resume runs/small__language_model__1__...
+    python -m diplomacy_engine evaluate --player runs/small__language_model__1__... --against random
     python -m diplomacy_engine evaluate --player llm:local:FOLDER --against random --games 20
 
 *Learning* is group-relative policy optimization (GRPO, Shao et al. 2024). A position is played on

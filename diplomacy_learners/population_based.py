@@ -10,14 +10,8 @@ best quarter, with settings that are varied (Jaderberg et al. 2017). Ray Tune de
 the settings with `explored`, and runs the members on the cores of this machine or of a cluster
 (--address). What counts is the rating among the frozen policies of a base population
 (docs/tournament.md), not the reward, which a setting may change. Newest copies of the others join
-each member's opponents.
-
-    runs/{map}__population__{seed}__{unix time}/
-      args.json                 settings of the population
-      {map}__member-0__...      the run folder of each member, playable as any other
-      member-0.log              what it would show in a terminal
-      exploits.jsonl            who took over from whom, with which settings
-      ray/                      what Ray keeps while it runs; nothing in it is read later
+each member's opponents. The population's folder has a run folder and a log of each member, and
+exploits.jsonl; nothing in its ray/ is read later.
 """
 
 import os

@@ -192,7 +192,6 @@ def _write_table(path: str, columns: Sequence[str], rows: Iterable[Iterable]) ->
 
 
 def map_of(name: str | None, players: Sequence[str], usual: str = "small") -> Map:
-    """Return the map of that name; without one, that of the first checkpoint, or else `usual`."""
     if name is not None:
         return load_map(name)
     return next(filter(None, map(policy_map, players)), None) or load_map(usual)

@@ -40,7 +40,7 @@ from ..press.press import MOST_ROUNDS, PressRules
 from ..rules.map import MAP_NAMES, Map, load_map
 from ._console import print_notes
 from ._flags import Play
-from ._matches import check_assume, map_of, no_effect, press_rules
+from ._matches import check_assume, map_of, press_rules
 
 MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
@@ -49,12 +49,6 @@ TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on
 
 
 def run_play(arguments: Play) -> int:
-    if arguments.watch:
-        no_effect(arguments, ("power", "guest"), "--watch seats nobody")
-    if arguments.text:
-        no_effect(arguments, ("guest",), "it needs the page, in the terminal one person plays")
-    else:
-        no_effect(arguments, ("explain",), "it needs --text, the page has a button for hints")
     announce_compilation()
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # one board: more threads wait for each other
     if arguments.text:
@@ -332,13 +326,7 @@ def _seats(
 
 
 def _power(game_map: Map, name: str) -> str:
-    """Return a power of a map; for one that only other maps have, the reason names these."""
-    try:
-        return game_map.powers[game_map.power_number(name)]
-    except UserError as error:
-        maps = [other for other in MAP_NAMES if name.upper() in load_map(other).powers]
-        hint = f"; --map {' or --map '.join(maps)} has it" if maps else ""
-        raise UserError(f"{error}{hint}") from None
+    return game_map.powers[game_map.power_number(name)]
 
 
 def _file(arguments: Any, game_map: Map, own: str | None) -> Path:

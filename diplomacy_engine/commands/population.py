@@ -172,8 +172,6 @@ class _Run(Struct):
 
 
 class _Recipe(Struct):
-    """What a file of runs has; configs/population/runs.toml says what it means."""
-
     runs: list[_Run]
     decisions: dict[str, Annotated[int, Meta(ge=0)]] = {}
     copies: dict[str, Annotated[int, Meta(ge=1, le=1000)]] = {}
@@ -216,12 +214,11 @@ def run_make(arguments: Make) -> int:
             population = rate_members(population, players, arguments.threads, progress)
         write_population(population)
         new.chmod(0o755)
+        old = new.with_name(f"{new.name}-old")
         if folder.exists():
-            old = folder.rename(new.with_name(f"{new.name}-old"))
-            new.rename(folder)
-            shutil.rmtree(old)
-        else:
-            new.rename(folder)
+            folder.rename(old)
+        new.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(new, ignore_errors=True)
     best, worst = population.members[0], population.members[-1]

@@ -72,7 +72,6 @@ def row_of(seen: Any, row: int) -> Any:
 
 
 def unit_text(games: VectorGame, row: int, v: int) -> str:
-    """The unit of province v that may be ordered, as `A PAR`; else the province's name."""
     state = games.state
     kind, location = state.unit_kind[row, v], state.unit_location[row, v]
     if is_retreat(state.phase[row]):
@@ -211,16 +210,9 @@ class SequentialForm(ProvinceForm):
 
 
 class DeepDipForm(ProvinceForm):
-    """The DeepDip thesis' formulation of the game (Cruz 2019).
-
-    observation  three numbers for each of the V provinces: whether it is a supply center, its
-                 owner, and the power of the unit there (0 none, 1 the agent, then the others)
-    action       one of 1 + 2 V numbers for each province: 0 hold, 1 + r move to province r,
-                 1 + V + r support one's own unit of province r in whatever it does
-
-    Orders for provinces without a unit of the agent's are ignored, invalid ones hold. There is no
-    mask. Retreats and adjustments are `dumbbot-deepdip`'s, on which the thesis' agent was built.
-    """
+    """The DeepDip thesis' formulation of the game (Cruz 2019); docs/other_libraries.md says what
+    its numbers mean. There is no mask; invalid orders hold, and are ignored where the agent has no
+    unit. Retreats and adjustments are `dumbbot-deepdip`'s."""
 
     agent_games: ClassVar = {"gap": 0, "movement_only": True}
     has_masks = False

@@ -143,7 +143,10 @@ class DiplomacyParallelEnv(ParallelEnv):
             given[power] = action
         if self._wishing:
             self._press.propose(wish)
-            return self._after_wishes()
+            self._wishing, no = False, dict.fromkeys(self.agents, False)
+            infos = self._infos(self.agents, np.zeros(len(self.possible_agents), int))
+            nothing = dict.fromkeys(self.agents, 0.0)
+            return self._observe(self.agents), nothing, no, dict(no), infos
         illegal = self._take(given)
         broken = np.zeros((shape[0], shape[0]), bool)
         if not self._settings.binding and self._press is not None:
@@ -174,12 +177,6 @@ class DiplomacyParallelEnv(ParallelEnv):
 
     def _begin_phase(self) -> None:
         self._wishing = self._press is not None and bool(self._press.talking()[0])
-
-    def _after_wishes(self) -> tuple[dict, dict, dict, dict, dict]:
-        self._wishing = False
-        agents, no = self.agents, dict.fromkeys(self.agents, False)
-        infos = self._infos(agents, np.zeros(len(self.possible_agents), int))
-        return self._observe(agents), dict.fromkeys(agents, 0.0), no, dict(no), infos
 
     def render(self) -> np.ndarray | str | None:
         """Return the position as `render_mode` says; NeedsReset before `reset`."""

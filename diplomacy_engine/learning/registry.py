@@ -193,7 +193,6 @@ def _noted_if_changed(learner: Learner, saved: dict, path: str | Path) -> Learne
 
 
 def _copy_of_script(saved: dict, path: Path) -> Path | None:
-    """Return the script in the folder of a checkpoint, if it is the one that trained it."""
     for folder in (path.parent, path.parent.parent):  # the file lies in the run or checkpoints/
         copy = folder / Path(saved["script_name"]).name
         if copy.is_file() and file_sha256(copy) == saved["script_sha256"]:

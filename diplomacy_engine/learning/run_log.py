@@ -262,7 +262,6 @@ class RunLog:
             self.progress.message(steps)
 
     def intact(self) -> str:
-        """Return what a message about the end of the run says of its last checkpoint."""
         return "; the last checkpoint is intact" if self.folder.checkpoint.is_file() else ""
 
     def _keep_policy(self) -> None:

@@ -40,7 +40,6 @@ _PAR = {
 
 
 def known_results(game_map: Map, player: str, max_years: int, year_limit: str) -> dict:
-    """The key `par` of a result, where the match is such a one as was measured."""
     if game_map.name not in _PAR or player != "dumbbot" or year_limit != "draw":
         return {}
     known = load_map(game_map.name)  # a file may have that name, too

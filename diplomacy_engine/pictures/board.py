@@ -14,7 +14,7 @@ What a page or a test may rely on in the SVG:
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from ..constants import (
@@ -27,11 +27,8 @@ from ..constants import (
     parse_phase,
     phase_kind,
 )
-from ..errors import UserError
-from ..rules.map import Map
 from ..rules.notation import GivenOrder, location_of, province_of, read_orders
 from .arrows import LEAST_SHARE, considered, order_marks
-from .colors import THEMES
 from .drawing import Drawing, drawing_of
 from .layout import LABEL_SIZE, NAME_SIZE, Layout, name_lines
 
@@ -59,17 +56,8 @@ class Scene(NamedTuple):
     passed: Mapping[str, str]  # province -> the power that stood there last
 
 
-class Drawable(Protocol):
-    map: Map
-    phase: str
-    history: list[dict]
-    units: dict[str, list[str]]
-    dislodged: dict[str, dict[str, list[str]]]
-    centers: dict[str, list[str]]
-
-
 def board_svg(
-    game: Drawable,
+    game: Any,
     *,
     orders: Mapping[str, Sequence[str]] | None = None,
     outcome: Mapping[str, Sequence[str]] | None = None,
@@ -83,7 +71,7 @@ def board_svg(
 
 
 def scene_of(
-    game: Drawable,
+    game: Any,
     orders: Mapping[str, Sequence[str]],
     outcome: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> tuple[Scene, dict[str, list[GivenOrder]]]:
@@ -118,10 +106,6 @@ def scene_svg(
     width: int | None = None,
     legend: bool = True,
 ) -> str:
-    if theme not in THEMES:
-        raise UserError(f"theme must be one of {', '.join(THEMES)}, not {theme!r:.40}")
-    if width is not None and (type(width) is not int or width < 1):
-        raise UserError(f"width must be a whole number of pixels from 1 on, not {width!r:.40}")
     game_map, layout = drawing.map, drawing.layout
     height = layout.height + (_LEGEND_HEIGHT if legend else 0)
     size = "" if width is None else f' width="{width}" height="{width * height / layout.width:.0f}"'

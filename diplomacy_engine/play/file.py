@@ -1,6 +1,5 @@
 """The file of a game that people play: a saved game with the key `play` beside the format's own."""
 
-import os
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ from ..errors import UserError
 from ..extras.imports.games import Note, read_games, read_pasted
 from ..games.game import Game
 from ..games.position import set_ending
-from ..games.saved_game import MAX_GAME_BYTES, in_disorder
+from ..games.saved_game import in_disorder
 from ..pictures.replays.replay import make_replay
 from ..press.press import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..records import convert
@@ -26,8 +25,6 @@ FORMAT = 1
 
 
 class Seat(NamedTuple):
-    """Who plays a power."""
-
     # HOST: who started the game; GUEST: somebody with the power's link; PLAYER
     kind: Literal["host", "guest", "player"]
     player: str = ""  # name of the PLAYER
@@ -63,7 +60,6 @@ class PlayRecord(Struct, kw_only=True):
 
     @property
     def rules(self) -> PressRules | None:
-        """How powers talk; None: they do not."""
         return self.press and PressRules(*astuple(self.press))
 
 
@@ -77,9 +73,8 @@ def rebuild(
     orders: Mapping[str, list[str]] | None = None,
     press: PressRules | None = None,
 ) -> Game:
-    """Return a game as it stood after its first `phases` phases, with `orders` submitted.
-
-    With `press` powers talk in it from there on; nothing has been said in that phase yet.
+    """Return a game as it stood after its first `phases` phases, with `orders` submitted; with
+    `press` powers talk from there on.
 
     What a policy sees of the last movement phase is not part of a saved state, so that phase is
     played again where this leads to the same position.
@@ -145,10 +140,8 @@ def read_session(
     """Return the last game in a file of ours or of another program, and its key `play`, if any.
 
     `max_years` and `press` are those of a game without that key. `note` is told what does not agree
-    with our rules. UserError: no game in it could go on; OSError: it cannot be read.
+    with our rules.
     """
-    if os.path.getsize(file) > MAX_GAME_BYTES:
-        raise UserError(f"{file} is too large to be a game")
     saved = deque(read_games(file, game_map, note=note), maxlen=1)
     if not saved:
         raise UserError(f"{file} has no game in it")
@@ -172,7 +165,6 @@ def read_session(
 def _to_go_on(
     saved: Mapping, game_map: Map | str | None, max_years: int | None, press: PressRules | None
 ) -> Game:
-    """Return the game of a saved game as it can be played on."""
     game = Game.from_saved_game(saved, game_map, max_years)
     built = rebuild(game, len(game.history), game.orders)
     built.messages = game.messages
@@ -184,15 +176,12 @@ def _to_go_on(
 def pasted_game(
     text: str, game_map: Map, max_years: int | None, press: PressRules | None
 ) -> tuple[Game, list[str]]:
-    """Return the game of a text that somebody has pasted, and what does not agree in it."""
     notes: list[str] = []
     saved = read_pasted(text, game_map, notes.append)
     name = saved.get("map")
     if name in MAP_NAMES and name != game_map.name:
         raise UserError(f"this game is on map {name}, not on {game_map.name}")
     built = _to_go_on(saved, game_map, max_years, press)
-    if built.is_over:
-        raise UserError("this game is over")
     make_replay(built.to_saved_game(), built.map)  # the page shows what was played
     return built, notes
 

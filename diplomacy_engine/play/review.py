@@ -26,9 +26,9 @@ class Outlook(NamedTuple):
 
 
 def outlook(
-    game: Game, player: ExplainingPlayer, power: str, wanted: Callable[[], bool]
-) -> Outlook | None:
-    """Return how a game may end for a power; None once it is not `wanted` any more."""
+    game: Game, player: ExplainingPlayer, wanted: Callable[[], bool] = lambda: True
+) -> dict[str, Outlook] | None:
+    """Return power -> how a game may end; None once it is not `wanted` any more."""
     rows, games = np.zeros(GAMES, int), game.vector_game.spare(GAMES)
     games.copy_from(game.vector_game, rows, np.arange(GAMES))
     policy = copy.copy(getattr(getattr(player, "own", None), "policy", player))
@@ -42,9 +42,10 @@ def outlook(
         decisions = games.decisions()
         orders = orders_of(games, policy, decisions.take(~np.isin(decisions.power, gone)))
         games.step(orders)
-    found, mine, team = games.outcomes(), game.map.power_index[power], games.board.team
-    won = (found.winner != NONE) & (team[found.winner] == team[mine])
-    return Outlook(GAMES, int(won.sum()), float(found.centers[:, mine].mean()))
+    found, team = games.outcomes(), games.board.team
+    won = (found.winner[:, None] != NONE) & (team[found.winner][:, None] == team)
+    figures = zip(game.powers, won.sum(0).tolist(), found.centers.mean(0).tolist())
+    return {power: Outlook(GAMES, *row) for power, *row in figures}
 
 
 def review(

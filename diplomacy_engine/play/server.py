@@ -95,8 +95,6 @@ def _network_address(family: int) -> str:
 
 
 class PlayServer(socketserver.ThreadingTCPServer):
-    """Serves one session."""
-
     daemon_threads = True
     allow_reuse_address = sys.platform != "win32"
     request_queue_size = 64
@@ -118,7 +116,6 @@ class PlayServer(socketserver.ThreadingTCPServer):
 
     @property
     def address(self) -> str:
-        """The page's address, such as `http://127.0.0.1:8000/`."""
         everywhere = self.host in ("0.0.0.0", "::")
         host = _network_address(self.address_family) if everywhere else self.host
         shown = f"[{host}]" if ":" in host else host
@@ -143,11 +140,9 @@ class PlayServer(socketserver.ThreadingTCPServer):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
         return ipaddress.ip_address(self.server_address[0].split("%")[0]).is_loopback
 
     def process_request(self, request, client_address) -> None:
-        """Serve a connection in a thread of its own, if there is room."""
         if self._room.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
@@ -399,7 +394,6 @@ def _address(text: str) -> SplitResult:
 
 
 def _numbers(query: str) -> dict[str, int]:
-    """Return the whole numbers of a query."""
     try:
         pairs = parse_qs(query, keep_blank_values=True, max_num_fields=10)
     except ValueError:

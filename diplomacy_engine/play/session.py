@@ -1,11 +1,7 @@
 """One game between people and players: links, moves, hints, saving; no network, no page.
 
-A session is kept in one file, a saved game (one line of a .jsonl) with the key `play` beside the
-format's own; file.py says what is in it. The file is replaced atomically after every change, before
-anybody is told of it, so a session that is stopped at any moment goes on from its file with the
-same links.
-
-Whoever comes is known by a token: the host's, one for each power, and one to watch with.
+Its file, as file.py reads it, is replaced atomically after every change, before anybody is told of
+it: a session that is stopped at any moment goes on from it. Whoever comes is known by a token.
 """
 
 import hmac
@@ -62,13 +58,9 @@ class Viewer(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """What the host may choose before the game begins.
+    """What the host may choose before the game begins."""
 
-    On another map opponents that are not offered there make room for the first that is.
-    """
-
-    # Name of a map, whether powers talk -> player -> what it is, best first; they are loaded when
-    # they are chosen.
+    # Name of a map, whether powers talk -> player -> what it is, best first.
     offered: Callable[[str, bool], Mapping[str, str]] = lambda *_: {}
     # The same -> players of a mixed table, best first.
     mixed: Callable[[str, bool], Sequence[str]] = lambda *_: ()
@@ -88,22 +80,8 @@ class PlaySession:
     What somebody asks for is done or refused by UserError, and then nothing has changed: it is not
     theirs to do, it was meant for another `step`, or it cannot be. A viewer says who asks.
 
-    Args:
-        game: where it begins.
-        file: where it is kept; UserError if it cannot be written.
-        load: returns the player of a name.
-        record: the key `play` of the file, to go on with a session; without tokens one begins, in a
-            game with the same press.
-        choices: what the host may choose.
-        drawn: names of opponents -> who they really are, which is told once the game is over.
-
-    Attributes:
-        now: the SessionState.
-        record: the key `play` as it was last saved.
-        choices: short names of the players that the host may choose -> names.
-        revision: grows with every change.
-        trouble: why the players could not go on, if they could not.
-        asking: who is ordering just now, player -> powers; read it without holding `lock`.
+    `record` is the key `play` of the file, to go on with a session; without tokens one begins, in a
+    game with the same press. `drawn` says who opponents really are, once the game is over.
     """
 
     def __init__(
@@ -121,8 +99,9 @@ class PlaySession:
         self._load, self._offered, self._mixed = load, choices.offered, choices.mixed
         self.chosen: dict[str, str] = {}  # what the host last chose for the powers
         self.lock, self._loading = threading.RLock(), threading.RLock()
-        self.revision, self.trouble = 0, ""
-        self.asking: dict[str, list[str]] = {}
+        self.revision = 0  # grows with every change
+        self.trouble = ""  # why the players could not go on
+        self.asking: dict[str, list[str]] = {}  # player that orders -> powers; read without `lock`
         begins = not record.tokens
         record = replace(record, opponents=list(dict.fromkeys(record.opponents)))
         self.record = replace(record, tokens=_new_tokens(game)) if begins else record
@@ -142,7 +121,6 @@ class PlaySession:
         self._go_on()
 
     def _offer(self, map_name: str) -> None:
-        """Note who may be chosen on a map."""
         offered = self._offered(map_name, self.press is not None)
         named = [one for one in dict.fromkeys([*self.record.opponents, *offered]) if one != MIXED]
         self._short = dict(zip(named, short_names(named)))
@@ -160,10 +138,7 @@ class PlaySession:
             return self._players[name]
 
     def hinting(self) -> ExplainingPlayer | None:
-        """Return the player that gives hints: the one named for it, or the first that can.
-
-        Of a mixed table the best comes first; where nobody can, the best kept policy does.
-        """
+        """Return the player that gives hints: the one named for it, or the best that can."""
         if not self.can_hint:
             return None
         rank = {name: n for n, name in enumerate(self.pool)}
@@ -199,7 +174,6 @@ class PlaySession:
 
     @property
     def tokens(self) -> dict[str, str]:
-        """HOST, WATCH and every power -> token."""
         return self.record.tokens
 
     def owner(self, token: str) -> str | None:
@@ -211,11 +185,7 @@ class PlaySession:
         return found
 
     def viewer(self, token: str, power: str | None = None) -> Viewer | None:
-        """Return who has a token; None if nobody.
-
-        Args:
-            power: in a sandbox, whose orders are to be given; None for the next without any.
-        """
+        """Return who has a token; None if nobody. `power`: whose orders they give in a sandbox."""
         found = self.owner(token)
         if found is None:
             return None
@@ -230,7 +200,7 @@ class PlaySession:
     # --- Before the game begins -----------------------------------------------------------------
 
     def choose_map(self, viewer: Viewer, name: str) -> None:
-        """Begin on another map, before anybody sits anywhere."""
+        """Begin on another map; there, players that it does not offer make room for its first."""
         with self.lock:
             self._check_unbegun(viewer)
             _check_one_of(name, self.maps, "maps to choose from")
@@ -259,16 +229,7 @@ class PlaySession:
         hints: bool,
         seed: int | None,
     ) -> None:
-        """Set how the game is played, before anybody sits anywhere; None: as never, or not at all.
-
-        Args:
-            viewer: the host.
-            last_year: the game ends after it.
-            draws_after: people may vote for a draw, and from this year on the others do.
-            press, binding: a protocol of PressRecord, and whether its deals must be kept.
-            hints: whether there are any, where a policy can give them.
-            seed: of the players' random choices; None: as it is.
-        """
+        """Set how the game is played, before anybody sits anywhere; a `seed` of None stays."""
         with self.lock:
             self._check_unbegun(viewer)
             after, record = self.now.copy(), self.record
@@ -305,25 +266,16 @@ class PlaySession:
             self._check_host(viewer)
             if not self.game.is_over:
                 raise PlayError("the game is not over")
-            old, game = self.file, Game(self.game.map, self.game.max_years)
+            game = Game(self.game.map, self.game.max_years)
             game.draw_votes = self.game.draw_votes
             after = SessionState(rebuild(game, 0, press=self.press), None, self.now.step + 1)
             record = replace(self.record, seed=(self.record.seed + 1) % 2**62)
             numbered = (self._first.with_stem(f"{self._first.stem}-{n}") for n in count(2))
-            self.file = next(file for file in numbered if not file.exists())
-            try:
-                self._commit(after, record)
-            except BaseException:
-                self.file = old
-                raise
+            self._commit(after, record, next(file for file in numbered if not file.exists()))
             self.trouble = ""
 
     def paste(self, viewer: Viewer, text: str) -> list[str]:
-        """Begin from a pasted position or game, before anybody sits anywhere.
-
-        Returns:
-            What in it does not agree with our rules, in sentences.
-        """
+        """Begin from a pasted position or game; return what does not agree with our rules."""
         with self.lock:
             self._check_unbegun(viewer)
             after, now = self.now.copy(), self.game
@@ -333,13 +285,7 @@ class PlaySession:
             return notes
 
     def choose_seats(self, viewer: Viewer, choice: Mapping[str, str]) -> None:
-        """Begin the game.
-
-        Args:
-            viewer: the host.
-            choice: every power -> `me`, `guest`, or one of `choices`. `me` stands once, or for all
-                powers, which is a sandbox.
-        """
+        """Begin the game. Of each power: `me` (once, or for all), `guest`, or one of `choices`."""
         with self.lock:
             self._check_unbegun(viewer)
             after, seats, named = self.now.copy(), {}, {}
@@ -374,7 +320,6 @@ class PlaySession:
                 self._go_on()
 
     def withdraw(self, viewer: Viewer, step: int) -> None:
-        """Take the viewer's orders of this phase back, while others have not given theirs."""
         self._move(viewer, step, SessionState.withdraw)
 
     def vote(self, viewer: Viewer, step: int, draw: bool) -> None:
@@ -382,29 +327,18 @@ class PlaySession:
         self._move(viewer, step, SessionState.vote, draw)
 
     def concede(self, viewer: Viewer, step: int) -> None:
-        """Give the viewer's power up; who has done so already changes nothing."""
         with self.lock:
             if self._seat(viewer) not in self.game.conceded:
                 self._move(viewer, step, SessionState.concede)
                 self._go_on()
 
     def offer(self, viewer: Viewer, step: int, receiver: str, terms: Mapping) -> None:
-        """Offer a deal; where a player gets it, it answers at once.
-
-        Args:
-            receiver: a power.
-            terms: keywords of Game.offer.
-        """
+        """Offer a deal, in keywords of Game.offer; where a player gets it, it answers at once."""
         with self.lock:
             players, seed = self._speakers(self.now), self._draw_seed(self.now)
             self._move(viewer, step, SessionState.offer, receiver, terms, players, seed)
 
     def answer(self, viewer: Viewer, step: int, number: int, agreed: bool) -> None:
-        """Accept or decline an offer; the same answer again changes nothing.
-
-        Args:
-            number: which of the offers from and to the viewer in this phase, from 1 on.
-        """
         self._move(viewer, step, SessionState.answer, number, agreed)
 
     def say(self, viewer: Viewer, step: int, receiver: str, text: str) -> None:
@@ -429,10 +363,7 @@ class PlaySession:
         powers: Sequence[str],
         kept: Mapping[str, Sequence[str]],
     ) -> None:
-        """In a sandbox, let a player give the orders of powers that have given none.
-
-        `kept`, power -> orders, take the place of the player's.
-        """
+        """In a sandbox, let a player give the orders that powers have not given and not `kept`."""
         with self.lock:
             self._check_host(viewer)
             self._check_step(step)
@@ -456,12 +387,7 @@ class PlaySession:
             self._go_on()
 
     def read_orders(self, viewer: Viewer, text: str, orders: Sequence[str]) -> list[str]:
-        """Return orders with those of a text added, which take the place of the same units'.
-
-        Args:
-            text: one or more orders, as rules/notation.py finds them.
-            orders: legal ones, from before.
-        """
+        """Return legal orders with those of a text added, in place of the same units' own."""
         with self.lock:
             power, kept = self._seat(viewer), list(orders)
             for part in order_texts(text):
@@ -497,9 +423,9 @@ class PlaySession:
             self._go_on()
 
     def hint(self, viewer: Viewer) -> Advice:
-        """Return what the player that gives hints would do in the viewer's place."""
         with self.lock:
-            return advice(self.game, self._adviser(), self._seat(viewer))
+            power = self._seat(viewer)
+            return advice(self.game, self._adviser(), power)
 
     def _adviser(self) -> ExplainingPlayer:
         player = self.hinting()
@@ -512,14 +438,12 @@ class PlaySession:
         with self.lock:
             power, player, now = self._seat(viewer), self._adviser(), self.now
             game = now.game.copy()
-        return outlook(game, player, power, lambda: self.now is now)
+        found = outlook(game, player, lambda: self.now is now)
+        return found and found[power]
 
     def review(self, viewer: Viewer) -> dict:
-        """Return the game, which is over, with what the best policy here thinks of it.
-
-        It is asked about the viewer's decisions; about everybody's for who only watched, or had all
-        powers.
-        """
+        """Return the game, which is over, with what the best policy thinks of the viewer's orders;
+        of everybody's for who only watched, or had all powers."""
         with self.lock:
             if not self.game.is_over:
                 raise PlayError("the game is not over")
@@ -574,7 +498,6 @@ class PlaySession:
                 return  # `trouble` says why; what people gave is kept
 
     def _play_phase(self) -> None:
-        """Ask the players for their orders and adjudicate."""
         after = self.now.copy()
         for name, powers in after.players().items():
             self._ask(after, name, powers)
@@ -584,7 +507,6 @@ class PlaySession:
         self._commit(after)
 
     def _ask(self, after: SessionState, name: str, powers: list[str]) -> None:
-        """Let a player give the orders of powers."""
         self.asking = {name: powers}
         try:
             player, seed = self._players[name], self._draw_seed(after)
@@ -598,16 +520,13 @@ class PlaySession:
             after.game.submit(power, texts, strict=False)
 
     def _draw_seed(self, after: SessionState) -> int:
-        """Return the seed of what players draw in a step."""
         return seed_from(self.record.seed, after.step)
 
     def _speakers(self, after: SessionState) -> dict[str, Player]:
-        """Return the powers that players play, and these."""
         seats = after.seats.items()
         return {p: self._players[seat.player] for p, seat in seats if seat.kind == PLAYER}
 
     def _begin_phase(self, after: SessionState) -> None:
-        """Let the players vote for a draw, and make their offers."""
         after.reasons = {}
         if after.seats is None or after.game.is_over:
             return
@@ -634,9 +553,12 @@ class PlaySession:
 
     # --- What is kept and shown -----------------------------------------------------------------
 
-    def _commit(self, after: SessionState, record: PlayRecord | None = None) -> None:
-        """Save a state, and perhaps a new record, and only then make them the current ones."""
-        if self._written is not None and _stamp(self.file) not in (None, self._written):
+    def _commit(
+        self, after: SessionState, record: PlayRecord | None = None, new: Path | None = None
+    ) -> None:
+        """Save a state, perhaps a new record, and in a `new` file; only then make them the current
+        ones."""
+        if not new and self._written and _stamp(self.file) not in (None, self._written):
             raise PlayError(
                 f"another program has changed {self.file}, perhaps a second game with the same "
                 "file; nothing was saved"
@@ -651,8 +573,9 @@ class PlaySession:
         )
         saved = after.game.to_saved_game() | {"players": self._told_players(after)}
         saved["play"] = to_builtins(record)
-        atomic_write(self.file, (json.dumps(saved) + "\n").encode(), mode=0o600)
-        self._written = _stamp(self.file)
+        file = new or self.file
+        atomic_write(file, (json.dumps(saved) + "\n").encode(), mode=0o600)
+        self.file, self._written = file, _stamp(file)
         self.now, self.record = after, record
         self.revision += 1
 
@@ -666,10 +589,7 @@ class PlaySession:
         )
 
     def saved_game(self, viewer: Viewer = Viewer(None)) -> dict:  # noqa: B008
-        """Return the game to be shared: no links, and no orders that are not played yet.
-
-        Until it is over it has only the talk that the viewer may know.
-        """
+        """Return the game to be shared: without links, orders not played yet, and others' talk."""
         with self.lock:
             saved = self.game.to_saved_game()
             last = saved["phases"][-1] | {"orders": {power: None for power in self.game.powers}}
@@ -705,7 +625,6 @@ class PlaySession:
         return name if viewer.host else name.partition("@")[0]
 
     def _told_players(self, now: SessionState) -> dict[str, str]:
-        """Return who plays each power, for a saved game: no folders of this machine."""
         return {
             power: self.told(seat.player, now.game) if seat.kind == PLAYER else PERSON
             for power, seat in (now.seats or {}).items()

@@ -46,18 +46,15 @@ class SessionState:
     # --- Who plays, and what there is to do -----------------------------------------------------
 
     def powers_of(self, *kinds: str) -> list[str]:
-        """Return the powers whose seats are of these kinds."""
         seats = self.seats or {}
         return [
             power for power in self.game.powers if power in seats and seats[power].kind in kinds
         ]
 
     def people(self) -> list[str]:
-        """Return the powers that people play."""
         return self.powers_of(HOST, GUEST)
 
     def players(self) -> dict[str, list[str]]:
-        """Return the players' names, in the order of their powers, and the powers of each."""
         found: dict[str, list[str]] = {}
         for power, seat in (self.seats or {}).items():
             if seat.kind == PLAYER:
@@ -66,11 +63,9 @@ class SessionState:
 
     @property
     def is_sandbox(self) -> bool:
-        """Whether one person gives everybody's orders."""
         return 1 < len(self.game.powers) == len(self.powers_of(HOST))
 
     def waiting_for(self) -> list[str]:
-        """Return the powers of people who have something to order and have not."""
         state = self.game.to_state()
         return [
             power
@@ -82,7 +77,6 @@ class SessionState:
         return has_decision(state, power) and power not in self.game.conceded
 
     def is_alive(self, power: str) -> bool:
-        """Tell whether a power has a unit or a center."""
         game = self.game
         return bool(game.units[power] or game.centers[power] or game.dislodged.get(power))
 
@@ -92,12 +86,10 @@ class SessionState:
         return counts.pop(power) > max(counts.values(), default=0)
 
     def can_concede(self, power: str | None) -> bool:
-        """Tell whether a power is a person's who still plays."""
         plays = power in self.people() and self.is_alive(power)
         return plays and power not in self.game.conceded and not self.game.is_over
 
     def can_go_on(self) -> bool:
-        """Tell whether the next phase is played when the host says so."""
         return self.seats is not None and not self.game.is_over and not self.waiting_for()
 
     def last_own_phase(self) -> int | None:

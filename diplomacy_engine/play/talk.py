@@ -15,10 +15,6 @@ from ..press.press import PEACE_ALONE
 
 
 def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:
-    """Let players make their offers of a phase, and answer each other's at once.
-
-    Players that do not talk decline everything. `seed` is that of the draws.
-    """
     if phase_kind(game.phase) != "movement":
         return
     speakers = {
@@ -51,7 +47,6 @@ def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:
 
 
 def players_answer(game: Game, number: int, player: Player, seed: int) -> None:
-    """Let the player that got an offer answer it, if nobody has yet."""
     offer = game.said()[number - 1]
     if offer.state != "open":
         return
@@ -77,11 +72,8 @@ def make_offer(
     players: Mapping[str, Player],
     seed: int,
 ) -> dict[int, str]:
-    """Offer a deal for a person; let a player that gets it answer.
-
-    Returns:
-        The number of the offer -> why the player declined it; empty if it did not.
-    """
+    """Offer a deal for a person; let a player that gets it answer. Return the offer's number and
+    why the player declined it, if it did."""
     number = game.offer(power, receiver, **terms)
     name = game.powers[game.said()[number - 1].receiver]
     if name not in players:
@@ -97,11 +89,8 @@ def make_offer(
 
 
 def answer_offer(game: Game, power: str, number: int, agreed: bool) -> None:
-    """Accept or decline an offer for a person; the same answer again changes nothing.
-
-    `number` counts the offers from and to the power in this phase, from 1 on: a number among all
-    offers would tell how much others talk.
-    """
+    """Accept or decline an offer for a person; the same answer again changes nothing. `number`
+    counts the power's own offers: one among all would tell how much others talk."""
     said, wanted, reason = game.said(power), "deal" if agreed else "declined", "is not there"
     if 1 <= number <= len(said):
         offer = said[number - 1]
@@ -119,7 +108,6 @@ def answer_offer(game: Game, power: str, number: int, agreed: bool) -> None:
 
 
 def broken_orders(game: Game) -> list[str]:
-    """Return the powers that have given orders which a deal rules out."""
     found = []
     for power, texts in game.orders.items():
         try:

@@ -88,11 +88,9 @@ class TextGame:
 
     @property
     def viewer(self) -> Viewer:
-        """The person at the terminal, who started the game."""
         return self.session.viewer(self.session.tokens[HOST])
 
     def run(self) -> None:
-        """Play until the person quits."""
         _complete_by(self._completions)
         try:
             if self.session.now.seats is None:
@@ -293,7 +291,6 @@ class TextGame:
         self._show_deals()
 
     def _forget_broken(self) -> None:
-        """Drop orders that a deal rules out."""
         legal = {text for texts in self._legal().values() for text in texts}
         gone = [order for order in self.orders if order not in legal]
         if gone:
@@ -331,7 +328,6 @@ class TextGame:
         self._show_board()
 
     def _show_phases(self) -> None:
-        """Show the phases played since the last time, with results."""
         game = self.session.game
         replay = make_replay(game.to_saved_game(), game.map)
         for number in range(self.seen, len(game.history)):
@@ -370,9 +366,8 @@ class TextGame:
             self.write(f"  {unit} is dislodged; it may retreat to {' '.join(places) or 'nowhere'}")
         owed = game.adjustments.get(self.viewer.power, 0)
         if owed:
-            what = "build" if owed > 0 else "remove"
-            self.write(f"  {self.viewer.power} may {what} {owed}." if owed > 0 else
-                       f"  {self.viewer.power} must {what} {-owed}.")  # fmt: skip
+            what = "may build" if owed > 0 else "must remove"
+            self.write(f"  {self.viewer.power} {what} {abs(owed)}.")
         if game.is_over:
             how = "share a draw" if game.is_draw else "wins" if len(game.winners) == 1 else "win"
             how = "have agreed to a draw" if game.is_agreed else how
@@ -437,7 +432,6 @@ _SIDES = {
 
 
 def _no(reason: object) -> str:
-    """Return why something was not done, as a sentence."""
     text = f"No: {reason}"
     return text if text.endswith(("?", ".")) else f"{text}."
 

@@ -9,7 +9,6 @@ import os
 from collections.abc import Mapping, Sequence
 
 from ..constants import HOLD, MOVE, MOVE_VIA, SUPPORT_HOLD, SUPPORT_MOVE, phase_kind
-from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.game import Game
 from ..games.position import contenders
@@ -41,31 +40,21 @@ CANDIDATES = 6  # of those that a search has tried are shown
 
 
 def order_view(game_map: Map, text: str) -> dict:
-    """Return what the page needs of a legal order.
-
-    Keys: text; verb (see arrows.ORDER_VERBS); words, the order without its unit, for people; place,
-    the province to click for it (where the unit goes, or what is supported there); other, the
-    province of the unit that is supported or convoyed, or null.
-    """
     order = read_order(game_map, text)
     place = order.target or (order.other.place if order.other else order.unit.place)
     other = order.other and game_map.provinces[order.other.place.province]
     return {
         "text": text,
         "verb": ORDER_VERBS[order.kind],
-        "words": rest_of_order(game_map, order),
-        "place": game_map.provinces[place.province],
-        "other": other,
+        "words": rest_of_order(game_map, order),  # without its unit
+        "place": game_map.provinces[place.province],  # to be clicked for it
+        "other": other,  # province of the unit that is supported or convoyed
     }
 
 
 def decision_view(game: Game, power: str) -> dict | None:
-    """Return what a power has to order now; None if nothing.
-
-    Keys: kind (`orders`, `retreats`, `builds` or `removals`); count, how many of them; and units, a
-    list of {unit, province, name, orders, bound}. For builds a unit is an open home center. `bound`
-    lists the powers with whom deals were made that leave the unit fewer orders.
-    """
+    """Return what a power has to order now; None if nothing. For builds a unit is an open home
+    center."""
     if game.is_over or power in game.conceded:
         return None
     owed, phase = game.adjustments.get(power, 0), phase_kind(game.phase)
@@ -105,7 +94,7 @@ def _place_view(game: Game, place: str, bound: Mapping[str, list[str]]) -> dict:
         "province": province,
         "name": game.map.province_names[province],
         "orders": [order_view(game.map, text) for text in orders],
-        "bound": bound.get(province, []),
+        "bound": bound.get(province, []),  # powers whose deals leave it fewer orders
     }
 
 
@@ -171,18 +160,14 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
 
 
 def _chart(game: Game) -> str:
-    """Return the chart of the centers up to now."""
     phases = [(phase["name"], phase["state"]["centers"]) for phase in game.history]
     phases.append((game.phase, game.centers))
     return centers_svg(drawing_of(game.map), phases)
 
 
 def votes_view(game: Game, power: str | None) -> dict | None:
-    """Return how the vote for a draw stands; None without one.
-
-    Keys: mine, whether the power has voted for it; given, how many have; needed, how many must. Who
-    has, nobody is shown before the phase is over.
-    """
+    """Return how the vote for a draw stands; None without one. Who has voted, nobody is shown
+    before the phase is over."""
     if not game.draw_votes or game.is_over:
         return None
     needed = contenders(game.vector_game, game.conceded)
@@ -190,7 +175,6 @@ def votes_view(game: Game, power: str | None) -> dict | None:
 
 
 def settings_view(session: PlaySession) -> dict:
-    """Return the settings that the host may still change, as `choose_settings` takes them."""
     record = session.record
     return {
         "draws_after": record.draws_after,
@@ -223,10 +207,8 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
     """Return a phase that was played, with its orders and results; None for the position now."""
     with session.lock:
         game = session.game
-        if number is None or number == len(game.history):
+        if number is None or number >= len(game.history):
             return draft_view(session, viewer, game.orders.get(viewer.power, []))
-        if not 0 <= number < len(game.history):
-            raise UserError(f"there is no phase {number} in a game of {len(game.history)}")
         replay = make_replay(game.to_saved_game(), game.map)
         frame = replay.frames[number]
         known = [said for said in frame.talk if session.may_hear(viewer, *said[:2])]
@@ -239,10 +221,8 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
 
 
 def texts_view(session: PlaySession, viewer: Viewer, number: int | None) -> dict:
-    """Return a phase, None for the present one, in the forms that can be pasted.
-
-    `position` has its units and centers, `orders` all orders up to it.
-    """
+    """Return a phase, None for the present one, in the forms that can be pasted: its position, and
+    all orders up to it."""
     phases = session.saved_game(viewer)["phases"]
     number = _phase_number(phases, number)
     state, powers = phases[number]["state"], session.game.powers
@@ -264,13 +244,11 @@ def _dated(phase: str) -> str:
 
 
 def _phase_number(phases: Sequence, number: int | None) -> int:
-    if number is not None and not 0 <= number < len(phases):
-        raise UserError(f"there is no phase {number} in a game of {len(phases)}")
-    return len(phases) - 1 if number is None else number
+    last = len(phases) - 1
+    return last if number is None else min(number, last)
 
 
 def picture_view(session: PlaySession, viewer: Viewer, number: int | None, moving: bool) -> dict:
-    """Return `data`, a PNG of a phase in base64, or a GIF of the game up to it."""
     saved = session.saved_game(viewer)
     replay = make_replay(saved, session.game.map)
     number = _phase_number(replay.frames, number)
@@ -282,7 +260,6 @@ def picture_view(session: PlaySession, viewer: Viewer, number: int | None, movin
 
 
 def review_view(session: PlaySession, viewer: Viewer) -> dict:
-    """Return what a policy thinks of the game: values by power, their chart, thoughts by phase."""
     replay = make_replay(session.review(viewer), session.game.map)
     return {
         "values": values_of(replay),
@@ -295,7 +272,6 @@ def review_view(session: PlaySession, viewer: Viewer) -> dict:
 
 
 def past_view(session: PlaySession) -> list[dict]:
-    """Return title and orders of all phases that were played."""
     with session.lock:
         game = session.game
         replay = make_replay(game.to_saved_game(), game.map)
@@ -306,10 +282,8 @@ def past_view(session: PlaySession) -> list[dict]:
 
 
 def draft_view(session: PlaySession, viewer: Viewer, orders: Sequence[str]) -> dict:
-    """Return the position now with orders that the viewer thinks about.
-
-    In a sandbox also with those that were given already.
-    """
+    """Return the position now with orders that the viewer thinks about; in a sandbox also with
+    those that were given already."""
     with session.lock:
         game = session.game
         given = dict(game.orders) if session.now.is_sandbox else {}
@@ -321,10 +295,6 @@ def draft_view(session: PlaySession, viewer: Viewer, orders: Sequence[str]) -> d
 
 
 def hint_view(session: PlaySession, viewer: Viewer) -> dict:
-    """Return what the player that gives hints would order, and what it expects.
-
-    `marks` are the likeliest orders as SVG. `tried` is null, or what a search has tried.
-    """
     found, game = session.hint(viewer), session.game
     game_map = game.map
     scene, likeliest = scene_of(game, {viewer.power: [ranked[0][0] for _, ranked in found.slots]})
@@ -345,7 +315,7 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
     return {
         "step": session.now.step,
         "marks": orders_svg(drawing_of(game_map), scene, likeliest),
-        "tried": tried,
+        "tried": tried,  # by a search
         "slots": [
             {"unit": unit, "orders": [{"text": t, "probability": round(p, 4)} for t, p in ranked]}
             for unit, ranked in found.slots
@@ -359,13 +329,6 @@ def outlook_view(session: PlaySession, viewer: Viewer) -> dict | None:
 
 
 def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[int, str]) -> dict:
-    """Return what somebody may know of the talk of this phase.
-
-    Keys: protocol; binding, whether deals must be kept; open, whether the power may make deals now;
-    left, how many offers it may still send, null without a limit; offers and said, what is from and
-    to it; partners, and how each can help the other; peace, the pairs of powers that are known to
-    have it.
-    """
     mine = [] if power is None else game.said(power)
     moving = phase_kind(game.phase) == "movement"
     alive = {name for name in game.powers if game.units[name] or game.centers[name]}
@@ -376,7 +339,7 @@ def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[
     found = {
         "protocol": game.press,
         "binding": game.table.binding,
-        "open": talks,
+        "open": talks,  # to the power
         "left": max(0, game.table.rounds - sent) if game.press == "offers" else None,
         "offers": [
             offer_view(game, offer, number) | {"reason": reasons.get(offer.number, "")}
@@ -410,9 +373,8 @@ def sentences(game: Game, power: str | None) -> list[tuple[str, str, str]]:
 
 
 def offer_view(game: Game, offer: Offer, number: int) -> dict:
-    """Return an offer; `number` counts those that the viewer sees."""
     return {
-        "number": number,
+        "number": number,  # among those that the viewer sees
         "sender": game.powers[offer.sender],
         "receiver": game.powers[offer.receiver],
         "state": offer.state,
@@ -435,7 +397,6 @@ def _clause_view(game: Game, offer: Offer, clause: ClauseRow) -> dict:
 
 
 def _lists(game: Game) -> dict[str, list[int]]:
-    """Return power -> numbers of all its legal orders."""
     decisions: Decisions = game.vector_game.decisions()
     return {
         game.powers[decisions.power[d]]: decisions.order[

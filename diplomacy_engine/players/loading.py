@@ -174,7 +174,6 @@ def _own_player(spec: OwnSpec, seed: int) -> Player:
 
 
 def policy_map(name: str | Path | PlayerSpec) -> Map | None:
-    """Return the map that a player was trained on; None for one that plays any."""
     spec = parse_player(name)
     match spec:
         case VoiceSpec(player=within) | SearchSpec(policy=within):

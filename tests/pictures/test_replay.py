@@ -1,7 +1,6 @@
 """Replays: what a page holds, pictures and texts of a phase, and files that are no games."""
 
 import base64
-import hashlib
 import io
 import json
 import re
@@ -81,21 +80,6 @@ def test_a_page_holds_every_phase_and_nothing_from_elsewhere(small_file, small_g
             told = {line["text"] for line in frame["orders"] if line["power"] == power}
             assert told >= set(phase["orders"][power] or ())
     assert "<svg" in unpack(facts["games"][0]["chart"])
-
-
-def test_games_of_the_diplomacy_package_are_read():
-    """Its orders may be null, its results empty words, its states have keys of their own."""
-    saved = Game("standard").to_saved_game()
-    moving = saved["phases"][0]
-    moving["orders"] = {"FRANCE": ["A PAR - BUR", "F BRE H"], "ITALY": None}
-    moving["results"] = {"A PAR": [""], "F BRE": []}
-    moving["state"]["game_id"] = "xyz"
-    saved["phases"] = [moving]
-    lines = make_replay(saved).frames[0].orders["FRANCE"]
-    assert [(line.text, line.words, line.said) for line in lines] == [
-        ("A PAR - BUR", (), ""),
-        ("F BRE H", (), ""),
-    ]
 
 
 def test_results_that_nobody_ordered_are_listed():
@@ -182,12 +166,9 @@ def broken(**changes) -> dict:
         (b"\x89PNG\x00\xff", "line 1: "),
         (b"{}\n", ": map: "),
         (b"[1, 2]", "games.jsonl"),
-        (b'{"map": "small"', "line 1: "),
-        (b"[" * 100_000, "line 1: "),
         (json.dumps(Game("small").to_saved_game() | {"map": "atlantis"}), "atlantis"),
         (json.dumps(broken(units={"ENGLAND": ["A PAQ"]})), "S1901M: .*PAQ"),
         (json.dumps(broken(units={"ENGLAND": "A LON"})), r": phases\[0\]\.state\.units"),
-        (json.dumps(broken(units={"<x>": ["A LON"]})), "<x>"),
         (json.dumps({"map": "small", "phases": []}), ": phases: "),
         (json.dumps(Game("standard").to_saved_game() | {"map": "small"}), "S1901M: "),
     ],
@@ -231,13 +212,6 @@ def test_bad_flags(small_file, tmp_path, capsys):
     assert "none.jsonl" in capsys.readouterr().err
 
 
-def test_one_game_as_a_json_file(tmp_path, small_game):
-    path = tmp_path / "game.json"
-    path.write_text(json.dumps(small_game, indent=1))
-    (replay,) = load_replays(path)
-    assert replay.find("f1901m") == 1
-
-
 def test_stepping_in_a_terminal(small_game, monkeypatch, capsys):
     replay = make_replay(small_game)
     for end in ("q\n", ""):  # or the end of what is typed
@@ -251,17 +225,10 @@ def test_stepping_in_a_terminal(small_game, monkeypatch, capsys):
 
 def test_sampled_games_keep_what_the_player_thought():
     player = Thinker()
-    report = evaluate_player(
-        "small",
-        player,
-        make_bot("dumbbot"),
-        2,
-        samples=2,
-        max_years=3,
+    games = evaluate_player(
+        "small", player, make_bot("dumbbot"), 2, samples=2, max_years=3,
         think=lambda game, power: thoughts(player, game, power),
-    )
-    result, games = report.result(), report.saved_games  # fmt: skip
-    assert result["games"] == 2
+    ).saved_games  # fmt: skip
     for saved, mine in zip(games, ("ENGLAND", "RUSSIA")):
         first = saved["phases"][0]
         assert first["thoughts"].keys() == {mine}
@@ -276,10 +243,8 @@ def test_sampled_games_keep_what_the_player_thought():
     assert len(facts["games"]) == 2 and facts["games"][0]["id"].endswith("against dumbbot")
     frames = json.loads(unpack(facts["games"][0]["data"]))
     assert "data-thought=" in frames[0]["thoughts"]
-    assert frames[0]["powers"]["ENGLAND"]["thought"]["value"] == 2.25
-    assert (
-        Game.from_saved_game(games[0]).history[0]["thoughts"] == games[0]["phases"][0]["thoughts"]
-    )
+    again = Game.from_saved_game(games[0])
+    assert again.history[0]["thoughts"] == games[0]["phases"][0]["thoughts"]
 
 
 def test_what_a_search_has_tried_is_kept_and_shown():
@@ -307,16 +272,6 @@ def test_thoughts_of_a_foreign_file_are_not_believed(found):
     text = page([make_replay(saved)], "t")
     frames = json.loads(unpack(facts_of(text)["games"][0]["data"]))
     assert frames[0]["thoughts"] == ""
-
-
-def test_the_page_lets_its_own_script_alone_run(small_file):
-    (replay,) = load_replays(small_file)[:1]
-    text = page([replay], "a page")
-    script = text.rpartition('<script type="module">')[2].partition("</script>")[0]
-    own = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; script-src 'sha256-{own}'; style-src 'unsafe-inline';"
-    assert f'<meta http-equiv="Content-Security-Policy" content="{policy}' in text
-    assert text.index("Content-Security-Policy") < text.index("<script")
 
 
 def test_a_title_tells_what_came_of_it():

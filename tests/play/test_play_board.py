@@ -1,6 +1,7 @@
 """Orders at the unit and a map that moves, in a real browser: one game of 16 units for all."""
 
 import pytest
+from support.clicks import province
 from support.serving import seated, serving
 from support.waiting import until
 
@@ -33,20 +34,15 @@ def sit(table, open_page):
     return sit_
 
 
-def unit(page, text: str) -> None:
-    page.locator(f'#board [data-unit="{text}"]').click()
-    page.wait_for_selector("#flyout:not([hidden])")
-
-
-def province(page, code: str) -> None:
-    place = page.locator(f'#board .province[data-province="{code}"]')
-    place.dispatch_event("click", {"bubbles": True})
-
-
 def drawn(page, *orders: str) -> None:
     """Wait until the board shows just these orders."""
     script = "[...document.querySelectorAll('#board [data-order]')].map(e => e.dataset.order)"
     until(lambda: sorted(page.evaluate(script)) == sorted(orders))
+
+
+def unit(page, text: str) -> None:
+    page.locator(f'#board [data-unit="{text}"]').click()
+    page.wait_for_selector("#flyout:not([hidden])")
 
 
 def middle(page, selector: str) -> tuple[float, float]:

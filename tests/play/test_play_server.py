@@ -1,4 +1,7 @@
-"""The page's server: its routes, who may ask, and requests of every malformed kind."""
+"""The page's server: its routes, who may ask, and requests of every malformed kind.
+
+tests/attack sends it random ones.
+"""
 
 import base64
 import contextlib
@@ -11,8 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from support.serving import seated, serving
 from support.waiting import until
 
@@ -141,16 +142,8 @@ def test_every_route(tmp_path):
         assert ask("/api/concede", {"step": 2})["can_concede"] is False
         routes = {("GET", path) for path in READS} | {("POST", path) for path in ACTIONS}
         left = {("POST", f"/api/{name}") for name in ("let", "next", "another")}
-        left |= {("GET", f"/api/{name}") for name in ("hint", "review")}
+        left |= {("GET", f"/api/{name}") for name in ("hint", "outlook", "review")}
         assert routes - asked == left
-
-
-def test_players_alone(tmp_path):
-    with serving(seated(tmp_path / "game.jsonl", "pp")) as server:
-        for step in range(4):
-            status, view = request(server, "POST", "/api/next", {"step": step})
-            assert status == 200 and view["step"] == step + 1
-        assert view["over"] and view["winners"] == ["ENGLAND", "RUSSIA"]
 
 
 def test_an_address_that_cannot_be_had_is_one_sentence(lasting_server):
@@ -314,7 +307,6 @@ def test_guests_and_watchers_see_no_paths(tmp_path):
         (405, "POST", "/api/game", b"{}", {}),
         (405, "POST", "/api/waiting", b"{}", {}),
         (501, "DELETE", "/api/game", None, {}),
-        (400, "GET", "/api/board?phase=99", None, {}),
         (400, "GET", "/api/board?phase=-1", None, {}),
         (400, "GET", "/api/board?phase=" + "9" * 400, None, {}),
         (400, "GET", "/api/game?" + "&".join(f"a{n}=1" for n in range(99)), None, {}),
@@ -326,27 +318,19 @@ def test_guests_and_watchers_see_no_paths(tmp_path):
         (400, "POST", "/api/orders", {}, {}),
         (400, "POST", "/api/orders", {"step": True, "orders": []}, {}),
         (400, "POST", "/api/orders", {"step": 0, "orders": "A LON H"}, {}),
-        (400, "POST", "/api/orders", {"step": 0, "orders": [3]}, {}),
         (400, "POST", "/api/orders", {"step": 0, "orders": ["x" * 201]}, {}),
         (400, "POST", "/api/orders", {"step": 0, "orders": ["A LON H"] * 501}, {}),
         (400, "POST", "/api/orders", {"step": 0, "orders": ["A LON - MOS"]}, {}),
         (409, "POST", "/api/orders", {"step": 10**30, "orders": []}, {}),
         (400, "POST", "/api/seats", {"seats": []}, {}),
-        (400, "POST", "/api/offer", OFFER | {"to": 3}, {}),
-        (400, "POST", "/api/offer", OFFER | {"step": "0"}, {}),
-        (400, "POST", "/api/offer", OFFER | {"terms": []}, {}),
         (400, "POST", "/api/offer", OFFER | {"terms": {}}, {}),
         (400, "POST", "/api/offer", OFFER | {"terms": {"gold": ["A"]}}, {}),
         (400, "POST", "/api/offer", OFFER | {"terms": {"ours": "A LON H"}}, {}),
-        (400, "POST", "/api/offer", OFFER | {"terms": {"ours": [3]}}, {}),
         (400, "POST", "/api/offer", OFFER | {"terms": {"zone": ["X" * 300]}}, {}),
         (400, "POST", "/api/offer", OFFER | {"terms": {"zone": ["LON"] * 21}}, {}),
         (400, "POST", "/api/offer", OFFER | {"terms": {"peace": 1}}, {}),
         (400, "POST", "/api/offer", OFFER | {"terms": {"we_leave": ["MOS"]}}, {}),
-        (400, "POST", "/api/answer", ANSWER | {"agreed": 1}, {}),
-        (400, "POST", "/api/answer", ANSWER | {"number": True}, {}),
         (400, "POST", "/api/answer", ANSWER | {"number": 2}, {}),
-        (400, "POST", "/api/vote", {"step": 0, "draw": 1}, {}),
         (400, "POST", "/api/vote", {"draw": True}, {}),
         (411, "POST", "/api/orders", None, {"Transfer-Encoding": "chunked"}),
         (400, "POST", "/api/orders", None, {"Content-Length": "-1"}),
@@ -366,63 +350,6 @@ def test_malformed_requests_get_a_sentence(lasting_server, status, method, path,
     assert 10 < len(words) < 300
     assert request(lasting_server, "GET", "/api/game")[0] == 200
     assert lasting_server.session.now is before
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner),
-    max_leaves=8,
-)
-BODIES = st.fixed_dictionaries(
-    {},
-    optional={
-        "step": st.integers(-1, 2) | JSON,
-        "orders": st.lists(st.text(max_size=15) | JSON, max_size=4) | JSON,
-        "seats": st.dictionaries(st.sampled_from(["ENGLAND", "RUSSIA", "x"]), JSON) | JSON,
-    },
-)
-TRIES = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
-@pytest.fixture(scope="module")
-def any_server(tmp_path_factory):
-    """A server whose game may be in any state."""
-    with serving(make_session(tmp_path_factory.mktemp("any") / "game.jsonl")) as server:
-        yield server
-
-
-@TRIES
-@given(
-    path=st.sampled_from([*ACTIONS, *READS, "/", "/x"]),
-    body=BODIES | JSON,
-    who=st.sampled_from(["host", "RUSSIA", "watch"]),
-)
-def test_any_json_is_answered(any_server, path, body, who):
-    before = any_server.session.now
-    status, answer = request(any_server, "POST", path, body, who=who)
-    assert status in (200, 400, 403, 404, 405, 409)
-    if status != 200:
-        assert any_server.session.now is before and list(answer) == ["error"]
-
-
-LINES = st.sampled_from(
-    b"GET / HTTP/1.1|GET /api/game HTTP/1.1|POST /api/orders HTTP/1.1|Host: 127.0.0.1|Host: [|"
-    b"Origin: http://[|Content-Length: 3|Content-Length: x|Transfer-Encoding: chunked|"
-    b"Connection: keep-alive||{}".split(b"|")
-)
-
-
-@TRIES
-@given(st.lists(LINES | st.binary(max_size=30), min_size=1, max_size=8), st.booleans())
-def test_any_bytes_leave_the_server_up(any_server, lines, ends):
-    with socket.create_connection(any_server.server_address[:2], timeout=20) as connection:
-        connection.sendall(b"\r\n".join(lines) + b"\r\n\r\n" * ends)
-        connection.shutdown(socket.SHUT_WR)
-        with connection.makefile("rb") as stream:
-            answer = stream.read()
-    if answer.startswith(b"HTTP"):
-        assert answer.split()[1] in b"200 400 401 403 404 405 411 413 414 431 501 505".split()
-    assert request(any_server, "GET", "/icon.svg")[0] == 200
 
 
 # --- Limits ---------------------------------------------------------------------------------------
@@ -468,15 +395,14 @@ def test_one_connection_too_many_is_closed(tmp_path, monkeypatch):
         assert request(server, "GET", "/api/game")[0] == 200
 
 
-@pytest.mark.parametrize("failure", [ZeroDivisionError, ValueError])
-def test_a_failure_inside_is_a_sentence_too(failure, lasting_server, monkeypatch, capsys):
+def test_a_failure_inside_is_a_sentence_too(lasting_server, monkeypatch, capsys):
     def fail(*_):
-        raise failure("a bug")
+        raise ValueError("a bug")
 
     monkeypatch.setitem(ACTIONS, "/api/orders", (fail, ACTIONS["/api/orders"][1]))
     answer = request(lasting_server, "POST", "/api/orders", ORDERS)
-    assert f"failed with {failure.__name__};" in refusal(answer, 500)
-    assert f"{failure.__name__}: a bug" in capsys.readouterr().err  # not for guests
+    assert "failed with ValueError;" in refusal(answer, 500)
+    assert "ValueError: a bug" in capsys.readouterr().err  # not for guests
     assert request(lasting_server, "GET", "/api/game")[0] == 200
 
 

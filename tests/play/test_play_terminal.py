@@ -1,12 +1,9 @@
 """Games in the terminal, and the command `play`."""
 
-import contextlib
-import dataclasses
 import io
 import json
 import os
 import re
-import shlex
 import socket
 from pathlib import Path
 
@@ -15,8 +12,7 @@ from support.commands import refusal
 from support.search import searcher
 from support.serving import deals, seated
 
-from diplomacy_engine.commands import _flags
-from diplomacy_engine.commands.cli import main, parse
+from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.play import mixed, offered
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
@@ -68,17 +64,6 @@ GAMES = {
         + ["--- Spring 1901, movement ---", "ENGLAND +A LON - PAR\n", "orders: A LON B"]
         + ["The game is over: ENGLAND, RUSSIA share a draw\\.", "saved in .*game.jsonl\\."],
         "COMPLETED",
-    ),
-    "results name the units": (
-        lambda file: seated(
-            file,
-            game=Game.from_state(
-                "small", {"name": "S1901M", "units": {"ENGLAND": ["A LON"], "RUSSIA": ["A PAR"]}}
-            ),
-        ),
-        ["Lon-Par", "go", "quit"],
-        ["ENGLAND +A LON - PAR   \\(bounced with A PAR\\)\n"],
-        "F1901M",
     ),
     "a wrong order keeps the others": (
         lambda file: seated(file),
@@ -307,12 +292,7 @@ def test_players_take_turns_and_the_file_has_a_name(play):
 @pytest.mark.parametrize(
     "words, said",
     [
-        ("--watch --power ENGLAND", "--watch"),
-        ("--text --guest ENGLAND", "--guest"),
-        ("--explain", "--explain"),
         ("--map small --power GAUL", "'GAUL' is not a power of map small (ENGLAND, RUSSIA)"),
-        ("--map small --power france", "'france' is not a power of map small (ENGLAND, RUSSIA)"),
-        ("--map small --power Italy", "--map three or --map standard has it"),
         ("--map small --guest ITALY", "'ITALY' is not a power of map small"),
         ("--power ENGLAND --guest ENGLAND", "ENGLAND is both yours and a guest's"),
         ("--map mars", "mars"),
@@ -401,23 +381,6 @@ def test_a_person_is_invited_to_be_ranked(play, capsys):
     (command,) = re.findall(r"python -m diplomacy_engine (population rank .*)", shown)
     capsys.readouterr()
     assert main(command.split()) == 0 and "provisional" in capsys.readouterr().out
-
-
-def test_the_manual_and_the_help_name_what_there_is():
-    text = (ROOT / "docs" / "playing.md").read_text()
-    lines = re.findall(r"^python -m diplomacy_engine (play.*)$", text, re.MULTILINE)
-    assert len(lines) >= 6
-    assert {command for command, _ in map(parse, map(shlex.split, lines))} == {"play"}
-    with contextlib.redirect_stdout(io.StringIO()) as shown:
-        for command in ("replay", "play"):
-            with pytest.raises(SystemExit):
-                main([command, "--help"])
-    for flag in re.findall(r"`(--[a-z-]+)", text):
-        assert flag in shown.getvalue(), flag
-    assert "offers: deals of" in shown.getvalue()
-    assert "propose-choose" not in shown.getvalue(), "people cannot talk by it"
-    first = [field.name for field in dataclasses.fields(_flags.Play)][:5]
-    assert first == ["map", "against", "power", "text", "resume"]
 
 
 def test_what_the_page_offers(monkeypatch, tmp_path):

@@ -69,7 +69,7 @@ SETTINGS = {"plain": {"eval_games": 4, "capture_games": 1}, "rich": RICH}
 LEARNS = {  # to beat `random` on `small`
     "num_envs": 64,
     "num_steps": 16,
-    "total_timesteps": 12_000,
+    "total_timesteps": 20_000,
     "hidden": 32,
     "num_layers": 2,
     "learning_rate": 2e-3,

@@ -174,7 +174,6 @@ def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
 
 
 def _likely_kinds(game_map: Map) -> list[int]:
-    """Return the kinds of units whose orders do not say it: fleets at sea, else armies."""
     return [FLEET if terrain == SEA else ARMY for terrain in game_map.board.terrain.tolist()]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from io import BytesIO
 
 from ..colors import variables
-from ..png import imaging, png
+from ..png import package, png
 from .replay import Replay, frame_svg
 
 SECONDS = 1.1  # that each board is shown
@@ -12,7 +12,7 @@ SECONDS = 1.1  # that each board is shown
 
 def gif(replay: Replay, theme: str = "light", width: int = 640, last: int | None = None) -> bytes:
     """Return the boards of a game up to frame `last`, each `width` pixels wide, as a GIF."""
-    image, frames = imaging(), []
+    image, frames = package("PIL.Image", "pillow"), []
     for number in range(len(replay.frames) if last is None else last + 1):
         picture = png(frame_svg(replay, number, theme), replay.map, theme, width)
         frames.append(image.open(BytesIO(picture)).convert("RGB"))
@@ -28,7 +28,7 @@ def _palette(frames: list, colors: Iterable[str]):
 
     Small marks in strong colors are outvoted by large grounds, so each color gets an area as well.
     """
-    image = imaging()
+    image = package("PIL.Image", "pillow")
     width, height = frames[0].size
     sample = image.new("RGB", (width, 3 * height))
     for number, frame in enumerate((frames[len(frames) // 2], frames[-1])):

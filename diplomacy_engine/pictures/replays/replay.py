@@ -111,23 +111,16 @@ def load_replays(
     note: Note = lambda text: None,
     change: Callable[[dict, str | None], dict] | None = None,
 ) -> list[Replay]:
-    """Return the games of a file, of any kind that extras/imports/games.py reads.
-
-    `note` is told in a sentence what does not agree with our rules; `change` returns a saved game
-    of the map `game_map` as it is to be shown.
-
-    Of a run folder, all of its sample games, each with the decisions after which it was played.
-    """
+    """Return the games of a file, of any kind that extras/imports/games.py reads, or all sample
+    games of a run folder, each with the decisions after which it was played. `change` returns a
+    saved game of the map `game_map` as it is to be shown."""
     if Path(path).is_dir():
         files = sorted(Path(path).glob("games/*.jsonl")) or sorted(Path(path).glob("*.jsonl"))
         if not files:
             raise UserError(f"the folder {path} has no saved games, in games/ or itself")
         found = [(_moment(file), load_replays(file, game_map, note, change)) for file in files]
         return [r._replace(id=f"{moment}{r.id}") for moment, replays in found for r in replays]
-    try:
-        games = list(read_games(path, game_map, note=note))
-    except UnicodeDecodeError:
-        raise UserError(f"{path} is not a text file") from None
+    games = list(read_games(path, game_map, note=note))
     if not games:
         raise UserError(f"{path} has no game in it")
     replays = []
@@ -250,7 +243,6 @@ def values_of(replay: Replay) -> dict[str, list[float | None]]:
 
 
 def expected_svg(replay: Replay) -> str:
-    """Return the chart of what was expected; nothing if nobody thought."""
     values, names = values_of(replay), [frame.scene.phase for frame in replay.frames]
     return values_svg(drawing_of(replay.map), names, values) if values else ""
 
