@@ -25,6 +25,7 @@ from diplomacy_engine.rules.map import MAP_NAMES
 
 QUICK = "draws=6 candidates=3 profiles=4"
 MEMBER = "FOLDERS/small/latest-60256.npz"  # of a population; of one map alone
+LOOKING = "support.players:looking"  # by observations of an environment
 PLAYERS = (
     *BOTS,
     "MAP-pure-1",
@@ -33,10 +34,12 @@ PLAYERS = (
     f"fast({QUICK} assume=infer:self,random,dumbbot):MAP-pure-1",
     "nash(profiles=1)+chaos",
     MEMBER,
+    LOOKING,
     "llm:m@URL",
     "talker+llm:m@URL",
 )
-PURE = ("hold", "greedy:MAP-pure-1", "llm:m@URL", "talker+llm:m@URL")  # no draws of their own
+# No draws of their own.
+PURE = ("hold", "greedy:MAP-pure-1", "llm:m@URL", "talker+llm:m@URL", LOOKING)
 
 
 @pytest.fixture(scope="module")
