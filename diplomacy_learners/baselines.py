@@ -310,20 +310,14 @@ def check_seating(args: Args, game_map: engine.Map) -> None:
     if mixed and not teams.text:
         raise engine.UserError("--partners pool needs --teams: no power has a partner here")
     if learners and not teams.text and len(learners) != args.learner_seats:
-        raise engine.UserError(
-            f"--learner-powers {flags} needs as many seats: --learner-seats {len(learners)}"
-        )
+        raise engine.UserError(f"--learner-powers {flags} needs --learner-seats {len(learners)}")
     if learners and teams.text and not mixed:
         team = teams.of_power
         if learners != set(np.flatnonzero(team == team[min(learners)]).tolist()):
-            raise engine.UserError(
-                f"--learner-powers {flags} must be one team of {', '.join(teams.names)}"
-            )
+            names = ", ".join(teams.names)
+            raise engine.UserError(f"--learner-powers {flags} must be one team of {names}")
     if args.scheme == "central" and (mixed or args.learner_seats == 1):
-        raise engine.UserError(
-            "--scheme central needs a learner with several seats, whose orders its critic sees: "
-            "--learner-seats 2 or more, or --teams"
-        )
+        raise engine.UserError("--scheme central needs --learner-seats 2 or more, or --teams")
 
 
 def assign_seats(run: Run, rows: np.ndarray) -> None:

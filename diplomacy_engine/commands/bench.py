@@ -132,9 +132,7 @@ def last_year(game_map: Map, until_year: int | None) -> int:
     first_year = game_map.board.first_year
     last = first_year + YEARS - 1 if until_year is None else until_year
     if not first_year <= last < first_year + 1000:
-        raise UserError(
-            f"--until-year: {first_year} to {first_year + 999} are possible, not {last}"
-        )
+        raise UserError(f"--until-year {last} is not {first_year} to {first_year + 999}")
     return last
 
 

@@ -18,9 +18,7 @@ def run_llm_prompt(arguments: LlmPrompt) -> int:
     name = arguments.player
     spec = parse_player(name) if name else None
     if spec is not None and not isinstance(spec, LanguageSpec):
-        raise UserError(
-            f"{name!r:.60} is not a language model: its name must begin with {LANGUAGE}"
-        )
+        raise UserError(f"{name!r:.60} is not a language model, which begins with {LANGUAGE}")
     settings = read_settings(spec) if spec else None
     game = Game(arguments.map, arguments.max_years)
     game.max_years = game.max_years or game.map.max_years

@@ -314,9 +314,7 @@ def _trained(arguments: Any, game_map: Map, recipe: _Recipe) -> Iterator[RecipeR
             subprocess.run([sys.executable, "-m", "ppo_selfplay_diplomacy", *flags], check=False)
             folder = _finished(Path(arguments.runs_folder), start, decisions)
         if folder is None:
-            raise UserError(
-                f"the run {name} of {arguments.recipe or RUNS} was not trained to the end"
-            )
+            raise UserError(f"{arguments.recipe or RUNS}: {name}: was not trained to the end")
         yield RecipeRun(_plain(name), run.scheme or name, folder)
     for name in recipe.references:
         name = name.replace("{map}", game_map.name)

@@ -124,10 +124,8 @@ class ObservationPlayer:
 
     def _prepared(self, games: VectorGame, count: int) -> tuple[AgentBoards, Any]:
         if self._map is not None and games.vocabulary.hash != vocabulary(self._map).hash:
-            raise UserError(
-                f"player {quoted(self.name, 60)} plays on map {self._map.name!r} and not on "
-                f"{games.map.name!r}"
-            )
+            ours, theirs = self._map.name, games.map.name
+            raise UserError(f"player {quoted(self.name, 60)} plays on {ours!r}, not {theirs!r}")
         kept = self._boards.games if self._boards else None
         if kept is None or kept.num_games < count or not kept.is_like(games):
             kept = games.spare(count)

@@ -761,9 +761,8 @@ class Game:
         names = list(played)
         name = names[-1] if phase is None else phase.upper() if isinstance(phase, str) else ""
         if name not in played:
-            raise UserError(
-                f"{quoted(phase, 40)} was not played: the game went from {names[0]} to {names[-1]}"
-            )
+            span = f"only {names[0]} to {names[-1]}"
+            raise UserError(f"{quoted(phase, 40)} was not played, {span}")
         record, games = played[name], VectorGame(self.map, 1, threads=1, auto_reset=False)
         positions.load_state(games, record["state"])
         return played_orders(games, record["orders"], result_words(record["results"]))[1]

@@ -57,10 +57,8 @@ def pack(value: Any, name: str = "run") -> Any:
         return [pack(item, name) for item in value]
     if value is None or isinstance(value, bool | int | float | str | torch.Tensor):
         return value
-    raise UserError(
-        f"a checkpoint cannot keep {name}, a {type(value).__name__}: if `__init__` makes it again, "
-        "name it in REBUILT of its class"
-    )
+    what = f"{name}, a {type(value).__name__}"
+    raise UserError(f"a checkpoint cannot keep {what}: should its class name it in REBUILT?")
 
 
 def restore(live: Any, saved: Any) -> Any:

@@ -107,7 +107,5 @@ def check_memory(args: RunSettings, game_map: Map, weights: int, ranks: int = 1)
     if sum(needs.values()) > memory:
         flag = max(needs, key=needs.__getitem__)
         value = getattr(args, flag.replace("-", "_"))
-        raise UserError(
-            f"--{flag} {value} would take at least {sum(needs.values()) / 2**30:,.0f} GiB of "
-            f"memory, and this machine has {memory / 2**30:,.0f} GiB"
-        )
+        needed, there = sum(needs.values()) / 2**30, memory / 2**30
+        raise UserError(f"--{flag} {value} needs {needed:,.0f} of {there:,.0f} GiB of memory")

@@ -90,10 +90,8 @@ class Learner:
         saved = checkpoints.read(path)
         maker = saved["script_name"]
         if self.name not in (maker, script) and not {maker, self.name} <= BUNDLED.keys():
-            raise UserError(
-                f"--{flag} {name} was made by {quoted(maker, 60)}: if {self.name} computes the "
-                f"same with its weights, --{flag} {self.name}:{path}"
-            )
+            same = f"if {self.name} computes the same, --{flag} {self.name}:{path}"
+            raise UserError(f"--{flag} {name} was made by {quoted(maker, 60)}: {same}")
         self.agent(saved, path)  # says what is wrong if it does not fit
         own = self.settings(saved) if maker == self.name else saved["args"]
         return saved | {"args": own}
@@ -175,10 +173,7 @@ def of_checkpoint(saved: dict, path: str | Path, script: str | Path | None = Non
     if alike:
         return _noted_if_changed(alike[-1], saved, path)
     copy = _copy_of_script(saved, Path(path)) or Path(name).name
-    raise UserError(
-        f"{path} was made by {quoted(name, 60)}, which says how it is played: name that script "
-        f"before it, as in {copy}:{path}"
-    )
+    raise UserError(f"{path} was made by {quoted(name, 60)}: name that, as in {copy}:{path}")
 
 
 def _noted_if_changed(learner: Learner, saved: dict, path: str | Path) -> Learner:

@@ -338,17 +338,12 @@ def start_wandb(settings: dict[str, Any], folder: RunFolder, wandb_id: str | Non
             settings=wandb.Settings(init_timeout=20),  # seconds; without a network it tries on
         )
     except wandb.errors.Error as error:
-        raise UserError(
-            f"W&B could not start ({str(error).splitlines()[0]}): log in with `wandb login`, or "
-            "set WANDB_MODE=offline"
-        ) from None
+        why = str(error).splitlines()[0]
+        raise UserError(f"W&B: {why}; try `wandb login` or WANDB_MODE=offline") from None
     other = [name for name, value in settings.items() if _differs(run.config, name, value)]
     if other and not wandb_id:
         run.finish(exit_code=2)
-        raise UserError(
-            f"W&B has other values than this run for {', '.join(other)}: give every value of a "
-            "sweep as a flag, with ${args}"
-        )
+        raise UserError(f"W&B has other values for {', '.join(other)}: give all with ${{args}}")
     return run
 
 

@@ -60,9 +60,8 @@ class Setup:
             try:
                 checkpoint_state.go_on(run, self.saved, ranks)
             except Exception as error:
-                raise UserError(
-                    f"{self.folder.checkpoint}: cannot be continued ({checkpoints.reason(error)})"
-                ) from error
+                why = checkpoints.reason(error)
+                raise UserError(f"{self.folder.checkpoint}: cannot be continued ({why})") from error
         return True
 
 
@@ -161,10 +160,8 @@ def _weights(learner: Learner, args: RunSettings, game_map: Map) -> dict:
         ours = getattr(args, name)
         theirs = saved["args"].get(name, ours)  # another script may have no such setting
         if theirs != ours:
-            raise UserError(
-                f"{start} has a different network: --{name.replace('_', '-')} is "
-                f"{quoted(theirs, 20)} there and {ours} here"
-            )
+            flag = f"--{name.replace('_', '-')}"
+            raise UserError(f"{start}: {flag} is {quoted(theirs, 20)} there and {ours} here")
     model = saved["model"]
     with checkpoints.fitting(start, learner.file), torch.device("meta"):
         learner.make_agent(vars(args), game_map).load_state_dict(model, assign=True)
@@ -212,11 +209,8 @@ def check_policy(learner: Learner, args: RunSettings, game_map: Map) -> None:
             pairs.append(("a frozen copy chooses other orders", frozen_draw, drawn.chosen))
         for what, found, own in pairs:
             if not np.allclose(found, own, atol=1e-3):
-                raise UserError(
-                    f"{learner.name}: with the weights and noise by which the learner plays, "
-                    f"{what}: change a policy in `Agent.encode` and `Agent.get_action`, through "
-                    "which learner, copies and players go"
-                )
+                where = "change policies in `Agent.encode` and `Agent.get_action`, which all use"
+                raise UserError(f"{learner.name}: with the learner's weights {what}: {where}")
         games.write_orders(orders, decisions, random_bot.act(games, decisions))
         games.step(orders)
 
@@ -229,18 +223,13 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
         check_changes(convert(learner.args_class, folder.load_args(), source), args, CHANGEABLE)
         saved = checkpoints.read(folder.checkpoint)
         if saved.get("run_format") != checkpoint_state.RUN_FORMAT:
-            raise UserError(
-                f"{folder.path} was begun with another version of this project, and only that can "
-                "continue it; its policy can still be played, and --start-from can begin with it"
-            )
+            here = "cannot be continued, but --start-from can begin with it"
+            raise UserError(f"{folder.path}: begun with another version of this project; {here}")
         args, game_map = _with_teams(learner, args, Map(saved["map_facts"], saved["map_name"]))
         count = len(saved["ranks"])
         if count != ranks.count:
-            raise UserError(
-                f"{folder.path} is a run of {count} process{'es' * (count != 1)} and cannot be "
-                f"continued by {ranks.count}: resume it with as many on one machine, or with "
-                f"torchrun --nproc_per_node={count}"
-            )
+            how = f"continue it with as many, or torchrun --nproc_per_node={count}"
+            raise UserError(f"{folder.path}: of {count} processes, not {ranks.count}; {how}")
         check_args(args, game_map, ranks.count, learner.talks)
         _check_memory(learner, args, game_map, ranks)
         device = ranks.choose_device(args.cuda)

@@ -233,8 +233,6 @@ def rank_person(
             seats.append(row)
             finals.append([len(centers[power]) for power in replay.map.powers])
     if not any(0 < number <= known for row in seats for number in row):
-        raise UserError(
-            f"no finished game has {who} in one seat and a member of {population.title} in another"
-        )
+        raise UserError(f"no finished game has {who} and a member of {population.title} in it")
     found = places(np.array(finals))
     return rank_after_games(population.ratings, np.array(seats), found, rng, len(names) - known)

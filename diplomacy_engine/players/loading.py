@@ -119,10 +119,8 @@ def load_player(
 def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Player:
     where, policy = quoted(spec.text, 100), load(spec.policy)
     if not isinstance(policy, PolicyPlayer) or policy.settings is None:
-        raise UserError(
-            f"{where}: {quoted(spec.policy.text, 60)} has no values to search with; a search "
-            "needs a checkpoint or run folder of a trained policy"
-        )
+        who = quoted(spec.policy.text, 60)
+        raise UserError(f"{where}: {who} has no values to search with, as a trained policy has")
     name, options = short_name(spec), dict(spec.options)
     own: Draws = PolicyDraws(policy, options.pop("temperature", 1.0))
     varied = options.pop("varied", 0.0)

@@ -116,9 +116,7 @@ def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
         return name
     text = str(name)
     if len(text) > MOST:
-        raise UserError(
-            f"{quoted(text, 60)}... is not a player: a name has at most {MOST:,} letters"
-        )
+        raise UserError(f"{quoted(text, 60)}... has more than {MOST:,} letters, and is no player")
     if text in BOTS:
         return BotSpec(text)
     if text.startswith(LANGUAGE):

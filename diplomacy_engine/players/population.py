@@ -108,11 +108,8 @@ def population_folder(where: str | Path | None, game_map: Map) -> Path:
         return Path(where)
     folder = FOLDERS / game_map.name
     if not (folder / POPULATION).is_file():
-        raise UserError(
-            f"there is no base population of map {game_map.name} here: the repository has those "
-            "of its maps in runs/population, and `population make` makes one; name such a folder "
-            "with --population"
-        )
+        name = f"name one with --population, as the repository's in {FOLDERS}"
+        raise UserError(f"there is no base population of map {game_map.name}: {name}")
     return folder
 
 

@@ -267,9 +267,8 @@ class _Reader:
             return 0
         elif slash:
             *others, last = numbers
-            raise UserError(
-                f"{word!r} after {province} is not a coast ({', '.join(others)} or {last})"
-            )
+            known = f"{', '.join(others)} or {last}"
+            raise UserError(f"{word!r} after {province} is not a coast ({known})")
         else:
             return 0
         if closing and not self.take(")"):

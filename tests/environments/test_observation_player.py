@@ -94,7 +94,7 @@ def illegal(seen, masks):
         (lambda *_: None, {"form": "deepdip"}, "(4, 19)"),
         (illegal, {"strict": True}, "ENGLAND"),
         (hold, {"form": "province"}, "'province'"),
-        (hold, {"game_map": "three"}, "'three' and not on 'small'"),
+        (hold, {"game_map": "three"}, "'three', not 'small'"),
     ],
 )
 def test_what_is_refused(policy, settings, name):

@@ -157,7 +157,7 @@ def test_any_phase_of_a_saved_game_can_be_asked():
         assert each.causes() == {}
         assert each.causes("s1901m") == {"A PAR": {"bounce": ["A BUR"]}}
         for name in ("S1902M", 3):
-            message = rf"^{name!r} was not played: the game went from S1901M to F1901M$"
+            message = rf"^{name!r} was not played, only S1901M to F1901M$"
             with pytest.raises(UserError, match=message):
                 each.causes(name)
 

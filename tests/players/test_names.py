@@ -51,7 +51,7 @@ def test_what_names_say():
     assert parse_player("ab.cd:D") == OwnSpec("ab.cd:D", "ab.cd", "D", None)
     assert parse_player("ab:C:x/y.zip:1") == OwnSpec("ab:C:x/y.zip:1", "ab", "C", "x/y.zip:1")
     assert short_name("ab:C:x/y.zip") == "ab:C:y.zip"
-    with pytest.raises(UserError, match="a name has at most 1,000 letters"):
+    with pytest.raises(UserError, match="has more than 1,000 letters"):
         parse_player("nash+" * 1000)
 
 

@@ -133,7 +133,7 @@ def test_processes_take_memory(monkeypatch):
     sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 16 * 2**18}  # 16 GiB
     monkeypatch.setattr(os, "sysconf", sizes.__getitem__)
     args, small = ppo.Args(num_envs=1024, processes=1024), load_map("small")
-    with pytest.raises(UserError, match=r"--processes 1024 .* 181 GiB"):
+    with pytest.raises(UserError, match=r"--processes 1024 .* 181 of 16 GiB"):
         check_memory(args, small, 10_000, 1024)
     check_memory(args, small, 10_000, 4)  # torchrun's, whatever --processes says
 
@@ -158,7 +158,7 @@ DAMAGES = {
     "other network": (lambda run: write_args(run, hidden=24), ("cannot be continued", "size")),
     "processes": (
         lambda run: write_args(run, processes=1000),
-        ("a run of 1 process ", "1000", "--nproc_per_node=1"),
+        ("of 1 processes", "1000", "--nproc_per_node=1"),
     ),
     "no checkpoint": (lambda run: (run / "checkpoint.pt").unlink(), ("has no checkpoint.pt",)),
     "format": (lambda run: edit(run, lambda saved: saved.update(run_format=3)), ("--start-from",)),

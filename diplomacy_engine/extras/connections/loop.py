@@ -133,9 +133,8 @@ class SeatLoop:
             self._pauses = itertools.chain((1.0, 2.0, 4.0, 8.0, 16.0), itertools.repeat(30.0))
         self._entered = False
         if self._waited >= self.patience:
-            raise UserError(
-                f"{self.connection.name} has not answered for {self._waited:.0f} seconds: {error}"
-            ) from None
+            silence = f"has not answered for {self._waited:.0f} seconds"
+            raise UserError(f"{self.connection.name} {silence}: {error}") from None
         pause = min(next(self._pauses), _LONGEST_PAUSE, max(self.patience - self._waited, 0.1))
         self._waited += pause
         self._sleep(pause)

@@ -100,6 +100,4 @@ def rehearse(player: Negotiator, game_map: Map) -> None:
 
 def check_voice(spec: object) -> None:
     if isinstance(spec, VoiceSpec) and spec.kind in UNBOUND:
-        raise UserError(
-            f"{quoted(spec.text, 100)} has no effect on a server, which does not count broken deals"
-        )
+        raise UserError(f"{quoted(spec.text, 100)}: servers do not count broken deals")

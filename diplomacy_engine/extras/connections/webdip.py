@@ -190,9 +190,7 @@ class WebdipSeat:
             try:
                 self._variant = read_variant(data, self._map)
             except UserError as error:
-                raise UserError(
-                    f"the game's map is not {self._map.name}: {error}; give its map file with --map"
-                ) from None
+                raise UserError(f"--map {self._map.name}: not the game's map: {error}") from None
         return member, self._variant.power(country)
 
     def _tell(self, note: str) -> None:

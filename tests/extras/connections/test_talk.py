@@ -228,7 +228,7 @@ def test_a_game_in_which_nobody_can_talk_is_refused(server, capsys, rules, reaso
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--power", "FRANCE", "--player", "breaker+dumbbot"], "does not count broken deals"),
+        (["--power", "FRANCE", "--player", "breaker+dumbbot"], "do not count broken deals"),
         (["--power", "all-dummies", "--player", "nash+dumbbot"], "nobody would hear it"),
         (["--power", "all-dummies", "--player", "dumbbot", "--talk", "5"], "--talk has no effect"),
     ],
