@@ -436,7 +436,7 @@ def language_servers(folder: Path) -> Iterator[Try]:
     log = folder / "log.jsonl"
     given = {"model": "m", "base_url": server.url, "api_key_env": "ATTACK_KEY", "log": str(log)}
     given |= {"prompt": "list", "timeout": 5.0, "deadline": 2.0, "retries": 0, "reasks": 0}
-    chosen = settings_of(given | {"fallback": "hold", "constraint": "none"}, "attack")
+    given |= {"fallback": "hold", "constraint": "none"}
     games = VectorGame("small", 1, threads=1, auto_reset=False)
     decisions = games.decisions()
 
@@ -474,6 +474,7 @@ def language_servers(folder: Path) -> Iterator[Try]:
         )
 
     with server, mock.patch.dict(os.environ, ATTACK_KEY=KEY):
+        chosen = settings_of(given, "attack")  # it looks for the key
         yield one
 
 
