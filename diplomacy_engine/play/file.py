@@ -101,7 +101,6 @@ def rebuild(
 
 
 def _conceded(game: Game, phases: int) -> list[str]:
-    """Return which powers had conceded when phase number `phases` began."""
     if phases == len(game.history):
         return list(game.conceded)
     before = game.history[phases - 1]["state"] if phases else {}

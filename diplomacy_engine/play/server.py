@@ -4,9 +4,6 @@ It trusts nobody who merely reaches the port. Every request to /api/ carries a t
 which no page of another origin can send: its preflight gets no CORS answer. A Host that could be a
 name bound anew to 127.0.0.1, and an Origin or Sec-Fetch-Site of another page, are refused. Silent
 connections are closed, and only so many are served at once.
-
-Errors are {"error": one sentence} with a status: 400 malformed, 401 no or an unknown token, 403 not
-yours to do, 404, 405, 409 too late, 411, 413, 431, 500.
 """
 
 import contextlib
@@ -383,7 +380,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(code, _error(f"the request cannot be read: {message}"), "application/json")
 
     def log_message(self, *arguments: object) -> None:
-        """Say nothing on the screen, where the links stand."""
+        """The links stand on the screen."""
 
 
 def _address(text: str) -> SplitResult:

@@ -51,8 +51,6 @@ MAX_IDLE = 10  # phases played at most while people who are not eliminated can o
 
 
 class Viewer(NamedTuple):
-    """Who asks."""
-
     power: str | None  # the power they play
     host: bool = False  # may choose seats, take back, go on
 
@@ -412,7 +410,6 @@ class PlaySession:
             self._commit(after)
 
     def go_on(self, viewer: Viewer, step: int) -> None:
-        """Play one phase that waits for nobody: to watch, or once the people are eliminated."""
         with self.lock:
             self._check_host(viewer)
             self._check_step(step)

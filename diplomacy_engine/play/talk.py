@@ -59,7 +59,6 @@ def players_answer(game: Game, number: int, player: Player, seed: int) -> None:
 
 
 def _say(game: Game, power: str, other: str, player: Player) -> None:
-    """Say what a player says with the offer or the answer that it has just given, if anything."""
     for text in filter(None, spoken(player, 1)):
         game.send(power, other, text)
 

@@ -197,8 +197,6 @@ _Number = Annotated[float, Meta(gt=-1e9, lt=1e9)]
 
 
 class _Thought(Struct):
-    """What a player thought, as sample_games.py writes it."""
-
     value: _Number | None = None
     orders: dict[str, list[tuple[str, Annotated[float, Meta(ge=0, le=1)]]]] = {}
     tried: list[tuple[list[str], _Number | None, _Number]] = []
