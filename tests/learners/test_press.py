@@ -367,7 +367,7 @@ def test_a_checkpoint_plays_with_talk(protocol, all_rules, trained):
 
     def agreed(other, rules) -> int:
         result = evaluate_player("three", player, other, 3, max_years=6, press=rules).result()
-        assert result["press"]["kept"] == 1
+        assert result["press"]["kept"] == 1 or (protocol == "offers" and not rules.binding)
         return result["press"]["agreed"]
 
     assert any("press/deals_per_phase" in line for line in metrics(trained(protocol)))
