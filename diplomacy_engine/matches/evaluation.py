@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UserError
 from ..games.game import Game
 from ..players.protocols import Player
 from ..rules.map import Map, load_map
@@ -147,8 +146,6 @@ def evaluate_player(
     rules = match_settings(match, **settings)
     teams, powers = rules.game_map.teams, rules.game_map.powers
     sides, (k, n) = len(teams.names), part
-    if num_games < 1:
-        raise UserError("an evaluation needs at least one game")
     num_games = -(-num_games // sides) * sides
     number = np.arange(k * num_games // n, (k + 1) * num_games // n)
     seat = number % sides  # of the player; with one opponent nothing is to be drawn

@@ -25,6 +25,7 @@ from diplomacy_engine.rules.map import MAP_NAMES
 
 QUICK = "draws=6 candidates=3 profiles=4"
 MEMBER = "FOLDERS/small/latest-60256.npz"  # of a population; of one map alone
+ASKED = ("llm:m@URL", "talker+llm:m@URL")  # of a server; on `standard` their tests ask enough
 LOOKING = "support.players:looking"  # by observations of an environment
 PLAYERS = (
     *BOTS,
@@ -35,11 +36,10 @@ PLAYERS = (
     "nash(profiles=1)+chaos",
     MEMBER,
     LOOKING,
-    "llm:m@URL",
-    "talker+llm:m@URL",
+    *ASKED,
 )
-# No draws of their own.
-PURE = ("hold", "greedy:MAP-pure-1", "llm:m@URL", "talker+llm:m@URL", LOOKING)
+PURE = ("hold", "greedy:MAP-pure-1", *ASKED, LOOKING)  # no draws of their own
+MAPS = {MEMBER: ("small",)} | dict.fromkeys(ASKED, ("small", "three"))
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +90,7 @@ def assert_legal(games, decisions, numbers):
 
 
 @pytest.mark.parametrize(
-    ("name", "map_name"),
-    [(n, m) for n in PLAYERS for m in MAP_NAMES if n != MEMBER or m == "small"],
+    ("name", "map_name"), [(n, m) for n in PLAYERS for m in MAPS.get(n, MAP_NAMES)]
 )
 def test_orders(name, map_name, make):
     """They are legal, and the same whatever else is asked; no game is changed."""

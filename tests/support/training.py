@@ -62,7 +62,7 @@ RICH = {
     "pool_bots": ["dumbbot", SEARCH],
     "pool_bot_prob": 0.3,
     "eval_interval": 600,
-    "eval_bots": ["three-pure-1", SEARCH, "hold"],
+    "eval_bots": ["three-pure-1", "hold"],
     "save_interval": 500,
 }
 SETTINGS = {"plain": {"eval_games": 4, "capture_games": 1}, "rich": RICH}

@@ -387,10 +387,11 @@ function drawEnd(view) {
   const text = view.draw ? `${how} ${listed(names)}.`
     : view.by_concession ? `${won} All the others have conceded.` : won;
   $("panel").replaceChildren(h("h2", { id: "end" }, text));
-  if (view.host) $("panel").append(h("div", { class: "buttons" }, h("button", { class: "main", id: "another", onclick: () => send("/api/another", {}) }, "New game")));
+  $("panel").append(h("div", { class: "buttons" },
+    view.host ? h("button", { class: "main", id: "another", onclick: () => send("/api/another", {}) }, "New game") : null,
+    view.can_review && !state.review ? h("button", { id: "review", onclick: fetchReview }, "Review") : null));
   if (state.review) $("panel").append(turnList(turningPoints(state.review.values), view.phases.map(phaseTitle), look),
     h("p", { class: "quiet" }, "Beside each order of the game stand the policy's likeliest ones, in bold type the one given. Each probability assumes the likeliest orders of the units before it. What a power expected is the policy's value of its position: more is better."));
-  else if (view.can_review) $("panel").append(h("button", { id: "review", onclick: fetchReview }, "Review"));
 }
 
 async function fetchReview() {
