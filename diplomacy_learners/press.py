@@ -345,6 +345,7 @@ class LearnerTalk(NamedTuple):
 
 class TalkRun(Run):
     REBUILT = (*Run.REBUILT, "talk")
+    OF_RANK = (*Run.OF_RANK, "memory")
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
         super().__init__(setup, ranks)
@@ -352,7 +353,7 @@ class TalkRun(Run):
         kind = KINDS[self.args.press]
         counts = kind.counts(self.game_map.powers)
         press = Press(self.games, *rules_of(self.args))
-        self.talk = LearnerTalk(press, counts, kind.views, kind.hold)
+        self.talk, self.memory = LearnerTalk(press, counts, kind.views, kind.hold), press.memory
         self.episodes = TalkEpisodes(len(self.buffer.open), self.reward.parts, counts)
 
 
@@ -456,6 +457,8 @@ KINDS = {
 
 def play_phase(run: TalkRun, clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
     games, press = run.games, run.talk.press
+    press.remember(*run.memory)  # another one's after a checkpoint
+    run.memory = press.memory
     decisions = games.decisions()
     told = run.talk.hold(run.talk, run, decisions, clock)
 

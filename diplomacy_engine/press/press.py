@@ -346,6 +346,14 @@ class Press:
         ago = self.games.state.year[game][:, None] - last
         return np.where(last == NONE, NONE, ago).astype(np.int32)
 
+    @property
+    def memory(self) -> tuple[np.ndarray, np.ndarray]:
+        """The games' seeds, and when deals were last broken in them: for `remember`."""
+        return self._seed, self.tally.broken_year
+
+    def remember(self, seed: np.ndarray, broken_year: np.ndarray) -> None:
+        self._seed[:], self.tally.broken_year[:] = seed, broken_year
+
     def known(self, game: np.ndarray, power: np.ndarray) -> Deals:
         """Return what powers (n,) of games (n,) know of the deals there, as Deals of n games. Those
         are their own deals, and with open press also who else has peace."""

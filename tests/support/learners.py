@@ -54,7 +54,10 @@ LEARNERS = {
     "partners": Learner(BASELINES, RICH | TEAM | {"partners": "pool", "freeze_score": 0.5}),
     "mutual": Learner(PRESS, RICH | {"press": "mutual", "eval_bots": ["coin+random"]}),
     "offers": Learner(
-        PRESS, RICH | {"press": "offers", "eval_bots": ["coin+random"], "capture_games": 1}
+        PRESS,
+        RICH
+        | {"press": "offers", "eval_bots": ["coin+random"], "capture_games": 1}
+        | {"binding": "no", "break_cost": 0.1},
     ),
     "league": Learner(
         partial(main, script=league), RICH | {"exploiter_interval": 120, "exploiter_timesteps": 40}
