@@ -87,7 +87,9 @@ def orders_by_player(
     games = copy.vector_game
     games.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
     _show_past(copy, ordering(player))
-    _tell_deals(game, games, decisions.power, player)
+    moving = phase_kind(game.phase) == "movement"
+    if game.table is not None and moving and isinstance(player, Listener):
+        player.hear(_talk(game, games, decisions.power))
     seed_player(player, seed)
     free = game.table is not None and not game.table.binding
     if free:
@@ -105,17 +107,11 @@ def orders_by_player(
     return given
 
 
-def _tell_deals(game: Game, games: VectorGame, powers: np.ndarray, player: Player) -> None:
-    if (
-        game.table is not None
-        and phase_kind(game.phase) == "movement"
-        and isinstance(player, Listener)
-    ):
-        rows, powers = np.zeros(len(powers), np.int64), powers.astype(np.int64)
-        known = game.table.known(rows, powers)
-        breaches = _breaches(game, powers)
-        binding = game.table.binding
-        player.hear(Talk(games, games.decisions(), rows, powers, known, breaches, binding))
+def _talk(game: Game, games: VectorGame, powers: np.ndarray) -> Talk:
+    """Return what powers of a game are told; `games` is a copy with seeds of its own."""
+    rows, powers = np.zeros(len(powers), np.int64), powers.astype(np.int64)
+    told = game.table.known(rows, powers), _breaches(game, powers), game.table.binding
+    return Talk(games, game.vector_game.decisions(), rows, powers, *told)
 
 
 def ordering(player: Player) -> Player:
@@ -275,10 +271,7 @@ def asked(game: Game, power: str, player: Player, seed: int) -> Talk:
     seed_player(player, seed)
     copy = game.copy().vector_game  # seeds of its own would end the deals of the game itself
     copy.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
-    row, seat = np.zeros(1, np.int64), np.array([game.map.power_index[power]])
-    known = game.table.known(row, seat)
-    told = known, _breaches(game, seat), game.table.binding
-    return Talk(copy, game.vector_game.decisions(), row, seat, *told)
+    return _talk(game, copy, np.array([game.map.power_index[power]]))
 
 
 def _breaches(game: Game, powers: np.ndarray) -> np.ndarray:

@@ -20,7 +20,6 @@ from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv
 from diplomacy_engine.environments.negotiation_env import NegotiationEnv
 from diplomacy_engine.environments.pettingzoo_env import parallel_env
 from diplomacy_engine.games.position import load_state
-from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.policy.files import policy_file
 
 ROOT = Path(__file__).parents[2]
@@ -558,23 +557,3 @@ def test_a_deal_binds():
     assert env.step(offer(env, "MOS UKR ENGLAND LON PAR"))[3]
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(offer(env, "MOS UKR ENGLAND LON PAR"))
-
-
-@pytest.mark.parametrize("threads", (1, 2))
-def test_some_rows_and_arrays_that_are_used_again(threads):
-    one, other = (VectorGame("three", 6, 4, threads=threads, auto_reset=False) for _ in range(2))
-    bot, rows, result = make_bot("random"), np.array([1, 4]), None
-    for _ in range(5):
-        for some in (None, rows):
-            for new, old in zip(one.decisions(some), one.decisions(some, reuse=True)):
-                assert np.array_equal(new, old)
-        orders, before = orders_of(one, bot), one.snapshot()
-        whole = one.step(orders)
-        one.restore(before)
-        result = one.step(orders, out=result)
-        part = other.step(orders_of(other, bot, other.decisions(rows)), rows)
-        for new, old, mine in zip(whole, result, part):
-            assert np.array_equal(new, old) and np.array_equal(new[rows], mine)
-    assert (other.state.turn == [0, 5, 0, 0, 5, 0]).all()
-    for mine, theirs in zip(one.state, other.state):
-        assert np.array_equal(mine[rows], theirs[rows])

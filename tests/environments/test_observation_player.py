@@ -81,32 +81,6 @@ def hold(seen, masks):
     return np.zeros((len(masks), seen["board"].shape[1]), int)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_all_powers_of_many_games_at_once(form):
-    games = VectorGame("standard", 4, seed=1)
-    rng = np.random.default_rng(5)
-
-    env = DiplomacyEnv("standard", form)
-
-    def policy(seen, mask):
-        """Draw from a seed that is a function of what it sees."""
-        parts = [seen] if form == "deepdip" else [seen["board"], seen["scalars"]]
-        return Scripted(env, sum(int(part.astype(int).sum() ** 2) for part in parts))(seen, mask)
-
-    player = ObservationPlayer(policy, form, single=True)
-    compared = set()
-    while len(compared) < 5:  # all kinds of phases
-        some = np.flatnonzero(rng.random(4) < 0.7)  # so that games come to be in different phases
-        games.step(orders_of(games, make_bot("dumbbot"), games.decisions(some)), some)
-        if compared >= set(games.state.phase.tolist()):
-            continue
-        compared |= set(games.state.phase.tolist())
-        decisions = games.decisions()
-        together = player.act(games, decisions)
-        alone = [player.act(games, decisions.take(np.array([d]))) for d in range(decisions.count)]
-        assert together.dtype == np.int32 and np.array_equal(together, np.concatenate(alone))
-
-
 def illegal(seen, masks):
     return np.where(seen["board"][:, :, 1] == 1, 900, 0)
 

@@ -26,6 +26,7 @@ from diplomacy_engine.rules.map import MAP_NAMES
 QUICK = "draws=6 candidates=3 profiles=4"
 MEMBER = "FOLDERS/small/latest-60256.npz"  # of a population; of one map alone
 ASKED = ("llm:m@URL", "talker+llm:m@URL")  # of a server; on `standard` their tests ask enough
+LOOKING = "support.players:looking"  # by observations of an environment
 PLAYERS = (
     *BOTS,
     "MAP-pure-1",
@@ -34,9 +35,10 @@ PLAYERS = (
     f"fast({QUICK} assume=infer:self,random,dumbbot):MAP-pure-1",
     "nash(profiles=1)+chaos",
     MEMBER,
+    LOOKING,
     *ASKED,
 )
-PURE = ("hold", "greedy:MAP-pure-1", *ASKED)  # no draws of their own
+PURE = ("hold", "greedy:MAP-pure-1", *ASKED, LOOKING)  # no draws of their own
 MAPS = {MEMBER: ("small",)} | dict.fromkeys(ASKED, ("small", "three"))
 
 

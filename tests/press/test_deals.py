@@ -150,7 +150,10 @@ def test_others_do_not_see_a_deal():
     games = VectorGame("three", 2, seed=3, auto_reset=False)
     silent, talked = Press(games, "offers"), Press(games, "offers")
     assert settle(talked, clause(games, Clause.PEACE)) == OfferResult.CONFIRMED
+    assert settle(talked, promise(games, "A LON H")) == OfferResult.CONFIRMED
     game, power = np.zeros(3, np.int64), np.arange(3)
+    promised = talked.known(game, power).promised[:, games.map.province_index["LON"]]
+    assert (promised != NONE).tolist() == [True, True, False]
     for without, with_deal in zip(silent.known(game, power), talked.known(game, power)):
         assert np.array_equal(without[2], with_deal[2])
     for without, with_deal in zip(silent.observe(game, power), talked.observe(game, power)):

@@ -116,6 +116,7 @@ def test_a_saved_peace_is_read_back():
     game = Game("three", press="mutual")
     game.offer("ITALY", "ENGLAND", peace=True)
     game.accept("ENGLAND", game.offer("RUSSIA", "ENGLAND", peace=True))
+    assert [offer.state for offer in game.said()] == ["open", "deal", "deal"]
     again = Game.from_saved_game(game.to_saved_game(), press="mutual")
     assert again.said() == game.said() and again.peace() == game.peace() != []
 
@@ -139,6 +140,9 @@ def test_saved_games_keep_the_talk():
     assert again.legal_orders("A ROM") == game.legal_orders("A ROM")
     assert again.to_saved_game() == saved
     assert Game.from_saved_game(saved).deals("ENGLAND") == []
+    game.adjudicate()
+    sent = len(saved["phases"][-1]["messages"])
+    assert game.send("ENGLAND", "GLOBAL", "hello")["time_sent"] == sent == 5
 
 
 @pytest.mark.parametrize(

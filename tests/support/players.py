@@ -3,6 +3,7 @@
 import numpy as np
 
 from diplomacy_engine import make_bot
+from diplomacy_engine.environments.observation_player import ObservationPlayer
 from diplomacy_engine.players.bots.dumbbot_rules import NORMAN
 from diplomacy_engine.players.bots.dumbbot_values import (
     compute_values,
@@ -26,6 +27,16 @@ class Thinker:
         share = np.repeat(0.5 / np.maximum(counts - 1, 1), counts)
         share[decisions.order_start[:-1]] = 0.5
         return Explanation(share.astype(np.float32), np.full(decisions.count, 2.25, np.float32))
+
+
+def looking() -> ObservationPlayer:
+    """Return a player whose draws are a function of what it sees."""
+
+    def policy(seen, mask):
+        seed = sum(int(np.asarray(part, int).sum() ** 2) for part in seen.values())
+        return np.random.default_rng(seed).choice(np.flatnonzero(mask))
+
+    return ObservationPlayer(policy, "sequential", name="looking", single=True)
 
 
 def power_values(game_map, state, e, power, rules=NORMAN):

@@ -55,9 +55,9 @@ class Talker(DealChooser, Silent):
                 texts = _texts(talk, offers)
                 powers = (talk.games.map.powers[q] for q in receiver)
                 lines = [*(f"to {power}: {t}" for power, t in zip(powers, texts)), NOTHING]
-                shown = [*_broken(talk, s), "You may say one of these", *lines]
-                asked_of = position, talk.binding, shown, "one of these", ["offer"], lines
-                questions.append(self._question(*asked_of))
+                shown, units = ["You may say one of these", *lines], ["offer"]
+                question = self._question(talk, s, position, shown, "one of these", units, lines)
+                questions.append(question)
                 choices.append((position, offers, texts))
         made, sentences = [], []
         for answer, (position, offers, texts) in zip(self.player.converse(questions), choices):
@@ -78,11 +78,10 @@ class Talker(DealChooser, Silent):
         questions = []
         for position, group in zip(asked, groups):
             lines = ["Offers to you", *(f"from {names[o]}: {texts[o]}" for o in group)]
-            lines = [*_broken(talk, group[0]), *lines]
             units = [f"answer {number}" for number in range(1, 1 + len(group))]
             task = "yes or no to each offer"
-            asked_of = position, talk.binding, lines, task, units, ANSWERS
-            questions.append(self._question(*asked_of))
+            given = talk, group[0], position, lines, task, units, ANSWERS
+            questions.append(self._question(*given))
         sentences = {}
         for position, group, answer in zip(asked, groups, self.player.converse(questions)):
             for o, number in zip(group, answer.numbers):
@@ -115,9 +114,8 @@ class Talker(DealChooser, Silent):
         asked = self._positions(talk)
         for s in rows:
             units = [f"peace with {names[q]}" for q in np.flatnonzero(others[s])]
-            lines, task = [*_broken(talk, s), "Wishes", *units], "yes or no to each wish"
-            asked_of = asked[s], talk.binding, lines, task, units, ANSWERS
-            questions.append(self._question(*asked_of))
+            given = talk, s, asked[s], ["Wishes", *units], "yes or no to each wish", units, ANSWERS
+            questions.append(self._question(*given))
         for s, answer in zip(rows, self.player.converse(questions)):
             wish[s, others[s]] = np.array(answer.numbers) == ANSWERS.index("yes")
         return wish
@@ -135,8 +133,9 @@ class Talker(DealChooser, Silent):
 
     def _question(
         self,
+        talk: Talk,
+        s: int,
         position: Question,
-        binding: bool,
         lines: Sequence[str],
         task: str,
         units: Sequence[str],
@@ -144,7 +143,12 @@ class Talker(DealChooser, Silent):
     ) -> TalkQuestion:
         settings = self.player.settings
         form, history = settings.prompt, settings.history
-        prompt = talk_text(position, form, history, lines, task, len(units), binding)
+        if talk.breaches is not None:
+            year, names = int(talk.games.state.year[talk.game[s]]), talk.games.map.powers
+            ago = zip(names, talk.breaches[s].tolist())
+            broken = [f"{name} broke a deal with you in {year - n}" for name, n in ago if n != NONE]
+            lines = [*broken, *lines]
+        prompt = talk_text(position, form, history, lines, task, len(units), talk.binding)
         return TalkQuestion.of(position, prompt, units, texts)
 
     def _sentences(self, asked: Sequence[tuple[Question, str, str]]) -> list[str]:
@@ -182,11 +186,3 @@ def _deals(talk: Talk, s: int) -> list[str]:
                 bits = province_bits(sets[s, one, other], len(provinces))
                 found += [f"{names[one]} {verb} {provinces[v]}" for v in np.flatnonzero(bits)]
     return found if talk.binding or not found else [*found, "Nobody is made to keep this."]
-
-
-def _broken(talk: Talk, s: int) -> list[str]:
-    if talk.breaches is None:
-        return []
-    year, names = int(talk.games.state.year[talk.game[s]]), talk.games.map.powers
-    years = {names[q]: year - n for q, n in enumerate(talk.breaches[s]) if n != NONE}
-    return [f"{name} broke a deal with you in {found}" for name, found in years.items()]
