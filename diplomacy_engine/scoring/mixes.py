@@ -13,7 +13,8 @@ from ..errors import UserError
 from .rewards import COMPARING, REWARDS, Reward, RewardInput, make_reward
 from .teams import Level, TeamMap, levels_of, pay_teams, team_name
 
-_LEVEL = re.compile(r"^(team\d*|power|[^:+]+(\+[^:+]+)+):")  # or a team, before the name of a reward
+# A level or a team, before the name of a reward.
+_LEVEL = re.compile(r"^(team\d*|power|[^:+]+(\+[^:+]+)+):")
 
 
 class _Part(NamedTuple):
