@@ -25,6 +25,10 @@ import matplotlib
 import numpy as np
 import tyro
 
+from diplomacy_engine._progress import fail
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.records import read_json
+
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt  # the backend comes first
 
@@ -55,16 +59,20 @@ def trained(args: Args) -> list[Path]:
     before = set(args.runs_folder.glob("*"))
     for command, seed in itertools.product(args.train, range(1, args.seeds + 1)):
         words = [*shlex.split(command), "--seed", str(seed), "--runs-folder", args.runs_folder]
-        subprocess.run([sys.executable, *map(str, words)], check=True)
+        if status := subprocess.run([sys.executable, *map(str, words)]).returncode:
+            raise UserError(f"{command!r} with seed {seed} ended with exit status {status}")
     return sorted(set(args.runs_folder.glob("*")) - before)
 
 
 def curve(folder: Path, figure: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the steps (n,) at which a run has a figure, and its values (n,)."""
-    lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    try:
+        lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    except OSError as error:
+        raise UserError(f"{folder}/metrics.jsonl cannot be read: {error.strerror}") from None
     found = [(line["global_step"], line[figure]) for line in lines if figure in line]
     if not found:
-        raise SystemExit(f"error: {folder} has no figure {figure}")
+        raise UserError(f"{folder} has no figure {figure}")
     steps, values = zip(*found)
     return np.array(steps), np.array(values, float)
 
@@ -81,10 +89,10 @@ def main(args: Args) -> None:
     """Train if asked to, then draw and print the comparison."""
     settings = defaultdict(list)
     for folder in [*args.runs, *trained(args)]:
-        kept = json.loads((folder / "args.json").read_text())
+        kept = read_json(dict[str, object], folder / "args.json", 1_000_000)
         settings[f"{kept['exp_name']} on {kept['map']}"].append(folder)
     if not settings:
-        raise SystemExit("error: name run folders, or commands with --train")
+        raise UserError("name run folders, or commands with --train")
     plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
     size = 3.6 * len(args.figures), 2.8
     image, (panels,) = plt.subplots(
@@ -113,4 +121,7 @@ def main(args: Args) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Args, description=__doc__))
+    try:
+        main(tyro.cli(Args, description=__doc__))
+    except UserError as error:
+        sys.exit(fail(error))

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from diplomacy_engine.errors import UserError
 from examples import compare_runs
 
 
@@ -36,5 +37,20 @@ def test_the_interval_holds_the_mean_of_all_seeds():
 
 def test_a_missing_figure_is_named(tmp_path):
     folder = run(tmp_path, "mine", 1, [0.1])
-    with pytest.raises(SystemExit, match="eval/brane/win"):
+    with pytest.raises(UserError, match="eval/brane/win"):
         compare_runs.curve(folder, "eval/brane/win")
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path):
+    with pytest.raises(UserError, match="no_run"):
+        compare_runs.main(compare_runs.Args((tmp_path / "no_run",)))
+    folder = run(tmp_path, "mine", 1, [0.1])
+    (folder / "metrics.jsonl").unlink()
+    with pytest.raises(UserError, match="metrics"):
+        compare_runs.curve(folder, "eval/dumbbot/win")
+
+
+def test_a_training_that_fails_is_named(tmp_path):
+    args = compare_runs.Args(train=("no_script.py --map small",), runs_folder=tmp_path)
+    with pytest.raises(UserError, match="no_script"):
+        compare_runs.main(args)
