@@ -42,6 +42,7 @@ def command_line(
     help_text = "\n\n".join(about.split("\n\n")[:2])
     options = {
         "args": words,
+        "prog": _program(),
         "default": default,
         "description": help_text,
         "console_outputs": first,
@@ -50,6 +51,11 @@ def command_line(
         with ended_by_reader():
             tyro.cli(args_class, **options)  # shows the help and exits
     return options
+
+
+def _program() -> str | None:
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return f"python -m {spec.name}" if spec else None  # tyro would name the file of a module
 
 
 def parse_args(args_class: type[_Args], argv: list[str] | None = None) -> _Args:

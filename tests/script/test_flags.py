@@ -1,6 +1,7 @@
 """Settings of the script: the command line, settings files, and which of them wins."""
 
 import dataclasses
+import importlib.util
 import os
 import re
 import runpy
@@ -115,3 +116,11 @@ def test_one_of_torchruns_processes_speaks(capsys, monkeypatch):
             with pytest.raises(SystemExit) as end:
                 parse_args(ppo.Args, words)
             assert end.value.code == 2 and bool(capsys.readouterr().err) == speaks
+
+
+def test_a_learner_says_how_it_is_started(capsys, monkeypatch):
+    spec = importlib.util.find_spec("diplomacy_learners.league")
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", spec)
+    with pytest.raises(SystemExit):
+        parse_args(ppo.Args, ["--mpa", "small"])
+    assert "python -m diplomacy_learners.league --help" in capsys.readouterr().err

@@ -89,7 +89,7 @@ def read_address(text: str) -> Address:
     host, colon, port = text.rpartition(":")
     sound = colon and _HOST.fullmatch(host) and port.isascii() and port.isdigit()
     if not sound or not 0 < int(port[:9]) < 65536:
-        raise UserError(f"a server's address is HOST:PORT, not {quoted(text)}")
+        raise UserError(f"{quoted(text)} is not a server's address, such as localhost:8432")
     return Address(host, int(port))
 
 

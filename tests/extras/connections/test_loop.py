@@ -230,7 +230,8 @@ SEAT = ("--game-id", "g", "--power", "FRANCE")
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["nowhere"], "HOST:PORT"),
+        (["nowhere"], "nowhere"),
+        (["HOST:PORT"], "localhost"),
         (["localhost:80"], "--power"),
         (["localhost:80", "--power", "FRANCE"], "--game-id"),
         (["localhost:80", "--power", "any", "FRANCE", "--game-id", "g"], "any FRANCE"),
