@@ -207,17 +207,13 @@ class TextGame:
         self._show_orders()
 
     def _show_orders(self) -> None:
-        units = [unit for unit in self._units() if not any(_unit(o) == unit for o in self.orders)]
+        winter = phase_kind(self.session.game.phase) == "adjustments"  # no unit needs an order
+        units = [] if winter else [u for u in self._legal() if u not in map(_unit, self.orders)]
         self.write(f"  orders: {'; '.join(self.orders) or 'none'}")
         if units:
             self.write(f"  without one: {', '.join(units)}")
         else:
             self.write("  all have one; `go` submits them")
-
-    def _units(self) -> list[str]:
-        """Return the units that need an order; in winter none does."""
-        winter = phase_kind(self.session.game.phase) == "adjustments"
-        return [] if winter else list(self._legal())
 
     def _drop(self, place: str) -> None:
         kept = [order for order in self.orders if _unit(order) != place.upper()]

@@ -106,6 +106,8 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
         powers = [_power_view(session, viewer, power, waiting) for power in game.powers]
         choices = list(session.choices) if viewer.host else []
         opponents = [session.told(name, game) for name in session.record.opponents]
+        phases = [(phase["name"], phase["state"]["centers"]) for phase in game.history]
+        phases.append((game.phase, game.centers))
         view = {
             "revision": session.revision,
             "step": session.now.step,
@@ -125,7 +127,7 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "victory": int(game.map.board.victory_centers),
             "last_year": game.max_years and int(game.map.board.first_year) + game.max_years - 1,
             "powers": powers,
-            "chart": _chart(game),
+            "chart": centers_svg(drawing_of(game.map), phases),
             "sides": CHART,
             "sandbox": session.now.is_sandbox,
             "names": game.map.province_names,
@@ -157,12 +159,6 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             guests = session.now.powers_of(GUEST)
             view["links"] = {who: session.tokens[who] for who in (*guests, WATCH)}
         return view
-
-
-def _chart(game: Game) -> str:
-    phases = [(phase["name"], phase["state"]["centers"]) for phase in game.history]
-    phases.append((game.phase, game.centers))
-    return centers_svg(drawing_of(game.map), phases)
 
 
 def votes_view(game: Game, power: str | None) -> dict | None:
