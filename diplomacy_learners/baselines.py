@@ -6,7 +6,7 @@
     python -m diplomacy_learners.baselines --map three --teams ENGLAND+ITALY --partners pool
 
 They are those of Song et al. 2019 (Arena, section 3); docs/rewards_and_teams.md describes them.
-Letters of shapes are those of ppo_selfplay_diplomacy.py, from which comes what is the same here.
+Shapes are named as in ppo_selfplay_diplomacy.py.
 """
 
 import sys
