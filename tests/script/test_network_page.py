@@ -40,7 +40,7 @@ def train(tmp_path, imported, monkeypatch):
         assert main(words.split(), imported(path)) == 0
         (run,) = tmp_path.glob("runs/small__by_the_page__1__*")
         saved = load(run)
-        assert saved["script_name"] == "by_the_page.py" and (run / "by_the_page.py").read_text() == script
+        assert saved["script_name"] == path.name and (run / path.name).read_text() == script
         return saved
 
     return training
