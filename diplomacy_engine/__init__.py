@@ -1,8 +1,6 @@
 # ruff: noqa: F401 - what only type checkers import
-"""A fast engine for Diplomacy: rules, maps, bots, deals, matches. The names below are public.
-
-Each is imported when it is first asked for, so that commands start without what they do not need.
-"""
+"""A fast engine for Diplomacy: rules, maps, bots, deals, matches. The names below are public, each
+imported when it is first asked for, so that commands start without what they do not need."""
 
 import importlib
 import sys

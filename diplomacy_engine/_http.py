@@ -1,7 +1,5 @@
 """A server that is asked over HTTP: each request within its time and size, whatever is answered.
-
-The standard library is enough. No redirect is followed, and a key stands in no text.
-"""
+No redirect is followed, and a key stands in no text."""
 
 import contextlib
 import http.client

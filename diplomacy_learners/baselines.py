@@ -6,7 +6,7 @@
     python -m diplomacy_learners.baselines --map three --teams ENGLAND+ITALY --partners pool
 
 They are those of Song et al. 2019 (Arena, section 3); docs/rewards_and_teams.md describes them.
-Letters of shapes are those of ppo_selfplay_diplomacy.py, from which comes what is the same here.
+Shapes are named as in ppo_selfplay_diplomacy.py.
 """
 
 import sys
@@ -245,9 +245,14 @@ class TeamRun(Run):
     """A run of teams: what becomes of a team counts for its powers that are out, too. Otherwise no
     sacrifice could be learned."""
 
+    REBUILT = (*Run.REBUILT, "revalue")
+
     def __init__(self, setup: startup.Setup, ranks: Ranks):
         check_seating(setup.args, setup.game_map)
         super().__init__(setup, ranks, Policies)
+        self.revalue = None
+        if self.args.scheme == "counterfactual":
+            self.revalue = partial(Counterfactual(self).values, self.games)
 
     def plays_on(self, result: engine.StepResult) -> np.ndarray:
         return engine.alive_with_team(result.alive, self.game_map.teams.of_power)
@@ -350,19 +355,10 @@ def assign_seats(run: Run, rows: np.ndarray) -> None:
 
 
 def train(setup: startup.Setup, ranks: Ranks, until: int | None = None) -> bool:
-    def make_run(setup: startup.Setup, ranks: Ranks) -> TeamRun:
-        run = TeamRun(setup, ranks)
-        if run.args.scheme == "counterfactual":
-            tried.append(Counterfactual(run))
-        return run
-
     def play(run: TeamRun, clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
-        if not tried:
-            return ppo.play_phase(run, clock)
-        return ppo.play_phase(run, clock, revalue=partial(tried[0].values, run.games))
+        return ppo.play_phase(run, clock, revalue=run.revalue)
 
-    tried: list[Counterfactual] = []
-    return ppo.train(setup, ranks, until, make_run=make_run, play=play, seat=assign_seats)
+    return ppo.train(setup, ranks, until, make_run=TeamRun, play=play, seat=assign_seats)
 
 
 AGENTS = {"independent": Independent, "central": Central}

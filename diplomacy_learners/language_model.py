@@ -6,13 +6,9 @@
     python -m diplomacy_engine evaluate --player runs/small__language_model__1__... --against random
     python -m diplomacy_engine evaluate --player llm:local:FOLDER --against random --games 20
 
-*Learning* is group-relative policy optimization (GRPO, Shao et al. 2024). A position is played on
-in many copies; a reply is better than the others of its group by what its copy scored more, and
-the choices in it become likelier or less likely by that much. Only choices count: tokens that
-were forced are left out, and probabilities are those among the tokens that the trie allowed.
-
-How a model writes is in diplomacy_engine/extras/language/model.py, since players need it, too;
-docs/language_models.md tells more.
+Group-relative policy optimization (GRPO, Shao et al. 2024) of replies' choices, with probabilities
+among the tokens that the trie allowed; see docs/language_models.md. How a model writes is in
+diplomacy_engine/extras/language/model.py, since players need it, too.
 """
 
 import importlib.util

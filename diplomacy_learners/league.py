@@ -3,10 +3,9 @@
     python -m diplomacy_learners.league --map small
     python -m diplomacy_learners.league --resume runs/small__league__...
 
-The learner is that of ppo_selfplay_diplomacy.py, whose flags follow. From time to time it waits,
-and a copy of it learns to beat others: in turns the learner as it is now (a main exploiter in
-AlphaStar's words; Vinyals et al. 2019), or the whole pool (a league exploiter). What has been
-learned then joins the pool as one more frozen copy, and the learner goes on.
+The learner is that of ppo_selfplay_diplomacy.py, whose flags follow. From time to time a copy of it
+learns to beat the learner, or the whole pool: AlphaStar's main and league exploiters (Vinyals et
+al. 2019). It then joins the pool, frozen.
 """
 
 import sys

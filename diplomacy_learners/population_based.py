@@ -4,14 +4,10 @@
     python -m diplomacy_learners.population_based --map small --members 8
     python -m diplomacy_learners.population_based --resume runs/small__population__1__1700000000
 
-Every member is a run of that script with settings of its own. After each evaluation they wait for
-each other. Then the worst quarter takes over weights, optimizer, opponents and games of one of the
-best quarter, with settings that are varied (Jaderberg et al. 2017). Ray Tune decides who, varies
-the settings with `explored`, and runs the members on the cores of this machine or of a cluster
-(--address). What counts is the rating among the frozen policies of a base population
-(docs/tournament.md), not the reward, which a setting may change. Newest copies of the others join
-each member's opponents. The population's folder has a run folder and a log of each member, and
-exploits.jsonl; nothing in its ray/ is read later.
+After Jaderberg et al. 2017; docs/rewards_and_teams.md describes it. Ray Tune decides who takes over
+from whom, varies the settings with `explored`, and runs the members on the cores of this machine or
+of a cluster. What counts is the rating in a base population, not the reward, which a setting may
+change. Nothing in the folder's ray/ is read later.
 """
 
 import os

@@ -5,11 +5,9 @@
     python -m diplomacy_engine evaluate --map three --press mutual \\
         --player runs/three__press...  --against peaceful+dumbbot
 
-What a power says is the first part of the same decision as its orders: drawn by each policy from
-the codes of both sides and of what is offered; then the lists of legal orders are cut down to what
-the deals leave, and the orders are drawn from these. With --binding no the lists are cut only for
-who then chooses to keep its word (docs/press.md). One decision has one log-probability, of its talk
-and its orders, so pool, seats, buffer, pay, advantages and update are those of
+What a power says is the first part of the same decision as its orders, which are drawn from what
+the deals leave, or with --binding no (docs/press.md) from all unless it chooses to keep its word.
+One decision has one log-probability, of its talk and its orders, so all else is that of
 ppo_selfplay_diplomacy.py, which knows nothing of talk. Shapes are named as there.
 """
 

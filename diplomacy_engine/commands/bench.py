@@ -38,7 +38,6 @@ from ._console import make_console, print_table
 from ._flags import Bench
 from ._matches import write_result
 
-NUM_GAMES = 4096  # with fewer, starting threads and joining their lists cost more of each phase
 YEARS = 10  # of a game: on standard 1901 to 1910, as other engines' figures were taken
 POOL_GAMES = 512  # played once from start to end for the positions
 POOL_SHARE = 0.25  # of their phases are kept

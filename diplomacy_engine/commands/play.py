@@ -156,19 +156,15 @@ def _usual_opponents(arguments: Any, game_map: Map, talk: bool) -> list[str]:
 
 
 def mixed(map_name: str, talk: bool) -> list[str]:
-    """Return the players of a mixed table: the policies that come along, those that win most first.
-
-    Where powers talk they do so through a negotiator.
-    """
+    """Return the players of a mixed table: the policies that come along, those that win most first;
+    where powers talk, through a negotiator."""
     policies = policies_of(map_name) if find_spec("torch") else []
     return [f"nash+{name}" if talk else name for name in policies]
 
 
 def offered(map_name: str, talk: bool) -> dict[str, str]:
-    """Return who may be chosen on the page, best first, and what each is.
-
-    After the policies that come along, the newest of the user's own runs of the map.
-    """
+    """Return who may be chosen on the page and what each is: the policies that come along, best
+    first, then the newest of the user's own runs of the map."""
     policies = mixed(map_name, False)
     found = {MIXED: "a different policy for each"} if policies else {}
     if talk:

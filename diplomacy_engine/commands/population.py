@@ -288,8 +288,7 @@ def _packed_members(
                 raise UserError(f"{run.folder} is a run on map {policy.settings['map']}")
             name, content = f"{run.name}-{policy.decisions}", pack_weights(policy.weights)
             atomic_write(folder / f"{name}{MEMBER}", content)
-            member = _member(name, run.scheme or run.name, policy, content)
-            members.append(member)
+            members.append(_member(name, run.scheme or run.name, policy, content))
     if len({member.name for member in members}) < len(members):
         raise UserError("--runs: two folders have the same name, and so would their members")
     return members

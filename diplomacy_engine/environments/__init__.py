@@ -5,6 +5,7 @@ from typing import Any
 
 from gymnasium.envs.registration import register, registry
 
+from ..errors import UserError
 from ..rules.map import MAP_NAMES
 
 _FORMS = {
@@ -38,6 +39,8 @@ def __getattr__(name: str) -> Any:
     """PettingZoo need only be installed for its own names."""
     if name not in ("env", "parallel_env"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import pettingzoo_env
-
+    try:
+        from . import pettingzoo_env
+    except ModuleNotFoundError as error:
+        raise UserError(f"{name}: {error}; pip install pettingzoo") from None
     return getattr(pettingzoo_env, name)

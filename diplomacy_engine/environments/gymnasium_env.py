@@ -118,12 +118,9 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
         return row_of(seen, 0), self._info(0)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
-        """Order, and play on to the next decision; see gymnasium.Env.step.
-
-        Raises:
-            NeedsReset: the game is over, or none has begun.
-            UserError: the action has the wrong shape or type, or strict and an illegal order.
-        """
+        """Order, and play on to the next decision; see gymnasium.Env.step. NeedsReset: the game is
+        over, or none has begun. UserError: the action has the wrong shape or type, or strict and an
+        illegal order."""
         self._need_game(self._running)
         agents = self._agents
         actions = whole_numbers(action, self.action_space.shape)[None]
@@ -158,11 +155,8 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
 class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
     """Many games at once, compiled; environment i of seed s plays as a DiplomacyEnv of seed s + i.
 
-    Takes the arguments of DiplomacyEnv, and:
-
-    Args:
-        num_envs: how many.
-        threads: threads that share the games; None: as many as there are processors.
+    Takes the arguments of DiplomacyEnv, `num_envs`, and the number of `threads` that share the
+    games; None: as many as there are processors.
 
     A game that is over is replaced in the same step (AutoresetMode.SAME_STEP). `infos` then has
     `final_obs` (an object array, an observation where a game ended) and `final_info` (its `info`,
@@ -202,11 +196,7 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict]:
         """Order in every game, and play each on to its next decision; see VectorEnv.step.
-
-        Raises:
-            NeedsReset: `reset` has not been called.
-            UserError: the actions have the wrong shape or type, or strict and an illegal order.
-        """
+        NeedsReset: `reset` has not been called. UserError as for `DiplomacyEnv.step`."""
         self._need_game(self._running)
         agents, form = self._agents, self._form
         ready, illegal = form.take(whole_numbers(actions, self.action_space.shape), self._strict)

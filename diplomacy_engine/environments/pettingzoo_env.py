@@ -38,20 +38,11 @@ from .settings import PowersSettings
 class DiplomacyParallelEnv(ParallelEnv):
     """All powers of one game; agents are named after them.
 
-    An action has one entry for each province, as in the Gymnasium form `provinces`; where a power
-    has nothing to order, only 0 is legal. `infos[agent]["action_mask"]` is a tuple of int8 arrays,
-    one for each province, as `action_space(agent).sample(mask)` takes it. With teams, an agent
-    stays until its team is out, and `infos[agent]["eliminated"]` says whether it is itself.
-
-    With press `mutual` actions and masks are dictionaries of `orders`, as above, and `wish`, with
-    whom the power wishes peace; `infos[agent]["step"]` names which of the two is asked for, and
-    observations have `peace` (P,), `closed` (P, V) and `bound` (V,), see docs/environments.md. With
-    binding=False peace need not be kept: masks have all orders, observations also `breaches` (P,),
-    and `infos[agent]["broken"]` names those with whom it has just broken the peace.
-
-    With draw_votes the last entry of an action is the power's vote for a draw, and with press
-    `vote` is one more key; it means nothing at the step of wishes, nor from a power that is
-    eliminated.
+    Actions, masks, press and votes are as docs/environments.md says. `infos[agent]["action_mask"]`
+    is a tuple of int8 arrays, one for each province. With teams, an agent stays until its team is
+    out, and `infos[agent]["eliminated"]` says whether it is itself. With press observations have
+    `peace` (P,), `closed` (P, V), `bound` (V,), and with binding=False `breaches` (P,). A vote for
+    a draw means nothing at the step of wishes, nor from a power that is eliminated.
 
     Args:
         map: a map's name or file.

@@ -60,18 +60,15 @@ class Game:
     Args:
         game_map: `standard`, `small`, `three`, a path to a map file, or a Map.
         max_years: game years after which the game ends in a draw; None for no limit.
-        press: None: nobody makes deals. `mutual`: peace between two powers that offer it to each
-            other. `offers`: deals of any kind. `propose-choose`: deals of any kind, of which two
-            powers make one in a round.
-        press_rounds: how many offers a power may send in a phase, if the press is `offers`; or to
-            each other power, if it is `propose-choose`.
+        press: None, or who makes deals as in docs/press.md: `mutual`, `offers`, `propose-choose`.
+        press_rounds: how many offers a power may send in a phase; with `propose-choose`, to each
+            other power.
         binding: whether orders that break a deal cannot be given. Else the history tells under
             `broken` with whom a power broke a deal, and saved games keep that they could.
         draw_votes: whether powers may vote for a draw, see `vote`.
 
     Attributes:
-        map: the Map.
-        draw_votes: as given.
+        map, draw_votes: the Map, and whether there are votes.
         conceded: powers that have given up, see `concede`.
         id: a text that names the game in saved games.
         history: the adjudicated phases as in a saved game: name, state, orders, results, messages.
@@ -83,15 +80,6 @@ class Game:
         game.submit("ENGLAND", ["A LON - PAR"])
         game.adjudicate()   # {"A LON": ["bounce"], "A PAR": []}
         game.causes()       # {"A LON": {"bounce": ["A PAR"]}}
-
-    With press, deals bind the orders:
-
-        game = Game("standard", press="offers")
-        game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"], zone=["ENG"])   # 1
-        game.offers("ENGLAND")     # {1: "FRANCE: A PAR - PIC; ENGLAND and FRANCE keep out ..."}
-        game.accept("ENGLAND", 1)
-        game.deals("FRANCE")       # ["with ENGLAND: A PAR - PIC; ENGLAND and FRANCE keep out ..."]
-        game.legal_orders("PAR")   # ["A PAR - PIC"]
     """
 
     def __init__(
@@ -139,10 +127,8 @@ class Game:
 
     @property
     def units(self) -> dict[str, list[str]]:
-        """Every power's standing units; dislodged ones are in `dislodged`.
-
-        Units that nobody plays are there, too, under the name that the map's `neutral` gives them.
-        """
+        """Every power's units, without those `dislodged`; those that nobody plays are there under
+        the name that the map's `neutral` gives them."""
         return positions.standing_units(self._games)
 
     @property
@@ -162,10 +148,7 @@ class Game:
 
     @property
     def winners(self) -> list[str]:
-        """The winner and its team; at a draw all powers alive that have not conceded.
-
-        Empty while the game goes on.
-        """
+        """The winner and its team, or at a draw all alive that have not conceded; [] until then."""
         return positions.winners(self._games, self.conceded)
 
     @property
@@ -230,12 +213,8 @@ class Game:
             strict: refuse all of them if one is illegal. Otherwise an illegal order is kept as
                 `void` and does nothing.
 
-        Returns:
-            What is wrong with each order that is void: the order and the reason.
-
-        Raises:
-            UserError: unknown power, not a list of texts, or (strict) an illegal order, with the
-                order and the reason; the orders given before stay.
+        Returns each void order with its reason. UserError: unknown power, not a list of texts, or
+        (strict) an illegal order, with its reason; the orders given before stay.
         """
         name = self.map.powers[self.map.power_number(power)]
         texts = _texts(orders, f"the orders of {name}")
@@ -263,13 +242,10 @@ class Game:
     def vote(self, power: str, draw: bool = True) -> None:
         """Vote for a draw in this phase, or take that back.
 
-        Votes are of one phase: after it all are taken back. If all powers that are alive and have
-        not conceded vote so, `adjudicate` plays no orders: the game ends as it stands, in a draw
-        between them. With teams every power still votes for itself.
-
-        Raises:
-            UserError: the game is over or has no votes; the power is unknown, eliminated or has
-                conceded; it has voted so already in this phase, or has no vote to take back.
+        If all powers that are alive and have not conceded vote so in one phase, `adjudicate` plays
+        no orders: the game ends in a draw between them. With teams every power votes for itself.
+        UserError: the game is over or has no votes; the power is unknown, eliminated or has
+        conceded; it has voted so already in this phase, or has no vote to take back.
         """
         name = self._contender(power, "vote")
         if not self.draw_votes:
@@ -285,10 +261,8 @@ class Game:
         Its units hold, or disband where they are dislodged; it builds nothing, and removals follow
         the rule for powers that order none. It is not asked for draws, has no part in one, and
         counts as eliminated in `figures`. As soon as all powers alive have conceded but one, that
-        one has won as by a solo; with teams, as soon as only one team is left.
-
-        Raises:
-            UserError: the game is over; the power is unknown, eliminated or has conceded.
+        one has won as by a solo; with teams, as soon as only one team is left. UserError: the game
+        is over; the power is unknown, eliminated or has conceded.
         """
         name = self._contender(power, "concede")
         self.conceded = sorted([*self.conceded, name])
@@ -308,11 +282,8 @@ class Game:
         return name
 
     def send(self, sender: str, recipient: str, message: str) -> dict:
-        """Say something in this phase; return the message as a saved game keeps it.
-
-        `sender` is a power or `SYSTEM`, `recipient` another power or `GLOBAL` for all; UserError if
-        one of them is nobody, or the game is over.
-        """
+        """Say something in this phase; return the message as a saved game keeps it. `sender` is a
+        power or `SYSTEM`, `recipient` another power or `GLOBAL`; else UserError, as at the end."""
         if self.is_over:
             raise UserError("nothing can be said after the end of the game")
         others = [power for power in self.map.powers if power != sender]
@@ -364,8 +335,7 @@ class Game:
             we_leave, they_leave: provinces that one side's units there must move out of.
             peace: both keep out of where the other has a unit or a center.
 
-        Raises:
-            UserError: what is asked for is impossible; nothing has been changed then.
+        UserError if what is asked for is impossible; nothing has been changed then.
         """
         self._talk.press_now()
         powers = self.map.power_number(sender), self.map.power_number(receiver)
@@ -427,12 +397,8 @@ class Game:
         return [(self.map.powers[p], self.map.powers[q]) for p, q in sorted(self._talk.peace())]
 
     def accept(self, power: str, number: int) -> None:
-        """Agree to an offer, which binds both sides at once.
-
-        Raises:
-            UserError: it is no open offer to that power, or it cannot be confirmed beside the
-                deals that there are; nothing has been changed then.
-        """
+        """Agree to an offer, which binds both sides at once. UserError, and nothing has been
+        changed, if it is no open offer to that power, or other deals stand against it."""
         offer = self._talk.open_offer(self.map.power_number(power), number)
         if self.press == "mutual":
             self.offer(power, self.map.powers[offer.sender], peace=True)
@@ -469,12 +435,8 @@ class Game:
     ) -> None:
         """Let powers talk from here on; the `messages` of this phase are read back to deals.
 
-        Args:
-            press, press_rounds, binding: as for Game.
-            strict: False: messages that are no offers and answers here have no effect.
-
-        Raises:
-            UserError: they are none, with `strict`.
+        The rest is as for Game. Messages that are no offers and answers here have no effect; with
+        `strict`, UserError.
         """
         self._talk_by(press, press_rounds, binding)
         for number, message in enumerate(self.messages, 1):
@@ -641,10 +603,8 @@ class Game:
         return {"votes": self.votes} if self._votes else {}
 
     def order_numbers(self) -> dict[int, int]:
-        """Return province -> number of the one legal order submitted for it; waives are left out.
-
-        Rule    a support that names no coast goes to the coast the fleet moves to (DATC 4.B.4)
-        """
+        """Return province -> number of the one legal order submitted for it, without waives; a
+        support that names no coast goes to the coast the fleet moves to (DATC 4.B.4)."""
         table = self._games.table
         given = [numbers for orders in self._submitted.values() for _, numbers in orders]
         waive = table.waive
@@ -678,13 +638,10 @@ class Game:
             orders[0, v] = number
         return orders
 
-    def _step(self, chosen: dict[int, int]) -> None:
-        self._games.step(self._order_array(chosen))
-
     def _adjudicate_movement(self, chosen: dict[int, int]) -> dict[str, list[str]]:
         state, void = self._games.state, self._void_units(chosen)
         units = self._unit_texts()
-        self._step(chosen)
+        self._games.step(self._order_array(chosen))
         return {
             text: _words(int(state.last_result[0, v]) | (VOID if v in void else 0))
             for v, text in units.items()
@@ -711,7 +668,7 @@ class Game:
                 # Only a loaded position can offer a retreat to an occupied province.
                 chosen[v] = table.disband[table.unit_kind[number], table.location[number]]
                 del goals[v]
-        self._step(chosen)
+        self._games.step(self._order_array(chosen))
         for v, goal in goals.items():
             if state.unit_power[0, goal] != NONE:
                 results[units[v]] = 0
@@ -734,7 +691,7 @@ class Game:
         for number in chosen.values():
             text = self.map.unit_text(table.unit_kind[number], table.location[number])
             results[text] = 0
-        self._step(chosen)
+        self._games.step(self._order_array(chosen))
         for v, text in units.items():
             if state.unit_power[0, v] == NONE and chosen.get(v, NONE) == NONE:
                 results[text] = DISBANDED | results.get(text, 0)
@@ -743,17 +700,11 @@ class Game:
     def causes(self, phase: str | None = None) -> dict[str, dict[str, list[str]]]:
         """Return who was in the way of the orders of a phase that was played.
 
-        Args:
-            phase: its name, such as `S1901M`; None for the last one.
-
-        Returns:
-            unit -> result word -> the units behind it, all by their texts before the phase: those
-            that a move or retreat bounced with (`bounce`), that cut a support (`cut`), that moved
-            in (`dislodged`), the dislodged fleets of a convoy (`no convoy`). Units that need no
-            explanation are left out.
-
-        Raises:
-            UserError: no such phase was played, or its position (of a saved game) is impossible.
+        `phase` is a name such as `S1901M`; None is the last one. Returned is unit -> result word ->
+        the units behind it, all by their texts before the phase: those that a move or retreat
+        bounced with (`bounce`), that cut a support (`cut`), that moved in (`dislodged`), the
+        dislodged fleets of a convoy (`no convoy`). Units that need no explanation are left out.
+        UserError: no such phase was played, or its position (of a saved game) is impossible.
         """
         played = {record["name"]: record for record in self.history}
         if not played:
@@ -768,11 +719,8 @@ class Game:
         return played_orders(games, record["orders"], result_words(record["results"]))[1]
 
     def to_state(self) -> dict:
-        """Return the position as the `state` dictionary of a saved game.
-
-        `last_orders` and `last_results` come on top if there was a movement phase: policies look
-        at them, and a saved game has them in its earlier phases.
-        """
+        """Return the position as the `state` dictionary of a saved game, and `last_orders` and
+        `last_results`, at which policies look, if there was a movement phase."""
         state = positions.state_dictionary(self._games, self.conceded)
         return state | positions.last_orders(self._games)
 
@@ -798,18 +746,14 @@ class Game:
         theme: str = "auto",
         width: int | None = None,
     ) -> str:
-        """Return a picture of the position with orders as arrows; see pictures/board.py.
-
-        Without `orders` those submitted so far are drawn.
-        """
+        """Return a picture of the position with orders as arrows, without `orders` those submitted;
+        see pictures/board.py."""
         orders = self.orders if orders is None else orders
         return board_svg(self, orders=orders, outcome=outcome, theme=theme, width=width)
 
     def to_position(self) -> str:
-        """Return the position as one line, such as `small S1901M; ENGLAND A LON = LON; ...`.
-
-        It leaves out the last orders, at which policies look; `to_state` keeps them.
-        """
+        """Return the position as one line, such as `small S1901M; ENGLAND A LON = LON; ...`. The
+        last orders are not in it, but in `to_state`."""
         return positions.position_line(self._games)
 
     @classmethod
@@ -819,20 +763,14 @@ class Game:
         game_map: str | Path | Map | None = None,
         max_years: int | None = None,
     ) -> "Game":
-        """Return a game that goes on from a line of `to_position`.
-
-        `game_map` None stands for the map named in the line. UserError if the line cannot be read,
-        or the position is impossible.
-        """
+        """Return a game that goes on from a line of `to_position`; `game_map` None is the map named
+        in it. UserError if the line cannot be read, or the position is impossible."""
         name, state = positions.parse_position_line(position)
         return cls.from_state(game_map or name, state, max_years)
 
     def to_saved_game(self) -> dict:
-        """Return the whole game in the format of the `diplomacy` package, with its `winners`.
-
-        Where deals can be broken, it says so with a `binding` of ours. Its rules are those of the
-        press, whether anybody has said anything or not.
-        """
+        """Return the whole game in the format of the `diplomacy` package, with its `winners`; where
+        deals can be broken, with a `binding` of ours."""
         # None: nothing was submitted yet.
         pending = {power: self.orders.get(power) for power in self.map.powers}
         said = {"results": {}, "messages": self.messages} | self._votes_note()
@@ -861,10 +799,8 @@ class Game:
                 press the deals of the last phase are taken up.
             binding: as for Game; None: as the saved game says.
 
-        Raises:
-            UserError: it is no saved game, its last position is impossible, or that of its last
-                movement phase, or (with press) what was said in its last phase are no offers and
-                answers; other talk is kept as it is.
+        UserError: it is no saved game, its last position is impossible, or that of its last
+        movement phase, or (with press) what was said in its last phase are no offers and answers.
         """
         game_id, found_map, phases, ending = read_saved_game(saved, game_map)
         game = cls.from_state(found_map, phases[-1]["state"], max_years)
@@ -905,10 +841,8 @@ class Game:
         positions.forbid_retreats(self._games)
 
     def figures(self, year_limit: str = "draw") -> dict[str, dict[str, float]]:
-        """Return power -> figure of scoring/outcomes.py -> value, of a finished game.
-
-        `year_limit` is as for `evaluate_player`. UserError while the game goes on.
-        """
+        """Return power -> figure of scoring/outcomes.py -> value, of a finished game (else
+        UserError); `year_limit` is as for `evaluate_player`."""
         if not self.is_over:
             raise UserError(f"the game is not over yet, it is in {self.phase}")
         check_year_limit(year_limit)

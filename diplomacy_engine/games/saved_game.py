@@ -69,10 +69,12 @@ def saved_game_dictionary(
     agreement or concession. The package has no waives; `teams` and `team_victory` are ours."""
     teams = game_map.teams
     rules = [*([NO_PRESS] if silent else []), *RULES, *([OWN_END] if own_end else [])]
+    known = game_map.name in MAP_NAMES and load_map(game_map.name) is game_map
+    own_file = not known and Path(game_map.source).is_file()
     played = [phase | {"orders": _without_waives(phase["orders"])} for phase in phases[:-1]]
     saved = {
         "id": game_id,
-        "map": map_reference(game_map),
+        "map": game_map.source if own_file else game_map.name,
         "rules": rules,
         "phases": _with_influence(game_map.powers, [*played, phases[-1]]),
     }
@@ -86,11 +88,6 @@ def _without_waives(orders: Mapping) -> dict:
         power: texts and [text for text in texts if text != "WAIVE"]
         for power, texts in orders.items()
     }
-
-
-def map_reference(game_map: Map) -> str:
-    known = game_map.name in MAP_NAMES and load_map(game_map.name) is game_map
-    return game_map.source if not known and Path(game_map.source).is_file() else game_map.name
 
 
 def _with_influence(powers: list[str], phases: list[dict]) -> list[dict]:

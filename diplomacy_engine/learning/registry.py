@@ -173,7 +173,8 @@ def of_checkpoint(saved: dict, path: str | Path, script: str | Path | None = Non
     if alike:
         return _noted_if_changed(alike[-1], saved, path)
     copy = _copy_of_script(saved, Path(path)) or Path(name).name
-    raise UserError(f"{path} was made by {quoted(name, 60)}: name that, as in {copy}:{path}")
+    named = f"name that script, as in {copy}:{path}"
+    raise UserError(f"{path} was made by {quoted(name, 60)}: {named}")
 
 
 def _noted_if_changed(learner: Learner, saved: dict, path: str | Path) -> Learner:

@@ -282,10 +282,7 @@ class NoLog(RunLog):
     def __init__(self, *_: Any):
         self.clock = Clock()
 
-    def _nothing(self, *_: Any) -> str:
-        return ""
-
-    evaluations = flush = update = message = close = intact = _nothing
+    evaluations = flush = update = message = close = intact = lambda *_: ""
 
 
 def program() -> str:

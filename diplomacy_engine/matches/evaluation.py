@@ -140,8 +140,7 @@ def evaluate_player(
         progress, keep_finished: see `play_tables`.
         settings: fields of MatchSettings, such as `seed` or `max_years`.
 
-    Raises:
-        UserError: a number is out of range.
+    UserError if a number is out of range.
     """
     rules = match_settings(match, **settings)
     teams, powers = rules.game_map.teams, rules.game_map.powers

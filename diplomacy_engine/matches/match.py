@@ -55,10 +55,8 @@ class MatchSettings:
         return VectorGame(self.game_map, count, **options)
 
     def game_seeds(self, first: int, count: int) -> np.ndarray:
-        """Return what games from number `first` (counted from 0) draw from, uint64.
-
-        A game's seed depends on its number alone, not on those that are played with it.
-        """
+        """Return what games from number `first` (counted from 0) draw from, uint64: each by its
+        number alone."""
         return np.random.SeedSequence(self.seed).generate_state(first + count, np.uint64)[first:]
 
 
@@ -125,11 +123,8 @@ class MatchReport:
         return powers, figure_values_of_teams(self.outcomes, game_map, year_limit)
 
     def draws(self) -> dict[str, dict]:
-        """Return the key `draws` of a result: what share of the games were drawn in which way.
-
-        With a 95% interval each: `agreed` by all powers alive, and at the `year_limit`. Without
-        votes there is no such key.
-        """
+        """Return the key `draws` of a result, nothing without votes: the shares of games that all
+        powers alive `agreed` to draw, and drawn at the `year_limit`, with 95% intervals."""
         after, count = self.settings.draws_after, len(self.number)
         if after is None:
             return {}

@@ -120,8 +120,8 @@ def play_games(
     """Play all games to their end.
 
     Args:
-        games: made with auto_reset=False, and with a year limit unless the players surely end
-            their games.
+        games: made with auto_reset=False (else ValueError), and with a year limit unless the
+            players surely end their games.
         seat_player: (E, P) integers, which of `players` plays each power of each game.
         players: each is asked once a step for all its decisions in all games.
         recorder: notes the orders of its rows.
@@ -130,9 +130,6 @@ def play_games(
         counter: counts a player's orders.
         press: of the games, if powers may talk before they order.
         draws_after: year from which all players vote for a draw as bots do; None: nobody does.
-
-    Raises:
-        ValueError: `games` begin anew by themselves.
     """
     seat_player = np.asarray(seat_player)
     if games.auto_reset:

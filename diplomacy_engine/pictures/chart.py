@@ -17,10 +17,8 @@ def centers_svg(
     phases: Sequence[tuple[str, Mapping[str, Collection[str]]]],
     theme: str = "auto",
 ) -> str:
-    """Return the chart; x runs over the phases, from LEFT to WIDTH - RIGHT.
-
-    `phases` are in order the name of each, such as `S1901M`, and power -> supply centers.
-    """
+    """Return the chart of `phases`, names such as `S1901M` and power -> supply centers of each; x
+    runs over them from LEFT to WIDTH - RIGHT."""
     counts = {
         power: [len(owned.get(power) or ()) for _, owned in phases] for power in drawing.map.powers
     }

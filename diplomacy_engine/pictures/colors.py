@@ -2,6 +2,7 @@
 Ito's set (2008), then of Tol's muted set, then of the golden angle."""
 
 import colorsys
+import math
 import re
 from functools import lru_cache
 from importlib.resources import files
@@ -73,8 +74,8 @@ def power_color(game_map: Map, power: str, dark: bool = False) -> str:
     if power not in game_map.power_index:
         return _NEUTRAL[dark]
     known = [name for name in game_map.powers if name in _POWERS]
-    spent = {_POWERS[name][0] for name in known}
-    free = [color for color in _OTHERS if all(_distance(color, other) > 60 for other in spent)]
+    spent = [_rgb(_POWERS[name][0]) for name in known]
+    free = [color for color in _OTHERS if all(math.dist(_rgb(color), rgb) > 60 for rgb in spent)]
     number = [name for name in game_map.powers if name not in _POWERS].index(power)
     if number < len(free):
         return free[number]
@@ -150,10 +151,6 @@ def _hex(parts) -> str:
 
 def _mix(color: str, ground: str, share: float) -> str:
     return _hex([share * a + (1 - share) * b for a, b in zip(_rgb(color), _rgb(ground))])
-
-
-def _distance(first: str, second: str) -> float:
-    return sum((a - b) ** 2 for a, b in zip(_rgb(first), _rgb(second))) ** 0.5
 
 
 def contrast(first: str, second: str) -> float:

@@ -142,8 +142,6 @@ def _by_distance(distance: np.ndarray) -> np.ndarray:
     centering = np.eye(count) - 1 / count
     values, vectors = np.linalg.eigh(-centering @ steps**2 @ centering / 2)
     points = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0.0))
-    if points.shape[1] < 2:
-        points = np.column_stack([points, np.zeros(count)])
     # A sign of its own for each axis, else two machines may mirror the picture.
     points *= np.sign(points[np.abs(points).argmax(0), [0, 1]] + 1e-300)
     points = points[:, ::-1] + 1e-3 * np.column_stack(

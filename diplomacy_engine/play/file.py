@@ -74,11 +74,8 @@ def rebuild(
     press: PressRules | None = None,
 ) -> Game:
     """Return a game as it stood after its first `phases` phases, with `orders` submitted; with
-    `press` powers talk from there on.
-
-    What a policy sees of the last movement phase is not part of a saved state, so that phase is
-    played again where this leads to the same position.
-    """
+    `press` powers talk from there on. The last movement phase, at which policies look, is no part
+    of a saved state: it is played again where this leads to the same position."""
     history = game.history[:phases]
     state = game.history[phases]["state"] if phases < len(game.history) else game.to_state()
     moves = [
@@ -136,11 +133,8 @@ def read_session(
     press: PressRules | None = None,
     note: Note = lambda text: None,
 ) -> tuple[Game, PlayRecord | None]:
-    """Return the last game in a file of ours or of another program, and its key `play`, if any.
-
-    `max_years` and `press` are those of a game without that key. `note` is told what does not agree
-    with our rules.
-    """
+    """Return the last game in a file of ours or of another program, and its key `play`, if any;
+    without it the game has `max_years` and `press`. `note` is told what our rules contradict."""
     saved = deque(read_games(file, game_map, note=note), maxlen=1)
     if not saved:
         raise UserError(f"{file} has no game in it")

@@ -80,10 +80,8 @@ class Refusal(UserError):
 
 def _network_address(family: int) -> str:
     """Return the address by which the network knows this machine, or localhost if it has none.
-
-    Nothing is sent: connecting a datagram socket only looks up the route. The addresses are those
-    kept for documentation (RFC 5737, RFC 3849), which reach nobody.
-    """
+    Nothing is sent: connecting a datagram socket only looks up the route. The addresses reach
+    nobody (RFC 5737, RFC 3849)."""
     target = "2001:db8::1" if family == socket.AF_INET6 else "192.0.2.1"
     with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect((target, 9))

@@ -69,11 +69,8 @@ _MOST_HINTS = 4  # orders shown per unit
 
 
 class TextGame:
-    """A session played by one person in a terminal.
-
-    `read` returns a line for a prompt; EOFError ends the game. With `explain` the hint is shown
-    whenever there is something to order.
-    """
+    """A session played by one person in a terminal. `read` returns a line for a prompt; EOFError
+    ends the game. With `explain` the hint is shown whenever there is something to order."""
 
     def __init__(
         self,
@@ -207,17 +204,13 @@ class TextGame:
         self._show_orders()
 
     def _show_orders(self) -> None:
-        units = [unit for unit in self._units() if not any(_unit(o) == unit for o in self.orders)]
+        winter = phase_kind(self.session.game.phase) == "adjustments"  # no unit needs an order
+        units = [] if winter else [u for u in self._legal() if u not in map(_unit, self.orders)]
         self.write(f"  orders: {'; '.join(self.orders) or 'none'}")
         if units:
             self.write(f"  without one: {', '.join(units)}")
         else:
             self.write("  all have one; `go` submits them")
-
-    def _units(self) -> list[str]:
-        """Return the units that need an order; in winter none does."""
-        winter = phase_kind(self.session.game.phase) == "adjustments"
-        return [] if winter else list(self._legal())
 
     def _drop(self, place: str) -> None:
         kept = [order for order in self.orders if _unit(order) != place.upper()]
@@ -396,12 +389,8 @@ class TextGame:
 
 
 def read_terms(game: Game, power: str, text: str) -> dict:
-    """Return what an offer of a power asks for, as keywords of Game.offer.
-
-    Args:
-        text: parts with `;` between them: `peace`, orders of both sides' units, and provinces as in
-            `both out ENG`, `we out ENG`, `they out ENG`.
-    """
+    """Return what an offer of a power asks for, as keywords of Game.offer. `text` has, with `;`
+    between them, `peace`, orders of both sides' units, and `both|we|they out ENG`."""
     terms: dict = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
         words = part.lower().split()

@@ -106,6 +106,8 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
         powers = [_power_view(session, viewer, power, waiting) for power in game.powers]
         choices = list(session.choices) if viewer.host else []
         opponents = [session.told(name, game) for name in session.record.opponents]
+        phases = [(phase["name"], phase["state"]["centers"]) for phase in game.history]
+        phases.append((game.phase, game.centers))
         view = {
             "revision": session.revision,
             "step": session.now.step,
@@ -125,7 +127,7 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "victory": int(game.map.board.victory_centers),
             "last_year": game.max_years and int(game.map.board.first_year) + game.max_years - 1,
             "powers": powers,
-            "chart": _chart(game),
+            "chart": centers_svg(drawing_of(game.map), phases),
             "sides": CHART,
             "sandbox": session.now.is_sandbox,
             "names": game.map.province_names,
@@ -157,12 +159,6 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             guests = session.now.powers_of(GUEST)
             view["links"] = {who: session.tokens[who] for who in (*guests, WATCH)}
         return view
-
-
-def _chart(game: Game) -> str:
-    phases = [(phase["name"], phase["state"]["centers"]) for phase in game.history]
-    phases.append((game.phase, game.centers))
-    return centers_svg(drawing_of(game.map), phases)
 
 
 def votes_view(game: Game, power: str | None) -> dict | None:
@@ -335,8 +331,8 @@ def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[
     alive -= set(game.conceded)
     talks = moving and power in alive
     sent = sum(game.powers[offer.sender] == power for offer in mine)
-    peace = game.peace()
-    found = {
+    peace, lists = game.peace(), _lists(game) if talks and game.press == "offers" else {}
+    return {
         "protocol": game.press,
         "binding": game.table.binding,
         "open": talks,  # to the power
@@ -346,21 +342,17 @@ def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[
             for number, offer in enumerate(mine, 1)
         ],
         "said": sentences(game, power),
-        "partners": [],
+        "partners": [
+            {
+                "power": name,
+                "help": _supports(game, lists, name, power),
+                "favor": _supports(game, lists, power, name),
+            }
+            for name in game.powers
+            if talks and name != power and name in alive
+        ],
         "peace": peace if open_press else [pair for pair in peace if power in pair],
     }
-    if talks:
-        lists = _lists(game) if game.press == "offers" else {}
-        for name in game.powers:
-            if name != power and name in alive:
-                found["partners"].append(
-                    {
-                        "power": name,
-                        "help": _supports(game, lists, name, power),
-                        "favor": _supports(game, lists, power, name),
-                    }
-                )
-    return found
 
 
 def sentences(game: Game, power: str | None) -> list[tuple[str, str, str]]:
@@ -398,13 +390,10 @@ def _clause_view(game: Game, offer: Offer, clause: ClauseRow) -> dict:
 
 def _lists(game: Game) -> dict[str, list[int]]:
     decisions: Decisions = game.vector_game.decisions()
+    starts = decisions.order_start[decisions.slot_start]  # of each power's orders
     return {
-        game.powers[decisions.power[d]]: decisions.order[
-            decisions.order_start[decisions.slot_start[d]] : decisions.order_start[
-                decisions.slot_start[d + 1]
-            ]
-        ].tolist()
-        for d in range(decisions.count)
+        game.powers[power]: decisions.order[slice(*starts[d : d + 2])].tolist()
+        for d, power in enumerate(decisions.power)
     }
 
 

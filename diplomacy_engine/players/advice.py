@@ -32,14 +32,8 @@ def orders_for(
 ) -> dict[str, list[str]]:
     """Return the orders that a player gives in one game, as `Game.submit` takes them.
 
-    Args:
-        game: stays as it is.
-        player: from `make_bot` or `load_player`, or one's own. One that remembers is not told here
-            that a game begins (`begin_games`).
-        powers: for whom it decides; None for all. Those with nothing to order get an empty list.
-
-    Raises:
-        UserError: there is no such power.
+    The game stays as it is, and a player that remembers is not told that it begins (`begin_games`).
+    Powers (None: all) with nothing to order get an empty list; UserError if there is no such power.
     """
     games = game.vector_game
     names = list(game.map.powers if powers is None else powers)

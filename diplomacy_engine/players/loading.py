@@ -78,9 +78,8 @@ def load_player(
         assume: who searches take the others for, if their names do not say it.
         careful: a policy gives no order that cannot help, as own_help.mended says.
 
-    Raises:
-        PlayerError: there is no such player, or the checkpoint cannot be played.
-        UserError: the name is not one of a player, or its parts do not fit each other.
+    PlayerError: there is no such player, or the checkpoint cannot be played. UserError: the name is
+    not one of a player, or its parts do not fit each other.
     """
 
     def load(spec: PlayerSpec) -> Player:

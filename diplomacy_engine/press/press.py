@@ -422,12 +422,9 @@ class TalkCounter:
             self.counts[number, "kept"] += int(tally.kept[mine].sum())
 
     def figures(self) -> dict:
-        """Return the talk as matches report it, per game.
-
-        `refused` is by reason, though the receiver agreed; `deal_phases` the share of movement
-        phases with a deal; `broken` counts orders against deals; `kept` is the share of words kept
-        (one of each side of a deal; 1 without any), of all and by player.
-        """
+        """Return the talk as matches report it, per game: `refused` by reason, though the receiver
+        agreed; `deal_phases`, the share of movement phases with deals; orders `broken`; `kept`,
+        the share of words (one of each side of a deal; 1 without any), of all and by player."""
         counts, games = self.counts, max(1, self.counts["games"])
         in_vain = {name: counts[result] for name, result in zip(REFUSALS, list(OfferResult)[2:])}
         players = sorted(key[0] for key in counts if isinstance(key, tuple) and key[1] == "given")

@@ -432,13 +432,10 @@ def read_orders(
     results: Mapping[str, Sequence[str]],
     choose: Callable[[list[GivenOrder]], GivenOrder] | None = None,
 ) -> dict[str, list[GivenOrder]]:
-    """The orders of a phase by power, each with what became of it (`results`: unit -> words, or
-    empty).
-
-    Powers that the map does not have are left out. `units` are those that the phase orders, by
-    power. `choose` tells which of several orders of one unit counts (None: the first that can be
-    read); the others are void, as are orders of another power's unit.
-    """
+    """The orders of a phase by power of the map, each with what became of it (`results`: unit ->
+    words, or empty). `units` are those that the phase orders, by power. `choose` tells which of
+    several orders of one unit counts (None: the first that can be read); the others are void, as
+    are orders of another power's unit."""
     winter = phase_kind(phase) == "adjustments"
     choose = choose or (lambda several: next((one for one in several if one.order), several[0]))
     standing = {unit for own in units.values() for unit in own}

@@ -372,5 +372,5 @@ def test_without_pettingzoo(monkeypatch):
     monkeypatch.delitem(sys.modules, "diplomacy_engine.environments.pettingzoo_env")
     monkeypatch.delattr(environments, "pettingzoo_env")
     monkeypatch.setitem(sys.modules, "pettingzoo", None)
-    with pytest.raises(ImportError, match="pettingzoo"):
+    with pytest.raises(UserError, match="pip install pettingzoo"):
         environments.parallel_env("small")

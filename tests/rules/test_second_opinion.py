@@ -13,7 +13,6 @@ import pytest
 from reference.movement import adjudicate_movement
 from reference.orders import ReferenceMap
 
-import diplomacy_engine.rules.adjudicator as engine
 from diplomacy_engine.constants import (
     ARMY,
     COAST,
@@ -29,6 +28,7 @@ from diplomacy_engine.constants import (
     SUPPORT_MOVE,
 )
 from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.rules.adjudicator import movement as engine
 from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.rules.vocabulary import vocabulary
 

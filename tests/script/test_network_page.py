@@ -33,14 +33,14 @@ def train(tmp_path, imported, monkeypatch):
     """Return a function (script, flags) that trains with a script and returns its checkpoint."""
 
     def training(script: str, flags: str) -> dict:
-        path = tmp_path / "mine.py"
+        path = tmp_path / "by_the_page.py"
         path.write_text(script)
         monkeypatch.syspath_prepend(tmp_path)  # for a second process
         words = f"{TINY} {flags} --runs-folder {tmp_path / 'runs'}"
         assert main(words.split(), imported(path)) == 0
-        (run,) = tmp_path.glob("runs/small__mine__1__*")
+        (run,) = tmp_path.glob("runs/small__by_the_page__1__*")
         saved = load(run)
-        assert saved["script_name"] == "mine.py" and (run / "mine.py").read_text() == script
+        assert saved["script_name"] == path.name and (run / path.name).read_text() == script
         return saved
 
     return training

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import numpy as np
 from msgspec import Struct
 
 from ...constants import ARMY, COMPLETED, FLEET, SEA, UNIT_LETTERS, phase_kind
@@ -351,7 +352,7 @@ def _sea_paths(game: Game, origin: int, goal: int) -> Iterator[list[int]]:
     fleets = [unit for own in game.units.values() for unit in own if unit[0] == "F"]
     seas = [game.map.province_index[province_of(unit)] for unit in fleets]
     seas = [v for v in seas if board.terrain[v] == SEA]
-    near = {v: _sea_neighbors(game.map, v) for v in seas}
+    near = {v: np.flatnonzero(board.reach[FLEET, board.province_location[v]]) for v in seas}
     paths = deque([origin, v] for v in seas if origin in near[v])
     for _ in range(_MOST_PATHS):
         if not paths:
@@ -360,9 +361,3 @@ def _sea_paths(game: Game, origin: int, goal: int) -> Iterator[list[int]]:
         if goal in near[path[-1]]:
             yield path
         paths.extend([*path, v] for v in seas if v not in path and v in near[path[-1]])
-
-
-def _sea_neighbors(game_map: Map, v: int) -> set[int]:
-    board, here = game_map.board, game_map.board.province_location[v]
-    near = board.neighbor[FLEET, here, : board.neighbor_count[FLEET, here]]
-    return {int(board.location_province[location]) for location in near.tolist()}

@@ -265,12 +265,13 @@ class _Reader:
             {
                 power: Neutral(
                     power,
-                    self.line_of(power),
+                    f"line {line}" if path == self.path else f"{path.name}, line {line}",
                     set(self.owned.get(power, self.homes[power])),
                     list(self.units[power].values()),
                 )
                 for power in dict.fromkeys(self.dummies)
                 if self.units.get(power)
+                for path, line in [self.declared[power]]
             },
         )
         facts["provinces"] = provinces
@@ -315,10 +316,6 @@ class _Reader:
     def coasts(self, place: str) -> list[str]:
         start = f"{place.upper()}/"
         return [p.upper().partition("/")[2] for p in self.terrain if p.upper().startswith(start)]
-
-    def line_of(self, power: str) -> str:
-        path, line = self.declared[power]
-        return f"line {line}" if path == self.path else f"{path.name}, line {line}"
 
     def set_aliases(self, provinces: dict[str, dict], draft: Draft) -> None:
         owners: dict[str, set[str]] = {}

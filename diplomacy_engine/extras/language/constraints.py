@@ -1,8 +1,7 @@
 """Legal orders in the forms in which servers can be held to them, and how each is asked for.
 
-The names of these options change with the servers' versions, so they stand in `request_fields`
-alone, as read in November 2026. A server that ignores one answers as ever: so every reply is
-checked, constrained or not.
+The options' names change with the servers' versions: they stand in `request_fields` alone, as read
+in November 2026. A server may ignore one, so every reply is checked, constrained or not.
 """
 
 import json

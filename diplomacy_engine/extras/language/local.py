@@ -1,7 +1,5 @@
 """A language model in this process as a player; the model itself is in model.py.
-
-Here are only texts and numbers, so that the engine needs no PyTorch.
-"""
+Here are only texts and numbers, so that the engine needs no PyTorch."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,8 +1,6 @@
 """Language models that run here: they write legal orders alone, whatever tokenizer and weights.
-
 Every legal order is a path of tokens, its line end included, in a trie of its slot, and the model
-chooses only where the trie branches. This file alone needs transformers.
-"""
+chooses only where the trie branches. This file alone needs transformers."""
 
 import copy
 import itertools

@@ -106,7 +106,10 @@ def _position(question: Question, form: str, history: int, first: str) -> list[s
         parts = [f"Diplomacy, map {game.map.name}, {game.phase}, {question.power}\n"]
     else:
         parts = [first + _RULES, _map_facts(game)]
-        parts.append(f"Now: {game.phase} ({_PHASES[phase].format(year)}). {_years_left(game)}\n")
+        ending = "The game has no last year."
+        if game.max_years:
+            ending = f"The game ends after {game.map.board.first_year + game.max_years - 1}."
+        parts.append(f"Now: {game.phase} ({_PHASES[phase].format(year)}). {ending}\n")
         parts.append(f"You are {question.power}.{_owed(question)}\n")
         parts.append(_board(game))
         for name, lines in question.past[-history:] if history else ():
@@ -123,13 +126,6 @@ def _map_facts(game: Game) -> str:
         f"{board.victory_centers} of them after a fall wins."
         f"{' Units may be built in every own center.' if board.build_anywhere else ''}\n"
     )
-
-
-def _years_left(game: Game) -> str:
-    if not game.max_years:
-        return "The game has no last year."
-    last = game.map.board.first_year + game.max_years - 1
-    return f"The game ends after {last}."
 
 
 def _owed(question: Question) -> str:

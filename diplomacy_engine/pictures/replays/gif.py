@@ -24,10 +24,8 @@ def gif(replay: Replay, theme: str = "light", width: int = 640, last: int | None
 
 
 def _palette(frames: list, colors: Iterable[str]):
-    """Return one palette for all frames, else the ground flickers.
-
-    Small marks in strong colors are outvoted by large grounds, so each color gets an area as well.
-    """
+    """Return one palette for all frames, else the ground flickers. Each color gets an area as well:
+    large grounds would outvote small marks."""
     image = package("PIL.Image", "pillow")
     width, height = frames[0].size
     sample = image.new("RGB", (width, 3 * height))
