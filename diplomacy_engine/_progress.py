@@ -124,7 +124,7 @@ class Progress:
             (f"{done:6.1%}", 0),
             (f"{self._step:,} of {self.total:,} {self.unit}", 5),
             (f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s", 4),
-            (f"{_duration(left / rate) if rate > 0 else '?'} left", 1),
+            (f"{'?' if left and rate <= 0 else _duration(left and left / rate)} left", 1),
         ]
         for number, (name, value) in enumerate(self._figures.items()):
             rank = 3.0 if name == "win_pool" else 6.0
