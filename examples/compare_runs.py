@@ -12,6 +12,7 @@ band, and the interval in the table, hold 95% of the means of seeds drawn anew w
 Needs matplotlib.
 """
 
+import importlib.util
 import itertools
 import json
 import shlex
@@ -21,11 +22,15 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+from diplomacy_engine._progress import fail
+
+if __name__ == "__main__" and importlib.util.find_spec("matplotlib") is None:
+    sys.exit(fail("this needs a package: pip install matplotlib"))
+
 import matplotlib
 import numpy as np
 import tyro
 
-from diplomacy_engine._progress import fail
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.records import read_json
 

@@ -1,6 +1,8 @@
 """examples/compare_runs.py: means and intervals over seeds, by experiment."""
 
 import json
+import runpy
+import sys
 
 import numpy as np
 import pytest
@@ -54,3 +56,11 @@ def test_a_training_that_fails_is_named(tmp_path):
     args = compare_runs.Args(train=("no_script.py --map small",), runs_folder=tmp_path)
     with pytest.raises(UserError, match="no_script"):
         compare_runs.main(args)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # runpy finds it imported
+def test_without_matplotlib(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module("examples.compare_runs", run_name="__main__")
+    assert end.value.code == 2 and "pip install matplotlib" in capsys.readouterr().err
