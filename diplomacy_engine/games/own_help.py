@@ -17,16 +17,16 @@ def own_choices(games: VectorGame, decisions: Decisions, helps: bool | np.ndarra
 
 def possible_choices(
     games: VectorGame, decisions: Decisions, helps: bool | np.ndarray
-) -> tuple[Decisions, np.ndarray]:
+) -> tuple[Decisions, np.ndarray | slice]:
     """Return `own_choices`, and the place (N',) of each of their orders in `decisions`."""
     if np.all(helps):
-        return decisions, np.arange(len(decisions.order))
+        return decisions, slice(None)
     helps = np.broadcast_to(helps, decisions.count)
     lengths = np.diff(decisions.order_start)
     row = np.repeat(decisions.slot_decision, lengths)  # (N,) the decision that each order is of
-    kept = helps[row] | (
-        _of_own_units(games, decisions, row) & _by_own_fleets(games, decisions, row)
-    )
+    own = games.state.unit_power[decisions.game] == decisions.power[:, None]  # (D, V)
+    alone = _of_own_units(games, decisions, row, own) & _by_own_fleets(games, decisions, row, own)
+    kept = helps[row] | alone
     game = decisions.game[decisions.slot_decision]
     late = games.state.unit_kind[game, decisions.slot_province] == FLEET
     late &= in_movement(games.state, game) & ~helps[decisions.slot_decision]
@@ -47,21 +47,26 @@ def possible_choices(
 
 def matched(decisions: Decisions, own: Decisions, numbers: np.ndarray) -> np.ndarray:
     """Return the order numbers (S,) of the slots of `own` in the slots of `decisions`."""
+    if own is decisions:
+        return numbers
     given, asked = (np.lexsort((d.slot_province, d.slot_decision)) for d in (decisions, own))
     found = np.empty_like(numbers)
     found[given] = numbers[asked]
     return found
 
 
-def _of_own_units(games: VectorGame, decisions: Decisions, row: np.ndarray) -> np.ndarray:
-    own = games.state.unit_power[decisions.game] == decisions.power[:, None]
+def _of_own_units(
+    games: VectorGame, decisions: Decisions, row: np.ndarray, own: np.ndarray
+) -> np.ndarray:
     own = np.pad(own, ((0, 0), (0, 1)), constant_values=True)  # the last column: no unit is helped
     location = games.table.other_location[decisions.order]
     helped = np.where(location == NONE, NONE, games.board.location_province[location])
     return own[row, helped]
 
 
-def _by_own_fleets(games: VectorGame, decisions: Decisions, row: np.ndarray) -> np.ndarray:
+def _by_own_fleets(
+    games: VectorGame, decisions: Decisions, row: np.ndarray, own: np.ndarray
+) -> np.ndarray:
     """Tell of orders (N,) that are moves by convoy, or convoys, whether own fleets suffice for them
     and no way leads there by land. All others pass."""
     table, board, state = games.table, games.board, games.state
@@ -71,18 +76,15 @@ def _by_own_fleets(games: VectorGame, decisions: Decisions, row: np.ndarray) -> 
     order = decisions.order[asked]
     army = np.where(kind[asked] == CONVOY, table.other_location[order], table.location[order])
     start, goal = board.location_province[army], board.location_province[table.target[order]]
-    fleets = state.unit_kind[decisions.game] == FLEET
-    fleets &= state.unit_power[decisions.game] == decisions.power[:, None]
+    fleets = own & (state.unit_kind[decisions.game] == FLEET)
     bits = np.uint64(1) << np.maximum(table.sea_index, 0).astype(np.uint64)
     seas = np.where(fleets & (table.sea_index != NONE), bits, 0).sum(1, dtype=np.uint64)
     # All routes that begin where the army stands, one order after the other.
     routes = table.route_first[start + 1] - table.route_first[start]
     ends = np.zeros(len(asked) + 1, np.int32)
     np.cumsum(routes, out=ends[1:])
-    route, of = (
-        ragged_rows(table.route_first[start], ends),
-        np.repeat(np.arange(len(asked)), routes),
-    )
+    route = ragged_rows(table.route_first[start], ends)
+    of = np.repeat(np.arange(len(asked)), routes)
     leads = table.route_goal[route] == goal[of]
     leads &= (table.route_seas[route] & ~seas[row[asked][of]]) == 0
     passes[asked] = np.bincount(of[leads], minlength=len(asked)) > 0

@@ -48,14 +48,14 @@ class Level(NamedTuple):
 
 def levels_of(powers: Sequence[str], teams: TeamLevels) -> dict[str, Level]:
     """The levels of a tree by name, the first of them the teams', and its teams by `team_name`."""
-    found, alone = {}, np.arange(len(powers))
+    found = {}
     for depth, (whole, finer) in enumerate(itertools.pairwise(teams.parts)):
         found[teams.levels[depth]] = Level(whole, finer, 0 if depth else teams.victory_centers)
         for number in set(whole.tolist()) if depth else ():
             inside = whole == number
             if len(set(finer[inside].tolist())) > 1:
                 name = team_name([powers[p] for p in np.flatnonzero(inside)])
-                found[name] = Level(np.where(inside, 0, NONE), np.where(inside, finer, alone))
+                found[name] = Level(np.where(inside, 0, NONE), finer)
     return found
 
 
