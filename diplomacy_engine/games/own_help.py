@@ -2,7 +2,18 @@
 
 import numpy as np
 
-from ..constants import CONVOY, FLEET, HOLD, MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
+from .._jit import jit, jit_inner
+from ..constants import (
+    ARMY,
+    CONVOY,
+    FLEET,
+    HOLD,
+    MOVE,
+    MOVE_VIA,
+    NONE,
+    SUPPORT_HOLD,
+    SUPPORT_MOVE,
+)
 from ..rules.state import in_movement
 from .decisions import Decisions, ragged_rows
 from .vector_game import VectorGame
@@ -25,8 +36,10 @@ def possible_choices(
     lengths = np.diff(decisions.order_start)
     row = np.repeat(decisions.slot_decision, lengths)  # (N,) the decision that each order is of
     own = games.state.unit_power[decisions.game] == decisions.power[:, None]  # (D, V)
-    alone = _of_own_units(games, decisions, row, own) & _by_own_fleets(games, decisions, row, own)
-    kept = helps[row] | alone
+    unaided = np.empty(len(row), bool)
+    unit_kind = games.state.unit_kind[decisions.game]
+    _find_unaided(games.board, games.table, decisions, own, unit_kind, unaided)
+    kept = helps[row] | unaided
     game = decisions.game[decisions.slot_decision]
     late = games.state.unit_kind[game, decisions.slot_province] == FLEET
     late &= in_movement(games.state, game) & ~helps[decisions.slot_decision]
@@ -55,41 +68,41 @@ def matched(decisions: Decisions, own: Decisions, numbers: np.ndarray) -> np.nda
     return found
 
 
-def _of_own_units(
-    games: VectorGame, decisions: Decisions, row: np.ndarray, own: np.ndarray
-) -> np.ndarray:
-    own = np.pad(own, ((0, 0), (0, 1)), constant_values=True)  # the last column: no unit is helped
-    location = games.table.other_location[decisions.order]
-    helped = np.where(location == NONE, NONE, games.board.location_province[location])
-    return own[row, helped]
+@jit_inner
+def _own_seas(table, own, unit_kind):
+    seas = np.uint64(0)
+    for v in range(own.shape[0]):
+        if own[v] and unit_kind[v] == FLEET and table.sea_index[v] != NONE:
+            seas |= np.uint64(1) << np.uint64(table.sea_index[v])
+    return seas
 
 
-def _by_own_fleets(
-    games: VectorGame, decisions: Decisions, row: np.ndarray, own: np.ndarray
-) -> np.ndarray:
-    """Tell of orders (N,) that are moves by convoy, or convoys, whether own fleets suffice for them
-    and no way leads there by land. All others pass."""
-    table, board, state = games.table, games.board, games.state
-    kind = table.kind[decisions.order]
-    passes = np.ones(len(kind), bool)
-    asked = np.flatnonzero((kind == MOVE_VIA) | (kind == CONVOY))
-    order = decisions.order[asked]
-    army = np.where(kind[asked] == CONVOY, table.other_location[order], table.location[order])
-    start, goal = board.location_province[army], board.location_province[table.target[order]]
-    fleets = own & (state.unit_kind[decisions.game] == FLEET)
-    bits = np.uint64(1) << np.maximum(table.sea_index, 0).astype(np.uint64)
-    seas = np.where(fleets & (table.sea_index != NONE), bits, 0).sum(1, dtype=np.uint64)
-    # All routes that begin where the army stands, one order after the other.
-    routes = table.route_first[start + 1] - table.route_first[start]
-    ends = np.zeros(len(asked) + 1, np.int32)
-    np.cumsum(routes, out=ends[1:])
-    route = ragged_rows(table.route_first[start], ends)
-    of = np.repeat(np.arange(len(asked)), routes)
-    leads = table.route_goal[route] == goal[of]
-    leads &= (table.route_seas[route] & ~seas[row[asked][of]]) == 0
-    passes[asked] = np.bincount(of[leads], minlength=len(asked)) > 0
-    passes[asked] &= ~board.reach[0, board.province_location[start], goal].astype(bool)
-    return passes
+@jit_inner
+def _leads(table, start, goal, seas):
+    """Whether fleets in these seas can convoy from a province to another."""
+    for route in range(table.route_first[start], table.route_first[start + 1]):
+        if table.route_goal[route] == goal and table.route_seas[route] & ~seas == 0:
+            return True
+    return False
+
+
+@jit
+def _find_unaided(board, table, decisions, own, unit_kind, unaided):
+    """Write to unaided (N,) which orders no other power's unit takes part in; `own`, `unit_kind`
+    (D, V). Moves by convoy and convoys need own fleets that suffice, and no way by land."""
+    for d in range(own.shape[0]):
+        seas = _own_seas(table, own[d], unit_kind[d])
+        slots = decisions.slot_start[d], decisions.slot_start[d + 1]
+        for n in range(decisions.order_start[slots[0]], decisions.order_start[slots[1]]):
+            order = decisions.order[n]
+            kind, other = table.kind[order], table.other_location[order]
+            unaided[n] = other == NONE or own[d, board.location_province[other]]
+            if unaided[n] and kind in (MOVE_VIA, CONVOY):
+                army = table.location[order] if other == NONE else other
+                start = board.location_province[army]
+                goal = board.location_province[table.target[order]]
+                by_land = board.reach[ARMY, board.province_location[start], goal]
+                unaided[n] = not by_land and _leads(table, start, goal, seas)
 
 
 def fitting(

@@ -26,6 +26,9 @@ def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options:
             said += "; against a perfect player, who wins as RUSSIA, about 50% is the most"
         log.message(f"last evaluation: {said}")
     for number, name in enumerate(games):
+        count = min(ranks.count, games[name])  # that have a game at all
+        if ranks.rank >= count:
+            continue
         drawn = [args.seed, run.step, number]
         seed = int(np.random.SeedSequence(drawn).generate_state(1)[0])  # of the games
         own, theirs = np.random.SeedSequence([*drawn, ranks.rank]).generate_state(2).tolist()
@@ -35,7 +38,7 @@ def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options:
             player,
             load_player(name, game_map=run.game_map, seed=theirs),
             games[name],
-            part=(ranks.rank, ranks.count),
+            part=(ranks.rank, count),
             samples=args.capture_games,
             seed=seed,
             max_years=args.max_years or None,  # an evaluation needs some limit
@@ -44,5 +47,8 @@ def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options:
             **{"think": partial(thoughts, player)} | options,
         )
     everywhere = ranks.gather(parts)
-    reports = {name: parts[name].join([found[name] for found in everywhere]) for name in parts}
+    reports = {
+        name: own.join([found[name] for found in everywhere if name in found])
+        for name, own in parts.items()
+    }
     log.evaluations(reports, run.step, args.eval_bots, run.setup.policy(run.average, run.step))

@@ -20,6 +20,7 @@ from support.training import (
     refused,
     signal_others_in_step,
     state,
+    train,
     write_config,
 )
 
@@ -54,6 +55,12 @@ def test_a_process_that_dies_ends_the_run(tmp_path, monkeypatch, capsys):
     refused(argv, "another rank has died; the last checkpoint is intact", capsys=capsys)
     (run,) = (tmp_path / "runs").iterdir()
     assert len(others) == 1 and 200 <= load(run)["global_step"] < 600
+
+
+def test_more_processes_than_games_of_an_evaluation(tmp_path):
+    """The last one, against `mcts`, has few: a rank without any has nothing to add."""
+    run = train(tmp_path / "runs", processes=3, num_envs=9, total_timesteps=80)
+    assert metrics(run)[-1]["eval/random/win"] >= 0
 
 
 @pytest.mark.slow  # torchrun, for tens of seconds
