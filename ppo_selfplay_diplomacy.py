@@ -55,7 +55,7 @@ class Args:
 
     # The run
     config: str | None = None
-    """settings file (TOML); default: configs/{map}.toml if there is one"""
+    """settings file (TOML); None: configs/{map}.toml if there is one"""
     exp_name: str = Path(__file__).stem
     """name of this experiment, part of the run folder's name"""
     start_from: str | None = None
@@ -71,7 +71,7 @@ class Args:
     num_envs: Annotated[int, Meta(ge=1, le=10**6)] = 256
     """games played at once, by all processes together"""
     max_years: Annotated[int, Meta(ge=0, le=10_000)] | None = None
-    """game years after which a game ends (default: the map's; 0: never)"""
+    """game years after which a game ends; None: the map's, 0: never"""
     year_limit: Literal["draw", "truncate"] = "draw"
     """draw: a draw by rule, which pays end rewards; truncate: a cut, the value is bootstrapped"""
     reward: str = "sum_of_squares=1,lead_delta=1"  # also pays for keeping RUSSIA's lead small

@@ -77,8 +77,8 @@ class Args(ppo.Args):
     mates: Annotated[int, Meta(ge=0)] = 1
     """newest copies of other members that join a member's pool after each evaluation"""
     address: str | None = None
-    """address of a Ray cluster whose machines share this folder (default: RAY_ADDRESS, or this
-    machine)"""
+    """address of a Ray cluster whose machines share this folder; None: RAY_ADDRESS, or this
+    machine"""
 
 
 def explored(settings: dict, first: Any, rng: np.random.Generator, anew: float = QUARTER) -> dict:

@@ -31,11 +31,11 @@ class GameFlags:
     seed: Natural = 1
     """the same seed gives the same result"""
     max_years: Years | None = None
-    """years after which a game ends (default: the map's; 20, on standard 35)"""
+    """years after which a game ends; None: the map's, 20 or, on standard, 35"""
     year_limit: Literal["draw", "truncate"] = "draw"
     """how a game that reaches the limit counts: as a draw, or as cut off, which pays no reward"""
     threads: Threads | None = None
-    """threads that play the games (default: one per processor)"""
+    """threads that play the games; None: one per processor"""
 
 
 @dataclass(kw_only=True)
@@ -47,30 +47,30 @@ class PlayerFlags:
     checkpoints), or infer:self,dumbbot,... to infer it from their orders"""
     script: str | None = None
     """training script that plays the checkpoints, or `own` for the copy in each run folder;
-    SCRIPT.py:POLICY names one for a single player (default: the bundled script of that name)"""
+    SCRIPT.py:POLICY names one for a single player; None: the bundled script of that name"""
 
 
 @dataclass(kw_only=True)
 class MatchFlags(PlayerFlags, TeamFlags, GameFlags):
     map: str | None = None
-    """small, three, standard, or the path of a map file (default: the map of the first checkpoint,
-    or else small)"""
+    """small, three, standard, or the path of a map file; None: the map of the first checkpoint,
+    or else small"""
     games: Count | None = None
-    """number of games, rounded up so that all seats are played equally often (default: 1,000;
-    needed with a language model)"""
+    """number of games, rounded up so that all seats are played equally often; None: 1,000;
+    needed with a language model"""
     draws_after: Year | None = None
     """players vote for a draw from this year on, unless they are close to winning; a game ends once
-    all surviving powers do (default: nobody votes)"""
+    all surviving powers do; None: nobody votes"""
     press: Literal["mutual", "offers", "propose-choose"] | None = None
     """talk before the orders. mutual: peace between two powers that both want it; offers: deals of
     any kind, one offer per power and round; propose-choose: one offer to each other power, and each
-    pair picks one of its two (default: nobody talks)"""
+    pair picks one of its two; None: nobody talks"""
     press_rounds: Annotated[int, Meta(ge=1, le=4)] | None = None
-    """rounds of offers in a movement phase, 1 to 4 (default: 1)"""
+    """rounds of offers in a movement phase, 1 to 4; None: 1"""
     open_press: bool = False
     """everybody sees who is at peace with whom, not only their own deals"""
     binding: Literal["yes", "no"] | None = None
-    """no: deals may be broken; breaker breaks them, grudge and sanction retaliate (default: yes)"""
+    """no: deals may be broken; breaker breaks them, grudge and sanction retaliate; None: yes"""
     json: str | None = None
     """file for the whole result"""
     csv: str | None = None
@@ -80,7 +80,7 @@ class MatchFlags(PlayerFlags, TeamFlags, GameFlags):
     save_games: str | None = None
     """file for saved games (.jsonl), for `replay`"""
     save_count: Annotated[int, Meta(ge=1, le=10**6)] | None = None
-    """how many games --save-games writes (default: 10)"""
+    """how many games --save-games writes; None: 10"""
 
 
 @dataclass(kw_only=True)
@@ -127,7 +127,7 @@ class Policies:
     """
 
     map: Literal["small", "three", "standard"] | None = None
-    """those of one map (default: all)"""
+    """those of one map; None: all"""
 
 
 @dataclass
@@ -183,7 +183,7 @@ class ImportGame:
     output: Annotated[str | None, arg(aliases=["-o"])] = None
     """write the saved games here (.jsonl)"""
     map: str | None = None
-    """map of the game, if it does not name it (default: standard)"""
+    """map of the game, if it does not name it; None: standard"""
     variant: str | None = None
     """the site's variant.json, for a history.json on a map other than Classic"""
 
@@ -201,7 +201,7 @@ class ImportMap:
     file: Positional[str]
     """the other program's file"""
     output: Annotated[str | None, arg(aliases=["-o"])] = None
-    """the map file (default: NAME.toml, unless it exists)"""
+    """the map file; None: NAME.toml, unless it exists"""
 
 
 @dataclass(kw_only=True)
@@ -218,13 +218,13 @@ class LlmPrompt:
     map: str = "standard"
     """small, three, standard, or the path of a map file"""
     position: str | None = None
-    """a line as Game.to_position writes it (default: the opening)"""
+    """a line as Game.to_position writes it; None: the opening"""
     prompt: Literal["list", "windows", "minimal"] | None = None
-    """its form (default: the player's, or else windows)"""
+    """its form; None: the player's, or else windows"""
     player: str | None = None
     """a language model (llm:...) whose settings to use; a local one's tokens are counted exactly"""
     max_years: Years | None = None
-    """years after which the game ends (default: the map's)"""
+    """years after which the game ends; None: the map's"""
 
 
 @dataclass
@@ -247,13 +247,13 @@ class Replay:
     text: bool = False
     """show the game in the terminal instead"""
     game: Annotated[int, Meta(ge=1, le=10**9)] | None = None
-    """game of a picture or text (default: 1)"""
+    """game of a picture or text; None: 1"""
     phase: str | None = None
     """phase of a picture or text, and the last of a GIF, such as F1901M"""
     theme: Literal["light", "dark"] | None = None
-    """colors of a picture; a page has both (default: light)"""
+    """colors of a picture; a page has both; None: light"""
     map: str | None = None
-    """map of the games (default: the one they name)"""
+    """map of the games; None: the one they name"""
     review: str | None = None
     """policy whose likeliest orders and expected results stand beside those of the games"""
 
@@ -277,7 +277,7 @@ class Bench:
     seconds: Annotated[float, Meta(gt=0, le=3600)] = 5.0
     """seconds of play to measure"""
     until_year: Annotated[int, Meta(ge=1, le=20000)] | None = None
-    """last year of a game; then a new one starts (default: the tenth; 1910 on standard)"""
+    """last year of a game; then a new one starts; None: the tenth, on standard 1910"""
     seed: Natural = 1
     """seed of the games"""
     json: str | None = None
@@ -289,11 +289,11 @@ class SeatFlags(PlayerFlags):
     player: str | None = None
     """who gives the orders: a bot, checkpoint or run folder"""
     map: str | None = None
-    """map of the game (default: standard)"""
+    """map of the game; None: standard"""
     seed: Natural | None = None
-    """seed of the player's random choices (default: 1)"""
+    """seed of the player's random choices; None: 1"""
     max_years: Years | None = None
-    """years of a game; policies see how many are left (default: the map's)"""
+    """years of a game; policies see how many are left; None: the map's"""
     wait: bool = False
     """wait until the server is up"""
     patience: Annotated[int, Meta(ge=0, le=10**7)] = 600
@@ -315,7 +315,7 @@ class ServerFlags:
     """list the server's games and their free powers"""
     user: str | None = None
     """name to log in with, or the prefix of the names of several powers; a new name is registered
-    and then needs its password (default: a new name for each power and run)"""
+    and then needs its password; None: a new name for each power and run"""
     password_file: str | None = None
     """file with the user's password"""
     registration_password_file: str | None = None
@@ -323,14 +323,14 @@ class ServerFlags:
     ssl: bool = False
     """encrypt the connection (TLS)"""
     ca: str | None = None
-    """with --ssl: certificates (.pem) to trust, such as the server's own if it is self-signed
-    (default: those that the system trusts)"""
+    """with --ssl: certificates (.pem) to trust, such as the server's own if it is self-signed;
+    None: those that the system trusts"""
     vote_draw: Literal["never", "always"] | Year = "never"
     """how to vote on a draw in each phase: never, always, or a year, for one from that year on,
     unless the power is close to winning"""
     talk: Annotated[int, Meta(ge=1, le=10**5)] | None = None
     """seconds in which a player that talks, such as nash+dumbbot, may make and answer offers in
-    each movement phase, at most a third of the deadline (default: 10)"""
+    each movement phase, at most a third of the deadline; None: 10"""
 
 
 @dataclass(kw_only=True)
@@ -349,9 +349,9 @@ class SiteFlags:
     url: Positional[str] = ""
     """the site, such as https://webdiplomacy.net"""
     game_id: Natural | None = None
-    """the game (default: the only one that the key's user plays)"""
+    """the game; None: the only one that the key's user plays"""
     country: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    """the country's number (default: the user's)"""
+    """the country's number; None: the user's"""
     key_file: str | None = None
     """file with the user's key"""
     vote_draw: Literal["never", "always"] = "never"
@@ -387,22 +387,22 @@ class Make:
     recipe: str | None = None
     """another file of runs to train"""
     decisions: Annotated[int, Meta(ge=100, le=10**12)] | None = None
-    """learner decisions of a run of share 1 (default: from the file of runs)"""
+    """learner decisions of a run of share 1; None: from the file of runs"""
     runs_folder: str = "runs"
     """where runs are trained and looked for"""
     output: str | None = None
     """folder of the population; one that is already there is replaced at the end (default without
     --runs: runs/population/MAP)"""
     copies: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    """policies to take from each run, evenly spaced over its training (default: from the file of
-    runs, else 5)"""
+    """policies to take from each run, evenly spaced over its training; None: from the file of
+    runs, else 5"""
     games: Count | None = None
-    """games of the tournament (default: small 20,000, three 10,000, standard 10,000, others
-    3,000)"""
+    """games of the tournament; None: small 20,000, three 10,000, standard 10,000, others
+    3,000"""
     seed: Annotated[int, Meta(ge=1, le=2**62)] = 1
     """of the tournament"""
     threads: Threads | None = None
-    """threads of games and networks (default: one per processor)"""
+    """threads of games and networks; None: one per processor"""
 
 
 @dataclass(kw_only=True)
@@ -414,15 +414,15 @@ class Ranked:
     who: Annotated[str | None, arg(name="as")] = None
     """with --saved-games: the person's power, or name in them"""
     map: str | None = None
-    """small, three, standard, or a map file (default: the player's)"""
+    """small, three, standard, or a map file; None: the player's"""
     population: str | None = None
-    """folder of the population (default: the base population of the map)"""
+    """folder of the population; None: the base population of the map"""
     games: Count | None = None
-    """games of each player (default: small 2,000, three 1,500, others 700)"""
+    """games of each player; None: small 2,000, three 1,500, others 700"""
     seed: Natural = 1
     """of seats and games"""
     threads: Threads | None = None
-    """threads of games and networks (default: one per processor)"""
+    """threads of games and networks; None: one per processor"""
     json: str | None = None
     """file for the whole result"""
 
@@ -454,13 +454,13 @@ class Add:
     run: Positional[str]
     """a run folder"""
     population: str | None = None
-    """folder of the population (default: the base population of the run's map)"""
+    """folder of the population; None: the base population of the run's map"""
     games: Count | None = None
-    """games that rate it (default: small 2,000, three 1,500, others 700)"""
+    """games that rate it; None: small 2,000, three 1,500, others 700"""
     seed: Natural = 1
     """of seats and games"""
     threads: Threads | None = None
-    """threads of games and networks (default: one per processor)"""
+    """threads of games and networks; None: one per processor"""
 
 
 @dataclass
@@ -474,29 +474,29 @@ class Show:
     """
 
     map: str | None = None
-    """small, three, standard, or a map file (default: small)"""
+    """small, three, standard, or a map file; None: small"""
     population: str | None = None
-    """folder of the population (default: the base population of the map)"""
+    """folder of the population; None: the base population of the map"""
     output: str | None = None
-    """page to write (default: population_MAP.html in this folder)"""
+    """page to write; None: population_MAP.html in this folder"""
     ranks: str | None = None
-    """players to show among the members, a file written by `rank --json` (default: ranks.json in
-    the population's folder, if there)"""
+    """players to show among the members, a file written by `rank --json`; None: ranks.json in
+    the population's folder, if there"""
 
 
 @dataclass(kw_only=True)
 class Begin:
     map: str | None = None
-    """small, three, standard, or the path of a map file (default: the first checkpoint's; without
-    one, standard)"""
+    """small, three, standard, or the path of a map file; None: the first checkpoint's; without
+    one, standard"""
     against: tuple[str, ...] = ()
     """who plays the other powers: bots, checkpoints or run folders; several take turns in the order
     of the powers; with --press also those that talk, such as nash+dumbbot; `population` draws
     members of the map's population and reveals them when the game is over; `mixed` seats a
-    different policy of the map for each power (default: on a new page mixed, otherwise dumbbot;
-    with --press, behind nash+)"""
+    different policy of the map for each power; none: on a new page mixed, otherwise dumbbot;
+    with --press, behind nash+"""
     power: str | None = None
-    """the power you play (default: you choose on the page)"""
+    """the power you play; None: you choose on the page"""
     text: bool = False
     """play in the terminal instead of a page"""
     resume: str | None = None
@@ -522,27 +522,27 @@ class Play(PlayerFlags, TeamFlags, Begin):
     """
 
     max_years: Years | None = None
-    """years after which the game ends (default: the map's; 20, on standard 35)"""
+    """years after which the game ends; None: the map's, 20 or, on standard, 35"""
     draws_after: Year | None = None
     """people may vote for draws, and the other players do from this year on, unless they are close
-    to winning; a game ends once all surviving powers do (default: nobody votes)"""
+    to winning; a game ends once all surviving powers do; None: nobody votes"""
     seed: Natural | None = None
-    """seed of the players' random choices (default: a new one each time)"""
+    """seed of the players' random choices; None: a new one each time"""
     save: str | None = None
-    """where to save the game (default: a file in runs/play)"""
+    """where to save the game; None: a file in runs/play"""
     hint: str | None = None
-    """checkpoint that gives hints (default: the first one that plays)"""
+    """checkpoint that gives hints; None: the first one that plays"""
     explain: bool = False
     """with --text: show the hint at every turn"""
     press: Literal["mutual", "offers"] | None = None
     """talk before the orders. mutual: peace between two powers that both want it; offers: deals of
-    any kind, one offer per power and round (default: nobody talks)"""
+    any kind, one offer per power and round; None: nobody talks"""
     press_rounds: Annotated[int, Meta(ge=1, le=4)] | None = None
-    """rounds of offers in a movement phase, 1 to 4 (default: 4)"""
+    """rounds of offers in a movement phase, 1 to 4; None: 4"""
     open_press: bool = False
     """everybody sees who is at peace with whom, not only their own deals"""
     binding: Literal["yes", "no"] | None = None
-    """no: deals may be broken (default: yes)"""
+    """no: deals may be broken; None: yes"""
     host: str = "127.0.0.1"
     """address to listen on; 0.0.0.0 lets other machines of your network in"""
     port: Annotated[int, Meta(ge=0, le=65535)] = 8000
