@@ -26,8 +26,8 @@ def test_seeds_of_one_experiment_are_one_line(tmp_path, capsys):
     args = compare_runs.Args(tuple(runs), figures=("eval/dumbbot/win",), out=tmp_path / "a.png")
     compare_runs.main(args)
     shown = capsys.readouterr().out
-    assert "mine on small: 0.200 (0.100 to 0.300), 3 seeds" in shown
-    assert "plain on small: 0.900 (0.900 to 0.900), 1 seeds" in shown
+    assert "mine on small: 0.200 (0.100 to 0.300), seeds: 3" in shown
+    assert "plain on small: 0.900 (0.900 to 0.900), seeds: 1" in shown
     assert args.out.stat().st_size > 1000
 
 
