@@ -9,7 +9,7 @@ from diplomacy_engine import load_player
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.players.loading import policy_map
 from diplomacy_engine.players.policy import files as policy_files
-from diplomacy_engine.players.policy.files import policy_file, ready_policies
+from diplomacy_engine.players.policy.files import policy_file, ready_policies, training_of
 
 
 def test_short_names():
@@ -17,6 +17,7 @@ def test_short_names():
     assert set(found) >= {"small-pure-1", "small-pure-2", "small-pure-3", "standard-pure-2"}
     assert found["small-pure-2"] == REPOSITORY / "runs/reference/small__pure__2/policy.pt"
     assert policy_file("small-pure-2") == found["small-pure-2"]
+    assert all(map(training_of, found))
     assert policy_map("small-pure-2").name == "small"
     assert hasattr(load_player("fast:three-pure-1"), "act")
 

@@ -17,6 +17,8 @@ _TRAINING = {
     "pure": "self-play",
     "long": "self-play, longer",
     "0.3": "self-play, other seeds too",
+    "own": "self-play",
+    "mixed": "self-play, other seeds too",
     "equilibrium": "self-play, made hard to exploit",
     "dumbbot": "against dumbbot",
 }
