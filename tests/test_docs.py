@@ -166,22 +166,31 @@ EVALUATIONS = (
 )
 
 
+def figures(path: Path) -> list[dict]:
+    result = json.loads(path.read_text())
+    return [result["overall"][name] for name in FIGURES[result["map"]]]
+
+
 @pytest.mark.parametrize("pattern", EVALUATIONS)
 def test_results_are_those_of_the_files(pattern):
-    """Each evaluation of a kept policy has a row in docs/results.md with its figures.
-
-    The first phase of a training has none.
+    """Each evaluation of a kept policy has its figures in a row of docs/results.md: with intervals,
+    or beside those of the other seeds. The first phase of a training has none.
     """
     paths = (ROOT / "runs" / "reference").glob(pattern)
     paths = [path for path in paths if not path.parent.name.endswith("phase1")]
     assert len(paths) > 1
+    rows = RESULTS.replace("|", "| |").splitlines()  # so that each cell has its own bars
     for path in paths:
-        result = json.loads(path.read_text())
-        cells = []
-        for name in FIGURES[result["map"]]:
-            value, low, high = (100 * result["overall"][name][k] for k in ("value", "low", "high"))
-            cells.append(f"| {value:.1f}% ({low:.1f} to {high:.1f}) |")
-        rows = RESULTS.replace("|", "| |").splitlines()  # so that each cell has its own bars
+        seeds = [
+            path.parent.with_name(f"{path.parent.name[:-1]}{n}") / path.name for n in (1, 2, 3)
+        ]
+        if path.parent.name.startswith("standard") and all(seed.is_file() for seed in seeds):
+            parts = zip(*(figures(seed) for seed in seeds))
+            texts = (", ".join(f"{100 * seed['value']:.1f}" for seed in part) for part in parts)
+            cells = [f"| {text}% |" for text in texts]
+        else:
+            found = [[100 * f[k] for k in ("value", "low", "high")] for f in figures(path)]
+            cells = [f"| {value:.1f}% ({low:.1f} to {high:.1f}) |" for value, low, high in found]
         assert any(all(cell in row for cell in cells) for row in rows), (path, cells)
 
 
