@@ -18,7 +18,6 @@ _TRAINING = {
     "long": "self-play, longer",
     "0.3": "self-play, other seeds too",
     "own": "self-play",
-    "mixed": "self-play, other seeds too",
     "equilibrium": "self-play, made hard to exploit",
     "dumbbot": "against dumbbot",
 }
