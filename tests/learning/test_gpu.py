@@ -3,16 +3,12 @@
 Skipped where there is no GPU.
 """
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
 from support.positions import act, positions, ready, score, some_batch
 from support.self_play import make_agent
-from support.training import REPOSITORY, load, metrics, resume, train, write_config
+from support.training import load, metrics, resume, torchrun, train, write_config
 
 from diplomacy_engine import evaluate_player, load_player, make_bot
 from diplomacy_engine.learning import frozen, ops
@@ -73,21 +69,13 @@ def test_a_run_is_resumed_and_plays_without_one(processes, tmp_path, capsys):
     assert report.result()["games"] == 4
 
 
-def torchrun(config: str, folder: str, count: int, *flags: str) -> subprocess.CompletedProcess:
-    argv = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    argv += [f"--nproc_per_node={count}", "ppo_selfplay_diplomacy.py", "--config", config]
-    options = {"cwd": REPOSITORY, "capture_output": True, "text": True, "timeout": 300}
-    return subprocess.run(
-        [*argv, "--runs-folder", folder, "--cuda", *flags], env=os.environ, **options
-    )
-
-
 def test_ranks_of_torchrun_talk_through_nccl(tmp_path):
     config, folder = write_config(tmp_path / "tiny.toml"), tmp_path / "runs"
+    words = "ppo_selfplay_diplomacy.py", "--config", config, "--runs-folder", folder, "--cuda"
     count = torch.cuda.device_count()
-    done = torchrun(config, str(folder), count)
+    done = torchrun(*words, processes=count)
     assert done.returncode == 0, done.stderr[-3000:]
     (run,) = folder.iterdir()
     assert load(run)["global_step"] >= 600 and len(load(run)["ranks"]) == count
-    done = torchrun(config, str(folder), count + 1)
+    done = torchrun(*words, processes=count + 1)
     assert done.returncode != 0 and f"none of the {count} GPUs is left for rank" in done.stderr

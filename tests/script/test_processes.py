@@ -4,15 +4,11 @@ That two train as they should, and that a signal to one stops all, test_training
 `rich`.
 """
 
-import os
 import pickle
 import signal
-import subprocess
-import sys
 
 import pytest
 from support.training import (
-    REPOSITORY,
     SETTINGS,
     differences,
     load,
@@ -20,6 +16,7 @@ from support.training import (
     refused,
     signal_others_in_step,
     state,
+    torchrun,
     train,
     write_config,
 )
@@ -28,17 +25,6 @@ from diplomacy_engine import MapError, UserError
 from diplomacy_engine.learning.ranks import TrainingError
 
 CHANGES = {"num_envs": 9, "processes": 2}
-TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-ENVIRONMENT = os.environ | {
-    "OMP_NUM_THREADS": "1",
-    "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'tests'}",
-}
-
-
-def torchrun(*words: object) -> subprocess.CompletedProcess:
-    argv = [*TORCHRUN, *map(str, words)]
-    options = {"capture_output": True, "text": True, "timeout": 600}
-    return subprocess.run(argv, cwd=REPOSITORY, env=ENVIRONMENT, **options)
 
 
 @pytest.mark.parametrize("kind", [UserError, MapError, TrainingError])

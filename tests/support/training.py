@@ -5,6 +5,8 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -88,6 +90,15 @@ def main(argv: list[str], script: ModuleType = ppo) -> int:
     except SystemExit as end:
         return end.code
     return startup.main(script.LEARNER_HERE, script.train, args)
+
+
+def torchrun(*words: object, processes: int = 2) -> subprocess.CompletedProcess:
+    argv = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    argv += [f"--nproc_per_node={processes}", *map(str, words)]
+    paths = f"{REPOSITORY}:{REPOSITORY / 'tests'}"
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
+    options = {"capture_output": True, "text": True, "timeout": 600}
+    return subprocess.run(argv, cwd=REPOSITORY, env=environment, **options)
 
 
 def command(script: ModuleType, argv: list[str]) -> int:
