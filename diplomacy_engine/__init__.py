@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .errors import UserError
     from .games.decisions import Decisions, order_numbers
-    from .games.game import Game
     from .games.observation import BoardViews, Observation
     from .games.own_help import own_choices
     from .games.vector_game import StepResult, VectorGame
@@ -26,13 +25,14 @@ if TYPE_CHECKING:
     from .scoring.mixes import RewardMix, make_reward_mix
     from .scoring.rewards import REWARDS, RewardInput, make_reward, reward_input
     from .scoring.teams import alive_with_team, living_mate
+    from .textgame.game import Game
 
 __version__ = "0.4.0"
 
 _PUBLIC = {  # module -> its names that are public
     "errors": ["UserError"],
     "games.decisions": ["Decisions", "order_numbers"],
-    "games.game": ["Game"],
+    "textgame.game": ["Game"],
     "games.observation": ["BoardViews", "Observation"],
     "games.own_help": ["own_choices"],
     "games.vector_game": ["StepResult", "VectorGame"],

@@ -37,6 +37,7 @@ from torch import nn
 from diplomacy_engine import UserError, VectorGame, evaluate_player, load_map, load_player
 from diplomacy_engine._progress import Progress
 from diplomacy_engine._suggest import quoted
+from diplomacy_engine.clock import Clock
 from diplomacy_engine.extras.language.local import LocalPlayer, Reply
 from diplomacy_engine.extras.language.model import (
     LanguageModel,
@@ -47,7 +48,6 @@ from diplomacy_engine.extras.language.player import add_thoughts
 from diplomacy_engine.extras.language.settings import TRAINED_WITH, LanguageSettings
 from diplomacy_engine.flags import checked
 from diplomacy_engine.learning import checkpoints, registry, settings
-from diplomacy_engine.learning.clock import Clock
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.run_log import RunLog, start_wandb
 from diplomacy_engine.learning.signals import StopSignals

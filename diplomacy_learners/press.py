@@ -30,12 +30,11 @@ from diplomacy_engine.games.observation import BoardViews
 from diplomacy_engine.learning import evaluations, ops, registry, settings, startup
 from diplomacy_engine.learning.boards import Boards, Codes, Orders, on_device
 from diplomacy_engine.learning.experience import Experience
-from diplomacy_engine.learning.offer_round import OfferRound
 from diplomacy_engine.learning.players import AgentNetwork
 from diplomacy_engine.learning.ranks import Ranks
-from diplomacy_engine.learning.talk_counts import OfferCounts, TalkEpisodes, WishCounts
-from diplomacy_engine.players.negotiators.policies import OfferingPlayer, WishingPlayer
-from diplomacy_engine.players.policy.talk_views import (
+from diplomacy_engine.press.negotiators.policies import OfferingPlayer, WishingPlayer
+from diplomacy_engine.press.press import Press, PressRules
+from diplomacy_engine.press.talk_views import (
     SLOTS,
     TEMPLATE_OF,
     TEMPLATES,
@@ -43,7 +42,8 @@ from diplomacy_engine.players.policy.talk_views import (
     TalkViews,
     who_can_answer,
 )
-from diplomacy_engine.press.press import Press, PressRules
+from diplomacy_learners.offer_round import OfferRound
+from diplomacy_learners.talk_counts import OfferCounts, TalkEpisodes, WishCounts
 from ppo_selfplay_diplomacy import AT_RANDOM, LEARNER, Run
 
 # The talk of TalkViews or OfferViews by name, of every seat: (E, P, ...).
@@ -425,7 +425,7 @@ def breaches_of(press: Press) -> np.ndarray:
 
 
 class TalkingAgentNetwork(AgentNetwork):
-    """An agent in arrays, as players ask it that talk (players/negotiators/policies.py)."""
+    """An agent in arrays, as players ask it that talk (press/negotiators/policies.py)."""
 
     def __init__(self, agent: TalkingAgent):
         super().__init__(agent)

@@ -30,8 +30,8 @@ from ..players.names import (
     parts,
     short_names,
 )
-from ..players.negotiation import Silent
 from ..players.protocols import CountingPlayer, Player
+from ..press.negotiators.negotiation import Silent
 from ..press.press import PressRules
 from ..rules.map import Map, load_map
 from ._console import make_console

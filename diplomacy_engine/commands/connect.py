@@ -34,10 +34,10 @@ from ..extras.connections.loop import TALK, SeatLoop, check_plays
 from ..extras.connections.talk import check_voice
 from ..extras.connections.webdip import WebdipSeat
 from ..extras.connections.webdip_site import Site
-from ..extras.imports.webdiplomacy import FIRST_YEAR
 from ..players.names import VoiceSpec, parse_player
 from ..records import convert
 from ..rules.map import Map, load_map
+from ..textgame.imports.webdiplomacy import FIRST_YEAR
 from ._console import make_console, print_table
 from ._flags import Diplomacy, Webdip
 from ._matches import load_players, no_effect

@@ -6,7 +6,7 @@ from pathlib import Path
 from .._files import atomic_write, check_target
 from .._suggest import printable
 from ..errors import UserError
-from ..extras.imports.games import read_games, short_report
+from ..textgame.imports.games import read_games, short_report
 from ._console import print_notes
 from ._flags import ImportGame
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from .._files import atomic_write
 from ..errors import UserError
-from ..extras.imports.dpjudge import read_dpjudge
-from ..extras.imports.draft import map_file_text, read_text
-from ..extras.imports.dvar import read_dvar
+from ..extras.maps.dpjudge import read_dpjudge
+from ..extras.maps.draft import map_file_text, read_text
+from ..extras.maps.dvar import read_dvar
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 from ._flags import ImportMap

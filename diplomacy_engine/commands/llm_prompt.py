@@ -6,9 +6,9 @@ from ..errors import UserError
 from ..extras.language.prompt import prompt_text
 from ..extras.language.questions import questions_of
 from ..extras.language.settings import read_settings
-from ..games.game import Game
 from ..players.loading import load_player
 from ..players.names import LANGUAGE, LanguageSpec, parse_player
+from ..textgame.game import Game
 from ._flags import LlmPrompt
 
 LETTERS_PER_TOKEN = 3  # of such texts, about, with tokenizers of 50,000 tokens

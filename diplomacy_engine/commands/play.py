@@ -16,7 +16,6 @@ from .._files import check_target
 from .._jit import announce_compilation
 from .._suggest import quoted
 from ..errors import UserError
-from ..games.game import Game
 from ..play.file import GUEST, HOST, PLAYER, WATCH, PlayRecord, PressRecord, Seat, read_session
 from ..play.server import PlayServer
 from ..play.session import MIXED, Choices, PlaySession, mixed_table
@@ -38,6 +37,7 @@ from ..players.protocols import ExplainingPlayer, Player
 from ..players.trust import check_named
 from ..press.press import MOST_ROUNDS, PressRules
 from ..rules.map import MAP_NAMES, Map, load_map
+from ..textgame.game import Game
 from ._console import print_notes
 from ._flags import Play
 from ._matches import check_assume, map_of, press_rules

@@ -33,7 +33,6 @@ from ..matches.population import (
     read_ranks,
 )
 from ..matches.population_page import population_page
-from ..pictures.replays.replay import load_replays
 from ..play.session import PERSON
 from ..players.loading import learning, load_members
 from ..players.policy.files import CHECKPOINT, policy_file
@@ -49,6 +48,7 @@ from ..players.population import (
     write_population,
 )
 from ..records import convert, read_toml
+from ..replays.replay import load_replays
 from ..rules.map import Map, load_map
 from ._console import make_console, print_table
 from ._flags import Add, Make, Rank, Show

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from .._files import atomic_write, check_target
 from ..errors import UserError
-from ..games.saved_game import read_saved_game
 from ..pictures.png import png
-from ..pictures.replays.gif import gif
-from ..pictures.replays.page import page
-from ..pictures.replays.replay import Replay, frame_svg, frame_text, load_replays
 from ..play.review import review
 from ..players.loading import load_player
 from ..players.protocols import ExplainingPlayer
+from ..replays.gif import gif
+from ..replays.page import page
+from ..replays.replay import Replay, frame_svg, frame_text, load_replays
+from ..textgame.saved_game import read_saved_game
 from ._console import print_notes
 from ._flags import Replay as ReplayFlags
 

@@ -10,11 +10,11 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ..errors import UserError
-from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..pictures.board import board_svg
 from ..pictures.png import pixels
 from ..records import convert
+from ..textgame.game import Game
 from .agent_games import AgentGames, seeds_of
 from .forms import FORMS, VoteForm, row_of, whole_numbers
 from .settings import AgentSettings

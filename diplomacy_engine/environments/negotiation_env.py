@@ -12,17 +12,17 @@ from .._suggest import quoted
 from ..constants import AGREED, HOLD, MOVE, MOVE_VIA, NONE, RUNNING, SOLO
 from ..errors import UserError
 from ..games.decisions import Decisions
-from ..games.game import Game
 from ..games.vector_game import StepResult, VectorGame
 from ..games.votes import bot_votes
 from ..players.asking import orders_of
 from ..players.loading import load_player
-from ..players.negotiation import Listener, honest_seats, talk_of
 from ..press.deals import CONFIRMED, Clause, Side, make_offers
+from ..press.negotiators.negotiation import Listener, honest_seats, talk_of
 from ..press.press import Press
 from ..records import convert
 from ..scoring.mixes import make_steady_mix
 from ..scoring.rewards import reward_input
+from ..textgame.game import Game
 from .agent_games import seeds_of
 from .forms import with_vote
 from .settings import TalkSettings

@@ -14,13 +14,13 @@ from pettingzoo.utils.conversions import parallel_to_aec
 from .._suggest import quoted
 from ..constants import NONE, RUNNING, YEAR_LIMIT
 from ..errors import UserError
-from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..matches.forks import random_beginnings
 from ..press.press import Press
 from ..records import convert
 from ..scoring.rewards import reward_input
 from ..scoring.teams import alive_with_team
+from ..textgame.game import Game
 from .agent_games import seeds_of
 from .forms import (
     illegal_order,

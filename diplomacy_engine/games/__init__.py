@@ -1,1 +1,1 @@
-"""Games that run: many at once in arrays, or one in texts."""
+"""Many games at once, in arrays."""

@@ -14,7 +14,7 @@ from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.observation import BoardViews
 from ..games.vector_game import VectorGame
-from ..players.policy.talk_views import OfferViews, TalkViews
+from ..press.talk_views import OfferViews, TalkViews
 from .checkpoints import MOST_WEIGHT, is_sound
 from .experience import Experience
 from .ranks import Ranks, TrainingError

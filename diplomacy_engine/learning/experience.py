@@ -7,7 +7,7 @@ import torch
 
 from ..games.decisions import Decisions, join_decisions, ragged_rows
 from ..games.observation import BoardViews
-from ..players.policy.talk_views import OfferViews, TalkViews
+from ..press.talk_views import OfferViews, TalkViews
 from .boards import on_device
 
 

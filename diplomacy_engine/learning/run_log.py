@@ -24,6 +24,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from .._files import atomic_write
 from .._progress import Progress
+from ..clock import Clock
 from ..constants import SEA
 from ..errors import UserError
 from ..matches.evaluation import Evaluation
@@ -31,7 +32,6 @@ from ..matches.figures import share_text
 from ..players.names import short_name, short_names
 from ..rules.map import Map
 from .checks import RunSettings
-from .clock import Clock
 from .run_folder import RunFolder, refusing
 from .sample_games import show_games
 from .settings import origins

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from ..games.game import Game
 from ..pictures.png import png
-from ..pictures.replays.page import page
-from ..pictures.replays.replay import chart_svg, frame_svg, make_replay
 from ..players.advice import advice, has_decision
 from ..players.protocols import ExplainingPlayer
+from ..replays.page import page
+from ..replays.replay import chart_svg, frame_svg, make_replay
 from ..rules.map import Map
+from ..textgame.game import Game
 
 IMAGE_WIDTH = 720  # pixels
 CHOICES = 5  # likeliest orders of a unit that are kept

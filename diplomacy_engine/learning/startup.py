@@ -16,6 +16,7 @@ from .._files import file_sha256
 from .._jit import announce_compilation
 from .._progress import Progress, fail, say
 from .._suggest import quoted
+from ..clock import Clock
 from ..errors import UserError
 from ..flags import checked
 from ..games.vector_game import VectorGame
@@ -24,7 +25,6 @@ from ..records import convert
 from ..rules.map import Map, load_map
 from . import checkpoint_state, checkpoints, frozen, ops
 from .checks import RunSettings, check_args, check_memory
-from .clock import Clock
 from .ranks import RankLost, Ranks, TrainingError, keep_memory
 from .registry import BUNDLED, Learner
 from .run_folder import RunFolder, check_name

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..games.game import Game
 from ..players.protocols import Player
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import FIGURES
+from ..textgame.game import Game
 from .figures import by_side, named_teams, ranges_of, summarize
 from .match import MatchReport, MatchSettings, match_settings
 from .tables import play_tables

@@ -10,10 +10,10 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from ..errors import UserError
-from ..pictures.replays.replay import Replay
 from ..players.population import Population, PopulationMember
 from ..players.protocols import Player, SamplingPlayer
 from ..records import read_json
+from ..replays.replay import Replay
 from ..rules.state import seed_from
 from ..rules.vocabulary import vocabulary
 from ..scoring.rewards import places

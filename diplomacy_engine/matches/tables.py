@@ -16,17 +16,17 @@ from ..constants import (
     phase_name,
 )
 from ..errors import UserError
-from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..games.votes import bot_votes
 from ..players.asking import ask_players, begin_games
-from ..players.negotiation import honest_seats, negotiate
 from ..players.protocols import Player
 from ..press.daide import messages_of
 from ..press.deals import Offers, Words
+from ..press.negotiators.negotiation import honest_seats, negotiate
 from ..press.press import Press, TalkCounter, notes_of
 from ..rules.state import in_movement
 from ..scoring.outcomes import Outcomes
+from ..textgame.game import Game
 from .match import MatchReport, MatchSettings
 from .order_counts import OrderCounter
 

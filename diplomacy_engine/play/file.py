@@ -10,14 +10,14 @@ from msgspec.structs import astuple
 
 from ..constants import phase_kind
 from ..errors import UserError
-from ..extras.imports.games import Note, read_games, read_pasted
-from ..games.game import Game
-from ..games.position import set_ending
-from ..games.saved_game import in_disorder
-from ..pictures.replays.replay import make_replay
 from ..press.press import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..records import convert
+from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map
+from ..textgame.game import Game
+from ..textgame.imports.games import Note, read_games, read_pasted
+from ..textgame.position import set_ending
+from ..textgame.saved_game import in_disorder
 
 HOST, GUEST, PLAYER = "host", "guest", "player"
 WATCH = "watch"

@@ -8,11 +8,11 @@ import numpy as np
 
 from ..constants import NONE, RUNNING
 from ..errors import UserError
-from ..games.game import Game
 from ..players.advice import Advice, advice_to_all, has_decision
 from ..players.asking import orders_of
 from ..players.protocols import ExplainingPlayer, SamplingPlayer
 from ..rules.map import Map
+from ..textgame.game import Game
 from .file import rebuild
 
 CHOICES = 3  # likeliest orders of a unit that are kept, and the one that was given

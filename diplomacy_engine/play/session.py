@@ -21,8 +21,6 @@ from msgspec.structs import replace
 
 from .._files import atomic_write
 from .._suggest import quoted
-from ..games.game import Game
-from ..games.saved_game import EVERYONE
 from ..games.votes import bot_votes
 from ..players.advice import Advice, advice, ordering, orders_by_player
 from ..players.names import short_name, short_names
@@ -30,6 +28,8 @@ from ..players.protocols import ExplainingPlayer, Player
 from ..press.press import MOST_ROUNDS
 from ..rules.notation import order_texts
 from ..rules.state import seed_from
+from ..textgame.game import Game
+from ..textgame.saved_game import EVERYONE
 from .file import (
     GUEST,
     HOST,

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 from .._suggest import quoted
 from ..errors import UserError
-from ..games.game import Game
-from ..games.saved_game import in_disorder
 from ..players.advice import has_decision
 from ..players.protocols import Player
 from ..press.daide import is_daide
 from ..press.press import PressRules
+from ..textgame.game import Game
+from ..textgame.saved_game import in_disorder
 from .file import GUEST, HOST, PLAYER, Seat, rebuild
 from .talk import answer_offer, broken_orders, make_offer
 

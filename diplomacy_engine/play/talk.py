@@ -7,11 +7,11 @@ import numpy as np
 
 from ..constants import phase_kind
 from ..errors import UserError
-from ..games.game import Game
 from ..players.advice import agrees, asked, next_offer, refusal
-from ..players.negotiation import Negotiator, spoken
 from ..players.protocols import Player
+from ..press.negotiators.negotiation import Negotiator, spoken
 from ..press.press import PEACE_ALONE
+from ..textgame.game import Game
 
 
 def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:

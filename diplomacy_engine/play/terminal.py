@@ -10,13 +10,13 @@ from .._files import atomic_write
 from .._suggest import printable, quoted
 from ..constants import phase_kind
 from ..errors import UserError
-from ..games.game import Game
 from ..matches.figures import percent
 from ..pictures.board import phase_title
-from ..pictures.replays.replay import make_replay
 from ..players.advice import SearchReasons
 from ..press.daide import offer_words
+from ..replays.replay import make_replay
 from ..rules.notation import order_texts, province_of, read_order
+from ..textgame.game import Game
 from .file import HOST
 from .session import PlayError, PlaySession, Viewer
 from .view import CANDIDATES, decision_view, partners_bound_to, sentences, votes_view

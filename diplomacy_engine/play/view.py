@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 
 from ..constants import HOLD, MOVE, MOVE_VIA, SUPPORT_HOLD, SUPPORT_MOVE, phase_kind
 from ..games.decisions import Decisions
-from ..games.game import Game
-from ..games.position import contenders
 from ..pictures.arrows import ORDER_VERBS
 from ..pictures.board import orders_svg, phase_title, scene_of
 from ..pictures.chart import centers_svg
 from ..pictures.drawing import drawing_of
 from ..pictures.page import CHART, phase_facts
 from ..pictures.png import png
-from ..pictures.replays.gif import gif
-from ..pictures.replays.replay import (
+from ..press.daide import ClauseRow, is_daide, message_words
+from ..press.deals import Clause, Side
+from ..replays.gif import gif
+from ..replays.replay import (
     expected_svg,
     frame_svg,
     make_replay,
@@ -27,11 +27,11 @@ from ..pictures.replays.replay import (
     thought_view,
     values_of,
 )
-from ..press.daide import ClauseRow, is_daide, message_words
-from ..press.deals import Clause, Side
-from ..press.talk import Offer
 from ..rules.map import Map
 from ..rules.notation import order_words, province_of, read_order, rest_of_order
+from ..textgame.game import Game
+from ..textgame.position import contenders
+from ..textgame.talk import Offer
 from .file import GUEST, PLAYER, WATCH
 from .session import PlaySession, Viewer
 

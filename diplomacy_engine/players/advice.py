@@ -10,13 +10,13 @@ import numpy as np
 from ..constants import NONE, phase_kind
 from ..errors import UserError
 from ..games.decisions import Decisions
-from ..games.game import Game
-from ..games.saved_game import read_broken
 from ..games.vector_game import VectorGame
 from ..press.daide import ClauseRow
 from ..press.deals import Offers, make_offers
+from ..press.negotiators.negotiation import Listener, Negotiator, Silent, Talk, honest_seats
+from ..textgame.game import Game
+from ..textgame.saved_game import read_broken
 from .asking import ask_player, orders_of, slots_of
-from .negotiation import Listener, Negotiator, Silent, Talk, honest_seats
 from .protocols import (
     ExplainingPlayer,
     Player,

@@ -8,6 +8,9 @@ from typing import Any
 
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
+from ..press.negotiators.negotiation import Silent
+from ..press.negotiators.neighbors import Coin, Peaceful
+from ..press.negotiators.planners import Breaker, Dealer, Grudge, Nash, Sanction
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
@@ -26,9 +29,6 @@ from .names import (
     parse_player,
     short_name,
 )
-from .negotiation import Silent
-from .negotiators.neighbors import Coin, Peaceful
-from .negotiators.planners import Breaker, Dealer, Grudge, Nash, Sanction
 from .policy.files import CHECKPOINT, POLICY, policy_file, ready_policies
 from .policy.player import PolicyPlayer
 from .population import Population, PopulationMember, read_population, read_weights

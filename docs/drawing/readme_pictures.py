@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from diplomacy_engine import evaluate_player, make_bot
 from diplomacy_engine.pictures.png import png
-from diplomacy_engine.pictures.replays.gif import gif
-from diplomacy_engine.pictures.replays.replay import frame_svg, make_replay
+from diplomacy_engine.replays.gif import gif
+from diplomacy_engine.replays.replay import frame_svg, make_replay
 
 ROOT = Path(__file__).parents[2]
 SEED, STILL, LAST = 22, "S1903M", "W1905A"  # the game, the board shown, the animation's end

@@ -36,18 +36,18 @@ from support.webdip import history
 from diplomacy_engine import Game, UserError, VectorGame, load_player
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import MOVE, RETREAT, parse_phase, phase_kind
-from diplomacy_engine.extras.imports.games import read_games
 from diplomacy_engine.extras.language.remote import RemotePlayer
 from diplomacy_engine.extras.language.settings import settings_of
 from diplomacy_engine.learning import registry
 from diplomacy_engine.matches.population_page import population_page
-from diplomacy_engine.pictures.replays.page import page
-from diplomacy_engine.pictures.replays.replay import load_replays
 from diplomacy_engine.play.file import HOST, PLAYER, read_session
 from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TOKEN_HEADER, WAITING
 from diplomacy_engine.players.population import read_population, read_weights
 from diplomacy_engine.press.press import PressRules
+from diplomacy_engine.replays.page import page
+from diplomacy_engine.replays.replay import load_replays
 from diplomacy_engine.rules.notation import read_order, read_unit
+from diplomacy_engine.textgame.imports.games import read_games
 
 Try = Callable[[random.Random], str]
 SECONDS = 60  # of one try; they take milliseconds

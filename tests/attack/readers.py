@@ -15,12 +15,12 @@ from support.games import play_randomly
 from support.language import question_of_game
 
 from diplomacy_engine import Game, load_player, make_reward_mix
-from diplomacy_engine.extras.imports.games import read_pasted
 from diplomacy_engine.extras.language.replies import read_reply
-from diplomacy_engine.pictures.replays.replay import load_replays, make_replay
 from diplomacy_engine.press.daide import is_daide, message_words, read_message
+from diplomacy_engine.replays.replay import load_replays, make_replay
 from diplomacy_engine.rules.map import MAPS_FOLDER, load_map
 from diplomacy_engine.rules.teams import read_teams
+from diplomacy_engine.textgame.imports.games import read_pasted
 
 
 def order(text: str, folder: Path) -> object:

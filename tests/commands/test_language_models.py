@@ -11,8 +11,8 @@ from support.commands import refusal
 from support.language import FakeServer, holds
 
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.pictures.replays.page import page
-from diplomacy_engine.pictures.replays.replay import make_replay
+from diplomacy_engine.replays.page import page
+from diplomacy_engine.replays.replay import make_replay
 
 SHORT = "llm:llm.toml"  # what the models of `write_settings` are called
 

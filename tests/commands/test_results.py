@@ -10,9 +10,9 @@ from support.commands import SCRIPT, write_checkpoint
 from diplomacy_engine._progress import Progress
 from diplomacy_engine.commands import _matches
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.games.game import Game
-from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.scoring.outcomes import FIGURES
+from diplomacy_engine.textgame.game import Game
+from diplomacy_engine.textgame.saved_game import read_saved_games
 
 EVALUATE = "evaluate --map small --player dumbbot --against random --games 6 --max-years 5"
 TOURNAMENT = "tournament --map three --players dumbbot random hold --games 9 --max-years 5"

@@ -19,8 +19,8 @@ from diplomacy_engine.constants import NONE, phase_kind
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv
 from diplomacy_engine.environments.negotiation_env import NegotiationEnv
 from diplomacy_engine.environments.pettingzoo_env import parallel_env
-from diplomacy_engine.games.position import load_state
 from diplomacy_engine.players.policy.files import policy_file
+from diplomacy_engine.textgame.position import load_state
 
 ROOT = Path(__file__).parents[2]
 

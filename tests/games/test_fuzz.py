@@ -16,10 +16,10 @@ from support.games import orderable, play_randomly, state
 from support.maps import TRIBES, tribes
 
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.rules.map import MAPS_FOLDER, Map, MapError, load_map, read_map_file
 from diplomacy_engine.rules.notation import read_order
 from diplomacy_engine.rules.vocabulary import vocabulary
+from diplomacy_engine.textgame.game import Game
 
 STANDARD = load_map("standard")
 HOMES = TRIBES.replace("any", "home")

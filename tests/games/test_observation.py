@@ -13,8 +13,8 @@ from diplomacy_engine.games.observation import (
     SCALARS,
     UNITS,
 )
-from diplomacy_engine.games.position import load_state
 from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.textgame.position import load_state
 
 
 def test_columns_are_named_as_they_stand():

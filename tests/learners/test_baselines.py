@@ -22,13 +22,13 @@ from diplomacy_engine import (
     make_bot,
     order_numbers,
 )
+from diplomacy_engine.clock import Clock
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.games.position import load_state
 from diplomacy_engine.learning import checkpoint_state, checkpoints, ops, startup
-from diplomacy_engine.learning.clock import Clock
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.policy.files import policy_file
 from diplomacy_engine.rules.state import in_movement
+from diplomacy_engine.textgame.position import load_state
 
 SCHEMES = ("independent", "central", "counterfactual")
 SEED = torch.Generator

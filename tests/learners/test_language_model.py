@@ -24,7 +24,7 @@ from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_
 from diplomacy_engine.extras.language.settings import settings_of
 from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.matches.forks import fork
-from diplomacy_engine.pictures.replays.replay import load_replays
+from diplomacy_engine.replays.replay import load_replays
 
 TINY = "--groups 2 --copies 6 --eval-interval 2 --eval-games 2 --save-interval 2"
 RICH = f"{TINY} --eval-bots chaos random --warm-up 5 --seats each --seed 4 --batch-size 8"

@@ -14,18 +14,18 @@ from diplomacy_engine import VectorGame, evaluate_player, load_map, load_player
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.learning import startup
 from diplomacy_engine.learning.experience import Batch
-from diplomacy_engine.learning.offer_round import OfferRound
 from diplomacy_engine.learning.ranks import Ranks
-from diplomacy_engine.players.negotiation import Listener, honest_seats, negotiate
-from diplomacy_engine.players.policy.talk_views import (
+from diplomacy_engine.press.negotiators.negotiation import Listener, honest_seats, negotiate
+from diplomacy_engine.press.press import Press, PressRules
+from diplomacy_engine.press.talk_views import (
     SLOTS,
     TEMPLATES,
     OfferViews,
     TalkViews,
     who_can_answer,
 )
-from diplomacy_engine.press.press import Press, PressRules
 from diplomacy_learners import press
+from diplomacy_learners.offer_round import OfferRound
 
 
 def begin(**changes) -> press.TalkRun:

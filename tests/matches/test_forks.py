@@ -12,7 +12,7 @@ from diplomacy_engine.matches.forks import (
     group_advantages,
     random_beginnings,
 )
-from diplomacy_engine.pictures.replays.replay import make_replay
+from diplomacy_engine.replays.replay import make_replay
 
 
 def positions(count: int, copies: int, threads: int = 1) -> VectorGame:

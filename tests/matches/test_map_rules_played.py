@@ -7,9 +7,9 @@ from support.players import power_values
 
 from diplomacy_engine import Game
 from diplomacy_engine.commands import cli
-from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.players.bots.dumbbot_rules import DEEPDIP, NORMAN, PAQUETTE
 from diplomacy_engine.players.policy.inputs import NUM_BOARD, NetworkInputs
+from diplomacy_engine.textgame.saved_game import read_saved_games
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from support.clicks import province
 from support.serving import seated, serving
 from support.waiting import until
 
-from diplomacy_engine.games.game import Game
+from diplomacy_engine.textgame.game import Game
 
 pytestmark = pytest.mark.usefixtures("compiled")
 DESK = {"viewport": {"width": 1280, "height": 800}}

@@ -16,10 +16,7 @@ from support.serving import FREE, UNITS, Partner, deals, reopened, seated, viewe
 
 from diplomacy_engine.constants import NONE, phase_kind
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.games.game import Game
-from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.pictures.replays.replay import expected_svg, make_replay, values_of
 from diplomacy_engine.play.file import PLAYER, Seat, pasted_game, read_session, rebuild
 from diplomacy_engine.play.review import outlook, review
 from diplomacy_engine.play.session import MIXED, Choices, mixed_table
@@ -30,6 +27,9 @@ from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.press.press import PressRules
+from diplomacy_engine.replays.replay import expected_svg, make_replay, values_of
+from diplomacy_engine.textgame.game import Game
+from diplomacy_engine.textgame.saved_game import read_saved_games
 
 pytestmark = pytest.mark.usefixtures("compiled")
 BOTH = "S1901M ENGLAND ITALY"

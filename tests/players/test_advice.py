@@ -4,7 +4,7 @@ import pytest
 
 from diplomacy_engine import Game, UserError, make_bot, orders_for
 from diplomacy_engine.players.advice import orders_by_player
-from diplomacy_engine.players.negotiation import Silent
+from diplomacy_engine.press.negotiators.negotiation import Silent
 
 
 def test_orders_for_one_game():

@@ -20,7 +20,6 @@ from diplomacy_engine.constants import (
     SPRING_RETREATS,
     WINTER_ADJUSTMENTS,
 )
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
@@ -39,6 +38,7 @@ from diplomacy_engine.players.bots.dumbbot_rules import (
     TRUNCATED,
 )
 from diplomacy_engine.rules.map import Map, load_map
+from diplomacy_engine.textgame.game import Game
 
 QUICK = ("random", "hold", "chaos", "dumbbot", "dumbbot-paquette", "dumbbot-deepdip", "brane")
 

@@ -17,12 +17,12 @@ from diplomacy_engine.constants import (
     SUPPORT_HOLD,
     SUPPORT_MOVE,
 )
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.bots.brane import MAX_HELPERS
 from diplomacy_engine.rules.map import MAP_NAMES, load_map
+from diplomacy_engine.textgame.game import Game
 
 STAY = (
     "stay",

@@ -6,7 +6,7 @@ The rules themselves are in test_datc.py and, beside a slow reference, in test_s
 import pytest
 from support.games import nonempty
 
-from diplomacy_engine.games.game import Game
+from diplomacy_engine.textgame.game import Game
 
 # name: map and phase, position, orders by place, units afterwards
 CASES = {

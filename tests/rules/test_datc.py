@@ -23,7 +23,7 @@ from typing import NamedTuple
 import pytest
 
 from diplomacy_engine.constants import RESULT_WORDS
-from diplomacy_engine.games.game import Game
+from diplomacy_engine.textgame.game import Game
 
 SECTIONS = dict(A=12, B=19, C=9, D=35, E=15, F=30, G=20, H=17, I=7, J=20)
 STEPS = 200

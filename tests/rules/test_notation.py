@@ -3,7 +3,6 @@
 import pytest
 
 from diplomacy_engine.constants import phase_kind
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.rules.notation import (
     as_written,
@@ -14,6 +13,7 @@ from diplomacy_engine.rules.notation import (
     read_unit,
 )
 from diplomacy_engine.rules.vocabulary import vocabulary
+from diplomacy_engine.textgame.game import Game
 
 STANDARD = load_map("standard")
 

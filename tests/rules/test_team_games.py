@@ -4,9 +4,9 @@ import pytest
 
 from diplomacy_engine.constants import RUNNING, SOLO, TEAM, YEAR_LIMIT
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.teams import read_teams
+from diplomacy_engine.textgame.game import Game
 
 THREE = ["ENGLAND", "ITALY", "RUSSIA"]
 STANDARD = ["AUSTRIA", "ENGLAND", "FRANCE", "GERMANY", "ITALY", "RUSSIA", "TURKEY"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from diplomacy_engine import evaluate_player, load_map, load_player, make_bot
-from diplomacy_engine.players.negotiation import Negotiator
+from diplomacy_engine.press.negotiators.negotiation import Negotiator
 from diplomacy_engine.press.press import PressRules
 
 REFERENCE = Path(__file__).parents[2] / "runs" / "reference"

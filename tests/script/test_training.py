@@ -49,12 +49,12 @@ from support.training import (
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, evaluate_player, load_map, make_bot
 from diplomacy_engine._files import file_sha256
-from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.learning import checkpoint_state, evaluations, registry, run_log, startup
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.matches.figures import wilson_interval
+from diplomacy_engine.textgame.saved_game import read_saved_games
 
 FEW = {"total_timesteps": 200}
 

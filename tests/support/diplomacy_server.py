@@ -14,7 +14,7 @@ from ssl import SSLContext
 
 from diplomacy_engine.extras.connections.connection import Address
 from diplomacy_engine.extras.connections.diplomacy_wire import Wire
-from diplomacy_engine.games.game import Game
+from diplomacy_engine.textgame.game import Game
 
 from .diplomacy_package import package_python, spare_convoys
 from .waiting import until

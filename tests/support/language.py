@@ -7,7 +7,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from diplomacy_engine.extras.language.questions import Question, questions_of
-from diplomacy_engine.games.game import Game
+from diplomacy_engine.textgame.game import Game
 
 
 def question(position: str, power: str, max_years: int | None = None) -> Question:

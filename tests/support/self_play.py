@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.learning.clock import Clock
+from diplomacy_engine.clock import Clock
 from diplomacy_engine.learning.experience import Batch
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.learning.startup import Setup

@@ -21,9 +21,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from diplomacy_engine.constants import parse_phase, phase_kind
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.notation import read_order
+from diplomacy_engine.textgame.game import Game
 
 POWERS = ("ENGLAND", "FRANCE", "ITALY", "GERMANY", "AUSTRIA", "TURKEY", "RUSSIA")  # from 1 on
 NAMES = """Clyde, Edinburgh, Liverpool, Yorkshire, Wales, London, Portugal, Spain, North Africa,

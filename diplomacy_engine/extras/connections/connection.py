@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from ..._files import read_file
 from ..._suggest import printable, quoted
 from ...errors import UserError
-from ...games.game import Game
+from ...textgame.game import Game
 
 _MOST_SECRET = 10_000  # bytes of a file that holds one
 _HOST = re.compile(r"\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+")

@@ -10,9 +10,9 @@ from msgspec.structs import asdict
 
 from ...constants import COMPLETED, phase_kind
 from ...errors import UserError
-from ...games.game import Game
 from ...records import convert
 from ...rules.map import MAP_NAMES, Map
+from ...textgame.game import Game
 from .connection import (
     ConnectionLost,
     PhaseOver,

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from ..._suggest import counted
 from ...constants import parse_phase
 from ...errors import UserError
-from ...games.game import Game
 from ...games.votes import bot_votes
 from ...players.advice import orders_by_player
-from ...players.negotiation import Negotiator
 from ...players.protocols import Player
+from ...press.negotiators.negotiation import Negotiator
 from ...rules.map import Map
 from ...rules.notation import matching_orders, read_order
 from ...rules.state import seed_from
-from ..imports.games import moment
+from ...textgame.game import Game
+from ...textgame.imports.games import moment
 from .connection import Connection, ConnectionLost, PhaseOver, Position, Say, is_alive
 from .talk import keeping_promises, rehearse, say_what_is_left
 

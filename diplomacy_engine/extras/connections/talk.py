@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from ..._suggest import quoted
 from ...errors import UserError
-from ...games.game import Game
 from ...players.advice import agrees, next_offer
 from ...players.names import UNBOUND, VoiceSpec
-from ...players.negotiation import Negotiator
 from ...press.daide import MOST_SIGNS, ClauseRow, is_daide
+from ...press.negotiators.negotiation import Negotiator
 from ...press.press import MOST_ROUNDS
 from ...rules.map import Map
+from ...textgame.game import Game
 
 _MOST_MESSAGES = 50  # of one sender in a phase; what comes after them is not read
 

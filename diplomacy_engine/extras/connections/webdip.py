@@ -11,13 +11,12 @@ from msgspec import Struct
 
 from ...constants import ARMY, COMPLETED, FLEET, SEA, UNIT_LETTERS, phase_kind
 from ...errors import UserError
-from ...games.game import Game
-from ...games.saved_game import Ending
 from ...records import convert
 from ...rules.map import Map
 from ...rules.notation import location_of, province_of, read_order
-from ..imports.games import played_on, replayed
-from ..imports.webdiplomacy import (
+from ...textgame.game import Game
+from ...textgame.imports.games import played_on, replayed
+from ...textgame.imports.webdiplomacy import (
     DRAWN,
     FINISHED,
     OrderRow,
@@ -29,6 +28,7 @@ from ..imports.webdiplomacy import (
     phase_of,
     read_variant,
 )
+from ...textgame.saved_game import Ending
 from .connection import ConnectionLost, PhaseOver, Position, Refused, Say
 from .webdip_site import Gone, Site
 

@@ -31,8 +31,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from ...clock import Clock
 from ...games.vector_game import VectorGame
-from ...learning.clock import Clock
 from ...rules.map import Map
 from ...rules.vocabulary import vocabulary
 from .local import Reply

@@ -14,11 +14,11 @@ from ..._suggest import player_name
 from ...constants import NONE
 from ...errors import UserError
 from ...games.decisions import Decisions
-from ...games.game import Game
 from ...games.vector_game import VectorGame
 from ...players.asking import ask_player
 from ...players.bots import make_bot
 from ...players.protocols import CountingPlayer
+from ...textgame.game import Game
 from .prompt import last_movement, prompt_text
 from .questions import Question, TalkQuestion, orders_with_results, questions_of
 from .settings import LanguageSettings

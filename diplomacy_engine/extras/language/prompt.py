@@ -14,7 +14,7 @@ from ...constants import (
     parse_phase,
     phase_name,
 )
-from ...games.game import Game
+from ...textgame.game import Game
 from .questions import Question, Slot
 
 _ORDERING = "You give the orders of one power in Diplomacy. Nobody negotiates.\n\n"

@@ -7,9 +7,9 @@ import numpy as np
 
 from ...constants import NONE, RESULT_WORDS
 from ...games.decisions import Decisions
-from ...games.game import Game
 from ...games.vector_game import VectorGame
 from ...players.asking import Slot, slots_of
+from ...textgame.game import Game
 
 
 class Question(NamedTuple):

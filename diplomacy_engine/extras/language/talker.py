@@ -8,11 +8,11 @@ import numpy as np
 from ..._suggest import quoted
 from ...constants import NONE
 from ...errors import UserError
-from ...players.negotiation import Silent, Talk, best_of_pairs
-from ...players.negotiators.templates import DealChooser, deal_offers, possible_deals
 from ...players.protocols import Player
 from ...press.daide import offer_words
 from ...press.deals import Offers, join_offers, province_bits
+from ...press.negotiators.negotiation import Silent, Talk, best_of_pairs
+from ...press.negotiators.templates import DealChooser, deal_offers, possible_deals
 from .player import LanguagePlayer
 from .prompt import sentence_text, talk_text
 from .questions import Question, TalkQuestion

@@ -16,10 +16,10 @@ from diplomacy_engine.extras.connections.diplomacy_server import (
 )
 from diplomacy_engine.extras.connections.diplomacy_wire import Wire
 from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.textgame.game import Game
 
 pytestmark = pytest.mark.skipif(
     package_python() is None, reason="the diplomacy package is not installed"

@@ -23,11 +23,11 @@ from diplomacy_engine.extras.connections.diplomacy_server import (
 )
 from diplomacy_engine.extras.connections.diplomacy_wire import Wire
 from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
-from diplomacy_engine.games.game import Game
-from diplomacy_engine.pictures.replays.replay import load_replays
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.records import convert
+from diplomacy_engine.replays.replay import load_replays
 from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.textgame.game import Game
 
 STANDARD = load_map("standard")
 

@@ -13,11 +13,11 @@ from support.webdip import Site, history, variant
 from diplomacy_engine.extras.connections import webdip_site
 from diplomacy_engine.extras.connections.diplomacy_server import _GameData, _GameReader
 from diplomacy_engine.extras.connections.webdip import WebdipSeat, _Board
-from diplomacy_engine.extras.imports.games import replayed
-from diplomacy_engine.extras.imports.webdiplomacy import history_phases, read_variant
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.records import convert
 from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.textgame.game import Game
+from diplomacy_engine.textgame.imports.games import replayed
+from diplomacy_engine.textgame.imports.webdiplomacy import history_phases, read_variant
 
 STANDARD = load_map("standard")
 

@@ -15,12 +15,12 @@ from diplomacy_engine.extras.connections.talk import (
     say_what_is_left,
     talking_game,
 )
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.players.negotiation import Silent
-from diplomacy_engine.players.negotiators.planners import Nash
 from diplomacy_engine.press.deals import make_offers
+from diplomacy_engine.press.negotiators.negotiation import Silent
+from diplomacy_engine.press.negotiators.planners import Nash
 from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.textgame.game import Game
 
 STANDARD = load_map("standard")
 PEACE = "PRP ( PCE ( ENG FRA ) )"

@@ -8,7 +8,7 @@ from support.language import question, question_of_game
 from diplomacy_engine.extras.language.player import LanguagePlayer
 from diplomacy_engine.extras.language.prompt import prompt_text
 from diplomacy_engine.extras.language.settings import settings_of
-from diplomacy_engine.games.game import Game
+from diplomacy_engine.textgame.game import Game
 
 GOLDEN = Path(__file__).parent / "golden_prompts"
 # Name -> position and power: all five kinds of phase, builds and removals, on all maps.

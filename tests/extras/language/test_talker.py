@@ -14,16 +14,16 @@ from diplomacy_engine.extras.language.remote import RemotePlayer
 from diplomacy_engine.extras.language.replies import MOST_SAID, sentence_of
 from diplomacy_engine.extras.language.settings import settings_of
 from diplomacy_engine.extras.language.talker import Talker
-from diplomacy_engine.games.game import Game
-from diplomacy_engine.pictures.replays.page import page
-from diplomacy_engine.pictures.replays.replay import make_replay
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.play.view import game_view
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.players.negotiation import honest_seats, negotiate
 from diplomacy_engine.press.daide import is_daide, messages_of
+from diplomacy_engine.press.negotiators.negotiation import honest_seats, negotiate
 from diplomacy_engine.press.press import PROTOCOLS, Press, PressRules
+from diplomacy_engine.replays.page import page
+from diplomacy_engine.replays.replay import make_replay
+from diplomacy_engine.textgame.game import Game
 
 # ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.
 POSITION = (

@@ -1,1 +1,0 @@
-"""Games and maps in the files of other programs."""

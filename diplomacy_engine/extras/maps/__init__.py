@@ -1,0 +1,1 @@
+"""Maps in the files of other programs."""

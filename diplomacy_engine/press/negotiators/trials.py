@@ -1,0 +1,172 @@
+"""What deals would bring: profiles of orders, adjudicated with and without them."""
+
+import numpy as np
+
+from ...constants import NONE
+from ...games.vector_game import VectorGame
+from ...players.asking import orders_of
+from ...players.policy.player import PolicyPlayer
+from ...players.protocols import Player
+from ...players.search.draws import PolicyDraws, phase_seeds
+from ...players.search.leaves import CenterClaims
+from ...rules.state import Salt
+from ..deals import CONFIRMED, Deals, Offers, make_offers
+from ..press import Press
+from .negotiation import Talk
+
+EPSILON = 1e-6  # smaller gains are rounding
+ROOM = 2048  # boards tried at once
+PROFILE_SEED = np.uint64(0x70726F66696C6573)
+
+
+def held_centers(games: VectorGame, rows: np.ndarray) -> np.ndarray:
+    """Return how many centers every power stands in, or owns with nobody else in it, (n, P)."""
+    state = games.state
+    standing = state.unit_power[rows][:, games.board.center_province]
+    holder = np.where(standing == NONE, state.center_owner[rows], standing)
+    return (holder[:, None, :] == np.arange(games.num_powers)[:, None]).sum(2).astype(np.float64)
+
+
+class Trials:
+    """Tries offers on K profiles: joint orders of all powers as one player draws them, the same
+    with and without a deal. An order that breaks it becomes what `Press.correct` makes of it.
+    `value`: `claims` (shares of centers owned and in reach) or `centers`."""
+
+    def __init__(self, player: Player, profiles: int, value: str):
+        self.player, self.profiles, self.value = player, profiles, value
+        self._room: tuple[VectorGame, Press] | None = None
+        self._copies: VectorGame | None = None
+        self._drawn: tuple = ()
+
+    def draw(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
+        """Return profiles (rows, K, V) of games in rising order, by their seeds and turns."""
+        state, count = games.state, self.profiles
+        key = (games, rows.tobytes(), state.seed[rows].tobytes(), state.turn[rows].tobytes())
+        if self._drawn and self._drawn[0][0] is games and self._drawn[0][1:] == key[1:]:
+            return self._drawn[1]
+        if isinstance(self.player, PolicyPlayer):
+            self._drawn = key, self._of_policy(games, rows)
+            return self._drawn[1]
+        need = len(rows) * count
+        copies = self._copies
+        if copies is None or copies.num_games < need or not copies.is_like(games):
+            copies = self._copies = games.spare(need)
+        at = np.arange(need)
+        copies.copy_from(games, np.repeat(rows, count), at)
+        with np.errstate(over="ignore"):  # a hash
+            mixed = (state.seed[rows] ^ PROFILE_SEED) + state.turn[rows].astype(np.uint64)
+            seeds = mixed[:, None] * np.uint64(0xD1342543DE82EF95) + np.arange(
+                count, dtype=np.uint64
+            )
+        copies.seed_games(at, seeds.ravel())
+        orders = orders_of(copies, self.player, copies.decisions(at))[:need]
+        profiles = orders.reshape(len(rows), count, -1)
+        self._drawn = key, profiles
+        return profiles
+
+    def _of_policy(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
+        """Each board is encoded once, and the policy's own generator rests."""
+        decisions = games.decisions(rows)
+        seeds = phase_seeds(games, decisions.game, decisions.power, Salt.TRIALS, self.profiles)
+        drawn, _ = PolicyDraws(self.player).draw(games, decisions, seeds)
+        profiles = np.full((len(rows), *drawn.shape[1:]), NONE, np.int32)
+        d, k, v = np.nonzero(drawn != NONE)
+        profiles[np.searchsorted(rows, decisions.game)[d], k, v] = drawn[d, k, v]
+        return profiles
+
+    def gains(self, talk: Talk, asker: np.ndarray, offers: Offers) -> tuple[np.ndarray, np.ndarray]:
+        """Return what offers would bring every power, (O, P), and whether they can be confirmed;
+        `asker` (O,) is who of the n in the talk asks, and the deals it knows hold."""
+        games, n = talk.games, len(talk.game)
+        rows, which = np.unique(talk.game, return_inverse=True)
+        profiles = self.draw(games, rows)
+        # First what comes without a deal, once for each that asks, then with each.
+        seats = np.concatenate([np.arange(n), asker])
+        nothing = np.zeros(n, bool)
+        possible = np.concatenate([~nothing, np.zeros(offers.count, bool)])
+        orders = np.empty((len(seats), *profiles.shape[1:]), np.int32)
+        for first in range(0, len(seats), ROOM):
+            part = np.arange(first, min(first + ROOM, len(seats)))
+            mine = part[part >= n]
+            given = profiles[which[seats[part]]]
+            possible[mine] = self._bind(talk, seats[part], offers.take(mine - n), given)
+            orders[part] = given
+        values = self._values(games, np.repeat(talk.game[seats], self.profiles), orders)
+        return values[n:] - values[:n][asker], possible[n:]
+
+    def respond(self, talk: Talk, own: np.ndarray, weights: np.ndarray, keeps: bool) -> np.ndarray:
+        """Return the orders (n, V) that answer best to the profiles of others who keep their deals;
+        `weights` (n, P): what each power's value counts. Candidates are the `own` orders (n, V) and
+        those of the profiles, as the deals leave them or, unless `keeps`, also as they are."""
+        games, n = talk.games, len(talk.game)
+        rows, which = np.unique(talk.game, return_inverse=True)
+        profiles = self.draw(games, rows)[which]
+        others, kept = profiles.copy(), own[:, None].copy()
+        for first in range(0, n, ROOM):
+            part = slice(first, first + ROOM)
+            seats = np.arange(n)[part]
+            for orders in (others[part], kept[part]):
+                self._bind(talk, seats, make_offers([]), orders)
+        candidates = [kept, others] if keeps else [kept, own[:, None], profiles]
+        candidates = np.concatenate(candidates, 1)
+        mine = games.state.unit_power[talk.game] == talk.power[:, None]
+        joint = np.where(mine[:, None, None], candidates[:, :, None], others[:, None])
+        count = candidates.shape[1]
+        flat = joint.reshape(n * count, self.profiles, -1)
+        values = self._values(games, np.repeat(talk.game, count * self.profiles), flat)
+        values = (values.reshape(n, count, -1) * weights[:, None]).sum(2)
+        best = (values > values.max(1, keepdims=True) - EPSILON).argmax(1)  # the first of equals
+        found = np.where(mine, candidates[np.arange(n), best], NONE)
+        return found.astype(np.int32)
+
+    def _bind(
+        self, talk: Talk, seats: np.ndarray, offers: Offers, orders: np.ndarray
+    ) -> np.ndarray:
+        """Let orders (m, any, V) keep what each seat knows and its offer; tell who can (O,) bool.
+        The offers are of the last of the seats."""
+        games, m = talk.games, len(seats)
+        if self._room is None or not self._room[0].is_like(games):
+            made = games.spare(ROOM)
+            self._room = made, Press(made, "offers")
+        room, press = self._room
+        at = np.arange(m)
+        room.copy_from(games, talk.game[seats], at)
+        known = Deals(*(array[seats] for array in talk.known))
+        press.take_up(Deals(*(_padded(array, ROOM) for array in known)))
+        if not offers.count and not known.dealt.any():
+            return np.zeros(0, bool)
+        full = room.decisions(at)
+        moved = offers._replace(game=np.arange(m - offers.count, m, dtype=np.int32))
+        results = press.settle(moved, np.ones(offers.count, bool), full)
+        bound = press.bound(full)
+        padded = room.new_orders()
+        for k in range(orders.shape[1]):
+            padded[:m] = orders[:, k]
+            press.correct(padded, bound)
+            orders[:, k] = padded[:m]
+        return results == CONFIRMED
+
+    def _values(self, games: VectorGame, rows: np.ndarray, orders: np.ndarray) -> np.ndarray:
+        m, k, provinces = orders.shape
+        keyed = np.column_stack([rows.astype(np.int32), orders.reshape(m * k, provinces)])
+        whole = np.ascontiguousarray(keyed).view(f"V{keyed.shape[1] * 4}").ravel()
+        _, first, which = np.unique(whole, return_index=True, return_inverse=True)
+        found = np.empty((len(first), games.num_powers))
+        room = self._room[0]
+        value = CenterClaims().shares if self.value == "claims" else held_centers
+        given = room.new_orders()
+        for start in range(0, len(first), ROOM):
+            some = first[start : start + ROOM]
+            at = np.arange(len(some))
+            room.copy_from(games, rows[some], at)
+            given[: len(some)] = keyed[some, 1:]
+            room.step(given, at)
+            found[start : start + len(some)] = value(room, at)
+        return found[which.ravel()].reshape(m, k, -1).mean(1)
+
+
+def _padded(array: np.ndarray, length: int) -> np.ndarray:
+    nothing = NONE if array.dtype.kind == "i" else 0
+    out = np.full((length, *array.shape[1:]), nothing, array.dtype)
+    out[: len(array)] = array
+    return out

@@ -1,0 +1,117 @@
+"""What powers see that talk before they order: the boards, and what was said and agreed upon."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..constants import NONE
+from ..games.decisions import Decisions
+from ..games.observation import BoardViews
+
+
+class Template(IntEnum):
+    PEACE = 0
+    ZONE = 1  # both keep out of a center
+    ASK = 2  # the receiver supports a move of the sender
+    HELP = 3  # the sender supports a move of the receiver
+    SWAP = 4  # both
+
+
+TEMPLATES = tuple(template.name.lower() for template in Template)
+# A power has so many SLOTS for offers to each other one.
+TEMPLATE_OF = np.repeat(list(Template), (1, 2, 2, 2, 1))  # (SLOTS,)
+SLOTS = len(TEMPLATE_OF)
+# The provinces that a deal is about: from where and to where the sender's unit moves, from where
+# the receiver's supports it, and the same of the receiver's move; of a zone its center as both
+# goals. NONE where there is nothing.
+PLACES = 6
+
+
+def _take(views: Any, rows: np.ndarray) -> Any:
+    boards = BoardViews(*views[:5]).take(rows)
+    return type(views)(*boards, *(array[rows] for array in views[5:]))
+
+
+def _part(views: Any, first: int, last: int) -> Any:
+    return _take(views, np.arange(first, last))
+
+
+def _join(parts: Sequence[Any]) -> Any:
+    boards = BoardViews.join([BoardViews(*part[:5]) for part in parts])
+    return type(parts[0])(*boards, *map(np.concatenate, zip(*(part[5:] for part in parts))))
+
+
+@classmethod
+def _of(cls, views: BoardViews, num_powers: int, **talk: np.ndarray) -> Any:
+    """Where no talk is given, nobody of `num_powers` talked."""
+    talk = silence(cls, len(views.row), num_powers) | talk
+    return cls(*views[:5], *(talk[name] for name in cls._fields[5:]))
+
+
+class TalkViews(NamedTuple):
+    """BoardViews of D powers, and their talk in this phase; powers are numbered as on the map."""
+
+    board: np.ndarray  # these five as in BoardViews
+    last_order: np.ndarray
+    scalars: np.ndarray
+    row: np.ndarray
+    power: np.ndarray
+    wish: np.ndarray  # (D, P) int8, peace with each power: 1 wished, 0 not, NONE not asked
+    talk_logprob: np.ndarray  # (D,) float32, log-probability with which all this was drawn
+    peace: np.ndarray  # (D, P) bool, with whom it was made
+    breaches: np.ndarray  # (D, P) int32, years since each power last broke a deal with it, or NONE
+    keeps: np.ndarray  # (D,) int8, 1 it keeps its deals, 0 it need not, NONE it was not asked
+
+    of, take, part, join = _of, _take, _part, staticmethod(_join)
+
+
+class OfferViews(NamedTuple):
+    """BoardViews of D powers that make and answer offers; powers are numbered as on the map."""
+
+    board: np.ndarray  # these five as in BoardViews
+    last_order: np.ndarray
+    scalars: np.ndarray
+    row: np.ndarray
+    power: np.ndarray
+    able: np.ndarray  # (D, P, SLOTS) bool, what it could offer each power
+    places: np.ndarray  # (D, P, SLOTS, PLACES) int16, provinces that this is about
+    choice: np.ndarray  # (D,) int16, what it offered: power * SLOTS + slot, or NONE
+    heard: np.ndarray  # (D, P) int8, template of what each power offered it, or NONE
+    heard_places: np.ndarray  # (D, P, PLACES) int16, provinces that this is about
+    answer: np.ndarray  # (D, P) int8, 1 it agreed, 0 not, NONE nothing to answer
+    talk_logprob: np.ndarray  # (D,) float32, log-probability with which all this was drawn
+    peace: np.ndarray  # (D, P) bool, with whom it was made
+    dealt: np.ndarray  # (D, P) bool, with whom there is any deal
+    breaches: np.ndarray  # these two as in TalkViews
+    keeps: np.ndarray
+
+    of, take, part, join = _of, _take, _part, staticmethod(_join)
+
+
+def silence(kind: type, count: int, powers: int) -> dict[str, np.ndarray]:
+    """Return the talk of a kind of views where `count` of so many powers have said nothing."""
+    each, slots = (count, powers), (count, powers, SLOTS)
+    nothing = {
+        "wish": (each, NONE, np.int8),
+        "able": (slots, False, bool),
+        "places": ((*slots, PLACES), NONE, np.int16),
+        "choice": (count, NONE, np.int16),
+        "heard": (each, NONE, np.int8),
+        "heard_places": ((*each, PLACES), NONE, np.int16),
+        "answer": (each, NONE, np.int8),
+        "talk_logprob": (count, 0, np.float32),
+        "peace": (each, False, bool),
+        "dealt": (each, False, bool),
+        "breaches": (each, NONE, np.int32),
+        "keeps": (count, NONE, np.int8),
+    }
+    return {name: np.full(*nothing[name]) for name in kind._fields[5:]}
+
+
+def who_can_answer(decisions: Decisions, shape: tuple[int, int]) -> np.ndarray:
+    """Return which powers (E, P) bool of a movement phase have units, so that they can talk."""
+    able = np.zeros(shape, bool)
+    able[decisions.game, decisions.power] = True
+    return able

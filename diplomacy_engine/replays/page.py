@@ -1,0 +1,89 @@
+"""The page that replays games: one file that needs nothing but itself. All phases are drawn here
+and stored compressed, so that the browser needs no second implementation of the drawing."""
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+
+from ..pictures.board import phase_title, thoughts_svg
+from ..pictures.drawing import drawing_of
+from ..pictures.page import CHART, content_policy, map_facts, phase_facts, web_file
+from ..rules.map import Map
+from .replay import Replay, chart_svg, expected_svg, order_lines, thought_view, values_of
+
+
+def page(replays: Sequence[Replay], title: str, reviewed: bool = False) -> str:
+    maps: dict[Map, str] = {}
+    games = [
+        {
+            "id": replay.id,
+            "map": maps.setdefault(replay.map, str(len(maps))),
+            "phases": [frame.scene.phase for frame in replay.frames],
+            "titles": [phase_title(frame.scene.phase) for frame in replay.frames],
+            "players": replay.players,
+            "title": replay.title,
+            "data": _packed(replay),
+            "chart": _compressed(chart_svg(replay)),
+            "values": values_of(replay),
+            "expected": _compressed(expected_svg(replay)),
+        }
+        for replay in replays
+    ]
+    shown = {
+        key: facts | {"ground": _compressed(facts["ground"])}
+        for key, facts in ((key, map_facts(drawing_of(found))) for found, key in maps.items())
+    }
+    facts = {"games": games, "maps": shown, "chart": CHART, "reviewed": reviewed}
+    # Inside a script element only this sign could end it.
+    data = json.dumps(facts, separators=(",", ":")).replace("<", "\\u003c")
+    shared = re.sub(r"^export ", "", web_file("page.js"), flags=re.MULTILINE)
+    own = re.sub(r"^import .*\n", "", _web_file("replay.js"), flags=re.MULTILINE)
+    script = f"\n{shared}\n{own}"
+    parts = {
+        "policy": content_policy(script, "img-src data:"),
+        "title": escape(title),
+        "style": web_file("page.css"),
+        "script": script,
+        "data": data,
+    }
+    # All at once: what a game says may look like a place for another part.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _web_file("replay.html"))
+
+
+def _web_file(name: str) -> str:
+    return (files(__package__) / "web" / name).read_text(encoding="utf-8")
+
+
+def _packed(replay: Replay) -> str:
+    frames, drawing = [], drawing_of(replay.map)
+    for number, frame in enumerate(replay.frames):
+        frames.append(
+            phase_facts(drawing, frame.scene, frame.orders, frame.outcome)
+            | {
+                "thoughts": thoughts_svg(drawing, frame.scene, frame.thoughts),
+                "talk": frame.talk + frame.declared,
+                "orders": order_lines(replay, number),
+                "powers": {
+                    power: {
+                        "centers": len(frame.scene.centers[power]),
+                        "units": len(frame.scene.units[power]),
+                        **(
+                            {"thought": thought_view(replay.map, frame.thoughts[power])}
+                            if power in frame.thoughts
+                            else {}
+                        ),
+                    }
+                    for power in replay.map.powers
+                },
+            }
+        )
+    return _compressed(json.dumps(frames, separators=(",", ":")))
+
+
+def _compressed(text: str) -> str:
+    """Return a text as the page's DecompressionStream("deflate") reads it."""
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()

@@ -1,0 +1,317 @@
+"""Replays: saved games, checked and ready to be shown phase by phase."""
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from msgspec import Meta, Struct
+
+from .._suggest import counted, did_you_mean, printable, quoted
+from ..constants import phase_kind
+from ..errors import UserError
+from ..games.vector_game import VectorGame
+from ..pictures.board import Scene, phase_title, scene_svg
+from ..pictures.chart import centers_svg, values_svg
+from ..pictures.drawing import drawing_of
+from ..press.daide import message_words
+from ..records import convert
+from ..rules.map import Map
+from ..rules.notation import GivenOrder, in_words, order_words, province_of
+from ..textgame.causes import played_orders, result_words
+from ..textgame.imports.games import Note, read_games
+from ..textgame.position import (
+    load_state,
+    owned_centers,
+    retreat_places,
+    set_ending,
+    standing_units,
+    winners,
+)
+from ..textgame.saved_game import Ending, in_disorder, read_broken, read_saved_game, read_votes
+
+VOTES, CONCEDES, BREAKS = "votes for a draw", "concedes", "breaks the deal"
+MOST_SAID = 100_000  # letters that are shown of a language model's prompt or reply
+
+
+class Frame(NamedTuple):
+    scene: Scene
+    orders: dict[str, list[GivenOrder]]  # by power; units without an order but with a result last
+    outcome: dict[str, list[str]]  # unit -> result words
+    # power -> value, orders {unit: [[text, share]]}, tried [[orders, value, share]]; of language
+    # models also prompt and reply
+    thoughts: dict[str, dict]
+    # sender, recipient, what was said in words: the messages, and then who broke a deal
+    talk: list[tuple[str, str, str]]
+    declared: list[tuple[str, str, str]]  # votes for a draw and concessions: power, "", words
+
+
+class Replay(NamedTuple):
+    id: str
+    map: Map
+    frames: list[Frame]
+    players: dict[str, str]  # power -> who played it, as far as the game says so
+    winners: list[str]  # the solo winner, or the powers that share a draw; none: not over
+    ending: Ending  # what the game says of draws and concessions
+
+    @property
+    def result(self) -> str:
+        if not self.winners:
+            return f"not over: as it stood in {phase_title(self.frames[-1].scene.phase)}"
+        names = [self.named(power) for power in self.winners]
+        if self.ending.draw_agreed:
+            return f"a draw agreed by {_listed(names)}"
+        centers = len(self.frames[-1].scene.centers[self.winners[0]])
+        if len(names) == 1 and centers >= self.map.board.victory_centers:
+            return f"{names[0]} wins with {centers} centers"
+        sides = {self.map.teams.of_power[self.map.power_index[power]] for power in self.winners}
+        if self.ending.conceded and len(sides) == 1:
+            verb = "wins" if len(names) == 1 else "win"
+            return f"{_listed(names)} {verb}, as all others have conceded"
+        if len(names) > 1:
+            return f"a draw between {_listed(names)}"
+        scene = self.frames[-1].scene
+        held = {p for table in (scene.units, scene.centers) for p in table if table[p]}
+        only = held.isdisjoint(set(self.map.powers) - set(self.winners))
+        return f"{names[0]} is left" if only else f"{names[0]} wins, as the game's note says"
+
+    @property
+    def title(self) -> str:
+        if not self.winners:
+            return f"Not over, in {phase_title(self.frames[-1].scene.phase)}"
+        if 2 < len(self.winners) == len(self.map.powers):
+            how = " was agreed" if self.ending.draw_agreed else ""
+            return f"A draw between all powers{how}"
+        known = self if len(self.winners) < 3 else self._replace(players={})
+        return known.result[0].upper() + known.result[1:]
+
+    def named(self, power: str) -> str:
+        who = self.players.get(power)
+        return power.capitalize() + (f" ({who})" if who else "")
+
+    def find(self, phase: str) -> int:
+        names, asked = [frame.scene.phase for frame in self.frames], phase
+        phase = phase.upper()
+        if phase not in names:
+            raise UserError(
+                f"game {self.id!r:.60} has no phase {quoted(asked, 40)}: "
+                f"it goes from {names[0]} to {names[-1]}{did_you_mean(phase, names)}"
+            )
+        return names.index(phase)
+
+
+def _listed(names: Sequence[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def load_replays(
+    path: str | Path,
+    game_map: str | None = None,
+    note: Note = lambda text: None,
+    change: Callable[[dict, str | None], dict] | None = None,
+) -> list[Replay]:
+    """Return the games of a file, of any kind that textgame/imports/games.py reads, or all sample
+    games of a run folder, each with the decisions after which it was played. `change` returns a
+    saved game of the map `game_map` as it is to be shown."""
+    if Path(path).is_dir():
+        files = sorted(Path(path).glob("games/*.jsonl")) or sorted(Path(path).glob("*.jsonl"))
+        if not files:
+            raise UserError(f"the folder {path} has no saved games, in games/ or itself")
+        found = [(_moment(file), load_replays(file, game_map, note, change)) for file in files]
+        return [r._replace(id=f"{moment}{r.id}") for moment, replays in found for r in replays]
+    games = list(read_games(path, game_map, note=note))
+    if not games:
+        raise UserError(f"{path} has no game in it")
+    replays = []
+    for number, saved in enumerate(games, 1):
+        try:
+            shown = change(saved, game_map) if change else saved
+            replays.append(make_replay(shown, game_map))
+        except UserError as error:
+            which = f", game {number}" if len(games) > 1 else ""
+            raise UserError(f"{path}{which}: {error}") from error
+    return replays
+
+
+def _moment(file: Path) -> str:
+    return f"{int(file.stem):,} decisions, " if file.stem.isdecimal() else f"{file.stem}, "
+
+
+def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
+    game_id, found_map, phases, ending = read_saved_game(saved, game_map)
+    frames, passed, given_up = [], {}, set()
+    games = VectorGame(found_map, 1, threads=1, auto_reset=False)
+    for phase in phases:
+        try:
+            load_state(games, phase["state"])
+        except UserError as error:
+            named = "" if game_map is None else f" (the game names map {saved['map']:.60})"
+            raise UserError(f"phase {phase['name']:.20}: {error}{named}") from error
+        units, dislodged = standing_units(games), retreat_places(games)
+        for power, texts in units.items():
+            passed.update(dict.fromkeys(map(province_of, texts), power))
+        scene = Scene(
+            phase["name"],
+            units,
+            {power: list(places) for power, places in dislodged.items()},
+            owned_centers(games),
+            dict(passed),
+        )
+        orders = {power: phase["orders"].get(power) for power in found_map.powers}
+        words = result_words(phase["results"])
+        orders, _ = played_orders(games, orders, words)
+        thoughts = _thoughts(found_map, phase.get("thoughts"))
+        talk = [
+            (_one_line(m["sender"]), _one_line(m["recipient"]), message_words(games, m))
+            for m in phase["messages"]
+        ]
+        talk += [(power, other, BREAKS) for power, other in read_broken(phase, found_map)]
+        declared = [(power, "", VOTES) for power in read_votes(phase, found_map)]
+        for power in ending.conceded:
+            if power not in given_up and in_disorder(phase["state"], power):
+                given_up.add(power)
+                declared.append((power, "", CONCEDES))
+        frames.append(Frame(scene, orders, words, thoughts, talk, declared))
+    set_ending(games, ending.draw_agreed, ending.conceded)
+    won = winners(games, ending.conceded)
+    return Replay(game_id, found_map, frames, _players(saved, found_map), won, ending)
+
+
+def _players(saved: Mapping, game_map: Map) -> dict[str, str]:
+    found = saved.get("players")
+    if not isinstance(found, Mapping):
+        return {}
+    return {
+        power: _one_line(found[power])
+        for power in game_map.powers
+        if isinstance(found.get(power), str)
+    }
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:80]
+
+
+_Number = Annotated[float, Meta(gt=-1e9, lt=1e9)]
+
+
+class _Thought(Struct):
+    value: _Number | None = None
+    orders: dict[str, list[tuple[str, Annotated[float, Meta(ge=0, le=1)]]]] = {}
+    tried: list[tuple[list[str], _Number | None, _Number]] = []
+    prompt: str | None = None
+    reply: str | None = None
+
+
+def _thoughts(game_map: Map, found: object) -> dict[str, dict]:
+    thoughts = {}
+    for power, thought in found.items() if isinstance(found, Mapping) else ():
+        if power not in game_map.power_index:
+            continue
+        with contextlib.suppress(UserError):
+            kept = convert(_Thought, thought, power)
+            said = {"prompt": kept.prompt, "reply": kept.reply}
+            thoughts[power] = {
+                "value": kept.value,
+                "orders": kept.orders,
+                **{name: text[:MOST_SAID] for name, text in said.items() if text is not None},
+                "tried": [(", ".join(texts), *numbers) for texts, *numbers in kept.tried],
+            }
+    return thoughts
+
+
+def frame_svg(replay: Replay, number: int, theme: str = "auto", width: int | None = None) -> str:
+    frame, drawing = replay.frames[number], drawing_of(replay.map)
+    return scene_svg(drawing, frame.scene, frame.orders, frame.outcome, theme, width)
+
+
+def chart_svg(replay: Replay, theme: str = "auto") -> str:
+    phases = [(frame.scene.phase, frame.scene.centers) for frame in replay.frames]
+    return centers_svg(drawing_of(replay.map), phases, theme)
+
+
+def values_of(replay: Replay) -> dict[str, list[float | None]]:
+    """Return power -> the result that it expected in each phase, None where it thought nothing."""
+    found = {
+        power: [frame.thoughts.get(power, {}).get("value") for frame in replay.frames]
+        for power in replay.map.powers
+    }
+    return {power: row for power, row in found.items() if any(one is not None for one in row)}
+
+
+def expected_svg(replay: Replay) -> str:
+    values, names = values_of(replay), [frame.scene.phase for frame in replay.frames]
+    return values_svg(drawing_of(replay.map), names, values) if values else ""
+
+
+def thought_view(game_map: Map, thought: dict) -> dict:
+    """Return a thought with its orders in words, without their units."""
+    orders = {
+        unit: [(order_words(game_map, text)[1], share) for text, share in choices]
+        for unit, choices in thought["orders"].items()
+    }
+    return thought | {"orders": orders}
+
+
+def order_lines(replay: Replay, number: int) -> list[dict]:
+    """Return the orders of a phase in words, and the units that held without one. Of each: power;
+    text; unit and words, both in words; result, its words; said, the result in a sentence."""
+    game_map, frame, lines = replay.map, replay.frames[number], []
+    last = number == len(replay.frames) - 1
+    played = bool(frame.outcome) or not (last or frame.declared)  # a vote may have ended it
+    moved = played and phase_kind(frame.scene.phase) == "movement"
+    without = "hold (no order)" if moved else "no order"
+
+    def line(power: str, text: str, unit: str, words: str, result=(), said: str = "") -> dict:
+        found = {"power": power, "text": text, "unit": unit, "words": words}
+        return found | {"result": list(result), "said": said}
+
+    for power in game_map.powers:
+        ordered = set()
+        for given in frame.orders.get(power, ()):
+            unit, words = order_words(game_map, given.text)
+            if given.text == f"{given.unit} (no order)":
+                unit, words = order_words(game_map, f"{given.unit} H")[0], without
+            ordered.add(given.unit)
+            said = in_words(game_map, given.said)
+            lines.append(line(power, given.text, unit, words, given.words, said))
+        for unit in frame.scene.units[power] if moved else ():
+            if unit not in ordered:
+                name, _ = order_words(game_map, f"{unit} H")
+                lines.append(line(power, unit, name, without))
+    return lines
+
+
+def frame_text(replay: Replay, number: int, width: int = 100) -> str:
+    frame = replay.frames[number]
+    lines = [
+        f"{replay.map.name} {frame.scene.phase}  phase {number + 1} of {len(replay.frames)}  "
+        f"game {replay.id}: {replay.result}"
+    ]
+    lines += [
+        f"  {sender} to {recipient}: {' '.join(said.split())}"
+        for sender, recipient, said in frame.talk
+    ]
+    lines += [f"  {power} {words}" for power, _, words in frame.declared]
+    for power in replay.map.powers:
+        lines += _power_lines(replay, frame, power, width)
+    # Orders and ids are as somebody wrote them; a terminal would obey what is in them.
+    return "\n".join(map(printable, "\n".join(lines).split("\n")))
+
+
+def _power_lines(replay: Replay, frame: Frame, power: str, width: int) -> list[str]:
+    centers, units = frame.scene.centers[power], frame.scene.units[power]
+    orders = frame.orders.get(power, ())
+    if not (centers or units or orders):
+        return []
+    who = f" ({replay.players[power]})" if power in replay.players else ""
+    lines = [f"\n{power}{who}  {counted(len(centers), 'center')}: {' '.join(centers)}"[:width]]
+    wide = max((len(given.text) for given in orders), default=0)
+    lines += [f"  {given.text:{wide}}  {given.said}".rstrip() for given in orders]
+    if not orders:
+        lines.append(("  " + ", ".join(units))[:width])
+    gone = frame.scene.dislodged.get(power, ())
+    if gone and not orders:
+        lines.append(f"  dislodged: {', '.join(gone)}")
+    return lines

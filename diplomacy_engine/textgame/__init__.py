@@ -1,0 +1,1 @@
+"""One game in words: orders as text, positions, reasons, saved games."""

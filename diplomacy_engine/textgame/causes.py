@@ -1,0 +1,305 @@
+"""Who was in the way: the units behind the result words of a phase that was played, found from
+position, orders and words, so that any saved game can be asked. Of a bounce: each unit strong
+enough to keep the mover out, whatever the others did; of `no convoy`: the dislodged fleets, nobody
+if no complete route was ordered or the paradox rule stopped the army."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ..constants import (
+    CONVOY,
+    MOVE,
+    RETREAT,
+    SUPPORT_HOLD,
+    SUPPORT_MOVE,
+    UNIT_LETTERS,
+    phase_kind,
+)
+from ..games.vector_game import VectorGame
+from ..rules.map import Map
+from ..rules.notation import (
+    GivenOrder,
+    OrderText,
+    Place,
+    location_of,
+    matching_orders,
+    province_of,
+    read_orders,
+)
+from .position import current_phase, legal_numbers, retreat_places, standing_units
+
+Causes = dict[str, dict[str, list[str]]]  # unit -> result word -> units, sorted
+
+_SAID = {
+    "bounce": "bounced with",
+    "cut": "cut by",
+    "dislodged": "dislodged by",
+    "no convoy": "no convoy without",
+}
+_SAID_ALONE = {"bounce": "bounced", "disband": "disbanded"}
+
+
+def result_words(results: Mapping) -> dict[str, list[str]]:
+    """Result words by unit; other programs write empty words for success."""
+    return {
+        str(unit): [word for word in words if isinstance(word, str) and word]
+        for unit, words in results.items()
+        if isinstance(words, list | tuple)
+    }
+
+
+def played_orders(
+    games: VectorGame, orders: Mapping, words: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, list[GivenOrder]], Causes]:
+    """The orders of a phase by power, each with what became of it, and the causes. `games` row 0 is
+    the position before. Units without an order that have a result come last."""
+    phase, standing = current_phase(games), standing_units(games)
+    retreating = phase_kind(phase) == "retreats"
+    ordered = retreat_places(games) if retreating else standing
+    given = read_orders(games.map, phase, ordered, orders, words, _first_legal(games))
+    causes: Causes = {}
+    moved = None
+    if phase_kind(phase) == "movement":
+        moved = _Movement(games.map, standing, given, words)
+        causes = moved.causes()
+    elif retreating:
+        causes = _retreat_causes(games.map, standing, given, words)
+    for power in games.map.powers:
+        told = {each.unit for each in given.get(power, ())}
+        for unit in ordered.get(power, ()):
+            if unit not in told and words.get(unit):
+                line = GivenOrder(power, f"{unit} (no order)", None, unit, tuple(words[unit]))
+                given.setdefault(power, []).append(line)
+    for lines in given.values():
+        for i, each in enumerate(lines):
+            known = causes.get(each.unit, {}) if each.counts else {}
+            said = _said(each.words, known)
+            if "void" in each.words and moved is not None and each.counts:
+                said = said.replace("void", f"void ({moved.fault(each.unit)})", 1)
+            lines[i] = each._replace(said=said)
+    return given, causes
+
+
+def _said(words: Sequence[str], causes: Mapping[str, list[str]]) -> str:
+    parts = []
+    for word in words:
+        *others, last = causes.get(word, [""])
+        units = f"{', '.join(others)} and {last}" if others else last
+        parts.append(f"{_SAID[word]} {units}" if units else _SAID_ALONE.get(word, word))
+    return ", ".join(parts)
+
+
+def _first_legal(games: VectorGame) -> Callable[[list[GivenOrder]], GivenOrder]:
+    """Chooses the order that counts of several of one unit (DATC 4.D.4)."""
+
+    def choose(several: list[GivenOrder]) -> GivenOrder:
+        legal = legal_numbers(games)
+        for given in several:
+            if given.order is not None:
+                here = legal.get(given.order.unit.place.province, [])
+                fits = matching_orders(games.map, games.vocabulary, given.order, here)
+                if len(fits) == 1 or (fits and given.order.kind == SUPPORT_MOVE):
+                    return given
+        return several[0]
+
+    return choose
+
+
+class _Movement:
+    """A movement phase after the event. Places are province codes; who had a void order stood."""
+
+    def __init__(
+        self,
+        game_map: Map,
+        units: Mapping[str, Sequence[str]],
+        given: Mapping[str, list[GivenOrder]],
+        words: Mapping[str, Sequence[str]],
+    ):
+        self.map, self.words = game_map, words
+        self.owner = {unit: power for power, texts in units.items() for unit in texts}
+        self.at = {province_of(unit): unit for unit in self.owner}
+        self.order = {
+            each.unit: each.order
+            for several in given.values()
+            for each in several
+            if each.counts and each.order is not None
+        }
+        self.goal = {
+            unit: self._code(order.target)
+            for unit, order in self.order.items()
+            if order.kind == MOVE and "void" not in self._words(unit)
+        }
+        self.into: dict[str, list[str]] = {}  # place -> the units that moved there, or tried to
+        for unit, goal in self.goal.items():
+            self.into.setdefault(goal, []).append(unit)
+        self.backers: dict[str, list[str]] = {}  # unit -> those whose support it was given
+        self.fleets: dict[str, list[str]] = {}  # army -> the fleets of its convoy
+        for unit, order in self.order.items():
+            other = order.other and self.at.get(self._code(order.other.place))
+            if other is None or not self._fits(order, other):
+                continue
+            if order.kind == CONVOY and "void" not in self._words(unit):
+                self.fleets.setdefault(other, []).append(unit)
+            elif order.kind != CONVOY and self._gives(unit, order, other):
+                self.backers.setdefault(other, []).append(unit)
+
+    def _code(self, place: Place) -> str:
+        return self.map.provinces[place.province]
+
+    def _words(self, unit: str) -> Sequence[str]:
+        return self.words.get(unit, ())
+
+    def _fits(self, order: OrderText, other: str) -> bool:
+        if order.kind == SUPPORT_HOLD:
+            return other not in self.goal
+        return self._code(order.target) == self.goal.get(other)
+
+    def _gives(self, unit: str, order: OrderText, other: str) -> bool:
+        """Tell whether a support that fits is given, be it only against units of other powers."""
+        words = self._words(unit)
+        if "void" not in words:
+            return "cut" not in words and "no convoy" not in words
+        # If nothing is wrong with it, it was void because a unit of its own power is attacked. It
+        # does not help to dislodge that one, but still to keep rivals out.
+        return (
+            order.kind == SUPPORT_MOVE
+            and UNIT_LETTERS[order.other.kind] == other[0]
+            and order.target.coast in (0, self.order[other].target.coast)
+            and self._reaches(unit, self.goal[other])
+        )
+
+    def _reaches(self, unit: str, place: str) -> bool:
+        location = self.map.location_index[location_of(unit)]
+        kind = UNIT_LETTERS.index(unit[0])
+        return bool(self.map.board.reach[kind, location, self.map.province_index[place]])
+
+    def arrives(self, unit: str) -> bool:
+        return "no convoy" not in self._words(unit)
+
+    def gets_away(self, unit: str) -> bool:
+        return unit in self.goal and self.arrives(unit) and "bounce" not in self._words(unit)
+
+    def by_convoy(self, unit: str) -> bool:
+        """Tell whether a mover went by convoy: fleets of a complete route are not void."""
+        return unit in self.fleets or not self.arrives(unit)
+
+    def fights(self, one: str, two: str) -> bool:
+        """Tell whether two units attacked each other, neither by convoy (DATC 4.A.7 b)."""
+        return (
+            self.goal.get(one) == province_of(two)
+            and self.goal.get(two) == province_of(one)
+            and not self.by_convoy(one)
+            and not self.by_convoy(two)
+        )
+
+    def strength(self, unit: str, without: str | None = None) -> int:
+        return 1 + sum(self.owner[backer] != without for backer in self.backers.get(unit, ()))
+
+    def blockers(self, unit: str) -> list[str]:
+        """The units that kept a mover out.
+
+        Rule    rulebook: equal strength bounces; no unit dislodges one of its own power, nor helps
+                to; who tried to leave and failed defends with itself alone, but head to head with
+                its supports; who is beaten head to head keeps nobody out of the winner's place
+        """
+        goal, found = self.goal[unit], []
+        there = self.at.get(goal)
+        leaves = there is not None and self.gets_away(there)
+        stays = there is not None and (not leaves or self.fights(unit, there))
+        foreign = stays and self.owner[there] != self.owner[unit]
+        attack = self.strength(unit, without=self.owner[there] if foreign else None)
+        if foreign:
+            alone = there in self.goal and not self.fights(unit, there)
+            if attack <= (1 if alone else self.strength(there)):
+                found.append(there)
+        elif stays:
+            found.append(there)
+        for rival in self.into[goal]:
+            beaten = leaves and self.fights(rival, there)
+            if rival == unit or not self.arrives(rival) or beaten:
+                continue
+            if attack <= self.strength(rival):
+                found.append(rival)
+        return found
+
+    def cutters(self, unit: str) -> list[str]:
+        """Return the units that cut a support.
+
+        Rule    rulebook: any foreign attack does, but one from the province at which the support is
+                aimed only by dislodging the unit; an army under convoy attacks from where it stood
+        """
+        order = self.order[unit]
+        aim = self._code(order.target or order.other.place)
+        return [
+            attacker
+            for attacker in self.into.get(province_of(unit), ())
+            if self.arrives(attacker)
+            and self.owner[attacker] != self.owner[unit]
+            and (province_of(attacker) != aim or self.gets_away(attacker))
+        ]
+
+    def lost_fleets(self, unit: str) -> list[str]:
+        order = self.order[unit]
+        army = self.at.get(self._code(order.other.place)) if order.other else unit
+        fleets = self.fleets.get(army, ())
+        if any("disrupted" in self._words(fleet) for fleet in fleets):
+            return []  # the paradox rule stopped the army; a route was left
+        return [fleet for fleet in fleets if "dislodged" in self._words(fleet)]
+
+    def fault(self, unit: str) -> str:
+        order = self.order.get(unit)
+        if order is None or order.other is None:
+            return "not legal"
+        other = self.at.get(self._code(order.other.place))
+        if other is None or other == unit:
+            return "no unit to help there"
+        if not self._fits(order, other):
+            goal = order.target and self.map.province_names[self._code(order.target)]
+            way = f"not moving to {goal}" if goal else "moving"
+            return f"{other} was {way}"
+        if order.kind == CONVOY:
+            return "not needed"
+        return "against a unit of its own power" if self._gives(unit, order, other) else "not legal"
+
+    def causes(self) -> Causes:
+        ways = {
+            "bounce": (self.blockers, (MOVE,)),
+            "cut": (self.cutters, (SUPPORT_HOLD, SUPPORT_MOVE)),
+            "no convoy": (self.lost_fleets, (MOVE, SUPPORT_HOLD, SUPPORT_MOVE, CONVOY)),
+        }
+        found: Causes = {}
+        for unit in self.owner:
+            for word in self._words(unit):
+                units = []
+                if word == "dislodged":
+                    units = filter(self.gets_away, self.into.get(province_of(unit), ()))
+                    units = list(units)
+                elif word in ways and unit in self.order and "void" not in self._words(unit):
+                    who, kinds = ways[word]
+                    units = who(unit) if self.order[unit].kind in kinds else []
+                if units:
+                    found.setdefault(unit, {})[word] = sorted(units)
+        return found
+
+
+def _retreat_causes(
+    game_map: Map,
+    standing: Mapping[str, Sequence[str]],
+    given: Mapping[str, list[GivenOrder]],
+    words: Mapping[str, Sequence[str]],
+) -> Causes:
+    """Only a position of other origin can offer a retreat to where a unit stands."""
+    at = {province_of(unit): unit for units in standing.values() for unit in units}
+    goals = {
+        each.unit: game_map.provinces[each.order.target.province]
+        for several in given.values()
+        for each in several
+        if each.counts and each.order is not None and each.order.kind == RETREAT
+        if "bounce" in words.get(each.unit, ())
+    }
+    found = {}
+    for unit, goal in goals.items():
+        others = [other for other, place in goals.items() if other != unit and place == goal]
+        units = [at[goal]] if goal in at else sorted(others)
+        if units:
+            found[unit] = {"bounce": units}
+    return found

@@ -1,0 +1,898 @@
+"""One game in texts: `Game`, one row of a VectorGame, for people, tests and viewers."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from .._suggest import quoted
+from ..constants import (
+    AGREED,
+    BOUNCE,
+    BUILD,
+    DISBANDED,
+    MOVE,
+    NONE,
+    RESULT_WORDS,
+    RETREAT,
+    RUNNING,
+    SUPPORT_MOVE,
+    VOID,
+    WAIVE,
+    WINTER_ADJUSTMENTS,
+    YEAR_LIMIT,
+    phase_kind,
+)
+from ..errors import UserError
+from ..games.decisions import Decisions
+from ..games.vector_game import VectorGame
+from ..pictures.board import board_svg
+from ..press.daide import ClauseRow, is_daide, offer_text
+from ..press.deals import Clause, Side
+from ..press.press import MOST_ROUNDS, Press, PressRules, notes_of
+from ..rules.map import Map, load_map
+from ..rules.notation import (
+    as_written,
+    matching_orders,
+    ordered_unit,
+    read_order,
+    read_place,
+)
+from ..rules.state import is_retreat
+from ..scoring.outcomes import check_year_limit, figure_values
+from . import position as positions
+from .causes import played_orders, result_words
+from .refusals import why_illegal
+from .saved_game import (
+    EVERYONE,
+    REFEREE,
+    Ending,
+    read_saved_game,
+    read_votes,
+    saved_game_dictionary,
+)
+from .talk import GameTalk, Offer
+
+
+class Game:
+    """One game of a map, in which powers may make deals before they order.
+
+    Args:
+        game_map: `standard`, `small`, `three`, a path to a map file, or a Map.
+        max_years: game years after which the game ends in a draw; None for no limit.
+        press: None, or who makes deals as in docs/press.md: `mutual`, `offers`, `propose-choose`.
+        press_rounds: how many offers a power may send in a phase; with `propose-choose`, to each
+            other power.
+        binding: whether orders that break a deal cannot be given. Else the history tells under
+            `broken` with whom a power broke a deal, and saved games keep that they could.
+        draw_votes: whether powers may vote for a draw, see `vote`.
+
+    Attributes:
+        map, draw_votes: the Map, and whether there are votes.
+        conceded: powers that have given up, see `concede`.
+        id: a text that names the game in saved games.
+        history: the adjudicated phases as in a saved game: name, state, orders, results, messages.
+        messages: what was said in this phase so far, as in a saved game.
+
+    `adjudicate` says what became of each order, and `causes` who was in the way:
+
+        game = Game.from_position("small S1901M; ENGLAND A LON =; RUSSIA A PAR =")
+        game.submit("ENGLAND", ["A LON - PAR"])
+        game.adjudicate()   # {"A LON": ["bounce"], "A PAR": []}
+        game.causes()       # {"A LON": {"bounce": ["A PAR"]}}
+    """
+
+    def __init__(
+        self,
+        game_map: str | Path | Map = "standard",
+        max_years: int | None = None,
+        press: str | None = None,
+        press_rounds: int | None = None,
+        binding: bool = True,
+        draw_votes: bool = False,
+    ):
+        self.map = load_map(game_map)
+        self.max_years, self.draw_votes = max_years, draw_votes
+        self.conceded: list[str] = []
+        self.id = "game"
+        self.history: list[dict] = []
+        self.messages: list[dict] = []
+        self._games = VectorGame(self.map, 1, max_years=max_years or 0, threads=1, auto_reset=False)
+        self._talk_by(press, press_rounds, binding)
+        self._begin_phase()
+
+    def _talk_by(self, press: str | None, press_rounds: int | None, binding: bool) -> None:
+        rules = None
+        if press is not None:
+            rounds = MOST_ROUNDS if press == "offers" else 1  # of propose-choose, as of commands
+            rules = PressRules(press, rounds if press_rounds is None else press_rounds, binding)
+        self._talk = GameTalk(self._games, rules)
+
+    def _begin_phase(self) -> None:
+        # power -> (text, legal order numbers it may mean, none if it is void)
+        self._submitted: dict[str, list[tuple[str, list[int]]]] = {}
+        self._lists: dict[int, list[int]] | None = None
+        self._votes: set[str] = set()
+        self._talk.offers = []
+
+    @property
+    def phase(self) -> str:
+        """The phase, such as `S1901M`; `COMPLETED` once the game is over."""
+        return positions.current_phase(self._games)
+
+    @property
+    def powers(self) -> list[str]:
+        """All powers of the map, alphabetical."""
+        return list(self.map.powers)
+
+    @property
+    def units(self) -> dict[str, list[str]]:
+        """Every power's units, without those `dislodged`; those that nobody plays are there under
+        the name that the map's `neutral` gives them."""
+        return positions.standing_units(self._games)
+
+    @property
+    def centers(self) -> dict[str, list[str]]:
+        """Every power's supply centers."""
+        return positions.owned_centers(self._games)
+
+    @property
+    def dislodged(self) -> dict[str, dict[str, list[str]]]:
+        """In a retreat phase: power -> dislodged unit -> places it may retreat to."""
+        return positions.retreat_places(self._games)
+
+    @property
+    def adjustments(self) -> dict[str, int]:
+        """In W....A: power -> builds owed (positive) or removals (negative), if it has any."""
+        return positions.owed_adjustments(self._games)
+
+    @property
+    def winners(self) -> list[str]:
+        """The winner and its team, or at a draw all alive that have not conceded; [] until then."""
+        return positions.winners(self._games, self.conceded)
+
+    @property
+    def is_draw(self) -> bool:
+        """Whether the game is over, and neither a power nor a team has won."""
+        return bool(self._games.state.end[0] in (YEAR_LIMIT, AGREED))
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether the game ended in a draw for which all powers voted."""
+        return bool(self._games.state.end[0] == AGREED)
+
+    @property
+    def is_conceded(self) -> bool:
+        """Whether the game is over because all others that are alive have conceded."""
+        others = set(positions.contenders(self._games, ())) - set(self.winners)
+        return self.is_over and not self.is_draw and bool(others) and others <= set(self.conceded)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the game has ended."""
+        return bool(self._games.state.end[0] != RUNNING)
+
+    @property
+    def orders(self) -> dict[str, list[str]]:
+        """The orders submitted for this phase, void ones included, by power."""
+        return {name: [text for text, _ in given] for name, given in self._submitted.items()}
+
+    def legal_orders(self, place: str) -> list[str]:
+        """Return the orders a unit can be given; in W....A also the builds of a center.
+
+        Those that break a deal are left out. `place` is a unit such as `A PAR` (in a retreat phase
+        the dislodged one), or a province; UserError if there is no such place on the map.
+        """
+        kind, where = read_place(self.map, place)
+        table = self._games.table
+        numbers = self._legal().get(where.province, [])
+        if kind is not None:
+            numbers = [
+                number
+                for number in numbers
+                if table.unit_kind[number] == kind and table.kind[number] != BUILD
+            ]
+        if self._talk.binds:
+            left = self._talk.left()
+            numbers = [number for number in numbers if number in left]
+        texts = [self._games.vocabulary.texts[number] for number in numbers]
+        builds = bool(numbers) and table.kind[numbers[0]] == BUILD
+        return [*texts, "WAIVE"] if builds else texts
+
+    def _legal(self) -> dict[int, list[int]]:
+        """Province -> numbers of the legal orders there, WAIVE left out."""
+        if self._lists is None:
+            self._lists = positions.legal_numbers(self._games)
+        return self._lists
+
+    def submit(self, power: str, orders: list[str], strict: bool = True) -> list[str]:
+        """Give a power's orders for this phase, in place of those it gave before.
+
+        Args:
+            orders: order texts; units left out hold or disband.
+            strict: refuse all of them if one is illegal. Otherwise an illegal order is kept as
+                `void` and does nothing.
+
+        Returns each void order with its reason. UserError: unknown power, not a list of texts, or
+        (strict) an illegal order, with its reason; the orders given before stay.
+        """
+        name = self.map.powers[self.map.power_number(power)]
+        texts = _texts(orders, f"the orders of {name}")
+        given: list[tuple[str, list[int]]] = []
+        wrong = []
+        for text in texts:
+            numbers, reason = self._understand(name, text, given)
+            if reason:
+                wrong.append(f"{text!r:.200}: {reason}")
+            if reason and strict:
+                raise UserError(wrong[0])
+            given.append((self._order_text(text, numbers), numbers))
+        self._submitted[name] = given
+        return wrong
+
+    def withdraw(self, power: str) -> None:
+        """Take back what a power has submitted for this phase."""
+        self._submitted.pop(self.map.powers[self.map.power_number(power)], None)
+
+    @property
+    def votes(self) -> list[str]:
+        """The powers that have voted for a draw in this phase."""
+        return sorted(self._votes)
+
+    def vote(self, power: str, draw: bool = True) -> None:
+        """Vote for a draw in this phase, or take that back.
+
+        If all powers that are alive and have not conceded vote so in one phase, `adjudicate` plays
+        no orders: the game ends in a draw between them. With teams every power votes for itself.
+        UserError: the game is over or has no votes; the power is unknown, eliminated or has
+        conceded; it has voted so already in this phase, or has no vote to take back.
+        """
+        name = self._contender(power, "vote")
+        if not self.draw_votes:
+            raise UserError("there are no votes for a draw in this game: it needs draw_votes=True")
+        if draw == (name in self._votes):
+            has = "has already" if draw else "has not"
+            raise UserError(f"{name} {has} voted for a draw in {self.phase}")
+        self._votes ^= {name}
+
+    def concede(self, power: str) -> None:
+        """Give a power up, for good: it is in civil disorder from this phase on.
+
+        Its units hold, or disband where they are dislodged; it builds nothing, and removals follow
+        the rule for powers that order none. It is not asked for draws, has no part in one, and
+        counts as eliminated in `figures`. As soon as all powers alive have conceded but one, that
+        one has won as by a solo; with teams, as soon as only one team is left. UserError: the game
+        is over; the power is unknown, eliminated or has conceded.
+        """
+        name = self._contender(power, "concede")
+        self.conceded = sorted([*self.conceded, name])
+        self._submitted.pop(name, None)
+        self._votes.discard(name)
+        record = self._record({power: [] for power in self.map.powers})
+        positions.end_by_concession(self._games, self.conceded)
+        if self.is_over:
+            self._close(record, {})
+
+    def _contender(self, power: str, what: str) -> str:
+        name = self.map.powers[self.map.power_number(power)]
+        over, gone = self.is_over, name in self.conceded
+        if over or gone or name not in positions.contenders(self._games, ()):
+            why = "the game is over" if over else "it has conceded" if gone else "it is eliminated"
+            raise UserError(f"{name} cannot {what}: {why}")
+        return name
+
+    def send(self, sender: str, recipient: str, message: str) -> dict:
+        """Say something in this phase; return the message as a saved game keeps it. `sender` is a
+        power or `SYSTEM`, `recipient` another power or `GLOBAL`; else UserError, as at the end."""
+        if self.is_over:
+            raise UserError("nothing can be said after the end of the game")
+        others = [power for power in self.map.powers if power != sender]
+        for name, role, known in (
+            (sender, "sender", (REFEREE, *self.map.powers)),
+            (recipient, "recipient", (EVERYONE, *others)),
+        ):
+            if name not in known:
+                names = ", ".join(known)
+                raise UserError(f"the {role} of a message is one of {names}, not {quoted(name)}")
+        sent = sum(len(phase["messages"]) for phase in self.history) + len(self.messages)
+        names = {"sender": sender, "recipient": recipient, "time_sent": sent}  # no clock: repeats
+        self.messages.append(names | {"phase": self.phase, "message": message})
+        return self.messages[-1]
+
+    @property
+    def press(self) -> str | None:
+        """How powers talk, such as `mutual`; None if they make no deals."""
+        return self._talk.rules and self._talk.rules.protocol
+
+    @property
+    def table(self) -> Press | None:
+        """The Press whose only game is this one, for negotiators; None without press."""
+        return self._talk.press
+
+    def offer(
+        self,
+        sender: str,
+        receiver: str,
+        *,
+        ours: Sequence[str] = (),
+        theirs: Sequence[str] = (),
+        zone: Sequence[str] = (),
+        we_keep_out: Sequence[str] = (),
+        they_keep_out: Sequence[str] = (),
+        we_leave: Sequence[str] = (),
+        they_leave: Sequence[str] = (),
+        peace: bool = False,
+    ) -> int:
+        """Offer a deal for this phase; return its number, by which it is answered.
+
+        With `mutual` press only peace can be offered; it is made as soon as both have offered it.
+
+        Args:
+            sender, receiver: two powers.
+            ours, theirs: orders that the sender's, the receiver's units will be given.
+            zone: provinces that both keep out of and leave.
+            we_keep_out, they_keep_out: provinces that nothing of one side aims at.
+            we_leave, they_leave: provinces that one side's units there must move out of.
+            peace: both keep out of where the other has a unit or a center.
+
+        UserError if what is asked for is impossible; nothing has been changed then.
+        """
+        self._talk.press_now()
+        powers = self.map.power_number(sender), self.map.power_number(receiver)
+        clauses: list[ClauseRow] = []
+        for side, texts in ((Side.SENDER, ours), (Side.RECEIVER, theirs)):
+            clauses += self._promises(side, self.map.powers[powers[side]], _texts(texts))
+        for kind, side, places in (
+            (Clause.ZONE, Side.BOTH, zone),
+            (Clause.KEEP_OUT, Side.SENDER, we_keep_out),
+            (Clause.KEEP_OUT, Side.RECEIVER, they_keep_out),
+            (Clause.LEAVE, Side.SENDER, we_leave),
+            (Clause.LEAVE, Side.RECEIVER, they_leave),
+        ):
+            clauses += self._talk.place_clauses(powers, kind, side, _texts(places))
+        if peace:
+            clauses.append((Clause.PEACE, Side.BOTH, NONE, NONE))
+        return self.put(sender, receiver, clauses)
+
+    def _promises(self, side: Side, power: str, texts: Sequence[str]) -> list[ClauseRow]:
+        found: list[ClauseRow] = []
+        for text in texts:
+            numbers, reason = self._legal_meaning(power, text, [])
+            if len(numbers) > 1:
+                coasts = " or ".join(self._games.vocabulary.texts[number] for number in numbers)
+                reason = f"name the coast: {coasts}"
+            if reason:
+                raise UserError(f"{quoted(text, 200)}: {reason}")
+            found.append((Clause.ORDER, side, self._province_of(numbers[0]), numbers[0]))
+        return found
+
+    def put(self, sender: str, receiver: str, clauses: Sequence[ClauseRow]) -> int:
+        """Offer a deal in rows of press.deals.Offers, as negotiators write it."""
+        p, q = self.map.power_number(sender), self.map.power_number(receiver)
+        offer = self._talk.put(p, q, tuple(clauses))
+        self.send(self.map.powers[p], self.map.powers[q], self._daide(offer))
+        return offer.number
+
+    def _daide(self, offer: Offer) -> str:
+        return offer_text(self._games, offer.sender, offer.receiver, offer.clauses)
+
+    def offers(self, power: str) -> dict[int, str]:
+        """Return the open offers to a power in words, by number."""
+        q = self.map.power_number(power)
+        return {
+            offer.number: f"{self.map.powers[offer.sender]}: {self._talk.words(offer)}"
+            for offer in self._talk.offers
+            if offer.receiver == q and offer.state == "open"
+        }
+
+    def said(self, power: str | None = None) -> list[Offer]:
+        """Return the offers of this phase, whatever came of them; those from or to a power."""
+        if power is None:
+            return list(self._talk.offers)
+        p = self.map.power_number(power)
+        return [offer for offer in self._talk.offers if p in (offer.sender, offer.receiver)]
+
+    def peace(self) -> list[tuple[str, str]]:
+        """Return the pairs of powers that are at peace in this phase."""
+        return [(self.map.powers[p], self.map.powers[q]) for p, q in sorted(self._talk.peace())]
+
+    def accept(self, power: str, number: int) -> None:
+        """Agree to an offer, which binds both sides at once. UserError, and nothing has been
+        changed, if it is no open offer to that power, or other deals stand against it."""
+        offer = self._talk.open_offer(self.map.power_number(power), number)
+        if self.press == "mutual":
+            self.offer(power, self.map.powers[offer.sender], peace=True)
+            return
+        self._talk.accept(offer)
+        self._answer(offer, "YES")
+
+    def decline(self, power: str, number: int) -> None:
+        """Say no to an offer; UserError if it is no open offer to that power."""
+        offer = self._talk.open_offer(self.map.power_number(power), number)
+        self._talk.decline(offer)
+        self._answer(offer, "REJ")
+
+    def _answer(self, offer: Offer, word: str) -> None:
+        names = self.map.powers[offer.receiver], self.map.powers[offer.sender]
+        self.send(*names, f"{word} ( {self._daide(offer)} )")
+
+    def deals(self, power: str) -> list[str]:
+        """Return the deals of a power in this phase in words: with whom, and what is agreed."""
+        deals = self._talk.deals(self.map.power_number(power))
+        found = [f"with {partner}: {self._talk.words(offer)}" for offer, partner in deals]
+        return list(dict.fromkeys(found))  # a peace of two offers is one deal
+
+    def bindings(self, power: str) -> dict[str, list[Offer]]:
+        """Return province -> the deals that take orders from the power's unit there."""
+        return self._talk.bindings(self.map.power_number(power))
+
+    def take_up_talk(
+        self,
+        press: str,
+        press_rounds: int | None = None,
+        binding: bool = True,
+        strict: bool = True,
+    ) -> None:
+        """Let powers talk from here on; the `messages` of this phase are read back to deals.
+
+        The rest is as for Game. Messages that are no offers and answers here have no effect; with
+        `strict`, UserError.
+        """
+        self._talk_by(press, press_rounds, binding)
+        for number, message in enumerate(self.messages, 1):
+            if is_daide(message["message"]):
+                try:
+                    self._talk.read(message)
+                except UserError as error:
+                    if strict:
+                        text = f"message {number} of {self.phase}: {error}"
+                        raise UserError(text) from None
+
+    @property
+    def vector_game(self) -> VectorGame:
+        """The VectorGame whose row 0 is this game, for players; stepping it is up to the Game."""
+        return self._games
+
+    def decisions(self) -> Decisions:
+        """Return what every power has to decide, without the orders that break a deal."""
+        return self._talk.bound(self._games.decisions())
+
+    def _order_text(self, text: str, numbers: list[int]) -> str:
+        if not numbers:
+            return text
+        legal = self._games.vocabulary.texts[numbers[0]]
+        return legal.rpartition("/")[0] if len(numbers) > 1 else legal  # a move to any coast
+
+    def _understand(
+        self, power: str, text: str, given: list[tuple[str, list[int]]]
+    ) -> tuple[list[int], str]:
+        numbers, reason = self._legal_meaning(power, text, given)
+        if not numbers or not self._talk.binds:
+            return numbers, reason
+        left = self._talk.left()
+        kept = [number for number in numbers if number in left]
+        if kept:
+            return kept, ""
+        number, p = numbers[0], self.map.power_index[power]
+        return [], self._talk.why_broken(p, self._province_of(number), number)
+
+    def _legal_meaning(
+        self, power: str, text: str, given: list[tuple[str, list[int]]]
+    ) -> tuple[list[int], str]:
+        """Of two legal orders for one unit, or adjustments beyond those owed, the first ones count
+        (DATC 4.D.4, 4.D.5, 4.D.6)."""
+        if self.is_over:
+            return [], "the game is over"
+        if power in self.conceded:
+            return [], f"{power} has conceded and gives no more orders"
+        games, table = self._games, self._games.table
+        try:
+            order = read_order(self.map, text, self.unit_kinds)
+        except UserError as error:
+            return [], str(error)
+        if order.kind == MOVE and is_retreat(games.state.phase[0]):
+            order = order._replace(kind=RETREAT)  # as judges write it
+        winter = games.state.phase[0] == WINTER_ADJUSTMENTS
+        owed = positions.owed_adjustments(games).get(power, 0) if winter else 0
+        if order.kind == WAIVE:
+            numbers = [table.waive] if owed > 0 else []
+        else:
+            numbers = self._own_orders(power, order.unit.place.province)
+        numbers = matching_orders(self.map, games.vocabulary, order, numbers)
+        if not numbers or (len(numbers) > 1 and order.kind != SUPPORT_MOVE):
+            return [], why_illegal(games, power, order, numbers)
+        valid = [other[0] for _, other in given if other]
+        if order.kind != WAIVE and any(
+            number != table.waive and self._province_of(number) == order.unit.place.province
+            for number in valid
+        ):
+            where = self.map.provinces[order.unit.place.province]
+            return [], f"there is already an order for {where}"
+        if winter and len(valid) >= abs(owed):
+            what = "build or waive" if owed > 0 else "remove"
+            return [], f"{power} has only {abs(owed)} to {what}"
+        return numbers, ""
+
+    def _own_orders(self, power: str, province: int) -> list[int]:
+        numbers = self._legal().get(province, [])
+        if numbers and self._games.table.kind[numbers[0]] == BUILD:
+            center = self._games.board.province_center[province]
+            owner = self._games.state.center_owner[0, center]
+        else:
+            owner = self._ordered_units()[0][province]
+        return numbers if owner == self.map.power_index[power] else []
+
+    @property
+    def unit_kinds(self) -> np.ndarray:
+        """(V,) the kind of the unit that this phase orders in each province, or NONE."""
+        return self._ordered_units()[1]
+
+    def _ordered_units(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(power, kind, location), (V,) each, of the units that this phase orders."""
+        state = self._games.state
+        if is_retreat(state.phase[0]):
+            return state.dislodged_power[0], state.dislodged_kind[0], state.dislodged_location[0]
+        return state.unit_power[0], state.unit_kind[0], state.unit_location[0]
+
+    def _province_of(self, number: int) -> int:
+        return int(self._games.board.location_province[self._games.table.location[number]])
+
+    def adjudicate(self) -> dict[str, list[str]]:
+        """Play the phase with the orders submitted and move on to the next phase.
+
+        If all agree to a draw, the game ends instead, and nothing is played; see `vote`. Units
+        without an order, or with a void one, keep what was promised. UserError once the game is
+        over.
+
+        Returns:
+            Result words by unit, its text as before the phase: of every unit in a movement phase,
+            of the dislodged ones in a retreat phase, of those built, removed or badly ordered in
+            winter. No words mean success.
+        """
+        if self.is_over:
+            raise UserError("the game is over")
+        if self.all_agree():
+            record = self._record({power: [] for power in self.map.powers})
+            self._games.state.end[0] = AGREED
+            return self._close(record, {})
+        broken = {}
+        if self._talk.binds:
+            self._keep_promises()
+        elif self._talk.has_deals:
+            broken = self._talk.broken(self._order_array(self.order_numbers()))
+        record = self._record({power: self.orders.get(power, []) for power in self.map.powers})
+        chosen = self.order_numbers()
+        if self._games.state.phase[0] == WINTER_ADJUSTMENTS:
+            results = self._adjudicate_winter(chosen)
+        elif is_retreat(self._games.state.phase[0]):
+            results = self._adjudicate_retreats(chosen)
+        else:
+            results = self._adjudicate_movement(chosen)
+        if self.conceded and not self.is_over:
+            positions.end_by_concession(self._games, self.conceded)
+        results = self._close(record, results)
+        if broken:
+            self.history[-1]["broken"] = broken
+        return results
+
+    def _keep_promises(self) -> None:
+        promised = self._talk.promised(self._order_array(self.order_numbers()))
+        for v, number in promised.items():
+            name = self.map.powers[self._games.state.unit_power[0, v]]
+            text = self._games.vocabulary.texts[number]
+            self._submitted.setdefault(name, []).append((text, [number]))
+
+    def all_agree(self) -> bool:
+        """Tell whether all powers have voted for a draw, so that `adjudicate` ends the game."""
+        agree = np.isin(self.map.powers, [*self._votes, *self.conceded])
+        return bool(self._votes) and bool(self._games.agreed(agree[None])[0])
+
+    def _record(self, orders: dict[str, list[str]]) -> dict:
+        # Without the last orders, which are in the phase before.
+        state = positions.state_dictionary(self._games, self.conceded)
+        return {"name": self.phase, "state": state, "orders": orders}
+
+    def _close(self, record: dict, results: dict[str, list[str]]) -> dict[str, list[str]]:
+        said = {"results": results, "messages": self.messages} | self._votes_note()
+        self.history.append(record | said)
+        self.messages = []
+        self._begin_phase()
+        return {unit: list(words) for unit, words in results.items()}
+
+    def _votes_note(self) -> dict[str, list[str]]:
+        return {"votes": self.votes} if self._votes else {}
+
+    def order_numbers(self) -> dict[int, int]:
+        """Return province -> number of the one legal order submitted for it, without waives; a
+        support that names no coast goes to the coast the fleet moves to (DATC 4.B.4)."""
+        table = self._games.table
+        given = [numbers for orders in self._submitted.values() for _, numbers in orders]
+        waive = table.waive
+        lists = {self._province_of(n[0]): n for n in given if n and n[0] != waive}
+        chosen = {v: numbers[0] for v, numbers in lists.items()}
+        for v, numbers in lists.items():
+            if len(numbers) > 1:
+                mover = int(self._games.board.location_province[table.other_location[numbers[0]]])
+                if mover in chosen:
+                    target = table.target[chosen[mover]]
+                    chosen[v] = next((n for n in numbers if table.target[n] == target), numbers[0])
+        return chosen
+
+    def _void_units(self, chosen: dict[int, int]) -> dict[int, str]:
+        powers, kinds, locations = self._ordered_units()
+        found = {}
+        for power, given in self._submitted.items():
+            for unit in [
+                ordered_unit(self.map, text, kinds) for text, numbers in given if not numbers
+            ]:
+                if unit is None or unit.place.province in chosen:
+                    continue
+                v = unit.place.province
+                if (powers[v], kinds[v]) == (self.map.power_index[power], unit.kind):
+                    found[v] = self.map.unit_text(kinds[v], locations[v])
+        return found
+
+    def _order_array(self, chosen: dict[int, int]) -> np.ndarray:
+        orders = self._games.new_orders()
+        for v, number in chosen.items():
+            orders[0, v] = number
+        return orders
+
+    def _adjudicate_movement(self, chosen: dict[int, int]) -> dict[str, list[str]]:
+        state, void = self._games.state, self._void_units(chosen)
+        units = self._unit_texts()
+        self._games.step(self._order_array(chosen))
+        return {
+            text: _words(int(state.last_result[0, v]) | (VOID if v in void else 0))
+            for v, text in units.items()
+        }
+
+    def _unit_texts(self) -> dict[int, str]:
+        powers, kinds, locations = self._ordered_units()
+        return {
+            v: self.map.unit_text(kinds[v], locations[v])
+            for v in np.flatnonzero(powers != NONE).tolist()
+        }
+
+    def _adjudicate_retreats(self, chosen: dict[int, int]) -> dict[str, list[str]]:
+        state, table = self._games.state, self._games.table
+        void, units = self._void_units(chosen), self._unit_texts()
+        results = {text: DISBANDED | (VOID if v in void else 0) for v, text in units.items()}
+        goals = {}
+        for v, number in list(chosen.items()):
+            if table.kind[number] != RETREAT:
+                continue
+            goals[v] = self._games.board.location_province[table.target[number]]
+            results[units[v]] = BOUNCE | DISBANDED
+            if state.unit_power[0, goals[v]] != NONE:
+                # Only a loaded position can offer a retreat to an occupied province.
+                chosen[v] = table.disband[table.unit_kind[number], table.location[number]]
+                del goals[v]
+        self._games.step(self._order_array(chosen))
+        for v, goal in goals.items():
+            if state.unit_power[0, goal] != NONE:
+                results[units[v]] = 0
+        return {text: _words(bits) for text, bits in results.items()}
+
+    def _adjudicate_winter(self, chosen: dict[int, int]) -> dict[str, list[str]]:
+        state, table = self._games.state, self._games.table
+        units, own = self._unit_texts(), self._void_units(chosen)
+        foreign = {text for v, text in units.items() if v not in own}
+        results = {}
+        for given in self._submitted.values():
+            for text, numbers in given:
+                unit = None if numbers else ordered_unit(self.map, text, state.unit_kind[0])
+                if unit is not None:
+                    written = as_written(self.map, unit)
+                    stands = own.get(unit.place.province, written)
+                    results[written if _is_build(self.map, text) else stands] = VOID
+        for text in foreign:
+            results.pop(text, None)
+        for number in chosen.values():
+            text = self.map.unit_text(table.unit_kind[number], table.location[number])
+            results[text] = 0
+        self._games.step(self._order_array(chosen))
+        for v, text in units.items():
+            if state.unit_power[0, v] == NONE and chosen.get(v, NONE) == NONE:
+                results[text] = DISBANDED | results.get(text, 0)
+        return {text: _words(bits) for text, bits in results.items()}
+
+    def causes(self, phase: str | None = None) -> dict[str, dict[str, list[str]]]:
+        """Return who was in the way of the orders of a phase that was played.
+
+        `phase` is a name such as `S1901M`; None is the last one. Returned is unit -> result word ->
+        the units behind it, all by their texts before the phase: those that a move or retreat
+        bounced with (`bounce`), that cut a support (`cut`), that moved in (`dislodged`), the
+        dislodged fleets of a convoy (`no convoy`). Units that need no explanation are left out.
+        UserError: no such phase was played, or its position (of a saved game) is impossible.
+        """
+        played = {record["name"]: record for record in self.history}
+        if not played:
+            raise UserError("no phase has been played yet")
+        names = list(played)
+        name = names[-1] if phase is None else phase.upper() if isinstance(phase, str) else ""
+        if name not in played:
+            span = f"only {names[0]} to {names[-1]}"
+            raise UserError(f"{quoted(phase, 40)} was not played, {span}")
+        record, games = played[name], VectorGame(self.map, 1, threads=1, auto_reset=False)
+        positions.load_state(games, record["state"])
+        return played_orders(games, record["orders"], result_words(record["results"]))[1]
+
+    def to_state(self) -> dict:
+        """Return the position as the `state` dictionary of a saved game, and `last_orders` and
+        `last_results`, at which policies look, if there was a movement phase."""
+        state = positions.state_dictionary(self._games, self.conceded)
+        return state | positions.last_orders(self._games)
+
+    @classmethod
+    def from_state(
+        cls, game_map: str | Path | Map, state: Mapping, max_years: int | None = None
+    ) -> "Game":
+        """Return a game that goes on from a state dictionary.
+
+        `state` must have `name` (the phase) and `units`. `centers` and `retreats` may be left out;
+        so may `last_orders`, power -> texts of the last movement phase, and `last_results`,
+        unit -> result words, at which policies look. Other keys are ignored, but for what looks
+        like one of these misspelt. UserError if the state is impossible, with what and where.
+        """
+        game = cls(game_map, max_years)
+        positions.load_state(game._games, state)
+        return game
+
+    def to_svg(
+        self,
+        orders: Mapping[str, Sequence[str]] | None = None,
+        outcome: Mapping[str, Sequence[str]] | None = None,
+        theme: str = "auto",
+        width: int | None = None,
+    ) -> str:
+        """Return a picture of the position with orders as arrows, without `orders` those submitted;
+        see pictures/board.py."""
+        orders = self.orders if orders is None else orders
+        return board_svg(self, orders=orders, outcome=outcome, theme=theme, width=width)
+
+    def to_position(self) -> str:
+        """Return the position as one line, such as `small S1901M; ENGLAND A LON = LON; ...`. The
+        last orders are not in it, but in `to_state`."""
+        return positions.position_line(self._games)
+
+    @classmethod
+    def from_position(
+        cls,
+        position: str,
+        game_map: str | Path | Map | None = None,
+        max_years: int | None = None,
+    ) -> "Game":
+        """Return a game that goes on from a line of `to_position`; `game_map` None is the map named
+        in it. UserError if the line cannot be read, or the position is impossible."""
+        name, state = positions.parse_position_line(position)
+        return cls.from_state(game_map or name, state, max_years)
+
+    def to_saved_game(self) -> dict:
+        """Return the whole game in the format of the `diplomacy` package, with its `winners`; where
+        deals can be broken, with a `binding` of ours."""
+        # None: nothing was submitted yet.
+        pending = {power: self.orders.get(power) for power in self.map.powers}
+        said = {"results": {}, "messages": self.messages} | self._votes_note()
+        phases = [*self.history, self._record(pending) | said]
+        ending = Ending(self.draw_votes, self.is_agreed, tuple(self.conceded))
+        own_end = self.is_draw or bool(self.is_over and self.conceded)
+        silent = self.press is None and not any(phase["messages"] for phase in phases)
+        saved = saved_game_dictionary(self.id, self.map, phases, silent, own_end)
+        return saved | ending.notes() | {"winners": self.winners} | notes_of(self._talk.rules)
+
+    @classmethod
+    def from_saved_game(
+        cls,
+        saved: Mapping,
+        game_map: str | Path | Map | None = None,
+        max_years: int | None = None,
+        press: str | None = None,
+        press_rounds: int | None = None,
+        binding: bool | None = None,
+    ) -> "Game":
+        """Return the game of a saved game, to be read or played on from its last phase.
+
+        Args:
+            game_map: None for the map that it names.
+            max_years, press, press_rounds: as for Game; the format does not store them. With
+                press the deals of the last phase are taken up.
+            binding: as for Game; None: as the saved game says.
+
+        UserError: it is no saved game, its last position is impossible, or that of its last
+        movement phase, or (with press) what was said in its last phase are no offers and answers.
+        """
+        game_id, found_map, phases, ending = read_saved_game(saved, game_map)
+        game = cls.from_state(found_map, phases[-1]["state"], max_years)
+        game.id, game.history = game_id, phases[:-1]
+        game.draw_votes, game.conceded = ending.draw_votes, sorted(set(ending.conceded))
+        positions.set_ending(game._games, ending.draw_agreed, game.conceded)
+        for power in read_votes(phases[-1], game.map):
+            game.vote(power)
+        if "last_orders" not in phases[-1]["state"]:
+            game._play_last_movement()
+        game.messages = phases[-1]["messages"]
+        for power, orders in phases[-1]["orders"].items():
+            if orders and not game.is_over:
+                game.submit(power, orders, strict=False)
+        if press is not None:
+            binding = saved.get("binding") is not False if binding is None else binding
+            game.take_up_talk(press, press_rounds, binding)
+        return game
+
+    def _play_last_movement(self) -> None:
+        """Take over the orders and results of the history's last movement phase. If a draw was
+        agreed or a power conceded in one, it was not played."""
+        phases = [phase for phase in self.history if phase_kind(phase["name"]) == "movement"]
+        if phases and (self.is_agreed or self.conceded) and not phases[-1]["results"]:
+            phases.pop()
+        if not phases:
+            return
+        try:
+            earlier = Game.from_state(self.map, phases[-1]["state"])
+            for power, orders in phases[-1]["orders"].items():
+                earlier.submit(power, orders or [], strict=False)
+        except UserError as error:
+            name = quoted(phases[-1]["name"], 40)
+            raise UserError(f"phase {name} of the saved game is impossible: {error}") from None
+        earlier.adjudicate()
+        for key in ("last_order", "last_power", "last_result"):
+            getattr(self._games.state, key)[0] = getattr(earlier._games.state, key)[0]
+        positions.forbid_retreats(self._games)
+
+    def figures(self, year_limit: str = "draw") -> dict[str, dict[str, float]]:
+        """Return power -> figure of scoring/outcomes.py -> value, of a finished game (else
+        UserError); `year_limit` is as for `evaluate_player`."""
+        if not self.is_over:
+            raise UserError(f"the game is not over yet, it is in {self.phase}")
+        check_year_limit(year_limit)
+        outcomes, centers = self._games.outcomes(), self.map.board.victory_centers
+        stays = ~np.isin(self.map.powers, self.conceded)
+        outcomes = outcomes._replace(alive=outcomes.alive & stays)
+        values = figure_values(outcomes, centers, year_limit)
+        return {
+            power: {name: float(value[0, number]) for name, value in values.items()}
+            for number, power in enumerate(self.map.powers)
+        }
+
+    @classmethod
+    def from_row(cls, games: VectorGame, row: int) -> "Game":
+        """Return a copy of one row of a VectorGame; its history begins here."""
+        game = cls(games.map, games.max_years or None)
+        for mine, theirs in zip(game._games.state, games.state):
+            mine[0] = theirs[row]
+        return game
+
+    def copy(self) -> "Game":
+        """Return a game that goes on from here on its own."""
+        game = Game.from_row(self._games, 0)
+        game.id, game.history, game.messages = self.id, list(self.history), list(self.messages)
+        game._submitted = {power: list(given) for power, given in self._submitted.items()}
+        game.draw_votes, game.conceded = self.draw_votes, list(self.conceded)
+        game._votes = set(self._votes)
+        game._talk = self._talk.copy(game._games)
+        return game
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
+    def __repr__(self) -> str:
+        return f"Game({self.map.name!r}, {self.phase})"
+
+
+def _is_build(game_map: Map, text: str) -> bool:
+    try:
+        return read_order(game_map, text).kind == BUILD
+    except UserError:
+        return False
+
+
+def _words(bits: int) -> list[str]:
+    return [word for i, word in enumerate(RESULT_WORDS) if bits >> i & 1]
+
+
+def _texts(texts: Sequence[str], what: str = "what an offer names") -> list[str]:
+    found = [texts] if isinstance(texts, str) else texts
+    if not isinstance(found, list | tuple) or not all(isinstance(text, str) for text in found):
+        raise UserError(f"{what} must be a list of texts, not {quoted(texts)}")
+    return list(found)

@@ -1,0 +1,1 @@
+"""Readers of games that other programs and sites recorded."""

@@ -1,0 +1,296 @@
+"""Games that were played elsewhere, made into saved games: of the `diplomacy` package, of a
+webDiplomacy site (`history.json`), or blocks of order texts. What was ordered is played again by
+our rules, and what does not agree is told."""
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ..._files import open_file, read_file
+from ..._suggest import quoted
+from ...constants import (
+    ARMY,
+    COMPLETED,
+    DISBAND,
+    FLEET,
+    SEA,
+    WAIVE,
+    parse_phase,
+    phase_kind,
+)
+from ...errors import UserError
+from ...records import convert, parse_json, read_json
+from ...rules.map import Map, load_map
+from ...rules.notation import as_written, no_order, ordered_unit, province_of, read_order
+from ..game import Game
+from ..saved_game import MAX_GAME_BYTES, Ending, read_saved_games
+from .order_blocks import (
+    FORMS,
+    MOST_LETTERS,
+    Block,
+    all_centers,
+    left_out,
+    read_blocks,
+    read_position,
+)
+from .webdiplomacy import DRAWN, Phase, classic, history_phases, read_variant
+
+Note = Callable[[str], object]
+_END = (10**9, 0)
+_MOST_SKIPPED = 3  # phases in which nobody has anything to order
+
+
+def read_games(
+    path: str | Path,
+    game_map: Map | str | None = None,
+    variant: str | Path | None = None,
+    note: Note = lambda text: None,
+) -> Iterator[dict]:
+    """Yield the games of a file as saved games; UserError or OSError if it has none. `game_map` is
+    that of games which do not name theirs (None: the standard map), `variant` the site's
+    `variant.json` of a history on another map; `note` is told what does not agree."""
+    with open_file(path) as file:
+        begin = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if begin[:1] in (b"{", b"[", b""):
+        for game in _json_games(Path(path)):
+            yield _saved(path, game, game_map, variant, note) if is_history(game) else game
+        return
+    found_map = load_map(game_map or "standard")
+    try:
+        text = read_file(path, 4 * MOST_LETTERS).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):  # no text of orders
+        yield from read_saved_games(path)
+        return
+    try:
+        yield _of_blocks(read_blocks(found_map, text, note), found_map, Path(path).stem, note)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dict:
+    """Return the game of a text: what a file may have, of several the last, or a JSON state."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return _of_blocks(read_blocks(game_map, text, note), game_map, "pasted", note)
+    found = parse_json(text, "what was pasted")
+    game = convert(dict, found[-1] if isinstance(found, list) and found else found, "the game")
+    if is_history(game):
+        phases = history_phases(classic(game_map), game)
+        return replayed(phases, game_map, "pasted", note).to_saved_game()
+    if "phases" not in game and "units" in game:
+        return Game.from_state(game_map, game).to_saved_game()
+    return game
+
+
+def _json_games(path: Path) -> Iterator[dict]:
+    """Yield the dictionaries of a file: one a line, or one or a list of them that is all of it."""
+    try:
+        yield from read_saved_games(path)
+    except UserError as error:
+        try:
+            whole = json.loads(read_file(path, MAX_GAME_BYTES))
+        except (OSError, ValueError, RecursionError):
+            raise error from None
+        if whole == []:
+            raise
+        yield from convert(list[dict], whole if isinstance(whole, list) else [whole], path)
+
+
+def is_history(data: Mapping) -> bool:
+    phases = data.get("phases")
+    rows = isinstance(phases, list) and phases and isinstance(phases[0], dict)
+    return "map" not in data and bool(rows) and "turn" in phases[0]
+
+
+def _saved(
+    path: str | Path,
+    game: dict,
+    game_map: Map | str | None,
+    variant: str | Path | None,
+    note: Note,
+) -> dict:
+    found_map = load_map(game_map or "standard")
+    try:
+        if variant is None:
+            known = classic(found_map)
+        else:
+            known = read_variant(read_json(dict, variant, MAX_GAME_BYTES), found_map)
+        phases = history_phases(known, game)
+        game_id = str(game["gameID"]) if type(game.get("gameID")) is int else "game"
+        played = replayed(phases, found_map, game_id, note)
+        if played.is_draw and game.get("gameOver") == DRAWN:
+            # What the site says of votes: such a game has no other end without a solo.
+            return played.to_saved_game() | Ending(True, True).notes()
+        return played.to_saved_game()
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note) -> dict:
+    """Return the saved game of blocks of units, or of orders; those without a phase are of the
+    map's first. An illegal order is kept as void, and told; what is no order is left out."""
+    state = read_position(game_map, blocks)
+    if state is not None:
+        game = Game.from_state(game_map, state)
+        game.id = game_id
+        return game.to_saved_game()
+    found: dict[str, dict[str, list[str]]] = {}
+    first = Game(game_map).phase
+    for block in blocks:
+        orders = found.setdefault(block.phase or first, {}).setdefault(block.power, [])
+        told = [(text, no_order(game_map, text)) for text in block.orders]
+        orders += [text for text, reason in told if not reason]
+        if all(reason for _, reason in told):  # a line of something else is told as one
+            told = [(", ".join(block.orders), told[0][1])] if told else []
+        for text, reason in told:
+            if reason:
+                note(left_out(block.line, text, reason))
+    if not any(texts for orders in found.values() for texts in orders.values()):
+        raise UserError(f"no phase with orders was found; {FORMS}")
+    phases = [Phase(name, found[name]) for name in sorted(found, key=moment)]
+    if moment(phases[0].name) > moment(first):
+        phases = _begun_later(phases, game_map, note)
+    return replayed(phases, game_map, game_id, note).to_saved_game()
+
+
+def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
+    at = next((i for i, p in enumerate(phases) if phase_kind(p.name) == "movement"), None)
+    if at is None:
+        return phases
+    for phase in phases[:at]:
+        note(f"{phase.name} is skipped: nothing says what its position was")
+    kinds, taken, units = _likely_kinds(game_map), set(), {}
+    for power, texts in phases[at].orders.items():
+        for unit in (ordered_unit(game_map, text, kinds) for text in texts):
+            if unit is not None and unit.place.province not in taken:
+                taken.add(unit.place.province)
+                units.setdefault(power, []).append(as_written(game_map, unit))
+    centers = all_centers(game_map, units, {})
+    name = phases[at].name
+    note(
+        f"it begins with {name}: its units are those that have orders, its centers the likely ones"
+    )
+    return [phases[at]._replace(units=units, centers=centers), *phases[at + 1 :]]
+
+
+def _likely_kinds(game_map: Map) -> list[int]:
+    return [FLEET if terrain == SEA else ARMY for terrain in game_map.board.terrain.tolist()]
+
+
+def replayed(
+    phases: Sequence[Phase],
+    game_map: Map,
+    game_id: str = "game",
+    note: Note = lambda text: None,
+    max_years: int | None = None,
+) -> Game:
+    """Return a game that was played elsewhere, played again by our rules. Where a phase says what
+    its position was and ours is another, it goes on from the said one. The last phase may have no
+    orders yet. UserError: a position is impossible, or the order of phases."""
+    game = _start(phases[0], game_map, max_years)
+    game.id = game_id
+    return played_on(game, phases, note)
+
+
+def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: None) -> Game:
+    """Return a game after more phases; see `replayed`. The game itself may be played on."""
+    for phase in phases:
+        game = _caught_up(game, phase, note)
+        if game.phase != phase.name:
+            if _says_more(game.map, phase):
+                note(f"{phase.name} is skipped: by our rules this is {game.phase}")
+            continue
+        if phase.units is not None and _differs(game, phase):
+            if _differs(game, phase, cornered=False):
+                note(f"{phase.name} differs from our rules' result; the game continues from it")
+            game = _placed(game, phase)
+        still_open = phase is phases[-1] and not any(phase.orders.values())
+        if game.is_over or still_open:
+            break
+        for power, texts in phase.orders.items():
+            for reason in game.submit(power, texts, strict=False):
+                note(f"{phase.name}, {power}: {reason}")
+        game.adjudicate()
+    return game
+
+
+def _says_more(game_map: Map, phase: Phase) -> bool:
+    """Tell whether a phase that our rules skip has orders that they have not carried out."""
+    done = WAIVE if phase_kind(phase.name) == "adjustments" else DISBAND
+    kinds, texts = _likely_kinds(game_map), itertools.chain(*phase.orders.values())
+    return any(read_order(game_map, text, kinds).kind != done for text in texts)
+
+
+def _start(phase: Phase, game_map: Map, max_years: int | None) -> Game:
+    game = Game(game_map, max_years)
+    if phase.units is None:
+        if moment(phase.name) < moment(game.phase):
+            raise UserError(f"{phase.name} is before {game.phase}, the first phase of the map")
+        return game
+    if phase.name == game.phase and not _differs(game, phase):
+        return game
+    return Game.from_state(game_map, _state(phase, {}), max_years)
+
+
+def _caught_up(game: Game, phase: Phase, note: Note) -> Game:
+    """Play the phases before one in which nobody gave an order that is known."""
+    if game.is_over != (phase.name == COMPLETED) and phase.units is not None:
+        return _placed(game, phase)
+    skipped = 0
+    while not game.is_over and moment(game.phase) < moment(phase.name):
+        skipped += 1
+        if phase_kind(game.phase) == "movement" or skipped > _MOST_SKIPPED:
+            raise UserError(f"{phase.name} comes where {game.phase} should")
+        note(f"there is no record of {game.phase}: it is played without orders")
+        game.adjudicate()
+    return game
+
+
+def moment(name: str) -> tuple[int, int]:
+    return _END if name == COMPLETED else parse_phase(name)
+
+
+def _differs(game: Game, phase: Phase, cornered: bool = True) -> bool:
+    """Tell whether a phase has other units; if not `cornered`, none but what we disband at once."""
+    for power in game.powers:
+        ours = {*game.units[power], *(f"*{unit}" for unit in game.dislodged.get(power, {}))}
+        theirs = set(phase.units.get(power, ()))
+        more = theirs - ours
+        if ours - theirs or (more if cornered else {unit for unit in more if unit[0] != "*"}):
+            return True
+    return False
+
+
+def _placed(game: Game, phase: Phase) -> Game:
+    retreats = game.dislodged if game.phase == phase.name else {}
+    known = {key: text for key, text in game.to_state().items() if key.startswith("last_")}
+    placed = Game.from_state(game.map, _state(phase, retreats) | known, game.max_years)
+    placed.id, placed.history = game.id, game.history
+    return placed
+
+
+def _state(phase: Phase, known: Mapping[str, Mapping[str, list[str]]]) -> dict:
+    """A dislodged unit of which nothing is said may go where it went."""
+    retreats: dict[str, dict[str, list[str]]] = {}
+    for power, texts in phase.units.items():
+        for unit in (text[1:] for text in texts if text.startswith("*")):
+            goals = [t.split(" R ")[1] for t in phase.orders.get(power, []) if _leaves(t, unit)]
+            places = known.get(power, {}).get(unit, goals)
+            retreats.setdefault(power, {})[unit] = phase.retreats.get(unit, places)
+    over = phase.name == COMPLETED
+    units = {p: [t for t in texts if not t.startswith("*")] for p, texts in phase.units.items()}
+    state = {"name": phase.name, "units": units, "centers": phase.centers or {}}
+    return state if over else state | {"retreats": retreats}
+
+
+def _leaves(text: str, unit: str) -> bool:
+    return " R " in text and province_of(" ".join(text.split()[:2])) == province_of(unit)
+
+
+def short_report(saved: Mapping, game_map: Map | str | None = None) -> str:
+    game = Game.from_saved_game(saved, game_map)
+    names = [phase["name"] for phase in saved["phases"]]
+    centers = sorted(((len(held), power) for power, held in game.centers.items()), reverse=True)
+    held = ", ".join(f"{power} {count}" for count, power in centers if count)
+    span = f"{len(names)} phases from {names[0]} to {names[-1]}" if names[1:] else names[0]
+    return f"game {quoted(game.id, 60)} on map {game.map.name}: {span}; centers: {held}"

@@ -1,0 +1,491 @@
+"""Row 0 of a one-game VectorGame as the `diplomacy` package's state or one line, and back."""
+
+import random
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from msgspec import Struct
+
+from .._suggest import did_you_mean, quoted
+from ..constants import (
+    AGREED,
+    BOUNCE,
+    BUILD,
+    COMPLETED,
+    DISBAND,
+    FLEET,
+    NO_CONVOY,
+    NONE,
+    RESULT_WORDS,
+    RETREAT,
+    RUNNING,
+    SOLO,
+    TEAM,
+    WAIVE,
+    WINTER_ADJUSTMENTS,
+    YEAR_LIMIT,
+    parse_phase,
+    phase_name,
+)
+from ..errors import UserError
+from ..games.vector_game import VectorGame
+from ..records import convert
+from ..rules.map import Map
+from ..rules.notation import (
+    UnitText,
+    as_written,
+    matching_orders,
+    place_text,
+    province_of,
+    read_order,
+    read_place,
+    read_unit,
+    unit_phrase,
+)
+from ..rules.phases import team_winner
+from ..rules.state import adjustments_owed, can_build_in, is_retreat, reset_game
+from .saved_game import victors
+
+MAX_YEAR = 9999
+STATE_KEYS = ("name", "units", "retreats", "centers", "last_orders", "last_results")
+
+
+def current_phase(games: VectorGame) -> str:
+    if games.state.end[0] != RUNNING:
+        return COMPLETED
+    return phase_name(int(games.state.year[0]), int(games.state.phase[0]))
+
+
+def standing_units(games: VectorGame) -> dict[str, list[str]]:
+    """Sorted; neutral units under their own name."""
+    state, units = games.state, {name: [] for name in games.map.unit_powers}
+    for v in np.flatnonzero(state.unit_power[0] != NONE):
+        text = games.map.unit_text(state.unit_kind[0, v], state.unit_location[0, v])
+        units[games.map.unit_powers[state.unit_power[0, v]]].append(text)
+    return {name: sorted(texts) for name, texts in units.items()}
+
+
+def owned_centers(games: VectorGame) -> dict[str, list[str]]:
+    centers = {name: [] for name in games.map.powers}
+    for c, owner in enumerate(games.state.center_owner[0]):
+        if owner != NONE:
+            code = games.map.provinces[games.board.center_province[c]]
+            centers[games.map.powers[owner]].append(code)
+    return centers
+
+
+def retreat_places(games: VectorGame) -> dict[str, dict[str, list[str]]]:
+    """Power -> dislodged unit -> places it may retreat to, for powers that have any."""
+    state, board, found = games.state, games.board, {}
+    for v in np.flatnonzero(state.dislodged_power[0] != NONE):
+        kind, here = state.dislodged_kind[0, v], state.dislodged_location[0, v]
+        options = int(state.retreat_options[0, v])
+        places = [
+            games.map.locations[board.neighbor[kind, here, i]]
+            for i in range(board.neighbor_count[kind, here])
+            if options >> i & 1
+        ]
+        units = found.setdefault(games.map.unit_powers[state.dislodged_power[0, v]], {})
+        units[games.map.unit_text(kind, here)] = places
+    return dict(sorted(found.items()))
+
+
+def owed_adjustments(games: VectorGame) -> dict[str, int]:
+    """Power -> builds (positive) or removals (negative) owed, in winter only."""
+    if games.state.phase[0] != WINTER_ADJUSTMENTS or games.state.end[0] != RUNNING:
+        return {}
+    owed = {
+        name: int(adjustments_owed(games.board, games.state, 0, power))
+        for power, name in enumerate(games.map.powers)
+    }
+    return {name: number for name, number in owed.items() if number}
+
+
+def legal_numbers(games: VectorGame) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    decisions, table = games.decisions(), games.table
+    for d in range(decisions.count):
+        for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
+            first, last = decisions.order_start[s : s + 2]
+            numbers = decisions.order[first:last].tolist()
+            if decisions.slot_province[s] != NONE:
+                found[int(decisions.slot_province[s])] = numbers
+                continue
+            for number in numbers:
+                if number != table.waive:
+                    v = int(games.board.location_province[table.location[number]])
+                    found.setdefault(v, []).append(number)
+            break  # every slot of a winter decision lists the same orders
+    return found
+
+
+def winners(games: VectorGame, conceded: Collection[str] = ()) -> list[str]:
+    """The winner and its team, or at a draw the `contenders`; nobody while the game goes on."""
+    if games.state.end[0] == RUNNING:
+        return []
+    if games.state.end[0] in (YEAR_LIMIT, AGREED):
+        return contenders(games, conceded)
+    team = games.board.team == games.board.team[games.state.winner[0]]
+    return [name for power, name in enumerate(games.map.powers) if team[power]]
+
+
+def contenders(games: VectorGame, conceded: Collection[str]) -> list[str]:
+    alive = zip(games.map.powers, games.outcomes().alive[0])
+    return [name for name, lives in alive if lives and name not in conceded]
+
+
+def end_by_concession(games: VectorGame, conceded: Collection[str]) -> None:
+    """End the game (a solo, or a victory of a team) if only one power or team goes on."""
+    state, team = games.state, games.board.team
+    left = [games.map.power_index[name] for name in contenders(games, conceded)]
+    sides = {team[power] for power in left} if games.board.num_teams > 1 else left
+    if conceded and len(sides) == 1:
+        centers = games.centers()[0]
+        state.winner[0] = max(left, key=lambda power: centers[power])
+        state.end[0] = TEAM if games.map.teams.text else SOLO
+
+
+def set_ending(games: VectorGame, agreed: bool, conceded: Collection[str]) -> None:
+    """Let a finished position have ended by agreement or concession; UserError if it goes on."""
+    state = games.state
+    if agreed and state.end[0] == RUNNING:
+        raise UserError(f"a draw was agreed, but the game goes on in {current_phase(games)}")
+    if agreed:
+        state.end[0], state.winner[0] = AGREED, NONE
+    elif state.end[0] != RUNNING:
+        end_by_concession(games, conceded)
+
+
+def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
+    """Return the position in the format of the `diplomacy` package, where powers that have
+    `conceded` are in civil disorder. A saved game adds to `influence` what was passed through."""
+    name, powers = current_phase(games), games.map.powers
+    units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
+    owed = owed_adjustments(games)
+    influence = {power: set(map(province_of, units[power])) for power in units}
+    occupied = set().union(*influence.values())
+    over = winners(games, conceded)
+    year, phase = (MAX_YEAR + 1, 0) if name == COMPLETED else parse_phase(name)
+    homes = {power: [] for power in powers}
+    for v in np.flatnonzero(games.board.home_power != NONE):
+        homes[powers[games.board.home_power[v]]].append(games.map.provinces[v])
+    return {
+        "timestamp": year * 5 + phase,  # grows from phase to phase, in place of a clock's
+        "zobrist_hash": str(zobrist_hash(games)),
+        "note": f"Victory by: {', '.join(over)}" if over else "",
+        "name": name,
+        "units": {
+            power: units[power] + [f"*{unit}" for unit in retreats.get(power, {})]
+            for power in units
+        },
+        "retreats": {power: retreats.get(power, {}) for power in units},
+        "centers": centers,
+        "homes": homes,
+        "influence": {
+            power: sorted(influence[power] | (set(centers[power]) - occupied)) for power in powers
+        },
+        "civil_disorder": {power: int(power in conceded) for power in powers},
+        "builds": {
+            power: {
+                "count": owed.get(power, 0),
+                "homes": _open_homes(games, power) if owed.get(power, 0) > 0 else [],
+            }
+            for power in powers
+        },
+    }
+
+
+def _open_homes(games: VectorGame, power: str) -> list[str]:
+    index = games.map.power_index[power]
+    return [
+        games.map.provinces[v]
+        for v in games.board.center_province.tolist()
+        if can_build_in(games.board, games.state, 0, index, v)
+    ]
+
+
+@lru_cache(maxsize=16)
+def _zobrist_numbers(game_map: Map) -> tuple[list[list[int]], ...]:
+    """By unit kind or power, and location: the six tables that the `diplomacy` package draws."""
+    centers = "-".join(game_map.provinces[v] for v in game_map.board.center_province)
+    places, powers = len(game_map.locations), len(game_map.unit_powers)
+    # The seed and the order of the draws are the package's, so that its hashes come out.
+    seed = 12345 + places + sum(ord(letter) * 7**i for i, letter in enumerate(centers))
+    draw = random.Random(seed % 2**32).randint
+    return tuple(
+        [[draw(1, 2**63 - 1) for _ in range(places)] for _ in range(rows)]
+        for rows in (2, powers, 2, powers, powers, powers)
+    )
+
+
+def zobrist_hash(games: VectorGame) -> int:
+    """The hash that the `diplomacy` package's validator expects: the exclusive or of the numbers of
+    units, supply centers and home centers."""
+    board, state, found = games.board, games.state, 0
+    kinds, owners, fled_kinds, fled_owners, centers, homes = _zobrist_numbers(games.map)
+    standing = (kinds, owners, state.unit_kind, state.unit_power, state.unit_location)
+    fled = (state.dislodged_kind, state.dislodged_power, state.dislodged_location)
+    for by_kind, by_power, kind, power, location in (standing, (fled_kinds, fled_owners, *fled)):
+        for v in np.flatnonzero(power[0] != NONE).tolist():
+            found ^= by_kind[kind[0, v]][location[0, v]] ^ by_power[power[0, v]][location[0, v]]
+    for c, owner in enumerate(state.center_owner[0].tolist()):
+        if owner != NONE:
+            found ^= centers[owner][board.province_location[board.center_province[c]]]
+    for v in np.flatnonzero(board.home_power != NONE).tolist():
+        found ^= homes[board.home_power[v]][board.province_location[v]]
+    return found
+
+
+def last_orders(games: VectorGame) -> dict[str, dict]:
+    """Return the last movement phase as `state` dictionaries keep it: power -> texts, with a hold
+    for a void or missing order, and unit -> result words, of those that have any."""
+    state, orders, results = games.state, {}, {}
+    for v in np.flatnonzero(state.last_order[0] != NONE).tolist():
+        text = games.vocabulary.texts[state.last_order[0, v]]
+        orders.setdefault(games.map.unit_powers[state.last_power[0, v]], []).append(text)
+        bits = int(state.last_result[0, v])
+        if bits:
+            unit = " ".join(text.split()[:2])
+            results[unit] = [word for i, word in enumerate(RESULT_WORDS) if bits >> i & 1]
+    return {"last_orders": orders, "last_results": results} if orders else {}
+
+
+def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mapping) -> None:
+    table, state = games.table, games.state
+    for power, texts in _by_power(games, orders):
+        for text in texts:
+            try:
+                order = read_order(games.map, text)
+            except UserError as error:
+                raise UserError(f"{quoted(text, 60)} is not an order: {error}") from None
+            number = v = NONE
+            if order.kind not in (BUILD, WAIVE, DISBAND, RETREAT):
+                v = order.unit.place.province
+                numbers = range(table.province_first[v], table.province_first[v + 1])
+                exact = games.vocabulary.number.get(text)
+                found = matching_orders(games.map, games.vocabulary, order, numbers)
+                number = exact if exact in numbers else min(found, default=NONE)
+            if number == NONE:
+                raise UserError(f"nobody can have ordered {quoted(text, 60)} in a movement phase")
+            if state.last_order[0, v] != NONE:
+                raise UserError(f"'last_orders' has two orders for {games.map.provinces[v]}")
+            state.last_order[0, v], state.last_power[0, v] = number, power
+    for text, words in results.items():
+        v = read_unit(games.map, text)[0].place.province
+        if state.last_order[0, v] == NONE:
+            raise UserError(f"{quoted(text, 40)} has a last result, but no last order")
+        state.last_result[0, v] = sum(1 << RESULT_WORDS.index(word) for word in set(words))
+
+
+def position_line(games: VectorGame) -> str:
+    """Such as `small S1901M; ENGLAND A LON = LON; RUSSIA A MOS = MOS`. Units, then `=` and the
+    supply centers; a dislodged unit reads `*A MUN > BOH RUH` with the places it may retreat to."""
+    units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
+    parts = [f"{games.map.name} {current_phase(games)}"]
+    for power in games.map.unit_powers:
+        texts = units[power] + [
+            " ".join([f"*{unit}", ">", *places]).strip()
+            for unit, places in retreats.get(power, {}).items()
+        ]
+        owned = centers.get(power, [])
+        if texts or owned:
+            parts.append(f"{power} {', '.join(texts)} = {' '.join(owned)}".strip())
+    return "; ".join(parts)
+
+
+def parse_position_line(text: str) -> tuple[str, dict]:
+    """`(map name, state dictionary)` of a position line; UserError if it is none."""
+    head, *parts = (part.strip() for part in text.split(";"))
+    if len(head.split()) != 2:
+        raise UserError(f"a position begins with a map and a phase, not {head!r:.60}")
+    map_name, name = head.split()
+    state = {"name": name, "units": {}, "centers": {}, "retreats": {}}
+    for part in parts:
+        left, equals, centers = part.partition("=")
+        form = re.match(r"[A-Za-z_]+", left)
+        if form is None or not equals or "=" in centers or form[0] in state["units"]:
+            once = "'POWER UNIT, UNIT = CENTER CENTER', once for each power"
+            raise UserError(f"{part!r:.80} is not of the form {once}")
+        power, units = form[0], left[form.end() :]
+        state["centers"][power] = centers.split()
+        state["units"][power] = []
+        for unit in filter(None, (unit.strip() for unit in units.split(","))):
+            if unit.startswith("*"):
+                unit, _, places = unit[1:].partition(">")
+                state["retreats"].setdefault(power, {})[unit.strip()] = places.split()
+            else:
+                state["units"][power].append(unit)
+    return map_name, state
+
+
+_ByPower = dict[str, list[str]]
+
+
+class _State(Struct):
+    name: str
+    units: _ByPower
+    retreats: dict[str, _ByPower] | None = None  # unit -> places of each power
+    centers: _ByPower | None = None
+    last_orders: _ByPower | None = None
+    last_results: dict[str, list[Literal[tuple(RESULT_WORDS)]]] | None = None  # of units
+
+
+def load_state(games: VectorGame, state: Mapping) -> None:
+    """Set up the position of a state dictionary; UserError leaves the board undefined. Other keys
+    than STATE_KEYS are ignored, but for misspelt ones. Centers left out, and neutral units', are
+    nobody's. Nothing is skipped, eliminated or ended. Retreats that the rules forbid are left out.
+    A finished game has ended as `note` says, else as its centers do."""
+    given = convert(_State, state, "the state")
+    missing = [known for known in STATE_KEYS if known not in state]
+    for key in state:
+        meant = did_you_mean(key, missing) if isinstance(key, str) else ""
+        if key not in STATE_KEYS and meant:
+            raise UserError(f"the state has an unknown key {quoted(key)}{meant}")
+    row = games.state
+    reset_game(games.board, row, 0, row.seed[0])
+    row.unit_power[0], row.unit_kind[0], row.unit_location[0] = NONE, NONE, NONE
+    row.center_owner[0] = NONE
+    _load_name(games, given.name)
+    standing, dislodged = [], {}
+    for power, texts in _by_power(games, given.units):
+        for text in texts:
+            unit, starred = read_unit(games.map, text)
+            if starred and (power, unit) in dislodged:
+                raise UserError(f"{quoted(text)} appears twice in the state")
+            if starred:
+                dislodged[power, unit] = []
+            else:
+                standing.append((power, unit))
+    for power, units in _by_power(games, given.retreats):
+        for text, places in units.items():
+            dislodged[power, read_unit(games.map, text)[0]] = places
+    # A draw that was agreed, or a concession, may also have ended the game before the retreats.
+    retreating = is_retreat(row.phase[0])
+    if dislodged and not retreating and row.end[0] == RUNNING:
+        raise UserError(f"{given.name} is not a retreat phase, but a unit is dislodged")
+    for power, unit in standing:
+        _place_unit(games, power, unit, row.unit_power, row.unit_kind, row.unit_location)
+    for (power, unit), places in dislodged.items():
+        v = _place_unit(
+            games, power, unit, row.dislodged_power, row.dislodged_kind, row.dislodged_location
+        )
+        if row.unit_power[0, v] == power:
+            raise UserError(f"{as_written(games.map, unit)} is dislodged by its own power")
+        row.retreat_options[0, v] = _retreat_bits(games, unit, places)
+    _load_centers(games, given.centers)
+    _load_last_orders(games, given.last_orders, given.last_results or {})
+    forbid_retreats(games)
+    if row.end[0] != RUNNING:
+        _load_result(games, victors(games.map, state))
+
+
+def _load_name(games: VectorGame, name: str) -> None:
+    if name == COMPLETED:
+        games.state.end[0] = YEAR_LIMIT
+        return
+    year, phase = parse_phase(name)
+    if not 1 <= year <= MAX_YEAR:
+        raise UserError(f"the year of {name!r:.40} is not 1 to {MAX_YEAR}")
+    games.state.year[0], games.state.phase[0] = year, phase
+
+
+def _load_result(games: VectorGame, won_by: Sequence[str]) -> None:
+    if len(won_by) > 1 and not games.map.teams.text:
+        return
+    if won_by and not games.map.teams.text and won_by != contenders(games, ()):
+        games.state.end[0], games.state.winner[0] = SOLO, games.map.power_index[won_by[0]]
+        return
+    centers = games.centers()[0].astype(int)
+    most = centers.max()
+    if most >= games.board.victory_centers and (centers == most).sum() == 1:
+        games.state.end[0] = SOLO
+        games.state.winner[0] = int(centers.argmax())
+    elif games.map.teams.text:
+        winner = team_winner(games.board, games.state, 0, True)
+        if winner != NONE:
+            games.state.end[0], games.state.winner[0] = TEAM, winner
+
+
+def _by_power(games: VectorGame, table: Mapping | None) -> list[tuple[int, Any]]:
+    number = games.map.power_number
+    return [(number(power, or_neutral=True), value) for power, value in (table or {}).items()]
+
+
+def _place_unit(games: VectorGame, power: int, unit: UnitText, powers, kinds, locations) -> int:
+    province, code = unit.place.province, place_text(games.map, unit.place)
+    location = games.map.location_index.get(code)
+    text = as_written(games.map, unit)
+    if location is None or not games.board.can_stand[unit.kind, location]:
+        raise UserError(f"{unit_phrase(unit.kind)} cannot stand at {code}: {text}")
+    if powers[0, province] != NONE:
+        other = games.map.unit_text(kinds[0, province], locations[0, province])
+        raise UserError(f"{text} and {other} are in one province")
+    powers[0, province] = power
+    kinds[0, province] = unit.kind
+    locations[0, province] = location
+    return province
+
+
+def _retreat_bits(games: VectorGame, unit: UnitText, places: list[str]) -> int:
+    board, bits = games.board, 0
+    here = games.map.location_index[place_text(games.map, unit.place)]
+    near = board.neighbor[unit.kind, here, : board.neighbor_count[unit.kind, here]].tolist()
+    shown = as_written(games.map, unit)
+    for text in places:
+        kind, place = read_place(games.map, text)
+        options = [
+            i
+            for i, location in enumerate(near)
+            if board.location_province[location] == place.province
+            and (unit.kind != FLEET or place.coast in (0, board.location_coast[location]))
+        ]
+        if kind is not None or len(options) != 1:
+            why = ": name the coast" if options and kind is None else ""
+            raise UserError(f"{shown} cannot retreat to {quoted(text, 40)}{why}")
+        bits |= 1 << options[0]
+    return bits
+
+
+def forbid_retreats(games: VectorGame) -> None:
+    """Leave out retreats to where somebody stands, a standoff was, or the attacker came from,
+    unless by convoy (DATC 4.A.5). Of the latter two only the last orders and results tell."""
+    state, board, index = games.state, games.board, games.map.province_index
+    gone = np.flatnonzero(state.dislodged_power[0] != NONE).tolist()
+    bounced, came, convoyed = set(), set(), set()
+    for v in np.flatnonzero(state.last_order[0] != NONE).tolist() if gone else ():
+        _, _, verb, *more = games.vocabulary.texts[state.last_order[0, v]].split()
+        bits = int(state.last_result[0, v])
+        if verb == "C" and not bits & NO_CONVOY:
+            convoyed.add((index[more[1]], index[more[3]]))
+        elif verb == "-" and bits & BOUNCE:
+            bounced.add((v, index[province_of(more[0])]))
+        elif verb == "-" and not bits:
+            came.add((v, index[province_of(more[0])]))
+    came -= convoyed
+    vacated = {goal for v, goal in bounced if (goal, v) not in came}  # but in a lost head to head
+    for v in gone:
+        kind, here = state.dislodged_kind[0, v], state.dislodged_location[0, v]
+        for i, near in enumerate(board.neighbor[kind, here, : board.neighbor_count[kind, here]]):
+            place = int(board.location_province[near])
+            occupied = state.unit_power[0, place] != NONE
+            if occupied or place in vacated or (place, v) in came:
+                state.retreat_options[0, v] &= ~np.uint32(1 << i)
+
+
+def _load_centers(games: VectorGame, centers: Mapping | None) -> None:
+    for power, codes in _by_power(games, centers):
+        for code in codes:
+            kind, place = read_place(games.map, code)
+            center = games.board.province_center[place.province]
+            if kind is not None or place.coast or center == NONE:
+                raise UserError(f"{quoted(code, 40)} is not a supply center")
+            if power == games.num_powers:
+                continue
+            owner = games.state.center_owner[0, center]
+            if owner not in (NONE, power):
+                both = f"{games.map.powers[owner]} and {games.map.powers[power]}"
+                raise UserError(f"{quoted(code, 40)} belongs to both {both}")
+            games.state.center_owner[0, center] = power

@@ -1,0 +1,124 @@
+"""What the learner wishes or offers, and which deals are made: the curves `press/*` of a run."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from diplomacy_engine.constants import NONE
+from diplomacy_engine.learning.checkpoint_state import Kept
+from diplomacy_engine.learning.ranks import Sums
+from diplomacy_engine.learning.statistics import Episodes
+from diplomacy_engine.press.talk_views import SLOTS, TEMPLATE_OF, TEMPLATES
+
+
+class WishCounts(Kept):
+    REBUILT = ("powers",)
+    said = "wishes"  # what the learner's part is called
+
+    def __init__(self, powers: Sequence[str]):
+        self.powers = list(powers)
+        self._clear()
+
+    def _clear(self) -> None:
+        shape = len(self.powers), len(self.powers)
+        # Of pairs of powers: how often the learner was asked, wished, could and did make a deal.
+        self.asked, self.wished = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        self.met, self.made = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        self.phases = 0
+        self.words, self.words_kept = 0, 0  # the learner's: one in each of its deals
+
+    def add_words(self, dealt: np.ndarray, broken: np.ndarray) -> None:
+        self.words += int(dealt.sum())
+        self.words_kept += int((dealt & ~broken).sum())
+
+    def add(self, able: np.ndarray, told: Mapping[str, np.ndarray], learns: np.ndarray) -> None:
+        mine = told["wish"][learns]
+        power = np.nonzero(learns)[1]
+        np.add.at(self.asked, power, mine != NONE)
+        np.add.at(self.wished, power, mine == 1)
+        self._add_deals(able, told["peace"])
+
+    def _add_deals(self, able: np.ndarray, deals: np.ndarray) -> None:
+        both = able[:, :, None] & able[:, None] & (able.sum(1) > 1)[:, None, None]
+        self.met += both.sum(0)
+        self.made += (deals & both).sum(0)
+        self.phases += int((able.sum(1) > 1).sum())
+
+    def take(self) -> Sums:
+        sums = {name: getattr(self, name) for name in self.kept()}
+        self._clear()
+        return sums
+
+    def figures(self, sums: Mapping[str, Any]) -> dict[str, float]:
+        met, made = np.triu(sums["met"], 1), np.triu(sums["made"], 1)  # each pair once
+        figures = {}
+        for name, counts, chances in (
+            (self.said, sums["wished"], sums["asked"]),
+            ("deals", made, met),
+        ):
+            if chances.any():
+                figures[name] = float(counts.sum() / chances.sum())
+            for i, j in np.argwhere(chances):
+                pair = f"{self.powers[i]}_{self.powers[j]}"
+                figures[f"{name}/{pair}"] = float(counts[i, j] / chances[i, j])
+        if sums["phases"]:
+            figures["deals_per_phase"] = float(made.sum() / sums["phases"])
+        if sums["words"]:
+            figures["kept"] = float(sums["words_kept"] / sums["words"])
+        return figures
+
+
+class OfferCounts(WishCounts):
+    """Adds up the offers and answers of movement phases, in all and by template."""
+
+    said = "offers"
+
+    def _clear(self) -> None:
+        super()._clear()
+        # Of the learner by template: offered, heard, agreed to; and how often it could offer.
+        self.offered, self.heard, self.agreed = np.zeros((3, len(TEMPLATES)), np.int64)
+        self.chances = 0
+
+    def add(self, able: np.ndarray, told: Mapping[str, np.ndarray], learns: np.ndarray) -> None:
+        could = told["able"][learns].any(2)
+        power = np.nonzero(learns)[1]
+        np.add.at(self.asked, power, could)
+        self.chances += int(could.any(1).sum())
+        choice = told["choice"][learns].astype(np.int64)
+        made = choice != NONE
+        to, slot = np.divmod(choice[made], SLOTS)
+        np.add.at(self.wished, (power[made], to), 1)
+        np.add.at(self.offered, TEMPLATE_OF[slot], 1)
+        heard, answer = told["heard"][learns], told["answer"][learns]
+        np.add.at(self.heard, heard[heard != NONE], 1)
+        np.add.at(self.agreed, heard[answer == 1], 1)
+        self._add_deals(able, told["dealt"])
+
+    def figures(self, sums: Mapping[str, Any]) -> dict[str, float]:
+        figures = super().figures(sums)
+        chances, heard = sums["chances"], sums["heard"].sum()
+        if chances:
+            figures["offers"] = float(sums["offered"].sum() / chances)
+            figures |= {
+                f"offers/{kind}": float(n / chances) for kind, n in zip(TEMPLATES, sums["offered"])
+            }
+        if heard:
+            figures["accepted"] = float(sums["agreed"].sum() / heard)
+        for kind, agreed, n in zip(TEMPLATES, sums["agreed"], sums["heard"]):
+            figures |= {f"accepted/{kind}": float(agreed / n)} if n else {}
+        return figures
+
+
+class TalkEpisodes(Episodes):
+    """Episodes of powers that talk: the group `press` has the figures of `counts`."""
+
+    def __init__(self, num_streams: int, parts: Sequence[str], counts: WishCounts):
+        super().__init__(num_streams, parts)
+        self.counts = counts
+
+    def take(self) -> Sums:
+        return super().take() | self.counts.take()
+
+    def figures(self, sums: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+        return super().figures(sums) | {"press": self.counts.figures(sums)}

@@ -1,0 +1,526 @@
+"""Maps of other programs: what `.map` files and DVARs say, and what is refused, with its place."""
+
+import json
+import random
+import tomllib
+
+import pytest
+from attack.mutations import mutated, mutated_text
+from attack.watching import tried
+from support.commands import refusal
+from support.diplomacy_package import package_maps
+
+from diplomacy_engine import load_map
+from diplomacy_engine.commands import cli
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.extras.maps.dpjudge import read_dpjudge
+from diplomacy_engine.extras.maps.draft import map_file_text
+from diplomacy_engine.extras.maps.dvar import read_dvar
+from diplomacy_engine.rules.map import Map
+
+# Two powers and a third one that nobody plays; an island where fleets convoy, a split coast, a lake
+# that nobody may enter, and borders for armies only (cap - hil) and for fleets only (Isl).
+GULF = """\
+# A comment.
+BEGIN SPRING 1650 MOVEMENT
+VICTORY 4
+RULE BUILD_ANY
+
+EAST     (EASTERN:E)   CAP
+A CAP
+F NOR
+WEST     (WESTERN)     ROC
+F MOU/SC
+HILL-MEN (HILLY)       HIL
+DUMMY
+A HIL
+UNOWNED                ISL MOU
+
+Cape         = CAP the+cape headland
+Hills        = HIL hil
+Island       = ISL isle?
+Lake         = LAK
+Mouth        = MOU
+Mouth (NC)   = MOU/NC
+North Sea    = NOR sea?
+Rocks        = ROC rocks
+South Sea    = SOU sea?
+
+COAST CAP     ABUTS NOR MOU/NC mou hil Isl
+LAND  HIL     ABUTS CAP LAK mou ROC
+PORT  ISL     ABUTS NOR SOU Cap
+SHUT  LAK     ABUTS HIL
+COAST MOU/NC  ABUTS CAP NOR
+COAST MOU/SC  ABUTS ROC SOU
+COAST mou     ABUTS CAP HIL NOR ROC SOU
+WATER NOR     ABUTS CAP ISL MOU/NC mou
+COAST ROC     ABUTS HIL MOU/SC mou SOU
+WATER SOU     ABUTS ISL MOU/SC mou ROC
+"""
+# The same as a map file.
+GULF_FILE = """\
+name = "gulf"
+powers = ["EAST", "WEST"]
+victory_supply_centers = 4
+first_phase = "S1650M"
+builds = "any"
+neutral = "HILLMEN"
+
+[start_units]
+EAST = ["A CAP", "F NOR"]
+WEST = ["F MOU/SC"]
+HILLMEN = ["A HIL"]
+
+[provinces]
+CAP = { name = "Cape", terrain = "coast", supply_center = true, home_of = "EAST" }
+HIL = { name = "Hills", terrain = "land", supply_center = true }
+ISL = { name = "Island", terrain = "coast", convoys = true, supply_center = true }
+MOU = { name = "Mouth", terrain = "coast", coasts = ["NC", "SC"], supply_center = true }
+NOR = { name = "North Sea", terrain = "sea" }
+ROC = { name = "Rocks", terrain = "coast", supply_center = true, home_of = "WEST" }
+SOU = { name = "South Sea", terrain = "sea" }
+
+[army_borders]
+CAP = "HIL MOU"
+HIL = "MOU ROC"
+MOU = "ROC"
+
+[fleet_borders]
+CAP = "ISL MOU/NC NOR"
+ISL = "NOR SOU"
+"MOU/NC" = "NOR"
+"MOU/SC" = "ROC SOU"
+ROC = "SOU"
+"""
+GULF_FACTS = tomllib.loads(GULF_FILE)
+# What a DVAR can say of it: no island that convoys, but a coast of any name.
+DELTA_FILE = "".join(line for line in GULF_FILE.splitlines(True) if not line.startswith("ISL"))
+DELTA_FILE = DELTA_FILE.replace("ISL ", "").replace('SC"', 'RIVER"').replace("gulf", "delta")
+DELTA_FILE = DELTA_FILE.replace("WEST", "NORTH_WEST")
+DELTA = tomllib.loads(f"max_years = 30\nneutral_rebuilds = true\n{DELTA_FILE}")
+STEPS = (
+    ("Spring", "Movement", "Spring", "Retreat", 0),
+    ("Spring", "Retreat", "Fall", "Movement", 0),
+    ("Fall", "Movement", "Fall", "Retreat", 0),
+    ("Fall", "Retreat", "Fall", "Adjustment", 0),
+    ("Fall", "Adjustment", "Spring", "Movement", 1),
+)
+PASS = {(True, False): "army", (False, True): "fleet", (True, True): "both"}
+
+
+def dvar(facts: dict) -> dict:
+    """Return a map's facts as a DVAR."""
+    edges: dict[tuple[str, str], list[bool]] = {}
+    for number, key in enumerate(("army_borders", "fleet_borders")):
+        for first, line in facts[key].items():
+            for second in line.split():
+                for pair in ((first, second), (second, first)):
+                    edges.setdefault(pair, [False, False])[number] = True
+
+    def place(code: str, **more: object) -> dict:
+        near = [
+            {"to": there.lower(), "pass": PASS[tuple(kinds)]}
+            for (here, there), kinds in edges.items()
+            if here == code
+        ]
+        return {"id": code.lower(), "name": code, "adjacencies": near} | more
+
+    def nation(power: str) -> str:
+        return power.lower().replace("_", "-")
+
+    neutral = facts.get("neutral")
+    nations = [{"id": nation(p), "name": p, "color": "#123456"} for p in facts["powers"]]
+    if neutral:
+        nations.append({"id": nation(neutral), "name": "", "color": "", "non_playable": True})
+    provinces, coasts, owned = [], [], []
+    for code, entry in facts["provinces"].items():
+        split = [f"{code}/{coast}" for coast in entry.get("coasts", [])]
+        kind = "land" if split else entry["terrain"].replace("coast", "coastal")
+        more = {"type": kind, "supplyCenter": entry.get("supply_center", False)}
+        if "home_of" in entry:
+            more["homeNation"] = nation(entry["home_of"])
+            owned.append({"nation": more["homeNation"], "province": code.lower()})
+        provinces.append(place(code, **more) | {"name": entry["name"]})
+        coasts += [place(coast, parentProvince=code.lower()) for coast in split]
+    units = [
+        {"nation": nation(power), "type": {"A": "Army", "F": "Fleet"}[unit[0]]}
+        | {"location": unit[2:].lower()}
+        for power, several in facts["start_units"].items()
+        for unit in several
+    ]
+    owned += [
+        {"nation": unit["nation"], "province": unit["location"]}
+        for unit in units
+        if neutral and unit["nation"] == nation(neutral)
+    ]
+    year = int(facts["first_phase"][1:-1])
+    won = {"type": "supply-center-majority", "supplyCenters": facts["victory_supply_centers"]}
+    last = {"type": "timed-resolution", "resolution": "shared-draw"}
+    last["year"] = year - 1 + facts.get("max_years", 0)
+    transitions = [
+        {"from": {"season": a, "type": b}, "to": {"season": c, "type": d, "yearDelta": years}}
+        for a, b, c, d, years in STEPS
+    ]
+    found = {"schemaVersion": 1, "id": facts["name"], "name": "", "description": "", "author": ""}
+    modifiers = ["allow-builds-in-non-home-centers"] if facts.get("builds") == "any" else []
+    modifiers += ["neutral-nations-auto-build"] if facts.get("neutral_rebuilds") else []
+    return found | {
+        "victoryConditions": [won, last] if "max_years" in facts else [won],
+        "phaseProgression": {"seasons": ["Spring", "Fall"], "transitions": transitions},
+        "nations": nations,
+        "provinces": provinces,
+        "namedCoasts": coasts,
+        "adjudicationModifiers": modifiers,
+        "initialState": {
+            "phase": {"season": "Spring", "year": year, "type": "Movement"},
+            "units": units,
+            "supplyCenters": owned,
+        },
+    }
+
+
+@pytest.fixture
+def gulf(tmp_path):
+    path = tmp_path / "gulf.map"
+    path.write_text(GULF)
+    return path
+
+
+@pytest.fixture
+def write(tmp_path):
+    def writing(content: dict):
+        path = tmp_path / "delta.dvar.json"
+        path.write_text(json.dumps(content, indent=1))
+        return path
+
+    return writing
+
+
+def same(one: dict, other: dict) -> None:
+    """Check that facts say the same, whatever the order in lists."""
+    assert {k: v for k, v in one.items() if not isinstance(v, dict)} == {
+        k: v for k, v in other.items() if not isinstance(v, dict)
+    }
+    assert one["start_units"] == other["start_units"]
+    plain = [
+        {
+            code: {key: value for key, value in entry.items() if key not in ("aliases", "position")}
+            for code, entry in facts["provinces"].items()
+        }
+        for facts in (one, other)
+    ]
+    assert plain[0] == plain[1]
+    for key in ("army_borders", "fleet_borders"):
+        pairs = [
+            {frozenset((a, b)) for a, line in facts[key].items() for b in line.split()}
+            for facts in (one, other)
+        ]
+        assert pairs[0] == pairs[1]
+
+
+def test_what_a_file_says(gulf):
+    draft = read_dpjudge(gulf)
+    same(draft.facts, GULF_FACTS)
+    aliases = [entry.get("aliases") for entry in draft.facts["provinces"].values()]
+    assert [words for words in aliases if words] == [["the cape", "headland"], ["rocks"]]
+    assert tomllib.loads(map_file_text(draft.facts, "gulf.map")) == draft.facts
+    assert repr(draft.finished()) == "Map('gulf', 2 powers, 7 provinces)"
+    convoys, unclear, closed, nobody = draft.notes
+    assert "ISL" in convoys and "isle, sea" in unclear and "LAK" in closed and "HILLMEN" in nobody
+
+
+def test_what_a_dvar_says(write):
+    draft = read_dvar(write(dvar(DELTA)))
+    same(draft.facts, DELTA)
+    assert tomllib.loads(map_file_text(draft.facts, "delta.dvar.json")) == draft.facts
+    assert draft.finished().board.neutral_rebuilds
+    (nobody,) = draft.notes
+    assert "hillmen" in nobody
+
+
+def test_the_standard_map_as_a_dvar_is_the_standard_map(write):
+    facts = dict(load_map("standard").facts)
+    del facts["max_years"]
+    draft = read_dvar(write(dvar(facts) | {"id": "classical"}))
+    same(draft.facts, facts | {"name": "classical"})
+    same_boards(draft.finished(), load_map("standard"))
+
+
+def same_boards(one: Map, other: Map, *but: str) -> None:
+    for name, table in other.board._asdict().items():
+        if name not in but and hasattr(table, "all"):
+            assert (getattr(one.board, name) == table).all(), name
+
+
+def test_lines_of_mail_and_pictures_are_passed_over(gulf):
+    text = GULF.replace("A CAP\n", "A CAP\nFLAG ENGLAND\n")
+    gulf.write_text(f"NOTIFY keeper@example.org\nFLAGS standard\nTEXTONLY\n{text}")
+    same(read_dpjudge(gulf).facts, GULF_FACTS)
+
+
+def test_the_command(gulf, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["import-map", "gulf.map"]) == 0
+    said = capsys.readouterr().out
+    assert "gulf.toml" in said and "7 provinces" in said and "LAK" in said and "builds" not in said
+    same(load_map("gulf.toml").facts, GULF_FACTS)
+    assert cli.main(["check-map", "gulf.toml"]) == 0
+    assert cli.main(["import-map", "gulf.map"]) == 2
+    assert "gulf.toml" in capsys.readouterr().err
+    assert cli.main(["import-map", "gulf.map", "-o", "gulf.toml"]) == 0
+    gulf.write_text(GULF.replace("F NOR", "A NOR"))
+    assert cli.main(["import-map", "gulf.map", "-o", "other.toml"]) == 2
+    assert "EAST 'A NOR'" in capsys.readouterr().err
+    assert not (tmp_path / "other.toml").exists()
+
+
+@pytest.mark.parametrize("name", ["delta.dvar", "delta.map", "delta.json"])
+def test_the_content_decides_not_the_suffix(tmp_path, capsys, name):
+    path = tmp_path / name
+    path.write_text("\n" + json.dumps(dvar(DELTA)))
+    assert cli.main(["import-map", str(path), "-o", str(tmp_path / "delta.toml")]) == 0
+    same(load_map(tmp_path / "delta.toml").facts, DELTA)
+    assert "neutral units come back" in capsys.readouterr().out
+
+
+def test_included_files_and_what_comes_after_them(gulf, tmp_path):
+    """As the package's variants of its standard map: other powers, homes and units."""
+    path = tmp_path / "two.map"
+    path.write_text(
+        "MAP gulf\nUNPLAYED ALL EXCEPT EAST\nUNOWNED ROC HIL\nNORTH ISL MOU\nF ISL\nA MOU\n"
+        "EAST -CAP ROC\nUNITS\nA ROC\n"
+    )
+    facts = read_dpjudge(path).finished().facts
+    assert (facts["name"], facts["powers"]) == ("two", ["EAST", "NORTH"])
+    assert "neutral" not in facts and facts["first_phase"] == "S1650M"
+    assert facts["start_units"] == {"EAST": ["A ROC"], "NORTH": ["F ISL", "A MOU"]}
+    homes = {code: entry.get("home_of") for code, entry in facts["provinces"].items()}
+    owned = {"ROC": "EAST", "ISL": "NORTH", "MOU": "NORTH"}
+    assert homes == dict.fromkeys(homes) | owned
+
+
+def test_owned_centers_that_are_not_at_home_are_refused_unless_builds_are_anywhere(gulf):
+    text = GULF.replace("F NOR", "OWNS ISL\nF NOR")
+    gulf.write_text(text)
+    assert read_dpjudge(gulf).facts["provinces"]["ISL"]["home_of"] == "EAST"
+    gulf.write_text(text.replace("RULE BUILD_ANY", ""))
+    with pytest.raises(UserError, match=r"gulf\.map: line 8: EAST "):
+        read_dpjudge(gulf)
+
+
+# A text of GULF, what stands there instead -> what the error names: a line, a word of it.
+REFUSED_LINES = [
+    ("VICTORY 4", "VICTORY 4 5", "line 3", "'4 5'"),
+    ("SPRING 1650 MOVEMENT", "FALL 1650 MOVEMENT", "line 2", "FALL"),
+    ("SPRING 1650", "SPRING 0", "line 2", "SPRING 0"),
+    ("BUILD_ANY", "HARD_BUILD", "line 4", "'HARD_BUILD'"),
+    ("RULE BUILD_ANY", "MAP gulf", "line 4", "gulf.map"),
+    ("RULE BUILD_ANY", "MAP ../gulf", "line 4", "../gulf"),
+    ("RULE BUILD_ANY", "MAP elsewhere", "line 4", "elsewhere.map"),
+    ("RULE BUILD_ANY", "DROP ROC", "line 4", "DROP"),
+    ("RULE BUILD_ANY", "OLD -> NEW", "line 4", "->"),
+    ("RULE BUILD_ANY", "DUMMY", "line 4", "DUMMY"),
+    ("RULE BUILD_ANY", "DUMMY NOBODY", "line 4", "NOBODY"),
+    ("RULE BUILD_ANY", "?", "line 4", "'?'"),
+    ("A HIL\n", "A HIL ROC\n", "line 13", "'A HIL ROC'"),
+    ("A HIL\n", "A ROC\n", "line 11", "HILLMEN"),
+    ("HIL\nDUMMY", "HIL ROC\nDUMMY", "line 11", "HILLMEN"),
+    ("(WESTERN)     ROC", "(WESTERN)     CAP ROC", "line 9", "EAST and WEST"),
+    ("UNOWNED                ISL", "UNOWNED  XXX ISL", "line 14", "XXX"),
+    ("ROC rocks", "ROC rocks = x", "line 23", "Paris = PAR"),
+    ("Rocks        = ROC", "Rocks        = CAP", "line 23", "CAP"),
+    ("LAND  HIL     ABUTS", "LAND  HIL     TOUCHES", "line 27", "'TOUCHES'"),
+    ("LAND  HIL", "LAND  HILLS", "line 27", "HILLS"),
+    ("HIL     ABUTS CAP", "HIL     ABUTS HIL CAP", "army_borders: HIL - HIL", ""),
+    ("HIL     ABUTS CAP ", "HIL     ABUTS ", "line 26", "from CAP to HIL"),
+    ("PORT  ISL     ABUTS NOR", "PORT  ISL     ABUTS", "line 33", "from NOR to ISL"),
+    ("COAST mou ", "COAST MOU ", "line 32", "MOU"),
+    ("COAST CAP ", "COAST cap ", "line 26", "cap"),
+    ("Hills        =", "H\x00ills       =", "line 17", "control character"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "line", "name"), REFUSED_LINES)
+def test_refused_lines(gulf, capsys, old, new, line, name):
+    assert GULF.count(old) == 1
+    gulf.write_text(GULF.replace(old, new))
+    said = refusal("import-map", gulf, capsys=capsys)
+    assert said.startswith(f"map {gulf}: {line}") and name in said
+
+
+# A statement about DELTA as a DVAR, `d`, and its provinces by id, `p` -> path and word of the error
+REFUSED_FIELDS = [
+    ("d['schemaVersion'] = 2", "schemaVersion", ""),
+    ("d['surprise'] = 1", "surprise", ""),
+    ("d['adjudicationModifiers'] = ['fog-of-war']", "adjudicationModifiers[0]", "fog-of-war"),
+    ("d['victoryConditions'][0]['type'] = 'control'", "victoryConditions[0].type", "control"),
+    ("d['victoryConditions'][1]['resolution'] = 'x'", "victoryConditions[1].resolution", "x"),
+    ("d['phaseProgression']['transitions'].pop()", "phaseProgression", ""),
+    ("t = d['phaseProgression']['transitions']; t.append(t[0])", "phaseProgression", "[5]"),
+    (
+        "d['phaseProgression']['transitions'][3]['condition'] = {}",
+        "phaseProgression.transitions[3].condition",
+        "",
+    ),
+    ("d['initialState']['phase']['season'] = 'Fall'", "phaseProgression", ""),
+    ("d['initialState']['phase']['year'] = 0", "initialState.phase.year", ""),
+    ("d['nations'].append(d['nations'][0] | {'id': '7'})", "powers[", "expected"),
+    ("d['nations'][1]['id'] = 'east'", "nations[1]", "'east'"),
+    ("p['cap']['type'] = 'swamp'", "provinces[0].type", "'swamp'"),
+    ("p['cap']['id'] = 'roc'", "provinces[4]", "'roc'"),
+    ("p['cap']['homeNation'] = 'gaul'", "provinces[0].homeNation", "'gaul'"),
+    ("p['cap']['adjacencies'][0]['to'] = 'xxx'", "provinces[0].adjacencies[0]", "'xxx'"),
+    (
+        "p['cap']['adjacencies'].append(p['cap']['adjacencies'][0])",
+        "provinces[0].adjacencies[4]",
+        "cap lists hil twice",
+    ),
+    ("p['cap']['adjacencies'].pop(0)", "provinces[1].adjacencies", "from hil to cap"),
+    ("p['cap']['adjacencies'][0]['pass'] = 'both'", "provinces[0].adj", "by both"),
+    ("p['hil']['type'] = 'sea'", "army_borders: CAP - HIL", "sea"),
+    ("d['namedCoasts'][0]['parentProvince'] = 'roc'", "namedCoasts[0]", "'mou/nc'"),
+    ("d['initialState']['units'][0]['nation'] = 'gaul'", "initialState.units[0]", "'gaul'"),
+    ("d['initialState']['units'][0]['location'] = 'xxx'", "initialState.units[0]", "'xxx'"),
+    ("d['initialState']['units'][0]['location'] = 'nor'", "start_units", "EAST 'A NOR'"),
+    ("d['initialState']['units'][3]['type'] = 'Fleet'", "initialState.units[3]", "hillmen"),
+    (
+        "d['initialState']['supplyCenters'][0]['province'] = 'nor'",
+        "initialState.supplyCenters[0]",
+        "'nor'",
+    ),
+    ("d['initialState']['supplyCenters'][2]['province'] = 'mou'", "initialState", "hillmen"),
+    ("d['initialState']['supplyCenters'][1]['province'] = 'cap'", "initialState", "cap"),
+    ("d['initialState']['supplyCenters'].pop(0)", "power EAST", "home"),
+    (
+        "d['adjudicationModifiers'] = []; d['initialState']['supplyCenters'].pop(0)",
+        "provinces[0]",
+        "of east, and nobody",
+    ),
+    ("d['dominanceRules'] = [{'province': 'cap'}]", "dominanceRules[0]", "cap"),
+]
+
+
+@pytest.mark.parametrize(("change", "where", "name"), REFUSED_FIELDS)
+def test_refused_fields(write, capsys, change, where, name):
+    d = dvar(DELTA)
+    exec(change, {"d": d, "p": {entry["id"]: entry for entry in d["provinces"]}})
+    path = write(d)
+    said = refusal("import-map", path, capsys=capsys)
+    assert said.startswith(f"map {path}: {where}") and name in said
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "powers: expected"),
+        (b"\xff\xfe", "line 1: it is not UTF-8 text"),
+        (b"# " + b"x" * 100_000_000, "cannot be read: it is longer than 1,000,000 bytes"),
+        (b"A" * 900_000, "line 1: "),
+        (b"{}", "schemaVersion: is missing"),
+        (b'{\n"id": 3,}', "not JSON: "),
+        (b'{"id":' * 100_000, "not JSON: "),
+        (b'{"schemaVersion": ' + b"1" * 5000 + b"}", "not JSON: "),
+        (b'{"id": "a\x00"}', "line 1: there is a control character in it"),
+        (None, "cannot be read: No such file"),
+    ],
+)
+def test_files_that_are_none(tmp_path, capsys, content, reason):
+    path = tmp_path / "none.map"
+    if content is not None:
+        path.write_bytes(content)
+    said = refusal("import-map", path, capsys=capsys)
+    assert said.startswith(f"map {path}: {reason}") and len(said) < 400
+
+
+def test_places_of_other_codes_get_three_letters(write):
+    text = json.dumps(dvar(DELTA)).replace('"nor"', '"north-sea-2"').replace('"cap"', '"cape"')
+    draft = read_dvar(write(json.loads(text)))
+    assert draft.notes[:2] == ["cape is CAP here", "north-sea-2 is NOR here"]
+    assert draft.facts["provinces"]["NOR"]["aliases"] == ["north-sea-2"]
+    assert draft.finished().aliases["CAPE"] == "CAP"
+
+
+def test_a_single_named_coast_is_none(write):
+    """MOU keeps its coast on the north sea; that on the river is land."""
+    content = dvar(DELTA)
+    north, river = content["namedCoasts"]
+    content["namedCoasts"] = [north]
+    for place in content["provinces"]:
+        near = [edge for edge in place["adjacencies"] if edge["to"] != river["id"]]
+        place["adjacencies"] = near
+    content["initialState"]["units"][2]["location"] = "roc"
+    draft = read_dvar(write(content))
+    assert "coasts" not in draft.finished().facts["provinces"]["MOU"]
+    assert draft.facts["fleet_borders"] == {"CAP": "MOU NOR", "MOU": "NOR", "ROC": "SOU"}
+    assert "MOU has only one coast, which has no name here" in draft.notes
+
+
+def test_colors_of_provinces_are_passed_over(write):
+    rule = {"province": "nor", "nation": "east", "dependencies": []}
+    same(read_dvar(write(dvar(DELTA) | {"dominanceRules": [rule]})).facts, DELTA)
+
+
+@pytest.mark.parametrize("form", ["map", "dvar"])
+def test_damaged_files_are_refused_or_played(gulf, write, form):
+    """Anything may stand anywhere: what is read can be played."""
+    rng, words, taken = random.Random(1), tuple(GULF.split()), 0
+    for _ in range(150):
+        if form == "map":
+            gulf.write_text(mutated_text(rng, GULF, words), errors="replace")
+            found = tried(lambda: read_dpjudge(gulf).finished())
+        else:
+            path = write(mutated(rng, dvar(DELTA), (*words, *DELTA["provinces"]), most=2))
+            found = tried(lambda: read_dvar(path).finished())  # noqa: B023
+        if found is not None:
+            taken += 1
+            assert Map(tomllib.loads(map_file_text(found.facts, "file"))).board is not None
+    assert 0 < taken < 150
+
+
+# The package's own maps
+
+needs_package = pytest.mark.skipif(not package_maps(), reason="diplomacy is not installed")
+# powers, provinces, locations, centers, centers to win, orders, of docs/own_map.md
+COUNTS = {
+    "ancmed": (5, 79, 79, 34, 18),
+    "ancmed_age_of_empires": (5, 79, 79, 34, 18),
+    "colonial": (7, 119, 125, 58, 30),
+    "empire": (10, 161, 177, 58, 30),
+    "known_world_901": (15, 269, 281, 109, 55),
+    "modern": (10, 141, 143, 64, 33),
+    "pure": (7, 7, 7, 7, 4),
+    "standard": (7, 75, 81, 34, 18),
+    "standard_age_of_empires": (7, 75, 81, 34, 18),
+    "standard_age_of_empires_2": (7, 75, 81, 34, 18),
+    "standard_fleet_rome": (7, 75, 81, 34, 18),
+    "standard_france_austria": (2, 75, 81, 34, 18),
+    "standard_germany_italy": (2, 75, 81, 34, 18),
+    "world": (17, 192, 214, 86, 44),
+}
+
+
+def package_map(name: str) -> Map:
+    (path,) = [path for path in package_maps() if path.stem == name]
+    return read_dpjudge(path).finished()
+
+
+@needs_package
+def test_the_packages_maps_are_read():
+    found = {}
+    for path in package_maps():
+        game_map = read_dpjudge(path).finished()
+        board = game_map.board
+        found[path.stem] = (
+            len(game_map.powers),
+            len(game_map.provinces),
+            len(game_map.locations),
+            len(board.center_province),
+            board.victory_centers,
+        )
+    assert found == COUNTS
+
+
+@needs_package
+def test_the_packages_standard_map_is_ours():
+    # The order of removals is by the full names, in which spellings differ.
+    same_boards(package_map("standard"), load_map("standard"), "removal_rank")

@@ -1,0 +1,267 @@
+"""The replay page in a real browser: it steps, charts, links, fits a phone, and is soon there."""
+
+import pytest
+from support.players import Thinker
+
+from diplomacy_engine import Game, evaluate_player, make_bot
+from diplomacy_engine.learning.sample_games import thoughts
+from diplomacy_engine.replays.page import page
+from diplomacy_engine.replays.replay import frame_text, make_replay
+
+DESK = {"viewport": {"width": 1280, "height": 800}}
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.fixture(scope="module")
+def replays():
+    player = Thinker()
+    games = evaluate_player(
+        "small", player, make_bot("dumbbot"), 2, samples=2, max_years=3,
+        think=lambda game, power: thoughts(player, game, power),
+    ).saved_games  # fmt: skip
+    return [make_replay(saved | {"id": f"<i>{i}</i>"}) for i, saved in enumerate(games)]
+
+
+@pytest.fixture(scope="module")
+def address(replays, tmp_path_factory):
+    file = tmp_path_factory.mktemp("replay") / "games.html"
+    file.write_text(page(replays, "games"), encoding="utf-8")
+    return file.as_uri()
+
+
+def phase(view) -> str:
+    return view.locator("#phase").get_attribute("title")
+
+
+def ready(view, name: str) -> None:
+    view.wait_for_function("name => document.querySelector('#phase').title === name", arg=name)
+
+
+def test_stepping_by_keys_and_clicks(address, replays, open_page):
+    view = open_page(address, **DESK)
+    names = [frame.scene.phase for frame in replays[0].frames]
+    ready(view, names[0])
+    for key, expected in (
+        ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", -1), ("ArrowRight", -1),
+        ("Home", 0), ("ArrowLeft", 0),
+    ):  # fmt: skip
+        view.keyboard.press(key)
+        assert phase(view) == names[expected]
+    for button, expected in (("forth", 1), ("last", -1), ("back", -2), ("first", 0)):
+        view.click(f"#{button}")
+        assert phase(view) == names[expected]
+    view.locator("#slider").fill("3")
+    assert phase(view) == names[3]
+
+
+def test_every_phase_shows_its_units_owners_and_orders(address, replays, open_page):
+    view = open_page(address, **DESK)
+    ready(view, "S1901M")
+    for frame in replays[0].frames:
+        assert phase(view) == frame.scene.phase
+        units = view.eval_on_selector_all(
+            "#board .unit:not(.built)",
+            "all => all.map(e => e.dataset.power + ' ' + e.dataset.unit)",
+        )
+        shown = [f"{p} {u}" for p, given in frame.scene.units.items() for u in given]
+        gone = [f"{p} {u}" for p, given in frame.scene.dislodged.items() for u in given]
+        assert sorted(units) == sorted(shown + gone)
+        owned = view.eval_on_selector_all(
+            "#board .center[data-owner]", "all => all.map(e => e.dataset.owner + e.dataset.center)"
+        )
+        centers = [p + c for p, codes in frame.scene.centers.items() for c in codes]
+        assert sorted(owned) == sorted(centers)
+        lines = view.eval_on_selector_all(
+            "#orders [data-line]", "all => all.map(e => e.dataset.line)"
+        )
+        given = [line.text for lines in frame.orders.values() for line in lines]
+        assert set(given) <= set(lines)
+        moved = frame.scene.phase.endswith("M") and frame is not replays[0].frames[-1]
+        assert not moved or len(lines) == len(shown), "who holds without an order is listed"
+        view.keyboard.press("ArrowRight")
+
+
+def test_who_played_and_won_and_what_the_signs_mean(tmp_path, open_page):
+    hold = make_bot("hold")
+    (saved,) = evaluate_player(
+        "small", make_bot("random"), hold, 1, samples=1, max_years=1
+    ).saved_games
+    assert saved["winners"] == ["ENGLAND", "RUSSIA"]
+    assert sorted(saved["players"].values()) == ["hold", "random"]
+    file = tmp_path / "game.html"
+    file.write_text(page([make_replay(saved)], "game"), encoding="utf-8")
+    view = open_page(file.as_uri(), **DESK)
+    ready(view, "S1901M")
+    assert view.inner_text("#phase") == "Spring 1901, movement"
+    assert view.inner_text("#title").startswith("A draw between England (") == (
+        view.title().startswith("A draw between England (")
+    )
+    england = saved["players"]["ENGLAND"]
+    assert view.inner_text("#who").startswith(f"{england} as England, ")
+    heads = view.locator("#orders h3").all_inner_texts()
+    for power, who in saved["players"].items():
+        assert any(power.capitalize() in head and who in head for head in heads)
+    view.click("#signs summary")
+    assert "a support of a move" in view.inner_text("#signs")
+    assert "no way across" in view.inner_text("#signs")
+    view.click("#codes summary")
+    assert "LVN Livonia" in view.inner_text("#codes")
+    view.click("#past summary")
+    view.wait_for_selector("#past section")
+    assert view.locator("#past section").count() == len(saved["phases"])
+    view.click("#past section:nth-of-type(2) button")
+    ready(view, saved["phases"][1]["name"])
+    unfinished = make_replay(Game("small").to_saved_game())
+    assert unfinished.result == "not over: as it stood in Spring 1901, movement"
+
+
+def test_playing_ends_at_the_end(address, replays, open_page):
+    view = open_page(address, **DESK)
+    ready(view, "S1901M")
+    view.select_option("#speed", "300")
+    view.keyboard.press(" ")
+    assert view.get_attribute("#run", "aria-label") == "Pause"
+    view.wait_for_function("() => Number(document.getElementById('slider').value) >= 2")
+    view.keyboard.press("ArrowLeft")
+    assert view.get_attribute("#run", "aria-label").startswith("Play")
+
+
+def test_links_and_several_games(address, replays, open_page):
+    view = open_page(f"{address}#2/F1901M", **DESK)
+    ready(view, "F1901M")
+    assert view.inner_text("#who").endswith("map small, game <i>1</i>")
+    view.keyboard.press("ArrowRight")
+    assert view.evaluate("location.hash") == f"#2/{phase(view)}"  # `url` may lag behind
+    view.evaluate("location.hash = '#1/F1902M'")
+    ready(view, "F1902M")
+    assert view.inner_text("#who").endswith("map small, game <i>0</i>")
+    view.select_option("#game", "1")
+    ready(view, "S1901M")
+    assert view.inner_text("#who").endswith("map small, game <i>1</i>")
+    for unknown in ("#9/S1855M", "#100%"):
+        ready(open_page(address + unknown, **DESK), "S1901M")
+
+
+def test_the_chart_follows_and_leads(address, replays, open_page):
+    view = open_page(address, **DESK)
+    ready(view, "S1901M")
+    assert view.locator("#chart .series").count() == 2
+    before = view.locator("#chart .cursor").get_attribute("d")
+    view.keyboard.press("End")
+    assert view.locator("#chart .cursor").get_attribute("d") != before
+    box = view.locator("#chart svg").bounding_box()
+    view.mouse.click(box["x"] + box["width"] * 0.07, box["y"] + box["height"] / 2)
+    assert phase(view) == "S1901M"
+
+
+def test_what_the_players_considered(address, open_page):
+    view = open_page(address, **DESK)
+    ready(view, "S1901M")
+    assert "expects 2.25" in view.locator("#orders").inner_text()
+    assert not view.locator("#board .thought").first.is_visible()
+    view.keyboard.press("p")
+    assert view.locator("#board .thought").first.is_visible()
+    assert "50% hold" in view.locator("#orders").inner_text()
+
+
+def color(view, selector: str) -> str:
+    return view.eval_on_selector(selector, "e => getComputedStyle(e).fill")
+
+
+def test_light_and_dark(address, open_page):
+    light = open_page(address, color_scheme="light", **DESK)
+    dark = open_page(address, color_scheme="dark", **DESK)
+    for view in (light, dark):
+        ready(view, "S1901M")
+    water = "#board .water"
+    assert color(light, water) != color(dark, water)
+    light.keyboard.press("t")  # light
+    assert color(light, water) != color(dark, water)
+    light.keyboard.press("t")  # dark
+    assert color(light, water) == color(dark, water)
+
+
+def test_a_phone(address, replays, open_page):
+    """A board begins where the power with most centers at the end has its units, and legibly."""
+    view = open_page(address, **PHONE)
+    ready(view, "S1901M")
+    assert view.evaluate("document.documentElement.scrollWidth") <= 360
+    view.wait_for_selector("#board.zoomed")
+    scene = replays[0].frames[0].scene
+    largest = max(scene.centers, key=lambda power: len(replays[0].frames[-1].scene.centers[power]))
+    frame = view.locator("#board").bounding_box()
+    for unit in scene.units[largest]:
+        box = view.locator(f'#board [data-unit="{unit}"]').bounding_box()
+        assert frame["x"] <= box["x"] and box["x"] + box["width"] <= frame["x"] + frame["width"]
+        assert frame["y"] <= box["y"] and box["y"] + box["height"] <= frame["y"] + frame["height"]
+    assert view.locator("#board .labels .label").first.bounding_box()["height"] >= 10
+    middle = "() => { const { scrollTop, clientHeight } = document.getElementById('board');"
+    middle += " return scrollTop + clientHeight / 2; }"
+    before = view.evaluate(middle)
+    view.locator("#board").evaluate("board => { board.style.height = '150px'; }")
+    view.wait_for_function(f"was => Math.abs(({middle})() - was) < 2", arg=before)
+    view.locator("#board").evaluate("board => { board.style.height = ''; }")
+    view.tap("#names")
+    assert view.locator("#board .names .label").first.bounding_box()["height"] >= 10
+    view.tap("#names")
+    for _ in range(6):
+        view.tap("#zoom-out")
+        if view.locator("#zoom-out").is_disabled():
+            break
+    assert not view.locator("#board .label").first.is_visible(), "too small to be read"
+    view.tap("#forth")
+    assert phase(view) == "F1901M"
+    for button in ("first", "back", "run", "forth", "last", "theme"):
+        box = view.locator(f"#{button}").bounding_box()
+        assert box["width"] >= 36 and box["height"] >= 36
+
+
+def test_a_game_of_35_years_is_a_small_page():
+    bot = make_bot("dumbbot")
+    (saved,) = evaluate_player("standard", bot, bot, 1, samples=1).saved_games
+    assert len(saved["phases"]) > 80
+    text = page([make_replay(saved)], "standard")
+    assert len(text.encode()) < 3_000_000
+
+
+def test_talk_is_shown_as_text(tmp_path, open_page):
+    """Offers and answers stand in words beside the orders; what a file says is never HTML."""
+    game = Game("small", press="offers")
+    number = game.offer("ENGLAND", "RUSSIA", ours=["A LON - PAR"], zone=["MUN"])
+    game.accept("RUSSIA", number)
+    game.send("RUSSIA", "GLOBAL", "<img src=x onerror=alert(1)>\x1b[2J")
+    game.send("RUSSIA", "ENGLAND", "PRP ( broken <b>")
+    game.adjudicate()
+    saved = game.to_saved_game()
+    saved["phases"][0]["messages"][2]["sender"] = "<i>NOBODY"
+    file = tmp_path / "game.html"
+    file.write_text(page([replay := make_replay(saved)], "talk"), encoding="utf-8")
+    view = open_page(file.as_uri(), **DESK)
+    ready(view, "S1901M")
+    shown = view.locator("#orders .talk").inner_text().replace("\xa0", " ")
+    deal = "(Army London: move to Paris; England and Russia keep out of Munich and leave it)"
+    assert f"What was said (4)\nEngland to Russia: offers a deal {deal}" in shown
+    assert f"Russia to England: agrees to the deal {deal}" in shown
+    assert "<i>nobody to Global: <img src=x" in shown and "PRP ( broken <b>" in shown
+    assert view.locator("#orders img, #orders i, #orders b b").count() == 0
+    view.keyboard.press("ArrowRight")
+    assert view.locator("#orders .talk").count() == 0
+    text = frame_text(replay, 0)
+    assert f"  ENGLAND to RUSSIA: offers a deal {deal}\n" in text and "\x1b" not in text
+
+
+def test_no_script_but_the_pages_own_runs(address, open_page):
+    """Even if a text of a game were taken for HTML one day."""
+    view = open_page(address, **DESK)
+    ready(view, "S1901M")
+    view.allowed += ["Content Security Policy", "Content-Security-Policy"]
+    view.evaluate(
+        """() => {
+            document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.ran = 1'>");
+            const script = document.createElement("script");
+            script.text = "window.ran = 1";
+            document.body.append(script);
+        }"""
+    )
+    view.wait_for_timeout(100)
+    assert view.evaluate("() => window.ran") is None

@@ -1,0 +1,333 @@
+"""Games from elsewhere: the history of a webDiplomacy site, and blocks of order texts."""
+
+import json
+import random
+
+import pytest
+from support.commands import refusal
+from support.games import play_randomly
+from support.pages import blocks, page_text, quoted_lines
+from support.webdip import history, variant
+
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.play.file import read_session
+from diplomacy_engine.replays.replay import load_replays
+from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.textgame.game import Game
+from diplomacy_engine.textgame.imports.games import read_games, read_pasted
+from diplomacy_engine.textgame.imports.order_blocks import read_phase
+from diplomacy_engine.textgame.saved_game import read_saved_games
+
+STANDARD = load_map("standard")
+MAIL = """\
+> **Spring 1901**
+
+Austria: A Vie-Gal, A Bud - Ser, F Tri-Alb
+England: F Lon-NTH, F Edi-Nwg, A Lvp-Yor
+France: A Par-Bur, F Bre-MAO, A Mar S A Par-Bur *fails*
+GERMANY
+The army at Berlin move to Kiel
+F Kie - Den; A Mun-Ruh (bounce)
+Italy: Ven H, Rom-Apu, Nap-Ion
+Russia:
+ - A Mos-Ukr: succeeds
+ - A War-Gal -> bounced
+ - F StP(sc)-Bot
+ - Sev-Bla
+Turkey: F Ank - Bla, A Con-Bul, Smy - Con
+Fall 1901 Movement
+France: A Bur-Bel, F Mao-Spa(sc), A Mar S MAO - Spa(sc)
+Turkey: Bul S Con, Con H, Ank H
+
+Winter 1901
+France: Build A Par
+A Mar B
+"""
+
+
+def played(file, **options):
+    """Return the only game of a file, and what was noted."""
+    notes = []
+    (saved,) = read_games(file, note=notes.append, **options)
+    return Game.from_saved_game(saved), notes
+
+
+def same_phases(one, other):
+    for mine, theirs in zip(one, other, strict=True):
+        for key in ("name", "results"):
+            assert mine[key] == theirs[key]
+        for key in ("units", "centers", "retreats", "name"):
+            assert mine["state"][key] == theirs["state"][key], (mine["name"], key)
+
+
+@pytest.mark.parametrize("with_variant", [False, True])
+def test_a_history_is_the_game_again(tmp_path, with_variant):
+    game = Game("standard")
+    play_randomly(game, random.Random(5), 25)
+    file = tmp_path / "history.json"
+    file.write_text(json.dumps(history(game), indent=1))
+    (tmp_path / "variant.json").write_text(json.dumps(variant()))
+    more = {"variant": tmp_path / "variant.json"} if with_variant else {}
+    found, notes = played(file, **more)
+    assert notes == [] and found.id == "5"
+    same_phases(found.history, game.history)
+    ours, theirs = found.to_state(), game.to_state()
+    assert all(ours[key] == theirs[key] for key in theirs if key not in ("influence",))
+
+
+def test_a_history_with_another_outcome_goes_on_from_it(tmp_path):
+    game = Game("standard")
+    game.submit("FRANCE", ["A PAR - BUR"])
+    game.adjudicate()
+    data = history(game)
+    for unit in data["phases"][-1]["units"]:
+        if unit["terrID"] == 48:
+            unit["terrID"] = 45  # in Picardy instead of Burgundy
+    (tmp_path / "h.json").write_text(json.dumps(data))
+    found, notes = played(tmp_path / "h.json")
+    assert "A PIC" in found.units["FRANCE"]
+    assert notes == ["F1901M differs from our rules' result; the game continues from it"]
+    assert found.to_state()["last_orders"]["FRANCE"][-1] == "A PAR - BUR"
+
+
+def test_blocks_of_orders(tmp_path):
+    file = tmp_path / "mail.txt"
+    file.write_text(MAIL)
+    found, notes = played(file)
+    spring, fall, winter = found.history
+    assert spring["orders"]["FRANCE"] == ["A PAR - BUR", "F BRE - MAO", "A MAR S A PAR - BUR"]
+    assert spring["orders"]["GERMANY"] == ["A BER - KIE", "F KIE - DEN", "A MUN - RUH"]
+    assert spring["orders"]["ITALY"] == ["A VEN H", "A ROM - APU", "F NAP - ION"]
+    assert spring["orders"]["RUSSIA"] == [
+        "A MOS - UKR",
+        "A WAR - GAL",
+        "F STP/SC - BOT",
+        "F SEV - BLA",
+    ]
+    assert fall["orders"]["FRANCE"][1:] == ["F MAO - SPA/SC", "A MAR S F MAO - SPA/SC"]
+    assert fall["orders"]["TURKEY"] == ["A BUL S A CON", "A CON H", "F ANK H"]
+    assert winter["orders"]["FRANCE"] == ["A PAR B", "A Mar B"]  # the second one is void
+    assert found.phase == "S1902M" and "A PAR" in found.units["FRANCE"]
+    (note,) = notes
+    assert note.startswith("W1901A, FRANCE: 'A Mar B': ")
+
+
+@pytest.mark.parametrize(
+    ("line", "phase"),
+    [
+        ("Spring 1901", "S1901M"),
+        ("Autumn of 1902, retreats", "F1902R"),
+        ("winter 1903 Adjustments", "W1903A"),
+        ("s1901m", "S1901M"),
+        ("Summer 1901", "S1901R"),
+        ("Movement results for Spring of 1901.  (sparrow.001)", "S1901M"),
+        ("Adjustment orders for Winter of 1902.", "W1902A"),
+        ("Results for Fall, 1906 (Movement)", "F1906M"),
+        ("[Fall, 1901 (Retreat)]", "F1901R"),
+        ("Spring '01", "S1901M"),
+        ("F02R", "F1902R"),
+        ("1901 Autumn", "F1901M"),
+        ("Fall '09 of the game LION (number 1989H)", "F1909M"),
+        ("Fall 1904 Results for Red Rain", "F1904M"),
+        ("Spring 1456 Moves and Results Turn 007", "S1456M"),
+        ("Spring 1901, Fall 1901", ""),
+        ("Spring 1901 is here at last", ""),
+        ("Spring 0", ""),
+        ("France", ""),
+    ],
+)
+def test_names_of_phases(line, phase):
+    assert read_phase(line) == phase
+
+
+@pytest.mark.parametrize(
+    ("line", "phases"),
+    [
+        ("Diplomacy", ("S1901M", "S1901M", "F1901M", "F1901M")),
+        ("Retreats:", ("S1901R", "S1901R", "F1901R", "F1901R")),
+        ("Unit-placement", ("W1901A", "W1901A", "W1901A", "W1901A")),
+        ("A", ("", "", "", "")),
+    ],
+)
+def test_phases_of_the_season_named_before(line, phases):
+    before = ("S1901M", "S1901R", "F1901M", "W1901A")
+    assert tuple(read_phase(line, name) for name in before) == phases
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("Spring 1901\nA Par - Bur\n", "line 2, 'A Par - Bur', is under no power's name"),
+        ("Spring 1901\n", "no phase with orders was found"),
+        ("Fall 1900\nFrance: A Par H\n", "F1900M is before S1901M"),
+        ("Spring 1901\nFrance: A Par H\nFall 1902\nFrance: A Par H", "F1902M comes where F1901M"),
+        ("Winter 1905\nFrance: A Par B\n", "W1905A comes where S1901M should"),
+        ("Spring 1905\nFrance: F Spa-MAO\n", "F SPA"),
+        ("hello\n", "Movement results for Spring of 1901"),
+        ("France:\n" + "(" * 3000, "line 2 has more than 2,000 characters"),
+        ("", "has no game in it"),
+        ('{"phases": [{"turn": 0, "phase": "Builds"}]}', "phases[0].units: "),
+    ],
+)
+def test_bad_files(tmp_path, capsys, text, sentence):
+    file = tmp_path / "game.txt"
+    file.write_text(text)
+    output = tmp_path / "out.jsonl"
+    line = refusal("import-game", file, "--output", output, capsys=capsys)
+    assert sentence in line and str(file) in line and "\x1b" not in line
+    assert not output.exists()
+
+
+def rows(**changes):
+    unit = {"countryID": 2, "type": "Army", "terrID": 47, "retreating": False}
+    order = {"countryID": 2, "terrID": 47, "unitType": "Army", "type": "Hold"}
+    phase = {"turn": 0, "phase": "Diplomacy", "centers": [], "units": [unit], "orders": [order]}
+    for key, value in changes.items():
+        phase[key] = [phase[key][0] | value] if isinstance(value, dict) else value
+    return json.dumps({"file": "history", "phases": [phase]})
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"units": {"countryID": 9}}, "no country 9"),
+        ({"units": {"terrID": 99}}, "no territory 99"),
+        ({"units": {"type": "Wing"}}, "'Wing' is neither Army nor Fleet"),
+        ({"units": {"terrID": 53}}, "an army cannot stand at NTH"),
+        ({"orders": {"type": "Fly"}}, "no territory None"),
+        ({"orders": {"type": "Support hold", "toTerrID": 1}}, "there is no unit in CLY"),
+        ({"orders": 3}, "phases[0].orders: "),
+        ({"phase": "\u001b[2J"}, "is not a phase"),
+        ({"turn": -1}, "is not a phase"),
+    ],
+)
+def test_bad_histories(tmp_path, capsys, changes, sentence):
+    file = tmp_path / "history.json"
+    file.write_text(rows(**changes))
+    line = refusal("import-game", file, capsys=capsys)
+    assert sentence in line and str(file) in line and "\x1b" not in line
+
+
+def test_a_variant_that_does_not_fit(tmp_path, capsys):
+    file, other = tmp_path / "history.json", tmp_path / "variant.json"
+    file.write_text(rows())
+    assert "not the site's Classic" in refusal("import-game", file, "--map", "small", capsys=capsys)
+    for text, sentence in (
+        ("[", "not JSON"),
+        ("[]", "variant.json"),
+        ("{}", "territories"),
+        (json.dumps(variant() | {"countries": []}), "AUSTRIA"),
+    ):
+        other.write_text(text)
+        assert sentence in refusal("import-game", file, "--variant", other, capsys=capsys)
+
+
+def test_the_command_writes_what_replay_and_play_read(tmp_path, capsys):
+    mail, output = tmp_path / "mail.txt", tmp_path / "game.jsonl"
+    mail.write_text(MAIL)
+    assert main(["import-game", str(mail), "-o", str(output)]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("game 'mail' on map standard: 4 phases from S1901M to S1902M; centers:")
+    assert err.count("note: ") == 1
+    (saved,) = read_saved_games(output)
+    for file in (mail, output):
+        (replay,) = load_replays(file)
+        assert [frame.scene.phase for frame in replay.frames] == [
+            p["name"] for p in saved["phases"]
+        ]
+        game, play = read_session(file)
+        assert game.phase == "S1902M" and play is None
+
+
+def test_games_of_a_file_are_read_one_by_one(tmp_path):
+    game = Game("small")
+    lines = [json.dumps(game.to_saved_game() | {"id": str(n)}) for n in range(3)]
+    file = tmp_path / "games.jsonl"
+    file.write_text("\n".join(lines))
+    assert [saved["id"] for saved in read_games(file)] == ["0", "1", "2"]
+    file.write_text("[" + ",\n".join(lines) + "]")
+    assert [saved["id"] for saved in read_games(file)] == ["0", "1", "2"]
+
+
+def test_the_example_of_the_page(tmp_path, capsys):
+    page = page_text("docs/elsewhere.md")
+    orders, units = blocks(page, "text")
+    file = tmp_path / "orders.txt"
+    file.write_text(orders)
+    assert main(["import-game", str(file)]) == 0
+    out, err = capsys.readouterr()
+    assert out.strip() in quoted_lines(page) and err == ""
+    game = Game.from_saved_game(read_pasted(units, STANDARD))
+    assert game.phase == "F1902M" and game.centers["GERMANY"] == ["HOL", "KIE", "MUN"]
+
+
+POSITION = """Fall 1902
+FRANCE
+A Par, F Spa(sc)
+centers: Par, Spa, Mar
+Germany: A Mun, Fleet Kiel; Supply centres Mun, Kie, Bur
+"""
+
+
+def test_blocks_of_units_are_a_position(tmp_path):
+    text = POSITION.replace(", Bur", "")
+    file = tmp_path / "position.txt"
+    file.write_text(text)
+    for saved in (read_pasted(text, STANDARD), *read_games(file)):
+        game = Game.from_saved_game(saved)
+        assert game.phase == "F1902M" and game.history == []
+        assert game.units["FRANCE"] == ["A PAR", "F SPA/SC"]
+        assert game.units["GERMANY"] == ["A MUN", "F KIE"]
+        assert game.centers["FRANCE"] == ["MAR", "PAR", "SPA"]
+        assert game.centers["GERMANY"] == ["KIE", "MUN"]  # not Berlin, of which it does not speak
+        assert game.centers["ITALY"] == ["NAP", "ROM", "VEN"]
+
+
+def test_centers_that_are_not_named_are_the_likely_ones():
+    game = Game.from_saved_game(read_pasted("Italy: A Mun, A Boh\nGermany: F Kie", STANDARD))
+    assert game.phase == "S1901M"
+    assert game.centers["ITALY"] == ["MUN", "NAP", "ROM", "VEN"]
+    assert game.centers["GERMANY"] == ["BER", "KIE"]
+    assert game.centers["FRANCE"] == ["BRE", "MAR", "PAR"]
+
+
+def test_whatever_a_file_has_can_be_pasted(tmp_path):
+    game = Game("standard")
+    play_randomly(game, random.Random(1), 4)
+    state = game.to_state()
+    for text in (
+        json.dumps(state, indent=1),
+        json.dumps(game.to_saved_game()),
+        json.dumps(history(game)),
+        json.dumps([{}, game.to_saved_game()]),
+    ):
+        found = Game.from_saved_game(read_pasted(text, STANDARD))
+        assert found.to_state()["units"] == state["units"] and found.phase == game.phase
+    notes = []
+    saved = read_pasted("France: A Par-Bur, A Mar-Mos", STANDARD, notes.append)
+    assert [phase["name"] for phase in saved["phases"]] == ["S1901M", "F1901M"]
+    assert len(notes) == 1 and "A Mar-Mos" in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (POSITION, "BUR is not a center"),
+        ("Spring 1901\nFrance: A Par\nFall 1901\nItaly: A Rom", "one phase, not F1901M and S1901M"),
+        ("Fall 1901 Retreats\nFrance: A Par", "F1901R"),
+        ("France: A Par, A Par", "PAR"),
+        ("France: A Par\nA Atlantis", "line 2: 'A Atlantis' is not a unit"),
+        ("France: A Par\ncenters Par, \x1b[31m", "line 2"),
+        ("France: F Spa", "SPA"),
+        ("", "no phase with orders was found"),
+        ("{", "not JSON"),
+        ("{}", "map"),
+        ('{"units": 3}', "the state"),
+        ("[" * 100_000, "not JSON"),
+    ],
+)
+def test_what_is_no_game_is_not_taken(text, sentence):
+    with pytest.raises(UserError) as error:
+        Game.from_saved_game(read_pasted(text, STANDARD))
+    assert sentence in str(error.value) and str(error.value).isprintable()

@@ -1,0 +1,260 @@
+"""Reports of other people's games: their headings, wordings and marks, and what is told of them."""
+
+import io
+
+import pytest
+
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.play.file import read_session
+from diplomacy_engine.rules.map import Map, load_map
+from diplomacy_engine.rules.names import power_called
+from diplomacy_engine.textgame.game import Game
+from diplomacy_engine.textgame.imports.games import read_pasted
+from diplomacy_engine.textgame.imports.webdiplomacy import read_variant
+
+STANDARD = load_map("standard")
+
+
+def played(text):
+    """Return the orders of each phase, power by power, and the notes."""
+    notes = []
+    saved = read_pasted(text, STANDARD, notes.append)
+    game = Game.from_saved_game(saved)
+    return [
+        (phase["name"], {power: texts for power, texts in phase["orders"].items() if texts})
+        for phase in game.history
+    ], notes
+
+
+JUDGE = """\
+Movement results for Spring of 1901.  (sparrow.001)
+
+England: Fleet London -> North Sea.
+England: Army Liverpool -> Yorkshire.
+Austria-Hungary: Army Vienna -> Galicia. (*bounce,  dislodged*)
+Great Britain: Fleet Edinburgh -> Norwegian Sea.
+Fall 1901
+England: Fleet North Sea CONVOY Army Yorkshire -> Norway.
+England: Army Yorkshire -> North Sea -> Norway.
+England: Fleet Norwegian Sea SUPPORT Army Yorkshire -> Norway. (*cut*)
+Adjustment orders for Winter of 1901.  (sparrow.003)
+England:   Builds a fleet in London.
+"""
+SITE = """\
+Autumn, 1901:
+England:
+    Diplomacy
+        The army at Yorkshire move to Norway via convoy.
+        The fleet at North Sea convoy to Norway from Yorkshire.
+        The fleet at Norwegian Sea support move to Norway from Yorkshire.
+    Unit-placement
+        Build fleet at London.
+Spring, 1901:
+England:
+    Diplomacy
+        The fleet at London move to North Sea.
+        The army at Liverpool move to Yorkshire.
+        The fleet at Edinburgh move to Norwegian Sea. (fail)
+Austria:
+        The army at Vienna move to Galicia. (fail) (dislodged)
+"""
+
+
+@pytest.mark.parametrize("text", [JUDGE, SITE])
+def test_a_judges_mail_and_a_sites_page(text):
+    phases, notes = played(text)
+    assert phases == [
+        (
+            "S1901M",
+            {
+                "AUSTRIA": ["A VIE - GAL"],
+                "ENGLAND": ["F LON - NTH", "A LVP - YOR", "F EDI - NWG"],
+            },
+        ),
+        ("F1901M", {"ENGLAND": phases[1][1]["ENGLAND"]}),
+        ("W1901A", {"ENGLAND": ["F LON B"]}),
+    ]
+    assert sorted(phases[1][1]["ENGLAND"]) == [
+        "A YOR - NWY VIA",
+        "F NTH C A YOR - NWY",
+        "F NWG S A YOR - NWY",
+    ]
+    assert notes == []
+
+
+@pytest.mark.parametrize(
+    ("line", "orders"),
+    [
+        ("(A PAR-BUR), F BRE-MAO", ["A PAR - BUR", "F BRE - MAO"]),
+        ("(A PAR-BUR, F BRE-MAO)", ["A PAR - BUR", "F BRE - MAO"]),
+        ("A Mar S A Par-Bur (A Par-Bur)", ["A MAR S A PAR - BUR", "A PAR - BUR"]),
+        ("A par-bur  Bounced with mun (1 against 1).", ["A PAR - BUR"]),
+        ("A par H (dislodged, retreats to Gas)", ["A PAR H"]),
+        ("A(Par)-Bur*; F(Bre) - MAO", ["A PAR - BUR", "F BRE - MAO"]),
+        ("<A PAR-bur>, <F <BRE>-holds>", ["A PAR - BUR", "F BRE H"]),
+        ("PAR → BUR, MAR supports PAR → BUR", ["A PAR - BUR", "A MAR S A PAR - BUR"]),
+        ("A MAR SA PAR-BUR. A PAR => BUR.", ["A MAR S A PAR - BUR", "A PAR - BUR"]),
+        ("F Bre - Channel  A Par Holds", ["F BRE - ENG", "A PAR H"]),
+        ("Army Paris: support fleet Brest to hold", ["A PAR S F BRE"]),
+        ("The army at Paris support hold to Brest.", ["A PAR S F BRE"]),
+        ("A Mar supp Par - Bur, A Par supporting Bre", ["A MAR S A PAR - BUR", "A PAR S F BRE"]),
+        ("A par-bur -- bounced with Munich", ["A PAR - BUR"]),
+        ("A mar -spa  Convoy path taken: lon-nth-hol.", ["A MAR - SPA"]),
+        ("A Par UNORDERED, A Mar \u21d2 Spa", ["A PAR H", "A MAR - SPA"]),
+    ],
+)
+def test_ways_to_write_orders(line, orders):
+    phases, notes = played(f"Spring 1901\nFrance: {line}\n")
+    assert phases[0] == ("S1901M", {"FRANCE": orders}) and notes == []
+
+
+def test_a_winter_of_jdip_names_the_power_again():
+    phases, notes = played(
+        "S1901M\nRussia: F Sev-Rum, F StP-Bot, A Mos-Ukr, A War-Gal\nF1901M\nRussia: F Bot-Swe\n"
+        "Results for Fall, 1901 (Adjustment)\nRussia: Builds A mos  Russia: Builds A war\n"
+    )
+    assert phases[2] == ("W1901A", {"RUSSIA": ["A MOS B", "A WAR B"]}) and notes == []
+
+
+def test_retreats_and_winters_in_other_words():
+    begin = {"centers": {"FRANCE": ["PAR"], "GERMANY": ["MUN", "BER", "KIE"]}}
+    units = {"FRANCE": ["A BUR", "A MAR"], "GERMANY": ["A BOH"]}
+    winter = Game.from_state("standard", begin | {"name": "W1901A", "units": units})
+    winter.submit("FRANCE", ["Destroy the unit at Burgundy"])
+    for text in ("Do not use build order.", "Build waived.", "MUN build army"):
+        winter.submit("GERMANY", [text])
+    assert winter.orders == {"FRANCE": ["A BUR D"], "GERMANY": ["A MUN B"]}
+    phases, notes = played(
+        "S01\nGermany: A Mun-Bur\nFrance: A Par-Bur, A Mar S A Par-Bur\n"
+        "F01\nGermany: A Mun-Bur, A Ber-Mun\nFrance: A Bur-Mun, A Mar-Bur\n"
+    )
+    assert [name for name, _ in phases] == ["S1901M", "F1901M"] and notes == []
+
+
+def test_bulgarias_coast_as_webdiplomacy_names_it():
+    game = Game.from_state("standard", {"name": "S1901M", "units": {"TURKEY": ["F CON"]}})
+    game.submit("TURKEY", ["The fleet at Constantinople move to Bulgaria (North Coast)."])
+    assert game.orders["TURKEY"] == ["F CON - BUL/EC"]
+
+
+LOST = """\
+Dear all, here they are
+Spring 1901
+France: A Par flies Bur, F Bre-MAO, A Nor-Swe
+The deadline is Friday, at noon
+Germany: A Mun-Bur, A Kie-Den
+"""
+
+
+def test_what_is_left_out_is_told_with_its_line():
+    phases, notes = played(LOST)
+    assert phases == [
+        ("S1901M", {"FRANCE": ["F BRE - MAO"], "GERMANY": ["A MUN - BUR", "A Kie-Den"]})
+    ]
+    first, flies, ambiguous, deadline, fleet = notes
+    assert first.startswith("line 1, 'Dear all, here they are'")
+    assert flies.startswith("line 3, 'A Par flies Bur'") and "'FLIES'" in flies
+    assert ambiguous.startswith("line 3, 'A Nor-Swe'")
+    assert all(code in ambiguous for code in ("NWY", "NTH", "NWG", "NAO", "NAF"))
+    assert deadline.startswith("line 4, 'The deadline is Friday, at noon'")
+    assert "'A Kie-Den'" in fleet and "GERMANY" in fleet
+
+
+def test_a_report_that_begins_later():
+    """Its first movement shows who stood where; who has the other centers is a guess."""
+    phases, notes = played(
+        "Fall 1904 Retreats\nFrance: A Mar R Gas\nSpring 1905\n"
+        "France: A Par-Bur, Mao-Wes, F Bre - Eng, A Par H\nGermany: A Mun H\n"
+        "Fall 1905\nFrance: A Bur S A Mun\n"
+    )
+    assert [name for name, _ in phases] == ["S1905M", "F1905M"]
+    assert phases[0][1]["FRANCE"][:3] == ["A PAR - BUR", "F MAO - WES", "F BRE - ENG"]
+    assert "A MUN" in phases[1][1]["FRANCE"][0]
+    retreats, begin, twice = notes
+    assert "F1904R" in retreats and "S1905M" in begin and "'A Par H'" in twice
+
+
+@pytest.mark.parametrize(
+    ("orders", "told"),
+    [("none", 0), ("A Mar D", 0), ("A Mar - Gas", 1), ("A Par R Gas", 1)],
+)
+def test_a_phase_that_our_rules_skip(orders, told):
+    """Nothing is told where nothing is lost."""
+    phases, notes = played(f"S1901M\nFrance: A Par H\nS1901R\nFrance: {orders}\nF1901M\n{FALL}")
+    assert [name for name, _ in phases] == ["S1901M", "F1901M"]
+    assert len(notes) == told and all("S1901R" in note for note in notes)
+
+
+FALL = "France: A Par-Bur"
+
+
+@pytest.mark.parametrize("command", ["import-game", "replay", "play"])
+def test_every_way_in_prints_every_note(tmp_path, capsys, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+    file = tmp_path / "report.txt"
+    file.write_text(LOST + 30 * "Nothing else\n")
+    words = {"replay": [str(file), "--text"], "import-game": [str(file)]}.get(command)
+    words = words or ["--resume", str(file), "--text", "--power", "FRANCE", "--against", "hold"]
+    assert main([command, *words]) == 0
+    assert capsys.readouterr().err.count("note: ") == 35
+    notes = []
+    read_session(file, note=notes.append)
+    assert len(notes) == 35
+
+
+@pytest.mark.parametrize(
+    ("name", "power"),
+    [
+        ("Austria-Hungary", "AUSTRIA"),
+        ("great britain (Jo)", "ENGLAND"),
+        ("Orders for Turkey", "TURKEY"),
+        ("Ottoman Empire", "TURKEY"),
+        ("G", None),
+        ("Atlantis", None),
+    ],
+)
+def test_names_of_powers(name, power):
+    assert power_called(STANDARD, name) == power
+
+
+def renamed(**names):
+    """Return the small map with other names of provinces."""
+    facts = load_map("small").facts
+    provinces = {code: dict(entry) for code, entry in facts["provinces"].items()}
+    for code, name in names.items():
+        provinces[code]["name"] = name
+    return Map(facts | {"provinces": provinces})
+
+
+def rows_of(game_map, names):
+    places = [{"id": n, "name": name} for n, name in enumerate(names, 1)]
+    powers = [{"countryID": n, "name": p.title()} for n, p in enumerate(game_map.powers, 1)]
+    return {"territories": places, "countries": powers}
+
+
+def test_names_of_a_variants_places():
+    theirs = {
+        "Province of England": "England",  # a power, too
+        "Mid-Atlantic Ocean": "Mid-Atlantic",
+        "South Atlantic Ocean": "South-Atlantic Ocean",
+        "Black Sea": "Pontus Euxinus",
+        "Sinai": "Sinai Peninsula",
+        "Helgoland Bight": "Heligoland Bight",
+        "Malmö": "Malmo",
+    }
+    codes = load_map("small").provinces
+    game_map = renamed(**dict(zip(codes, theirs)))
+    others = [game_map.province_names[code] for code in codes[len(theirs) :]]
+    coasts = [text for text in game_map.locations if "/" in text]
+    found = read_variant(rows_of(game_map, [*theirs.values(), *others, *coasts]), game_map)
+    assert [found.places[n] for n in range(1, len(theirs) + 1)] == codes[: len(theirs)]
+
+
+def test_a_name_that_stays_ambiguous_is_refused_with_both():
+    codes = load_map("small").provinces
+    game_map = renamed(**{codes[0]: "Upper Egypt East", codes[1]: "Upper Egypt West"})
+    with pytest.raises(UserError) as error:
+        read_variant(rows_of(game_map, ["Upper Egypt"]), game_map)
+    assert codes[0] in str(error.value) and codes[1] in str(error.value)

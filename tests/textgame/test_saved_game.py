@@ -1,0 +1,374 @@
+"""Saved games: the format of the `diplomacy` package, written, read back and played on."""
+
+import json
+import os
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.games import append_saved_game, play_randomly, standard
+
+from diplomacy_engine import UserError
+from diplomacy_engine.replays.replay import make_replay
+from diplomacy_engine.rules.map import MAP_NAMES, MAPS_FOLDER
+from diplomacy_engine.textgame import saved_game
+from diplomacy_engine.textgame.game import Game
+from diplomacy_engine.textgame.saved_game import read_saved_games
+
+STATE_KEYS = {
+    "timestamp",
+    "zobrist_hash",
+    "note",
+    "name",
+    "units",
+    "retreats",
+    "centers",
+    "homes",
+    "influence",
+    "civil_disorder",
+    "builds",
+}
+
+
+# Of the diplomacy package: the hash after each phase, and the orders of that phase.
+PACKAGE_HASHES = (
+    ("5376278756254243837", {"AUSTRIA": ["A VIE - TYR"], "RUSSIA": ["F STP/SC - BOT"]}),
+    (
+        "4330687498604314726",
+        {"AUSTRIA": ["A TYR - VEN", "F TRI S A TYR - VEN"], "RUSSIA": ["F BOT - SWE"]},
+    ),
+    ("3095403269754902341", {"ITALY": ["A VEN R APU"]}),
+    ("4775065388198801236", {"RUSSIA": ["F STP/NC B"], "AUSTRIA": ["A VIE B"]}),
+)
+
+
+def played(name: str, seed: int, phases: int, **options) -> Game:
+    """Return a game after some random phases."""
+    game = Game(name, **options)
+    play_randomly(game, random.Random(seed), phases)
+    return game
+
+
+def test_format():
+    game = played("standard", 3, 40)
+    saved = game.to_saved_game()
+    assert list(saved) == ["id", "map", "rules", "phases", "winners"]
+    assert saved["winners"] == []
+    assert saved["map"] == "standard"
+    assert all(isinstance(rule, str) for rule in saved["rules"])
+    assert len(saved["phases"]) == 41
+    for phase in saved["phases"]:
+        assert list(phase) == ["name", "state", "orders", "results", "messages"]
+        assert set(phase["state"]) == STATE_KEYS
+        assert phase["state"]["name"] == phase["name"]
+        assert isinstance(phase["state"]["timestamp"], int)
+        assert isinstance(phase["state"]["zobrist_hash"], str)
+        assert list(phase["orders"]) == game.powers
+        for key in ("units", "retreats", "centers", "homes", "influence", "builds"):
+            assert list(phase["state"][key]) == game.powers
+        for power in game.powers:
+            starred = [unit[1:] for unit in phase["state"]["units"][power] if unit[0] == "*"]
+            assert starred == list(phase["state"]["retreats"][power])
+            assert set(phase["state"]["builds"][power]) == {"count", "homes"}
+        dislodged = [unit for units in phase["state"]["retreats"].values() for unit in units]
+        assert bool(dislodged) == phase["name"].endswith("R")
+        units = [unit for own in phase["state"]["units"].values() for unit in own]
+        ordered = {"M": units, "R": dislodged}.get(phase["name"][-1], list(phase["results"]))
+        assert phase is saved["phases"][-1] or sorted(phase["results"]) == sorted(ordered)
+    times = [phase["state"]["timestamp"] for phase in saved["phases"]]
+    assert times == sorted(set(times))
+    last = saved["phases"][-1]
+    assert last["results"] == {}
+    assert set(last["orders"].values()) == {None}, "nothing has been submitted yet"
+    assert json.loads(json.dumps(saved)) == saved
+
+
+def test_influence_stays_where_a_power_was_last():
+    game = Game("standard")
+    game.submit("FRANCE", ["A PAR - BUR", "F BRE - MAO"])
+    game.adjudicate()
+    game.submit("FRANCE", ["A BUR - BEL"])
+    game.adjudicate()
+    phases = game.to_saved_game()["phases"]
+    assert phases[0]["state"]["influence"]["FRANCE"] == ["BRE", "MAR", "PAR"]
+    assert phases[2]["state"]["influence"]["FRANCE"] == ["BEL", "BRE", "BUR", "MAO", "MAR", "PAR"]
+    assert game.to_state()["influence"]["FRANCE"] == ["BEL", "BRE", "MAO", "MAR", "PAR"]
+    saved = game.to_saved_game()
+    for phase, influence in zip(saved["phases"], (None, {}, {"GAUL": ["LON"]}), strict=True):
+        phase["state"]["influence"] = influence
+    again = Game.from_saved_game(saved).to_saved_game()["phases"]
+    assert [phase["state"]["influence"]["ENGLAND"] for phase in again[:2]] == [[], []]
+
+
+@given(seed=st.integers(0, 2**32), phases=st.integers(0, 40), name=st.sampled_from(MAP_NAMES))
+@settings(deadline=None, max_examples=20)
+def test_round_trip_and_resume(seed, phases, name):
+    game = played(name, seed, phases)
+    game.id = f"game {seed}"
+    saved = json.loads(json.dumps(game.to_saved_game()))
+    loaded = Game.from_saved_game(saved)
+    assert loaded.to_saved_game() == saved
+    assert loaded.history == saved["phases"][:-1]
+    for twin in (game, loaded):
+        play_randomly(twin, random.Random(seed), 5)
+    assert loaded.to_saved_game() == game.to_saved_game()
+
+
+def test_pending_and_void_orders_are_kept():
+    game = Game("standard")
+    game.submit("FRANCE", ["A PAR - MOS", "A MAR - SPA"], strict=False)
+    game.submit("ITALY", ["A VEN - TRI"])
+    loaded = Game.from_saved_game(game.to_saved_game())
+    assert loaded.orders == game.orders
+    assert loaded.adjudicate() == game.adjudicate()
+    assert loaded.to_saved_game() == game.to_saved_game()
+    assert loaded.history[0]["orders"]["FRANCE"] == ["A PAR - MOS", "A MAR - SPA"]
+    assert loaded.history[0]["results"]["A PAR"] == ["void"]
+
+
+def test_a_game_of_a_map_file(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text((MAPS_FOLDER / "small.toml").read_text().replace('"small"', '"mine"'))
+    saved = played(str(path), 1, 4).to_saved_game()
+    assert saved["map"] == str(path)
+    assert Game.from_saved_game(saved).to_saved_game() == saved
+    path.rename(tmp_path / "moved.toml")
+    with pytest.raises(ValueError, match="there is no map of that name"):
+        Game.from_saved_game(saved)
+    assert Game.from_saved_game(saved, tmp_path / "moved.toml").map.name == "mine"
+
+
+def test_jsonl(tmp_path):
+    path = tmp_path / "games.jsonl"
+    games = [played(name, seed, 6).to_saved_game() for seed, name in enumerate(MAP_NAMES)]
+    for saved in games:
+        append_saved_game(path, saved)
+    assert len(path.read_text().splitlines()) == 3
+    assert list(read_saved_games(path)) == games
+    path.write_text(path.read_text() + "\n{broken\n")
+    with pytest.raises(UserError, match="line 5"):
+        list(read_saved_games(path))
+    for content in (b"[1]", b"7", b'"x"', b"\xff\xfe\x00", b"\x89PNG", b"[" * 100_000, b"\0"):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=r"games\.jsonl, line 1: "):
+            list(read_saved_games(path))
+
+
+def test_files_without_an_end(tmp_path, monkeypatch):
+    """Neither a pipe nor a line that goes on and on is read to its end."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for endless in (pipe, "/dev/zero"):
+        with pytest.raises(OSError, match="a pipe or a device"):
+            list(read_saved_games(endless))
+    monkeypatch.setattr(saved_game, "MAX_GAME_BYTES", 100)
+    path = tmp_path / "games.jsonl"
+    path.write_text("{}\n" + "[" * 101)
+    with pytest.raises(UserError, match=r"line 2: .*100 bytes"):
+        list(read_saved_games(path))
+
+
+def changed(**changes) -> dict:
+    """Return a saved game with other values for some keys; None leaves the key out."""
+    saved = Game("small").to_saved_game() | changes
+    return {key: value for key, value in saved.items() if value is not None}
+
+
+def changed_phase(**changes) -> dict:
+    """Return a saved game whose one phase has other values for some keys."""
+    phase = Game("small").to_saved_game()["phases"][0] | changes
+    return changed(phases=[{key: value for key, value in phase.items() if value is not None}])
+
+
+def twice(**changes) -> dict:
+    """Return a saved game with an earlier phase besides, in which something is changed."""
+    return changed(phases=changed_phase(**changes)["phases"] + changed()["phases"])
+
+
+def many_orders(phases: int) -> dict:
+    """Return a saved game with so many phases of as many orders as a power may have."""
+    phase = changed_phase(orders={"ENGLAND": ["A LON H"] * 500})["phases"][0]
+    return changed(phases=[phase] * phases)
+
+
+def said(letters: int) -> dict:
+    """Return a message of so many letters."""
+    sides = {"sender": "ENGLAND", "recipient": "RUSSIA"}
+    return sides | {"time_sent": 0, "phase": "S1901M", "message": "x" * letters}
+
+
+@pytest.mark.parametrize(
+    ("saved", "name"),
+    [
+        (None, "the saved game: "),
+        ({}, ": map: "),
+        (changed(map="nowhere"), "'nowhere'"),
+        (changed(teams=3), ": teams: "),
+        (changed(teams="ENGLAND+RUSSIA", team_victory="3"), ": team_victory: "),
+        (changed(phases=None), ": phases: "),
+        (changed(phases=[]), ": phases: "),
+        (changed_phase(name=None), ": phases[0].name: "),
+        (changed_phase(name="F1901M"), ": phases[0].state.name: "),
+        (changed_phase(orders={"ENGLAND": "A LON H"}), ": phases[0].orders[...]: "),
+        (changed_phase(orders={"FRANCE": ["A PAR H"]}), "'FRANCE'"),
+        (changed_phase(state={"name": "S1901M"}), ": phases[0].state.units: "),
+        (
+            changed_phase(state={"name": "S1901M", "units": {}, "influence": {"ENGLAND": 3}}),
+            "influence",
+        ),
+        (changed_phase(votes=3), ": phases[0].votes: "),
+        (
+            twice(state={"name": "S1901M", "units": {"ENGLAND": 3}}),
+            ": phases[0].state.units[...]: ",
+        ),
+        (twice(state={"name": "S1901M", "units": {"ENGLAND": ["A XXX"]}}), "phase 'S1901M'"),
+        (changed_phase(messages=[said(3) | {"time_sent": "0"}]), ".messages[0].time_sent: "),
+        (changed(phases=[{}] * 10_001), "10000"),
+        (changed_phase(orders={"ENGLAND": ["A LON H"] * 501}), "500"),
+        (many_orders(501), "250,000"),
+        (changed_phase(messages=[said(10_000_001)]), "10,000,000"),
+        (changed_phase(messages=[said(100_000)] * 101), "10,000,000"),
+    ],
+)
+def test_what_is_no_saved_game(saved, name):
+    with pytest.raises(UserError) as caught:
+        Game.from_saved_game(saved)
+    assert name in str(caught.value)
+
+
+def test_the_diplomacy_package_opens_our_games():
+    package = pytest.importorskip("diplomacy")
+    export = pytest.importorskip("diplomacy.utils.export")
+    saved = played("standard", 12, 30).to_saved_game()
+    assert export.is_valid_saved_game(saved)
+    theirs = export.from_saved_game_format(json.loads(json.dumps(saved)))
+    assert isinstance(theirs, package.Game)
+    assert theirs.get_current_phase() == saved["phases"][-1]["name"]
+    state = saved["phases"][-1]["state"]
+    for power in theirs.powers:
+        assert sorted(theirs.get_units(power)) == sorted(state["units"][power])
+        assert sorted(theirs.get_centers(power)) == state["centers"][power]
+    assert [phase.name for phase in theirs.get_phase_history()] == [
+        phase["name"] for phase in saved["phases"][:-1]
+    ]
+
+
+def test_we_open_the_games_of_the_diplomacy_package():
+    package = pytest.importorskip("diplomacy")
+    export = pytest.importorskip("diplomacy.utils.export")
+    theirs, rng = package.Game(), random.Random(7)
+    for _ in range(30):
+        possible = theirs.get_all_possible_orders()
+        for power in theirs.powers:
+            places = theirs.get_orderable_locations(power)
+            orders = [rng.choice(possible[place]) for place in places if possible[place]]
+            theirs.set_orders(power, orders)
+        theirs.process()
+        saved = json.loads(json.dumps(export.to_saved_game_format(theirs)))
+        game = Game.from_saved_game(saved)
+        assert game.phase == theirs.get_current_phase()
+        state = game.to_state()
+        for power in game.powers:
+            assert sorted(state["units"][power]) == sorted(theirs.get_units(power))
+            assert state["centers"][power] == sorted(theirs.get_centers(power))
+        if theirs.is_game_done:
+            break
+    assert len(game.history) == len(saved["phases"]) - 1
+
+
+def last_arrays(game: Game) -> list[list[int]]:
+    """Return what policies see of the last movement phase."""
+    state = game.vector_game.state
+    return [array[0].tolist() for array in (state.last_order, state.last_power, state.last_result)]
+
+
+def test_last_orders_are_part_of_a_position():
+    assert "last_orders" not in Game("small").to_state()
+    for seed, phases in ((1, 3), (2, 20), (3, 41)):
+        game = played("standard", seed, phases)
+        assert max(last_arrays(game)[0]) >= 0
+        state = game.to_state()
+        assert set(state) == STATE_KEYS | {"last_orders", "last_results"}
+        for again in (
+            Game.from_state("standard", json.loads(json.dumps(state))),
+            Game.from_saved_game(json.loads(json.dumps(game.to_saved_game()))),
+        ):
+            assert last_arrays(again) == last_arrays(game)
+            assert again.to_state() == state
+
+
+def test_last_orders_of_another_engine():
+    state = Game("standard").to_state() | {
+        "last_orders": {"FRANCE": ["a par - bur", "A MAR S A PAR - BUR"], "GERMANY": ["A MUN H"]},
+        "last_results": {"A PAR": ["bounce"]},
+    }
+    again = Game.from_state("standard", state).to_state()
+    assert again["last_orders"]["FRANCE"] == ["A MAR S A PAR - BUR", "A PAR - BUR"]
+    assert again["last_results"] == {"A PAR": ["bounce"]}
+    for key, value, message in (
+        ("last_orders", {"FRANCE": ["A PAR - MOS"]}, "nobody can have ordered 'A PAR - MOS'"),
+        ("last_orders", {"FRANCE": ["A PAR B"]}, "nobody can have ordered 'A PAR B'"),
+        ("last_orders", {"FRANCE": ["A PAR H", "A PAR - BUR"]}, "two orders for PAR"),
+        ("last_orders", {"FRANCE": [3]}, "last_orders"),
+        ("last_orders", 3, "last_orders"),
+        ("last_results", {"A PAR": ["bounced"]}, "last_results.*bounced"),
+        ("last_results", {"A PAR": [["bounce"]]}, "last_results"),
+        ("last_results", {"A RUH": ["bounce"]}, "no last order"),
+        ("last_results", [3], "last_results"),
+    ):
+        with pytest.raises(UserError, match=message):
+            Game.from_state("standard", state | {key: value})
+
+
+def test_hashes_are_those_of_the_diplomacy_package():
+    """The numbers were printed by version 1.1.2 of the package."""
+    game = Game("standard")
+    assert game.to_state()["zobrist_hash"] == "1919110489198082658"
+    for expected, orders in PACKAGE_HASHES:
+        for power, texts in orders.items():
+            game.submit(power, texts)
+        game.adjudicate()
+        assert game.to_state()["zobrist_hash"] == expected, game.phase
+
+
+def test_figures_of_one_game():
+    game = Game("small", max_years=1)
+    with pytest.raises(UserError, match="not over yet"):
+        game.figures()
+    while not game.is_over:
+        game.adjudicate()
+    found = game.figures()
+    assert list(found) == game.powers
+    assert found["ENGLAND"]["draw"] == 1 and found["ENGLAND"]["win"] == 0
+    assert sum(figures["sum_of_squares"] for figures in found.values()) == 1
+    with pytest.raises(UserError, match="year_limit"):
+        game.figures("never")
+
+
+NOTED = [  # the note of a finished game; who won or shares the draw by it, and its words
+    ("Victory by: FRA", ["FRANCE"], "France wins, as the game's note says"),
+    ("Victory by: FRANCE", ["FRANCE"], "France wins, as the game's note says"),
+    ("Victory by: ENG, FRA", ["ENGLAND", "FRANCE"], "a draw between England and France"),
+    ("Victory by: GAUL", ["ENGLAND", "FRANCE", "TURKEY"], "England, France and Turkey"),
+    ("", ["ENGLAND", "FRANCE", "TURKEY"], "a draw between England, France and Turkey"),
+    (7, ["ENGLAND", "FRANCE", "TURKEY"], "a draw between England, France and Turkey"),
+]
+
+
+@pytest.mark.parametrize(("note", "winners", "words"), NOTED)
+def test_a_result_that_a_file_records_is_believed(note, winners, words):
+    centers = {"ENGLAND": ["LON"], "FRANCE": ["PAR"], "TURKEY": ["CON"]}
+    units = {"ENGLAND": ["F LON"], "FRANCE": ["A PAR"], "TURKEY": ["A CON"]}
+    saved = standard("S1905M", units, centers=centers).to_saved_game()
+    last = saved["phases"][-1]
+    last["name"] = "COMPLETED"
+    last["state"] |= {"name": "COMPLETED", "note": note}
+    game = Game.from_saved_game(saved)
+    assert game.winners == winners and game.is_over
+    assert game.figures()["FRANCE"]["solo"] == (len(winners) == 1)
+    again = Game.from_saved_game(json.loads(json.dumps(game.to_saved_game())))
+    assert again.winners == winners
+    for told in (saved, game.to_saved_game()):
+        replay = make_replay(told)
+        assert replay.winners == winners and words in replay.result
