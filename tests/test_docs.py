@@ -303,6 +303,12 @@ def test_the_examples_of_pages_run(page, number, capsys):
     assert max(map(len, code.splitlines())) <= 100
 
 
+def test_scripts_of_pages_have_the_columns_of_python():
+    for path in (ROOT / "diplomacy_engine").rglob("*.js"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert not [n for n, line in enumerate(lines, 1) if len(line) > 100], path
+
+
 def test_every_negotiator_and_reason_is_explained():
     page = page_text("docs/press.md")
     for name in (*NEGOTIATORS, "talker", *REFUSALS):

@@ -41,7 +41,7 @@ def page(replays: Sequence[Replay], title: str, reviewed: bool = False) -> str:
     # Inside a script element only this sign could end it.
     data = json.dumps(facts, separators=(",", ":")).replace("<", "\\u003c")
     shared = re.sub(r"^export ", "", web_file("page.js"), flags=re.MULTILINE)
-    own = re.sub(r"^import .*\n", "", _web_file("replay.js"), flags=re.MULTILINE)
+    own = re.sub(r"^import [^;]*;\n", "", _web_file("replay.js"), flags=re.MULTILINE)
     script = f"\n{shared}\n{own}"
     parts = {
         "policy": content_policy(script, "img-src data:"),

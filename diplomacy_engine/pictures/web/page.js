@@ -20,13 +20,20 @@ export function h(tag, attributes = {}, ...children) {
 
 export const $ = (id) => document.getElementById(id);
 export const nice = (power) => power.charAt(0) + power.slice(1).toLowerCase();
-export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.…!?]$/.test(text) ? "" : ".");
-export const percent = (share) => (share > 0 && share < 0.005 ? "<1%" : `${Math.round(100 * share)}%`);
-export const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]);
+export const sentence = (text) =>
+  text.charAt(0).toUpperCase() + text.slice(1) + (/[.…!?]$/.test(text) ? "" : ".");
+export const percent = (share) =>
+  share > 0 && share < 0.005 ? "<1%" : `${Math.round(100 * share)}%`;
+export const listed = (names) =>
+  names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
 export const counted = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 export function swatch(power) {
-  const holder = h("span", { class: "dip-board swatch", "data-theme": theme.now, "aria-hidden": "true" });
+  const holder = h("span", {
+    class: "dip-board swatch",
+    "data-theme": theme.now,
+    "aria-hidden": "true",
+  });
   holder.style.backgroundColor = `var(--p-${power})`;
   return holder;
 }
@@ -34,7 +41,7 @@ export function swatch(power) {
 // A name, which may go on in another line after a negotiator or a folder.
 export const breakable = (name) => name.replace(/[+/]/g, "$&\u200b");
 
-// --- Pictures -------------------------------------------------------------------------------------
+// --- Pictures ------------------------------------------------------------------------------------
 
 const sheets = new Set(); // texts of styles; pages may refuse <style> in a picture
 
@@ -49,7 +56,10 @@ function adopt(text) {
 // Return the element of an SVG text; its style becomes one of the page.
 export function picture(text) {
   const bare = text.replace(/<style>(.*?)<\/style>/gs, (_, style) => (adopt(style), ""));
-  const found = document.importNode(new DOMParser().parseFromString(bare, "image/svg+xml").documentElement, true);
+  const found = document.importNode(
+    new DOMParser().parseFromString(bare, "image/svg+xml").documentElement,
+    true,
+  );
   if (found.classList.contains("dip-board")) found.dataset.theme = theme.now;
   return found;
 }
@@ -63,13 +73,20 @@ function drawn(tag, attributes = {}, text = "") {
 
 // A padlock, drawn since not every machine has a font with one.
 export function lock(title = "") {
-  const svg = drawn("svg", { viewBox: "0 0 16 16", class: "lock", [title ? "role" : "aria-hidden"]: title ? "img" : "true" });
+  const svg = drawn("svg", {
+    viewBox: "0 0 16 16",
+    class: "lock",
+    [title ? "role" : "aria-hidden"]: title ? "img" : "true",
+  });
   if (title) svg.append(drawn("title", {}, title));
-  svg.append(drawn("path", { d: "M5 7V5a3 3 0 0 1 6 0v2", class: "bow" }), drawn("rect", { x: 3, y: 7, width: 10, height: 7.5, rx: 1.5 }));
+  svg.append(
+    drawn("path", { d: "M5 7V5a3 3 0 0 1 6 0v2", class: "bow" }),
+    drawn("rect", { x: 3, y: 7, width: 10, height: 7.5, rx: 1.5 }),
+  );
   return svg;
 }
 
-// --- Colors ---------------------------------------------------------------------------------------
+// --- Colors --------------------------------------------------------------------------------------
 
 const THEMES = { auto: "Colors: auto", light: "Colors: light", dark: "Colors: dark" };
 
@@ -80,7 +97,11 @@ export const theme = {
     document.documentElement.dataset.theme = this.now;
     for (const element of document.querySelectorAll(".dip-board")) element.dataset.theme = this.now;
     $("theme").textContent = THEMES[this.now];
-    try { localStorage.setItem("theme", this.now); } catch { /* not kept */ }
+    try {
+      localStorage.setItem("theme", this.now);
+    } catch {
+      /* not kept */
+    }
   },
   next() {
     const names = Object.keys(THEMES);
@@ -88,13 +109,17 @@ export const theme = {
   },
   begin() {
     let kept = "auto";
-    try { kept = localStorage.getItem("theme") ?? kept; } catch { /* no storage */ }
+    try {
+      kept = localStorage.getItem("theme") ?? kept;
+    } catch {
+      /* no storage */
+    }
     $("theme").addEventListener("click", () => this.next());
     this.set(kept);
   },
 };
 
-// --- The board ------------------------------------------------------------------------------------
+// --- The board -----------------------------------------------------------------------------------
 
 // Shows a map once and then phase after phase on it; tells which province was clicked; says
 // something at a place of the board; zooms.
@@ -107,19 +132,76 @@ export class Board {
     this.zoom = 1;
     this.middle = null; // the point of the picture in the middle of the frame
     this.frame = h("div", { id: "board" });
-    this.smaller = h("button", { id: "zoom-out", title: "Smaller", "aria-label": "Smaller board", onclick: () => this.enlarge(this.zoom < 1.65 ? 1 : this.zoom / 1.5) }, "−");
-    this.larger = h("button", { id: "zoom-in", title: "Larger", "aria-label": "Larger board", onclick: () => this.enlarge(this.zoom * 1.5) }, "+");
-    this.named = h("button", { id: "names", title: "Full names of the provinces (N)", "aria-pressed": "false", onclick: () => this.toggleNames() }, "Names");
-    this.lettered = h("button", { id: "letters", title: "The powers' initials on units and centers (L)", "aria-pressed": "false", onclick: () => this.toggleLetters() }, "Letters");
+    this.smaller = h(
+      "button",
+      {
+        id: "zoom-out",
+        title: "Smaller",
+        "aria-label": "Smaller board",
+        onclick: () => this.enlarge(this.zoom < 1.65 ? 1 : this.zoom / 1.5),
+      },
+      "−",
+    );
+    this.larger = h(
+      "button",
+      {
+        id: "zoom-in",
+        title: "Larger",
+        "aria-label": "Larger board",
+        onclick: () => this.enlarge(this.zoom * 1.5),
+      },
+      "+",
+    );
+    this.named = h(
+      "button",
+      {
+        id: "names",
+        title: "Full names of the provinces (N)",
+        "aria-pressed": "false",
+        onclick: () => this.toggleNames(),
+      },
+      "Names",
+    );
+    this.lettered = h(
+      "button",
+      {
+        id: "letters",
+        title: "The powers' initials on units and centers (L)",
+        "aria-pressed": "false",
+        onclick: () => this.toggleLetters(),
+      },
+      "Letters",
+    );
     this.told = h("p", { id: "say", role: "status", "aria-live": "polite", hidden: true });
     this.flyout = h("div", { id: "flyout", role: "group", hidden: true });
     this.words = h("div", { id: "position", class: "unseen" });
-    place.append(this.frame, h("div", { id: "zoom", role: "group", "aria-label": "View of the board" }, this.lettered, this.named, this.smaller, this.larger), this.told, this.flyout, this.words);
-    for (const kind of ["pointerdown", "keydown"]) // what was wrong is over with the next thing one does
-      document.addEventListener(kind, () => { if (this.told.classList.contains("bad")) this.say(""); }, true);
+    place.append(
+      this.frame,
+      h(
+        "div",
+        { id: "zoom", role: "group", "aria-label": "View of the board" },
+        this.lettered,
+        this.named,
+        this.smaller,
+        this.larger,
+      ),
+      this.told,
+      this.flyout,
+      this.words,
+    );
+    for (const kind of ["pointerdown", "keydown"])
+      // what was wrong is over with the next thing one does
+      document.addEventListener(
+        kind,
+        () => {
+          if (this.told.classList.contains("bad")) this.say("");
+        },
+        true,
+      );
     const moved = moves(this);
     this.frame.addEventListener("click", (event) => {
-      if (event.detail > 1 || moved()) return; // a double click is one order, not a second one's, too
+      // A double click is one order, not a second one's, too.
+      if (event.detail > 1 || moved()) return;
       this.clicked = [event.clientX, event.clientY];
       const province = provinceOf(event.target);
       if (province) this.onProvince(province);
@@ -164,17 +246,27 @@ export class Board {
   inWords() {
     const { powers, names } = this.map;
     return powers.map((power) => {
-      const units = [...this.svg.querySelectorAll(`.unit[data-power="${power}"]:not(.built)`)].map(({ dataset: { unit, dislodged } }) =>
-        `${unit[0] === "A" ? "army" : "fleet"} ${names[unit.slice(2, 5)]}${unit.slice(5)}${dislodged ? " (dislodged)" : ""}`);
-      const centers = [...this.svg.querySelectorAll(`.center[data-owner="${power}"]`)].map(({ dataset }) => names[dataset.center]);
-      return h("p", {}, `${nice(power)}: ${units.join(", ") || "no units"}; centers ${centers.join(", ") || "none"}.`);
+      const units = [...this.svg.querySelectorAll(`.unit[data-power="${power}"]:not(.built)`)].map(
+        ({ dataset: { unit, dislodged } }) =>
+          `${unit[0] === "A" ? "army" : "fleet"} ${names[unit.slice(2, 5)]}${unit.slice(5)}` +
+          (dislodged ? " (dislodged)" : ""),
+      );
+      const centers = [...this.svg.querySelectorAll(`.center[data-owner="${power}"]`)].map(
+        ({ dataset }) => names[dataset.center],
+      );
+      return h(
+        "p",
+        {},
+        `${nice(power)}: ${units.join(", ") || "no units"}; ` +
+          `centers ${centers.join(", ") || "none"}.`,
+      );
     });
   }
 
   // Fill a layer of the picture with SVG text; those that it does not have yet lie on top.
   layer(name, text) {
     let found = this.svg.querySelector(`g.${name}`);
-    if (!found) this.svg.append(found = drawn("g", { class: name }));
+    if (!found) this.svg.append((found = drawn("g", { class: name })));
     found.replaceChildren(...picture(`<svg xmlns="${SVG}">${text}</svg>`).childNodes);
     return found;
   }
@@ -186,7 +278,10 @@ export class Board {
     for (const [name, provinces] of Object.entries(marks)) {
       for (const code of new Set(provinces)) {
         const outline = this.outline(code);
-        if (outline) layer.append(drawn("path", { class: name, d: outline.getAttribute("d"), "data-mark": code }));
+        if (outline)
+          layer.append(
+            drawn("path", { class: name, d: outline.getAttribute("d"), "data-mark": code }),
+          );
       }
     }
     for (const old of this.svg.querySelectorAll(".play-mark")) old.remove();
@@ -204,9 +299,17 @@ export class Board {
       const unit = this.svg.querySelector(`[data-unit="${text}"]`);
       if (!unit) continue;
       const box = unit.getBoundingClientRect();
-      const corner = new DOMPoint(box.right, box.top).matrixTransform(this.svg.getScreenCTM().inverse());
+      const corner = new DOMPoint(box.right, box.top).matrixTransform(
+        this.svg.getScreenCTM().inverse(),
+      );
       const sign = lock();
-      for (const [name, value] of Object.entries({ class: "play-lock", x: corner.x - 9, y: corner.y - 9, width: 18, height: 18 }))
+      for (const [name, value] of Object.entries({
+        class: "play-lock",
+        x: corner.x - 9,
+        y: corner.y - 9,
+        width: 18,
+        height: 18,
+      }))
         sign.setAttribute(name, value);
       this.svg.append(sign);
     }
@@ -219,10 +322,16 @@ export class Board {
     told.hidden = !text;
     told.classList.toggle("bad", bad);
     told.style.left = told.style.top = "";
-    const place = told.parentElement.getBoundingClientRect(), box = province && this.outline(province)?.getBoundingClientRect();
-    const [x, y] = box ? [box.left + box.width / 2, box.top + box.height / 2] : this.clicked ?? [];
+    const place = told.parentElement.getBoundingClientRect(),
+      box = province && this.outline(province)?.getBoundingClientRect();
+    const [x, y] = box
+      ? [box.left + box.width / 2, box.top + box.height / 2]
+      : (this.clicked ?? []);
     if (!text || !bad || x === undefined) return;
-    const left = Math.max(4, Math.min(x - place.left - told.offsetWidth / 2, place.width - told.offsetWidth - 4));
+    const left = Math.max(
+      4,
+      Math.min(x - place.left - told.offsetWidth / 2, place.width - told.offsetWidth - 4),
+    );
     const above = y - place.top - told.offsetHeight - 18;
     told.style.left = `${left}px`;
     told.style.top = `${above > 0 ? above : y - place.top + 22}px`;
@@ -235,12 +344,14 @@ export class Board {
     const before = this.beside?.province;
     this.beside = { province, others };
     this.placeFlyout();
-    if (province !== before && this.flyout.classList.contains("away")) this.put(this.pointAt(...this.spot(province)), ...this.center());
+    if (province !== before && this.flyout.classList.contains("away"))
+      this.put(this.pointAt(...this.spot(province)), ...this.center());
   }
 
   // The middle of a province's unit, else of the province, in the window.
   spot(code) {
-    const unit = this.svg.querySelector(`.unit[data-unit*=" ${code}"]`) ?? this.outline(code), box = unit.getBoundingClientRect();
+    const unit = this.svg.querySelector(`.unit[data-unit*=" ${code}"]`) ?? this.outline(code),
+      box = unit.getBoundingClientRect();
     return [box.left + box.width / 2, box.top + box.height / 2];
   }
 
@@ -248,28 +359,45 @@ export class Board {
     const { flyout } = this;
     flyout.classList.remove("away");
     if (flyout.hidden) return;
-    const stage = this.frame.parentElement.getBoundingClientRect(), frame = this.frame.getBoundingClientRect();
-    const wide = flyout.offsetWidth, tall = flyout.offsetHeight;
+    const stage = this.frame.parentElement.getBoundingClientRect(),
+      frame = this.frame.getBoundingClientRect();
+    const wide = flyout.offsetWidth,
+      tall = flyout.offsetHeight;
     const middle = (code) => {
       const [x, y] = this.spot(code);
       return [x - stage.left, y - stage.top];
     };
-    const [x, y] = middle(this.beside.province), others = this.beside.others.map(middle);
+    const [x, y] = middle(this.beside.province),
+      others = this.beside.others.map(middle);
     const hidden = x < 0 || y < 0 || x > frame.width || y > frame.height; // moved out of the frame
     flyout.classList.toggle("away", hidden);
-    const spots = [24, 70, 120].flatMap((gap) => [[x - wide / 2, y + gap], [x - wide / 2, y - gap - tall], [x + gap, y - tall / 2], [x - gap - wide, y - tall / 2]])
-      .map(([left, top]) => [Math.max(4, Math.min(left, frame.width - wide - 4)), Math.max(4, Math.min(top, frame.height - tall - 4))]);
-    const covered = ([left, top]) => [...others, [x, y], [x, y]].filter(([u, v]) => u > left - 12 && u < left + wide + 12 && v > top - 12 && v < top + tall + 12).length;
+    const spots = [24, 70, 120]
+      .flatMap((gap) => [
+        [x - wide / 2, y + gap],
+        [x - wide / 2, y - gap - tall],
+        [x + gap, y - tall / 2],
+        [x - gap - wide, y - tall / 2],
+      ])
+      .map(([left, top]) => [
+        Math.max(4, Math.min(left, frame.width - wide - 4)),
+        Math.max(4, Math.min(top, frame.height - tall - 4)),
+      ]);
+    const covered = ([left, top]) =>
+      [...others, [x, y], [x, y]].filter(
+        ([u, v]) => u > left - 12 && u < left + wide + 12 && v > top - 12 && v < top + tall + 12,
+      ).length;
     const [left, top] = spots.reduce((best, spot) => (covered(spot) < covered(best) ? spot : best));
     Object.assign(flyout.style, { left: `${left}px`, top: `${top}px` });
   }
 
-  // --- Its size and place -------------------------------------------------------------------------
+  // --- Its size and place ------------------------------------------------------------------------
 
   // Show the board so many times as large; what is at a point of the window, else in the middle,
   // stays there.
   enlarge(zoom, ...place) {
-    const { frame } = this, [x, y] = place.length ? place : this.center(), there = this.pointAt(x, y);
+    const { frame } = this,
+      [x, y] = place.length ? place : this.center(),
+      there = this.pointAt(x, y);
     this.zoom = Math.min(LARGEST, Math.max(1, zoom));
     frame.style.setProperty("--zoom", this.zoom);
     frame.classList.toggle("zoomed", this.zoom > 1);
@@ -328,10 +456,15 @@ export class Board {
     const boxes = provinces.map((code) => this.outline(code)?.getBBox()).filter(Boolean);
     if (!boxes.length) return;
     this.enlarge(1);
-    const left = Math.min(...boxes.map((b) => b.x)) - 60, right = Math.max(...boxes.map((b) => b.x + b.width)) + 60;
-    const top = Math.min(...boxes.map((b) => b.y)) - 60, bottom = Math.max(...boxes.map((b) => b.y + b.height)) + 60;
+    const left = Math.min(...boxes.map((b) => b.x)) - 60,
+      right = Math.max(...boxes.map((b) => b.x + b.width)) + 60;
+    const top = Math.min(...boxes.map((b) => b.y)) - 60,
+      bottom = Math.max(...boxes.map((b) => b.y + b.height)) + 60;
     const { width, height } = this.svg.viewBox.baseVal;
-    const fit = Math.min(width / Math.max(right - left, width / 3), height / Math.max(bottom - top, height / 3));
+    const fit = Math.min(
+      width / Math.max(right - left, width / 3),
+      height / Math.max(bottom - top, height / 3),
+    );
     this.enlarge(Math.max(fit, this.legible()));
     this.put({ x: (left + right) / 2, y: (top + bottom) / 2 }, ...this.center());
   }
@@ -356,13 +489,27 @@ export class Board {
   // Full names go out of the way of units: below them, above them, or where they are.
   putNames() {
     if (!this.frame.classList.contains("full")) return;
-    const units = [...this.svg.querySelectorAll(".unit")].map((unit) => unit.getBoundingClientRect()), step = this.scale();
+    const units = [...this.svg.querySelectorAll(".unit")].map((unit) =>
+        unit.getBoundingClientRect(),
+      ),
+      step = this.scale();
     for (const name of this.svg.querySelectorAll(".names .label")) {
       name.style.translate = "";
       const { left, right, top, bottom } = name.getBoundingClientRect();
-      const hidden = (by) => units.reduce((sum, unit) => sum + Math.max(0, Math.min(right, unit.right) - Math.max(left, unit.left))
-        * Math.max(0, Math.min(bottom + by * step, unit.bottom) - Math.max(top + by * step, unit.top)), 0);
-      const by = [0, 8, -8, 16, -16, 22, -22, 28, -28].reduce((best, other) => (hidden(other) < hidden(best) ? other : best));
+      const hidden = (by) =>
+        units.reduce(
+          (sum, unit) =>
+            sum +
+            Math.max(0, Math.min(right, unit.right) - Math.max(left, unit.left)) *
+              Math.max(
+                0,
+                Math.min(bottom + by * step, unit.bottom) - Math.max(top + by * step, unit.top),
+              ),
+          0,
+        );
+      const by = [0, 8, -8, 16, -16, 22, -22, 28, -28].reduce((best, other) =>
+        hidden(other) < hidden(best) ? other : best,
+      );
       name.style.translate = by ? `0 ${by}px` : "";
     }
   }
@@ -378,21 +525,37 @@ export class Board {
     for (const old of this.svg.querySelectorAll(".letter")) old.remove();
     if (!this.frame.classList.contains("lettered")) return;
     const { powers } = this.map;
-    const initial = (power) => [1, 2, 3].map((n) => power.slice(0, n)).find((text) => powers.filter((one) => one.startsWith(text)).length < 2) ?? power;
-    for (const unit of this.svg.querySelectorAll(".unit")) unit.append(drawn("text", { class: "letter", y: 5 }, initial(unit.dataset.power)));
+    const initial = (power) =>
+      [1, 2, 3]
+        .map((n) => power.slice(0, n))
+        .find((text) => powers.filter((one) => one.startsWith(text)).length < 2) ?? power;
+    for (const unit of this.svg.querySelectorAll(".unit"))
+      unit.append(drawn("text", { class: "letter", y: 5 }, initial(unit.dataset.power)));
     for (const center of this.svg.querySelectorAll(".center[data-owner]"))
-      center.after(drawn("text", { class: "letter", x: center.cx.baseVal.value, y: center.cy.baseVal.value + 4 }, initial(center.dataset.owner)));
+      center.after(
+        drawn(
+          "text",
+          { class: "letter", x: center.cx.baseVal.value, y: center.cy.baseVal.value + 4 },
+          initial(center.dataset.owner),
+        ),
+      );
   }
 }
 
 // Drag, wheel, pinch and double tap move a board; the function returned tells whether a click ends
 // a drag.
 function moves(board) {
-  const { frame } = board, fingers = new Map();
-  let dragged = false, tap = null;
+  const { frame } = board,
+    fingers = new Map();
+  let dragged = false,
+    tap = null;
   const spread = () => {
     const [one, other = one] = [...fingers.values()];
-    return { x: (one.x + other.x) / 2, y: (one.y + other.y) / 2, apart: Math.hypot(one.x - other.x, one.y - other.y) };
+    return {
+      x: (one.x + other.x) / 2,
+      y: (one.y + other.y) / 2,
+      apart: Math.hypot(one.x - other.x, one.y - other.y),
+    };
   };
   frame.addEventListener("pointerdown", (event) => {
     if (event.button || fingers.size > 1) return;
@@ -401,17 +564,26 @@ function moves(board) {
   });
   document.addEventListener("pointermove", (event) => {
     if (!fingers.has(event.pointerId)) return;
-    const was = spread(), { x, y } = fingers.get(event.pointerId);
-    if (!dragged && fingers.size === 1 && Math.hypot(event.clientX - x, event.clientY - y) < 6) return; // still a click
+    const was = spread(),
+      { x, y } = fingers.get(event.pointerId);
+    if (!dragged && fingers.size === 1 && Math.hypot(event.clientX - x, event.clientY - y) < 6)
+      return; // still a click
     if (!dragged) frame.setPointerCapture(event.pointerId);
     dragged = true;
     fingers.set(event.pointerId, { x: event.clientX, y: event.clientY });
-    const now = spread(), there = board.pointAt(was.x, was.y);
+    const now = spread(),
+      there = board.pointAt(was.x, was.y);
     if (was.apart) board.enlarge(board.zoom * (now.apart / was.apart), now.x, now.y);
     if (board.zoom > 1) board.put(there, now.x, now.y);
   });
   const lifted = (event) => {
-    if (!fingers.delete(event.pointerId) || dragged || event.pointerType !== "touch" || event.type === "pointercancel") return;
+    if (
+      !fingers.delete(event.pointerId) ||
+      dragged ||
+      event.pointerType !== "touch" ||
+      event.type === "pointercancel"
+    )
+      return;
     const { clientX: x, clientY: y, timeStamp: time } = event;
     const twice = tap && time - tap.time < 300 && Math.hypot(x - tap.x, y - tap.y) < 25;
     tap = twice ? null : { x, y, time };
@@ -419,12 +591,26 @@ function moves(board) {
   };
   document.addEventListener("pointerup", lifted);
   document.addEventListener("pointercancel", lifted);
-  frame.addEventListener("touchmove", (event) => { if (event.touches.length > 1 && event.cancelable) event.preventDefault(); }, { passive: false });
-  frame.parentElement.addEventListener("wheel", (event) => {
-    if (event.deltaY >= 0 && board.zoom === 1) return; // the page scrolls
-    event.preventDefault();
-    board.enlarge(board.zoom * 2 ** (-event.deltaY * (event.deltaMode ? 20 : 1) / 300), event.clientX, event.clientY);
-  }, { passive: false });
+  frame.addEventListener(
+    "touchmove",
+    (event) => {
+      if (event.touches.length > 1 && event.cancelable) event.preventDefault();
+    },
+    { passive: false },
+  );
+  frame.parentElement.addEventListener(
+    "wheel",
+    (event) => {
+      if (event.deltaY >= 0 && board.zoom === 1) return; // the page scrolls
+      event.preventDefault();
+      board.enlarge(
+        board.zoom * 2 ** ((-event.deltaY * (event.deltaMode ? 20 : 1)) / 300),
+        event.clientX,
+        event.clientY,
+      );
+    },
+    { passive: false },
+  );
   new ResizeObserver(() => board.resized()).observe(frame);
   return () => dragged;
 }
@@ -441,7 +627,7 @@ function provinceOf(target) {
   return unit ? unit.slice(2, 5) : (location ?? province ?? center).slice(0, 3);
 }
 
-// --- The bar of controls --------------------------------------------------------------------------
+// --- The bar of controls -------------------------------------------------------------------------
 
 const SPEEDS = { 2000: "slow", 1000: "normal", 300: "fast" };
 
@@ -452,7 +638,8 @@ export class Bar {
     this.titles = [];
     this.at = 0;
     this.timer = null;
-    const button = (id, sign, title, to) => h("button", { id, title, "aria-label": title, onclick: () => this.jump(to()) }, sign);
+    const button = (id, sign, title, to) =>
+      h("button", { id, title, "aria-label": title, onclick: () => this.jump(to()) }, sign);
     this.buttons = {
       first: button("first", "«", "First phase (Home)", () => 0),
       back: button("back", "‹", "Earlier phase (left arrow)", () => this.at - 1),
@@ -461,9 +648,31 @@ export class Bar {
       last: button("last", "»", "Last phase (End)", () => this.titles.length - 1),
     };
     this.phase = h("span", { id: "phase", "aria-live": "polite" });
-    this.slider = h("input", { id: "slider", type: "range", min: 0, max: 0, value: 0, "aria-label": "Phase", oninput: () => this.jump(Number(this.slider.value)) });
-    this.speed = h("select", { id: "speed", "aria-label": "Speed", onchange: () => { if (this.timer) { this.pause(); this.toggle(); } } },
-      ...Object.entries(SPEEDS).map(([time, name]) => h("option", { value: time, selected: time === "1000" }, name)));
+    this.slider = h("input", {
+      id: "slider",
+      type: "range",
+      min: 0,
+      max: 0,
+      value: 0,
+      "aria-label": "Phase",
+      oninput: () => this.jump(Number(this.slider.value)),
+    });
+    this.speed = h(
+      "select",
+      {
+        id: "speed",
+        "aria-label": "Speed",
+        onchange: () => {
+          if (this.timer) {
+            this.pause();
+            this.toggle();
+          }
+        },
+      },
+      ...Object.entries(SPEEDS).map(([time, name]) =>
+        h("option", { value: time, selected: time === "1000" }, name),
+      ),
+    );
     place.append(...Object.values(this.buttons), this.phase, this.slider, this.speed);
     this.paint();
   }
@@ -502,7 +711,8 @@ export class Bar {
   }
 
   paint() {
-    const { run } = this.buttons, name = this.timer ? "Pause" : "Play the phases one after another (space)";
+    const { run } = this.buttons,
+      name = this.timer ? "Pause" : "Play the phases one after another (space)";
     run.textContent = this.timer ? "❚❚" : "\u25B6\uFE0E";
     run.title = name;
     run.setAttribute("aria-label", name);
@@ -510,7 +720,12 @@ export class Bar {
 
   // Tell whether a key was one of the bar's, and do what it says.
   key(key) {
-    const to = { ArrowLeft: this.at - 1, ArrowRight: this.at + 1, Home: 0, End: this.titles.length - 1 }[key];
+    const to = {
+      ArrowLeft: this.at - 1,
+      ArrowRight: this.at + 1,
+      Home: 0,
+      End: this.titles.length - 1,
+    }[key];
     if (to !== undefined) this.jump(to);
     else if (key === " ") this.toggle();
     else return false;
@@ -524,14 +739,19 @@ export function listen(bar, board, more = {}) {
     if (event.altKey || event.ctrlKey || event.metaKey || !bar.titles.length) return;
     if (event.target.closest("input, select, textarea")) return;
     if ([" ", "Enter"].includes(event.key) && event.target.closest("button, summary, a")) return;
-    const own = { t: () => theme.next(), n: () => board.toggleNames(), l: () => board.toggleLetters(), ...more }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    const own = {
+      t: () => theme.next(),
+      n: () => board.toggleNames(),
+      l: () => board.toggleLetters(),
+      ...more,
+    }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (own) own(event);
     else if (!bar.key(event.key)) return;
     event.preventDefault();
   });
 }
 
-// --- Beside the board -----------------------------------------------------------------------------
+// --- Beside the board ----------------------------------------------------------------------------
 
 // The centers of all powers over the phases, as chart.py draws them; a click leads to a phase.
 export class Chart {
@@ -539,7 +759,8 @@ export class Chart {
     this.place = place;
     place.addEventListener("click", (event) => {
       if (!this.svg) return;
-      const box = this.svg.getBoundingClientRect(), { left, right, width } = this.sides;
+      const box = this.svg.getBoundingClientRect(),
+        { left, right, width } = this.sides;
       const x = ((event.clientX - box.left) / box.width) * width;
       const at = Math.round(((x - left) / (width - left - right)) * (this.count - 1));
       go(Math.max(0, Math.min(this.count - 1, at)));
@@ -566,16 +787,26 @@ export class Chart {
 
   // Number phases from 1 on.
   number(phases) {
-    phases.forEach((at, i) => this.svg.append(drawn("text", { class: "tick turn", x: this.x(at), y: 11 }, `${i + 1}`)));
+    phases.forEach((at, i) =>
+      this.svg.append(drawn("text", { class: "tick turn", x: this.x(at), y: 11 }, `${i + 1}`)),
+    );
   }
 }
 
 export function legend(place, { signs, names }) {
   const lines = signs.map(([sign, meaning]) => h("li", {}, picture(sign), h("span", {}, meaning)));
-  const codes = Object.entries(names).map(([code, name]) => h("li", {}, h("b", {}, code), ` ${name}`));
+  const codes = Object.entries(names).map(([code, name]) =>
+    h("li", {}, h("b", {}, code), ` ${name}`),
+  );
   place.replaceChildren(
     h("details", { id: "signs" }, h("summary", {}, "Legend"), h("ul", {}, ...lines)),
-    h("details", { id: "codes" }, h("summary", {}, "Names of the provinces"), h("ul", {}, ...codes)));
+    h(
+      "details",
+      { id: "codes" },
+      h("summary", {}, "Names of the provinces"),
+      h("ul", {}, ...codes),
+    ),
+  );
 }
 
 const FATES = ["dislodged", "disband"]; // of units that may have done as they were told
@@ -583,34 +814,62 @@ const FATES = ["dislodged", "disband"]; // of units that may have done as they w
 // One order with its result, as words.py tells it.
 export function orderLine({ text, unit, words, result, said }, ...more) {
   const failed = result.some((word) => !FATES.includes(word));
-  return h("li", { class: failed ? "failed" : "", title: text, "data-line": text },
-    h("span", {}, unit ? h("b", {}, unit) : null, `${unit ? ": " : ""}${words}`), said ? h("em", {}, ` ${said}`) : null, ...more);
+  return h(
+    "li",
+    { class: failed ? "failed" : "", title: text, "data-line": text },
+    h("span", {}, unit ? h("b", {}, unit) : null, `${unit ? ": " : ""}${words}`),
+    said ? h("em", {}, ` ${said}`) : null,
+    ...more,
+  );
 }
 
 // The orders of a phase, power by power; `head` returns what stands behind a power's name, `more`
 // what stands below an order.
 export function orderLists(powers, lines, head = () => [], more = () => []) {
-  return powers.map((power) => {
-    const own = lines.filter((line) => line.power === power), beside = head(power);
-    if (!own.length && !beside.length) return null;
-    return h("div", { class: "orders" }, h("h3", {}, swatch(power), nice(power), ...beside),
-      h("ul", {}, ...own.map((line) => orderLine(line, ...more(line)))));
-  }).filter(Boolean);
+  return powers
+    .map((power) => {
+      const own = lines.filter((line) => line.power === power),
+        beside = head(power);
+      if (!own.length && !beside.length) return null;
+      return h(
+        "div",
+        { class: "orders" },
+        h("h3", {}, swatch(power), nice(power), ...beside),
+        h("ul", {}, ...own.map((line) => orderLine(line, ...more(line)))),
+      );
+    })
+    .filter(Boolean);
 }
 
 // What was said and declared before the orders; texts of the file, never HTML.
 export function spoken(talk) {
-  return h("ul", {}, ...talk.map(([sender, recipient, words]) =>
-    h("li", {}, h("b", {}, nice(sender)), recipient ? ` to ${nice(recipient)}: ${words}` : ` ${words}`)));
+  return h(
+    "ul",
+    {},
+    ...talk.map(([sender, recipient, words]) =>
+      h(
+        "li",
+        {},
+        h("b", {}, nice(sender)),
+        recipient ? ` to ${nice(recipient)}: ${words}` : ` ${words}`,
+      ),
+    ),
+  );
 }
 
-// --- What was thought ------------------------------------------------------------------------------
+// --- What was thought ----------------------------------------------------------------------------
 
 // The likeliest orders beside the one that was given, which is in bold type.
 export function choiceLines({ words }, choices = []) {
   const own = words.replace(" (no order)", "");
-  return choices.map(([choice, share]) => h("div", { class: "thoughts" }, h("meter", { min: 0, max: 1, value: share }),
-    h("small", {}, h(choice === own ? "b" : "span", {}, `${percent(share)} ${choice}`))));
+  return choices.map(([choice, share]) =>
+    h(
+      "div",
+      { class: "thoughts" },
+      h("meter", { min: 0, max: 1, value: share }),
+      h("small", {}, h(choice === own ? "b" : "span", {}, `${percent(share)} ${choice}`)),
+    ),
+  );
 }
 
 export const unitOf = (text) => text.split(" ").slice(0, 2).join(" ");
@@ -620,29 +879,62 @@ const hundredths = (value) => (Math.round(100 * value) / 100 || 0).toFixed(2);
 
 // `expects 0.53, then 0.41`: what a power expected in a phase, and in its next decision.
 export function expects(values, power, number) {
-  const row = values[power] ?? [], value = row[number] ?? null;
+  const row = values[power] ?? [],
+    value = row[number] ?? null;
   const after = row.slice(number + 1).find((one) => one !== null) ?? null;
-  return value === null ? "" : `expects ${hundredths(value)}${after === null ? "" : `, then ${hundredths(after)}`}`;
+  return value === null
+    ? ""
+    : `expects ${hundredths(value)}${after === null ? "" : `, then ${hundredths(after)}`}`;
 }
 
 // The three decisions between which and the next the expected result changed most.
 export function turningPoints(values) {
   const found = Object.entries(values).flatMap(([power, row]) => {
-    const known = row.map((value, number) => ({ power, number, value })).filter(({ value }) => value !== null);
+    const known = row
+      .map((value, number) => ({ power, number, value }))
+      .filter(({ value }) => value !== null);
     return known.slice(1).map(({ value }, i) => ({ ...known[i], after: value }));
   });
   const size = ({ value, after }) => Math.abs(after - value);
-  return found.sort((one, other) => size(other) - size(one)).slice(0, 3).sort((one, other) => one.number - other.number);
+  return found
+    .sort((one, other) => size(other) - size(one))
+    .slice(0, 3)
+    .sort((one, other) => one.number - other.number);
 }
 
 // A list of them, each of which leads to its phase.
 export function turnList(turns, titles, go) {
-  return h("div", { id: "turns" }, h("h3", {}, "Turning points"), h("ol", {}, ...turns.map(({ power, number, value, after }) =>
-    h("li", {}, h("button", { class: "link", onclick: () => go(number) }, `${titles[number]}: ${nice(power)} expected ${hundredths(value)}, then ${hundredths(after)}`)))));
+  return h(
+    "div",
+    { id: "turns" },
+    h("h3", {}, "Turning points"),
+    h(
+      "ol",
+      {},
+      ...turns.map(({ power, number, value, after }) =>
+        h(
+          "li",
+          {},
+          h(
+            "button",
+            { class: "link", onclick: () => go(number) },
+            `${titles[number]}: ${nice(power)} expected ${hundredths(value)}, ` +
+              `then ${hundredths(after)}`,
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 // All orders of a game on one page; phases: {title, orders}; a title leads to its phase.
 export function allOrders(phases, powers, go) {
-  return phases.map(({ title, orders }, number) => h("section", {},
-    h("h3", {}, h("button", { class: "link", onclick: () => go(number) }, title)), ...orderLists(powers, orders)));
+  return phases.map(({ title, orders }, number) =>
+    h(
+      "section",
+      {},
+      h("h3", {}, h("button", { class: "link", onclick: () => go(number) }, title)),
+      ...orderLists(powers, orders),
+    ),
+  );
 }

@@ -2,7 +2,16 @@
 
 import { $, h, lock, nice, percent, sentence, swatch } from "/page.js";
 
-const MODES = { move: "Move", hold: "Hold", support: "Support", convoy: "Convoy", via: "Via convoy", retreat: "Retreat", disband: "Disband", build: "Build" };
+const MODES = {
+  move: "Move",
+  hold: "Hold",
+  support: "Support",
+  convoy: "Convoy",
+  via: "Via convoy",
+  retreat: "Retreat",
+  disband: "Disband",
+  build: "Build",
+};
 
 // What an order does; an army may reach a neighbor by land and by convoy.
 const modeOf = ({ text, verb }) => (text.endsWith(" VIA") ? "via" : verb);
@@ -28,9 +37,12 @@ export class OrderPanel {
     try {
       const kept = JSON.parse(localStorage.getItem(this.key()) ?? "{}");
       for (const place of view.decision?.units ?? [])
-        if (place.orders.some(({ text }) => text === kept[place.unit])) this.chosen[place.unit] = kept[place.unit];
+        if (place.orders.some(({ text }) => text === kept[place.unit]))
+          this.chosen[place.unit] = kept[place.unit];
       if (!localStorage.getItem(this.key())) this.takeKnown(view.before ?? []); // taken back
-    } catch { /* nothing kept, or no storage: chosen anew */ }
+    } catch {
+      /* nothing kept, or no storage: chosen anew */
+    }
   }
 
   takeKnown(texts) {
@@ -89,10 +101,14 @@ export class OrderPanel {
 
   keep() {
     try {
-      const old = Object.keys(localStorage).filter((key) => key.startsWith("orders ") && key !== this.key());
+      const old = Object.keys(localStorage).filter(
+        (key) => key.startsWith("orders ") && key !== this.key(),
+      );
       for (const key of old.slice(50)) localStorage.removeItem(key);
       localStorage.setItem(this.key(), JSON.stringify(this.chosen));
-    } catch { /* private windows may have no storage */ }
+    } catch {
+      /* private windows may have no storage */
+    }
   }
 
   orders() {
@@ -107,7 +123,7 @@ export class OrderPanel {
     return this.view.names[province];
   }
 
-  // --- Selecting ----------------------------------------------------------------------------------
+  // --- Selecting ---------------------------------------------------------------------------------
 
   select(unit) {
     Object.assign(this, { unit, other: null, mode: null, narrowed: null, offered: [] });
@@ -139,7 +155,8 @@ export class OrderPanel {
   inMode() {
     if (!this.unit) return [];
     const orders = this.place(this.unit).orders.filter((order) => modeOf(order) === this.mode);
-    if (this.mode === "via") orders.sort((a, b) => this.partners(b).length - this.partners(a).length); // own fleets first
+    if (this.mode === "via")
+      orders.sort((a, b) => this.partners(b).length - this.partners(a).length); // own fleets first
     return this.other ? orders.filter(({ other }) => other === this.other) : orders;
   }
 
@@ -161,14 +178,18 @@ export class OrderPanel {
 
   // The orders of one's other units that an order of the selected one needs: a convoy is of two.
   partners(order) {
-    const { province } = this.place(this.unit), mode = modeOf(order);
+    const { province } = this.place(this.unit),
+      mode = modeOf(order);
     const fits = {
       via: (one) => one.verb === "convoy" && one.other === province,
       convoy: (one, at) => modeOf(one) === "via" && at === order.other,
     }[mode];
     if (!fits) return [];
-    return this.view.decision.units.flatMap((place) => place.orders.filter((one) => one.place === order.place && fits(one, place.province))
-      .map((one) => ({ ...one, unit: place.unit })));
+    return this.view.decision.units.flatMap((place) =>
+      place.orders
+        .filter((one) => one.place === order.place && fits(one, place.province))
+        .map((one) => ({ ...one, unit: place.unit })),
+    );
   }
 
   accept(order) {
@@ -188,7 +209,9 @@ export class OrderPanel {
 
   // Where one goes on when what was clicked in a list is gone: the next unit, or the end.
   next() {
-    const next = this.view.decision?.kind === "orders" && this.view.decision.units.find(({ unit }) => !(unit in this.chosen));
+    const next =
+      this.view.decision?.kind === "orders" &&
+      this.view.decision.units.find(({ unit }) => !(unit in this.chosen));
     return document.getElementById(next ? `unit-${next.unit.replace(" ", "-")}` : "submit");
   }
 
@@ -217,23 +240,31 @@ export class OrderPanel {
 
   // Why a clicked province is none to order in, or for the selected unit.
   refusal(province) {
-    const where = this.name(province), { kind } = this.view.decision;
+    const where = this.name(province),
+      { kind } = this.view.decision;
     if (kind === "builds") return `You cannot build in ${where}.`;
-    if (!this.unit || kind === "removals") return `You have ${kind === "orders" ? "no unit" : "nothing to order"} in ${where}.`;
+    if (!this.unit || kind === "removals")
+      return `You have ${kind === "orders" ? "no unit" : "nothing to order"} in ${where}.`;
     const who = this.label(this.unit, this.place(this.unit).province);
     if (this.other) return `${who} cannot help ${this.name(this.other)} to ${where}.`;
-    return {
-      move: `${who} cannot move to ${where}${this.ferries(province).length ? " by land: choose Via convoy" : ""}.`,
-      via: `${who} cannot be convoyed to ${where}.`,
-      retreat: `${who} cannot retreat to ${where}.`,
-      support: `${who} cannot support a unit in ${where}.`,
-      convoy: `${who} cannot convoy from ${where}.`,
-    }[this.mode] ?? `${who} can only ${MODES[this.mode].toLowerCase()}.`;
+    return (
+      {
+        move:
+          `${who} cannot move to ${where}` +
+          `${this.ferries(province).length ? " by land: choose Via convoy" : ""}.`,
+        via: `${who} cannot be convoyed to ${where}.`,
+        retreat: `${who} cannot retreat to ${where}.`,
+        support: `${who} cannot support a unit in ${where}.`,
+        convoy: `${who} cannot convoy from ${where}.`,
+      }[this.mode] ?? `${who} can only ${MODES[this.mode].toLowerCase()}.`
+    );
   }
 
   // The selected unit's moves to a province by convoy.
   ferries(province) {
-    return this.place(this.unit).orders.filter((order) => modeOf(order) === "via" && order.place === province);
+    return this.place(this.unit).orders.filter(
+      (order) => modeOf(order) === "via" && order.place === province,
+    );
   }
 
   // Orders that were typed, `;` between them, are read by the server.
@@ -263,13 +294,18 @@ export class OrderPanel {
     } else if (found.length) {
       this.narrowed = found; // several coasts: the unit asks
       this.redraw();
-    } else if (this.mode === "move" && !this.view.decision.units.some((place) => place.province === province)) {
+    } else if (
+      this.mode === "move" &&
+      !this.view.decision.units.some((place) => place.province === province)
+    ) {
       const carried = this.ferries(province).find((order) => this.partners(order).length);
       if (carried) {
         this.choose(carried);
         return true;
       }
-      const supports = this.place(this.unit).orders.some(({ verb, other }) => verb === "support" && other === province);
+      const supports = this.place(this.unit).orders.some(
+        ({ verb, other }) => verb === "support" && other === province,
+      );
       if (!supports) return false;
       this.mode = "support";
       this.other = province;
@@ -283,50 +319,111 @@ export class OrderPanel {
     if (!decision || given) return {};
     if (!this.unit) {
       const open = decision.units.filter(({ unit }) => !(unit in this.chosen));
-      return { todo: open.map(({ province }) => province), picked: this.offered.map(({ unit }) => this.place(unit).province) };
+      return {
+        todo: open.map(({ province }) => province),
+        picked: this.offered.map(({ unit }) => this.place(unit).province),
+      };
     }
     const two = this.mode === "support" || this.mode === "convoy";
     const key = two && !this.other ? "other" : "place";
-    const reach = ["hold", "disband", "build"].includes(this.mode) ? [] : this.inMode().map((order) => order[key]);
-    return { reach, picked: [this.place(this.unit).province], other: this.other ? [this.other] : [] };
+    const reach = ["hold", "disband", "build"].includes(this.mode)
+      ? []
+      : this.inMode().map((order) => order[key]);
+    return {
+      reach,
+      picked: [this.place(this.unit).province],
+      other: this.other ? [this.other] : [],
+    };
   }
 
   // What is asked beside a unit on the board: [its province, the provinces to click, parts].
   flyout() {
     const { decision, given } = this.view;
     if (!decision || given) return ["", []];
-    const button = (order, act) => h("button", { "data-offer": order.text, onclick: act }, order.words);
+    const button = (order, act) =>
+      h("button", { "data-offer": order.text, onclick: act }, order.words);
     if (this.offered.length) {
       const at = this.place(this.offered[0].unit).province;
-      const offers = this.offered.map((order) => button({ ...order, words: this.words(order.text) }, () => this.accept(order)));
-      return [at, [], h("p", {}, "The convoy also needs:"), ...offers, h("button", { onclick: () => this.unselect() }, "Not now")];
+      const offers = this.offered.map((order) =>
+        button({ ...order, words: this.words(order.text) }, () => this.accept(order)),
+      );
+      return [
+        at,
+        [],
+        h("p", {}, "The convoy also needs:"),
+        ...offers,
+        h("button", { onclick: () => this.unselect() }, "Not now"),
+      ];
     }
     if (!this.unit) return ["", []];
-    const at = this.place(this.unit).province, asked = this.narrowed ?? (this.mode === "build" ? this.inMode() : null);
+    const at = this.place(this.unit).province,
+      asked = this.narrowed ?? (this.mode === "build" ? this.inMode() : null);
     if (asked) return [at, [], ...asked.map((order) => button(order, () => this.choose(order)))];
-    const marks = this.marks(), guide = ["support", "convoy", "via"].includes(this.mode) ? h("p", {}, this.guide().replace(", or pick from the list", "")) : null;
-    const modes = this.modes().map((mode) => h("button", { "data-mode": mode, "aria-pressed": String(mode === this.mode), onclick: () => this.setMode(mode) },
-      h("u", {}, MODES[mode][0]), MODES[mode].slice(1)));
+    const marks = this.marks(),
+      guide = ["support", "convoy", "via"].includes(this.mode)
+        ? h("p", {}, this.guide().replace(", or pick from the list", ""))
+        : null;
+    const modes = this.modes().map((mode) =>
+      h(
+        "button",
+        {
+          "data-mode": mode,
+          "aria-pressed": String(mode === this.mode),
+          onclick: () => this.setMode(mode),
+        },
+        h("u", {}, MODES[mode][0]),
+        MODES[mode].slice(1),
+      ),
+    );
     return [at, marks.reach, ...modes, ...(guide ? [guide] : [])];
   }
 
-  // --- Drawing ------------------------------------------------------------------------------------
+  // --- Drawing -----------------------------------------------------------------------------------
 
   draw(frame) {
     const { decision } = this.view;
     const focus = document.activeElement?.id;
     const hint = this.hint();
-    const parts = [this.view.sandbox ? this.sandboxBox() : null, h("h2", {}, this.heading()), this.unitList(decision)];
+    const parts = [
+      this.view.sandbox ? this.sandboxBox() : null,
+      h("h2", {}, this.heading()),
+      this.unitList(decision),
+    ];
     if (this.unit) parts.push(this.orderList(hint));
     else if (!this.orders().length) parts.push(h("p", { class: "quiet" }, this.beginning()));
     parts.push(this.typing(decision));
     if (hint) parts.push(this.hintBox(hint));
-    const open = (this.view.talk?.offers ?? []).filter(({ receiver, state }) => receiver === this.view.you && state === "open").length;
-    if (open) parts.push(h("p", { id: "open-offers" }, h("a", { href: "#talk", onclick: toTalk }, `${open === 1 ? "An offer waits" : `${open} offers wait`} for your answer`), "."));
+    const open = (this.view.talk?.offers ?? []).filter(
+      ({ receiver, state }) => receiver === this.view.you && state === "open",
+    ).length;
+    if (open)
+      parts.push(
+        h(
+          "p",
+          { id: "open-offers" },
+          h(
+            "a",
+            { href: "#talk", onclick: toTalk },
+            `${open === 1 ? "An offer waits" : `${open} offers wait`} for your answer`,
+          ),
+          ".",
+        ),
+      );
     const left = decision.count - this.orders().length;
-    const rest = { orders: "unit holds|units hold", retreats: "unit disbands|units disband", builds: "build unused|builds unused", removals: "is chosen for you|are chosen for you" }[decision.kind];
+    const rest = {
+      orders: "unit holds|units hold",
+      retreats: "unit disbands|units disband",
+      builds: "build unused|builds unused",
+      removals: "is chosen for you|are chosen for you",
+    }[decision.kind];
     const note = left > 0 ? ` (${left} ${rest.split("|")[left > 1 ? 1 : 0]})` : "";
-    $("foot").replaceChildren(h("button", { class: "main", id: "submit", onclick: () => this.sendOrders(this.orders()) }, `Submit orders${note}`));
+    $("foot").replaceChildren(
+      h(
+        "button",
+        { class: "main", id: "submit", onclick: () => this.sendOrders(this.orders()) },
+        `Submit orders${note}`,
+      ),
+    );
     frame.replaceChildren(...parts.filter(Boolean));
     if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
   }
@@ -349,7 +446,9 @@ export class OrderPanel {
 
   beginning() {
     return {
-      orders: "Click one of your units, on the board or in this list, then where it should go. Keys: H hold, M move, S support, C convoy, V via convoy, Enter, Escape.",
+      orders:
+        "Click one of your units, on the board or in this list, then where it should go. " +
+        "Keys: H hold, M move, S support, C convoy, V via convoy, Enter, Escape.",
       retreats: "Click a dislodged unit, then where it should retreat to.",
       builds: "Click a home center to build there. You may leave builds unused.",
       removals: "Click the units you want to remove.",
@@ -360,107 +459,341 @@ export class OrderPanel {
     const rows = decision.units.map(({ unit, province, orders, bound }) => {
       const text = this.chosen[unit];
       const order = orders.find((one) => one.text === text);
-      const words = order ? order.words : decision.kind === "builds" || decision.kind === "removals" ? "" : "no order yet";
+      const words = order
+        ? order.words
+        : decision.kind === "builds" || decision.kind === "removals"
+          ? ""
+          : "no order yet";
       const label = this.label(unit, province);
-      return h("li", {},
-        h("button", { class: "unit", id: `unit-${unit.replace(" ", "-")}`, "aria-pressed": String(unit === this.unit),
-          onclick: () => (this.select(unit), this.redraw()) },
-          h("b", {}, bound.length ? lock(this.boundBy(bound)) : null, label), h("span", { class: order ? "" : "quiet" }, words)),
-        order ? h("button", { class: "drop", title: "Delete this order", "aria-label": `Delete ${text}`, onclick: () => this.forget(unit) }, "✕") : null);
+      return h(
+        "li",
+        {},
+        h(
+          "button",
+          {
+            class: "unit",
+            id: `unit-${unit.replace(" ", "-")}`,
+            "aria-pressed": String(unit === this.unit),
+            onclick: () => (this.select(unit), this.redraw()),
+          },
+          h("b", {}, bound.length ? lock(this.boundBy(bound)) : null, label),
+          h("span", { class: order ? "" : "quiet" }, words),
+        ),
+        order
+          ? h(
+              "button",
+              {
+                class: "drop",
+                title: "Delete this order",
+                "aria-label": `Delete ${text}`,
+                onclick: () => this.forget(unit),
+              },
+              "✕",
+            )
+          : null,
+      );
     });
     return h("ul", { id: "units" }, ...rows);
   }
 
   orderList(hint) {
     const { unit, bound } = this.place(this.unit);
-    const tabs = this.modes().map((verb) => h("button", { id: `mode-${verb}`, "aria-pressed": String(verb === this.mode), onclick: () => this.setMode(verb) }, MODES[verb]));
+    const tabs = this.modes().map((verb) =>
+      h(
+        "button",
+        {
+          id: `mode-${verb}`,
+          "aria-pressed": String(verb === this.mode),
+          onclick: () => this.setMode(verb),
+        },
+        MODES[verb],
+      ),
+    );
     const shares = new Map();
     for (const slot of hint?.slots ?? [])
-      for (const { text, probability } of slot.orders) shares.set(text, Math.max(probability, shares.get(text) ?? 0));
+      for (const { text, probability } of slot.orders)
+        shares.set(text, Math.max(probability, shares.get(text) ?? 0));
     let list = this.narrowed ?? this.inMode();
-    if (hint) list = [...list].sort((a, b) => (shares.get(b.text) ?? 0) - (shares.get(a.text) ?? 0));
+    if (hint)
+      list = [...list].sort((a, b) => (shares.get(b.text) ?? 0) - (shares.get(a.text) ?? 0));
     const items = list.map((order) => {
-      const share = hint ? shares.get(order.text) ?? 0 : null;
+      const share = hint ? (shares.get(order.text) ?? 0) : null;
       const bar = share === null ? null : h("meter", { min: 0, max: 1, value: share });
-      return h("li", {}, h("button", { class: "order", "data-order": order.text, title: order.text, onclick: () => this.choose(order),
-        "aria-pressed": String(this.chosen[unit] === order.text) },
-        order.words, share === null ? null : h("span", { class: "share" }, bar, percent(share))));
+      return h(
+        "li",
+        {},
+        h(
+          "button",
+          {
+            class: "order",
+            "data-order": order.text,
+            title: order.text,
+            onclick: () => this.choose(order),
+            "aria-pressed": String(this.chosen[unit] === order.text),
+          },
+          order.words,
+          share === null ? null : h("span", { class: "share" }, bar, percent(share)),
+        ),
+      );
     });
-    return h("div", { id: "choices" }, h("div", { class: "tabs" }, ...tabs),
-      bound.length ? h("p", { class: "bound" }, lock(), `${this.boundBy(bound)}, which rules out other orders.`) : null,
-      h("p", { class: "quiet" }, this.guide()), h("ul", {}, ...items));
+    return h(
+      "div",
+      { id: "choices" },
+      h("div", { class: "tabs" }, ...tabs),
+      bound.length
+        ? h(
+            "p",
+            { class: "bound" },
+            lock(),
+            `${this.boundBy(bound)}, which rules out other orders.`,
+          )
+        : null,
+      h("p", { class: "quiet" }, this.guide()),
+      h("ul", {}, ...items),
+    );
   }
 
   guide() {
     const who = this.name(this.place(this.unit).province);
     if (this.narrowed) return "Which of these?";
-    if (this.other) return `${who} helps ${this.name(this.other)}. Click where that unit is going, or the unit itself if it stays.`;
-    return {
-      move: `Click a marked province to move ${who} there, or pick from the list.`,
-      retreat: "Click a marked province to retreat there, or pick from the list.",
-      support: `Click the unit that ${who} should support, or pick from the list.`,
-      convoy: "Click the army to convoy, or pick from the list.",
-      via: `Click where a convoy should bring ${who}, or pick from the list.`,
-      build: `What do you want to build in ${who}?`,
-    }[this.mode] ?? "";
+    if (this.other)
+      return (
+        `${who} helps ${this.name(this.other)}. ` +
+        "Click where that unit is going, or the unit itself if it stays."
+      );
+    return (
+      {
+        move: `Click a marked province to move ${who} there, or pick from the list.`,
+        retreat: "Click a marked province to retreat there, or pick from the list.",
+        support: `Click the unit that ${who} should support, or pick from the list.`,
+        convoy: "Click the army to convoy, or pick from the list.",
+        via: `Click where a convoy should bring ${who}, or pick from the list.`,
+        build: `What do you want to build in ${who}?`,
+      }[this.mode] ?? ""
+    );
   }
 
   // A line in which orders can be typed, with all legal ones to complete it.
   typing(decision) {
-    const legal = decision.units.flatMap(({ orders }) => orders.map(({ text }) => h("option", { value: text })));
-    const [{ orders }] = decision.units, example = (orders.find(({ verb }) => verb === "move") ?? orders[0]).text;
-    const line = h("input", { type: "text", id: "typed", list: "legal", autocomplete: "off", spellcheck: "false", value: this.typed ?? "", placeholder: `or type: ${example}`, "aria-label": "Type orders, with ; between them", "aria-describedby": "mistyped" });
-    return h("form", { id: "typing", class: "row", onsubmit: (event) => { event.preventDefault(); if (line.value.trim()) this.type(line.value); } },
-      line, h("button", { id: "add" }, "Add"), h("datalist", { id: "legal" }, ...legal),
-      h("p", { id: "mistyped", class: "bad", role: "alert" }, this.mistyped ?? ""));
+    const legal = decision.units.flatMap(({ orders }) =>
+      orders.map(({ text }) => h("option", { value: text })),
+    );
+    const [{ orders }] = decision.units,
+      example = (orders.find(({ verb }) => verb === "move") ?? orders[0]).text;
+    const line = h("input", {
+      type: "text",
+      id: "typed",
+      list: "legal",
+      autocomplete: "off",
+      spellcheck: "false",
+      value: this.typed ?? "",
+      placeholder: `or type: ${example}`,
+      "aria-label": "Type orders, with ; between them",
+      "aria-describedby": "mistyped",
+    });
+    return h(
+      "form",
+      {
+        id: "typing",
+        class: "row",
+        onsubmit: (event) => {
+          event.preventDefault();
+          if (line.value.trim()) this.type(line.value);
+        },
+      },
+      line,
+      h("button", { id: "add" }, "Add"),
+      h("datalist", { id: "legal" }, ...legal),
+      h("p", { id: "mistyped", class: "bad", role: "alert" }, this.mistyped ?? ""),
+    );
   }
 
   // Whose orders are given now, and who else could give some.
   sandboxBox() {
-    const { view } = this, choices = h("select", { id: "let-who", "aria-label": "Player to ask" }, ...view.choices.map((name) => h("option", { value: name }, name)));
+    const { view } = this,
+      choices = h(
+        "select",
+        { id: "let-who", "aria-label": "Player to ask" },
+        ...view.choices.map((name) => h("option", { value: name }, name)),
+      );
     choices.value = this.asked ?? choices.value;
-    choices.addEventListener("change", () => { this.asked = choices.value; });
-    const powers = view.powers.filter(({ alive }) => alive).map(({ power, ready }) =>
-      h("button", { id: `as-${power}`, "aria-pressed": String(power === view.you), title: ready ? "Has its orders" : "Needs orders", onclick: () => this.sandbox.turnTo(power) },
-        swatch(power), `${nice(power)}${ready ? " ✓" : ""}`));
+    choices.addEventListener("change", () => {
+      this.asked = choices.value;
+    });
+    const powers = view.powers
+      .filter(({ alive }) => alive)
+      .map(({ power, ready }) =>
+        h(
+          "button",
+          {
+            id: `as-${power}`,
+            "aria-pressed": String(power === view.you),
+            title: ready ? "Has its orders" : "Needs orders",
+            onclick: () => this.sandbox.turnTo(power),
+          },
+          swatch(power),
+          `${nice(power)}${ready ? " ✓" : ""}`,
+        ),
+      );
     const others = view.waiting.filter((power) => power !== view.you);
-    return h("div", { id: "sandbox-box" }, h("div", { class: "buttons" }, ...powers),
-      h("p", { class: "quiet" }, "What would this player order?"), choices,
-      h("div", { class: "buttons" },
-        h("button", { id: "let", onclick: () => this.sandbox.letOrder(choices.value, [view.you]) }, `Order for ${nice(view.you)}`),
-        others.length ? h("button", { id: "let-others", onclick: () => this.sandbox.letOrder(choices.value, others) }, "Order for the others") : null));
+    return h(
+      "div",
+      { id: "sandbox-box" },
+      h("div", { class: "buttons" }, ...powers),
+      h("p", { class: "quiet" }, "What would this player order?"),
+      choices,
+      h(
+        "div",
+        { class: "buttons" },
+        h(
+          "button",
+          { id: "let", onclick: () => this.sandbox.letOrder(choices.value, [view.you]) },
+          `Order for ${nice(view.you)}`,
+        ),
+        others.length
+          ? h(
+              "button",
+              { id: "let-others", onclick: () => this.sandbox.letOrder(choices.value, others) },
+              "Order for the others",
+            )
+          : null,
+      ),
+    );
   }
 
   hintBox(hint) {
-    const { tried } = hint, who = nice(this.view.you);
+    const { tried } = hint,
+      who = nice(this.view.you);
     const place = ({ unit }) => this.view.decision.units.findIndex((one) => one.unit === unit);
-    const items = [...hint.slots].sort((a, b) => place(a) - place(b)).map(({ orders }) => h("li", { title: orders[0].text }, `${this.words(orders[0].text)} `, h("span", { class: "quiet" }, percent(orders[0].probability))));
-    const outlook = this.outlook(), { won, games, centers } = outlook ?? {};
-    const share = won === 0 ? `below ${percent(1 / games)}` : won === games ? `above ${percent(1 - 1 / games)}` : `about ${percent(won / games)}`;
-    const chance = outlook ? `Chance of a solo: ${share}. Centers at the end: about ${Math.round(centers)}.` : "Playing on from here…";
-    const what = outlook && h("details", { id: "what" }, h("summary", {}, "What are these numbers?"),
-      h("p", {}, `The policy has played on from here for all powers, ${games} times. ${who} won ${won} of these games (${this.view.victory} centers win), and ended with ${centers.toFixed(1)} centers on average.`));
-    return h("div", { id: "hints" }, ...(tried ? this.reasons(tried) : []),
-      h("h3", {}, tried ? "Its first thought, without looking ahead" : `What the policy would order as ${who}`), h("ul", {}, ...items),
-      h("p", { id: "expects" }, chance), what,
-      h("button", { id: "fill", title: "Each percentage assumes the likeliest orders of the units that the policy decides on before", onclick: () => this.fill(hint) }, "Use these orders"));
+    const items = [...hint.slots]
+      .sort((a, b) => place(a) - place(b))
+      .map(({ orders }) =>
+        h(
+          "li",
+          { title: orders[0].text },
+          `${this.words(orders[0].text)} `,
+          h("span", { class: "quiet" }, percent(orders[0].probability)),
+        ),
+      );
+    const outlook = this.outlook(),
+      { won, games, centers } = outlook ?? {};
+    const share =
+      won === 0
+        ? `below ${percent(1 / games)}`
+        : won === games
+          ? `above ${percent(1 - 1 / games)}`
+          : `about ${percent(won / games)}`;
+    const chance = outlook
+      ? `Chance of a solo: ${share}. Centers at the end: about ${Math.round(centers)}.`
+      : "Playing on from here…";
+    const what =
+      outlook &&
+      h(
+        "details",
+        { id: "what" },
+        h("summary", {}, "What are these numbers?"),
+        h(
+          "p",
+          {},
+          `The policy has played on from here for all powers, ${games} times. ` +
+            `${who} won ${won} of these games (${this.view.victory} centers win), ` +
+            `and ended with ${centers.toFixed(1)} centers on average.`,
+        ),
+      );
+    return h(
+      "div",
+      { id: "hints" },
+      ...(tried ? this.reasons(tried) : []),
+      h(
+        "h3",
+        {},
+        tried
+          ? "Its first thought, without looking ahead"
+          : `What the policy would order as ${who}`,
+      ),
+      h("ul", {}, ...items),
+      h("p", { id: "expects" }, chance),
+      what,
+      h(
+        "button",
+        {
+          id: "fill",
+          title:
+            "Each percentage assumes the likeliest orders of the units that the policy " +
+            "decides on before",
+          onclick: () => this.fill(hint),
+        },
+        "Use these orders",
+      ),
+    );
   }
 
   // What a search has tried, and what it expects of the others.
   reasons({ candidates, expected, beliefs }) {
     const compared = candidates.some(({ value }) => value !== null);
-    const worth = ({ value, error }) => value === null ? "not tried" : value.toFixed(3) + (error === null ? "" : ` ± ${error.toFixed(3)}`);
-    const notes = (found) => [compared && worth(found), found.share > 0 && found.share < 1 && `played ${percent(found.share)}`, found.own && "its first thought"].filter(Boolean).join(", ");
-    const rows = candidates.map((found) => h("li", {}, h("button", { class: "candidate", "aria-pressed": String(found.share > 0), "data-orders": found.orders.join(", "), onclick: () => this.take(found.orders) },
-      found.orders.map((text) => this.words(text)).join("; "), h("span", { class: "quiet" }, notes(found)))));
+    const worth = ({ value, error }) =>
+      value === null
+        ? "not tried"
+        : value.toFixed(3) + (error === null ? "" : ` ± ${error.toFixed(3)}`);
+    const notes = (found) =>
+      [
+        compared && worth(found),
+        found.share > 0 && found.share < 1 && `played ${percent(found.share)}`,
+        found.own && "its first thought",
+      ]
+        .filter(Boolean)
+        .join(", ");
+    const rows = candidates.map((found) =>
+      h(
+        "li",
+        {},
+        h(
+          "button",
+          {
+            class: "candidate",
+            "aria-pressed": String(found.share > 0),
+            "data-orders": found.orders.join(", "),
+            onclick: () => this.take(found.orders),
+          },
+          found.orders.map((text) => this.words(text)).join("; "),
+          h("span", { class: "quiet" }, notes(found)),
+        ),
+      ),
+    );
     const answers = Object.entries(expected).map(([power, orders]) => {
-      const taken = Object.entries(beliefs[power] ?? {}).sort((a, b) => b[1] - a[1]).filter(([, share]) => share >= 0.05);
-      const whom = taken.length ? `, who plays like ${taken.map(([name, share]) => `${name} (${percent(share)})`).join(" or ")}` : "";
-      return h("li", {}, h("b", {}, nice(power)), `${whom}: `, orders.map(({ text, probability }) => `${text} ${percent(probability)}`).join("; "));
+      const taken = Object.entries(beliefs[power] ?? {})
+        .sort((a, b) => b[1] - a[1])
+        .filter(([, share]) => share >= 0.05);
+      const whom = taken.length
+        ? ", who plays like " +
+          taken.map(([name, share]) => `${name} (${percent(share)})`).join(" or ")
+        : "";
+      return h(
+        "li",
+        {},
+        h("b", {}, nice(power)),
+        `${whom}: `,
+        orders.map(({ text, probability }) => `${text} ${percent(probability)}`).join("; "),
+      );
     });
-    return [h("h3", {}, "What looking ahead found"), h("ul", { id: "candidates" }, ...rows),
-      h("p", { class: "quiet" }, `${compared ? "Each number is the average reward that follows, seen one phase ahead." : "It found only these orders, so it had nothing to compare."} Click a line to use its orders.`),
-      h("details", {}, h("summary", {}, "What it expects the others to order"), h("ul", { id: "expected" }, ...answers))];
+    return [
+      h("h3", {}, "What looking ahead found"),
+      h("ul", { id: "candidates" }, ...rows),
+      h(
+        "p",
+        { class: "quiet" },
+        (compared
+          ? "Each number is the average reward that follows, seen one phase ahead."
+          : "It found only these orders, so it had nothing to compare.") +
+          " Click a line to use its orders.",
+      ),
+      h(
+        "details",
+        {},
+        h("summary", {}, "What it expects the others to order"),
+        h("ul", { id: "expected" }, ...answers),
+      ),
+    ];
   }
 
   take(orders) {

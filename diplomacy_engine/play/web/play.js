@@ -1,7 +1,29 @@
 // The page of a game: asks the server how it stands, shows it, and sends what is clicked.
 
 import { OrderPanel } from "/orders.js";
-import { $, Bar, Board, Chart, allOrders, breakable, choiceLines, expects, h, legend, listed, listen, nice, orderLists, sentence, spoken, swatch, theme, turnList, turningPoints, unitOf } from "/page.js";
+import {
+  $,
+  Bar,
+  Board,
+  Chart,
+  allOrders,
+  breakable,
+  choiceLines,
+  expects,
+  h,
+  legend,
+  listed,
+  listen,
+  nice,
+  orderLists,
+  sentence,
+  spoken,
+  swatch,
+  theme,
+  turnList,
+  turningPoints,
+  unitOf,
+} from "/page.js";
 import { TalkPanel } from "/talk.js";
 
 const LONGEST = 90000; // bytes of what can be pasted
@@ -22,9 +44,12 @@ const state = {
   review: null,
 };
 
-// --- Asking the server ----------------------------------------------------------------------------
+// --- Asking the server ---------------------------------------------------------------------------
 
-const headers = () => ({ "X-Play-Token": state.token, ...(state.power ? { "X-Play-Power": state.power } : {}) });
+const headers = () => ({
+  "X-Play-Token": state.token,
+  ...(state.power ? { "X-Play-Power": state.power } : {}),
+});
 
 async function ask(path, body) {
   const options = { headers: headers(), cache: "no-store" };
@@ -40,7 +65,9 @@ async function ask(path, body) {
     answer = await fetch(path, options);
     found = await answer.json();
   } catch {
-    throw Object.assign(new Error("The connection to the game is lost. Trying again…"), { lost: true });
+    throw Object.assign(new Error("The connection to the game is lost. Trying again…"), {
+      lost: true,
+    });
   } finally {
     waiting.abort(); // an answer from now on comes too late
     clearInterval(slow);
@@ -50,13 +77,19 @@ async function ask(path, body) {
 }
 
 // A message with the powers' names as the page writes them: `France`, not `FRANCE`.
-const named = (text) => (state.view?.powers ?? []).reduce((told, { power }) => told.replace(new RegExp(`\\b${power}\\b`, "g"), nice(power)), text);
+const named = (text) =>
+  (state.view?.powers ?? []).reduce(
+    (told, { power }) => told.replace(new RegExp(`\\b${power}\\b`, "g"), nice(power)),
+    text,
+  );
 
 async function tellWaiting(signal) {
   const options = { headers: headers(), cache: "no-store", signal };
   try {
     const { asking } = await (await fetch("/api/waiting", options)).json();
-    const names = Object.entries(asking).map(([name, powers]) => `${name} (${powers.map(nice).join(", ")})`);
+    const names = Object.entries(asking).map(
+      ([name, powers]) => `${name} (${powers.map(nice).join(", ")})`,
+    );
     if (names.length) say(`Waiting for ${names.join(", ")}…`);
   } catch {
     // it came too late, or whoever asked says that the connection is lost
@@ -66,7 +99,8 @@ async function tellWaiting(signal) {
 // Send something; what was lost on the way is sent again, which the server counts once. Returns
 // why it was refused, or nothing.
 async function send(path, body) {
-  const content = { step: state.view.step, ...body }, key = path + JSON.stringify(content);
+  const content = { step: state.view.step, ...body },
+    key = path + JSON.stringify(content);
   if (state.busy === key) return ""; // clicked twice
   while (state.busy) await sleep(50);
   state.busy = key;
@@ -120,7 +154,7 @@ function connected(trouble = "") {
   $("connection").hidden = !trouble;
 }
 
-// --- What is new ----------------------------------------------------------------------------------
+// --- What is new ---------------------------------------------------------------------------------
 
 function take(view) {
   const before = state.view;
@@ -133,7 +167,8 @@ function take(view) {
     $("values").replaceChildren();
     say("");
     talk.begin(view);
-    if (before && played > was) state.shown = was; // first see what came of the orders
+    if (before && played > was)
+      state.shown = was; // first see what came of the orders
     else state.shown = before ? null : phaseNumber(address()[1]);
     if (before) scrollTo(0, 0); // what is new stands beside the board, or below it
     if (view.over) state.playing = false;
@@ -150,10 +185,11 @@ function take(view) {
 
 const say = (text, bad = false, province = null) => board.say(text, bad, province);
 
-// --- Drawing --------------------------------------------------------------------------------------
+// --- Drawing -------------------------------------------------------------------------------------
 
 const pictures = new Map(); // "step phase" -> a phase that was played
-const fetched = { map: null, past: null, looked: "" }; // the map's facts, all orders, at whom the board looks
+// The map's facts, all orders, at whom the board looks.
+const fetched = { map: null, past: null, looked: "" };
 let drawing = 0;
 
 async function phase() {
@@ -184,13 +220,20 @@ async function draw() {
     }
     board.setMap(fetched.map);
     const now = state.shown === null;
-    board.mark(now ? talk.marks() ?? panel.marks() : {});
+    board.mark(now ? (talk.marks() ?? panel.marks()) : {});
     board.showFlyout(...(now && !talk.picking ? panel.flyout() : ["", []]));
     const found = await phase();
     if (number !== drawing) return; // something newer is being drawn
     board.show(found, found.title);
-    board.lock(now ? (view.decision?.units ?? []).filter(({ bound }) => bound.length).map(({ unit }) => unit) : []);
-    board.layer("hinted", now && state.hinting && view.decision && !view.given ? state.hint?.marks ?? "" : "");
+    board.lock(
+      now
+        ? (view.decision?.units ?? []).filter(({ bound }) => bound.length).map(({ unit }) => unit)
+        : [],
+    );
+    board.layer(
+      "hinted",
+      now && state.hinting && view.decision && !view.given ? (state.hint?.marks ?? "") : "",
+    );
     lookAtOwn(view);
     drawResults(found);
   } catch (error) {
@@ -209,10 +252,13 @@ function lookAtOwn(view) {
 
 // Draw all that stands beside the board; who worked at something there goes on working there.
 function drawFrame(view) {
-  const at = document.activeElement, inside = $("right").contains(at), id = at?.id;
+  const at = document.activeElement,
+    inside = $("right").contains(at),
+    id = at?.id;
   drawParts(view);
   if (!inside || $("right").contains(document.activeElement)) return;
-  const found = (id && $(id)) || panel.next() || ["continue", "withdraw", "next"].map($).find(Boolean);
+  const found =
+    (id && $(id)) || panel.next() || ["continue", "withdraw", "next"].map($).find(Boolean);
   found?.focus({ preventScroll: true });
 }
 
@@ -250,12 +296,20 @@ function drawParts(view) {
 }
 
 function whoPlays(view) {
-  const parts = [view.sandbox ? `You give everybody's orders on map ${view.map}` : view.you ? `You play ${nice(view.you)} on map ${view.map}` : `You are watching a game on map ${view.map}`];
+  const parts = [
+    view.sandbox
+      ? `You give everybody's orders on map ${view.map}`
+      : view.you
+        ? `You play ${nice(view.you)} on map ${view.map}`
+        : `You are watching a game on map ${view.map}`,
+  ];
   parts.push(`${view.victory} centers win`);
   if (view.teams) parts.push(`teams ${view.teams}`);
   if (view.last_year) parts.push(`the game ends after ${view.last_year} at the latest`);
   return `${parts.join("; ")}.`;
 }
+
+const phaseShown = () => state.view.phases[state.shown ?? state.view.phases.length - 1];
 
 function phaseTitle(name) {
   if (name === "COMPLETED") return "Game over";
@@ -272,60 +326,160 @@ function drawSetup(view) {
   }
   const key = `${view.map} ${view.settings.press} ${view.file}`;
   if ($("panel").querySelector("#setup")?.dataset.key === key) return;
-  const players = () => view.choices.map((name) => h("option", { value: name, title: name }, breakable(name) + (view.meanings[name] ? `: ${view.meanings[name]}` : "")));
+  const players = () =>
+    view.choices.map((name) =>
+      h(
+        "option",
+        { value: name, title: name },
+        breakable(name) + (view.meanings[name] ? `: ${view.meanings[name]}` : ""),
+      ),
+    );
   const seats = () => [...$("setup").querySelectorAll("select[name]")];
-  const all = h("select", { id: "seat-others", onchange: () => seats().forEach((one) => { if (!["me", "guest"].includes(one.value)) one.value = all.value; }) }, ...players());
+  const all = h(
+    "select",
+    {
+      id: "seat-others",
+      onchange: () =>
+        seats().forEach((one) => {
+          if (!["me", "guest"].includes(one.value)) one.value = all.value;
+        }),
+    },
+    ...players(),
+  );
   const usual = view.opponents;
   all.value = usual[0];
   const rows = view.powers.map(({ power }, number) => {
     const choose = h("select", { id: `seat-${power}`, name: power });
-    choose.append(h("option", { value: "me" }, "I play"), h("option", { value: "guest" }, "Somebody else (by link)"), ...players());
+    choose.append(
+      h("option", { value: "me" }, "I play"),
+      h("option", { value: "guest" }, "Somebody else (by link)"),
+      ...players(),
+    );
     choose.value = number === 0 ? "me" : usual[(number - 1) % usual.length];
-    if (view.choices.includes(view.chosen[power]) || ["me", "guest"].includes(view.chosen[power])) choose.value = view.chosen[power];
+    if (view.choices.includes(view.chosen[power]) || ["me", "guest"].includes(view.chosen[power]))
+      choose.value = view.chosen[power];
     choose.addEventListener("change", () => {
       if (choose.value !== "me" || $("sandbox").checked) return;
-      for (const other of seats()) if (other !== choose && other.value === "me") other.value = all.value;
+      for (const other of seats())
+        if (other !== choose && other.value === "me") other.value = all.value;
     });
-    return h("div", { class: "row" }, h("label", { for: choose.id }, swatch(power), nice(power)), choose);
+    return h(
+      "div",
+      { class: "row" },
+      h("label", { for: choose.id }, swatch(power), nice(power)),
+      choose,
+    );
   });
-  const maps = h("select", { id: "map", onchange: () => chooseMap(maps.value) },
-    ...view.maps.map((name) => h("option", { value: name, selected: name === view.map }, name)));
+  const maps = h(
+    "select",
+    { id: "map", onchange: () => chooseMap(maps.value) },
+    ...view.maps.map((name) => h("option", { value: name, selected: name === view.map }, name)),
+  );
   $("panel").replaceChildren(
-    h("form", { id: "setup", "data-key": key, onsubmit: start },
-      view.maps.length > 1 ? h("div", { class: "row" }, h("label", { for: "map" }, "Map"), maps) : null,
+    h(
+      "form",
+      { id: "setup", "data-key": key, onsubmit: start },
+      view.maps.length > 1
+        ? h("div", { class: "row" }, h("label", { for: "map" }, "Map"), maps)
+        : null,
       h("h2", {}, "Who plays?"),
-      h("div", { class: "row" }, h("label", { for: "seat-others" }, "All others"), all), ...rows,
-      h("label", { class: "row" }, h("input", { type: "checkbox", id: "sandbox", onchange: fillSandbox }), "Sandbox: I give everybody's orders"),
-      h("p", { class: "quiet" }, "If you choose no power for yourself, you watch. Each guest gets a link."),
+      h("div", { class: "row" }, h("label", { for: "seat-others" }, "All others"), all),
+      ...rows,
+      h(
+        "label",
+        { class: "row" },
+        h("input", { type: "checkbox", id: "sandbox", onchange: fillSandbox }),
+        "Sandbox: I give everybody's orders",
+      ),
+      h(
+        "p",
+        { class: "quiet" },
+        "If you choose no power for yourself, you watch. Each guest gets a link.",
+      ),
       settings(view),
-      h("button", { class: "main", id: "start" }, "Begin")),
-    h("details", { id: "paste" }, h("summary", {}, "Begin from another position"),
+      h("button", { class: "main", id: "start" }, "Begin"),
+    ),
+    h(
+      "details",
+      { id: "paste" },
+      h("summary", {}, "Begin from another position"),
       h("label", { for: "pasted" }, "Units or orders by power, or a saved game:"),
       h("textarea", { id: "pasted", rows: 8, spellcheck: "false", placeholder: EXAMPLE }),
       h("p", { id: "taken", role: "status" }),
-      h("button", { id: "take", onclick: paste }, "Use this position")),
+      h("button", { id: "take", onclick: paste }, "Use this position"),
+    ),
   );
 }
 
 function settings(view) {
   const { press, binding, hints, draws_after: draws } = view.settings;
-  const talk = h("select", { id: "set-talk", onchange: sendSettings },
-    ...Object.entries({ "": "none", mutual: "peace with those who want it, too", offers: "deals of any kind" }).map(([value, name]) => h("option", { value, selected: value === (press ?? "") }, name)));
-  const year = (id, label, value, empty) => h("div", { class: "row" }, h("label", { for: id }, label),
-    h("input", { type: "number", id, min: view.settings.begins, max: 9999, value, placeholder: empty }));
-  return h("details", { id: "settings" }, h("summary", {}, "Settings"),
+  const talk = h(
+    "select",
+    { id: "set-talk", onchange: sendSettings },
+    ...Object.entries({
+      "": "none",
+      mutual: "peace with those who want it, too",
+      offers: "deals of any kind",
+    }).map(([value, name]) => h("option", { value, selected: value === (press ?? "") }, name)),
+  );
+  const year = (id, label, value, empty) =>
+    h(
+      "div",
+      { class: "row" },
+      h("label", { for: id }, label),
+      h("input", {
+        type: "number",
+        id,
+        min: view.settings.begins,
+        max: 9999,
+        value,
+        placeholder: empty,
+      }),
+    );
+  return h(
+    "details",
+    { id: "settings" },
+    h("summary", {}, "Settings"),
     year("set-last", "Last year", view.last_year, "no limit"),
     year("set-draws", "Votes for a draw from", draws, "nobody votes"),
     h("div", { class: "row" }, h("label", { for: "set-talk" }, "Talk"), talk),
-    h("label", { class: "row" }, h("input", { type: "checkbox", id: "set-free", checked: !binding, disabled: !press, onchange: sendSettings }), "Deals may be broken"),
-    h("div", { class: "row" }, h("label", { for: "set-seed" }, "Seed"), h("input", { type: "number", id: "set-seed", min: 0, placeholder: "another every time" })),
-    h("label", { class: "row" }, h("input", { type: "checkbox", id: "set-hints", checked: hints }), "Hints from a trained policy"));
+    h(
+      "label",
+      { class: "row" },
+      h("input", {
+        type: "checkbox",
+        id: "set-free",
+        checked: !binding,
+        disabled: !press,
+        onchange: sendSettings,
+      }),
+      "Deals may be broken",
+    ),
+    h(
+      "div",
+      { class: "row" },
+      h("label", { for: "set-seed" }, "Seed"),
+      h("input", { type: "number", id: "set-seed", min: 0, placeholder: "another every time" }),
+    ),
+    h(
+      "label",
+      { class: "row" },
+      h("input", { type: "checkbox", id: "set-hints", checked: hints }),
+      "Hints from a trained policy",
+    ),
+  );
 }
 
 function sendSettings() {
   const number = (id) => ($(id).value === "" ? null : Number($(id).value));
-  return send("/api/settings", { last_year: number("set-last"), draws_after: number("set-draws"), press: $("set-talk").value || null,
-    binding: !$("set-free").checked, hints: $("set-hints").checked, seed: number("set-seed") });
+  return send("/api/settings", {
+    last_year: number("set-last"),
+    draws_after: number("set-draws"),
+    press: $("set-talk").value || null,
+    binding: !$("set-free").checked,
+    hints: $("set-hints").checked,
+    seed: number("set-seed"),
+  });
 }
 
 async function chooseMap(map) {
@@ -342,12 +496,15 @@ function fillSandbox({ target }) {
 }
 
 async function paste() {
-  const text = $("pasted").value, told = $("taken");
+  const text = $("pasted").value,
+    told = $("taken");
   const tooLong = "This is too long to paste. Save it as a file and start with: play --resume FILE";
   const refused = new Blob([text]).size > LONGEST ? tooLong : await send("/api/paste", { text });
   say("");
   told.classList.toggle("bad", Boolean(refused));
-  told.textContent = refused || ["The game will begin from this position.", ...state.view.notes.map(sentence)].join(" ");
+  told.textContent =
+    refused ||
+    ["The game will begin from this position.", ...state.view.notes.map(sentence)].join(" ");
 }
 
 async function start(event) {
@@ -359,12 +516,21 @@ async function start(event) {
 }
 
 function drawContinue(view, at, now) {
-  const next = at + 1 < now ? `Next: ${phaseTitle(view.phases[at + 1])}` : view.over ? "How it ended" : "Continue";
-  const pause = () => { state.playing = false; draw(); };
+  const next =
+    at + 1 < now
+      ? `Next: ${phaseTitle(view.phases[at + 1])}`
+      : view.over
+        ? "How it ended"
+        : "Continue";
+  const pause = () => {
+    state.playing = false;
+    draw();
+  };
   $("foot").replaceChildren(
     state.playing
       ? h("button", { class: "main", id: "play", "aria-pressed": "true", onclick: pause }, "Pause")
-      : h("button", { class: "main", id: "continue", onclick: () => look(at + 1) }, next));
+      : h("button", { class: "main", id: "continue", onclick: () => look(at + 1) }, next),
+  );
   $("panel").replaceChildren(h("div", { id: "results" }));
   if (pictures.has(pictureKey())) drawResults(pictures.get(pictureKey()));
 }
@@ -374,24 +540,59 @@ function drawResults(found) {
   if (!place) return;
   const powers = state.view.powers.map(({ power }) => power);
   const thoughts = state.review?.thoughts[state.shown] ?? {};
-  const head = (power) => (thoughts[power] ? [h("small", { class: "count" }, expects(state.review.values, power, state.shown))] : []);
+  const head = (power) =>
+    thoughts[power]
+      ? [h("small", { class: "count" }, expects(state.review.values, power, state.shown))]
+      : [];
   const more = (line) => choiceLines(line, thoughts[line.power]?.orders[unitOf(line.text)]);
-  place.replaceChildren(h("h2", {}, `What happened in ${found.title}`), ...orderLists(powers, found.orders, head, more),
-    found.talk.length ? h("div", { id: "said" }, h("h3", {}, "What you said and heard"), spoken(found.talk)) : "");
+  place.replaceChildren(
+    h("h2", {}, `What happened in ${found.title}`),
+    ...orderLists(powers, found.orders, head, more),
+    found.talk.length
+      ? h("div", { id: "said" }, h("h3", {}, "What you said and heard"), spoken(found.talk))
+      : "",
+  );
 }
 
 function drawEnd(view) {
   const names = view.winners.map(nice);
   const won = names.length === 1 ? `${names[0]} wins.` : `${listed(names)} win together.`;
-  const how = view.agreed ? "The game ends in a draw, agreed by" : "Time is up. The game is a draw between";
-  const text = view.draw ? `${how} ${listed(names)}.`
-    : view.by_concession ? `${won} All the others have conceded.` : won;
+  const how = view.agreed
+    ? "The game ends in a draw, agreed by"
+    : "Time is up. The game is a draw between";
+  const text = view.draw
+    ? `${how} ${listed(names)}.`
+    : view.by_concession
+      ? `${won} All the others have conceded.`
+      : won;
   $("panel").replaceChildren(h("h2", { id: "end" }, text));
-  $("panel").append(h("div", { class: "buttons" },
-    view.host ? h("button", { class: "main", id: "another", onclick: () => send("/api/another", {}) }, "New game") : null,
-    view.can_review && !state.review ? h("button", { id: "review", onclick: fetchReview }, "Review") : null));
-  if (state.review) $("panel").append(turnList(turningPoints(state.review.values), view.phases.map(phaseTitle), look),
-    h("p", { class: "quiet" }, "Beside each order of the game stand the policy's likeliest ones, in bold type the one given. Each probability assumes the likeliest orders of the units before it. What a power expected is the policy's value of its position: more is better."));
+  $("panel").append(
+    h(
+      "div",
+      { class: "buttons" },
+      view.host
+        ? h(
+            "button",
+            { class: "main", id: "another", onclick: () => send("/api/another", {}) },
+            "New game",
+          )
+        : null,
+      view.can_review && !state.review
+        ? h("button", { id: "review", onclick: fetchReview }, "Review")
+        : null,
+    ),
+  );
+  if (state.review)
+    $("panel").append(
+      turnList(turningPoints(state.review.values), view.phases.map(phaseTitle), look),
+      h(
+        "p",
+        { class: "quiet" },
+        "Beside each order of the game stand the policy's likeliest ones, in bold type the one " +
+          "given. Each probability assumes the likeliest orders of the units before it. What a " +
+          "power expected is the policy's value of its position: more is better.",
+      ),
+    );
 }
 
 async function fetchReview() {
@@ -417,36 +618,91 @@ function drawWaiting(view) {
     if (!list.length) list.push(h("li", { class: "quiet" }, "None. Units without orders hold."));
     parts.push(h("h2", {}, "Your orders are in"), h("ul", {}, ...list));
     if (view.waiting.length)
-      parts.push(h("button", { id: "withdraw", onclick: () => send("/api/withdraw", {}) }, "Change orders"));
+      parts.push(
+        h("button", { id: "withdraw", onclick: () => send("/api/withdraw", {}) }, "Change orders"),
+      );
   }
-  if (view.waiting.length) parts.push(h("p", { class: "waiting" }, `Waiting for ${view.waiting.map(nice).join(", ")}…`));
+  if (view.waiting.length)
+    parts.push(h("p", { class: "waiting" }, `Waiting for ${view.waiting.map(nice).join(", ")}…`));
   else if (!view.can_go_on) parts.push(h("p", {}, "Waiting for the host to continue."));
   if (view.can_go_on)
     parts.push(
       h("p", {}, view.you ? "You have no orders to give in this phase." : "The players are ready."),
-      h("div", { class: "buttons" },
-        h("button", { class: "main", id: "next", disabled: Boolean(state.busy), onclick: () => send("/api/next", {}) }, "Next phase"),
-        h("button", { id: "play", "aria-pressed": String(state.playing), onclick: () => { state.playing = !state.playing; draw(); } },
-          state.playing ? "Pause" : "Play to the end")),
+      h(
+        "div",
+        { class: "buttons" },
+        h(
+          "button",
+          {
+            class: "main",
+            id: "next",
+            disabled: Boolean(state.busy),
+            onclick: () => send("/api/next", {}),
+          },
+          "Next phase",
+        ),
+        h(
+          "button",
+          {
+            id: "play",
+            "aria-pressed": String(state.playing),
+            onclick: () => {
+              state.playing = !state.playing;
+              draw();
+            },
+          },
+          state.playing ? "Pause" : "Play to the end",
+        ),
+      ),
     );
   $("panel").replaceChildren(...parts);
 }
 
 // A vote for a draw and giving up: both are said in a phase, beside the orders.
 function drawVotes(view) {
-  if (state.shown !== null || !view.can_concede) { $("votes").replaceChildren(); return; }
-  const parts = [], { votes } = view;
-  if (votes) {
-    const text = `${votes.given} of ${votes.needed} powers have voted for a draw in this phase. If all of them do, the game ends here and now.`;
-    parts.push(h("h2", {}, "A draw?"), h("p", {}, text),
-      h("button", { id: "vote", "aria-pressed": String(votes.mine), disabled: Boolean(state.busy), onclick: () => send("/api/vote", { draw: !votes.mine }) },
-        votes.mine ? "Withdraw my vote" : "Vote for a draw"));
+  if (state.shown !== null || !view.can_concede) {
+    $("votes").replaceChildren();
+    return;
   }
-  const ask = (wanted) => () => { state.conceding = wanted; draw(); };
+  const parts = [],
+    { votes } = view;
+  if (votes) {
+    const text =
+      `${votes.given} of ${votes.needed} powers have voted for a draw in this phase. ` +
+      "If all of them do, the game ends here and now.";
+    parts.push(
+      h("h2", {}, "A draw?"),
+      h("p", {}, text),
+      h(
+        "button",
+        {
+          id: "vote",
+          "aria-pressed": String(votes.mine),
+          disabled: Boolean(state.busy),
+          onclick: () => send("/api/vote", { draw: !votes.mine }),
+        },
+        votes.mine ? "Withdraw my vote" : "Vote for a draw",
+      ),
+    );
+  }
+  const ask = (wanted) => () => {
+    state.conceding = wanted;
+    draw();
+  };
   if (state.conceding === view.step)
-    parts.push(h("p", {}, "You lose, and your units hold for the rest of the game. The others can play on."), h("div", { class: "buttons" },
-      h("button", { id: "concede", disabled: Boolean(state.busy), onclick: () => send("/api/concede", {}) }, `Concede as ${nice(view.you)}`),
-      h("button", { id: "keep-on", onclick: ask(null) }, "Play on")));
+    parts.push(
+      h("p", {}, "You lose, and your units hold for the rest of the game. The others can play on."),
+      h(
+        "div",
+        { class: "buttons" },
+        h(
+          "button",
+          { id: "concede", disabled: Boolean(state.busy), onclick: () => send("/api/concede", {}) },
+          `Concede as ${nice(view.you)}`,
+        ),
+        h("button", { id: "keep-on", onclick: ask(null) }, "Play on"),
+      ),
+    );
   else parts.push(h("button", { id: "give-up", onclick: ask(view.step) }, "Concede…"));
   $("votes").replaceChildren(...parts);
 }
@@ -455,14 +711,50 @@ function drawTools(view) {
   const tools = [];
   const deciding = view.started && state.shown === null && view.decision && !view.given;
   if (deciding && view.you)
-    tools.push(h("button", { id: "hint", "aria-pressed": String(state.hinting), disabled: !view.can_hint, onclick: toggleHint,
-      title: view.can_hint ? "What the trained policy would order" : "Only trained policies give hints: choose one as an opponent" },
-      state.hinting ? "Hide hint" : "Hint"));
+    tools.push(
+      h(
+        "button",
+        {
+          id: "hint",
+          "aria-pressed": String(state.hinting),
+          disabled: !view.can_hint,
+          onclick: toggleHint,
+          title: view.can_hint
+            ? "What the trained policy would order"
+            : "Only trained policies give hints: choose one as an opponent",
+        },
+        state.hinting ? "Hide hint" : "Hint",
+      ),
+    );
   if (view.host && view.started)
-    tools.push(h("button", { id: "takeback", disabled: !view.can_take_back || Boolean(state.busy), onclick: () => send("/api/back", {}),
-      title: "Go back to your last orders" }, view.sandbox ? "Step back" : "Take back"));
-  if (view.started) tools.push(h("button", { id: "download", onclick: download, title: "Save the game as a file, to replay or share" }, "Download game"));
-  if (state.shown !== null && state.shown + 2 < view.phases.length) tools.push(h("button", { id: "now", onclick: () => look(view.phases.length - 1) }, "Back to the present"));
+    tools.push(
+      h(
+        "button",
+        {
+          id: "takeback",
+          disabled: !view.can_take_back || Boolean(state.busy),
+          onclick: () => send("/api/back", {}),
+          title: "Go back to your last orders",
+        },
+        view.sandbox ? "Step back" : "Take back",
+      ),
+    );
+  if (view.started)
+    tools.push(
+      h(
+        "button",
+        { id: "download", onclick: download, title: "Save the game as a file, to replay or share" },
+        "Download game",
+      ),
+    );
+  if (state.shown !== null && state.shown + 2 < view.phases.length)
+    tools.push(
+      h(
+        "button",
+        { id: "now", onclick: () => look(view.phases.length - 1) },
+        "Back to the present",
+      ),
+    );
   $("tools").replaceChildren(h("div", { class: "buttons" }, ...tools));
   if (deciding && state.hinting && !state.hint) fetchHint();
 }
@@ -470,26 +762,75 @@ function drawTools(view) {
 function drawPowers(view) {
   if (!view.started) return;
   const rows = view.powers.map((p) =>
-    h("tr", { class: p.alive ? "" : "dead" },
+    h(
+      "tr",
+      { class: p.alive ? "" : "dead" },
       h("th", { scope: "row" }, swatch(p.power), nice(p.power)),
-      h("td", {}, p.power === view.you ? h("b", {}, "you") : view.sandbox ? "you" : p.player === "host" ? "the host" : p.player === "guest" ? "a guest" : h("span", { title: p.player }, breakable(p.player)),
-        h("small", { class: "state" }, !p.alive ? "eliminated" : p.conceded ? "conceded" : view.over || !p.person ? "" : p.ready ? "ready" : "ordering")),
-      h("td", {}, `${p.centers}`), h("td", {}, `${p.units}`)));
-  const head = h("tr", {}, ...["Power", "Player", "Centers", "Units"].map((text) => h("th", { scope: "col" }, text)));
-  $("powers").replaceChildren(h("table", {}, h("caption", {}, "Powers"), h("thead", {}, head), h("tbody", {}, ...rows)));
+      h(
+        "td",
+        {},
+        p.power === view.you
+          ? h("b", {}, "you")
+          : view.sandbox
+            ? "you"
+            : p.player === "host"
+              ? "the host"
+              : p.player === "guest"
+                ? "a guest"
+                : h("span", { title: p.player }, breakable(p.player)),
+        h(
+          "small",
+          { class: "state" },
+          !p.alive
+            ? "eliminated"
+            : p.conceded
+              ? "conceded"
+              : view.over || !p.person
+                ? ""
+                : p.ready
+                  ? "ready"
+                  : "ordering",
+        ),
+      ),
+      h("td", {}, `${p.centers}`),
+      h("td", {}, `${p.units}`),
+    ),
+  );
+  const head = h(
+    "tr",
+    {},
+    ...["Power", "Player", "Centers", "Units"].map((text) => h("th", { scope: "col" }, text)),
+  );
+  $("powers").replaceChildren(
+    h("table", {}, h("caption", {}, "Powers"), h("thead", {}, head), h("tbody", {}, ...rows)),
+  );
 }
 
 // All orders so far, which are asked for once somebody wants to see them.
 function drawPast(view) {
   const place = $("past");
-  if (!view.started || view.phases.length < 2) { place.replaceChildren(); return; }
+  if (!view.started || view.phases.length < 2) {
+    place.replaceChildren();
+    return;
+  }
   if (!place.firstElementChild)
-    place.replaceChildren(h("details", { ontoggle: () => drawPast(state.view) }, h("summary", {}, "All orders so far"), h("div", { class: "past" })));
-  const open = place.firstElementChild.open, list = place.querySelector(".past");
+    place.replaceChildren(
+      h(
+        "details",
+        { ontoggle: () => drawPast(state.view) },
+        h("summary", {}, "All orders so far"),
+        h("div", { class: "past" }),
+      ),
+    );
+  const open = place.firstElementChild.open,
+    list = place.querySelector(".past");
   if (!open || fetched.past === view.step) return;
   fetched.past = view.step;
   const powers = view.powers.map(({ power }) => power);
-  ask("/api/past").then((phases) => list.replaceChildren(...allOrders(phases, powers, look)), (error) => say(sentence(error.message), true));
+  ask("/api/past").then(
+    (phases) => list.replaceChildren(...allOrders(phases, powers, look)),
+    (error) => say(sentence(error.message), true),
+  );
 }
 
 // The phase looked at as text or pictures.
@@ -503,21 +844,53 @@ function drawShare(view) {
     await navigator.clipboard?.writeText(text).catch(() => {});
   };
   const take = (kind) => share(async (phase) => show((await ask(`/api/texts${phase}`))[kind]));
-  const save = (type) => share(async (phase) => {
-    say("Drawing…");
-    const { data } = await ask(`/api/picture${phase || "?"}${type === "gif" ? "&moving=1" : ""}`);
-    offer(new Blob([Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0))], { type: `image/${type}` }), type);
-    say("");
-  });
+  const save = (type) =>
+    share(async (phase) => {
+      say("Drawing…");
+      const { data } = await ask(`/api/picture${phase || "?"}${type === "gif" ? "&moving=1" : ""}`);
+      offer(
+        new Blob([Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0))], {
+          type: `image/${type}`,
+        }),
+        type,
+      );
+      say("");
+    });
   const watching = view.links?.watch ?? (view.you ? null : state.token); // no seat is given away
-  const link = share(() => show(`${location.origin}/#${watching}/${state.view.phases[state.shown ?? state.view.phases.length - 1]}`));
-  $("share").replaceChildren(h("details", {}, h("summary", {}, "Copy and pictures"), h("div", { class: "buttons" },
-    watching ? h("button", { id: "copy-link", title: "Copy a link to this phase, for those who watch", onclick: link }, "Link") : null,
-    h("button", { id: "copy-position", onclick: take("position") }, "Copy position"),
-    h("button", { id: "copy-orders", onclick: take("orders") }, "Copy all orders"),
-    h("button", { id: "save-png", onclick: save("png") }, "Picture"),
-    h("button", { id: "save-gif", onclick: save("gif") }, "GIF of the game")),
-    h("textarea", { id: "shared", rows: 8, readonly: true, hidden: true, "aria-label": "Text of the phase" })));
+  const link = share(() => show(`${location.origin}/#${watching}/${phaseShown()}`));
+  $("share").replaceChildren(
+    h(
+      "details",
+      {},
+      h("summary", {}, "Copy and pictures"),
+      h(
+        "div",
+        { class: "buttons" },
+        watching
+          ? h(
+              "button",
+              {
+                id: "copy-link",
+                title: "Copy a link to this phase, for those who watch",
+                onclick: link,
+              },
+              "Link",
+            )
+          : null,
+        h("button", { id: "copy-position", onclick: take("position") }, "Copy position"),
+        h("button", { id: "copy-orders", onclick: take("orders") }, "Copy all orders"),
+        h("button", { id: "save-png", onclick: save("png") }, "Picture"),
+        h("button", { id: "save-gif", onclick: save("gif") }, "GIF of the game"),
+      ),
+      h("textarea", {
+        id: "shared",
+        rows: 8,
+        readonly: true,
+        hidden: true,
+        "aria-label": "Text of the phase",
+      }),
+    ),
+  );
 }
 
 const share = (work) => async () => {
@@ -530,27 +903,63 @@ const share = (work) => async () => {
 
 function offer(blob, suffix) {
   const address = URL.createObjectURL(blob);
-  h("a", { href: address, download: `${state.view.map}-${state.view.phases[state.shown ?? state.view.phases.length - 1]}.${suffix}` }).click();
+  h("a", {
+    href: address,
+    download: `${state.view.map}-${phaseShown()}.${suffix}`,
+  }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
 function drawMore(view) {
-  if (!view.host || !view.started) { $("more").replaceChildren(); return; }
+  if (!view.host || !view.started) {
+    $("more").replaceChildren();
+    return;
+  }
   const key = JSON.stringify(view.links);
   if ($("more").dataset.key === key) return; // keep it open
   $("more").dataset.key = key;
   const links = Object.entries(view.links).map(([who, token]) => {
     const address = `${location.origin}/#${token}`;
-    const field = h("input", { readonly: true, value: address, id: `link-${who}`, onfocus: (event) => event.target.select() });
-    return h("div", { class: "row" }, h("label", { for: field.id }, who === "watch" ? "To watch" : nice(who)), field,
-      h("button", { onclick: () => { field.select(); navigator.clipboard?.writeText(address); } }, "Copy"));
+    const field = h("input", {
+      readonly: true,
+      value: address,
+      id: `link-${who}`,
+      onfocus: (event) => event.target.select(),
+    });
+    return h(
+      "div",
+      { class: "row" },
+      h("label", { for: field.id }, who === "watch" ? "To watch" : nice(who)),
+      field,
+      h(
+        "button",
+        {
+          onclick: () => {
+            field.select();
+            navigator.clipboard?.writeText(address);
+          },
+        },
+        "Copy",
+      ),
+    );
   });
   $("more").replaceChildren(
-    h("details", { open: links.length > 1 }, h("summary", {}, "Links and file"), ...links,
-      h("p", { class: "quiet" }, `Anyone with a link can play that power, so give each link only to its player. The game is saved after every step in ${view.file}.`)));
+    h(
+      "details",
+      { open: links.length > 1 },
+      h("summary", {}, "Links and file"),
+      ...links,
+      h(
+        "p",
+        { class: "quiet" },
+        "Anyone with a link can play that power, so give each link only to its player. " +
+          `The game is saved after every step in ${view.file}.`,
+      ),
+    ),
+  );
 }
 
-// --- What is clicked ------------------------------------------------------------------------------
+// --- What is clicked -----------------------------------------------------------------------------
 
 // The number of a phase that was played; null: there is none of this name.
 function phaseNumber(name) {
@@ -647,30 +1056,54 @@ async function turnTo(power) {
 
 async function letOrder(player, powers) {
   say(`Waiting for ${player}…`);
-  const kept = Object.fromEntries(powers.filter((power) => power !== state.view.you).map((power) => [power, panel.kept(power)]));
+  const kept = Object.fromEntries(
+    powers.filter((power) => power !== state.view.you).map((power) => [power, panel.kept(power)]),
+  );
   if (await send("/api/let", { player, powers, kept })) return;
   say("");
   if (state.view.given) turnTo(null);
 }
 
-const talk = new TalkPanel({ say, redraw: draw, send, orders: () => state.view.given ?? panel.orders() });
+const talk = new TalkPanel({
+  say,
+  redraw: draw,
+  send,
+  orders: () => state.view.given ?? panel.orders(),
+});
 
 // The second click of a double click would be meant for what stood there before the first.
-$("right").addEventListener("click", (event) => {
-  if (event.detail < 2 || !event.target.closest("#panel button, #foot button, #talk button, #votes button, #tools button")) return;
-  event.stopPropagation();
-  event.preventDefault();
-}, true);
+$("right").addEventListener(
+  "click",
+  (event) => {
+    if (
+      event.detail < 2 ||
+      !event.target.closest(
+        "#panel button, #foot button, #talk button, #votes button, #tools button",
+      )
+    )
+      return;
+    event.stopPropagation();
+    event.preventDefault();
+  },
+  true,
+);
 
 theme.begin();
-const deciding = () => state.shown === null && state.view.started && state.view.decision && !state.view.given;
-const mode = (name) => () => { if (deciding()) panel.setMode(name); };
+const deciding = () =>
+  state.shown === null && state.view.started && state.view.decision && !state.view.given;
+const mode = (name) => () => {
+  if (deciding()) panel.setMode(name);
+};
 listen(bar, board, {
-  h: mode("hold"), m: mode("move"), s: mode("support"), c: mode("convoy"), v: mode("via"),
+  h: mode("hold"),
+  m: mode("move"),
+  s: mode("support"),
+  c: mode("convoy"),
+  v: mode("via"),
   Enter: ({ repeat }) => {
     if (repeat) return; // it was meant for what is gone
     if (deciding()) panel.enter();
-    else (["continue", "next"].map($).find(Boolean))?.click();
+    else ["continue", "next"].map($).find(Boolean)?.click();
   },
   Escape: () => {
     talk.picking = false;

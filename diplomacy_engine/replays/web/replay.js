@@ -1,4 +1,27 @@
-import { $, Bar, Board, Chart, allOrders, breakable, choiceLines, counted, expects, h, legend, listed, listen, nice, orderLists, percent, spoken, swatch, theme, turnList, turningPoints, unitOf } from "./page.js";
+import {
+  $,
+  Bar,
+  Board,
+  Chart,
+  allOrders,
+  breakable,
+  choiceLines,
+  counted,
+  expects,
+  h,
+  legend,
+  listed,
+  listen,
+  nice,
+  orderLists,
+  percent,
+  spoken,
+  swatch,
+  theme,
+  turnList,
+  turningPoints,
+  unitOf,
+} from "./page.js";
 
 // The page of a replay: unpacks its games and shows their phases.
 
@@ -12,9 +35,15 @@ async function unpack(text) {
 }
 
 async function open(wanted, phase) {
-  const mine = ++state.loading, entry = facts.games[wanted], map = facts.maps[entry.map];
+  const mine = ++state.loading,
+    entry = facts.games[wanted],
+    map = facts.maps[entry.map];
   const [data, chartText, expected, ground] = await Promise.all([
-    unpack(entry.data), unpack(entry.chart), unpack(entry.expected), state.shown === entry.map ? null : unpack(map.ground)]);
+    unpack(entry.data),
+    unpack(entry.chart),
+    unpack(entry.expected),
+    state.shown === entry.map ? null : unpack(map.ground),
+  ]);
   if (mine !== state.loading) return;
   Object.assign(state, { game: wanted, frames: JSON.parse(data), shown: entry.map });
   if (ground !== null) {
@@ -33,7 +62,9 @@ async function open(wanted, phase) {
   $("game").value = String(wanted);
   $("title").textContent = document.title = entry.title;
   $("who").textContent = whoPlayed(entry, map);
-  $("think").hidden = !state.frames.some((frame) => frame.thoughts || Object.values(frame.powers).some((power) => power.thought));
+  $("think").hidden = !state.frames.some(
+    (frame) => frame.thoughts || Object.values(frame.powers).some((power) => power.thought),
+  );
   $("past").querySelector("details").open = false;
   show(Math.max(0, entry.phases.indexOf(phase)));
   board.begin(ofTheLargest(map.powers));
@@ -43,22 +74,28 @@ async function open(wanted, phase) {
 function ofTheLargest(powers) {
   const centers = (power) => state.frames.at(-1).powers[power].centers;
   const largest = powers.reduce((one, other) => (centers(other) > centers(one) ? other : one));
-  return Object.entries(state.frames[state.number].owners).filter(([, owner]) => owner.split(" ")[0] === largest).map(([code]) => code);
+  return Object.entries(state.frames[state.number].owners)
+    .filter(([, owner]) => owner.split(" ")[0] === largest)
+    .map(([code]) => code);
 }
 
 // `dumbbot as England and France, random as Italy; map three, game 12`
 function whoPlayed({ id, players }, { name, powers }) {
   const seats = new Map();
   for (const power of powers)
-    if (players[power]) seats.set(players[power], [...(seats.get(players[power]) ?? []), nice(power)]);
-  const who = [...seats].map(([player, names]) => `${breakable(player)} as ${listed(names)}`).join(", ");
+    if (players[power])
+      seats.set(players[power], [...(seats.get(players[power]) ?? []), nice(power)]);
+  const who = [...seats]
+    .map(([player, names]) => `${breakable(player)} as ${listed(names)}`)
+    .join(", ");
   return `${who ? `${who}; ` : ""}map ${name}, game ${id}`;
 }
 
 function show(wanted) {
   const { phases, titles, map } = facts.games[state.game];
   state.number = Math.min(Math.max(wanted, 0), phases.length - 1);
-  const frame = state.frames[state.number], title = titles[state.number];
+  const frame = state.frames[state.number],
+    title = titles[state.number];
   board.show(frame, `Position in ${title}`);
   board.layer("thoughts", frame.thoughts);
   bar.show(titles, state.number);
@@ -66,7 +103,10 @@ function show(wanted) {
   chart.show(state.number);
   if (values.svg) values.show(state.number);
   list(frame, facts.maps[map].powers);
-  const place = facts.games.length > 1 ? `#${state.game + 1}/${phases[state.number]}` : `#${phases[state.number]}`;
+  const place =
+    facts.games.length > 1
+      ? `#${state.game + 1}/${phases[state.number]}`
+      : `#${phases[state.number]}`;
   if (location.hash !== place) history.replaceState(null, "", place);
 }
 
@@ -75,11 +115,19 @@ function list(frame, powers) {
   const head = (power) => {
     const { centers, units, thought } = frame.powers[power];
     if (!centers && !units) return [];
-    const value = thought && thought.value !== null ? `, ${expects(values, power, state.number)}` : "";
-    return [h("small", {}, players[power] ? breakable(players[power]) : ""),
-      h("small", { class: "count" }, `${counted(centers, "center")}, ${counted(units, "unit")}${value}`)];
+    const value =
+      thought && thought.value !== null ? `, ${expects(values, power, state.number)}` : "";
+    return [
+      h("small", {}, players[power] ? breakable(players[power]) : ""),
+      h(
+        "small",
+        { class: "count" },
+        `${counted(centers, "center")}, ${counted(units, "unit")}${value}`,
+      ),
+    ];
   };
-  const more = (line) => choiceLines(line, frame.powers[line.power].thought?.orders[unitOf(line.text)]);
+  const more = (line) =>
+    choiceLines(line, frame.powers[line.power].thought?.orders[unitOf(line.text)]);
   const parts = frame.talk.length ? [talk(frame.talk)] : [];
   parts.push(...orderLists(powers, frame.orders, head, more));
   const thoughts = powers.flatMap((power) => considered(power, frame.powers[power].thought ?? {}));
@@ -90,18 +138,45 @@ function list(frame, powers) {
 function considered(power, thought) {
   const parts = [];
   if (thought.tried?.length)
-    parts.push(h("h3", {}, swatch(power), `${nice(power)} tried`), h("p", { class: "quiet" }, "What each line is worth, after one phase:"),
-      h("ul", {}, ...thought.tried.map(([choice, worth, share]) => h("li", {}, `${choice} `,
-        h("small", {}, `${worth === null ? "" : worth.toFixed(3)}${share ? `, played ${percent(share)}` : ""}`)))));
+    parts.push(
+      h("h3", {}, swatch(power), `${nice(power)} tried`),
+      h("p", { class: "quiet" }, "What each line is worth, after one phase:"),
+      h(
+        "ul",
+        {},
+        ...thought.tried.map(([choice, worth, share]) =>
+          h(
+            "li",
+            {},
+            `${choice} `,
+            h(
+              "small",
+              {},
+              (worth === null ? "" : worth.toFixed(3)) +
+                (share ? `, played ${percent(share)}` : ""),
+            ),
+          ),
+        ),
+      ),
+    );
   for (const name of ["prompt", "reply"])
     if (thought[name] !== undefined)
-      parts.push(h("details", {}, h("summary", {}, `${nice(power)}: ${name}`), h("pre", {}, thought[name])));
+      parts.push(
+        h("details", {}, h("summary", {}, `${nice(power)}: ${name}`), h("pre", {}, thought[name])),
+      );
   return parts.length ? [h("div", { class: "thoughts" }, ...parts)] : [];
 }
 
 function talk(said) {
-  const box = h("details", { class: "talk", open: state.talkOpen }, h("summary", {}, `What was said (${said.length})`), spoken(said));
-  box.addEventListener("toggle", () => { state.talkOpen = box.open; });
+  const box = h(
+    "details",
+    { class: "talk", open: state.talkOpen },
+    h("summary", {}, `What was said (${said.length})`),
+    spoken(said),
+  );
+  box.addEventListener("toggle", () => {
+    state.talkOpen = box.open;
+  });
   return box;
 }
 
@@ -111,40 +186,70 @@ function think() {
 }
 
 function copyLink() {
-  navigator.clipboard?.writeText(location.href).then(() => board.say("The address of this phase is copied."), () => board.say(location.href));
+  navigator.clipboard?.writeText(location.href).then(
+    () => board.say("The address of this phase is copied."),
+    () => board.say(location.href),
+  );
 }
 
 function fromHash() {
   let text = location.hash.slice(1);
-  try { text = decodeURIComponent(text); } catch { text = ""; } // a lone %
+  try {
+    text = decodeURIComponent(text);
+  } catch {
+    text = "";
+  } // a lone %
   const parts = text.split("/");
-  const phase = parts.pop(), wanted = parts.length ? Number(parts[0]) - 1 : state.game;
-  const index = facts.games[wanted] ? wanted : 0, { phases } = facts.games[index];
+  const phase = parts.pop(),
+    wanted = parts.length ? Number(parts[0]) - 1 : state.game;
+  const index = facts.games[wanted] ? wanted : 0,
+    { phases } = facts.games[index];
   if (index !== state.game || !state.frames.length) return open(index, phase);
   if (phases.includes(phase) && phases[state.number] !== phase) show(phases.indexOf(phase));
 }
 
 const stage = h("div", { id: "stage" });
 $("left").prepend(stage);
-const board = new Board(stage, (province) => board.say(`${province} ${facts.maps[state.shown].names[province]}`));
+const board = new Board(stage, (province) =>
+  board.say(`${province} ${facts.maps[state.shown].names[province]}`),
+);
 const bar = new Bar($("bar"), show);
 const chart = new Chart($("chart"), (number) => bar.jump(number));
 const values = new Chart($("values"), (number) => bar.jump(number));
-$("game").addEventListener("change", () => { bar.pause(); open(Number($("game").value), ""); });
+$("game").addEventListener("change", () => {
+  bar.pause();
+  open(Number($("game").value), "");
+});
 $("think").addEventListener("click", think);
 $("link").addEventListener("click", copyLink);
-$("past").querySelector("details").addEventListener("toggle", ({ target }) => {
-  const { titles, map } = facts.games[state.game], { powers } = facts.maps[map];
-  const phases = state.frames.map(({ orders }, number) => ({ title: titles[number], orders }));
-  const lists = target.open ? allOrders(phases, powers, (number) => bar.jump(number)) : [];
-  target.replaceChildren(target.firstElementChild, h("div", { class: "past" }, ...lists));
-});
-facts.games.forEach((entry, index) => $("game").append(h("option", { value: index }, `${index + 1}: ${entry.title} (${entry.id})`)));
+$("past")
+  .querySelector("details")
+  .addEventListener("toggle", ({ target }) => {
+    const { titles, map } = facts.games[state.game],
+      { powers } = facts.maps[map];
+    const phases = state.frames.map(({ orders }, number) => ({ title: titles[number], orders }));
+    const lists = target.open ? allOrders(phases, powers, (number) => bar.jump(number)) : [];
+    target.replaceChildren(target.firstElementChild, h("div", { class: "past" }, ...lists));
+  });
+facts.games.forEach((entry, index) =>
+  $("game").append(h("option", { value: index }, `${index + 1}: ${entry.title} (${entry.id})`)),
+);
 $("game").hidden = facts.games.length < 2;
 theme.begin();
 if (facts.reviewed) think();
-listen(bar, board, { p: () => { if (!$("think").hidden) think(); } });
+listen(bar, board, {
+  p: () => {
+    if (!$("think").hidden) think();
+  },
+});
 window.addEventListener("hashchange", fromHash);
 if (typeof DecompressionStream === "undefined")
-  $("stage").replaceChildren(h("p", { class: "bad" }, "This browser is too old for this page: it needs DecompressionStream (Chrome 80, Firefox 113, Safari 16.4 or newer)."));
+  $("stage").replaceChildren(
+    h(
+      "p",
+      { class: "bad" },
+      "This browser is too old for this page: it needs DecompressionStream " +
+        "(Chrome 80, Firefox 113, Safari 16.4 or newer).",
+    ),
+  );
 else fromHash();
