@@ -7,7 +7,7 @@ import ppo_selfplay_diplomacy
 from diplomacy_engine.rules.map import MAP_NAMES
 
 README = page_text("README.md")
-MOST_LINES = 220
+MOST_LINES = 190
 
 
 def section(heading: str) -> str:
@@ -36,8 +36,9 @@ def test_two_commands_set_everything_up():
 
 
 def test_every_page_can_be_found_from_here():
+    index = page_text("docs/index.md")
     for page in (ROOT / "docs").glob("*.md"):
-        assert f"](docs/{page.name}" in README, page.name
+        assert f"](docs/{page.name}" in README or f"]({page.name}" in index, page.name
 
 
 def test_the_tree_has_every_folder():
