@@ -41,8 +41,8 @@ _PAR = {
 def known_results(game_map: Map, player: str, max_years: int, year_limit: str) -> dict:
     if game_map.name not in _PAR or player != "dumbbot" or year_limit != "draw":
         return {}
-    known = load_map(game_map.name)  # a file may have that name, too
-    if game_map.teams.text or known.facts != game_map.facts or max_years != known.max_years:
+    bundled = load_map(game_map.name)  # a file may have that name, too
+    if game_map.teams.text or bundled.facts != game_map.facts or max_years != bundled.max_years:
         return {}
     games, seats = _PAR[game_map.name]
     shares = {

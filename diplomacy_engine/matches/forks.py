@@ -69,7 +69,7 @@ def fork(
     games.copy_from(games, np.repeat(rows, copies), played)
     begin_games(games, players, played)
     recorder = GameRecorder(groups[:, :record].ravel(), games)
-    left = np.full(games.num_games, years)
+    years_left = np.full(games.num_games, years)
     going = played[games.state.end[played] == RUNNING]
     while len(going):
         decisions = games.decisions(going)
@@ -78,13 +78,14 @@ def fork(
             note(games, decisions, orders)
         recorder.note(games, orders, going=going)
         games.step(orders, going)
-        left[going[games.state.phase[going] == SPRING_MOVEMENT]] -= 1
-        going = going[(games.state.end[going] == RUNNING) & (left[going] > 0)]
+        years_left[going[games.state.phase[going] == SPRING_MOVEMENT]] -= 1
+        going = going[(games.state.end[going] == RUNNING) & (years_left[going] > 0)]
     shape = (len(rows), copies)
-    who = {power: players[seat].name for power, seat in zip(games.map.powers, seats)}
+    player_names = {power: players[seat].name for power, seat in zip(games.map.powers, seats)}
     scores = np.asarray(score(games, played), np.float32).reshape(*shape, games.num_powers)
     saved = [
-        game.to_saved_game() | {"id": f"{number // record}-{number % record}", "players": who}
+        game.to_saved_game()
+        | {"id": f"{number // record}-{number % record}", "players": player_names}
         for number, game in enumerate(recorder.replay(games))
     ]
     return Rollouts(

@@ -128,12 +128,12 @@ class MatchReport:
         after, count = self.settings.draws_after, len(self.number)
         if after is None:
             return {}
-        found = {"after": after}
+        result = {"after": after}
         for name, end in (("agreed", AGREED), ("year_limit", YEAR_LIMIT)):
             drawn = int((self.outcomes.ended == end).sum())
             low, high = wilson_interval(drawn, count)
-            found[name] = {"value": drawn / count, "low": low, "high": high}
-        return {"draws": found}
+            result[name] = {"value": drawn / count, "low": low, "high": high}
+        return {"draws": result}
 
 
 def _sum(counters: list) -> OrderCounter | TalkCounter | None:

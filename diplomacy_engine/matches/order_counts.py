@@ -29,15 +29,15 @@ OPENINGS = 10  # that are told, the most frequent ones
 RESULTS = ("won", "drawn", "lost")
 
 
-def kind_shares(given: np.ndarray) -> dict[str, float]:
-    counts = {
-        "hold": given[HOLD],
-        "move": given[MOVE],
-        "convoyed_move": given[MOVE_VIA],
-        "support": given[SUPPORT_HOLD] + given[SUPPORT_MOVE],
-        "convoy": given[CONVOY],
+def kind_shares(counts: np.ndarray) -> dict[str, float]:
+    sums = {
+        "hold": counts[HOLD],
+        "move": counts[MOVE],
+        "convoyed_move": counts[MOVE_VIA],
+        "support": counts[SUPPORT_HOLD] + counts[SUPPORT_MOVE],
+        "convoy": counts[CONVOY],
     }
-    return {name: float(count / max(1, given.sum())) for name, count in counts.items()}
+    return {name: float(count / max(1, counts.sum())) for name, count in sums.items()}
 
 
 class ResultCounter:
@@ -84,11 +84,11 @@ class ResultCounter:
         def add(
             what: str, where: np.ndarray, names: np.ndarray, amount: np.ndarray | int = 1
         ) -> None:
-            known = result[where] != NONE
-            keys, column = np.unique(names[known], return_inverse=True)
+            has_result = result[where] != NONE
+            keys, column = np.unique(names[has_result], return_inverse=True)
             totals = np.zeros((len(RESULTS), len(keys)), np.int64)
-            amount = np.broadcast_to(amount, where.shape)[known]
-            np.add.at(totals, (result[where][known], column), amount)
+            amount = np.broadcast_to(amount, where.shape)[has_result]
+            np.add.at(totals, (result[where][has_result], column), amount)
             for i, k in np.argwhere(totals):
                 self.counts[RESULTS[i], what, str(keys[k])] += int(totals[i, k])
 
@@ -104,7 +104,7 @@ class ResultCounter:
     def figures(self) -> dict[str, dict]:
         """Return for `won`, `drawn` and `lost` how many `games`, shares of orders by kind and of
         the most frequent `openings`, and mean `centers` after each year of games that still ran."""
-        found = {}
+        by_result = {}
         for result in RESULTS:
             parts = {what: {} for what in ("games", "orders", "openings", "years", "centers")}
             for (of, what, name), count in sorted(self.counts.items()):
@@ -113,16 +113,16 @@ class ResultCounter:
             games, openings = sum(parts["games"].values()), Counter(parts["openings"])
             if not games:
                 continue
-            given = np.array([parts["orders"].get(str(int(kind)), 0) for kind in OrderKind])
-            found[result] = {
+            kind_counts = np.array([parts["orders"].get(str(int(kind)), 0) for kind in OrderKind])
+            by_result[result] = {
                 "games": games,
-                "orders": kind_shares(given),
+                "orders": kind_shares(kind_counts),
                 "openings": {text: n / games for text, n in openings.most_common(OPENINGS)},
                 "centers": {
                     year: parts["centers"].get(year, 0) / n for year, n in parts["years"].items()
                 },
             }
-        return found
+        return by_result
 
 
 class OrderCounter:
@@ -156,11 +156,11 @@ class OrderCounter:
         builds = decisions.order[decisions.order_start[1:] - 1] == table.waive
         mine = seat_player == self.player
         self.results.look(games, mine)
-        asked = mine[decisions.game, decisions.power][decisions.slot_decision]
+        own_slots = mine[decisions.game, decisions.power][decisions.slot_decision]
         row, province = np.nonzero((orders != NONE) & (table.kind[orders] == BUILD))
         builder = state.center_owner[row, games.board.province_center[province]]
-        owed, given = int((builds & asked).sum()), int(mine[row, builder].sum())
-        self.counts.update(builds=owed, waived=owed - given)
+        owed, built = int((builds & own_slots).sum()), int(mine[row, builder].sum())
+        self.counts.update(builds=owed, waived=owed - built)
 
     def note(
         self,
@@ -174,8 +174,8 @@ class OrderCounter:
         state = games.state
         mine = (seat_player == self.player) & moved[:, None]
         nobody = np.zeros((len(mine), 1), bool)  # in the place of NONE, which is -1
-        given = np.take_along_axis(np.hstack([mine, nobody]), state.last_power, 1)
-        at = np.flatnonzero(given)
+        is_own = np.take_along_axis(np.hstack([mine, nobody]), state.last_power, 1)
+        at = np.flatnonzero(is_own)
         if games.map.teams.text:
             self._note_allies(games, at, owner)
         self._note_style(games, moved, at)
@@ -200,7 +200,7 @@ class OrderCounter:
         self._failed[moved] = NONE
         self._failed.put(at[bounced], order[bounced])
         self._times.put(at[bounced], times[bounced])
-        found = {
+        flags = {
             "convoyed": (kind == MOVE_VIA) & (result == 0),
             "own_supports": helps & own,
             "own_unmatched": helps & own & ~fits,
@@ -211,20 +211,20 @@ class OrderCounter:
             "bounced": bounced,
             "bounced_again": bounced & (times > 2),
         }
-        self.counts.update({name: int(here.sum()) for name, here in found.items()})
+        self.counts.update({name: int(here.sum()) for name, here in flags.items()})
 
     def _note_allies(self, games: VectorGame, at: np.ndarray, owner: np.ndarray) -> None:
         """Count which of the orders at the flat indices `at` (of (E, V)) are about allies."""
         board, table, state = games.board, games.table, games.state
         size = np.bincount(board.team)
         power, number = state.last_power.take(at), state.last_order.take(at)
-        known = (size[board.team[power]] > 1) & (number != NONE)
-        at, power, number = at[known], power[known], number[known]
+        has_ally = (size[board.team[power]] > 1) & (number != NONE)
+        at, power, number = at[has_ally], power[has_ally], number[has_ally]
         game, kind = at // len(board.terrain), table.kind[number]
 
-        def is_ally(other: np.ndarray, who: np.ndarray) -> np.ndarray:
+        def is_ally(other: np.ndarray, power: np.ndarray) -> np.ndarray:
             other = np.where(other == board.num_powers, NONE, other)  # of a neutral unit
-            return (other != NONE) & (other != who) & (board.team[other] == board.team[who])
+            return (other != NONE) & (other != power) & (board.team[other] == board.team[power])
 
         about, fits = fitting(games, state.last_order, game, number)
         unit = state.last_power[game, about]  # whose unit it is that an order is about
@@ -261,8 +261,8 @@ class OrderCounter:
         stayed; of bounced moves those tried in vain in the two movement phases before; of builds
         those waived."""
         counts, total = self.counts, self.positions.total()
-        drawn, seen = min(GAMES, total), self.positions.values()
-        missed = sum(comb(total - n, drawn) / comb(total, drawn) for n in seen)
+        drawn, position_counts = min(GAMES, total), self.positions.values()
+        missed = sum(comb(total - n, drawn) / comb(total, drawn) for n in position_counts)
         shares = {
             "unmatched_own_supports": ("own_unmatched", "own_supports"),
             "unmatched_foreign_supports": ("foreign_unmatched", "foreign_supports"),
@@ -271,7 +271,10 @@ class OrderCounter:
             "waived_builds": ("waived", "builds"),
         }
         return {
-            "positions": round(len(seen) - missed, 9),
-            "position_entropy": sum(sorted(n / total * log2(total / n) for n in seen)),
+            "positions": round(len(position_counts) - missed, 9),
+            "position_entropy": sum(sorted(n / total * log2(total / n) for n in position_counts)),
             "convoyed_armies": counts["convoyed"] / games,
-        } | {name: counts[part] / max(1, counts[whole]) for name, (part, whole) in shares.items()}
+        } | {
+            name: counts[part] / max(1, counts[total_name])
+            for name, (part, total_name) in shares.items()
+        }

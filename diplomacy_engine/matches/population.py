@@ -168,8 +168,8 @@ def _games_among(
     settings: dict[str, Any],
 ) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
     """Return seats and ranks of a player's games among members, and the generator that seated."""
-    kept = {"max_years": population.max_years, "year_limit": population.year_limit}
-    rules = MatchSettings(**{"game_map": population.map} | kept | settings)
+    defaults = {"max_years": population.max_years, "year_limit": population.year_limit}
+    rules = MatchSettings(**{"game_map": population.map} | defaults | settings)
     rng, teams = np.random.default_rng(rules.seed), rules.game_map.teams
     if len(teams.names) == 1:
         raise UserError(f"--teams {teams.text} leaves nobody to rank the player against")
@@ -213,26 +213,30 @@ def rate_members(
 
 
 def rank_person(
-    population: Population, replays: Sequence[Replay], who: str, rng: np.random.Generator
+    population: Population, replays: Sequence[Replay], person_name: str, rng: np.random.Generator
 ) -> PopulationRank:
-    """Return where a person (`who`: a power, or a name in the games' `players`) ranks. Members are
+    """Return where a person (`person_name`: a power, or a name in the games' `players`) ranks. Members are
     known by their names; other players are rated along, each name as one."""
     names = {name: 1 + i for i, name in enumerate(m.name for m in population.members)}
-    known, seats, finals = len(names), [], []
+    num_members, seats, finals = len(names), [], []
     for replay in replays:
         if vocabulary(replay.map).hash != vocabulary(population.map).hash or replay.map.teams.text:
             raise UserError(f"game {replay.id!r:.60} is not one of map {population.map.name}")
         row = []
         for power in replay.map.powers:
             name = replay.players.get(power, "").removesuffix(".npz")
-            person = power == who.upper() or name == who
+            person = power == person_name.upper() or name == person_name
             name = name or f"{power}, unknown"
             row.append(0 if person else names.setdefault(name, len(names) + 1))
         if replay.winners and row.count(0) == 1 and len(set(row)) == len(row):
             centers = replay.frames[-1].scene.centers
             seats.append(row)
             finals.append([len(centers[power]) for power in replay.map.powers])
-    if not any(0 < number <= known for row in seats for number in row):
-        raise UserError(f"no finished game has {who} and a member of {population.title} in it")
-    found = places(np.array(finals))
-    return rank_after_games(population.ratings, np.array(seats), found, rng, len(names) - known)
+    if not any(0 < number <= num_members for row in seats for number in row):
+        raise UserError(
+            f"no finished game has {person_name} and a member of {population.title} in it"
+        )
+    finishes = places(np.array(finals))
+    return rank_after_games(
+        population.ratings, np.array(seats), finishes, rng, len(names) - num_members
+    )

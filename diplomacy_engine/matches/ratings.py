@@ -41,15 +41,15 @@ def fit_ratings(
         slope, bend = np.zeros(players), np.zeros((players, players))
         strength = mean[finish] / spread
         for place in range(size - 1):  # Plackett-Luce: the best of those who are left comes next
-            left = finish[:, place:]
+            remaining = finish[:, place:]
             share = np.exp(strength[:, place:] - strength[:, place:].max(1, keepdims=True))
             share /= share.sum(1, keepdims=True)
-            np.add.at(slope, left[:, 0], counts / spread)
-            np.add.at(slope, left, -share * counts[:, None] / spread)
+            np.add.at(slope, remaining[:, 0], counts / spread)
+            np.add.at(slope, remaining, -share * counts[:, None] / spread)
             weighed = counts[:, None] * share / spread**2
-            np.add.at(bend, (left, left), weighed)
+            np.add.at(bend, (remaining, remaining), weighed)
             pairs = weighed[:, :, None] * share[:, None, :]
-            np.add.at(bend, (left[:, :, None], left[:, None, :]), -pairs)
+            np.add.at(bend, (remaining[:, :, None], remaining[:, None, :]), -pairs)
         slope, bend = slope[free] + (before - mean)[free] * precision, bend[np.ix_(free, free)]
         inverse = np.linalg.inv(bend + np.diag(precision))
         # Far from the mode Newton's method overshoots.
@@ -59,9 +59,9 @@ def fit_ratings(
             break
     if len(free) == players:
         inverse = inverse - inverse.mean(0) - inverse.mean(1, keepdims=True) + inverse.mean()
-    found = np.zeros(players)
-    found[free] = np.sqrt(np.diag(inverse))
-    return mean, found
+    deviations = np.zeros(players)
+    deviations[free] = np.sqrt(np.diag(inverse))
+    return mean, deviations
 
 
 def bootstrap_errors(

@@ -76,11 +76,11 @@ def play_pairs(
         state, victory_centers = games.state, games.board.victory_centers
         while (running := state.end == RUNNING).any():
             decisions = games.decisions()
-            who = who_plays[decisions.game, decisions.power]
-            result = games.step(ask_players(games, decisions, players, who))
-            found = reward_input(result, victory_centers, pays_limit)
+            player_numbers = who_plays[decisions.game, decisions.power]
+            result = games.step(ask_players(games, decisions, players, player_numbers))
+            position = reward_input(result, victory_centers, pays_limit)
             for name, reward in rewards.items():
-                paid = np.where(running[:, None], reward(found), 0.0)
+                paid = np.where(running[:, None], reward(position), 0.0)
                 sums[name][:, some] += paid.reshape(2, half, powers)
             if progress is not None:
                 progress(first + half * np.count_nonzero(state.end != RUNNING) / len(rows))
@@ -129,17 +129,17 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
 
 def nodes_of(game_map: Map) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return who is compared: by name, powers (m,) and their numbers as members (m,)."""
-    parts, found = game_map.teams.parts, {}
-    for depth, (whole, finer) in enumerate(itertools.pairwise(parts)):
-        for node in range(int(whole.max()) + 1):
-            powers = np.flatnonzero(whole == node)
-            members, of_power = np.unique(finer[powers], return_inverse=True)
+    parts, nodes = game_map.teams.parts, {}
+    for depth, (team_of, member_of) in enumerate(itertools.pairwise(parts)):
+        for node in range(int(team_of.max()) + 1):
+            powers = np.flatnonzero(team_of == node)
+            members, of_power = np.unique(member_of[powers], return_inverse=True)
             if len(members) > 1:
                 name = f"within {'+'.join(game_map.powers[p] for p in powers)}"
                 if depth == 0:
                     name = "between teams" if game_map.teams.text else "all powers"
-                found[name] = powers, of_power
-    return found
+                nodes[name] = powers, of_power
+    return nodes
 
 
 def check_reward(
@@ -170,17 +170,17 @@ def check_reward(
         weights = mix.weights(progress)
         paid = sum(weight * pairs.rewards[name] for name, weight in weights.items())
         for name, (powers, of_power) in nodes_of(game_map).items():
-            asked = np.flatnonzero(np.isin(pairs.power, powers))
+            rows = np.flatnonzero(np.isin(pairs.power, powers))
             belongs = of_power[:, None] == np.arange(of_power.max() + 1)
-            means = paid[:, asked][:, :, powers] @ (belongs / belongs.sum(0))
-            place = np.searchsorted(powers, pairs.power[asked])
+            means = paid[:, rows][:, :, powers] @ (belongs / belongs.sum(0))
+            place = np.searchsorted(powers, pairs.power[rows])
             verdict = judge(means, of_power[place])
             against = {
-                scheme: _shown(game_map, players, pairs, paid, int(asked[pair]))
+                scheme: _shown(game_map, players, pairs, paid, int(rows[pair]))
                 for scheme, pair in verdict.against.items()
             }
-            found = {"progress": progress, "among": name, "pairs": len(asked)}
-            checks.append(found | verdict._asdict() | {"against": against})
+            summary = {"progress": progress, "among": name, "pairs": len(rows)}
+            checks.append(summary | verdict._asdict() | {"against": against})
     result = {
         "map": game_map.name,
         "reward": reward,

@@ -79,8 +79,8 @@ class GameRecorder:
                 self._say(game, row, self._talk.get(step, []))
                 for power, name in enumerate(game.powers):
                     mine = np.flatnonzero((owner[row] == power) & (orders[row] != NONE))
-                    given = [texts[number] for number in orders[row, mine]]
-                    game.submit(name, given, strict=False)
+                    order_texts = [texts[number] for number in orders[row, mine]]
+                    game.submit(name, order_texts, strict=False)
                 thoughts = think(int(row), game) if think else {}
                 game.adjudicate()
                 if thoughts:
@@ -99,8 +99,8 @@ class GameRecorder:
         for offers, results, words in talk:
             mine = np.flatnonzero(offers.game == row)
             own = tuple([texts[o] for o in mine] for texts in words)
-            said = list(messages_of(game.vector_game, offers.take(mine), results[mine], own))
-            for sender, recipient, text in said:
+            messages = list(messages_of(game.vector_game, offers.take(mine), results[mine], own))
+            for sender, recipient, text in messages:
                 game.send(game.powers[sender], game.powers[recipient], text)
 
 
@@ -146,14 +146,14 @@ def play_games(
                 games.step(games.new_orders(), agreed, votes=votes)
                 continue
         decisions = games.decisions()
-        who = seat_player[decisions.game, decisions.power]
+        player_numbers = seat_player[decisions.game, decisions.power]
         if press is None:
-            orders = ask_players(games, decisions, players, who)
+            orders = ask_players(games, decisions, players, player_numbers)
         else:
             negotiate(press, decisions, players, seat_player)
             honest = honest_seats(players, seat_player)
             bound = press.bound(decisions, honest)
-            orders = ask_players(games, bound, players, who)
+            orders = ask_players(games, bound, players, player_numbers)
             press.correct(orders, bound, honest)
             press.judge(orders, decisions)
         if recorder is not None:
@@ -229,8 +229,8 @@ def play_tables(
         for row, game in enumerate(recorder.replay(games, ask)):
             if row in ended:
                 game.id = f"{settings.seed}-{number[row]}"
-                who = {power: players[n].name for power, n in zip(game.powers, mine[row])}
-                notes = {"players": who} | notes_of(settings.press)
+                player_names = {power: players[n].name for power, n in zip(game.powers, mine[row])}
+                notes = {"players": player_names} | notes_of(settings.press)
                 sampled[int(number[row])] = game.to_saved_game() | notes
         if cause is not None:
             break

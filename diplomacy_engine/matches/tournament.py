@@ -93,15 +93,15 @@ class Tournament(MatchReport):
             value, half = float(mean[number]), float(Z * max(error[number], deviation[number]))
             rating = {"value": value, "low": value - half, "high": value + half}
             spread = {"sigma": float(deviation[number]), "bootstrap": float(error[number])}
-            found = {
+            figures = {
                 "rating": rating | spread,
                 "seats": len(game),
                 "overall": summarize(mine, side, ranges),
                 "by_power": by_side(game_map.powers, every, self.seats == number, power_ranges),
             }
             if teams.text:
-                found["by_team"] = by_side(teams.names, values, seats == number, ranges)
-            return found
+                figures["by_team"] = by_side(teams.names, values, seats == number, ranges)
+            return figures
 
         best_first = [i for i in np.argsort(-mean, kind="stable").tolist() if (seats == i).any()]
         result = {

@@ -77,19 +77,19 @@ def order_marks(
     }
     below, above, built = [], [], []
     for each in drawn:
-        given = each.given
-        failed = bool(_FAILURES & set(given.words))
+        shown = each.given
+        failed = bool(_FAILURES & set(shown.words))
         lower, upper = _marks(each, paths, standing, list(units.values()), drawing, failed)
         classes = f"order {ORDER_VERBS[each.order.kind]}{' failed' if failed else ''}"
-        result = f" data-result={quoteattr(', '.join(given.words))}" if given.words else ""
-        title = f"{given.text} ({given.power.capitalize()}){': ' if given.said else ''}{given.said}"
+        result = f" data-result={quoteattr(', '.join(shown.words))}" if shown.words else ""
+        title = f"{shown.text} ({shown.power.capitalize()}){': ' if shown.said else ''}{shown.said}"
         below.append(
-            f'<g class="{classes}" data-order={quoteattr(given.text)} data-power="{given.power}"'
+            f'<g class="{classes}" data-order={quoteattr(shown.text)} data-power="{shown.power}"'
             f"{result}><title>{escape(title)}</title>{lower}</g>"
         )
         above.append(upper)
         if each.order.kind == BUILD and not failed:
-            built.append((given.power, given.unit, each.place))
+            built.append((shown.power, shown.unit, each.place))
     disbanded = {each.given.unit for each in drawn if each.order.kind == DISBAND}
     for unit, words in outcome.items():
         key = f"*{unit}" if retreating else unit
@@ -106,14 +106,14 @@ def _drawable(
     orders: Mapping[str, Sequence[GivenOrder]],
     retreating: bool,
 ) -> Iterator[_Drawn]:
-    for given in itertools.chain.from_iterable(orders.values()):
-        if given.order is None or given.order.kind == WAIVE:
+    for shown in itertools.chain.from_iterable(orders.values()):
+        if shown.order is None or shown.order.kind == WAIVE:
             continue
-        place = units.get(f"*{given.unit}" if retreating else given.unit)
-        if place is None and given.order.kind == BUILD:
-            place = _spot(drawing, given.order.unit.place)
+        place = units.get(f"*{shown.unit}" if retreating else shown.unit)
+        if place is None and shown.order.kind == BUILD:
+            place = _spot(drawing, shown.order.unit.place)
         if place is not None:
-            yield _Drawn(given, given.order, place)
+            yield _Drawn(shown, shown.order, place)
 
 
 def _spot(drawing: Drawing, place: Place) -> Point:
@@ -245,12 +245,12 @@ def _shortened(points: list[Point], first: float, last: float) -> list[Point]:
 def _along(points: list[Point], share: float) -> Point:
     spots = _smooth(points)
     lengths = [math.dist(a, b) for a, b in itertools.pairwise(spots)]
-    left = share * sum(lengths)
+    remaining = share * sum(lengths)
     for (a, b), length in zip(itertools.pairwise(spots), lengths):
-        if left <= length and length:
-            part = left / length
+        if remaining <= length and length:
+            part = remaining / length
             return a[0] + (b[0] - a[0]) * part, a[1] + (b[1] - a[1]) * part
-        left -= length
+        remaining -= length
     return spots[-1]
 
 
@@ -278,18 +278,18 @@ def _legs(points: list[Point]) -> Iterator[tuple[Point, Point, Point, Point]]:
 
 
 def _smooth(points: list[Point]) -> list[Point]:
-    found = [points[0]]
+    smooth = [points[0]]
     for a, b, c, d in _legs(points):
         for i in range(1, 13):
             t = i / 12
             s = 1 - t
-            found.append(
+            smooth.append(
                 (
                     s**3 * a[0] + 3 * s * s * t * b[0] + 3 * s * t * t * c[0] + t**3 * d[0],
                     s**3 * a[1] + 3 * s * s * t * b[1] + 3 * s * t * t * c[1] + t**3 * d[1],
                 )
             )
-    return found
+    return smooth
 
 
 def _line(points: list[Point]) -> str:
@@ -310,9 +310,9 @@ def _arrow_head(points: list[Point]) -> str:
     length = math.hypot(dx, dy) or 1.0
     dx, dy = dx / length * _HEAD, dy / length * _HEAD
     x, y = tip[0] + dx * 0.3, tip[1] + dy * 0.3
-    left = (x - dx - dy * 0.62, y - dy + dx * 0.62)
-    right = (x - dx + dy * 0.62, y - dy - dx * 0.62)
-    corners = "L".join(f"{u:.1f} {v:.1f}" for u, v in (left, (x, y), right))
+    corner = (x - dx - dy * 0.62, y - dy + dx * 0.62)
+    other_corner = (x - dx + dy * 0.62, y - dy - dx * 0.62)
+    corners = "L".join(f"{u:.1f} {v:.1f}" for u, v in (corner, (x, y), other_corner))
     return f'<path class="head" d="M{corners}Z"/>'
 
 

@@ -66,8 +66,8 @@ def board_svg(
 ) -> str:
     """Return the position of a game as an SVG, `width` pixels wide or (None) filling its frame;
     the `outcome` of the orders is as of `Game.adjudicate`, and failed ones are crossed."""
-    scene, given = scene_of(game, orders or {}, outcome or {})
-    return scene_svg(drawing_of(game.map), scene, given, outcome, theme, width)
+    scene, shown_orders = scene_of(game, orders or {}, outcome or {})
+    return scene_svg(drawing_of(game.map), scene, shown_orders, outcome, theme, width)
 
 
 def scene_of(
@@ -88,13 +88,13 @@ def scene_of(
 
 def trail(states: Sequence[Mapping]) -> dict[str, str]:
     """Return province -> the power whose unit stood there last, over a game's states."""
-    found = {}
+    owners = {}
     for state in states:
         for power, units in state["units"].items():
             for unit in units or ():
                 if not unit.startswith("*"):
-                    found[province_of(unit)] = power
-    return found
+                    owners[province_of(unit)] = power
+    return owners
 
 
 def scene_svg(
@@ -300,19 +300,19 @@ def unit_svg(
 
 def _legend(drawing: Drawing, scene: Scene) -> str:
     game_map, layout = drawing.map, drawing.layout
-    y, left, title = layout.height + _LEGEND_HEIGHT / 2, 100.0, scene.phase
+    y, margin, title = layout.height + _LEGEND_HEIGHT / 2, 100.0, scene.phase
     if layout.width >= 4 * _TITLE_WIDTH:
-        left, title = _TITLE_WIDTH, phase_title(scene.phase)
+        margin, title = _TITLE_WIDTH, phase_title(scene.phase)
     elif scene.phase == COMPLETED:
         title = "End"
-    step = (layout.width - left + 4) / len(game_map.powers)
+    step = (layout.width - margin + 4) / len(game_map.powers)
     parts = [
         f'<g class="legend"><rect class="paper" y="{layout.height:g}" width="{layout.width:g}"'
         f' height="{_LEGEND_HEIGHT:g}"/><text class="phase" x="12" y="{y + 5:g}">'
         f"{escape(title)}</text>"
     ]
     for i, power in enumerate(game_map.powers):
-        x = left + i * step
+        x = margin + i * step
         owned, units = len(scene.centers.get(power, ())), len(scene.units.get(power, ()))
         name = power.capitalize()
         shown = name[: max(1, int((step - 44) / 8))]

@@ -55,11 +55,11 @@ def values_svg(
 
 
 def _filled(row: Sequence[float | None]) -> list[float]:
-    last, found = next((value for value in row if value is not None), 0.0), []
+    last, filled = next((value for value in row if value is not None), 0.0), []
     for value in row:
         last = last if value is None else value
-        found.append(last)
-    return found
+        filled.append(last)
+    return filled
 
 
 def _lines_svg(
@@ -71,9 +71,9 @@ def _lines_svg(
     theme: str,
     what: str,
     victory: int | None,
-    told: Callable[[str], str] = lambda power: "",
+    prefix: Callable[[str], str] = lambda power: "",
 ) -> str:
-    """Return a chart of a line per power, from 0 up to `most`; `told` stands before its name."""
+    """Return a chart of a line per power, from 0 up to `most`; `prefix` stands before its name."""
     last = max(len(names) - 1, 1)
 
     def x(i: float) -> float:
@@ -120,7 +120,7 @@ def _lines_svg(
             f'<g data-power="{power}"><rect class="token" x="{right:g}" y="{height - 6:.1f}"'
             f' width="12" height="12" rx="2"/>'
             f'<text class="count small" x="{right + 16:g}" y="{height + 4.9:.1f}">'
-            f"{told(power)}{escape(power.capitalize()[:9])}</text></g>"
+            f"{prefix(power)}{escape(power.capitalize()[:9])}</text></g>"
         )
     return "".join([*parts, "</svg>"])
 

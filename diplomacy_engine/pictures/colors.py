@@ -73,8 +73,8 @@ def power_color(game_map: Map, power: str, dark: bool = False) -> str:
         return _POWERS[power][dark]
     if power not in game_map.power_index:
         return _NEUTRAL[dark]
-    known = [name for name in game_map.powers if name in _POWERS]
-    spent = [_rgb(_POWERS[name][0]) for name in known]
+    own_colored = [name for name in game_map.powers if name in _POWERS]
+    spent = [_rgb(_POWERS[name][0]) for name in own_colored]
     free = [color for color in _OTHERS if all(math.dist(_rgb(color), rgb) > 60 for rgb in spent)]
     number = [name for name in game_map.powers if name not in _POWERS].index(power)
     if number < len(free):
@@ -85,18 +85,18 @@ def power_color(game_map: Map, power: str, dark: bool = False) -> str:
 
 @lru_cache(maxsize=64)
 def variables(game_map: Map, dark: bool) -> dict[str, str]:
-    found = dict(_GROUND["dark" if dark else "light"])
+    colors = dict(_GROUND["dark" if dark else "light"])
     for power in game_map.unit_powers:
         color = power_color(game_map, power, dark)
-        found[f"p-{power}"] = color
-        own = found[f"t-{power}"] = _mix(color, found["land"], 0.62 if dark else 0.55)
-        found[f"f-{power}"] = _mix(color, found["land"], 0.42 if dark else 0.26)
+        colors[f"p-{power}"] = color
+        own = colors[f"t-{power}"] = _mix(color, colors["land"], 0.62 if dark else 0.55)
+        colors[f"f-{power}"] = _mix(color, colors["land"], 0.42 if dark else 0.26)
         pale = _luminance(color) > 0.36
-        found[f"h-{power}"] = _INK if pale and not dark else found["halo"]  # below lines
+        colors[f"h-{power}"] = _INK if pale and not dark else colors["halo"]  # below lines
         # Around units, which stand on land of their own power.
-        bright = contrast(found["halo"], own) >= 3
-        found[f"e-{power}"] = "#000000" if dark else found["halo"] if bright else _INK
-    return found
+        bright = contrast(colors["halo"], own) >= 3
+        colors[f"e-{power}"] = "#000000" if dark else colors["halo"] if bright else _INK
+    return colors
 
 
 @lru_cache(maxsize=128)

@@ -78,9 +78,9 @@ def _drawn(name: str) -> Layout:
 
 @lru_cache(maxsize=32)
 def _discs(game_map: Map) -> Layout:
-    given = game_map.positions
-    if all(code in given for code in game_map.provinces):
-        points = np.array([given[code] for code in game_map.provinces], float)
+    drawn = game_map.positions
+    if all(code in drawn for code in game_map.provinces):
+        points = np.array([drawn[code] for code in game_map.provinces], float)
     else:
         points = _by_distance(game_map.board.distance)
     links = _links(game_map)

@@ -20,34 +20,34 @@ def matrix_svg(names: Sequence[str], shares: np.ndarray) -> str:
     players); NaN where two never met."""
     count = len(names)
     cell = SIDE / count
-    size, left = min(10.0, cell), LABELS
+    size, margin = min(10.0, cell), LABELS
     cells: dict[str, list[str]] = {}
     for row, column in np.ndindex(shares.shape):
         share = shares[row, column]
         if row != column and share == share:
             shade = SHADES[min(int(share * len(SHADES)), len(SHADES) - 1)]
-            at = f"M{left + column * cell:.1f} {TOP + row * cell:.1f}"
+            at = f"M{margin + column * cell:.1f} {TOP + row * cell:.1f}"
             cells.setdefault(shade, []).append(f"{at}h{cell:.2f}v{cell:.2f}h-{cell:.2f}z")
-    parts = [_head(left + SIDE + EDGE, TOP + SIDE + 3 * EDGE, "who ends above whom")]
+    parts = [_head(margin + SIDE + EDGE, TOP + SIDE + 3 * EDGE, "who ends above whom")]
     parts.append(
-        f'<rect x="{left:g}" y="{TOP:g}" width="{SIDE:g}" height="{SIDE:g}" fill="{PALE}"/>'
+        f'<rect x="{margin:g}" y="{TOP:g}" width="{SIDE:g}" height="{SIDE:g}" fill="{PALE}"/>'
     )
     parts += [f'<path d="{"".join(paths)}" fill="{shade}"/>' for shade, paths in cells.items()]
     for row, name in enumerate(names):
         y = TOP + (row + 0.5) * cell + size / 3
         parts.append(
-            f'<text x="{left - 4:g}" y="{y:.1f}" text-anchor="end" font-size="{size:.1f}">'
+            f'<text x="{margin - 4:g}" y="{y:.1f}" text-anchor="end" font-size="{size:.1f}">'
             f"{_short(name, 30)}</text>"
         )
     wide = SIDE / len(SHADES) / 2
     for number, shade in enumerate(SHADES):
         parts.append(
-            f'<rect x="{left + number * wide:.1f}" y="{TOP + SIDE + 6:g}" width="{wide:.1f}"'
+            f'<rect x="{margin + number * wide:.1f}" y="{TOP + SIDE + 6:g}" width="{wide:.1f}"'
             f' height="10" fill="{shade}"/>'
         )
     parts.append(
-        f'<text x="{left + SIDE / 2 + 6:.1f}" y="{TOP + SIDE + 15:g}">0% to 100%; gray: they'
-        f' never met</text><text x="{left:g}" y="16">share of games in which the row ends above'
+        f'<text x="{margin + SIDE / 2 + 6:.1f}" y="{TOP + SIDE + 15:g}">0% to 100%; gray: they'
+        f' never met</text><text x="{margin:g}" y="16">share of games in which the row ends above'
         " the column; columns in the order of the rows</text>"
     )
     return "".join([*parts, "</svg>"])

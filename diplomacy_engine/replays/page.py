@@ -35,7 +35,7 @@ def page(replays: Sequence[Replay], title: str, reviewed: bool = False) -> str:
     ]
     shown = {
         key: facts | {"ground": _compressed(facts["ground"])}
-        for key, facts in ((key, map_facts(drawing_of(found))) for found, key in maps.items())
+        for key, facts in ((key, map_facts(drawing_of(game_map))) for game_map, key in maps.items())
     }
     facts = {"games": games, "maps": shown, "chart": CHART, "reviewed": reviewed}
     # Inside a script element only this sign could end it.

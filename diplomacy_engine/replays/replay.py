@@ -82,19 +82,19 @@ class Replay(NamedTuple):
         if 2 < len(self.winners) == len(self.map.powers):
             how = " was agreed" if self.ending.draw_agreed else ""
             return f"A draw between all powers{how}"
-        known = self if len(self.winners) < 3 else self._replace(players={})
-        return known.result[0].upper() + known.result[1:]
+        shown = self if len(self.winners) < 3 else self._replace(players={})
+        return shown.result[0].upper() + shown.result[1:]
 
     def named(self, power: str) -> str:
-        who = self.players.get(power)
-        return power.capitalize() + (f" ({who})" if who else "")
+        player = self.players.get(power)
+        return power.capitalize() + (f" ({player})" if player else "")
 
     def find(self, phase: str) -> int:
-        names, asked = [frame.scene.phase for frame in self.frames], phase
+        names, text = [frame.scene.phase for frame in self.frames], phase
         phase = phase.upper()
         if phase not in names:
             raise UserError(
-                f"game {self.id!r:.60} has no phase {quoted(asked, 40)}: "
+                f"game {self.id!r:.60} has no phase {quoted(text, 40)}: "
                 f"it goes from {names[0]} to {names[-1]}{did_you_mean(phase, names)}"
             )
         return names.index(phase)
@@ -118,8 +118,8 @@ def load_replays(
         files = sorted(Path(path).glob("games/*.jsonl")) or sorted(Path(path).glob("*.jsonl"))
         if not files:
             raise UserError(f"the folder {path} has no saved games, in games/ or itself")
-        found = [(_moment(file), load_replays(file, game_map, note, change)) for file in files]
-        return [r._replace(id=f"{moment}{r.id}") for moment, replays in found for r in replays]
+        by_file = [(_moment(file), load_replays(file, game_map, note, change)) for file in files]
+        return [r._replace(id=f"{moment}{r.id}") for moment, replays in by_file for r in replays]
     games = list(read_games(path, game_map, note=note))
     if not games:
         raise UserError(f"{path} has no game in it")
@@ -179,13 +179,13 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
 
 
 def _players(saved: Mapping, game_map: Map) -> dict[str, str]:
-    found = saved.get("players")
-    if not isinstance(found, Mapping):
+    players = saved.get("players")
+    if not isinstance(players, Mapping):
         return {}
     return {
-        power: _one_line(found[power])
+        power: _one_line(players[power])
         for power in game_map.powers
-        if isinstance(found.get(power), str)
+        if isinstance(players.get(power), str)
     }
 
 
@@ -204,19 +204,19 @@ class _Thought(Struct):
     reply: str | None = None
 
 
-def _thoughts(game_map: Map, found: object) -> dict[str, dict]:
+def _thoughts(game_map: Map, saved: object) -> dict[str, dict]:
     thoughts = {}
-    for power, thought in found.items() if isinstance(found, Mapping) else ():
+    for power, thought in saved.items() if isinstance(saved, Mapping) else ():
         if power not in game_map.power_index:
             continue
         with contextlib.suppress(UserError):
-            kept = convert(_Thought, thought, power)
-            said = {"prompt": kept.prompt, "reply": kept.reply}
+            record = convert(_Thought, thought, power)
+            texts = {"prompt": record.prompt, "reply": record.reply}
             thoughts[power] = {
-                "value": kept.value,
-                "orders": kept.orders,
-                **{name: text[:MOST_SAID] for name, text in said.items() if text is not None},
-                "tried": [(", ".join(texts), *numbers) for texts, *numbers in kept.tried],
+                "value": record.value,
+                "orders": record.orders,
+                **{name: text[:MOST_SAID] for name, text in texts.items() if text is not None},
+                "tried": [(", ".join(orders), *numbers) for orders, *numbers in record.tried],
             }
     return thoughts
 
@@ -233,11 +233,11 @@ def chart_svg(replay: Replay, theme: str = "auto") -> str:
 
 def values_of(replay: Replay) -> dict[str, list[float | None]]:
     """Return power -> the result that it expected in each phase, None where it thought nothing."""
-    found = {
+    rows = {
         power: [frame.thoughts.get(power, {}).get("value") for frame in replay.frames]
         for power in replay.map.powers
     }
-    return {power: row for power, row in found.items() if any(one is not None for one in row)}
+    return {power: row for power, row in rows.items() if any(one is not None for one in row)}
 
 
 def expected_svg(replay: Replay) -> str:
@@ -263,19 +263,19 @@ def order_lines(replay: Replay, number: int) -> list[dict]:
     moved = played and phase_kind(frame.scene.phase) == "movement"
     without = "hold (no order)" if moved else "no order"
 
-    def line(power: str, text: str, unit: str, words: str, result=(), said: str = "") -> dict:
-        found = {"power": power, "text": text, "unit": unit, "words": words}
-        return found | {"result": list(result), "said": said}
+    def line(power: str, text: str, unit: str, words: str, result=(), sentence: str = "") -> dict:
+        fields = {"power": power, "text": text, "unit": unit, "words": words}
+        return fields | {"result": list(result), "said": sentence}
 
     for power in game_map.powers:
         ordered = set()
-        for given in frame.orders.get(power, ()):
-            unit, words = order_words(game_map, given.text)
-            if given.text == f"{given.unit} (no order)":
-                unit, words = order_words(game_map, f"{given.unit} H")[0], without
-            ordered.add(given.unit)
-            said = in_words(game_map, given.said)
-            lines.append(line(power, given.text, unit, words, given.words, said))
+        for shown in frame.orders.get(power, ()):
+            unit, words = order_words(game_map, shown.text)
+            if shown.text == f"{shown.unit} (no order)":
+                unit, words = order_words(game_map, f"{shown.unit} H")[0], without
+            ordered.add(shown.unit)
+            sentence = in_words(game_map, shown.said)
+            lines.append(line(power, shown.text, unit, words, shown.words, sentence))
         for unit in frame.scene.units[power] if moved else ():
             if unit not in ordered:
                 name, _ = order_words(game_map, f"{unit} H")
@@ -290,8 +290,8 @@ def frame_text(replay: Replay, number: int, width: int = 100) -> str:
         f"game {replay.id}: {replay.result}"
     ]
     lines += [
-        f"  {sender} to {recipient}: {' '.join(said.split())}"
-        for sender, recipient, said in frame.talk
+        f"  {sender} to {recipient}: {' '.join(message.split())}"
+        for sender, recipient, message in frame.talk
     ]
     lines += [f"  {power} {words}" for power, _, words in frame.declared]
     for power in replay.map.powers:
@@ -305,10 +305,10 @@ def _power_lines(replay: Replay, frame: Frame, power: str, width: int) -> list[s
     orders = frame.orders.get(power, ())
     if not (centers or units or orders):
         return []
-    who = f" ({replay.players[power]})" if power in replay.players else ""
-    lines = [f"\n{power}{who}  {counted(len(centers), 'center')}: {' '.join(centers)}"[:width]]
-    wide = max((len(given.text) for given in orders), default=0)
-    lines += [f"  {given.text:{wide}}  {given.said}".rstrip() for given in orders]
+    player = f" ({replay.players[power]})" if power in replay.players else ""
+    lines = [f"\n{power}{player}  {counted(len(centers), 'center')}: {' '.join(centers)}"[:width]]
+    wide = max((len(shown.text) for shown in orders), default=0)
+    lines += [f"  {shown.text:{wide}}  {shown.said}".rstrip() for shown in orders]
     if not orders:
         lines.append(("  " + ", ".join(units))[:width])
     gone = frame.scene.dislodged.get(power, ())

@@ -109,21 +109,21 @@ def code_of(text: str) -> set[str]:
 
 
 def _of_level(name: str, levels: dict[str, Level]) -> Reward:
-    known: dict[str, Level | None] = {**levels} or {"power": None}
-    level, rest = next(iter(known)), name
+    by_name: dict[str, Level | None] = {**levels} or {"power": None}
+    level, rest = next(iter(by_name)), name
     before, _, after = name.partition(":")  # a level and a name, or a module and a function of it
     if _LEVEL.match(name) and (levels or after in REWARDS):
         level, rest = before, after
         if "+" in level:
             level = team_name(level.upper().split("+"))
-    elif after in REWARDS and did_you_mean(before, known):
+    elif after in REWARDS and did_you_mean(before, by_name):
         level = before
-    if level not in known:
+    if level not in by_name:
         raise UserError(
             f"reward {quoted(name)}: there is no level {quoted(level, 60)} of teams; "
-            f"there are: {', '.join(known)}"
+            f"there are: {', '.join(by_name)}"
         )
-    reward, place = make_reward(rest), known[level]
+    reward, place = make_reward(rest), by_name[level]
     if rest in COMPARING and place is not None and not place.member.any():
         raise UserError(
             f"reward {quoted(name)} compares teams, and all powers are in one: it would pay the "

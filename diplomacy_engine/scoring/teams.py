@@ -48,15 +48,17 @@ class Level(NamedTuple):
 
 def levels_of(powers: Sequence[str], teams: TeamLevels) -> dict[str, Level]:
     """The levels of a tree by name, the first of them the teams', and its teams by `team_name`."""
-    found = {}
-    for depth, (whole, finer) in enumerate(itertools.pairwise(teams.parts)):
-        found[teams.levels[depth]] = Level(whole, finer, 0 if depth else teams.victory_centers)
-        for number in set(whole.tolist()) if depth else ():
-            inside = whole == number
-            if len(set(finer[inside].tolist())) > 1:
+    levels = {}
+    for depth, (team_of, member_of) in enumerate(itertools.pairwise(teams.parts)):
+        levels[teams.levels[depth]] = Level(
+            team_of, member_of, 0 if depth else teams.victory_centers
+        )
+        for number in set(team_of.tolist()) if depth else ():
+            inside = team_of == number
+            if len(set(member_of[inside].tolist())) > 1:
                 name = team_name([powers[p] for p in np.flatnonzero(inside)])
-                found[name] = Level(np.where(inside, 0, NONE), finer)
-    return found
+                levels[name] = Level(np.where(inside, 0, NONE), member_of)
+    return levels
 
 
 def team_name(powers: Sequence[str]) -> str:
