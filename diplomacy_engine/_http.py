@@ -150,7 +150,7 @@ def _read(response: http.client.HTTPResponse, most: int) -> bytes:
 
 
 def _left(until: float) -> float:
-    left = until - time.monotonic()
-    if left <= 0:
+    seconds = until - time.monotonic()
+    if seconds <= 0:
         raise TooLate("no answer in time")
-    return left
+    return seconds

@@ -119,12 +119,14 @@ class Progress:
     def line(self, width: int | None = None) -> str:
         """Return the status line; of `width` characters at most, without what matters least."""
         done = min(self._step / self.total, 1.0)
-        rate, left = self.rate(), max(0, self.total - self._step)  # the last update may go past it
+        rate = self.rate()
+        remaining = max(0, self.total - self._step)  # the last update may go past it
+        duration = "?" if remaining and rate <= 0 else _duration(remaining and remaining / rate)
         parts = [  # text, and how soon it gives way
             (f"{done:6.1%}", 0),
             (f"{self._step:,} of {self.total:,} {self.unit}", 5),
             (f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s", 4),
-            (f"{'?' if left and rate <= 0 else _duration(left and left / rate)} left", 1),
+            (f"{duration} left", 1),
         ]
         for number, (name, value) in enumerate(self._figures.items()):
             rank = 3.0 if name == "win_pool" else 6.0
@@ -132,12 +134,12 @@ class Progress:
                 rank = 2 - number / 1000  # the bot named last matters most
             parts.append((f"{label(name)} {show(name, value)}", rank))
         if width is not None:
-            kept, room = [], width + 3
+            shown, room = [], width + 3
             for part in sorted(parts, key=lambda part: part[1]):
                 if len(part[0]) + 3 <= room:
-                    kept.append(part)
+                    shown.append(part)
                     room -= len(part[0]) + 3
-            parts = [part for part in parts if part in kept]
+            parts = [part for part in parts if part in shown]
         return " | ".join(text for text, _ in parts)
 
     def _draw(self) -> None:

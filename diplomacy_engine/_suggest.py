@@ -62,9 +62,13 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 
 def _stands_for(word: str, choice: str) -> bool:
     """Tell whether a word is the initials of a choice of several words, or some of these."""
-    given, parts = (text.strip("-").replace("_", "-").split("-") for text in (word, choice))
-    initials = "".join(part[:1] for part in parts)
-    return len(parts) > 1 and (given == [initials] or set(given) <= set(parts))
+    word_parts, choice_parts = (
+        text.strip("-").replace("_", "-").split("-") for text in (word, choice)
+    )
+    initials = "".join(part[:1] for part in choice_parts)
+    return len(choice_parts) > 1 and (
+        word_parts == [initials] or set(word_parts) <= set(choice_parts)
+    )
 
 
 def array_shapes(self: tuple) -> str:

@@ -76,19 +76,19 @@ def _content(path: str | Path, most: int) -> bytes:
 def _settings(cls: Any, values: object, source: object) -> dict[str, Any]:
     if not isinstance(values, Mapping):
         raise UserError(f"{source}: expected a table of settings, not {quoted(values, 60)}")
-    hints, found = typing.get_type_hints(cls), {}
+    hints, settings = typing.get_type_hints(cls), {}
     names = [field.name for field in dataclasses.fields(cls) if field.init]
     for key, value in values.items():
         name = str(key).replace("-", "_")
         if name not in names:
             raise UserError(f"{source}: {str(key)[:60]}: unknown{did_you_mean(name, names)}")
-        if name in found:
+        if name in settings:
             raise UserError(f"{source}: {name}: is set twice")
         try:
-            found[name] = value if hints[name] is Any else _plain(value)
+            settings[name] = value if hints[name] is Any else _plain(value)
         except ValueError as error:
             raise UserError(f"{source}: {name}: {error}") from None
-    return found
+    return settings
 
 
 def _plain(value: object) -> object:
@@ -109,16 +109,18 @@ def _told(cls: type, message: str) -> str:
     path, reason = (at["path"], at["reason"]) if at else ("", message)
     field = _FIELD.fullmatch(reason)
     if field:
-        known = () if path else typing.get_type_hints(cls)
+        field_names = () if path else typing.get_type_hints(cls)
         missing, name = field["what"] == "missing", field["name"]
         path = f"{path}.{name[:60]}".lstrip(".")
-        reason = "is missing" if missing else f"unknown{did_you_mean(name, known)}"
+        reason = "is missing" if missing else f"unknown{did_you_mean(name, field_names)}"
     first = re.match(r"\w+", path)
     if first and reason.startswith("Invalid enum value"):
         choices = [str(choice) for choice in _choices(typing.get_type_hints(cls)[first[0]])]
         near = did_you_mean(reason.removeprefix("Invalid enum value ").strip("'"), choices)
-        known = f", expected one of {', '.join(filter(None, choices))}{near}" if choices else ""
-        reason = reason[:80] + known
+        field_names = (
+            f", expected one of {', '.join(filter(None, choices))}{near}" if choices else ""
+        )
+        reason = reason[:80] + field_names
     reason = reason[:400].replace("`", "")
     key = "key: " if at and at["key"] else ""
     return (f"{path}: " if path else "") + f"{key}{reason[:1].lower()}{reason[1:]}"

@@ -215,8 +215,10 @@ def rate_members(
 def rank_person(
     population: Population, replays: Sequence[Replay], person_name: str, rng: np.random.Generator
 ) -> PopulationRank:
-    """Return where a person (`person_name`: a power, or a name in the games' `players`) ranks. Members are
-    known by their names; other players are rated along, each name as one."""
+    """Return where a person ranks, by a power's name or one in the games' `players`.
+
+    Members are recognized by their names; other players are rated along, each name as one.
+    """
     names = {name: 1 + i for i, name in enumerate(m.name for m in population.members)}
     num_members, seats, finals = len(names), [], []
     for replay in replays:

@@ -42,9 +42,9 @@ def outlook(
         decisions = games.decisions()
         orders = orders_of(games, policy, decisions.take(~np.isin(decisions.power, gone)))
         games.step(orders)
-    found, team = games.outcomes(), games.board.team
-    won = (found.winner[:, None] != NONE) & (team[found.winner][:, None] == team)
-    figures = zip(game.powers, won.sum(0).tolist(), found.centers.mean(0).tolist())
+    outcomes, team = games.outcomes(), games.board.team
+    won = (outcomes.winner[:, None] != NONE) & (team[outcomes.winner][:, None] == team)
+    figures = zip(game.powers, won.sum(0).tolist(), outcomes.centers.mean(0).tolist())
     return {power: Outlook(GAMES, *row) for power, *row in figures}
 
 
@@ -60,23 +60,23 @@ def review(
     for number, phase in enumerate(game.history):
         deciding = [p for p in powers or game.powers if has_decision(phase["state"], p)]
         try:
-            found = advice_to_all(rebuild(game, number), player, deciding)
+            advices = advice_to_all(rebuild(game, number), player, deciding)
         except UserError:
             continue
-        given = phase["orders"]
-        thoughts = {power: _beside(one, given.get(power) or ()) for power, one in found.items()}
+        orders = phase["orders"]
+        thoughts = {power: _beside(one, orders.get(power) or ()) for power, one in advices.items()}
         phases[number] = phases[number] | {"thoughts": thoughts}
     return {**saved, "phases": phases}
 
 
-def _beside(found: Advice, given: Sequence[str]) -> dict:
+def _beside(advice: Advice, order_texts: Sequence[str]) -> dict:
     """Return a power's thought with the orders that it gave among the likeliest."""
-    orders, by_unit = {}, {" ".join(text.split()[:2]): text for text in given}
-    for number, (slot, ranked) in enumerate(found.slots):
+    orders, by_unit = {}, {" ".join(text.split()[:2]): text for text in order_texts}
+    for number, (slot, ranked) in enumerate(advice.slots):
         unit, own = slot, by_unit.get(slot, f"{slot} H")
-        if slot.split()[0] in ("build", "removal") and number < len(given):
-            own = given[number]
+        if slot.split()[0] in ("build", "removal") and number < len(order_texts):
+            own = order_texts[number]
             unit = " ".join(own.split()[:2])
-        kept = ranked[:CHOICES] + [one for one in ranked[CHOICES:] if one[0] == own]
-        orders[unit] = [(text, round(share, 3)) for text, share in kept]
-    return {"value": None if found.value is None else round(found.value, 3), "orders": orders}
+        choices = ranked[:CHOICES] + [one for one in ranked[CHOICES:] if one[0] == own]
+        orders[unit] = [(text, round(share, 3)) for text, share in choices]
+    return {"value": None if advice.value is None else round(advice.value, 3), "orders": orders}

@@ -99,9 +99,9 @@ class PlayServer(socketserver.ThreadingTCPServer):
         self.shown = threading.Event()  # a board
         self._room = threading.Semaphore(MAX_CONNECTIONS)
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-            self.address_family = found[0]
-            super().__init__(found[4][:2], _Handler)
+            address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            self.address_family = address[0]
+            super().__init__(address[4][:2], _Handler)
         except (OSError, UnicodeError) as error:  # UnicodeError: a name that cannot be one
             why = getattr(error, "strerror", None) or error
             raise UserError(
@@ -116,10 +116,10 @@ class PlayServer(socketserver.ThreadingTCPServer):
         shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{self.server_address[1]}/"
 
-    def link(self, who: str) -> str:
+    def link(self, viewer_name: str) -> str:
         """Return the link of the host, a power or a watcher; its token never leaves the browser's
         address bar, since what follows # is not sent."""
-        return f"{self.address}#{self.session.tokens[who]}"
+        return f"{self.address}#{self.session.tokens[viewer_name]}"
 
     def knows(self, host: str) -> bool:
         """Tell whether a Host header names this machine and no name that anybody could rebind."""
@@ -320,8 +320,8 @@ class _Handler(BaseHTTPRequestHandler):
         if path not in ACTIONS:
             raise self._unknown(path)
         viewer, session = self._viewer(), self.server.session
-        found = convert(_RECORDS[path], parse_json(body, "the request"), "the request")
-        answer = ACTIONS[path][0](session, viewer, *to_builtins(found).values())
+        request = convert(_RECORDS[path], parse_json(body, "the request"), "the request")
+        answer = ACTIONS[path][0](session, viewer, *to_builtins(request).values())
         if answer is None:
             answer = game_view(session, self._viewer())  # choosing seats gives the host a power
         return _json(answer), "application/json"

@@ -149,10 +149,10 @@ class PlaySession:
         """Load the players of a mixed table, until the game begins."""
         while self.now.seats is None and MIXED in self.record.opponents:
             with self._loading:  # while nobody chooses another map
-                left = [name for name in self.pool if name not in self._players]
-                if not left:
+                unloaded = [name for name in self.pool if name not in self._players]
+                if not unloaded:
                     return
-                self._player(left[0])
+                self._player(unloaded[0])
             time.sleep(0.05)  # whoever waits for a player goes first
 
     @property
@@ -176,20 +176,20 @@ class PlaySession:
 
     def owner(self, token: str) -> str | None:
         """Return whose token it is; None if nobody's. Waits for nobody, as `viewer` may."""
-        found = None
-        for who, known in self.tokens.items():
-            if hmac.compare_digest(known.encode(), token.encode()):
-                found = who
-        return found
+        owner = None
+        for name, own_token in self.tokens.items():
+            if hmac.compare_digest(own_token.encode(), token.encode()):
+                owner = name
+        return owner
 
     def viewer(self, token: str, power: str | None = None) -> Viewer | None:
         """Return who has a token; None if nobody. `power`: whose orders they give in a sandbox."""
-        found = self.owner(token)
-        if found is None:
+        owner = self.owner(token)
+        if owner is None:
             return None
         with self.lock:
-            if found != HOST:
-                return Viewer(found if found in self.now.powers_of(GUEST) else None)
+            if owner != HOST:
+                return Viewer(owner if owner in self.now.powers_of(GUEST) else None)
             own = self.now.powers_of(HOST)
             if self.now.is_sandbox:
                 own = [power] if power in own else self.now.waiting_for() or own
@@ -206,7 +206,9 @@ class PlaySession:
             after.game = self._new_game(name)
             after.game.draw_votes = self.record.draws_after is not None
             opponents = self._kept_opponents(name, self.press is not None)
-            tokens = _new_tokens(after.game) | {who: self.tokens[who] for who in (HOST, WATCH)}
+            tokens = _new_tokens(after.game) | {
+                viewer_name: self.tokens[viewer_name] for viewer_name in (HOST, WATCH)
+            }
             with self._loading:
                 self._commit(after, replace(self.record, opponents=opponents, tokens=tokens))
                 self._players, self.chosen = {}, {}
@@ -214,8 +216,8 @@ class PlaySession:
 
     def _kept_opponents(self, map_name: str, talk: bool) -> list[str]:
         offered = self._offered(map_name, talk)
-        kept = [one for one in self.record.opponents if one in offered]
-        return kept or list(offered)[:1] or self.record.opponents
+        still_offered = [one for one in self.record.opponents if one in offered]
+        return still_offered or list(offered)[:1] or self.record.opponents
 
     def choose_settings(
         self,
@@ -289,11 +291,11 @@ class PlaySession:
             after, seats, named = self.now.copy(), {}, {}
             for power in dict.fromkeys([*self.game.powers, *choice]):
                 _check_one_of(power, self.game.powers, "powers of this map")
-                who = choice.get(power)
-                _check_one_of(who, ("me", "guest", *self.choices), f"choices for {power}")
-                seats[power] = Seat({"me": HOST, "guest": GUEST}.get(who, PLAYER))
+                option = choice.get(power)
+                _check_one_of(option, ("me", "guest", *self.choices), f"choices for {power}")
+                seats[power] = Seat({"me": HOST, "guest": GUEST}.get(option, PLAYER))
                 if seats[power].kind == PLAYER:
-                    named[power] = self.choices[who]
+                    named[power] = self.choices[option]
             drawn = mixed_table(named, self.pool, self.record.seed)
             after.seats = seats | {power: Seat(PLAYER, name) for power, name in drawn.items()}
             if len(after.powers_of(HOST)) > 1 and not after.is_sandbox:
@@ -357,9 +359,12 @@ class PlaySession:
         step: int,
         name: str,
         powers: Sequence[str],
-        kept: Mapping[str, Sequence[str]],
+        drafts: Mapping[str, Sequence[str]],
     ) -> None:
-        """In a sandbox, let a player give the orders that powers have not given and not `kept`."""
+        """In a sandbox, let a player give the orders that powers have neither submitted nor drafted.
+
+        `drafts` are the orders chosen on the page so far, by power.
+        """
         with self.lock:
             self._check_host(viewer)
             self._check_step(step)
@@ -370,31 +375,33 @@ class PlaySession:
             name = self.pool[0] if name == MIXED else name
             self._player(name)
             after = self.now.copy()
-            asked = [p for p in after.waiting_for() if p in powers]
-            self._ask(after, name, asked)
-            for power in asked:
-                chosen = [text for text in kept.get(power, ()) if text != "WAIVE"]
+            without_orders = [p for p in after.waiting_for() if p in powers]
+            self._ask(after, name, without_orders)
+            for power in without_orders:
+                chosen = [text for text in drafts.get(power, ()) if text != "WAIVE"]
                 units = {text[:5] for text in chosen}
-                given = after.game.orders[power]
-                rest = [text for text in given if text[:5] not in units]
+                order_texts = after.game.orders[power]
+                rest = [text for text in order_texts if text[:5] not in units]
                 if chosen:
-                    after.game.submit(power, chosen + rest[: max(0, len(given) - len(chosen))])
+                    after.game.submit(
+                        power, chosen + rest[: max(0, len(order_texts) - len(chosen))]
+                    )
             self._commit(after)
             self._go_on()
 
     def read_orders(self, viewer: Viewer, text: str, orders: Sequence[str]) -> list[str]:
         """Return legal orders with those of a text added, in place of the same units' own."""
         with self.lock:
-            power, kept = self._seat(viewer), list(orders)
+            power, legal = self._seat(viewer), list(orders)
             for part in order_texts(text):
                 trial = self.game.copy()
                 trial.submit(power, [part])
                 (order,) = trial.orders[power]
                 unit = order.split()[:2]
-                kept = [old for old in kept if old.split()[:2] != unit or old == "WAIVE"]
-                kept.append(order)
-                trial.submit(power, kept)
-            return kept
+                legal = [old for old in legal if old.split()[:2] != unit or old == "WAIVE"]
+                legal.append(order)
+                trial.submit(power, legal)
+            return legal
 
     def take_back(self, viewer: Viewer, step: int) -> None:
         """Go back to the last phase in which a person could give orders; watching, to the last."""
@@ -433,8 +440,8 @@ class PlaySession:
         with self.lock:
             power, player, now = self._seat(viewer), self._adviser(), self.now
             game = now.game.copy()
-        found = outlook(game, player, lambda: self.now is now)
-        return found and found[power]
+        outlooks = outlook(game, player, lambda: self.now is now)
+        return outlooks and outlooks[power]
 
     def review(self, viewer: Viewer) -> dict:
         """Return the game, which is over, with what the best policy thinks of the viewer's orders;
@@ -482,11 +489,11 @@ class PlaySession:
         idle = 0
         while self.now.can_go_on() and idle < MAX_IDLE:
             now, people, state = self.now, self.now.people(), self.game.to_state()
-            given = any(power in self.game.orders for power in people)
+            ordered = any(power in self.game.orders for power in people)
             deciding = any(now.decides(state, power) for power in people)
-            if not given and not deciding and not any(map(now.can_concede, people)):
+            if not ordered and not deciding and not any(map(now.can_concede, people)):
                 return
-            idle += not given
+            idle += not ordered
             try:
                 self._play_phase()
             except PlayError:
@@ -505,13 +512,13 @@ class PlaySession:
         self.asking = {name: powers}
         try:
             player, seed = self._players[name], self._draw_seed(after)
-            given = orders_by_player(after.game, player, powers, seed)
+            orders = orders_by_player(after.game, player, powers, seed)
         except Exception as error:  # a checkpoint's script is the user's own
             self._note_trouble(f"{name} could not give orders: {error}")
             raise PlayError(self.trouble) from error
         finally:
             self.asking = {}
-        for power, texts in given.items():
+        for power, texts in orders.items():
             after.game.submit(power, texts, strict=False)
 
     def _draw_seed(self, after: SessionState) -> int:
@@ -595,18 +602,18 @@ class PlaySession:
             return saved | {"phases": phases, "players": self._told_players(self.now)}
 
     def _phases_heard(self, viewer: Viewer, phases: Sequence[dict]) -> list[dict]:
-        times, found = count(), []  # what is left out leaves no gap
+        times, audible = count(), []  # what is left out leaves no gap
         for phase in phases:
             sides = [(m["sender"], m["recipient"]) for m in phase["messages"]]
-            known = [m for m, s in zip(phase["messages"], sides) if self.may_hear(viewer, *s)]
-            found.append(phase | {"messages": [m | {"time_sent": next(times)} for m in known]})
+            messages = [m for m, s in zip(phase["messages"], sides) if self.may_hear(viewer, *s)]
+            audible.append(phase | {"messages": [m | {"time_sent": next(times)} for m in messages]})
             if "broken" in phase:
                 heard = {
                     power: [other for other in others if self.may_hear(viewer, power, other)]
                     for power, others in phase["broken"].items()
                 }
-                found[-1]["broken"] = {power: others for power, others in heard.items() if others}
-        return found
+                audible[-1]["broken"] = {power: others for power, others in heard.items() if others}
+        return audible
 
     def told(self, name: str, game: Game) -> str:
         """Return a player's short name as the host may be told it now."""
@@ -627,18 +634,18 @@ class PlaySession:
 
 
 def _new_tokens(game: Game) -> dict[str, str]:
-    return {who: secrets.token_urlsafe(18) for who in (HOST, WATCH, *game.powers)}
+    return {name: secrets.token_urlsafe(18) for name in (HOST, WATCH, *game.powers)}
 
 
-def _check_one_of(name: object, known: Sequence[str] | Mapping, what: str) -> None:
-    if name not in known:
+def _check_one_of(name: object, choices: Sequence[str] | Mapping, what: str) -> None:
+    if name not in choices:
         raise PlayError(f"{quoted(name, 40)} is not one of the {what}")
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
     """Return what changes whenever a file is replaced; None if it is gone."""
     try:
-        found = os.stat(file)
+        stat = os.stat(file)
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns
+    return stat.st_ino, stat.st_mtime_ns

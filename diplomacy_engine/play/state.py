@@ -53,11 +53,11 @@ class SessionState:
         return self.powers_of(HOST, GUEST)
 
     def players(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        powers_of: dict[str, list[str]] = {}
         for power, seat in (self.seats or {}).items():
             if seat.kind == PLAYER:
-                found.setdefault(seat.player, []).append(power)
-        return found
+                powers_of.setdefault(seat.player, []).append(power)
+        return powers_of
 
     @property
     def is_sandbox(self) -> bool:
@@ -97,8 +97,8 @@ class SessionState:
         history, people, conceded = self.game.history, self.people(), self.game.conceded
         for number in range(len(history) - 1, -1, -1):
             state = history[number]["state"]
-            left = [p for p in people if p not in conceded or not in_disorder(state, p)]
-            if not people or any(has_decision(state, power) for power in left):
+            playing = [p for p in people if p not in conceded or not in_disorder(state, p)]
+            if not people or any(has_decision(state, power) for power in playing):
                 return number
         return None
 
@@ -165,8 +165,8 @@ class SessionState:
         back = self.last_own_phase()
         if back is None:
             raise PlayError("there is no phase to take back")
-        given = self.game.history[back]["orders"]
+        orders = self.game.history[back]["orders"]
         self.game = rebuild(self.game, back, press=press)
         self.step += 1
         self.answered = {}
-        self.before = {power: list(given.get(power) or ()) for power in self.people()}
+        self.before = {power: list(orders.get(power) or ()) for power in self.people()}

@@ -33,11 +33,11 @@ def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:
     names = [*list(speakers)[first:], *list(speakers)[:first]]  # nobody is always first
     for _ in range(game.table.rounds):
         for power in names:
-            found = next_offer(game, power, speakers[power], seed)
-            if found is None:
+            offer = next_offer(game, power, speakers[power], seed)
+            if offer is None:
                 continue
             with contextlib.suppress(UserError):  # a player of the user's own may ask for anything
-                number, name = game.put(power, *found), found[0]
+                number, name = game.put(power, *offer), offer[0]
                 _say(game, power, name, speakers[power])
                 if name in players:
                     try:
@@ -90,9 +90,9 @@ def make_offer(
 def answer_offer(game: Game, power: str, number: int, agreed: bool) -> None:
     """Accept or decline an offer for a person; the same answer again changes nothing. `number`
     counts the power's own offers: one among all would tell how much others talk."""
-    said, wanted, reason = game.said(power), "deal" if agreed else "declined", "is not there"
-    if 1 <= number <= len(said):
-        offer = said[number - 1]
+    offers, wanted, reason = game.said(power), "deal" if agreed else "declined", "is not there"
+    if 1 <= number <= len(offers):
+        offer = offers[number - 1]
         receiver = game.powers[offer.receiver]
         if receiver == power and offer.state == wanted:
             return
@@ -107,13 +107,13 @@ def answer_offer(game: Game, power: str, number: int, agreed: bool) -> None:
 
 
 def broken_orders(game: Game) -> list[str]:
-    found = []
+    breaking = []
     for power, texts in game.orders.items():
         try:
             game.copy().submit(power, texts)
         except UserError:
-            found.append(power)
-    return found
+            breaking.append(power)
+    return breaking
 
 
 def _reason(error: UserError) -> str:

@@ -190,10 +190,10 @@ class TextGame:
             self._show_votes()
 
     def _show_votes(self) -> None:
-        found = votes_view(self.session.game, self.viewer.power)
-        if found is not None:
-            own = ", yours among them" * found["mine"]
-            self.write(f"  votes for a draw: {found['given']} of {found['needed']}{own}")
+        votes = votes_view(self.session.game, self.viewer.power)
+        if votes is not None:
+            own = ", yours among them" * votes["mine"]
+            self.write(f"  votes for a draw: {votes['given']} of {votes['needed']}{own}")
 
     # --- Orders ---------------------------------------------------------------------------------
 
@@ -213,10 +213,10 @@ class TextGame:
             self.write("  all have one; `go` submits them")
 
     def _drop(self, place: str) -> None:
-        kept = [order for order in self.orders if _unit(order) != place.upper()]
-        if len(kept) == len(self.orders):
+        remaining = [order for order in self.orders if _unit(order) != place.upper()]
+        if len(remaining) == len(self.orders):
             self.write(f"No: there is no order for {place.upper() or 'nothing'} to drop.")
-        self.orders = kept
+        self.orders = remaining
         self._show_orders()
 
     def _legal(self) -> dict[str, list[str]]:
@@ -227,19 +227,19 @@ class TextGame:
     def _show_legal(self, place: str) -> None:
         legal = self._legal()
         if place:
-            found = self.session.game.legal_orders(place)
+            of_place = self.session.game.legal_orders(place)
             mine = {text for texts in legal.values() for text in texts}
-            legal = {place: [text for text in found if text in mine]}
+            legal = {place: [text for text in of_place if text in mine]}
         for name, texts in legal.items():
             self.write(f"  {name}: {'; '.join(texts) or 'you have no orders to give'}")
 
     def _show_hint(self) -> None:
-        found = self.session.hint(self.viewer)
-        if found.tried:
-            self._show_tried(found.tried)
-        if found.value is not None:
-            self.write(f"  it expects a reward of {found.value:.2f} from here on")
-        for unit, ranked in found.slots:
+        hint = self.session.hint(self.viewer)
+        if hint.tried:
+            self._show_tried(hint.tried)
+        if hint.value is not None:
+            self.write(f"  it expects a reward of {hint.value:.2f} from here on")
+        for unit, ranked in hint.slots:
             best = ", ".join(f"{text} {percent(share, 0)}" for text, share in ranked[:_MOST_HINTS])
             self.write(f"  {unit}: {best}")
 
@@ -257,12 +257,12 @@ class TextGame:
             notes += ["its first thought"] * candidate.own
             self.write(f"  {worth}  {'; '.join(candidate.orders)}  {', '.join(notes)}".rstrip())
         for power, orders in tried.expected.items():
-            beliefs = sorted(tried.beliefs.get(power, {}).items(), key=lambda found: -found[1])
+            beliefs = sorted(tried.beliefs.get(power, {}).items(), key=lambda belief: -belief[1])
             like = ", ".join(
-                f"{who} {percent(share, 0)}" for who, share in beliefs if share >= 0.05
+                f"{player} {percent(share, 0)}" for player, share in beliefs if share >= 0.05
             )
-            given = ", ".join(f"{text} {percent(share, 0)}" for text, share in orders)
-            self.write(f"  expects of {power}{f' (like {like})' if like else ''}: {given}")
+            likely = ", ".join(f"{text} {percent(share, 0)}" for text, share in orders)
+            self.write(f"  expects of {power}{f' (like {like})' if like else ''}: {likely}")
 
     # --- Deals ----------------------------------------------------------------------------------
 
@@ -292,14 +292,14 @@ class TextGame:
 
     def _show_deals(self) -> None:
         game, power = self.session.game, self.viewer.power
-        said = game.said(power)
-        for number, offer in enumerate(said, 1):
+        offers = game.said(power)
+        for number, offer in enumerate(offers, 1):
             sides = (game.powers[p] for p in (offer.sender, offer.receiver))
             sender, receiver = ("you" if name == power else name for name in sides)
             words = offer_words(game.map, offer.sender, offer.receiver, offer.clauses)
             state = "not answered yet" if offer.state == "open" else offer.state
             self.write(f"  {number}  {sender} to {receiver}, {state}: {words}")
-        if not said:
+        if not offers:
             self.write("  there are no offers from or to you in this phase")
         for sender, receiver, text in sentences(game, power):
             self.write(printable(f"  {sender} to {receiver}: {' '.join(text.split())}"))
@@ -332,9 +332,9 @@ class TextGame:
             for power, _, words in frame.declared:
                 self.write(f"  {power} {words}")
             for power in game.powers:
-                for given in frame.orders.get(power, ()):
-                    result = f"   ({given.said})" if given.said else ""
-                    self.write(printable(f"  {power:10} {given.text}{result}"))
+                for shown in frame.orders.get(power, ()):
+                    result = f"   ({shown.said})" if shown.said else ""
+                    self.write(printable(f"  {power:10} {shown.text}{result}"))
         self.seen = len(game.history)
 
     def _show_board(self) -> None:
@@ -431,12 +431,12 @@ def _unit(order: str) -> str:
 
 def _complete_by(find: Callable[[str], list[str]]) -> None:
     """Let TAB complete whole lines, where the terminal can."""
-    found: list[str] = []
+    completions: list[str] = []
 
     def complete(_text: str, number: int) -> str | None:
         if number == 0:
-            found[:] = find(readline.get_line_buffer())
-        return found[number] if number < len(found) else None
+            completions[:] = find(readline.get_line_buffer())
+        return completions[number] if number < len(completions) else None
 
     if "readline" in globals():
         readline.set_completer(complete)

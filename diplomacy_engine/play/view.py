@@ -79,11 +79,11 @@ def decision_view(game: Game, power: str) -> dict | None:
 
 def partners_bound_to(game: Game, power: str) -> dict[str, list[str]]:
     """Return province -> the powers whose deals take orders from the unit there."""
-    found = {}
+    partners = {}
     for province, offers in game.bindings(power).items():
         sides = {name for o in offers for name in (o.sender, o.receiver)}
-        found[province] = sorted({game.powers[p] for p in sides} - {power})
-    return found
+        partners[province] = sorted({game.powers[p] for p in sides} - {power})
+    return partners
 
 
 def _place_view(game: Game, place: str, bound: Mapping[str, list[str]]) -> dict:
@@ -157,7 +157,7 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
         if viewer.host:
             view["file"] = str(session.file)
             guests = session.now.powers_of(GUEST)
-            view["links"] = {who: session.tokens[who] for who in (*guests, WATCH)}
+            view["links"] = {name: session.tokens[name] for name in (*guests, WATCH)}
         return view
 
 
@@ -183,12 +183,12 @@ def settings_view(session: PlaySession) -> dict:
 
 def _power_view(session: PlaySession, viewer: Viewer, power: str, waiting: list[str]) -> dict:
     game, seat = session.game, (session.now.seats or {}).get(power)
-    who = None
+    player = None
     if seat is not None:
-        who = session.shown(seat.player, viewer) if seat.kind == PLAYER else seat.kind
+        player = session.shown(seat.player, viewer) if seat.kind == PLAYER else seat.kind
     return {
         "power": power,
-        "player": who,
+        "player": player,
         "person": seat is not None and seat.kind != PLAYER,
         "centers": len(game.centers[power]),
         "provinces": sorted({*game.centers[power], *map(province_of, game.units[power])}),
@@ -207,12 +207,12 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
             return draft_view(session, viewer, game.orders.get(viewer.power, []))
         replay = make_replay(game.to_saved_game(), game.map)
         frame = replay.frames[number]
-        known = [said for said in frame.talk if session.may_hear(viewer, *said[:2])]
+        audible = [message for message in frame.talk if session.may_hear(viewer, *message[:2])]
         facts = phase_facts(drawing_of(game.map), frame.scene, frame.orders, frame.outcome)
         return facts | {
             "title": phase_title(frame.scene.phase),
             "orders": order_lines(replay, number),
-            "talk": known + frame.declared,
+            "talk": audible + frame.declared,
         }
 
 
@@ -229,8 +229,12 @@ def texts_view(session: PlaySession, viewer: Viewer, number: int | None) -> dict
     position += [f"{p}: centers {', '.join(state['centers'].get(p, ()))}" for p in powers]
     orders = []
     for phase in phases[: number + 1]:
-        given = {power: texts for power, texts in phase["orders"].items() if texts}
-        orders += [_dated(phase["name"]), *(f"{p}: {', '.join(t)}" for p, t in given.items()), ""]
+        submitted = {power: texts for power, texts in phase["orders"].items() if texts}
+        orders += [
+            _dated(phase["name"]),
+            *(f"{p}: {', '.join(t)}" for p, t in submitted.items()),
+            "",
+        ]
     return {"position": "\n".join(position), "orders": "\n".join(orders).strip()}
 
 
@@ -249,10 +253,10 @@ def picture_view(session: PlaySession, viewer: Viewer, number: int | None, movin
     replay = make_replay(saved, session.game.map)
     number = _phase_number(replay.frames, number)
     if moving:
-        found = gif(replay, last=number)
+        picture = gif(replay, last=number)
     else:
-        found = png(frame_svg(replay, number, "light"), replay.map)
-    return {"data": base64.b64encode(found).decode()}
+        picture = png(frame_svg(replay, number, "light"), replay.map)
+    return {"data": base64.b64encode(picture).decode()}
 
 
 def review_view(session: PlaySession, viewer: Viewer) -> dict:
@@ -279,33 +283,33 @@ def past_view(session: PlaySession) -> list[dict]:
 
 def draft_view(session: PlaySession, viewer: Viewer, orders: Sequence[str]) -> dict:
     """Return the position now with orders that the viewer thinks about; in a sandbox also with
-    those that were given already."""
+    those that were submitted already."""
     with session.lock:
         game = session.game
-        given = dict(game.orders) if session.now.is_sandbox else {}
+        drafts = dict(game.orders) if session.now.is_sandbox else {}
         if viewer.power:
-            given[viewer.power] = list(orders)
-        scene, read = scene_of(game, given)
+            drafts[viewer.power] = list(orders)
+        scene, read = scene_of(game, drafts)
         facts = phase_facts(drawing_of(game.map), scene, read, {})
         return facts | {"title": phase_title(game.phase), "orders": [], "talk": []}
 
 
 def hint_view(session: PlaySession, viewer: Viewer) -> dict:
-    found, game = session.hint(viewer), session.game
+    hint, game = session.hint(viewer), session.game
     game_map = game.map
-    scene, likeliest = scene_of(game, {viewer.power: [ranked[0][0] for _, ranked in found.slots]})
-    tried = found.tried and {
-        "candidates": [candidate._asdict() for candidate in found.tried.candidates[:CANDIDATES]],
+    scene, likeliest = scene_of(game, {viewer.power: [ranked[0][0] for _, ranked in hint.slots]})
+    tried = hint.tried and {
+        "candidates": [candidate._asdict() for candidate in hint.tried.candidates[:CANDIDATES]],
         "expected": {
             power: [
                 {"text": ": ".join(order_words(game_map, text)), "probability": round(share, 4)}
                 for text, share in orders
             ]
-            for power, orders in found.tried.expected.items()
+            for power, orders in hint.tried.expected.items()
         },
         "beliefs": {
-            power: {session.shown(who, viewer): share for who, share in beliefs.items()}
-            for power, beliefs in found.tried.beliefs.items()
+            power: {session.shown(player, viewer): share for player, share in beliefs.items()}
+            for power, beliefs in hint.tried.beliefs.items()
         },
     }
     return {
@@ -314,14 +318,14 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
         "tried": tried,  # by a search
         "slots": [
             {"unit": unit, "orders": [{"text": t, "probability": round(p, 4)} for t, p in ranked]}
-            for unit, ranked in found.slots
+            for unit, ranked in hint.slots
         ],
     }
 
 
 def outlook_view(session: PlaySession, viewer: Viewer) -> dict | None:
-    found = session.outlook(viewer)
-    return found and found._asdict()
+    outlook = session.outlook(viewer)
+    return outlook and outlook._asdict()
 
 
 def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[int, str]) -> dict:
@@ -378,8 +382,8 @@ def _clause_view(game: Game, offer: Offer, clause: ClauseRow) -> dict:
     kind, side, v, number = clause
     if kind == Clause.PEACE:
         return {"power": None, "words": "peace"}
-    who = None if side == Side.BOTH else (offer.sender, offer.receiver)[side]
-    power = None if who is None else game.powers[who]
+    number_of_power = None if side == Side.BOTH else (offer.sender, offer.receiver)[side]
+    power = None if number_of_power is None else game.powers[number_of_power]
     if kind == Clause.ORDER:
         unit, words = order_words(game.map, game.vector_game.vocabulary.texts[number])
         return {"power": power, "words": f"{unit}: {words}"}
@@ -409,7 +413,7 @@ def _supports(
             orders[at, SUPPORT_HOLD, None] = number
         elif kind in (MOVE, MOVE_VIA):
             orders.setdefault((at, SUPPORT_MOVE, table.target[number]), number)
-    found = []
+    supports = []
     for number in lists.get(helper, ()):
         kind = table.kind[number]
         if kind not in (SUPPORT_HOLD, SUPPORT_MOVE):
@@ -418,7 +422,7 @@ def _supports(
         order = orders.get((table.other_location[number], kind, target))
         if order is not None:
             unit, words = order_words(game.map, texts[number])
-            found.append(
+            supports.append(
                 {"support": texts[number], "order": texts[order], "words": f"{unit}: {words}"}
             )
-    return found
+    return supports

@@ -205,28 +205,28 @@ def _read_clause(games: VectorGame, powers: tuple[int, int], part: object) -> Cl
     raise UserError(f"{quoted(part)} is not a clause between {' and '.join(both)}")
 
 
-def _read_order(games: VectorGame, powers: tuple[int, int], said: list) -> tuple[Side, int, int]:
+def _read_order(games: VectorGame, powers: tuple[int, int], tokens: list) -> tuple[Side, int, int]:
     decisions, state = games.decisions(), games.state
     places = decisions.slot_province.tolist() if in_movement(state)[0] else ()
     for s, v in enumerate(places):
         power = int(state.unit_power[0, v])
         unit = _unit_text(games, state.unit_kind[0, v], state.unit_location[0, v])
-        if power not in powers or _tree(unit) != said[:1]:
+        if power not in powers or _tree(unit) != tokens[:1]:
             continue
         for number in decisions.order[slice(*decisions.order_start[s : s + 2])].tolist():
-            if _is_meant(_tree(_order_text(games, number)), said):
+            if _is_meant(_tree(_order_text(games, number)), tokens):
                 return Side.SENDER if power == powers[0] else Side.RECEIVER, v, number
     names = " or ".join(games.map.powers[power] for power in powers)
-    raise UserError(f"{quoted(said)} is not an order that a unit of {names} can be given")
+    raise UserError(f"{quoted(tokens)} is not an order that a unit of {names} can be given")
 
 
-def _is_meant(written: list, said: list) -> bool:
+def _is_meant(written: list, tokens: list) -> bool:
     """Tell whether an order as we write it is that; of DAIDE routes and some coasts may differ."""
     if "VIA" in written:
-        return written[:-1] == said[:-1] and isinstance(said[-1], list)
+        return written[:-1] == tokens[:-1] and isinstance(tokens[-1], list)
     if "SUP" in written and isinstance(written[-1], list) and "MTO" in written:
-        written = [*written[:-1], said[-1] if said[-1] == written[-1][0] else written[-1]]
-    return written == said
+        written = [*written[:-1], tokens[-1] if tokens[-1] == written[-1][0] else written[-1]]
+    return written == tokens
 
 
 def messages_of(
@@ -235,17 +235,17 @@ def messages_of(
     """Yield (sender, recipient, text) of what was said in a one-game VectorGame. Of `results` (O,)
     NONE is an offer that nobody answers, such as a wish for peace; what was agreed to in vain
     stands as declined."""
-    said = []
+    messages = []
     for o, result in enumerate(results):
         p, q = int(offers.sender[o]), int(offers.receiver[o])
         rows = zip(*(array[slice(*offers.clause_start[o : o + 2])] for array in offers[4:]))
         text = offer_text(games, p, q, [tuple(map(int, row)) for row in rows])
-        said.append((p, q, text, "YES" if result == CONFIRMED else "REJ"))
-    for (p, q, text, _), sentence in zip(said, words[0]):
+        messages.append((p, q, text, "YES" if result == CONFIRMED else "REJ"))
+    for (p, q, text, _), sentence in zip(messages, words[0]):
         yield p, q, text
         if sentence:
             yield p, q, sentence
-    for (p, q, text, answer), result, sentence in zip(said, results, words[1]):
+    for (p, q, text, answer), result, sentence in zip(messages, results, words[1]):
         if result != NONE:
             yield q, p, f"{answer} ( {text} )"
             if sentence:
@@ -272,8 +272,8 @@ def _clause_words(game_map: Map, sender: int, receiver: int, clause: ClauseRow, 
     where = game_map.province_names[where] if full else where
     if kind == Clause.ZONE:
         return f"{both} keep out of {where} and leave it"
-    who = names[sender if side == Side.SENDER else receiver]
-    return f"{who} {'keeps out of' if kind == Clause.KEEP_OUT else 'leaves'} {where}"
+    name = names[sender if side == Side.SENDER else receiver]
+    return f"{name} {'keeps out of' if kind == Clause.KEEP_OUT else 'leaves'} {where}"
 
 
 def message_words(games: VectorGame, message: Mapping) -> str:

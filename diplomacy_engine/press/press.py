@@ -218,8 +218,8 @@ class Press:
         results[rows] = self._confirm(offers.take(rows), agreed[rows], talking, decisions)
         if self.log is not None:
             heard = rows[offers.game[rows] < self.logged]
-            said = [[texts[o] for o in heard] for texts in words or 2 * ([""] * offers.count,)]
-            self.log.append((offers.take(heard), results[heard], tuple(said)))
+            sentences = [[texts[o] for o in heard] for texts in words or 2 * ([""] * offers.count,)]
+            self.log.append((offers.take(heard), results[heard], tuple(sentences)))
         self.tally.offered[:] += np.bincount(offers.game, minlength=count)
         np.add.at(self.tally.refused, (offers.game, results), results != CONFIRMED)
         self._note_deals(np.bincount(offers.game[results == CONFIRMED], minlength=count))
@@ -361,10 +361,10 @@ class Press:
         n, powers = np.arange(len(game)), self.games.num_powers
         promised, to, closed, vacate, peace, dealt = (array[game] for array in self.deals)
         mine = self.games.state.unit_power[game] == power[:, None]
-        told = (to >> power.astype(np.uint64)[:, None]) & np.uint64(1) != 0
-        promised = np.where(mine | told, promised, NONE).astype(np.int32)
+        involved = (to >> power.astype(np.uint64)[:, None]) & np.uint64(1) != 0
+        promised = np.where(mine | involved, promised, NONE).astype(np.int32)
         bit = (np.uint64(1) << power.astype(np.uint64))[:, None]
-        to = np.where(mine, to, np.where(told, bit, np.uint64(0)))
+        to = np.where(mine, to, np.where(involved, bit, np.uint64(0)))
         party = np.zeros((len(game), powers, powers), bool)
         party[n, power] = party[n, :, power] = True
         closed, vacate = (
@@ -375,20 +375,20 @@ class Press:
         )
 
     def observe(self, game: np.ndarray, power: np.ndarray) -> PressView:
-        known = self.known(game, power)
+        deals = self.known(game, power)
         n, powers = np.arange(len(game)), self.games.num_powers
         provinces = len(self.games.board.terrain)
         seats = (power[:, None] + np.arange(powers)) % powers
         mine = self.games.state.unit_power[game] == power[:, None]
-        closed = province_bits(known.closed, provinces)  # (n, P, P, V)
-        leaving = province_bits(known.vacate[n, power], provinces).any(1)
+        closed = province_bits(deals.closed, provinces)  # (n, P, P, V)
+        leaving = province_bits(deals.vacate[n, power], provinces).any(1)
         limited = mine & (
-            (known.promised != NONE) | leaving | closed[n, power].any((1, 2))[:, None]
+            (deals.promised != NONE) | leaving | closed[n, power].any((1, 2))[:, None]
         )
         return PressView(
             limited,
             closed[n[:, None], seats, power[:, None]],
-            known.peace[n[:, None], power[:, None], seats],
+            deals.peace[n[:, None], power[:, None], seats],
         )
 
     def take_up(self, deals: Deals) -> None:
@@ -441,5 +441,7 @@ class TalkCounter:
         }
 
     def _kept(self, players: Sequence[int]) -> float:
-        given, kept = (sum(self.counts[p, what] for p in players) for what in ("given", "kept"))
-        return kept / given if given else 1.0
+        num_promises, num_kept = (
+            sum(self.counts[p, what] for p in players) for what in ("given", "kept")
+        )
+        return num_kept / num_promises if num_promises else 1.0

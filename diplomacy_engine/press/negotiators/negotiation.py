@@ -28,10 +28,10 @@ class Talk(NamedTuple):
     binding: bool = True  # whether deals must be kept
 
     def take(self, rows: np.ndarray) -> "Talk":
-        known = Deals(*(array[rows] for array in self.known))
+        deals = Deals(*(array[rows] for array in self.known))
         breaches = None if self.breaches is None else self.breaches[rows]
-        who = self.game[rows], self.power[rows]
-        return Talk(self.games, self.decisions, *who, known, breaches, self.binding)
+        seats = self.game[rows], self.power[rows]
+        return Talk(self.games, self.decisions, *seats, deals, breaches, self.binding)
 
 
 @runtime_checkable
@@ -63,8 +63,8 @@ class Listener(Negotiator, Protocol):
 
 def spoken(player: Player, count: int) -> list[str]:
     """Return what a player has just said with offers or answers, its `said`, (count,) texts."""
-    said = list(getattr(player, "said", ()))
-    return said if len(said) == count else [""] * count
+    sentences = list(getattr(player, "said", ()))
+    return sentences if len(sentences) == count else [""] * count
 
 
 def honest_seats(players: Sequence[Player], seat_player: np.ndarray) -> np.ndarray:
@@ -78,8 +78,8 @@ def honest_seats(players: Sequence[Player], seat_player: np.ndarray) -> np.ndarr
 
 
 def talk_of(press: Press, decisions: Decisions, game: np.ndarray, power: np.ndarray) -> Talk:
-    known, breaches = press.known(game, power), press.breaches(game, power)
-    return Talk(press.games, decisions, game, power, known, breaches, press.binding)
+    deals, breaches = press.known(game, power), press.breaches(game, power)
+    return Talk(press.games, decisions, game, power, deals, breaches, press.binding)
 
 
 def negotiate(
@@ -144,8 +144,8 @@ def _hold_offers(
             rows = np.flatnonzero(seat_player[game, power] == number)
             if len(rows) and isinstance(player, Negotiator):
                 answer = player.choices if choosing else player.answers
-                asked = offers.take(number_of[rows])
-                agreed.flat[rows] = answer(talk(game[rows], power[rows]), asked)
+                questions = offers.take(number_of[rows])
+                agreed.flat[rows] = answer(talk(game[rows], power[rows]), questions)
                 for row, text in zip(number_of[rows], spoken(player, len(rows))):
                     answers[row] = text or answers[row]
         press.settle(offers, agreed.all(0), decisions, (words, answers))

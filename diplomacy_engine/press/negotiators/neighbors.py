@@ -46,9 +46,9 @@ class PowerReach:
 
     def near(self) -> np.ndarray:
         meets = np.einsum("npv,nqv->npq", self.reach > 0, self.reach > 0, dtype=np.int64) > 0
-        found = meets | (self.threat > 0) | (self.threat > 0).swapaxes(1, 2)
-        found &= ~np.eye(found.shape[1], dtype=bool)
-        return found
+        adjacent = meets | (self.threat > 0) | (self.threat > 0).swapaxes(1, 2)
+        adjacent &= ~np.eye(adjacent.shape[1], dtype=bool)
+        return adjacent
 
 
 def first_choice(score: np.ndarray, allowed: np.ndarray) -> np.ndarray:

@@ -74,13 +74,13 @@ class LikelyOptions:
     def defences(self, power: int, other: int) -> list[tuple[int, int]]:
         """Return (province, order number) of supports to hold by which a power helps another. Of
         each unit only the first that it could help."""
-        found = []
+        supports_by_unit = []
         for v in self.units(power):
             supports = self.orders[v][self.table.kind[self.orders[v]] == SUPPORT_HOLD]
             helped = self.board.location_province[self.table.other_location[supports]]
             theirs = supports[self.unit_power[helped] == other]
-            found += [(v, int(number)) for number in theirs[:1]]
-        return found
+            supports_by_unit += [(v, int(number)) for number in theirs[:1]]
+        return supports_by_unit
 
 
 def support_deals(options: LikelyOptions, me: int, other: int, mine: bool) -> list[tuple]:
@@ -94,15 +94,15 @@ def support_deals(options: LikelyOptions, me: int, other: int, mine: bool) -> li
 
 
 def swaps(options: LikelyOptions, me: int, other: int) -> list[tuple]:
-    found = []
+    deals = []
     for ours in options.likely_moves(me):
         for theirs in options.likely_moves(other):
             helps = [u for u in options.supports(other, ours[1]) if u[0] != theirs[0]]
             mine = [u for u in options.supports(me, theirs[1]) if u[0] != ours[0]]
             if helps and mine:
                 sides = (OURS, ours), (THEIRS, helps[0]), (THEIRS, theirs), (OURS, mine[0])
-                found.append(tuple(promise(side, *order) for side, order in sides))
-    return found
+                deals.append(tuple(promise(side, *order) for side, order in sides))
+    return deals
 
 
 def closed_centers(options: LikelyOptions, me: int, other: int) -> list[tuple]:
@@ -169,13 +169,13 @@ class Planner(Silent):
         around = PowerReach(talk.games, talk.game)
         games, which = np.unique(talk.game, return_inverse=True)
         profiles = self.trials.draw(talk.games, games)
-        rows, seen = [], {}
+        rows, options_by_game = [], {}
         for seat, other in zip(*np.nonzero(self.partners(talk, around))):
             game = which[seat]
-            if game not in seen:
-                seen[game] = LikelyOptions(talk, seat, around, profiles[game])
+            if game not in options_by_game:
+                options_by_game[game] = LikelyOptions(talk, seat, around, profiles[game])
             me, q = int(talk.power[seat]), int(other)
-            rows += [(seat, q, clauses) for clauses in self.templates(seen[game], me, q)]
+            rows += [(seat, q, clauses) for clauses in self.templates(options_by_game[game], me, q)]
         if not rows:
             return make_offers([])
         seats, others = (np.array(column) for column in list(zip(*rows))[:2])
@@ -294,9 +294,9 @@ class Responder(Nash):
         orders = np.full((decisions.count, provinces), NONE, np.int32)
         orders[rows] = best
         row = decisions.slot_decision
-        asked = np.isin(row, rows)
+        is_own = np.isin(row, rows)
         numbers = numbers.copy()
-        numbers[asked] = orders[row[asked], decisions.slot_province[asked]]
+        numbers[is_own] = orders[row[is_own], decisions.slot_province[is_own]]
         return numbers
 
 

@@ -18,8 +18,8 @@ from .templates import DealChooser, deal_offers, possible_deals, read_offers
 class TalkingNetwork(Network, Protocol):
     """What a script's network offers that talks; the shapes are those of the script."""
 
-    def draw_talk(self, obs: BoardViews, *asked: np.ndarray | None) -> tuple[np.ndarray, ...]:
-        """Return what powers say, drawn by noise in (0, 1) that is the last of `asked`."""
+    def draw_talk(self, obs: BoardViews, *inputs: np.ndarray | None) -> tuple[np.ndarray, ...]:
+        """Return what powers say, drawn by noise in (0, 1) that is the last of `inputs`."""
 
     def draw_keeps(self, obs: BoardViews, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return whether powers keep their deals, 1 or 0, and the log-probability; (D,) each. Not
@@ -61,8 +61,8 @@ class WishingPlayer(PeaceNegotiator, PolicyPlayer):
     def hear(self, talk: Talk) -> None:
         state, n = talk.games.state, np.arange(len(talk.game))
         deals = np.zeros((2, talk.games.num_games, *[talk.games.num_powers] * 2), bool)
-        for kept, known in zip(deals, (talk.known.peace, talk.known.dealt)):
-            kept[talk.game, talk.power] = known[n, talk.power]
+        for memory, news in zip(deals, (talk.known.peace, talk.known.dealt)):
+            memory[talk.game, talk.power] = news[n, talk.power]
         breaches = np.full(deals.shape[1:], NONE, np.int32)
         if talk.breaches is not None:
             breaches[talk.game, talk.power] = talk.breaches
@@ -83,13 +83,13 @@ class WishingPlayer(PeaceNegotiator, PolicyPlayer):
         self, games: VectorGame, rows: np.ndarray, powers: np.ndarray
     ) -> TalkViews | OfferViews:
         views = super().observe(games, rows, powers)
-        told = {}
+        memory = {}
         if self._heard is not None and self._heard[0] is games:
             _, seed, turn, deals, breaches = self._heard
             now = (seed[rows] == games.state.seed[rows]) & (turn[rows] == games.state.turn[rows])
-            told["peace"], told["dealt"] = deals[:, rows, powers] & now[:, None]
-            told["breaches"] = np.where(now[:, None], breaches[rows, powers], NONE)
-        return self.views.of(views, games.num_powers, **told)
+            memory["peace"], memory["dealt"] = deals[:, rows, powers] & now[:, None]
+            memory["breaches"] = np.where(now[:, None], breaches[rows, powers], NONE)
+        return self.views.of(views, games.num_powers, **memory)
 
 
 class OfferingPlayer(DealChooser, WishingPlayer):
@@ -102,11 +102,11 @@ class OfferingPlayer(DealChooser, WishingPlayer):
         n, powers = len(talk.game), talk.games.num_powers
         silent = silence(OfferViews, n, powers)
         noise = None if self.greedy else self._noise((n, 1 + powers))
-        given = {"able": able, "places": places, "heard": heard, "heard_places": heard_places}
-        given = {name: silent[name] if a is None else a for name, a in given.items()}
+        arguments = {"able": able, "places": places, "heard": heard, "heard_places": heard_places}
+        arguments = {name: silent[name] if a is None else a for name, a in arguments.items()}
         for name in ("heard", "heard_places"):
-            given[name] = given[name][:, :, None]
-        return self.agent.draw_talk(self._asked(talk), *given.values(), noise)
+            arguments[name] = arguments[name][:, :, None]
+        return self.agent.draw_talk(self._asked(talk), *arguments.values(), noise)
 
     def _offers_to(self, talk: Talk, partners: np.ndarray) -> Offers:
         rows, row = np.unique(talk.game, return_inverse=True)
@@ -116,10 +116,10 @@ class OfferingPlayer(DealChooser, WishingPlayer):
         parts = []
         for group in partners:
             choice = self._draw(talk, able & (free & group)[..., None], places)[0]
-            made = np.flatnonzero(choice != NONE)
-            receiver, slot = np.divmod(choice[made].astype(np.int64), SLOTS)
-            who = row[made], talk.game[made], talk.power[made]
-            parts.append(deal_offers(possible, *who, receiver, slot))
+            offering = np.flatnonzero(choice != NONE)
+            receiver, slot = np.divmod(choice[offering].astype(np.int64), SLOTS)
+            seats = row[offering], talk.game[offering], talk.power[offering]
+            parts.append(deal_offers(possible, *seats, receiver, slot))
         return join_offers(parts)
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:

@@ -65,7 +65,7 @@ def possible_deals(games: VectorGame, decisions: Decisions, rows: np.ndarray) ->
     shape = n, powers, powers, SLOTS
     able, orders = np.zeros(shape, bool), np.full((*shape, 4), NONE, np.int32)
     places = np.full((*shape, PLACES), NONE, np.int16)
-    found = PossibleDeals(able, orders, places)
+    deals = PossibleDeals(able, orders, places)
     around, index = PowerReach(games, rows), np.full(games.num_games, NONE)
     index[rows] = np.arange(n)
     has_units = np.zeros((n, powers), bool)
@@ -73,15 +73,15 @@ def possible_deals(games: VectorGame, decisions: Decisions, rows: np.ndarray) ->
     has_units[index[decisions.game[mine]], decisions.power[mine]] = True
     meets = around.near() & has_units[:, :, None] & has_units[:, None]
     able[..., Template.PEACE] = meets
-    _find_zones(found, games, around, meets)
-    _find_supports(found, games, decisions, rows, index, meets)
-    _find_swaps(found, games)
+    _find_zones(deals, games, around, meets)
+    _find_supports(deals, games, decisions, rows, index, meets)
+    _find_swaps(deals, games)
     places[..., [0, 3]], places[..., [2, 5]] = (
         _province_of(games, games.table.location, orders[..., part]) for part in ([0, 2], [1, 3])
     )
     targets = _province_of(games, games.table.target, orders[..., [0, 2]])
     places[..., [1, 4]] = np.where(targets == NONE, places[..., [1, 4]], targets)
-    return found
+    return deals
 
 
 def _province_of(games: VectorGame, locations: np.ndarray, numbers: np.ndarray) -> np.ndarray:
@@ -89,7 +89,7 @@ def _province_of(games: VectorGame, locations: np.ndarray, numbers: np.ndarray) 
 
 
 def _find_zones(
-    found: PossibleDeals, games: VectorGame, around: PowerReach, meets: np.ndarray
+    deals: PossibleDeals, games: VectorGame, around: PowerReach, meets: np.ndarray
 ) -> None:
     centers, powers = games.board.center_province, np.arange(games.num_powers)
     row = np.arange(len(meets))[:, None, None]
@@ -97,14 +97,14 @@ def _find_zones(
     for slot in ZONES:
         best = units.argmax(-1)[..., None]
         possible = np.take_along_axis(units, best, -1)[..., 0] > 0
-        found.able[..., slot] = possible
+        deals.able[..., slot] = possible
         where = np.where(possible, centers[best[..., 0]], NONE)
-        found.places[..., slot, 1] = found.places[..., slot, 4] = where
+        deals.places[..., slot, 1] = deals.places[..., slot, 4] = where
         np.put_along_axis(units, best, 0, -1)
 
 
 def _find_supports(
-    found: PossibleDeals,
+    deals: PossibleDeals,
     games: VectorGame,
     decisions: Decisions,
     rows: np.ndarray,
@@ -130,7 +130,7 @@ def _find_supports(
     place = board.location_province[goal].astype(np.int64)
     mover, there = state.unit_power[e, source].astype(np.int64), state.unit_power[e, place]
     other = (there != NONE) & (there != mover) & (there != helper)
-    kept = meets[g, mover, helper] & ((there == NONE) | other)
+    valid = meets[g, mover, helper] & ((there == NONE) | other)
     center = board.province_center[place]
     owner = np.where(center == NONE, NONE, state.center_owner[e, center])
     third = (owner != NONE) & (owner != mover) & (owner != helper)
@@ -145,22 +145,22 @@ def _find_supports(
     keys, move = keys[order] >> 1, move[order]
     wanted = (g * provinces + source) * locations + goal
     at = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
-    kept &= keys[at] == wanted if len(keys) else False
+    valid &= keys[at] == wanted if len(keys) else False
     # The best into each province, and of these the best of each pair.
     pair = (g * powers + mover) * powers + helper
     into = ((pair * 4 + rank) * provinces + place) * provinces + source
-    kept = np.flatnonzero(kept)
-    kept = kept[np.argsort(into[kept], kind="stable")]
-    kept = kept[_first_of(into[kept] // provinces)]
-    begins = np.flatnonzero(_first_of(pair[kept]))
-    turn = np.arange(len(kept)) - np.repeat(begins, np.diff([*begins, len(kept)]))
+    valid = np.flatnonzero(valid)
+    valid = valid[np.argsort(into[valid], kind="stable")]
+    valid = valid[_first_of(into[valid] // provinces)]
+    begins = np.flatnonzero(_first_of(pair[valid]))
+    turn = np.arange(len(valid)) - np.repeat(begins, np.diff([*begins, len(valid)]))
     for number, (ask, help_) in enumerate(zip(ASKS, HELPS)):
-        some = kept[turn == number]
+        some = valid[turn == number]
         what = np.column_stack([move[at[some]], support[some]])
-        found.able[g[some], mover[some], helper[some], ask] = True
-        found.orders[g[some], mover[some], helper[some], ask, :2] = what
-        found.able[g[some], helper[some], mover[some], help_] = True
-        found.orders[g[some], helper[some], mover[some], help_, 2:] = what
+        deals.able[g[some], mover[some], helper[some], ask] = True
+        deals.orders[g[some], mover[some], helper[some], ask, :2] = what
+        deals.able[g[some], helper[some], mover[some], help_] = True
+        deals.orders[g[some], helper[some], mover[some], help_, 2:] = what
 
 
 def _first_of(keys: np.ndarray) -> np.ndarray:
@@ -169,9 +169,9 @@ def _first_of(keys: np.ndarray) -> np.ndarray:
     return first
 
 
-def _find_swaps(found: PossibleDeals, games: VectorGame) -> None:
+def _find_swaps(deals: PossibleDeals, games: VectorGame) -> None:
     """Add the first deal in which each supports the other and no unit is promised twice."""
-    able, orders, _ = found
+    able, orders, _ = deals
     (slot,) = SWAPS
     for ask in ASKS[::-1]:
         for help_ in HELPS[::-1]:
@@ -237,11 +237,11 @@ def read_offers(games: VectorGame, offers: Offers) -> tuple[np.ndarray, np.ndarr
 
 def _read_orders(games: VectorGame, side: np.ndarray, order: np.ndarray) -> tuple[int, np.ndarray]:
     table, nothing = games.table, (NONE, np.full(PLACES, NONE, np.int16))
-    known = ((order >= 0) & (order < len(table.kind))).all()
-    if not known or not np.isin(table.kind[order], (MOVE, MOVE_VIA, SUPPORT_MOVE)).all():
+    legal = ((order >= 0) & (order < len(table.kind))).all()
+    if not legal or not np.isin(table.kind[order], (MOVE, MOVE_VIA, SUPPORT_MOVE)).all():
         return nothing
     supports = table.kind[order] == SUPPORT_MOVE
-    by = {(int(who), bool(helps)): n for who, helps, n in zip(side, supports, order)}
+    by = {(int(from_side), bool(helps)): n for from_side, helps, n in zip(side, supports, order)}
     moves = [mover for mover in (OURS, THEIRS) if (mover, False) in by]
     # None at all, two of one side, or a move without support.
     if not 0 < len(by) == len(order) == 2 * len(moves):

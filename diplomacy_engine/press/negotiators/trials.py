@@ -88,9 +88,9 @@ class Trials:
         for first in range(0, len(seats), ROOM):
             part = np.arange(first, min(first + ROOM, len(seats)))
             mine = part[part >= n]
-            given = profiles[which[seats[part]]]
-            possible[mine] = self._bind(talk, seats[part], offers.take(mine - n), given)
-            orders[part] = given
+            profile = profiles[which[seats[part]]]
+            possible[mine] = self._bind(talk, seats[part], offers.take(mine - n), profile)
+            orders[part] = profile
         values = self._values(games, np.repeat(talk.game[seats], self.profiles), orders)
         return values[n:] - values[:n][asker], possible[n:]
 
@@ -101,13 +101,13 @@ class Trials:
         games, n = talk.games, len(talk.game)
         rows, which = np.unique(talk.game, return_inverse=True)
         profiles = self.draw(games, rows)[which]
-        others, kept = profiles.copy(), own[:, None].copy()
+        others, keeping = profiles.copy(), own[:, None].copy()
         for first in range(0, n, ROOM):
             part = slice(first, first + ROOM)
             seats = np.arange(n)[part]
-            for orders in (others[part], kept[part]):
+            for orders in (others[part], keeping[part]):
                 self._bind(talk, seats, make_offers([]), orders)
-        candidates = [kept, others] if keeps else [kept, own[:, None], profiles]
+        candidates = [keeping, others] if keeps else [keeping, own[:, None], profiles]
         candidates = np.concatenate(candidates, 1)
         mine = games.state.unit_power[talk.game] == talk.power[:, None]
         joint = np.where(mine[:, None, None], candidates[:, :, None], others[:, None])
@@ -116,8 +116,8 @@ class Trials:
         values = self._values(games, np.repeat(talk.game, count * self.profiles), flat)
         values = (values.reshape(n, count, -1) * weights[:, None]).sum(2)
         best = (values > values.max(1, keepdims=True) - EPSILON).argmax(1)  # the first of equals
-        found = np.where(mine, candidates[np.arange(n), best], NONE)
-        return found.astype(np.int32)
+        replies = np.where(mine, candidates[np.arange(n), best], NONE)
+        return replies.astype(np.int32)
 
     def _bind(
         self, talk: Talk, seats: np.ndarray, offers: Offers, orders: np.ndarray
@@ -126,14 +126,14 @@ class Trials:
         The offers are of the last of the seats."""
         games, m = talk.games, len(seats)
         if self._room is None or not self._room[0].is_like(games):
-            made = games.spare(ROOM)
-            self._room = made, Press(made, "offers")
+            trial_games = games.spare(ROOM)
+            self._room = trial_games, Press(trial_games, "offers")
         room, press = self._room
         at = np.arange(m)
         room.copy_from(games, talk.game[seats], at)
-        known = Deals(*(array[seats] for array in talk.known))
-        press.take_up(Deals(*(_padded(array, ROOM) for array in known)))
-        if not offers.count and not known.dealt.any():
+        deals = Deals(*(array[seats] for array in talk.known))
+        press.take_up(Deals(*(_padded(array, ROOM) for array in deals)))
+        if not offers.count and not deals.dealt.any():
             return np.zeros(0, bool)
         full = room.decisions(at)
         moved = offers._replace(game=np.arange(m - offers.count, m, dtype=np.int32))
@@ -149,20 +149,20 @@ class Trials:
     def _values(self, games: VectorGame, rows: np.ndarray, orders: np.ndarray) -> np.ndarray:
         m, k, provinces = orders.shape
         keyed = np.column_stack([rows.astype(np.int32), orders.reshape(m * k, provinces)])
-        whole = np.ascontiguousarray(keyed).view(f"V{keyed.shape[1] * 4}").ravel()
-        _, first, which = np.unique(whole, return_index=True, return_inverse=True)
-        found = np.empty((len(first), games.num_powers))
+        row_keys = np.ascontiguousarray(keyed).view(f"V{keyed.shape[1] * 4}").ravel()
+        _, first, which = np.unique(row_keys, return_index=True, return_inverse=True)
+        values = np.empty((len(first), games.num_powers))
         room = self._room[0]
         value = CenterClaims().shares if self.value == "claims" else held_centers
-        given = room.new_orders()
+        new_orders = room.new_orders()
         for start in range(0, len(first), ROOM):
             some = first[start : start + ROOM]
             at = np.arange(len(some))
             room.copy_from(games, rows[some], at)
-            given[: len(some)] = keyed[some, 1:]
-            room.step(given, at)
-            found[start : start + len(some)] = value(room, at)
-        return found[which.ravel()].reshape(m, k, -1).mean(1)
+            new_orders[: len(some)] = keyed[some, 1:]
+            room.step(new_orders, at)
+            values[start : start + len(some)] = value(room, at)
+        return values[which.ravel()].reshape(m, k, -1).mean(1)
 
 
 def _padded(array: np.ndarray, length: int) -> np.ndarray:
