@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .players.advice import orders_for
     from .players.asking import ask_player
     from .players.bots import BOTS, make_bot
+    from .players.checking import check_player
     from .players.loading import PlayerError, load_player
     from .players.protocols import ExplainingPlayer, Explanation, Player
     from .rules.map import MAP_NAMES, Map, MapError, load_map
@@ -42,6 +43,7 @@ _PUBLIC = {  # module -> its names that are public
     "players.advice": ["orders_for"],
     "players.asking": ["ask_player"],
     "players.bots": ["BOTS", "make_bot"],
+    "players.checking": ["check_player"],
     "players.loading": ["PlayerError", "load_player"],
     "players.protocols": ["ExplainingPlayer", "Explanation", "Player"],
     "rules.map": ["MAP_NAMES", "Map", "MapError", "load_map"],

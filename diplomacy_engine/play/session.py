@@ -361,7 +361,7 @@ class PlaySession:
         powers: Sequence[str],
         drafts: Mapping[str, Sequence[str]],
     ) -> None:
-        """In a sandbox, let a player give the orders that powers have neither submitted nor drafted.
+        """In a sandbox, let a player give the orders that are neither submitted nor drafted.
 
         `drafts` are the orders chosen on the page so far, by power.
         """

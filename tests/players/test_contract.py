@@ -1,20 +1,30 @@
 """What holds for every player, of whatever kind, in all phases and on all maps."""
 
-import functools
-
 import numpy as np
 import pytest
 from support.language import FakeServer, holds
 
-from diplomacy_engine import BOTS, Game, VectorGame, evaluate_player, load_player, make_bot
-from diplomacy_engine.constants import NONE, RUNNING, WINTER_ADJUSTMENTS
+from diplomacy_engine import (
+    BOTS,
+    Game,
+    UserError,
+    VectorGame,
+    check_player,
+    evaluate_player,
+    load_map,
+    load_player,
+    make_bot,
+)
+from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.players.advice import advice, seed_player
 from diplomacy_engine.players.asking import ask_player, begin_games, orders_of
+from diplomacy_engine.players.checking import sample_positions
 from diplomacy_engine.players.loading import NEGOTIATORS
 from diplomacy_engine.players.names import UNBOUND
 from diplomacy_engine.players.population import FOLDERS
 from diplomacy_engine.players.protocols import (
     ExplainingPlayer,
+    Explanation,
     SamplingPlayer,
     StatefulPlayer,
     WatchingPlayer,
@@ -57,71 +67,76 @@ def make():
         yield load
 
 
-@functools.cache
-def positions(map_name: str) -> VectorGame:
-    """Return two games in each of the five phases."""
-    driven = VectorGame(map_name, 16, seed=5, max_years=12, threads=1)
-    games, bots = driven.spare(10), [make_bot(name) for name in ("chaos", "dumbbot", "random")]
-    found = dict.fromkeys(range(5), 0)
-    for step in range(200):
-        deciding = np.unique(driven.decisions().game)
-        for row in np.roll(deciding, step):
-            phase = int(driven.state.phase[row])
-            if found[phase] < 2 and step > 5:
-                target = np.array([2 * phase + found[phase]])
-                games.copy_from(driven, np.array([row]), target, keep_seeds=True)
-                found[phase] += 1
-        driven.step(orders_of(driven, bots[step // 7 % 3]))
-    assert set(found.values()) == {2}
-    return games
-
-
-def assert_legal(games, decisions, numbers):
-    """In winter no order waives a build or leaves a removal; no province is named twice."""
-    for d in range(decisions.count):
-        first, end = decisions.slot_start[d : d + 2]
-        winter = games.state.phase[decisions.game[d]] == WINTER_ADJUSTMENTS
-        for s in range(first, end):
-            legal = decisions.order[slice(*decisions.order_start[s : s + 2])]
-            assert numbers[s] in legal or (winter and numbers[s] == NONE)
-        given = [n for n in numbers[first:end] if n not in (NONE, games.table.waive)]
-        places = games.board.location_province[games.table.location[given]]
-        assert len(set(places.tolist())) == len(given)
-
-
 @pytest.mark.parametrize(
     ("name", "map_name"), [(n, m) for n in PLAYERS for m in MAPS.get(n, MAP_NAMES)]
 )
 def test_orders(name, map_name, make):
-    """They are legal, and the same whatever else is asked; no game is changed."""
-    games = positions(map_name)
-    decisions, before = games.decisions(), games.snapshot()
-    listed = [array.copy() for array in decisions]
-    player, rows = make(name, map_name), np.arange(games.num_games)
-    begin_games(games, [player], rows)
-    numbers = ask_player(games, decisions, player)
-    assert_legal(games, decisions, numbers)
-    assert all((array == same).all() for array, same in zip(decisions, listed))
-    assert all((before[key] == now).all() for key, now in games.snapshot().items())
-    assert (ask_player(games, decisions, make(name, map_name)) == numbers).all()
-    if isinstance(player, SamplingPlayer) and not player.greedy:
-        return  # one generator for all
-    orders = games.new_orders()
-    games.write_orders(orders, decisions, numbers)
-    backwards = decisions.take(np.arange(decisions.count)[::-1])
-    assert (orders_of(games, player, backwards) == orders).all()
-    one = decisions.count // 2
-    alone = ask_player(games, decisions.take(np.array([one])), player)
-    assert (alone == numbers[slice(*decisions.slot_start[one : one + 2])]).all()
-    # In other rows of more games, which two threads share.
-    others, there = VectorGame(map_name, 40, seed=99, threads=2, max_years=12), 39 - rows
-    others.copy_from(games, rows, there, keep_seeds=True)
+    """The public check passes, and another player of that name orders alike."""
     player = make(name, map_name)
-    assert (orders_of(others, player, others.decisions(there))[there] == orders).all()
-    if name not in PURE and map_name == "standard":  # elsewhere there may be one best order
-        others.seed_games(there, np.arange(len(rows), dtype=np.uint64))
-        fresh = orders_of(others, player, others.decisions(there))[there]
-        assert (fresh != orders).any(), "another seed draws otherwise"
+    check_player(player, map_name)
+    games = sample_positions(load_map(map_name))
+    rows = np.arange(games.num_games)
+    decisions = games.decisions()
+    begin_games(games, [player], rows)
+    seed_player(player, 4)
+    orders = orders_of(games, player)
+    same_name = make(name, map_name)
+    seed_player(same_name, 4)
+    assert (orders_of(games, same_name, decisions) == orders).all()
+    if name in PURE or isinstance(player, SamplingPlayer) or map_name != "standard":
+        return  # elsewhere there may be one best order
+    others = games.spare(len(rows))
+    others.copy_from(games, rows, rows)
+    others.seed_games(rows, np.arange(len(rows), dtype=np.uint64))
+    begin_games(others, [player], rows)
+    assert (orders_of(others, player) != orders).any(), "another seed samples otherwise"
+
+
+class Faulty:
+    """A player that breaks one rule of the contract, by its name."""
+
+    def __init__(self, name):
+        self.name, self.bot, self.calls = name, make_bot("hold"), 0
+
+    def act(self, games, decisions):
+        numbers = self.bot.act(games, decisions)
+        self.calls += 1
+        match self.name:
+            case "float":
+                return numbers.astype(float)
+            case "illegal":
+                numbers[0] = games.table.waive
+            case "games":
+                games.state.turn[0] += 1
+            case "decisions":
+                decisions.power[0] += 1
+            case "order":
+                numbers[:] = decisions.order[decisions.order_start[:-1]]
+                numbers[: len(numbers) // 2] = self.bot.act(games, decisions)[: len(numbers) // 2]
+            case "row":
+                first = int(decisions.order_start[0]) + decisions.game[0] % 2
+                numbers[0] = decisions.order[first]
+        return numbers
+
+    def explain(self, games, decisions):
+        share = 0.5 if self.name == "explain" else 1.0
+        counts = np.diff(decisions.order_start)
+        probability = np.repeat(share / counts, counts).astype(np.float32)
+        return Explanation(probability, np.zeros(decisions.count, np.float32))
+
+
+@pytest.mark.parametrize(
+    "name", ["float", "illegal", "games", "decisions", "order", "row", "explain"]
+)
+def test_a_player_that_breaks_the_contract_is_told_so(name):
+    check_player(Faulty("faultless"), "three")
+    with pytest.raises(UserError, match=name if name != "float" else "must return"):
+        check_player(Faulty(name), "three")
+
+
+def test_what_is_no_player():
+    with pytest.raises(UserError, match="object"):
+        check_player(object())
 
 
 @pytest.mark.parametrize("map_name", MAP_NAMES)
@@ -130,14 +145,10 @@ def test_orders(name, map_name, make):
 )
 def test_what_a_player_thinks(name, map_name, make):
     """Shares of a slot's orders add up to 1, and it orders as if it had not been asked."""
-    games, player = positions(map_name), make(name, map_name)
+    games, player = sample_positions(load_map(map_name)), make(name, map_name)
     assert isinstance(player, ExplainingPlayer)
-    for row in range(games.num_games):  # a search is asked about one game at a time
-        decisions = games.decisions(np.array([row]))
-        found = player.explain(games, decisions)
-        sums = np.add.reduceat(found.probability, decisions.order_start[:-1])
-        np.testing.assert_allclose(sums, 1, atol=1e-4)
-        assert found.value.shape == (decisions.count,) and (found.probability >= 0).all()
+    for row in range(games.num_games):
+        player.explain(games, games.decisions(np.array([row])))
     decisions = games.decisions()
     numbers = ask_player(games, decisions, player)
     assert (numbers == ask_player(games, decisions, make(name, map_name))).all()
