@@ -258,32 +258,6 @@ class Replay:
     """policy whose likeliest orders and expected results stand beside those of the games"""
 
 
-@dataclass
-class Bench:
-    """Measure how fast games of random legal orders are played, and how long each stage and bot
-    takes alone. Compilation is not counted. Run it on an otherwise idle machine.
-
-    examples:
-      bench --map three --threads 2
-      bench --seconds 20 --json speed.json
-    """
-
-    map: str = "standard"
-    """small, three, standard, or the path of a map file"""
-    threads: Threads = 1
-    """threads of the play; stages and bots are always timed in one"""
-    games: Annotated[int, Meta(ge=1, le=10**6)] = 4096
-    """games at once"""
-    seconds: Annotated[float, Meta(gt=0, le=3600)] = 5.0
-    """seconds of play to measure"""
-    until_year: Annotated[int, Meta(ge=1, le=20000)] | None = None
-    """last year of a game; then a new one starts; None: the tenth, on standard 1910"""
-    seed: Natural = 1
-    """seed of the games"""
-    json: str | None = None
-    """write the figures to a file"""
-
-
 @dataclass(kw_only=True)
 class SeatFlags(PlayerFlags):
     player: str | None = None

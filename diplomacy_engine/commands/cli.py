@@ -31,7 +31,6 @@ COMMANDS = {
     "import-map": ("ImportMap", "convert the map of another program to a map file"),
     "check-reward": ("CheckReward", "tell whether a reward makes powers rivals"),
     "llm-prompt": ("LlmPrompt", "print what a language model is shown"),
-    "bench": ("Bench", "measure the speed of the engine"),
 }
 _ABOUT = """\
 Tools for Diplomacy. A PLAYER is a bot (dumbbot, random, ...), a run folder or checkpoint, one of

@@ -6,22 +6,21 @@ import os
 import numpy as np
 import pytest
 
+from benchmarks import bench_engine as bench
 from diplomacy_engine import VectorGame, load_map
-from diplomacy_engine.commands import bench
-from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import End, Phase
 from diplomacy_engine.players.bots import BOTS, RandomBot
 
 
 def bench_words(file, *more: str) -> list[str]:
-    words = "bench --games 20 --seconds 0.001 --until-year 1903 --threads 2 --seed 7"
+    words = "--games 20 --seconds 0.001 --until-year 1903 --threads 2 --seed 7"
     return [*words.split(), "--json", str(file), *more]
 
 
 def test_figures(tmp_path, capsys, monkeypatch):
     file = tmp_path / "bench.json"
     monkeypatch.setattr(bench, "SEARCHED", 1)
-    assert main(bench_words(file, "--map", "three")) == 0
+    assert bench.main(bench_words(file, "--map", "three")) == 0
     assert os.listdir(tmp_path) == ["bench.json"]
     found = json.loads(file.read_text())
     asked = [found[key] for key in ("map", "threads", "games", "until_year", "seed")]
@@ -102,3 +101,16 @@ def test_the_median_and_what_is_not_timed(monkeypatch):
     assert calls == ["prepare", "call"] * 5, "the first is not timed"
     assert found == 1e6 * 4.5 / 2
     assert next(clock, None) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("--map small --until-year 1900", "1901"),
+        ("--json none/bench.json", "none"),
+        ("--map nowhere", "nowhere"),
+    ],
+)
+def test_refusals(words, name, capsys):
+    assert bench.main(words.split()) == 2
+    assert name in capsys.readouterr().err

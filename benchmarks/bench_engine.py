@@ -1,5 +1,11 @@
-"""How fast the engine is: random legal play, each of its stages alone, and the bots. Timed games
-begin at positions drawn uniformly from all phases of random games. All runs once untimed."""
+"""Measure how fast games of random legal orders are played, and each stage and bot alone.
+
+    python benchmarks/bench_engine.py --map three --threads 2
+    python benchmarks/bench_engine.py --seconds 20 --json speed.json
+
+Timed games begin at positions sampled uniformly from all phases of random games. All runs once
+untimed, so compilation is not counted. Run it on an otherwise idle machine.
+"""
 
 import math
 import os
@@ -7,16 +13,24 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 from rich.console import Console
 
-from .._files import check_target
-from .._jit import announce_compilation
-from ..constants import (
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import diplomacy_engine
+from diplomacy_engine._files import check_target
+from diplomacy_engine._jit import announce_compilation
+from diplomacy_engine._progress import fail
+from diplomacy_engine.commands._console import make_console, print_table
+from diplomacy_engine.commands._flags import Natural, Threads
+from diplomacy_engine.commands._matches import write_result
+from diplomacy_engine.constants import (
     FALL_MOVEMENT,
     FALL_RETREATS,
     RUNNING,
@@ -24,19 +38,17 @@ from ..constants import (
     SPRING_RETREATS,
     WINTER_ADJUSTMENTS,
 )
-from ..errors import UserError
-from ..games.decisions import Decisions
-from ..games.vector_game import VectorGame
-from ..players.asking import orders_of
-from ..players.bots import BOTS, RandomBot
-from ..players.protocols import Player
-from ..players.search.player import SearchPlayer
-from ..rules.adjudicator.movement import adjudicate_rows, movement_scratch
-from ..rules.map import Map, load_map
-from ..rules.state import GameState
-from ._console import make_console, print_table
-from ._flags import Bench
-from ._matches import write_result
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.flags import parse
+from diplomacy_engine.games.decisions import Decisions
+from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.bots import BOTS, RandomBot
+from diplomacy_engine.players.protocols import Player
+from diplomacy_engine.players.search.player import SearchPlayer
+from diplomacy_engine.rules.adjudicator.movement import adjudicate_rows, movement_scratch
+from diplomacy_engine.rules.map import Map, load_map
+from diplomacy_engine.rules.state import GameState
 
 YEARS = 10  # of a game: on standard 1901 to 1910, as other engines' figures were taken
 POOL_GAMES = 512  # played once from start to end for the positions
@@ -54,6 +66,26 @@ STAGES = {
 }
 BOT_UNIT = "power and movement phase"
 SEARCHED = 16  # decisions that a bot is timed with if it searches, which takes its time
+
+
+@dataclass
+class Bench:
+    """Measure how fast games of random legal orders are played, and each stage and bot alone."""
+
+    map: str = "standard"
+    """small, three, standard, or the path of a map file"""
+    threads: Threads = 1
+    """threads of the play; stages and bots are always timed in one"""
+    games: Annotated[int, Meta(ge=1, le=10**6)] = 4096
+    """games at once"""
+    seconds: Annotated[float, Meta(gt=0, le=3600)] = 5.0
+    """seconds of play to measure"""
+    until_year: Annotated[int, Meta(ge=1, le=20000)] | None = None
+    """last year of a game; then a new one starts; None: the tenth, on standard 1910"""
+    seed: Natural = 1
+    """seed of the games"""
+    json: str | None = None
+    """write the figures to a file"""
 
 
 class Play(NamedTuple):
@@ -75,12 +107,12 @@ def play(games: VectorGame, player: Player, seconds: float) -> Play:
 
 def sample_positions(game_map: Map, max_years: int, seed: int) -> VectorGame:
     games = VectorGame(game_map, POOL_GAMES, seed, max_years, threads=1, auto_reset=False)
-    bot, rng, kept = RandomBot(), np.random.default_rng(seed), []
+    bot, rng, samples = RandomBot(), np.random.default_rng(seed), []
     while (running := np.flatnonzero(games.state.end == RUNNING)).size:
         rows = running[rng.random(running.size) < POOL_SHARE]
-        kept.append([array[rows] for array in games.state])
+        samples.append([array[rows] for array in games.state])
         games.step(orders_of(games, bot))
-    state = GameState(*(np.concatenate(parts) for parts in zip(*kept)))
+    state = GameState(*(np.concatenate(parts) for parts in zip(*samples)))
     positions = VectorGame(game_map, len(state.phase), seed, max_years, threads=1)
     positions.restore(state._asdict() | {"row_seed": positions.row_seed})
     return positions
@@ -98,19 +130,19 @@ def place_positions(
     return True
 
 
-def measure(arguments: Bench, game_map: Map) -> dict:
-    num_games, seed, seconds = arguments.games, arguments.seed, arguments.seconds
-    until_year = last_year(game_map, arguments.until_year)
+def measure(flags: Bench, game_map: Map) -> dict:
+    num_games, seed, seconds = flags.games, flags.seed, flags.seconds
+    until_year = last_year(game_map, flags.until_year)
     max_years = until_year - game_map.board.first_year + 1
     positions = sample_positions(game_map, max_years, seed)
-    games = VectorGame(game_map, num_games, seed, max_years, arguments.threads)
+    games = VectorGame(game_map, num_games, seed, max_years, flags.threads)
     place_positions(games, positions, range(5), seed)
     bot = RandomBot()
     play(games, bot, 0.0)
     played = play(games, bot, seconds)
-    found = {
+    result = {
         "map": game_map.name,
-        "threads": arguments.threads,
+        "threads": flags.threads,
         "games": num_games,
         "until_year": until_year,
         "seed": seed,
@@ -123,8 +155,8 @@ def measure(arguments: Bench, game_map: Map) -> dict:
     }
     del games
     alone = VectorGame(game_map, num_games, seed, max_years, threads=1)
-    found |= time_stages(alone, positions, STAGE_SHARE * seconds, seed)
-    return found | {"machine": machine(), "versions": versions()}
+    result |= time_stages(alone, positions, STAGE_SHARE * seconds, seed)
+    return result | {"machine": machine(), "versions": versions()}
 
 
 def last_year(game_map: Map, until_year: int | None) -> int:
@@ -192,9 +224,12 @@ def _time_step(games: VectorGame, seconds: float) -> float:
 
 def _time_movement(games: VectorGame, seconds: float) -> dict[str, float]:
     orders, start = orders_of(games, RandomBot()), games.snapshot()
-    given = games.board, games.table, games.state, orders, movement_scratch(games.board)
+    scratch = movement_scratch(games.board)
     adjudication = median_microseconds(
-        lambda: adjudicate_rows(*given), games.num_games, seconds, lambda: games.restore(start)
+        lambda: adjudicate_rows(games.board, games.table, games.state, orders, scratch),
+        games.num_games,
+        seconds,
+        lambda: games.restore(start),
     )
     games.restore(start)
     return {
@@ -204,7 +239,7 @@ def _time_movement(games: VectorGame, seconds: float) -> dict[str, float]:
     }
 
 
-def _time_bot(name, games: VectorGame, decisions: Decisions, seconds: float) -> float:
+def _time_bot(name: str, games: VectorGame, decisions: Decisions, seconds: float) -> float:
     bot = BOTS[name]()
     if isinstance(bot, SearchPlayer):
         decisions = decisions.take(np.arange(min(decisions.count, SEARCHED)))
@@ -226,23 +261,11 @@ def _cpu_name() -> str:
 
 def versions() -> dict[str, str]:
     return {
-        "diplomacy_engine": sys.modules[__package__.partition(".")[0]].__version__,
+        "diplomacy_engine": diplomacy_engine.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "numba": version("numba"),
     }
-
-
-def run_bench(arguments: Bench) -> int:
-    if arguments.json:
-        check_target(Path(arguments.json))
-    game_map = load_map(arguments.map)
-    last_year(game_map, arguments.until_year)
-    announce_compilation()
-    result = measure(arguments, game_map)
-    print_bench(make_console(), result)
-    write_result(arguments.json, result)
-    return 0
 
 
 def print_bench(console: Console, result: dict) -> None:
@@ -260,7 +283,7 @@ def print_bench(console: Console, result: dict) -> None:
     ]
     console.print()
     for name, figure in rows:
-        console.print(f"{name:{max(len(known) for known, _ in rows)}}  {figure}", markup=False)
+        console.print(f"{name:{max(len(label) for label, _ in rows)}}  {figure}", markup=False)
     bots = {f"bot {name}": taken for name, taken in result["bot_microseconds"].items()}
     figures = result["stage_microseconds"] | bots
     stages = [
@@ -271,3 +294,24 @@ def print_bench(console: Console, result: dict) -> None:
         for name, taken in figures.items()
     ]
     print_table(console, "stage, in one thread", ("microseconds", "per"), stages)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print and write what the command line asks for; return the exit status."""
+    try:
+        flags = parse(Bench, argv, "benchmarks/bench_engine.py")
+        if flags.json:
+            check_target(Path(flags.json))
+        game_map = load_map(flags.map)
+        last_year(game_map, flags.until_year)
+        announce_compilation()
+        result = measure(flags, game_map)
+    except UserError as error:
+        return fail(error)
+    print_bench(make_console(), result)
+    write_result(flags.json, result)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
