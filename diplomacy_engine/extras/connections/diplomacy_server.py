@@ -139,9 +139,9 @@ class _Seats:
             raise PhaseOver(str(error)) from None
         if data.phase_abbr != position.game.phase:
             raise PhaseOver(f"{position.game.phase} has passed")
-        kept = _own(data, power)
-        texts = [f"{unit} {text}" for unit, text in (kept.orders or {}).items()]
-        return texts + (kept.adjust or [])
+        accepted = _own(data, power)
+        texts = [f"{unit} {text}" for unit, text in (accepted.orders or {}).items()]
+        return texts + (accepted.adjust or [])
 
     def finish(self, position: Position, power: str) -> None:
         self._ask("set_wait_flag", position, power, wait=False)
@@ -183,25 +183,25 @@ class DiplomacySeats(_Seats):
         self._unsure = set(self._tokens)
 
     def positions(self) -> list[Position]:
-        seen, failed = [], {}
+        views, failed = [], {}
         wanted = self._alive if self._talks else self._alive[:1]  # each sees what it said and heard
         for power in sorted(self._unsure.union(wanted) if self._talks else self._unsure or wanted):
             try:
-                seen.append(self._join(power))
+                views.append(self._join(power))
             except Refused as error:
                 if power not in self._since:
                     raise
                 failed[power] = error
         seats = list(self._tokens)
-        position = self._reader.position(self._id, seen or [self._watch()], seats)
+        position = self._reader.position(self._id, views or [self._watch()], seats)
         self._alive = [power for power in self._tokens if is_alive(position.game, power)]
         for power, error in failed.items():
             if power in self._alive and not position.over:
                 raise error
         self._unsure = set()
         self._phase, self._talks = position.game.phase, position.talks
-        if seen:
-            self._note(seen[-1])
+        if views:
+            self._note(views[-1])
         return [position]
 
     def _watch(self) -> _GameData:
@@ -233,8 +233,10 @@ class DiplomacySeats(_Seats):
             return data
         if power != ANY:
             self._leave(data, token)
-            given = words_of(role, 40)
-            raise Refused(f"{self._id} gives {given} instead of {power}; --power {ANY} takes any")
+            role_text = words_of(role, 40)
+            raise Refused(
+                f"{self._id} gives {role_text} instead of {power}; --power {ANY} takes any"
+            )
         self._say(f"{self._id}: this is {words_of(role, 40)}")
         self._tokens = {role: token}
         self._accounts = {role: self._accounts[ANY]}
@@ -259,9 +261,9 @@ class DiplomacySeats(_Seats):
         self._told = status
 
     def send(self, position: Position, message: Mapping) -> None:
-        said = {key: message[key] for key in ("sender", "recipient", "message")}
-        said["phase"] = position.game.phase
-        self._ask("send_game_message", position, message["sender"], message=said)
+        fields = {key: message[key] for key in ("sender", "recipient", "message")}
+        fields["phase"] = position.game.phase
+        self._ask("send_game_message", position, message["sender"], message=fields)
 
     def vote_draw(self, position: Position, power: str) -> None:
         try:
@@ -271,8 +273,8 @@ class DiplomacySeats(_Seats):
 
     def wait(self, seconds: float) -> None:
         until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            note = self._wire.wait(left)
+        while (remaining := until - time.monotonic()) > 0:
+            note = self._wire.wait(remaining)
             if note is not None and self._is_news(note):
                 return
 
@@ -321,7 +323,7 @@ class DiplomacyDummies(_Seats):
         waiting = self._wire.ask(
             "get_dummy_waiting_powers", token=self._token, buffer_size=_MOST_GAMES
         )
-        games, found = convert(dict[str, list[str]], waiting, f"the games of {self.name}"), []
+        games, positions = convert(dict[str, list[str]], waiting, f"the games of {self.name}"), []
         for game_id, powers in games.items():
             try:
                 position = self._taken(game_id, powers)
@@ -335,8 +337,8 @@ class DiplomacyDummies(_Seats):
                     self._say(f"{words_of(game_id, 60)} is skipped: {error}")
                 self._passed_over.add(game_id)
                 continue
-            found.append(position)
-        return found
+            positions.append(position)
+        return positions
 
     def _taken(self, game_id: str, powers: list[str]) -> Position:
         where = {"token": self._token, "game_id": game_id}
@@ -350,16 +352,16 @@ class DiplomacyDummies(_Seats):
 
     def wait(self, seconds: float) -> None:
         until = time.monotonic() + min(seconds, _DUMMY_POLL)  # nobody is told that one waits
-        while (left := until - time.monotonic()) > 0:
-            self._wire.wait(left)
+        while (remaining := until - time.monotonic()) > 0:
+            self._wire.wait(remaining)
 
 
 class _GameReader:
     def __init__(self, game_map: Map, any_map: bool, max_years: int | None):
         self.map, self.any_map, self.max_years = game_map, any_map, max_years
 
-    def position(self, game_id: str, seen: Sequence[_GameData], seats: Sequence[str]) -> Position:
-        data = seen[-1]
+    def position(self, game_id: str, views: Sequence[_GameData], seats: Sequence[str]) -> Position:
+        data = views[-1]
         name, status = data.map_name, data.status
         if name != self.map.name and not self.any_map:
             shown = words_of(name, 40)
@@ -367,7 +369,7 @@ class _GameReader:
             raise UserError(f"the game is on map {shown!r}, not on {self.map.name!r}: say {hint}")
         phases = [*_history(data), _present(data)]
         for phase in () if data.silence else phases:
-            phase["messages"] = self._messages(seen, phase["name"], phase is phases[-1])
+            phase["messages"] = self._messages(views, phase["name"], phase is phases[-1])
         saved, read = {"id": game_id, "map": name, "phases": phases}, talking_game
         if data.silence:
             read = Game.from_saved_game
@@ -388,14 +390,14 @@ class _GameReader:
             over,
         )
 
-    def _messages(self, seen: Sequence[_GameData], phase: str, is_last: bool) -> list[Mapping]:
-        found: dict[int, dict] = {}
-        for data in seen:
+    def _messages(self, views: Sequence[_GameData], phase: str, is_last: bool) -> list[Mapping]:
+        messages: dict[int, dict] = {}
+        for data in views:
             rows = data.messages if is_last else (data.message_history or {}).get(phase)
             for row in rows or ():
                 if row.phase == phase:  # the seats were not read in one moment
-                    found[row.time_sent] = asdict(row)
-        return known_messages(self.map, list(found.values()))
+                    messages[row.time_sent] = asdict(row)
+        return known_messages(self.map, list(messages.values()))
 
 
 def _history(data: _GameData) -> list[dict]:
@@ -432,8 +434,8 @@ def _sign_in(wire: Wire, account: Account) -> object:
 
 
 def _game_data(wire: Wire, **fields: object) -> _GameData:
-    given = {key: value for key, value in fields.items() if value is not None}
-    return convert(_GameData, wire.ask("join_game", **given), f"the game of {wire.name}")
+    present = {key: value for key, value in fields.items() if value is not None}
+    return convert(_GameData, wire.ask("join_game", **present), f"the game of {wire.name}")
 
 
 def _own(data: _GameData, power: str) -> _Power:
@@ -443,8 +445,8 @@ def _own(data: _GameData, power: str) -> _Power:
 
 
 def free_powers(wire: Wire, token: object, game_id: str) -> list[str]:
-    found = wire.ask("get_playable_powers", token=token, game_id=game_id)
-    names = convert(list[str], found or [], f"the free powers of {wire.name}")
+    powers = wire.ask("get_playable_powers", token=token, game_id=game_id)
+    names = convert(list[str], powers or [], f"the free powers of {wire.name}")
     return sorted(words_of(name, 40) for name in names)
 
 
@@ -457,7 +459,7 @@ def list_games(wire: Wire, account: Account) -> list[tuple[str, list[str]]]:
     try:
         token = _sign_in(wire, account)
         answer = wire.ask("list_games", token=token, include_protected=True)
-        found = []
+        rows = []
         for row in convert(list[_Row], answer, f"the list of {wire.name}"):
             if row.status in _FINISHED:
                 continue
@@ -465,7 +467,7 @@ def list_games(wire: Wire, account: Account) -> list[tuple[str, list[str]]]:
             texts.append(" ".join(free_powers(wire, token, row.game_id)) or "-")
             texts.append(f"{row.deadline} s" if row.deadline else "none")
             asks = " (asks a password)" if row.registration_password else ""
-            found.append((words_of(row.game_id, 60) + asks, texts))
-        return found
+            rows.append((words_of(row.game_id, 60) + asks, texts))
+        return rows
     finally:
         wire.close()

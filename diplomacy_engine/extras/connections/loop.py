@@ -42,8 +42,8 @@ class Counts:
 
     def __str__(self) -> str:
         counted = f"{self.phases} phases, {self.orders} orders, {self.dropped} of them dropped"
-        said = f", {self.messages} messages" if self.messages else ""
-        return f"{counted}{said}, {self.reconnections} reconnections"
+        messages = f", {self.messages} messages" if self.messages else ""
+        return f"{counted}{messages}, {self.reconnections} reconnections"
 
 
 class SeatLoop:
@@ -155,15 +155,15 @@ class SeatLoop:
             return
         waiting = set(position.game.decisions().power.tolist())
         seats = [p for p in position.seats if position.game.map.power_index[p] in waiting]
-        given, dealt = self._given[name], self._dealt[name]
-        if position.talks and not given and self._talk(position, seats):
+        times_given, dealt = self._given[name], self._dealt[name]
+        if position.talks and not times_given and self._talk(position, seats):
             return
         for power in seats:
-            times, deals = given.get(power, 0), position.game.deals(power)
+            times, deals = times_given.get(power, 0), position.game.deals(power)
             again = power in position.missing or dealt.get(power) != deals
             if times == 0 or (again and times < _MOST_TRIES):
                 self._order(position, power)
-                given[power], dealt[power] = times + 1, deals
+                times_given[power], dealt[power] = times + 1, deals
 
     def _talk(self, position: Position, seats: list[str]) -> bool:
         name = position.id
@@ -176,18 +176,18 @@ class SeatLoop:
             for power in seats:
                 self.connection.give(position, power, [])  # should the phase end meanwhile
         seconds = min(self.talk, position.seconds / 3)
-        left = self._talked.setdefault(name, time.monotonic() + seconds) - time.monotonic()
-        seed, offering = self._seed(position), left > seconds / 2
+        remaining = self._talked.setdefault(name, time.monotonic() + seconds) - time.monotonic()
+        seed, offering = self._seed(position), remaining > seconds / 2
         try:
             for message in say_what_is_left(position.game, seats, self.player, seed, offering):
                 self.connection.send(position, message)
                 self.counts.messages += 1
         except PhaseOver as error:
             self._say(f"{name}: the player's message was refused: {error}")
-            left = 0.0
+            remaining = 0.0
             self._talked[name] = -math.inf
-        self._pause = min(self._pause, max(left, 0.01))
-        return left > 0
+        self._pause = min(self._pause, max(remaining, 0.01))
+        return remaining > 0
 
     def _begin(self, position: Position, before: str | None) -> None:
         name, phase = position.id, position.game.phase
@@ -230,15 +230,15 @@ class SeatLoop:
         return seed_from(self.seed, *parse_phase(position.game.phase))
 
 
-def dropped(game: Game, sent: Sequence[str], kept: Sequence[str]) -> list[str]:
+def dropped(game: Game, sent: Sequence[str], accepted: Sequence[str]) -> list[str]:
     """Return the orders that a server has not kept; a text that means the same counts as kept."""
-    left, lost = list(kept), []
+    remaining, lost = list(accepted), []
     for text in sent:
-        found = next((other for other in left if _means(game, other, text)), None)
-        if found is None:
+        match = next((other for other in remaining if _means(game, other, text)), None)
+        if match is None:
             lost.append(text)
         else:
-            left.remove(found)
+            remaining.remove(match)
     return lost
 
 

@@ -20,15 +20,15 @@ _MOST_MESSAGES = 50  # of one sender in a phase; what comes after them is not re
 
 def known_messages(game_map: Map, messages: Sequence[Mapping]) -> list[Mapping]:
     counts: dict[str, int] = {}
-    found = []
+    valid = []
     for message in sorted(messages, key=lambda message: message["time_sent"]):
         sender, text = message["sender"], message["message"]
         sides = {sender, message["recipient"]}
         if len(sides) == 2 and sides <= set(game_map.powers):
             counts[sender] = counts.get(sender, 0) + 1
             if counts[sender] <= _MOST_MESSAGES and len(text) <= MOST_SIGNS and is_daide(text):
-                found.append(message)
-    return found
+                valid.append(message)
+    return valid
 
 
 def talking_game(saved: Mapping, game_map: Map, max_years: int | None) -> Game:
@@ -44,15 +44,15 @@ def say_what_is_left(
     """Answer the open offers to some powers, and let these make new ones; return the messages. They
     are said in the game, too. Offers are made only if `offering`."""
     first, powers = len(game.messages), [power for power in powers if game.units[power]]
-    said = -1
-    while said < len(game.messages):
-        said = len(game.messages)
+    num_messages = -1
+    while num_messages < len(game.messages):
+        num_messages = len(game.messages)
         for power in powers:
             for number in game.offers(power):
                 _answer(game, power, number, agrees(game, number, player, seed))
-            found = next_offer(game, power, player, seed) if offering else None
-            if found is not None:
-                _offer(game, power, *found)
+            offer = next_offer(game, power, player, seed) if offering else None
+            if offer is not None:
+                _offer(game, power, *offer)
     return game.messages[first:]
 
 

@@ -157,13 +157,13 @@ class WebdipSeat:
         game, (member, power) = context.game, self._seat(context)
         turn, phase = game.turn, game.phase
         files, status = context.files, set(member.orderStatus or ())
-        seen = turn, phase, self._version(files, "history").version
-        if self._last is None or self._seen != seen or self._last.over:
+        version = turn, phase, self._version(files, "history").version
+        if self._last is None or self._seen != version or self._last.over:
             now = self._now(files, turn, phase, game.gameOver or "")
             if now is None:
                 return None
             self._last = Position(f"game {self._id}", now, [power], frozenset())
-            self._seen = seen
+            self._seen = version
         if game.pressType not in (None, "NoPress"):
             self._tell("powers may talk in it, but the player says nothing")
         over = ""
@@ -200,15 +200,15 @@ class WebdipSeat:
         self._told.add(note)
 
     def _version(self, files: Mapping[str, _Version | None], name: str) -> _Version:
-        found = files.get(name)
-        if found is None:
+        version = files.get(name)
+        if version is None:
             raise UserError(f"the answer of {self.name} names no file {name}.json")
-        return found
+        return version
 
     def _file(self, files: Mapping[str, _Version | None], name: str) -> dict:
         row = self._version(files, name)
-        known = self._files.get(name)
-        if known is None or known[0] != row.version:
+        cached = self._files.get(name)
+        if cached is None or cached[0] != row.version:
             self._files[name] = row.version, self._site.file(row.url, row.version or "")
         return self._files[name][1]
 
@@ -236,17 +236,17 @@ class WebdipSeat:
                 done = []
             for one in played[len(done) :]:
                 self._game = played_on(self._game, [one], self._tell)
-            found = played_on(self._game.copy(), [last], self._tell)
+            game = played_on(self._game.copy(), [last], self._tell)
         except UserError as error:
             self._tell(f"its history cannot be played by our rules, the position can: {error}")
             self._game = replayed([last], self._map, str(self._id), max_years=years)
-            found = self._game.copy()
+            game = self._game.copy()
         self._played = played
-        if found.phase != name:  # one that our rules skip; the last orders stay known
-            state = found.to_state() | replayed([last], self._map).to_state()
-            before, found = found, Game.from_state(self._map, state, years)
-            found.id, found.history = before.id, before.history
-        return self._ended(found, board, end) if name == COMPLETED else found
+        if game.phase != name:  # one that our rules skip; the last orders stay known
+            state = game.to_state() | replayed([last], self._map).to_state()
+            before, game = game, Game.from_state(self._map, state, years)
+            game.id, game.history = before.id, before.history
+        return self._ended(game, board, end) if name == COMPLETED else game
 
     def _ended(self, game: Game, board: _Board, end: str) -> Game:
         saved = game.to_saved_game()
@@ -259,7 +259,7 @@ class WebdipSeat:
         return Game.from_saved_game(saved, self._map, self._max_years)
 
     def _retreats(self, board: _Board, phase: Phase) -> dict[str, list[str]]:
-        closed, came_from, found = set(), {}, {}
+        closed, came_from, places_of = set(), {}, {}
         for row in board.territories:
             place = province_of(self._variant.place(row.terrID))
             if row.standoff is True:
@@ -268,8 +268,10 @@ class WebdipSeat:
                 came_from[place] = province_of(self._variant.place(origin))
         for unit in (text[1:] for own in phase.units.values() for text in own if text[0] == "*"):
             shut = {*closed, came_from.get(province_of(unit))}  # what is occupied, Game knows
-            found[unit] = [place for place in self._near(unit) if province_of(place) not in shut]
-        return found
+            places_of[unit] = [
+                place for place in self._near(unit) if province_of(place) not in shut
+            ]
+        return places_of
 
     def _near(self, unit: str) -> list[str]:
         board, kind = self._map.board, UNIT_LETTERS.index(unit[0])
@@ -284,8 +286,8 @@ class WebdipSeat:
             order_row(self._variant, text, winter, convoy_path(position.game, text))
             for text in dict.fromkeys(orders)  # one Wait fills all builds
         ]
-        kept = self._orders(position, power, rows, "No")
-        return kept_texts(self._variant, position.game, kept)
+        accepted = self._orders(position, power, rows, "No")
+        return kept_texts(self._variant, position.game, accepted)
 
     def finish(self, position: Position, power: str) -> None:
         self._orders(position, power, [], "Yes")  # no orders: those that were saved stay

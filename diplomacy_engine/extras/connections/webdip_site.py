@@ -34,10 +34,10 @@ class Site:
 
     def get(self, record: type[_Record], route: str, **fields: object) -> _Record:
         try:
-            found = self._read(self._ask("GET", f"route={route}&{urlencode(fields)}", None), route)
+            answer = self._read(self._ask("GET", f"route={route}&{urlencode(fields)}", None), route)
         except PhaseOver as error:  # no phase is named in it: the game is not known
             raise Gone(str(error)) from None
-        return convert(record, found, f"the answer of {self.name} to {route}")
+        return convert(record, answer, f"the answer of {self.name} to {route}")
 
     def post(self, route: str, body: dict) -> object:
         """Return the JSON that a route answers. ConnectionLost, and what was sent may have been
