@@ -122,6 +122,40 @@ WORKS = {  # edit -> the replacements, settings
                       '                loss = loss + metrics["guess_loss"]\n')],
         {"metric": "guess_loss", "weight": "second.weight"},
     ),
+    "weights that stay": (
+        [(AVERAGE, f"        self.agent.power.requires_grad_(False)\n{AVERAGE}")],
+        {},
+    ),
+    "an optimizer of the critic": (
+        [(ADAM, "        weights = dict(self.agent.named_parameters())\n"
+                "        critic = [w for name, w in weights.items() if 'critic' in name]\n"
+                "        rest = [w for name, w in weights.items() if 'critic' not in name]\n"
+                "        self.optimizer = torch.optim.SGD(rest, args.learning_rate)\n"
+                "        self.optimizers = [torch.optim.RMSprop(critic, 1e-3)]\n"),
+         (STEPPED, f"{STEPPED}            run.optimizers[0].step()\n"),
+         (ZERO_GRAD, f"            run.optimizers[0].zero_grad()\n{ZERO_GRAD}")],
+        {"kept": "optimizers"},
+    ),
+    "spectral normalization": (
+        [(CRITIC, "        normalized = nn.utils.parametrizations.spectral_norm\n"
+                  f"        self.power_view = normalized(nn.Linear(hidden, hidden))\n{CRITIC}"),
+         (LAST_NORM, f"{LAST_NORM}        x = x + self.power_view(x)\n")],
+        {"weight": "power_view.parametrizations.weight.original"},
+    ),
+    "a target network": (
+        [(AVERAGE, f"        self.target = frozen.frozen_copy(self.agent)\n{AVERAGE}"),
+         (UPDATED, "    for slow, new in zip(run.target.parameters(), run.agent.parameters()):\n"
+                   f"        slow.lerp_(new.detach(), 0.1)\n{UPDATED}")],
+        {"kept": "target"},
+    ),
+    "numbers of every generator": (
+        [(SEATS, f"        self.draws, self.own_draws = 0.0, torch.Generator()\n{SEATS}"),
+         (OF_RANK, OF_RANK.replace("(", '("draws", "own_draws", ')),
+         (PAID, "    run.draws += np.random.random() + random.random() + torch.rand(()).item()\n"
+                f"    run.draws += torch.rand((), generator=run.own_draws).item()\n{PAID}"),
+         ("import sys\n", "import random\nimport sys\n")],
+        {"kept": "own_draws"},
+    ),
     "a schedule": (SCHEDULE, {"anneal_lr": False, "kept": "schedule"}),
     "a curve of one's own": (
         [(RETURNED, f'    metrics["ratio"], metrics["half"] = ratio.max(), 0.5\n{RETURNED}')],
@@ -189,6 +223,11 @@ REFUSED = {  # edit -> the replacements, what is named, settings
 STOPPED = {  # edit -> the replacements, what is named, settings
     "a state that differs": (SCALED, ["run.reward_scale", "OF_RANK"], {"processes": 2}),
     "gradients that are not summed": (BY_HEART, ["ranks.sum_gradients"], {"processes": 2}),
+    "a break of one process": (
+        [(STEPPED, f"{STEPPED}            if ranks.rank:\n                break\n")],
+        ["`break`", "ranks.sum"],
+        {"processes": 2},
+    ),
     "gradients that are cleared": (
         [(CLIPPED, f"{CLIPPED}            run.optimizer.zero_grad()\n")],
         ["no weight", "run.optimizer"],
