@@ -93,7 +93,7 @@ class _Table(nn.Module):
         self.weight = weight
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def act(
     agents: Mapping[int, nn.Module],
     who: np.ndarray,
