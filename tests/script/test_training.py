@@ -9,6 +9,7 @@ import itertools
 import json
 import multiprocessing
 import os
+import random
 import re
 import resource
 import shutil
@@ -342,10 +343,12 @@ class Curious(ppo.Run):
         super().__init__(setup, ranks)
         self.curiosity = torch.nn.Linear(4, 4)
         self.curiosity_optimizer = torch.optim.Adam(self.curiosity.parameters(), 1e-2)
+        self.own_generator = torch.Generator()
 
     def values_of(self, rows, powers):
         self.curiosity_optimizer.zero_grad()
-        self.curiosity(torch.rand(4)).square().sum().backward()
+        drawn = torch.rand(4, generator=self.own_generator) + np.random.rand() + random.random()
+        self.curiosity(drawn + torch.rand(4)).square().sum().backward()
         self.curiosity_optimizer.step()
         return super().values_of(rows, powers)
 
