@@ -24,18 +24,24 @@ def frozen_copy(agent: nn.Module, weights: Mapping[str, torch.Tensor] | None = N
 
 
 def update_average(average: nn.Module, agent: nn.Module, updates: int, power: float) -> None:
-    """Weights after update n count about as n ** power (polynomial decay, Shamir & Zhang 2013)."""
-    for kept, new in zip(average.parameters(), agent.parameters()):
-        kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
+    """Weights after update n count about as n ** power (polynomial decay, Shamir & Zhang 2013).
+    So do running statistics, which then fit them; buffers of whole numbers are the newest."""
+    share = (power + 1) / (power + 1 + updates)
+    for kept, new in zip(average.parameters(), agent.parameters(), strict=True):
+        kept.lerp_(new.detach(), share)
+    for kept, new in zip(average.buffers(), agent.buffers(), strict=True):
+        if kept.is_floating_point():
+            new = torch.where(kept == new, new, kept.lerp(new, share))  # -inf stays
+        kept.copy_(new)
 
 
 def stackable(agent: nn.Module) -> bool:
     """Tell whether `Stack` finds all weights of an agent, which may have layers of its own."""
-    known = "province_features", "power", "order_kinds"
+    known = "province_features", "power", "order_kinds", "inputs"
     return all(
         name in known or isinstance(layer, nn.LayerNorm) or type(layer) is nn.Linear
         for name, layer in agent.named_modules()
-        if list(layer.parameters(recurse=False))
+        if [*layer.parameters(recurse=False), *layer.buffers(recurse=False)]
     )
 
 

@@ -56,3 +56,18 @@ def test_the_average_counts_late_weights_more():
             wanted = sum(share * weight for share, weight in zip(shares, weights)) / sum(shares)
             torch.testing.assert_close(kept, wanted)
     assert all(not kept.requires_grad for kept in average.parameters())
+
+
+def with_buffers(mean: float, count: int) -> torch.nn.Module:
+    agent = make_agent()
+    agent.register_buffer("mean", torch.tensor([mean, -torch.inf]))
+    agent.register_buffer("count", torch.tensor(count))
+    return agent
+
+
+def test_the_average_takes_running_statistics():
+    average = frozen.frozen_copy(with_buffers(100.0, 0))
+    for updates, agent in enumerate((with_buffers(1.0, 3), with_buffers(4.0, 7))):
+        frozen.update_average(average, agent, updates, 1.0)
+    assert average.mean.tolist() == pytest.approx([3.0, -torch.inf]) and average.count == 7
+    assert not frozen.stackable(average) and frozen.stackable(make_agent())

@@ -74,7 +74,7 @@ def test_a_step_is_that_of_the_whole_minibatch(share):
         agent = copy.deepcopy(first)
         run = ready(agent, **changes)
         # Adam would blow up rounding where a gradient is all but zero.
-        run.optimizer = torch.optim.SGD([run.weights], lr=0.01)
+        run.optimizer = torch.optim.SGD(agent.parameters(), lr=0.01)
         figures = update(run, batch.take(rows), 0.01, ranks)
         weights = torch.cat([weight.detach().flatten() for weight in agent.parameters()])
         return weights, figures
@@ -86,6 +86,26 @@ def test_a_step_is_that_of_the_whole_minibatch(share):
     for two, same in together(lambda ranks: learned(ranks, rows[share(rows, ranks.rank)])):
         assert (one - two).abs().max() < 1e-6
         assert same == pytest.approx(figures, rel=1e-4, abs=1e-6)
+
+
+def test_buffers_become_those_of_all():
+    def work(ranks: Ranks):
+        agent = torch.nn.BatchNorm1d(2)
+        agent.running_mean += ranks.rank
+        agent.num_batches_tracked += 5 * ranks.rank
+        ranks.average_buffers(agent)
+        return agent.running_mean.tolist(), agent.num_batches_tracked.item()
+
+    assert together(work, 3) == [([1.0, 1.0], 0)] * 3
+
+
+def test_ranks_out_of_step_are_noticed():
+    def work(ranks: Ranks):
+        weight = torch.nn.Parameter(torch.zeros(1000))
+        return ranks.gather({"a": 1}) if ranks.rank else ranks.sum_gradients([weight])
+
+    for error in together(work):
+        assert isinstance(error, TrainingError)
 
 
 def test_moments_are_those_of_each_minibatch_of_all_ranks():

@@ -5,19 +5,18 @@ Where it is not, a run does not start, or a policy is not played; nothing differ
 
 import shutil
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import torch
 from support.commands import refusal
-from support.training import REPOSITORY, load, refused, resume, train, write_config
+from support.edits import drawn_by, drawn_by_player, learned_agent, write
+from support.training import load, refused, resume, train, write_config
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import VectorGame, load_map, load_player, order_numbers
+from diplomacy_engine import load_player
 from diplomacy_engine.commands import cli
-from diplomacy_engine.learning import ops, registry, settings
+from diplomacy_engine.learning import registry, settings
 
-TEXT = (REPOSITORY / "ppo_selfplay_diplomacy.py").read_text()
 FEW = {"total_timesteps": 60, "eval_bots": ["hold"]}
 
 # What is edited, by what stands in its place.
@@ -69,42 +68,14 @@ REFUSED = {
 }  # fmt: skip
 
 
-def write(path: Path, *edits: tuple[str, str]) -> Path:
-    text = TEXT
-    for old, new in edits:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
-
-
-def drawn_by(script: ModuleType, run: Path, seed: int) -> list[int]:
-    saved, game_map = load(run), load_map("small")
-    agent = script.make_agent(saved["args"], game_map)
-    agent.load_state_dict(saved["model"])
-    games = VectorGame(game_map, 40, seed=1, threads=1)
-    asked = games.decisions()
-    noise = ops.draw_noise(asked, torch.Generator().manual_seed(seed))
-    obs = games.view_boards(asked.game, asked.power)
-    with torch.no_grad():
-        chosen = agent.get_action_and_value(obs, asked, noise=noise).chosen
-    return order_numbers(asked, chosen).tolist()
-
-
-def drawn_by_player(name: str, seed: int, **options) -> list[int]:
-    games = VectorGame("small", 40, seed=1, threads=1)
-    return load_player(name, seed=seed, **options).act(games, games.decisions()).tolist()
-
-
 @pytest.mark.parametrize("edit", ACCEPTED)
 def test_a_policy_is_changed_in_one_place(edit, imported, tmp_path, capsys):
     """It trains, and a player of its checkpoint chooses what the learner would."""
     script = imported(write(tmp_path / "mine.py", *ACCEPTED[edit]))
     run = train(tmp_path / "runs", script=script, learning_rate=0.01, **FEW)
-    name = f"{script.__file__}:{run}"
+    name, agent = f"{script.__file__}:{run}", learned_agent(script, run)
     assert f"--against {name}\n" in capsys.readouterr().out
-    assert drawn_by_player(name, 3) == drawn_by(script, run, 3) != drawn_by(script, run, 4)
+    assert drawn_by_player(name, 3) == drawn_by(agent, 3) != drawn_by(agent, 4)
     assert resume(run, "--total-timesteps", "80", script=script) == 0
 
 
@@ -157,9 +128,9 @@ def test_no_other_script_uses_it(mine, tmp_path, capsys):
 
 def test_its_script_plays_it_where_it_is_named(mine, imported, tmp_path, capsys):
     script, run = mine
-    drawn = drawn_by_player(f"{script}:{run}", 3)
+    drawn, otherwise = drawn_by_player(f"{script}:{run}", 3), drawn_by(learned_agent(ppo, run), 3)
     assert load_player(f"{script}:{run}").name == f"mine.py:{run.name}"
-    assert drawn == drawn_by_player(str(run), 3, script="own") != drawn_by(ppo, run, 3)
+    assert drawn == drawn_by_player(str(run), 3, script="own") != otherwise
     words = ["evaluate", "--games", "2", "--against", "hold", "--player", str(run)]
     assert cli.main([*words, "--script", "own"]) == 0
     started = train(tmp_path / "on", "--start-from", f"{ppo.__file__}:{run}", **FEW)
