@@ -38,8 +38,9 @@ from .vocabulary import OrderVocabulary
 
 MAX_TEXT = 200  # characters; no order of any map comes near
 
-# Hyphens, dashes, minus and arrow of the Unicode tables count as the dash of a move.
-_DASHES = "\\-\u2010-\u2015\u2212\u2192\u21d2="
+# Hyphens, dashes, minus and arrows of the Unicode tables count as the dash of a move.
+_DASHES = "\\-\u2010-\u2015\u2212\u2192\u21a6\u21d2\u25b6\u25b8\u25ba\u2794\u2799-\u27af="
+_DASHES += "\u27f6\u27f9\u2b95"
 _DASH = re.compile(f"[{_DASHES}>]")
 _SIGNS = ".,:;|!_`'\"{}<>"  # say nothing in an order
 _TOKEN = re.compile(f"[{_DASHES}]+>?|(?<= )>+(?= )|[/()*]|[^\\s{_DASHES}/()*{_SIGNS}]+")
@@ -364,9 +365,32 @@ def order_texts(text: str) -> list[str]:
     """Return the orders of a text, without list marks and signs around them. They stand between
     line ends, commas, semicolons, wide gaps or full stops. Remarks such as results stay with their
     order; `read_order` steps over them."""
-    lines = _BULLET.sub("", text[:_MOST_OF_A_LINE].replace("**", ""))
+    lines = _BULLET.sub("", without_symbols(text[:_MOST_OF_A_LINE]).replace("**", ""))
     parts = (part.strip(" \t`'\"_~{}<>") for part in _BETWEEN.split(lines))
     return [part for part in parts if part]
+
+
+def without_symbols(text: str) -> str:
+    """Return a text with wide gaps for pictures, ticks and crosses; what is an arrow stays."""
+    if text.isascii():
+        return text
+    joined = re.sub("[\u200b-\u200d\u20e3\ufe0e\ufe0f]", "", text)
+    return "".join(
+        sign if unicodedata.category(sign) != "So" or _DASH.match(sign) else "   "
+        for sign in joined
+    )
+
+
+def is_result(text: str) -> bool:
+    return set(_tokens(text)) <= _RESULTS
+
+
+def order_kind(game_map: Map, text: str) -> int:
+    """Return the OrderKind of a text, NONE if it is no order."""
+    try:
+        return _read_order(game_map, text).kind
+    except UserError:
+        return NONE
 
 
 def no_order(game_map: Map, text: str) -> str:

@@ -11,9 +11,11 @@ from ..._files import open_file, read_file
 from ..._suggest import quoted
 from ...constants import (
     ARMY,
+    BUILD,
     COMPLETED,
     DISBAND,
     FLEET,
+    RETREAT,
     SEA,
     WAIVE,
     parse_phase,
@@ -24,7 +26,16 @@ from ...games.game import Game
 from ...games.saved_game import MAX_GAME_BYTES, Ending, read_saved_games
 from ...records import convert, parse_json, read_json
 from ...rules.map import Map, load_map
-from ...rules.notation import as_written, no_order, ordered_unit, province_of, read_order
+from ...rules.notation import (
+    Place,
+    as_written,
+    no_order,
+    order_kind,
+    ordered_unit,
+    place_text,
+    province_of,
+    read_order,
+)
 from .order_blocks import (
     FORMS,
     MOST_LETTERS,
@@ -32,7 +43,9 @@ from .order_blocks import (
     all_centers,
     left_out,
     read_blocks,
+    read_listed_unit,
     read_position,
+    told_retreat,
 )
 from .webdiplomacy import DRAWN, Phase, classic, history_phases, read_variant
 
@@ -135,22 +148,58 @@ def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note)
         game.id = game_id
         return game.to_saved_game()
     found: dict[str, dict[str, list[str]]] = {}
+    retreats: list[tuple[str, str, Place, str]] = []  # told in results: phase, power, unit, order
     first = Game(game_map).phase
     for block in blocks:
-        orders = found.setdefault(block.phase or first, {}).setdefault(block.power, [])
-        told = [(text, no_order(game_map, text)) for text in block.orders]
-        orders += [text for text, reason in told if not reason]
+        name = block.phase or first
+        found.setdefault(name, {}).setdefault(block.power, [])
+        told = [(text, _fault(game_map, name, text)) for text in block.orders]
+        for text in (text for text, reason in told if not reason):
+            phase = _phase_of_order(game_map, name, text)
+            found.setdefault(phase, {}).setdefault(block.power, []).append(text)
+            remark = told_retreat(game_map, text) if phase_kind(phase) == "movement" else ""
+            unit = ordered_unit(game_map, text, _likely_kinds(game_map))
+            if remark and unit:
+                retreats.append((f"{phase[:-1]}R", block.power, unit.place, remark))
         if all(reason for _, reason in told):  # a line of something else is told as one
             told = [(", ".join(block.orders), told[0][1])] if told else []
         for text, reason in told:
             if reason:
                 note(left_out(block.line, text, reason))
+    for name, power, place, remark in retreats:
+        orders = found.setdefault(name, {}).setdefault(power, [])
+        units = [ordered_unit(game_map, text, _likely_kinds(game_map)) for text in orders]
+        if place.province not in [unit.place.province for unit in units if unit]:
+            orders.append(f"{place_text(game_map, place)} {remark}")
     if not any(texts for orders in found.values() for texts in orders.values()):
         raise UserError(f"no phase with orders was found; {FORMS}")
     phases = [Phase(name, found[name]) for name in sorted(found, key=moment)]
     if moment(phases[0].name) > moment(first):
         phases = _begun_later(phases, game_map, note)
     return replayed(phases, game_map, game_id, note).to_saved_game()
+
+
+def _fault(game_map: Map, phase: str, text: str) -> str:
+    """Return why a text is no order; a unit alone is one of a winter, see `_adjustment`."""
+    listed = phase_kind(phase) == "adjustments" and read_listed_unit(game_map, text) is not None
+    return "" if listed else no_order(game_map, text)
+
+
+def _phase_of_order(game_map: Map, phase: str, text: str) -> str:
+    """Return the phase of an order that may stand among those of an earlier phase of its season."""
+    kind, kinds = order_kind(game_map, text), phase_kind(phase)
+    if kind == RETREAT and kinds == "movement":
+        return f"{phase[:-1]}R"
+    return f"W{phase[1:-1]}A" if kind == BUILD and phase[0] == "F" else phase
+
+
+def _adjustment(game: Game, power: str, text: str) -> str:
+    """Return the order that a unit of a winter's list stands for: it is removed if it is there."""
+    if phase_kind(game.phase) != "adjustments" or read_listed_unit(game.map, text) is None:
+        return text
+    unit = read_listed_unit(game.map, text)
+    standing = [(own[0], province_of(own)) for own in game.units.get(power, ())]
+    return f"{unit} {'D' if (unit[0], province_of(unit)) in standing else 'B'}"
 
 
 def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
@@ -208,6 +257,7 @@ def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: Non
         if game.is_over or still_open:
             break
         for power, texts in phase.orders.items():
+            texts = [_adjustment(game, power, text) for text in texts]
             for reason in game.submit(power, texts, strict=False):
                 note(f"{phase.name}, {power}: {reason}")
         game.adjudicate()
