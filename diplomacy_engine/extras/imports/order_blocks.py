@@ -103,7 +103,7 @@ _MARKS = re.compile(
     r"|\(?[a-z]\)(?=\s))+",
     re.IGNORECASE,
 )
-_SIGNS = {"+": "build", "-": "remove", "\u2013": "remove", "\u2212": "remove"}
+_DASHES = "+-\u2013\u2212 "
 _VERB_OF = {BUILD: "build", DISBAND: "remove"}
 _DOTS = re.compile(r"\s*[|\u00b7\u2022\u2219\u22c5\u2027\u00a6]\s*|`\s+`")
 _RETREATS = re.compile(
@@ -187,64 +187,67 @@ def read_blocks(
     for number, raw in enumerate(text.splitlines(), 1):
         if len(raw) > _MOST_OF_A_LINE:
             raise UserError(f"line {number} has more than {_MOST_OF_A_LINE:,} characters")
-        line = _plain(game_map, raw)
-        if not line:
-            continue
-        reader = _Headings(game_map, phase, year)
-        heading, rest = reader.split(line)
-        if heading is None:
-            doubt = reader.doubt(line, raw)
-            if doubt:
-                doubts.setdefault(doubt, f"line {number}, {quoted(printable(line), 60)}")
-        elif heading.dated:
-            phase, year, label_verb = heading.phase, heading.year, ""
-            section, power, doubts = phase, heading.power, {}
-            if not phase:
-                doubts["phase"] = f"line {number}, {quoted(printable(line), 60)}"
-        elif heading.power:
-            phase, power = heading.phase or section, heading.power
-            doubts.pop("power", None)
-        else:
-            phase = section = heading.phase or section
-            label_verb = heading.verb
-        verb = (heading.verb if heading else verb) or label_verb
-        orders = _texts(game_map, rest, phase, verb)
-        sound = any(_is_order(game_map, order) for order in orders)
-        if sound and doubts:
-            first = next(iter(doubts.values()))
-            raise UserError(
-                f"{first}, looks like a heading and is not understood, so it is not clear whose "
-                f"orders are those of line {number}, or when"
-            )
-        if power and (orders or (heading and heading.power)):
-            blocks.append(Block(phase, power, orders, number))
-            continue
-        if sound:
-            raise UserError(
-                f"line {number}, {quoted(printable(rest), 60)}, is under no power's name"
-            )
-        if orders:
-            note(left_out(number, rest, "it is under no power's name"))
+        for line in _more_powers(game_map).split(_plain(game_map, raw)):
+            if not _words(line):
+                continue
+            shown = f"line {number}, {quoted(printable(line), 60)}"
+            reader = _Headings(game_map, phase, year)
+            heading, rest = reader.split(line)
+            if heading is None:
+                heading, doubt = _Heading(verb=verb), reader.doubt(line, raw)
+                doubts |= {doubt: shown} if doubt else {}
+            elif heading.dated:
+                phase = section = heading.phase
+                year, power, label_verb = heading.year, heading.power, ""
+                doubts = {} if phase else {"phase": shown}
+            elif heading.power:
+                phase, power = heading.phase or section, heading.power
+                doubts.pop("power", None)
+            else:
+                phase = section = heading.phase or section
+                label_verb = heading.verb
+            verb = heading.verb or label_verb
+            orders = _texts(game_map, rest, phase, verb)
+            sound = any(_is_order(game_map, order) for order in orders)
+            if sound and doubts:
+                raise UserError(
+                    f"{next(iter(doubts.values()))}, looks like a heading and is not understood, "
+                    f"so it is not clear whose orders are those of line {number}, or when"
+                )
+            if power and (orders or heading.power):
+                blocks.append(Block(phase, power, orders, number))
+            elif sound:
+                raise UserError(f"{shown}, is under no power's name")
+            elif orders:
+                note(left_out(number, rest, "it is under no power's name"))
     return blocks
+
+
+@lru_cache(maxsize=16)
+def _more_powers(game_map: Map) -> re.Pattern:
+    """Match before the name of a power that begins its orders within a line."""
+    named = rf"(?={_names(game_map).pattern}(?:\s*\([^()]*\))?\s*:)"
+    return re.compile(rf"(?<=[:;.,|])\s*{named}|\s\s{named}", re.IGNORECASE)
 
 
 def _texts(game_map: Map, line: str, phase: str, verb: str) -> list[str]:
     """Return the orders of a line. Results that commas cut off come back to their order, and units
-    of a winter's list have its verb or sign: `builds A Par, F Bre`, `+A Ber`, `-F Tri`."""
-    winter = phase_kind(phase) == "adjustments" if phase else False
+    of a winter's list have the verb or sign before them: `builds A Par, F Bre`, `+A Ber`."""
+    winter = bool(phase) and phase_kind(phase) == "adjustments"
     texts: list[str] = []
-    for text in order_texts(line):
-        sign, text = text[0] if text[0] in _SIGNS else "", text.lstrip("+-\u2013\u2212 ")
+    for part in order_texts(line):
+        text = part if winter else part.lstrip(_DASHES)
         if not text or text.lower() in _NOTHING:
             continue
-        if texts and not winter and (is_result(text) or told_retreat(game_map, f"({text})")):
-            texts[-1] += f" ({text})"
-            continue
-        bare = read_listed_unit(game_map, text) is not None
         kind = order_kind(game_map, text)
-        verb = _VERB_OF.get(kind, _SIGNS.get(sign, verb))
-        texts.append(f"{verb} {text}" if winter and bare and verb else text)
-    return [text for text in texts if not is_result(text)]
+        result = kind == NONE and (is_result(text) or told_retreat(game_map, f"({text})"))
+        if result and texts and not winter:
+            texts[-1] += f" ({text})"
+        elif not is_result(text):
+            verb = _VERB_OF.get(kind, verb)
+            listed = winter and verb and read_listed_unit(game_map, text)
+            texts.append(f"{verb} {text}" if listed else text)
+    return texts
 
 
 def told_retreat(game_map: Map, remark: str) -> str:
@@ -376,7 +379,7 @@ class _Headings:
         return None, line
 
     def _orderly(self, text: str) -> bool:
-        texts = [text.lstrip("+-\u2013\u2212 ") for text in order_texts(text)]
+        texts = [text.lstrip(_DASHES) for text in order_texts(text)]
         first = texts[0] if texts else ""
         return bool(first) and (first.lower() in _NOTHING or _is_order(self.map, first))
 
