@@ -121,7 +121,7 @@ _MOST_OF_A_LINE = 2000
 _RESULTS = {
     *("(", ")", "*", "CUT", "VOID", "ILLEGAL", "INVALID", "RESOLVED", "FAIL", "FAILS", "FAILED"),
     *("BOUNCE", "BOUNCES", "BOUNCED", "SUCCEEDS", "SUCCEEDED", "SUCCESS", "DISLODGED", "NO"),
-    *("CONVOY", "AND", "OK", "#", "", "DISBANDED", "DESTROYED", "RETREAT", "RETREATS", "RETREATED"),
+    *("CONVOY", "AND", "OK", "#", "", "DISBANDED", "DESTROYED", "R", "RETREATS", "RETREATED"),
 }
 # What may come after a province in an order.
 _AFTER_PLACE = {*_VERBS, *COASTS[1:], *_LONG_COASTS, *_RESULTS, "/", "VIA", "BY", "FROM"}

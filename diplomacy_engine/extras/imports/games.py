@@ -292,8 +292,29 @@ def _caught_up(game: Game, phase: Phase, note: Note) -> Game:
         if phase_kind(game.phase) == "movement" or skipped > _MOST_SKIPPED:
             raise UserError(f"{phase.name} comes where {game.phase} should")
         note(f"there is no record of {game.phase}: it is played without orders")
+        for removal in _likely_removals(game, phase):
+            note(f"{game.phase}: {removal}, since the others have orders in {phase.name}")
         game.adjudicate()
     return game
+
+
+def _likely_removals(game: Game, phase: Phase) -> list[str]:
+    """Order the removals of a winter of which there is no record so that the units with orders in
+    the next phase stay, where the rule for missing removals would take them."""
+    removals = []
+    trial = game.copy()
+    trial.adjudicate()
+    for power, owed in game.adjustments.items():
+        texts = phase.orders.get(power, ())
+        units = [ordered_unit(game.map, text, game.unit_kinds) for text in texts]
+        ordered = {game.map.provinces[unit.place.province] for unit in units if unit}
+        gone = [unit for unit in game.units[power] if unit not in trial.units[power]]
+        spare = [unit for unit in game.units[power] if province_of(unit) not in ordered]
+        spare.sort(key=lambda unit: unit not in gone)
+        if len(spare) >= -owed > 0 and any(unit not in spare for unit in gone):
+            game.submit(power, [f"{unit} D" for unit in spare[:-owed]])
+            removals.append(f"{power} removes {', '.join(spare[:-owed])}")
+    return removals
 
 
 def moment(name: str) -> tuple[int, int]:

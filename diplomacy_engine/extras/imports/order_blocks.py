@@ -203,11 +203,12 @@ def read_blocks(
             elif heading.power:
                 phase, power = heading.phase or section, heading.power
                 doubts.pop("power", None)
-            else:
+            elif not rest:
                 phase = section = heading.phase or section
                 label_verb = heading.verb
             verb = heading.verb or label_verb
-            orders = _texts(game_map, rest, phase, verb)
+            now = heading.phase or phase  # Retreats: A Mun - Sil
+            orders = _texts(game_map, rest, now, verb)
             sound = any(_is_order(game_map, order) for order in orders)
             if sound and doubts:
                 raise UserError(
@@ -215,7 +216,7 @@ def read_blocks(
                     f"so it is not clear whose orders are those of line {number}, or when"
                 )
             if power and (orders or heading.power):
-                blocks.append(Block(phase, power, orders, number))
+                blocks.append(Block(now, power, orders, number))
             elif sound:
                 raise UserError(f"{shown}, is under no power's name")
             elif orders:
