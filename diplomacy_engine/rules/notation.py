@@ -420,6 +420,18 @@ def ordered_unit(game_map: Map, text: str, kinds: Sequence[int] | None = None) -
         return None
 
 
+@_remembered
+def listed_unit(game_map: Map, text: str) -> str | None:
+    """Return the unit that is all a text has, such as `A PAR`; None if it is none."""
+    try:
+        reader = _Reader(game_map, text)
+        unit = reader.unit()
+        reader.end()
+    except UserError:  # its hints would take too long for each line of a long text
+        return None
+    return None if unit.kind == NONE else as_written(game_map, unit)
+
+
 def order_texts(text: str) -> list[str]:
     """Return the orders of a text, without list marks and signs around them. They stand between
     line ends, commas, semicolons, wide gaps or full stops. Remarks such as results stay with their
@@ -444,6 +456,7 @@ def is_result(text: str) -> bool:
     return set(_tokens(text)) <= _RESULTS
 
 
+@_remembered
 def order_kind(game_map: Map, text: str) -> int:
     """Return the OrderKind of a text, NONE if it is no order."""
     try:

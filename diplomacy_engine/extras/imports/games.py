@@ -6,6 +6,9 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from ..._files import open_file, read_file
 from ..._suggest import quoted
@@ -23,12 +26,13 @@ from ...constants import (
 )
 from ...errors import UserError
 from ...games.game import Game
-from ...games.saved_game import MAX_GAME_BYTES, Ending, read_saved_games
+from ...games.saved_game import MAX_GAME_BYTES, MOST_PHASES, Ending, read_saved_games
 from ...records import convert, parse_json, read_json
 from ...rules.map import Map, load_map
 from ...rules.notation import (
     Place,
     as_written,
+    listed_unit,
     no_order,
     order_kind,
     ordered_unit,
@@ -43,7 +47,6 @@ from .order_blocks import (
     all_centers,
     left_out,
     read_blocks,
-    read_listed_unit,
     read_position,
     told_retreat,
 )
@@ -67,7 +70,8 @@ def read_games(
         begin = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
     if begin[:1] in (b"{", b"[", b""):
         for game in _json_games(Path(path)):
-            yield _saved(path, game, game_map, variant, note) if is_history(game) else game
+            foreign = is_history(game) or is_record(game)
+            yield _saved(path, game, game_map, variant, note) if foreign else game
         return
     found_map = load_map(game_map or "standard")
     try:
@@ -90,6 +94,8 @@ def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dic
     if is_history(game):
         phases = history_phases(classic(game_map), game)
         return replayed(phases, game_map, "pasted", note).to_saved_game()
+    if is_record(game):
+        return _recorded(game, game_map, note)
     if "phases" not in game and "units" in game:
         return Game.from_state(game_map, game).to_saved_game()
     return game
@@ -109,6 +115,40 @@ def _json_games(path: Path) -> Iterator[dict]:
         yield from convert(list[dict], whole if isinstance(whole, list) else [whole], path)
 
 
+class _RecordedPhase(Struct):
+    """A phase as the data of droidippy's games have it; `units` are those before the orders."""
+
+    name: str
+    units: dict[str, list[str]]
+    orders: dict[str, list[str] | None]
+    centers: dict[str, list[str]] | None = None  # in springs
+    dislodged: dict[str, list[str]] = {}
+
+
+class _RecordedGame(Struct):
+    phases: Annotated[list[_RecordedPhase], Meta(min_length=1, max_length=MOST_PHASES)]
+    id: str | int = ""
+
+
+def is_record(data: Mapping) -> bool:
+    """Tell whether a game is a record of phases with units and orders, without states."""
+    phases = data.get("phases")
+    first = phases[0] if isinstance(phases, list) and phases else None
+    return isinstance(first, dict) and "units" in first and not {"state", "turn"} & {*first}
+
+
+def _recorded(game: dict, game_map: Map, note: Note) -> dict:
+    recorded = convert(_RecordedGame, game, "the record")
+    phases = []
+    for phase in recorded.phases:
+        units = {game_map.powers[game_map.power_number(p)]: [*u] for p, u in phase.units.items()}
+        for power, texts in phase.dislodged.items():
+            units.setdefault(power, []).extend(f"*{text}" for text in texts)
+        orders = {power: texts or [] for power, texts in phase.orders.items()}
+        phases.append(Phase(phase.name, orders, units, phase.centers))
+    return replayed(phases, game_map, str(recorded.id) or "game", note).to_saved_game()
+
+
 def is_history(data: Mapping) -> bool:
     phases = data.get("phases")
     rows = isinstance(phases, list) and phases and isinstance(phases[0], dict)
@@ -124,6 +164,8 @@ def _saved(
 ) -> dict:
     found_map = load_map(game_map or "standard")
     try:
+        if is_record(game):
+            return _recorded(game, found_map, note)
         if variant is None:
             known = classic(found_map)
         else:
@@ -181,7 +223,7 @@ def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note)
 
 def _fault(game_map: Map, phase: str, text: str) -> str:
     """Return why a text is no order; a unit alone is one of a winter, see `_adjustment`."""
-    listed = phase_kind(phase) == "adjustments" and read_listed_unit(game_map, text) is not None
+    listed = phase_kind(phase) == "adjustments" and listed_unit(game_map, text) is not None
     return "" if listed else no_order(game_map, text)
 
 
@@ -195,9 +237,9 @@ def _phase_of_order(game_map: Map, phase: str, text: str) -> str:
 
 def _adjustment(game: Game, power: str, text: str) -> str:
     """Return the order that a unit of a winter's list stands for: it is removed if it is there."""
-    if phase_kind(game.phase) != "adjustments" or read_listed_unit(game.map, text) is None:
+    if phase_kind(game.phase) != "adjustments" or listed_unit(game.map, text) is None:
         return text
-    unit = read_listed_unit(game.map, text)
+    unit = listed_unit(game.map, text)
     standing = [(own[0], province_of(own)) for own in game.units.get(power, ())]
     return f"{unit} {'D' if (unit[0], province_of(unit)) in standing else 'B'}"
 
@@ -335,6 +377,7 @@ def _differs(game: Game, phase: Phase, cornered: bool = True) -> bool:
 def _placed(game: Game, phase: Phase) -> Game:
     retreats = game.dislodged if game.phase == phase.name else {}
     known = {key: text for key, text in game.to_state().items() if key.startswith("last_")}
+    phase = phase if phase.centers else phase._replace(centers=game.centers)
     placed = Game.from_state(game.map, _state(phase, retreats) | known, game.max_years)
     placed.id, placed.history = game.id, game.history
     return placed

@@ -16,7 +16,6 @@ from ...constants import (
     BUILD,
     DISBAND,
     NONE,
-    UNIT_LETTERS,
     parse_phase,
     phase_kind,
     phase_name,
@@ -26,6 +25,7 @@ from ...rules.map import Map
 from ...rules.names import POWERS, power_called
 from ...rules.notation import (
     is_result,
+    listed_unit,
     no_order,
     order_kind,
     order_texts,
@@ -246,7 +246,7 @@ def _texts(game_map: Map, line: str, phase: str, verb: str) -> list[str]:
             texts[-1] += f" ({text})"
         elif not is_result(text):
             verb = _VERB_OF.get(kind, verb)
-            listed = winter and verb and read_listed_unit(game_map, text)
+            listed = winter and verb and listed_unit(game_map, text)
             texts.append(f"{verb} {text}" if listed else text)
     return texts
 
@@ -263,7 +263,7 @@ def told_retreat(game_map: Map, remark: str) -> str:
 
 
 def _is_order(game_map: Map, text: str) -> bool:
-    return order_kind(game_map, text) != NONE or read_listed_unit(game_map, text) is not None
+    return order_kind(game_map, text) != NONE or listed_unit(game_map, text) is not None
 
 
 def left_out(line: int, text: str, reason: str) -> str:
@@ -274,7 +274,7 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
     """Return the state that blocks of units say; None if the first entry is an order. A power whose
     centers are not named owns those on which it stands, and its home if nobody else does."""
     entries = [(block, text) for block in blocks for text in block.orders]
-    if not entries or read_listed_unit(game_map, entries[0][1]) is None:
+    if not entries or listed_unit(game_map, entries[0][1]) is None:
         return None
     units: dict[str, list[str]] = {}
     centers: dict[str, list[str]] = {}
@@ -286,7 +286,7 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
         if line == block.line:
             centers.setdefault(block.power, []).extend(_center(game_map, text, line))
             continue
-        unit = read_listed_unit(game_map, text)
+        unit = listed_unit(game_map, text)
         if unit is None:
             raise UserError(f"line {block.line}: {quoted(printable(text), 60)} is not a unit")
         units.setdefault(block.power, []).append(unit)
@@ -298,14 +298,6 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
         raise UserError(f"{name}: it needs the orders before, which decide the retreats")
     state = {"name": name, "units": units}
     return state | {"centers": all_centers(game_map, units, centers)}
-
-
-def read_listed_unit(game_map: Map, text: str) -> str | None:
-    try:
-        kind, place = read_place(game_map, text)
-    except UserError:
-        return None
-    return None if kind is None else f"{UNIT_LETTERS[kind]} {place_text(game_map, place)}"
 
 
 def _center(game_map: Map, text: str, line: int) -> list[str]:
