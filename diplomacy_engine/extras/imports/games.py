@@ -332,7 +332,10 @@ def _caught_up(game: Game, phase: Phase, note: Note) -> Game:
     while not game.is_over and moment(game.phase) < moment(phase.name):
         skipped += 1
         if phase_kind(game.phase) == "movement" or skipped > _MOST_SKIPPED:
-            raise UserError(f"{phase.name} comes where {game.phase} should")
+            if phase.units is None:
+                raise UserError(f"{phase.name} comes where {game.phase} should")
+            note(f"there is no record of {game.phase}: the game continues from {phase.name}")
+            return _placed(game, phase)
         note(f"there is no record of {game.phase}: it is played without orders")
         for removal in _likely_removals(game, phase):
             note(f"{game.phase}: {removal}, since the others have orders in {phase.name}")
@@ -365,8 +368,9 @@ def moment(name: str) -> tuple[int, int]:
 
 def _differs(game: Game, phase: Phase, cornered: bool = True) -> bool:
     """Tell whether a phase has other units; if not `cornered`, none but what we disband at once."""
+    units, dislodged = game.units, game.dislodged
     for power in game.powers:
-        ours = {*game.units[power], *(f"*{unit}" for unit in game.dislodged.get(power, {}))}
+        ours = {*units[power], *(f"*{unit}" for unit in dislodged.get(power, {}))}
         theirs = set(phase.units.get(power, ()))
         more = theirs - ours
         if ours - theirs or (more if cornered else {unit for unit in more if unit[0] != "*"}):
