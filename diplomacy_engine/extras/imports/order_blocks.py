@@ -332,7 +332,9 @@ def _plain(game_map: Map, line: str) -> str:
     line = _STRUCK.sub(lambda m: m[0] if no_order(game_map, m[1] or m[3]) else "", line)
     line = _TAGS.sub("", without_symbols(html.unescape(line)))
     line = _DOTS.sub("; ", _MARKS.sub("", line.strip(), count=1)).replace("`", "")
-    return re.sub(r"(?:[\s=#*_~;]|--+)+$", "", _MARKS.sub("", line.strip("; \t"), count=1))
+    line = _MARKS.sub("", line.strip("; \t"), count=1)
+    plain = line.rstrip("=#*_~;- \t")
+    return plain + "-" * (line[len(plain) :].count("-") == 1)  # A PAR - is no unit
 
 
 def read_phase(line: str, before: str = "", first_year: int = 1901) -> str:

@@ -101,8 +101,8 @@ England \u2014 Tom|England / Tom|England/Tom|England @tom|England (gpt-4o)|Engla
 Tom (England)|The English|English|English orders|England's orders|England's orders:
 Orders for England|Orders of England:|Orders: England|Orders from England|Power: England
 Country: ENGLAND|Player: England|From: England|Great Britain|Britain:|British:|United Kingdom
-ENG:|Eng:|Eng.|Engl.|England (3)|England (5/5)|England: 5 centers|England, 5 SC|England NMR|England (Tom) NMR
-England: NMR|England (Tom) declares civil disorder|England is in civil disorder
+ENG:|Eng:|Eng.|Engl.|England (3)|England (5/5)|England: 5 centers|England, 5 SC|England NMR
+England (Tom) NMR|England: NMR|England (Tom) declares civil disorder|England is in civil disorder
 England did not submit orders|England - no orders received|England: none|England's moves
 England moves:|England, Spring 1901|England!|England...|England;|England =
 """.replace("\n", "|")
