@@ -161,15 +161,15 @@ def _paste(session: PlaySession, viewer: Viewer, text: str) -> dict:
 
 
 def _read(session: PlaySession, viewer: Viewer, text: str, orders: list[str]) -> dict:
-    wrong = {}  # text -> why it is no order
+    wrong, notes = {}, []  # text -> why it is no order; what was not taken as written
     for part in order_texts(text):
         try:
-            orders = session.read_orders(viewer, part, orders)
+            orders = session.read_orders(viewer, part, orders, notes.append)
         except PlayError:
             raise
         except UserError as error:
             wrong[part] = str(error)
-    return {"orders": orders, "wrong": wrong}
+    return {"orders": orders, "wrong": wrong, "notes": notes}
 
 
 def _game(session: PlaySession, viewer: Viewer, query: dict[str, int]) -> dict:

@@ -389,18 +389,27 @@ class PlaySession:
             self._commit(after)
             self._go_on()
 
-    def read_orders(self, viewer: Viewer, text: str, orders: Sequence[str]) -> list[str]:
-        """Return legal orders with those of a text added, in place of the same units' own."""
+    def read_orders(
+        self,
+        viewer: Viewer,
+        text: str,
+        orders: Sequence[str],
+        note: Callable[[str], object] = lambda text: None,
+    ) -> list[str]:
+        """Return legal orders with those of a text added, in place of the same units' own; `note`
+        is told what was not taken as written."""
         with self.lock:
             power, legal = self._seat(viewer), list(orders)
             for part in order_texts(text):
                 trial = self.game.copy()
-                trial.submit(power, [part])
+                notes = trial.submit(power, [part], strict=False)
                 (order,) = trial.orders[power]
                 unit = order.split()[:2]
                 legal = [old for old in legal if old.split()[:2] != unit or old == "WAIVE"]
                 legal.append(order)
                 trial.submit(power, legal)
+                for reason in notes:
+                    note(reason)
             return legal
 
     def take_back(self, viewer: Viewer, step: int) -> None:

@@ -200,8 +200,11 @@ class TextGame:
     def _add(self, line: str) -> None:
         """Add the orders of a line to those so far, up to one that is illegal."""
         for text in order_texts(line):
-            self.orders = self.session.read_orders(self.viewer, text, self.orders)
+            self.orders = self.session.read_orders(self.viewer, text, self.orders, self._note)
         self._show_orders()
+
+    def _note(self, text: str) -> None:
+        self.write(f"Note: {text}")
 
     def _show_orders(self) -> None:
         winter = phase_kind(self.session.game.phase) == "adjustments"  # no unit needs an order

@@ -38,26 +38,32 @@ from .vocabulary import OrderVocabulary
 
 MAX_TEXT = 200  # characters; no order of any map comes near
 
-# Hyphens, dashes, minus and arrow of the Unicode tables count as the dash of a move.
-_DASHES = "\\-\u2010-\u2015\u2212\u2192\u21d2="
+# Hyphens, dashes, minus and arrows of the Unicode tables count as the dash of a move.
+_DASHES = "\\-\u2010-\u2015\u2212\u2192\u21a6\u21d2\u25b6\u25b8\u25ba\u2794\u2799-\u27af="
+_DASHES += "\u27f6\u27f9\u2b95"
 _DASH = re.compile(f"[{_DASHES}>]")
 _SIGNS = ".,:;|!_`'\"{}<>"  # say nothing in an order
 _TOKEN = re.compile(f"[{_DASHES}]+>?|(?<= )>+(?= )|[/()*]|[^\\s{_DASHES}/()*{_SIGNS}]+")
 _UNIT_WORDS = {"A": ARMY, "ARMY": ARMY, "F": FLEET, "FLEET": FLEET, "UNIT": NONE}
+_UNIT_WORDS |= {"AMY": ARMY, "FLT": FLEET}  # as in DAIDE
 _VERBS = {
     word: kind
     for kind, words in (
-        (HOLD, "H HOLD HOLDS STAND STANDS UNORDERED"),
-        (MOVE, "- TO INTO MOVE MOVES"),
-        (SUPPORT_HOLD, "S SUP SUPP SUPPORT SUPPORTS SUPPORTING"),
-        (CONVOY, "C CONVOY CONVOYS"),
-        (RETREAT, "R RETREAT RETREATS"),
-        (DISBAND, "D DISBAND DISBANDS REMOVE REMOVES DESTROY"),
-        (BUILD, "B BUILD BUILDS"),
+        (HOLD, "H HOLD HOLDS HOLDING HLD STAND STANDS STAY STAYS UNORDERED"),
+        (MOVE, "- TO INTO M MV MOVE MOVES ATTACK ATTACKS MTO CTO"),
+        (SUPPORT_HOLD, "S SUP SUPP SUPPORT SUPPORTS SUPPORTING SH SM"),
+        (CONVOY, "C CONVOY CONVOYS CVY"),
+        (RETREAT, "R RET RETREAT RETREATS RTO"),
+        (
+            DISBAND,
+            "D DISBAND DISBANDS DISBANDED REMOVE REMOVES REMOVED DESTROY DESTROYED DSB REM OTB",
+        ),
+        (BUILD, "B BUILD BUILDS BUILT BLD"),
     )
     for word in words.split()
 }
 _USUAL_COASTS = coast_numbers(COASTS[1:])
+_COASTS_OF_DAIDE = {f"{coast}S": coast for coast in COASTS[1:]}
 _LONG_COASTS = {"NORTH": "NC", "EAST": "EC", "SOUTH": "SC", "WEST": "WC"}
 _NATIONS = "|".join(name for names in POWERS.items() for name in (names[0], *names[1]))
 _FROM = r"(.+?) FROM ([^(*]+(?:\(\w+ COAST\))?)"
@@ -66,23 +72,36 @@ _WORDINGS = [
     (re.compile(wording), read)
     for wording, read in (
         (r"^[\[(*|'\" ]+", ""),
+        (r"['\u2019]S\b", ""),
+        (r"^(?:\+ ?|NEW )(?=(?:[AF]|ARMY|FLEET)\b)", "BUILD "),
+        (r"^[-\u2013\u2212] ?(?=(?:[AF]|ARMY|FLEET)\b[^-]*$)", "REMOVE "),
         (rf"\*?\b(?:{_NATIONS})\b[*: ]*(?=(?:ARMY|FLEET|UNIT|BUILDS?|REMOVES?|[AF])\b)", ""),
         (r"\bAN? (?=(?:ARMY|FLEET|UNIT)\b)", ""),
-        (r"\b(ARMY|FLEET|UNIT) (?:AT|IN)\b", r"\1"),
+        (r"\b(ARMY|FLEET|UNIT) (?:AT|IN|FROM)\b", r"\1"),
         (r"\b([AF]|(?:ARMY|FLEET) )\((\w+(?:\(\w\w\))?)\)", r"\1 \2 "),  # A(Vie)
         (r"^([AF] \w+)\W+(?=\1\b)", ""),  # A PAR: A PAR - BUR
-        (r"\bMOVES? (?:TO\b|-)", "-"),
+        (r"\b(?:MOVES?|GOES) (?:TO\b|-)", "-"),
         (r"\bR(?:ETREATS?)? (?:TO\b|-)", "R "),
-        (r"\b(?:VIA|BY) CONVOY\b", "VIA"),
-        (r"-+>? *(?=(?:BOUNCE|FAIL|SUCCEED|DISLODGE)[SD]?\b|(?:CUT|VOID|FAILED|SUCCEEDED)\b)", " "),
-        (r"\bSUPPORTS? HOLD TO\b", "S"),
+        (r"\b(?:VIA|BY) C(?:ONVOY)?\b|\b(?:CONVOYED )?(?:BY|THROUGH) (?=\w)", "VIA "),
+        (r"\((?=VIA\b)", ""),
+        (r"^([^-]+?) VIA ([^-]+?)(?: TO |-)([^-]+)$", r"\1 - \3 VIA \2"),
+        (
+            rf"[{_DASHES}]+>? *(?=(?:BOUNCE|FAIL|SUCCEED|DISLODGE)(?:[SD]|ED)?\b|(?:CUT|VOID)\b)",
+            " ",
+        ),
+        (r"\bS(?:UPP?(?:ORTS?)?)?[ -](?:H|HOLDS?)\b(?: (?:TO|OF)\b)?(?= ?\S)", "SH"),
         (rf"\bSUPPORTS? - {_FROM}", r"S \2 - \1 "),
+        (r"\bSUPP?(?:ORTS?)? (?:THE )?MOVE (?:OF )?(?!-)", "SM "),
         (rf"\bCONVOYS? TO {_FROM}", r"C A \2 - \1 "),
         (r" S([AF]) (\w+) ?- ?\2\b", r" S \1 \2"),  # A FIN SA SWE-SWE, of zines
         (r" (?:S(?=[AF] )|C(?=A ))", r"\g<0> "),
         (r"\bBUL(?:GARIA)? ?[/(] ?N(?:C|ORTH COAST)\b", "BUL(EC"),  # webDiplomacy's name of it
-        (r"\bTO HOLD\b|- ?(?:H|HOLDS?)\b", " H"),
-        (r"^(?:DO NOT USE BUILD ORDER|(?:BUILD )?WAIVE[SD])\b", "WAIVE"),
+        (r"\bTO HOLD\b|[-=] ?(?:H|HOLDS?)\b|\((?:H|HOLDS?)\)$", " H"),
+        (
+            r"^(?:DO NOT USE BUILD ORDER|(?:(?:1|ONE) )?(?:BUILD )?WAIVE[SD]?(?: (?:A|1|ONE))?"
+            r"(?: BUILD)?|WVE)\b",
+            "WAIVE",
+        ),
         (r"^(.+) BUILDS? (ARMY|FLEET)\b", r"BUILD \2 \1 "),
     )
 ]
@@ -93,7 +112,7 @@ _UNIT_BEGINS = (
 )
 _BETWEEN = re.compile(  # a comma in brackets is part of a remark, unless another unit follows
     rf"\n|[;,](?![^()\[\]]{{0,100}}[)\]])|[;,]{_UNIT_BEGINS}|\s(?=[(\[]){_UNIT_BEGINS}|\s{{3,}}"
-    rf"|\s\s(?=\S){_UNIT_BEGINS}|(?<=[\w)*])[.]\s{_UNIT_BEGINS}"
+    rf"|\s(?:and|[&/])\s{_UNIT_BEGINS}|\s\s(?=\S){_UNIT_BEGINS}|(?<=[\w)*])[.]\s{_UNIT_BEGINS}"
     r"|(?<=[a-z])(?:(?=Build (?:army|fleet) at )|The +at .*)",  # webDiplomacy glues sentences
     re.IGNORECASE,
 )
@@ -102,7 +121,7 @@ _MOST_OF_A_LINE = 2000
 _RESULTS = {
     *("(", ")", "*", "CUT", "VOID", "ILLEGAL", "INVALID", "RESOLVED", "FAIL", "FAILS", "FAILED"),
     *("BOUNCE", "BOUNCES", "BOUNCED", "SUCCEEDS", "SUCCEEDED", "SUCCESS", "DISLODGED", "NO"),
-    *("CONVOY", "AND", "OK", "#", ""),
+    *("CONVOY", "AND", "OK", "#", "", "DISBANDED", "DESTROYED", "R", "RETREATS", "RETREATED"),
 }
 # What may come after a province in an order.
 _AFTER_PLACE = {*_VERBS, *COASTS[1:], *_LONG_COASTS, *_RESULTS, "/", "VIA", "BY", "FROM"}
@@ -230,7 +249,14 @@ class _Reader:
         """Read a unit; without A or F its kind is NONE."""
         word = self.peek()
         self.next += word in _UNIT_WORDS
-        return UnitText(_UNIT_WORDS.get(word, NONE), self.place())
+        kind, place = _UNIT_WORDS.get(word, NONE), self.place()
+        if kind == NONE:  # Paris army, Paris (army); a letter only at the end
+            behind = self.tokens[self.next :]
+            for word, tokens in ((w, t) for w in _UNIT_WORDS for t in ((w,), ("(", w, ")"))):
+                if behind[: len(tokens)] == tokens and (len(word) > 1 or tokens == behind):
+                    self.next += len(tokens)
+                    kind = _UNIT_WORDS[word]
+        return UnitText(kind, place)
 
     def place(self) -> Place:
         rest = self.tokens[self.next :]
@@ -253,14 +279,21 @@ class _Reader:
         begin = self.next
         closing = self.take("(")
         slash = not closing and self.take("/")
-        word = self.peek()
         numbers = self.map.coast_numbers[province]
+        ahead = self.tokens[begin + 1 : begin + 2]
+        if numbers and ahead and ahead[0] in COASTS and ahead[0] not in self.map.province_index:
+            slash = self.take("-") or slash  # SPA-NC
+        word = _COASTS_OF_DAIDE.get(self.peek(), self.peek())
+        if (closing or slash) and len(word) == 1:
+            word += "C"  # SPA(N)
         if set(numbers) <= set(COASTS):
             numbers = _USUAL_COASTS  # needless and wrong ones are left to the rules
         if word in numbers and (word in COASTS or closing or slash):
             coast = numbers[word]
             self.next += 1
-        elif word in _LONG_COASTS and _LONG_COASTS[word] in numbers and self.take(word, "COAST"):
+        elif _LONG_COASTS.get(word) in numbers and (
+            self.take(word, "COAST") or (closing and self.take(word))
+        ):
             coast = numbers[_LONG_COASTS[word]]
         elif closing:  # a result
             self.next = begin
@@ -276,12 +309,36 @@ class _Reader:
         return coast
 
     def begin(self) -> int | None:
-        """Step over what stands before an order's unit; return BUILD or DISBAND if it says so."""
-        first = _VERBS.get(self.peek())
-        if first not in (BUILD, DISBAND) or len(self.peek()) == 1:
+        """Step over the verb before an order's unit, if there is one, and return its kind."""
+        word, kind = self.peek(), self.verb()
+        letter = (
+            len(word) == 1
+            and word != "M"
+            and not {*self.tokens[self.next + 1 : self.next + 2]} & {*_UNIT_WORDS}
+        )
+        if kind in (None, SUPPORT_HOLD, CONVOY) or word in ("-", "TO", "INTO") or letter:
             return None
         self.next += 1
-        return first
+        return kind
+
+    def verb(self) -> int | None:
+        return _VERBS.get(self.peek())
+
+    def names_place(self) -> bool:
+        return bool(_find(self.map, self.tokens[self.next :])[1])
+
+    def via(self) -> bool:
+        """Read VIA, and step over the seas of the convoy if they are named."""
+        if not self.take("VIA"):
+            return False
+        while self.peek() not in _RESULTS:
+            self.take("-")
+            self.take("F")
+            v = self.place().province
+            if not self.map.can_convoy[v]:
+                raise UserError(f"no fleet can convoy in {self.map.provinces[v]}")
+            self.take("AND")
+        return True
 
 
 class UnknownProvince(UserError):
@@ -317,15 +374,18 @@ def _read_order(game_map: Map, text: str) -> OrderText:
         return OrderText(WAIVE)
     first = reader.begin()
     unit = reader.unit()
-    if first is not None:
+    if first in (BUILD, DISBAND, HOLD):
         order = OrderText(first, unit)
+    elif first is not None:
+        reader.next += reader.verb() in (MOVE, RETREAT)
+        order = _read_tail(reader, unit, first)
     else:
-        verb = _VERBS.get(reader.peek())
-        if verb is None:
+        verb = reader.verb()
+        if verb is None and not (unit.kind != NONE and reader.names_place()):  # A PAR BUR moves
             said = repr(reader.peek()) if reader.peek() else "nothing after the unit"
             raise UserError(f"{said} is not one of H, -, S, C, R, D and B")
-        reader.next += 1
-        order = _read_tail(reader, unit, verb)
+        reader.next += verb is not None
+        order = _read_tail(reader, unit, MOVE if verb is None else verb)
     reader.end(_RESULTS)
     return order
 
@@ -360,13 +420,49 @@ def ordered_unit(game_map: Map, text: str, kinds: Sequence[int] | None = None) -
         return None
 
 
+@_remembered
+def listed_unit(game_map: Map, text: str) -> str | None:
+    """Return the unit that is all a text has, such as `A PAR`; None if it is none."""
+    try:
+        reader = _Reader(game_map, text)
+        unit = reader.unit()
+        reader.end()
+    except UserError:  # its hints would take too long for each line of a long text
+        return None
+    return None if unit.kind == NONE else as_written(game_map, unit)
+
+
 def order_texts(text: str) -> list[str]:
     """Return the orders of a text, without list marks and signs around them. They stand between
     line ends, commas, semicolons, wide gaps or full stops. Remarks such as results stay with their
     order; `read_order` steps over them."""
-    lines = _BULLET.sub("", text[:_MOST_OF_A_LINE].replace("**", ""))
+    lines = _BULLET.sub("", without_symbols(text[:_MOST_OF_A_LINE]).replace("**", ""))
     parts = (part.strip(" \t`'\"_~{}<>") for part in _BETWEEN.split(lines))
     return [part for part in parts if part]
+
+
+def without_symbols(text: str) -> str:
+    """Return a text with wide gaps for pictures, ticks and crosses; what is an arrow stays."""
+    if text.isascii():
+        return text
+    joined = re.sub("[\u200b-\u200d\u20e3\ufe0e\ufe0f]", "", text)
+    return "".join(
+        sign if unicodedata.category(sign) != "So" or _DASH.match(sign) else "   "
+        for sign in joined
+    )
+
+
+def is_result(text: str) -> bool:
+    return set(_tokens(text)) <= _RESULTS
+
+
+@_remembered
+def order_kind(game_map: Map, text: str) -> int:
+    """Return the OrderKind of a text, NONE if it is no order."""
+    try:
+        return _read_order(game_map, text).kind
+    except UserError:
+        return NONE
 
 
 def no_order(game_map: Map, text: str) -> str:
@@ -380,26 +476,33 @@ def no_order(game_map: Map, text: str) -> str:
 
 
 def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
+    if verb in (MOVE, RETREAT) and len(reader.peek()) > 1 and reader.verb() == DISBAND:
+        reader.next += 1  # A MUN retreats OTB
+        return OrderText(DISBAND, unit)
     if verb == MOVE:
+        reader.take("-")
         target, via = reader.place(), False
         while unit.kind != FLEET and reader.map.can_convoy[target.province] and reader.take("-"):
             target, via = reader.place(), True  # an army's way over the sea
-        return OrderText(MOVE, unit, target, via=reader.take("VIA") or via)
+        return OrderText(MOVE, unit, target, via=reader.via() or via)
     if verb == RETREAT:
         return OrderText(RETREAT, unit, reader.place())
     if verb not in (SUPPORT_HOLD, CONVOY):
         return OrderText(verb, unit)
     moving = CONVOY if verb == CONVOY else SUPPORT_MOVE
+    word = reader.tokens[reader.next - 1]
     other = reader.unit()
-    following = _VERBS.get(reader.peek())
-    if verb == SUPPORT_HOLD and (following == HOLD or reader.peek() in _RESULTS):
+    following = reader.verb()
+    if verb == SUPPORT_HOLD and word != "SM" and (following == HOLD or reader.peek() in _RESULTS):
         reader.next += following == HOLD
         return OrderText(SUPPORT_HOLD, unit, other=other)
-    if following != MOVE:
+    if word == "SH":
+        raise UserError("it supports a hold, but the other unit is to go somewhere")
+    if following != MOVE and not reader.names_place():
         raise UserError("it does not say where the other unit is to go")
-    reader.next += 1
+    reader.next += following == MOVE
     target = reader.place()
-    reader.take("VIA")
+    reader.via()
     return OrderText(moving, unit, target, other)
 
 

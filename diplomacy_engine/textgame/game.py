@@ -8,6 +8,7 @@ import numpy as np
 from .._suggest import quoted
 from ..constants import (
     AGREED,
+    ARMY,
     BOUNCE,
     BUILD,
     DISBANDED,
@@ -35,6 +36,7 @@ from ..rules.notation import (
     as_written,
     matching_orders,
     ordered_unit,
+    place_text,
     read_order,
     read_place,
 )
@@ -211,9 +213,10 @@ class Game:
         Args:
             orders: order texts; units left out hold or disband.
             strict: refuse all of them if one is illegal. Otherwise an illegal order is kept as
-                `void` and does nothing.
+                `void` and does nothing, and an army that no fleet could convoy goes by land.
 
-        Returns each void order with its reason. UserError: unknown power, not a list of texts, or
+        Returns what was not taken as written: each void order with its reason, and each convoy
+        that became a move by land. UserError: unknown power, not a list of texts, or
         (strict) an illegal order, with its reason; the orders given before stay.
         """
         name = self.map.powers[self.map.power_number(power)]
@@ -222,6 +225,9 @@ class Game:
         wrong = []
         for text in texts:
             numbers, reason = self._understand(name, text, given)
+            if reason and not strict:
+                numbers = self._by_land(name, text, given)
+                reason = "no fleet could convoy it, so it goes by land" if numbers else reason
             if reason:
                 wrong.append(f"{text!r:.200}: {reason}")
             if reason and strict:
@@ -512,6 +518,17 @@ class Game:
             what = "build or waive" if owed > 0 else "remove"
             return [], f"{power} has only {abs(owed)} to {what}"
         return numbers, ""
+
+    def _by_land(self, power: str, text: str, given: list[tuple[str, list[int]]]) -> list[int]:
+        """Return the move by land that stands for one with VIA that is illegal, if there is one."""
+        try:
+            order = read_order(self.map, text, self.unit_kinds)
+        except UserError:
+            return []
+        if not order.via or order.unit.kind != ARMY or self._legal_meaning(power, text, [])[0]:
+            return []
+        move = f"{as_written(self.map, order.unit)} - {place_text(self.map, order.target)}"
+        return self._understand(power, move, given)[0]
 
     def _own_orders(self, power: str, province: int) -> list[int]:
         numbers = self._legal().get(province, [])

@@ -196,6 +196,10 @@ def histories(folder: Path) -> Iterator[Try]:
         games.append(Game("standard", max_years=3))
         play_randomly(games[-1], random.Random(seed), length)
     sound, file = [history(game) for game in games], folder / "history.json"
+    for game in games:
+        rows = [phase["state"] | {"orders": phase["orders"]} for phase in game.history]
+        parts = ("name", "units", "centers", "orders")
+        sound.append({"id": 1, "phases": [{part: row[part] for part in parts} for row in rows]})
 
     def one(rng: random.Random) -> str:
         written(rng, file, rng.choice(sound))

@@ -144,6 +144,24 @@ Winter, 1901
 France:
 Build army at Paris.
 """
+MARKDOWN = """# Run 17
+## SPRING 1901 MOVEMENT (`S1901M`)
+### France (Kai), 5 centers
+Orders: `A PAR - BUR` · `F BRE - MAO` ✓ · ~~`A MAR - SPA`~~
+| **Germany** | A Mun-Bur | bounced |
+Turn 2: Autumn 1901
+England (Tom) declares civil disorder
+Germany: Mun H (dislodged, retreats to Sil)
+France: A Bur-Mun & move mar to bur; Italy: A Ven sh Rom
+Winter 1901 build phase
+France: +A Par, -F MAO, builds F Bre
+Removals:
+Germany
+- A Ber
+1902
+Spring
+Turkey (Lea) NMR
+"""
 
 
 def report(text: str, folder: Path) -> object:
@@ -179,5 +197,5 @@ READERS = {
     settings_file: ([SETTINGS_FILE], ()),
     saved_game: (lambda: [json.dumps(Game("small").to_saved_game())], ()),
     reply: (replies, ("<think>", "</think>", "Orders:", "{", *WORDS)),
-    report: ([REPORT], (*WORDS, "Spring 1901", "Italy:", "\n")),
+    report: ([REPORT, MARKDOWN], (*WORDS, "Spring 1901", "Italy:", "\n", "·", "✓", "Turn 3", "+")),
 }

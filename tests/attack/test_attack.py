@@ -53,6 +53,7 @@ DELIMITERS = (
     *"(){}[]<>\"'`\\/|*+-=,;:#@.&% \n\t0aA\u2028\u2013", "->", "- ", "( ", "PRP ( ", "AND ( ", "A ",
     "A PAR - ", "A PAR - BUR ", "(SC)", "{}", "[]", '{"a":', '"\\', "=\n", "[a.", "a.b=1\n",
     "'''", '"""', "<think>", "(at ", "fast(", "llm:", "ENGLAND+", "\\u", "VIA ",
+    f"France: A Par {'-' * 60}x\n",
 )  # fmt: skip
 
 

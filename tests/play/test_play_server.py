@@ -116,7 +116,10 @@ def test_every_route(tmp_path):
         assert ask("/api/read", {"text": "mos-ukr", "orders": []}) == {
             "orders": ["A MOS - UKR"],
             "wrong": {},
+            "notes": [],
         }
+        land = ask("/api/read", {"text": "mos-ukr via", "orders": []})
+        assert land["orders"] == ["A MOS - UKR"] and "mos-ukr via" in land["notes"][0]
         draft = ask("/api/draft", {"orders": ["A MOS - UKR"]})
         assert 'data-order="A MOS - UKR"' in draft["overlay"]
         view = ask("/api/orders", {"step": 0, "orders": ["A MOS - UKR"]})

@@ -134,7 +134,49 @@ def test_refused_with_the_reason(power, text, reason):
     assert str(caught.value).startswith(repr(text)[:200])
     assert game.orders == {}, "a refused list leaves nothing behind"
     game.submit(power, [text], strict=False)
-    assert game.orders[power] == [text]
+    by_land = text in ("A MAR - PIE VIA", "A PAR - PIC VIA")
+    assert game.orders[power] == [text.removesuffix(" VIA") if by_land else text]
+
+
+@pytest.mark.parametrize(
+    ("units", "orders", "read"),
+    [
+        ("A MAR", ["A MAR - SPA VIA"], ["A MAR - SPA"]),
+        ("A MAR", ["A Mar - Spa via Lyo"], ["A MAR - SPA"]),
+        ("A PAR", ["A PAR - BUR VIA"], ["A PAR - BUR"]),  # inland
+        ("A MAR, F TYS", ["A MAR - SPA VIA", "F TYS C A MAR - SPA"], ["A MAR - SPA", None]),
+        ("A MAR, A GAS", ["A MAR - SPA VIA", "A GAS S A MAR - SPA"], ["A MAR - SPA", ""]),
+        ("A MAR", ["A MAR H", "A MAR - SPA VIA"], ["A MAR H", None]),
+        ("A PAR", ["A PAR - SPA VIA"], [None]),
+        ("F BRE", ["F BRE - MAO VIA"], [None]),
+        ("A MAR, F LYO", ["A MAR - SPA VIA"], ["A MAR - SPA VIA"]),  # a fleet could
+    ],
+)  # fmt: skip
+def test_a_convoy_that_no_fleet_could_carry_goes_by_land(units, orders, read):
+    game = Game.from_position(f"standard S1901M; FRANCE {units} =")
+    reasons = game.submit("FRANCE", orders, strict=False)
+    assert game.orders["FRANCE"] == [new or old for old, new in zip(orders, read)]
+    changes = [old for old, new in zip(orders, read) if new not in ("", old)]
+    assert len(reasons) == len(changes)
+    assert all(old in reason for old, reason in zip(changes, reasons))
+    if changes:
+        with pytest.raises(ValueError, match=changes[0]):
+            game.submit("FRANCE", orders)
+
+
+def test_the_support_of_a_convoy_that_goes_by_land_counts():
+    game = Game.from_position("standard S1901M; FRANCE A MAR, A GAS =; ITALY A SPA =")
+    game.submit("FRANCE", ["A MAR - SPA VIA", "A GAS S A MAR - SPA"], strict=False)
+    assert game.adjudicate() == {"A MAR": [], "A GAS": [], "A SPA": ["dislodged"]}
+
+
+@pytest.mark.parametrize("name", ["small", "three"])
+def test_by_land_on_other_maps(name):
+    game = Game(name)
+    near = next(text for text in game.legal_orders("A LON") if " - " in text)
+    text = f"{near} VIA"
+    (reason,) = game.submit("ENGLAND", [text], strict=False)
+    assert game.orders["ENGLAND"] == [near] and text in reason
 
 
 def test_retreat_texts():

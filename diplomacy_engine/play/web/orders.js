@@ -270,10 +270,10 @@ export class OrderPanel {
   // Orders that were typed, `;` between them, are read by the server.
   async type(text) {
     try {
-      const { orders, wrong } = await this.read(text, this.orders());
+      const { orders, wrong, notes } = await this.read(text, this.orders());
       this.take(orders);
       this.typed = Object.keys(wrong).join("; ");
-      this.mistyped = Object.values(wrong).map(sentence).join(" ");
+      this.mistyped = [...Object.values(wrong), ...notes].map(sentence).join(" ");
     } catch (error) {
       this.typed = text;
       this.mistyped = sentence(error.message);

@@ -6,14 +6,19 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from ..._files import open_file, read_file
 from ..._suggest import quoted
 from ...constants import (
     ARMY,
+    BUILD,
     COMPLETED,
     DISBAND,
     FLEET,
+    RETREAT,
     SEA,
     WAIVE,
     parse_phase,
@@ -22,9 +27,19 @@ from ...constants import (
 from ...errors import UserError
 from ...records import convert, parse_json, read_json
 from ...rules.map import Map, load_map
-from ...rules.notation import as_written, no_order, ordered_unit, province_of, read_order
+from ...rules.notation import (
+    Place,
+    as_written,
+    listed_unit,
+    no_order,
+    order_kind,
+    ordered_unit,
+    place_text,
+    province_of,
+    read_order,
+)
 from ..game import Game
-from ..saved_game import MAX_GAME_BYTES, Ending, read_saved_games
+from ..saved_game import MAX_GAME_BYTES, MOST_PHASES, Ending, read_saved_games
 from .order_blocks import (
     FORMS,
     MOST_LETTERS,
@@ -33,6 +48,7 @@ from .order_blocks import (
     left_out,
     read_blocks,
     read_position,
+    told_retreat,
 )
 from .webdiplomacy import DRAWN, Phase, classic, history_phases, read_variant
 
@@ -54,7 +70,8 @@ def read_games(
         begin = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
     if begin[:1] in (b"{", b"[", b""):
         for game in _json_games(Path(path)):
-            yield _saved(path, game, game_map, variant, note) if is_history(game) else game
+            foreign = is_history(game) or is_record(game)
+            yield _saved(path, game, game_map, variant, note) if foreign else game
         return
     found_map = load_map(game_map or "standard")
     try:
@@ -77,6 +94,8 @@ def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dic
     if is_history(game):
         phases = history_phases(classic(game_map), game)
         return replayed(phases, game_map, "pasted", note).to_saved_game()
+    if is_record(game):
+        return _recorded(game, game_map, note)
     if "phases" not in game and "units" in game:
         return Game.from_state(game_map, game).to_saved_game()
     return game
@@ -96,6 +115,40 @@ def _json_games(path: Path) -> Iterator[dict]:
         yield from convert(list[dict], whole if isinstance(whole, list) else [whole], path)
 
 
+class _RecordedPhase(Struct):
+    """A phase as the data of droidippy's games have it; `units` are those before the orders."""
+
+    name: str
+    units: dict[str, list[str]]
+    orders: dict[str, list[str] | None]
+    centers: dict[str, list[str]] | None = None  # in springs
+    dislodged: dict[str, list[str]] = {}
+
+
+class _RecordedGame(Struct):
+    phases: Annotated[list[_RecordedPhase], Meta(min_length=1, max_length=MOST_PHASES)]
+    id: str | int = ""
+
+
+def is_record(data: Mapping) -> bool:
+    """Tell whether a game is a record of phases with units and orders, without states."""
+    phases = data.get("phases")
+    first = phases[0] if isinstance(phases, list) and phases else None
+    return isinstance(first, dict) and "units" in first and not {"state", "turn"} & {*first}
+
+
+def _recorded(game: dict, game_map: Map, note: Note) -> dict:
+    recorded = convert(_RecordedGame, game, "the record")
+    phases = []
+    for phase in recorded.phases:
+        units = {game_map.powers[game_map.power_number(p)]: [*u] for p, u in phase.units.items()}
+        for power, texts in phase.dislodged.items():
+            units.setdefault(power, []).extend(f"*{text}" for text in texts)
+        orders = {power: texts or [] for power, texts in phase.orders.items()}
+        phases.append(Phase(phase.name, orders, units, phase.centers))
+    return replayed(phases, game_map, str(recorded.id) or "game", note).to_saved_game()
+
+
 def is_history(data: Mapping) -> bool:
     phases = data.get("phases")
     rows = isinstance(phases, list) and phases and isinstance(phases[0], dict)
@@ -111,6 +164,8 @@ def _saved(
 ) -> dict:
     found_map = load_map(game_map or "standard")
     try:
+        if is_record(game):
+            return _recorded(game, found_map, note)
         if variant is None:
             known = classic(found_map)
         else:
@@ -135,22 +190,58 @@ def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note)
         game.id = game_id
         return game.to_saved_game()
     found: dict[str, dict[str, list[str]]] = {}
+    retreats: list[tuple[str, str, Place, str]] = []  # told in results: phase, power, unit, order
     first = Game(game_map).phase
     for block in blocks:
-        orders = found.setdefault(block.phase or first, {}).setdefault(block.power, [])
-        told = [(text, no_order(game_map, text)) for text in block.orders]
-        orders += [text for text, reason in told if not reason]
+        name = block.phase or first
+        found.setdefault(name, {}).setdefault(block.power, [])
+        told = [(text, _fault(game_map, name, text)) for text in block.orders]
+        for text in (text for text, reason in told if not reason):
+            phase = _phase_of_order(game_map, name, text)
+            found.setdefault(phase, {}).setdefault(block.power, []).append(text)
+            remark = told_retreat(game_map, text) if phase_kind(phase) == "movement" else ""
+            unit = ordered_unit(game_map, text, _likely_kinds(game_map))
+            if remark and unit:
+                retreats.append((f"{phase[:-1]}R", block.power, unit.place, remark))
         if all(reason for _, reason in told):  # a line of something else is told as one
             told = [(", ".join(block.orders), told[0][1])] if told else []
         for text, reason in told:
             if reason:
                 note(left_out(block.line, text, reason))
+    for name, power, place, remark in retreats:
+        orders = found.setdefault(name, {}).setdefault(power, [])
+        units = [ordered_unit(game_map, text, _likely_kinds(game_map)) for text in orders]
+        if place.province not in [unit.place.province for unit in units if unit]:
+            orders.append(f"{place_text(game_map, place)} {remark}")
     if not any(texts for orders in found.values() for texts in orders.values()):
         raise UserError(f"no phase with orders was found; {FORMS}")
     phases = [Phase(name, found[name]) for name in sorted(found, key=moment)]
     if moment(phases[0].name) > moment(first):
         phases = _begun_later(phases, game_map, note)
     return replayed(phases, game_map, game_id, note).to_saved_game()
+
+
+def _fault(game_map: Map, phase: str, text: str) -> str:
+    """Return why a text is no order; a unit alone is one of a winter, see `_adjustment`."""
+    listed = phase_kind(phase) == "adjustments" and listed_unit(game_map, text) is not None
+    return "" if listed else no_order(game_map, text)
+
+
+def _phase_of_order(game_map: Map, phase: str, text: str) -> str:
+    """Return the phase of an order that may stand among those of an earlier phase of its season."""
+    kind, kinds = order_kind(game_map, text), phase_kind(phase)
+    if kind == RETREAT and kinds == "movement":
+        return f"{phase[:-1]}R"
+    return f"W{phase[1:-1]}A" if kind == BUILD and phase[0] == "F" else phase
+
+
+def _adjustment(game: Game, power: str, text: str) -> str:
+    """Return the order that a unit of a winter's list stands for: it is removed if it is there."""
+    if phase_kind(game.phase) != "adjustments" or listed_unit(game.map, text) is None:
+        return text
+    unit = listed_unit(game.map, text)
+    standing = [(own[0], province_of(own)) for own in game.units.get(power, ())]
+    return f"{unit} {'D' if (unit[0], province_of(unit)) in standing else 'B'}"
 
 
 def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
@@ -208,6 +299,7 @@ def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: Non
         if game.is_over or still_open:
             break
         for power, texts in phase.orders.items():
+            texts = [_adjustment(game, power, text) for text in texts]
             for reason in game.submit(power, texts, strict=False):
                 note(f"{phase.name}, {power}: {reason}")
         game.adjudicate()
@@ -240,10 +332,34 @@ def _caught_up(game: Game, phase: Phase, note: Note) -> Game:
     while not game.is_over and moment(game.phase) < moment(phase.name):
         skipped += 1
         if phase_kind(game.phase) == "movement" or skipped > _MOST_SKIPPED:
-            raise UserError(f"{phase.name} comes where {game.phase} should")
+            if phase.units is None:
+                raise UserError(f"{phase.name} comes where {game.phase} should")
+            note(f"there is no record of {game.phase}: the game continues from {phase.name}")
+            return _placed(game, phase)
         note(f"there is no record of {game.phase}: it is played without orders")
+        for removal in _likely_removals(game, phase):
+            note(f"{game.phase}: {removal}, since the others have orders in {phase.name}")
         game.adjudicate()
     return game
+
+
+def _likely_removals(game: Game, phase: Phase) -> list[str]:
+    """Order the removals of a winter of which there is no record so that the units with orders in
+    the next phase stay, where the rule for missing removals would take them."""
+    removals = []
+    trial = game.copy()
+    trial.adjudicate()
+    for power, owed in game.adjustments.items():
+        texts = phase.orders.get(power, ())
+        units = [ordered_unit(game.map, text, game.unit_kinds) for text in texts]
+        ordered = {game.map.provinces[unit.place.province] for unit in units if unit}
+        gone = [unit for unit in game.units[power] if unit not in trial.units[power]]
+        spare = [unit for unit in game.units[power] if province_of(unit) not in ordered]
+        spare.sort(key=lambda unit: unit not in gone)
+        if len(spare) >= -owed > 0 and any(unit not in spare for unit in gone):
+            game.submit(power, [f"{unit} D" for unit in spare[:-owed]])
+            removals.append(f"{power} removes {', '.join(spare[:-owed])}")
+    return removals
 
 
 def moment(name: str) -> tuple[int, int]:
@@ -252,8 +368,9 @@ def moment(name: str) -> tuple[int, int]:
 
 def _differs(game: Game, phase: Phase, cornered: bool = True) -> bool:
     """Tell whether a phase has other units; if not `cornered`, none but what we disband at once."""
+    units, dislodged = game.units, game.dislodged
     for power in game.powers:
-        ours = {*game.units[power], *(f"*{unit}" for unit in game.dislodged.get(power, {}))}
+        ours = {*units[power], *(f"*{unit}" for unit in dislodged.get(power, {}))}
         theirs = set(phase.units.get(power, ()))
         more = theirs - ours
         if ours - theirs or (more if cornered else {unit for unit in more if unit[0] != "*"}):
@@ -264,6 +381,7 @@ def _differs(game: Game, phase: Phase, cornered: bool = True) -> bool:
 def _placed(game: Game, phase: Phase) -> Game:
     retreats = game.dislodged if game.phase == phase.name else {}
     known = {key: text for key, text in game.to_state().items() if key.startswith("last_")}
+    phase = phase if phase.centers else phase._replace(centers=game.centers)
     placed = Game.from_state(game.map, _state(phase, retreats) | known, game.max_years)
     placed.id, placed.history = game.id, game.history
     return placed

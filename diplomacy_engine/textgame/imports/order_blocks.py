@@ -1,36 +1,119 @@
-"""Blocks of order texts by power and phase, as in mails, forums and chats; see docs/elsewhere.md. A
-line that names a phase begins it (`Movement results for Spring of 1901. (game.001)`, `S01`); a
-power's name, alone or before a colon, begins its orders, or its units and `centers: Par, Mar`."""
+"""Blocks of order texts by power and phase, as in mails, forums, chats and markdown; see
+docs/elsewhere.md. A line that names a phase begins it (`Movement results for Spring of 1901.
+(game.001)`, `S01`, `Turn 2: Autumn 1902 Retreats`); a power's name, alone or before a colon, begins
+its orders, or its units and `centers: Par, Mar`. No orders are read below a line that looks like a
+heading and is not understood."""
 
+import html
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..._suggest import printable, quoted
-from ...constants import NONE, UNIT_LETTERS, parse_phase, phase_kind, phase_name
+from ...constants import (
+    BUILD,
+    DISBAND,
+    NONE,
+    parse_phase,
+    phase_kind,
+    phase_name,
+)
 from ...errors import UserError
 from ...rules.map import Map
-from ...rules.names import power_called
-from ...rules.notation import no_order, order_texts, place_text, province_of, read_place
+from ...rules.names import POWERS, power_called
+from ...rules.notation import (
+    is_result,
+    listed_unit,
+    no_order,
+    order_kind,
+    order_texts,
+    place_text,
+    province_of,
+    read_place,
+    without_symbols,
+)
 
 MOST_LETTERS = 1_000_000
-_MOST_OF_A_LINE, _MOST_OF_A_NAME = 2000, 60  # letters
-_SEASONS = {"spring": 0, "summer": 1, "fall": 2, "autumn": 2, "winter": 4, "s": 0, "f": 2, "w": 4}
-_KINDS = {
-    **dict.fromkeys(("movement", "moves", "diplomacy", "m"), 0),
-    **dict.fromkeys(("retreat", "retreats", "r"), 1),
-    **dict.fromkeys(("adjustment", "adjustments", "builds", "unit placement", "a"), 2),
+_MOST_OF_A_LINE, _MOST_OF_A_HEADING, _MOST_WORDS = 2000, 120, 20
+_FEW_WORDS, _MOST_OF_A_PERSON, _MOST_BEGINS = 4, 3, 8
+_SEASONS = {
+    word: number
+    for number, words in (
+        (0, "spring spr sp s fruhling fruhjahr printemps primavera"),
+        (1, "summer sum sommer ete"),
+        (2, "fall fa f autumn aut au herbst automne otono"),
+        (4, "winter win wi w hiver invierno"),
+    )
+    for word in words.split()
 }
-_BESIDE = {"", "of", "the", "for", "results", "result", "orders", "order", "phase", "turn", "and"}
-_BESIDE |= {"adjudication", "season", "status", "date", "report", "removals", "disbands", "year"}
-# Names of games: `(game.001)`, `of the game X`
-_ASIDE = re.compile(r"\([^)]*[\d.][^)]*\)|(?<=\d)\s.*?\b(?:(?:of the game|for|in)\b|turn \d).*")
-_CENTERS = re.compile(r"^(?:(?:supply\s+)?cent(?:er|re)s?|scs?)\b\s*:?\s*(.*)$", re.IGNORECASE)
-_OF_POWER = re.compile(
-    r"([^:]{3,60}?)(?::|\s+(?:[-\u2013\u2014]\s*)?(?=[(*\[<]*(?:[AF]|army|fleet)\b))(.*)",
+_KINDS = {
+    word: kind
+    for kind, words in enumerate(
+        (
+            "movement movements moves move diplomacy diplomatic m",
+            "retreat retreats retreating r",
+            "adjustment adjustments build builds building unit-placement a b",
+        )
+    )
+    for word in words.split()
+}
+_VERBS = {"build": "build", "builds": "build"}
+_VERBS |= dict.fromkeys(("removals", "removal", "removes", "remove", "disbands"), "remove")
+# What says nothing in a heading; beside a power; about a phase that is not the heading's.
+_BESIDE_WORDS = (
+    "of the for results result orders order phase phases turn and adjudication season status date "
+    "report year my our final power country player nation from subject re here are is submitted "
+    "processing resolution resolved round mon tue wed thu fri sat sun monday tuesday wednesday "
+    "thursday friday saturday sunday gmt utc am pm at on by x"
+)
+_BESIDE = {*_BESIDE_WORDS.split(), *_VERBS} - {*_KINDS}
+_IDLE_WORDS = (
+    "nmr cd no not none nothing received did does do has have had hasn didn doesn t civil disorder "
+    "declares declared in goes into submit send sent missed deadline all units unit holds hold "
+    "eliminated defeated out been was were late abandoned resigned surrendered anarchy moved any "
+    "played sc scs center centers centre centres supply"
+)
+_IDLE = {*_IDLE_WORDS.split()}
+_ABOUT = {"deadline", "due", "next", "until", "till", "before", "after", "since", "upcoming"}
+_ABOUT |= {"last", "previous", "end"}
+_MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\.?"
+_ASIDE = re.compile(  # dates, times, counts
+    rf"\b\d{{4}}-\d\d-\d\d\b|\b\d\d?([./])\d\d?\1\d{{2,4}}\b|\b\d\d?:\d\d(?::\d\d)?\b"
+    rf"|\b\d\d?(?:st|nd|rd|th)?\.? (?:of )?{_MONTH}(?:,? \d{{4}}\b)?"
+    rf"|\b{_MONTH} \d\d?(?:st|nd|rd|th)?\b(?:,? \d{{4}}\b)?"
+    r"|\b(?:turn|phase|game|round|no|nr|number|issue)\b\W{0,3}\d{1,3}\b|#\s?\d{1,3}\b",
     re.IGNORECASE,
 )
-_TAGS = re.compile(r"\*\*|__|[<\[]/?(?:b|i|u|s|em|strong|li|ul|ol|p|br)/?[>\]]", re.IGNORECASE)
+_GAME = re.compile(r"(?<=\d)\W[^:]*?\b(?:(?:of the game|for|in)\b|due|deadline).*", re.IGNORECASE)
+_PARTS = re.compile(
+    r"([(\[{][^()\[\]{}]*[)\]}]|,|[:;/|]|\s[-~=]+\s|\s*[\u2013\u2014]+\s*|\.(?=\s)|\s(?=@))"
+)
+_CENTERS = re.compile(r"^(?:(?:supply\s+)?cent(?:er|re)s?|scs?)\b\s*:?\s*(.*)$", re.IGNORECASE)
+_ORDERS_BEGIN = re.compile(
+    r"(?<=:)(?!\d)|(?<![\w-])(?=[(*\[<+-]*(?:[AF]|army|fleet|the army|the fleet|builds?|removes?|"
+    r"destroys?|waives?)\b)",
+    re.IGNORECASE,
+)
+_TAGS = re.compile(r"\*\*|__|[<\[]/?(?:b|i|u|em|strong|li|ul|ol|p|br|td|tr|h\d|code)/?[>\]]", re.I)
+_STRUCK = re.compile(r"(?<!~)~~(?=[^\s~])(.+?)(?<=[^\s~])~~(?!~)|<(s|del)>(.+?)</\2>")
+_MARKS = re.compile(
+    r"\A(?:[#>\u2022*=_~|`\s]|-(?!(?:[AF]|army|fleet)\b)|\[[ xX]?\]|\(?\d{1,3}[.):](?=\s)"
+    r"|\(?[a-z]\)(?=\s))+",
+    re.IGNORECASE,
+)
+_DASHES = "+-\u2013\u2212 "
+_VERB_OF = {BUILD: "build", DISBAND: "remove"}
+_DOTS = re.compile(r"\s*[|\u00b7\u2022\u2219\u22c5\u2027\u00a6]\s*|`\s+`")
+_RETREATS = re.compile(
+    r"\b(?:retreat(?:s|ed|ing)?|dislodged(?!\W+(?:and\W+)?r))\b(?: (?:in)?to\b|\W)*([^()\[\],;*]+)",
+    re.IGNORECASE,
+)
+_DISBANDS = re.compile(r"\b(?:disband|destroy)(?:s|ed)?\b", re.IGNORECASE)
+_PHASE_LIKE = re.compile(
+    r"\W*(?:(?:turn|phase|round|year|season)\W*\d|[sfwa]\W?\d\d(?:\d\d)?[mrab]?\b)", re.IGNORECASE
+)
 _NOTHING = ("none", "no orders", "nmr", "-")
 FORMS = (
     "a line names a phase (Spring 1901, S1901M, Movement results for Spring of 1901), and below it "
@@ -45,37 +128,142 @@ class Block(NamedTuple):
     line: int
 
 
+class _Heading(NamedTuple):
+    phase: str = ""
+    power: str = ""
+    dated: bool = False  # whether it names a season or a year
+    year: int = 0  # of a line that names no season
+    verb: str = ""  # of the units below it: build, remove
+
+
+_KNOWN = {*_SEASONS, *_KINDS, *_BESIDE, *_IDLE}
+_SEASON_LIKE = re.compile(
+    rf"\b(?:{'|'.join(word for word in _SEASONS if len(word) > 3)})\b|\b[sfw]\d\d", re.IGNORECASE
+)
+
+
+def _is_name(word: str) -> bool:
+    return word[0].isupper() or word[0] == "@" or any(map(str.isdecimal, word))
+
+
+@lru_cache(maxsize=16)
+def _names(game_map: Map) -> re.Pattern:
+    """Match what a map's powers are called, with `Orders for the` before it."""
+    names = [name for power in game_map.powers for name in (power, *POWERS.get(power, ()))]
+    spaced = [r"[\W_]+".join(map(re.escape, re.split(r"[\W_]+", name))) for name in names]
+    either = "|".join(sorted(spaced, key=len, reverse=True))
+    return re.compile(rf"(?:\b(?:orders|moves|of|for|the)\s+)*\b(?:{either})\b", re.IGNORECASE)
+
+
+def _words(text: str) -> list[str]:
+    plain = unicodedata.normalize("NFKD", text.lower())
+    plain = re.sub("['\u2019]s\\b|[\u0300-\u036f]", "", plain)
+    found = re.findall(r"unit.placement|[^\W\d_]+|\d+", plain)
+    return [word.replace(" ", "-") for word in found]
+
+
+def _year_beside(words: Sequence[str], at: int) -> int | None:
+    """Return where the year of the season `at` stands: behind it or before it."""
+    for step in (1, -1):
+        i = at + step
+        while 0 <= i < len(words) and (words[i] in _BESIDE or words[i] in _KINDS):
+            i += step
+        if 0 <= i < len(words) and words[i].isdecimal():
+            return i
+    return None
+
+
 def read_blocks(
     game_map: Map, text: str, note: Callable[[str], object] = lambda text: None
 ) -> list[Block]:
-    """Return the blocks of a text; `note` is told what belongs to none."""
+    """Return the blocks of a text; `note` is told what belongs to none. UserError: orders stand
+    under no power's name, or below a line that looks like a heading and is not understood."""
     if len(text) > MOST_LETTERS:
         raise UserError(f"a text of orders may have at most {MOST_LETTERS:,} characters")
     blocks: list[Block] = []
-    phase = power = ""
-    for number, line in enumerate(text.splitlines(), 1):
-        if len(line) > _MOST_OF_A_LINE:
+    phase = section = power = verb = label_verb = ""
+    year = 0
+    doubts: dict[str, str] = {}  # phase or power -> the line that may have named another one
+    for number, raw in enumerate(text.splitlines(), 1):
+        if len(raw) > _MOST_OF_A_LINE:
             raise UserError(f"line {number} has more than {_MOST_OF_A_LINE:,} characters")
-        line = _plain(line)
-        if not line:
-            continue
-        named = read_phase(line, phase, int(game_map.board.first_year))
-        if named:
-            power = "" if re.search(r"\d", line) else power
-            phase = named
-            continue
-        head, line = _heading(game_map, line)
-        power = head or power
-        orders = [t for t in order_texts(line) if t.lower() not in _NOTHING]
-        if power and (orders or head):
-            blocks.append(Block(phase, power, orders, number))
-            continue
-        if not all(no_order(game_map, order) for order in orders):
-            shown = quoted(printable(line), 60)
-            raise UserError(f"line {number}, {shown}, is under no power's name")
-        if orders:
-            note(left_out(number, line, "it is under no power's name"))
+        for line in _more_powers(game_map).split(_plain(game_map, raw)):
+            if not _words(line):
+                continue
+            shown = f"line {number}, {quoted(printable(line), 60)}"
+            reader = _Headings(game_map, phase, year)
+            heading, rest = reader.split(line)
+            if heading is None:
+                heading, doubt = _Heading(verb=verb), reader.doubt(line, raw)
+                doubts |= {doubt: shown} if doubt else {}
+            elif heading.dated:
+                phase = section = heading.phase
+                year, power, label_verb = heading.year, heading.power, ""
+                doubts = {} if phase else {"phase": shown}
+            elif heading.power:
+                phase, power = heading.phase or section, heading.power
+                doubts.pop("power", None)
+            elif not rest:
+                phase = section = heading.phase or section
+                label_verb = heading.verb
+            verb = heading.verb or label_verb
+            now = heading.phase or phase  # Retreats: A Mun - Sil
+            orders = _texts(game_map, rest, now, verb)
+            sound = any(_is_order(game_map, order) for order in orders)
+            if sound and doubts:
+                raise UserError(
+                    f"{next(iter(doubts.values()))}, looks like a heading and is not understood, "
+                    f"so it is not clear whose orders are those of line {number}, or when"
+                )
+            if power and (orders or heading.power):
+                blocks.append(Block(now, power, orders, number))
+            elif sound:
+                raise UserError(f"{shown}, is under no power's name")
+            elif orders:
+                note(left_out(number, rest, "it is under no power's name"))
     return blocks
+
+
+@lru_cache(maxsize=16)
+def _more_powers(game_map: Map) -> re.Pattern:
+    """Match before the name of a power that begins its orders within a line."""
+    named = rf"(?={_names(game_map).pattern}(?:\s*\([^()]*\))?\s*:)"
+    return re.compile(rf"(?<=[:;.,|])\s*{named}|\s\s{named}", re.IGNORECASE)
+
+
+def _texts(game_map: Map, line: str, phase: str, verb: str) -> list[str]:
+    """Return the orders of a line. Results that commas cut off come back to their order, and units
+    of a winter's list have the verb or sign before them: `builds A Par, F Bre`, `+A Ber`."""
+    winter = bool(phase) and phase_kind(phase) == "adjustments"
+    texts: list[str] = []
+    for part in order_texts(line):
+        text = part if winter else part.lstrip(_DASHES)
+        if not text or text.lower() in _NOTHING:
+            continue
+        kind = order_kind(game_map, text)
+        result = kind == NONE and (is_result(text) or told_retreat(game_map, f"({text})"))
+        if result and texts and not winter:
+            texts[-1] += f" ({text})"
+        elif not is_result(text):
+            verb = _VERB_OF.get(kind, verb)
+            listed = winter and verb and listed_unit(game_map, text)
+            texts.append(f"{verb} {text}" if listed else text)
+    return texts
+
+
+def told_retreat(game_map: Map, remark: str) -> str:
+    """Return what a remark behind a movement order says of the unit's retreat: `R SIL`, `D`, or
+    nothing."""
+    for goal in _RETREATS.findall(remark):
+        try:
+            return f"R {place_text(game_map, read_place(game_map, goal)[1])}"
+        except UserError:
+            continue
+    return "D" if _DISBANDS.search(remark) else ""
+
+
+def _is_order(game_map: Map, text: str) -> bool:
+    return order_kind(game_map, text) != NONE or listed_unit(game_map, text) is not None
 
 
 def left_out(line: int, text: str, reason: str) -> str:
@@ -86,7 +274,7 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
     """Return the state that blocks of units say; None if the first entry is an order. A power whose
     centers are not named owns those on which it stands, and its home if nobody else does."""
     entries = [(block, text) for block in blocks for text in block.orders]
-    if not entries or _unit(game_map, entries[0][1]) is None:
+    if not entries or listed_unit(game_map, entries[0][1]) is None:
         return None
     units: dict[str, list[str]] = {}
     centers: dict[str, list[str]] = {}
@@ -98,7 +286,7 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
         if line == block.line:
             centers.setdefault(block.power, []).extend(_center(game_map, text, line))
             continue
-        unit = _unit(game_map, text)
+        unit = listed_unit(game_map, text)
         if unit is None:
             raise UserError(f"line {block.line}: {quoted(printable(text), 60)} is not a unit")
         units.setdefault(block.power, []).append(unit)
@@ -110,14 +298,6 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
         raise UserError(f"{name}: it needs the orders before, which decide the retreats")
     state = {"name": name, "units": units}
     return state | {"centers": all_centers(game_map, units, centers)}
-
-
-def _unit(game_map: Map, text: str) -> str | None:
-    try:
-        kind, place = read_place(game_map, text)
-    except UserError:
-        return None
-    return None if kind is None else f"{UNIT_LETTERS[kind]} {place_text(game_map, place)}"
 
 
 def _center(game_map: Map, text: str, line: int) -> list[str]:
@@ -147,39 +327,171 @@ def all_centers(
     return found
 
 
-def _plain(line: str) -> str:
-    return _TAGS.sub("", line).strip().lstrip("#>\u2022*-= \t").rstrip("= \t")
+def _plain(game_map: Map, line: str) -> str:
+    """Return a line without marks of mails, markdown and HTML, and without orders struck out."""
+    line = _STRUCK.sub(lambda m: m[0] if no_order(game_map, m[1] or m[3]) else "", line)
+    line = _TAGS.sub("", without_symbols(html.unescape(line)))
+    line = _DOTS.sub("; ", _MARKS.sub("", line.strip(), count=1)).replace("`", "")
+    line = _MARKS.sub("", line.strip("; \t"), count=1)
+    plain = line.rstrip("=#*_~;- \t")
+    return plain + "-" * (line[len(plain) :].count("-") == 1)  # A PAR - is no unit
 
 
 def read_phase(line: str, before: str = "", first_year: int = 1901) -> str:
     """Return the phase that a line names, such as F1901R, or nothing. `Retreats` alone are those of
     the phase `before`; years of two digits are in the century of `first_year`."""
-    if len(line) > _MOST_OF_A_NAME:
-        return ""
-    text = _ASIDE.sub(" ", line.lower())
-    words = [word.replace("-", " ") for word in re.findall(r"unit.placement|[^\W\d_]+|\d+", text)]
-    years = [int(word) for word in words if word.isdecimal()]
-    seasons = [_SEASONS[word] for word in words if word in _SEASONS]
-    kinds = [_KINDS[word] for word in words if word in _KINDS]
-    beside = sum(word in _BESIDE for word in words)
-    if len(years) + len(seasons) + len(kinds) + beside != len(words):
-        return ""
-    if before and kinds and not years and not seasons and len(words[0]) > 1:
-        years, number = [parse_phase(before)[0]], min(parse_phase(before)[1], 3) // 2 * 2
-    elif len(years) == len(seasons) == 1 and 0 < years[0] < 10_000:
-        number = seasons[0]
-    else:
-        return ""
-    year = years[0] + (first_year // 100 * 100 if years[0] < 100 <= first_year else 0)
-    if kinds and number != 4:
-        number = 4 if kinds[0] == 2 else number // 2 * 2 + max(kinds[0], number % 2)
-    return phase_name(year, number)
+    heading = _Headings(None, before, 0, first_year).read(line)
+    return heading.phase if heading else ""
 
 
-def _heading(game_map: Map, line: str) -> tuple[str, str]:
-    found = _OF_POWER.match(line)
-    power = found and power_called(game_map, found[1])
-    if power:
-        return power, found[2]
-    power = power_called(game_map, line) if len(line) <= _MOST_OF_A_NAME else None
-    return (power, "") if power else ("", line)
+class _Headings:
+    """What lines name after the phase `before`, below a line that named only the year `year`."""
+
+    def __init__(self, game_map: Map | None, before: str, year: int, first_year: int = 0):
+        self.map, self.before, self.year = game_map, before, year
+        self.first_year = first_year or int(game_map.board.first_year)
+
+    def split(self, line: str) -> tuple[_Heading | None, str]:
+        """Return the heading with which a line begins, if it has one, and the rest of the line."""
+        begins = [match.start() for match in _ORDERS_BEGIN.finditer(line)][:_MOST_BEGINS]
+        for at in begins:
+            if self._orderly(line[at:]):
+                heading = self.read(line[:at]) if at else None
+                if heading or not at:
+                    return heading, line[at:]
+        heading = self.read(line)
+        if heading:
+            return heading, ""
+        if self._orderly(line):
+            return None, line
+        named = _names(self.map).match(line)
+        cuts = [named.end()] if named and self._orderly(line[named.end() :]) else []
+        cuts += [at for at in begins if at and line[at - 1] == ":"]
+        for at in cuts:
+            heading = self.read(line[:at])
+            if heading and (heading.power or heading.dated or at != cuts[0]):
+                return heading, line[at:]
+        return None, line
+
+    def _orderly(self, text: str) -> bool:
+        texts = [text.lstrip(_DASHES) for text in order_texts(text)]
+        first = texts[0] if texts else ""
+        return bool(first) and (first.lower() in _NOTHING or _is_order(self.map, first))
+
+    def doubt(self, line: str, raw: str) -> str:
+        """Return what a line that was not understood may have named: `phase`, `power`, nothing."""
+        if any(_is_order(self.map, text) for text in order_texts(line)[:1]):
+            return ""
+        head, colon, rest = re.sub(r"[(\[].*?[)\]]", " ", line).partition(":")
+        words = _words(line)
+        seasons = [w for w in words if len(w) > 3 and w in _SEASONS]
+        short, digit = len(words) <= _FEW_WORDS, re.search(r"\d", line)
+        years = [w for w in words if w.isdecimal() and abs(int(w) - self.first_year - 49) < 50]
+        if _PHASE_LIKE.match(line) or (seasons and (short or digit)) or (years and short):
+            return "phase"
+        name = _names(self.map)
+        headed = colon and len(_words(head)) <= _FEW_WORDS and (not rest or self._orderly(rest))
+        marked = raw.lstrip().startswith("#")
+        return (
+            "power" if name.match(line) or (short and name.search(line)) or headed or marked else ""
+        )
+
+    def read(self, head: str) -> _Heading | None:
+        """Return what a text names, None if it is no heading. Brackets, names of games and of
+        persons may stand beside, but nothing that may name something else."""
+        if len(head) > _MOST_OF_A_HEADING:
+            return None
+        head = _ASIDE.sub(" ", head)
+        heading = self._named(head) or self._named(head := _GAME.sub("", head))
+        if heading:
+            return heading
+        parts = _PARTS.split(head)
+        counts = [re.fullmatch(r"[(\[{]\d{1,3}[)\]}]", part) for part in parts]
+        known = [
+            bool(_words(part)) and not count and self._known(part)
+            for part, count in zip(parts, counts)
+        ]
+        first = known.index(True) if True in known else len(parts)
+        heading = self._named(" ".join(part for part, own in zip(parts, known) if own))
+        if heading is None or not (heading.dated or heading.power):
+            return None
+        for at, part in enumerate(parts):
+            if known[at] or not _words(part) or part[0] in "([{":
+                continue
+            if (self.map and _names(self.map).search(part)) or _ABOUT & {*_words(part)}:
+                return None
+            names = part.split()
+            person = len(names) <= _MOST_OF_A_PERSON and all(map(_is_name, names))
+            beside = at > first and parts[at - 1].strip() not in (",", ":", ".")
+            before = at < first and parts[first][0] in "([{"
+            if _SEASON_LIKE.search(part) or not (heading.dated or (person and (beside or before))):
+                return None
+        return heading
+
+    def _known(self, part: str) -> bool:
+        words = [w for w in _words(part) if w not in _KNOWN and not w.isdecimal()]
+        return not words or bool(self.map and self._power(" ".join(words)))
+
+    def _power(self, text: str) -> str | None:
+        power = power_called(self.map, text)
+        if power:
+            return power
+        names = {power_called(self.map, name) for name in _names(self.map).findall(text)}
+        return (
+            names.pop() if len(names) == 1 and not _names(self.map).sub("", text).strip() else None
+        )
+
+    def _named(self, text: str) -> _Heading | None:
+        """Return what the words of a text name if each of them says something."""
+        words = _words(text)
+        if not words or len(words) > _MOST_WORDS:
+            return None
+        dates: set[tuple[int, int]] = set()
+        years = {_year_beside(words, i) for i, word in enumerate(words) if word in _SEASONS}
+        rest: list[str] = []
+        for i, word in enumerate(words):
+            at = _year_beside(words, i) if word in _SEASONS else None
+            if at is not None or (len(word) > 3 and word in _SEASONS):
+                dates.add((_SEASONS[word], self._century(words[at]) if at is not None else 0))
+            elif not (word.isdecimal() and i in years):
+                rest.append(word)
+        sure = [w for w in rest if w in _KINDS and (dates or len(w) > 1)]
+        rest = [w for w in rest if w not in sure and w not in _BESIDE]
+        numbers = [w for w in rest if w.isdecimal()]
+        idle = [w for w in rest if w in _IDLE]
+        others = [w for w in rest if w not in numbers and w not in idle]
+        power = self._power(" ".join(others)) if others and self.map else ""
+        if (others and not power) or len(dates) > 1 or (idle and not power):
+            return None
+        if numbers and not dates and not power and not sure and len(numbers) == 1:
+            return _Heading(dated=True, year=int(numbers[0])) if len(numbers[0]) == 4 else None
+        if numbers and (dates or not power or max(map(len, numbers)) > 2):
+            return None
+        kinds = [_KINDS[w] for w in sure]
+        verbs = {_VERBS[w] for w in words if w in _VERBS}
+        verb = verbs.pop() if len(verbs) == 1 and not dates else ""
+        if dates:
+            phase = self._phase(*dates.pop(), kinds)
+            return _Heading(phase, power, True) if phase else None
+        if kinds and self.before and (not power or min(kinds)):
+            year, number = parse_phase(self.before)
+            return _Heading(self._phase(min(number, 3) // 2 * 2, year, kinds), power, verb=verb)
+        return None if kinds and min(kinds) and not self.before else _Heading("", power, verb=verb)
+
+    def _century(self, year: str) -> int:
+        whole = self.first_year // 100 * 100 if self.first_year >= 100 and len(year) < 3 else 0
+        return int(year) + whole if len(year) < 5 and int(year) else 0
+
+    def _phase(self, number: int, year: int, kinds: Sequence[int]) -> str:
+        """Return the phase of a season's number, or nothing. Without a year it is that of the line
+        above or of the phase before, and comes after this."""
+        before = parse_phase(self.before) if self.before else (0, 0)
+        if not year:
+            year = self.year or before[0]
+            if (year, number) <= before:
+                return ""
+        if not year:
+            return ""
+        if kinds and number != 4:
+            number = 4 if min(kinds) == 2 else number // 2 * 2 + max(min(kinds), number % 2)
+        return phase_name(year, number)

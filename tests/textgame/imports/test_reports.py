@@ -90,7 +90,7 @@ def test_a_judges_mail_and_a_sites_page(text):
         ("(A PAR-BUR, F BRE-MAO)", ["A PAR - BUR", "F BRE - MAO"]),
         ("A Mar S A Par-Bur (A Par-Bur)", ["A MAR S A PAR - BUR", "A PAR - BUR"]),
         ("A par-bur  Bounced with mun (1 against 1).", ["A PAR - BUR"]),
-        ("A par H (dislodged, retreats to Gas)", ["A PAR H"]),
+        ("A par H (dislodged by A Bur)", ["A PAR H"]),
         ("A(Par)-Bur*; F(Bre) - MAO", ["A PAR - BUR", "F BRE - MAO"]),
         ("<A PAR-bur>, <F <BRE>-holds>", ["A PAR - BUR", "F BRE H"]),
         ("PAR → BUR, MAR supports PAR → BUR", ["A PAR - BUR", "A MAR S A PAR - BUR"]),
