@@ -56,10 +56,10 @@ class LanguageSettings(TrainedWith):
     api_key_env: Annotated[str, Meta(pattern=r"\A([A-Za-z_][A-Za-z0-9_]{0,80})?\Z")] = ""
     """environment variable that holds the server's key, such as OPENAI_API_KEY; never the key"""
     thinking: Annotated[int, Meta(ge=0, le=100_000)] = 0
-    """tokens of free text before the orders; a server is told to keep to it"""
-    timeout: Annotated[float, Meta(ge=0.1, le=3600)] = 60.0
+    """tokens of free text before the orders; 0 on servers: what a model thinks unasked"""
+    timeout: Annotated[float, Meta(ge=0.1, le=3600)] = 180.0
     """seconds that one request may take"""
-    deadline: Annotated[float, Meta(ge=0.1, le=86_400)] = 300.0
+    deadline: Annotated[float, Meta(ge=0.1, le=86_400)] = 600.0
     """seconds that all requests of a phase may take; what comes later falls back"""
     retries: Annotated[int, Meta(ge=0, le=20)] = 2
     """times that a request is sent again after a lost connection or a busy server"""
