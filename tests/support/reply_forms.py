@@ -85,10 +85,7 @@ REPLY_FORMS = {
     "<answer>": f"<answer>\n{LINES}\n</answer>",
     "<li>": "<ul>\n" + each("<li>{o}</li>") + "\n</ul>",
     "<br>": each("{o}<br>"),
-    "<b>": each("<b>{u}</b> {o}")
-    .replace("</b> F BRE", "</b>")
-    .replace("</b> A MAR", "</b>")
-    .replace("</b> A PAR", "</b>"),
+    "<b>": each("<b>{u}</b> - {g}"),
     "xml unit attribute": each('<order unit="{u}">{o}</order>'),
     # Reasons
     "reason: hyphen": each("{o} - {why}"),
@@ -222,12 +219,14 @@ DECIDED = {
     "reasoning, answer": f"<reasoning>\n{OLD}\n</reasoning>\n<answer>\n{LINES}\n</answer>",
     "thought": f"<thought>\n{OLD}\n</thought>\n{LINES}",
     "thoughts": f"<my_thoughts>\n{OLD}\n</my_thoughts>\n{LINES}",
-    "reflection": f"<thinking>{OLD}<reflection>{OLD}</reflection></thinking><output>{LINES}</output>",
+    "reflection": f"<thinking>{OLD}<reflection>{OLD}</reflection></thinking>"
+    f"<output>{LINES}</output>",
     "scratchpad": f"<scratchpad>\n{OLD}\n</scratchpad>\n{LINES}",
     "analysis": f"<analysis>\n{OLD}\n</analysis>\n<orders>\n{LINES}\n</orders>",
     "inner monologue": f"<inner_monologue>{OLD}</inner_monologue>{LINES}",
     "answer behind a draft": f"{OLD}\n<answer>\n{LINES}\n</answer>\nOr else\n{OLD}",
-    "thought process, response": f"Here is my thought process:\n{OLD}\nHere is my response:\n{LINES}",
+    "thought process, response": f"Here is my thought process:\n{OLD}\n"
+    f"Here is my response:\n{LINES}",
     "Thinking: Answer:": f"**Thinking:**\n{OLD}\n\n**Answer:**\n{LINES}",
     "# Analysis, # Orders": f"## Analysis\n{OLD}\n\n## Orders\n{LINES}",
     "Final orders:": f"I could do this:\n{OLD}\n\nFinal orders:\n{LINES}",

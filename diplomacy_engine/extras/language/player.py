@@ -42,7 +42,9 @@ class Counts:
     seconds: float = 0.0  # that games have waited
     talks: int = 0  # questions about deals, and sentences
     not_understood: int = 0  # questions about deals without a possible answer
-    fallback_reasons: dict[str, int] = field(default_factory=dict)  # reason -> orders that fell back
+    fallback_reasons: dict[str, int] = field(
+        default_factory=dict
+    )  # reason -> orders that fell back
 
 
 class Exchange(NamedTuple):
@@ -164,6 +166,10 @@ class LanguagePlayer:
 
     def thoughts(self, game_number: int, phase: str, power: str) -> dict:
         return self._thoughts.get((game_number, phase, power), {})
+
+    def answers(self, questions: Sequence[Question]) -> list[Answer]:
+        """Ask, and nothing more: nothing is counted, logged, or left to the fallback."""
+        return self._answers(questions)
 
     def _answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
         raise NotImplementedError

@@ -20,13 +20,15 @@ from .settings import LanguageSettings
 
 MOST_BYTES = 4 * 2**20  # of a reply
 BUSY = (408, 409, 425, 429)  # and all from 500 on: worth another try
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 8.0  # seconds before a request is sent again
+_SHORTEST_PAUSE, _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 0.5, 8.0  # seconds before a request is sent again
 _TOKENS_OF_AN_ORDER = 40  # more than any tokenizer needs, names of JSON included
 _TOKENS = 100  # of a reply besides, since some models say a word first
 THOUGHTS = 4096  # tokens of a reply besides, for models that think unasked
 _MORE = 4  # times as many once a reply is cut off
 _ENDING = (401, 402, 403, 404)  # every other request would be refused, too
-_TOO_LONG = re.compile(r"context|too (?:long|large|many)|maximum.{0,40}length|exceed", re.IGNORECASE)
+_TOO_LONG = re.compile(
+    r"context|too (?:long|large|many)|maximum.{0,40}length|exceed", re.IGNORECASE
+)
 _LOADING = re.compile(r"load|start|warm|not ready|initiali", re.IGNORECASE)
 
 
@@ -129,7 +131,9 @@ class _Conversation:
         self, messages: list[dict], begun: float, reply: str, verdict: str, tokens: tuple[int, int]
     ) -> None:
         seconds = time.monotonic() - begun
-        self.exchanges.append(Exchange(self.question, list(messages), reply, verdict, *tokens, seconds))
+        self.exchanges.append(
+            Exchange(self.question, list(messages), reply, verdict, *tokens, seconds)
+        )
 
     def answer(self) -> Answer:
         with self._lock:
@@ -172,9 +176,7 @@ class _Conversation:
             if reading is None:
                 return  # the server does not answer, so no other part is asked for
 
-    def _ask_in_full(
-        self, messages: list[dict], asked: list[int]
-    ) -> tuple[Reading | None, str]:
+    def _ask_in_full(self, messages: list[dict], asked: list[int]) -> tuple[Reading | None, str]:
         """Ask, and once more with less of everything if that is too much for the model."""
         server, prompt = self.player.server, self.player.prompt(self.question)
         reading, text = self._ask(messages, asked)
@@ -305,7 +307,7 @@ class ChatServer(Server):
                 trouble = error
             if isinstance(trouble, TooLate) or not (left or loading):
                 raise trouble
-            wait = pause if wait is None else wait
+            wait = pause if wait is None else max(wait, _SHORTEST_PAUSE * loading)
             if time.monotonic() + wait >= until:
                 if loading:
                     waited = time.monotonic() - begun
@@ -397,7 +399,7 @@ def _joined(content: bytes) -> object:
             for choice in part.get("choices") or ():
                 if choice.get("index", 0):
                     continue
-                for name, text in (choice.get("delta") or choice["message"]).items():
+                for name, text in (choice.get("delta") or choice.get("message") or {}).items():
                     if text and name != "role":
                         message[name] = message.get(name, "") + _text_of(text)
                 if choice.get("finish_reason"):

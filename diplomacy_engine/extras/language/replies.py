@@ -27,7 +27,8 @@ _TAG = re.compile(
     r"</?(?:li|[uo]l|b|i|em|strong|code|pre|p|br|t[rdh]|order|unit|move)\b[^<>]{0,20}>", re.I
 )
 _BULLET = re.compile(
-    r"[^\w\ud800-\udfff]{0,20}(?:\[[ x]?\]\s*)?(?:(?:(?:order|unit|move|step|no\.?)\s*#?\s*)?\(?\d{1,3}(?:[.):\]]+\s*|\s+)"
+    r"[^\w\ud800-\udfff]{0,20}(?:\[[ x]?\]\s*)?"
+    r"(?:(?:(?:order|unit|move|step|no\.?)\s*#?\s*)?\(?\d{1,3}(?:[.):\]]+\s*|\s+)"
     r"|\(?(?:[a-z]|[ivx]{1,4})\)\s*|(?:[a-z]|[ivx]{1,4})\.\s+(?=[AF]\s)"
     r"|(?:first|second|third|next|then|finally),?\s+)?",
     re.IGNORECASE,
@@ -162,10 +163,10 @@ def _decision(
     for section in parts:
         lines[section.kind] += _order_lines(question, section)
     counting = lines[FINAL] or lines[PLAIN]
-    first = next((line for line in _lines_of(parts[0], bool)), "{")
-    if cut_off and not lines[FINAL] and first[0] not in "[{":
-        if not _order_lines(question, Section(PLAIN, [first])):
-            return [], ["it is cut off before its decision"]
+    first = next(iter(_lines_of(parts[0], bool)), "{")
+    begins = first[0] in "[{" or bool(_order_lines(question, Section(PLAIN, [first])))
+    if cut_off and not (lines[FINAL] or begins):
+        return [], ["it is cut off before its decision"]
     chosen = _last_list(question, asked, counting)
     if chosen is None:
         return [], ["it has several orders for a unit: write one for each, and nothing else"]
@@ -250,7 +251,7 @@ def _readings(game_map: Map, line: str, heading: str) -> Iterator[str]:
 
 
 def _is_reason(game_map: Map, order: str, reason: str, sign: str) -> bool:
-    """Return whether what follows an order is no part of it, such as where a supported unit goes."""
+    """Return whether what follows an order is no part of it, such as where a unit is to go."""
     if sign in ("(", "#", "//"):
         return True
     if len(reason.split()) < 2 or ordered_unit(game_map, f"A {reason}") is not None:

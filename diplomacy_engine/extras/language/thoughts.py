@@ -34,7 +34,8 @@ _FENCE = re.compile(r"\s*(?:```|~~~)\s*(\w*)")
 _HEADING = re.compile(r"\s*(?:#|\*\*|__|==|-{3}).{0,80}|[^:\n]{0,80}:\W{0,4}|[\w' ]{0,40}\W{0,4}")
 _LABEL = re.compile(r"[^\w{}\[\"']*([\w' ]{3,40}?)[\s*_]{0,4}:[\s*_]{0,4}(?=\S)")
 _KINDS = (  # the first whose words stand in a heading
-    (FINAL, r"\bfinal|\bdeci(?:de|sion)|\bsubmi|\banswer|\bresponse|\bchos?en?\b|\bgo(?:ing)? with"),
+    (FINAL, r"\bfinal|\bdeci(?:de|sion)|\bsubmi|\banswer|\bresponse|\bchos?en?\b"
+     r"|\bgo(?:ing)? with"),
     (DRAFT, r"alternat|\boption|possib|candidat|consider|reject|\bdraft|\binitial|\bcould\b|\bmight"
      r"|\bmaybe|\bperhaps|\bprevious|\blast (?:turn|season|phase|year)|\bbackup|\bif\b|\blegal"
      r"|\bexpect|\bpredict|\benem|\bother power|\bopponent|\bnot\b|\bdiscard|\bidea"),
@@ -66,20 +67,22 @@ def without_thoughts(text: str) -> str:
     return "" if inside else _SPECIAL.sub("\n", "".join([*parts, text[start:]]))
 
 
-def open_thought_end(text: str) -> str:
-    """Return the mark that ends the thought in which a text stops; empty if it stops in none."""
-    mark = None
-    for mark in _MARK.finditer(text):
-        pass
-    if mark is None or mark["end"] or text[mark.end() :].strip():
+def thought_end(text: str) -> str | None:
+    """Return the mark that ends the thought in which a text stops; "" if it has no marks, None if
+    the last one has ended the thought."""
+    marks = [*_MARK.finditer(text)][-1:]
+    if not marks:
         return ""
-    begin = mark[0]
-    if begin.upper().startswith("<|START"):
-        return begin.replace("START", "END").replace("start", "end")
-    if "begin_of" in begin:
-        return begin.replace("begin_of", "end_of")
+    begin = marks[0][0]
+    if marks[0]["end"]:
+        return None
+    for word, end in (("START_", "END_"), ("start_", "end_"), ("begin_of_", "end_of_")):
+        if word in begin:
+            return begin.replace(word, end)
+    if "channel" in begin or begin[0] not in "<[\u25c1" or begin == "<unused94>":
+        return "<unused95>" if begin == "<unused94>" else "<channel|>"
     at = 2 if begin.startswith("<|") else 1
-    return f"{begin[:at]}/{begin[at:]}" if begin[0] in "<[◁" else ""
+    return f"{begin[:at]}/{begin[at:]}"
 
 
 def heading_kind(line: str) -> int:
