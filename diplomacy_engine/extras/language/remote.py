@@ -20,7 +20,11 @@ from .settings import LanguageSettings
 
 MOST_BYTES = 4 * 2**20  # of a reply
 BUSY = (408, 409, 425, 429)  # and all from 500 on: worth another try
-_SHORTEST_PAUSE, _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 0.5, 8.0  # seconds before a request is sent again
+_SHORTEST_PAUSE, _FIRST_PAUSE, _LONGEST_PAUSE = (
+    0.1,
+    0.5,
+    8.0,
+)  # seconds before a request is sent again
 _TOKENS_OF_AN_ORDER = 40  # more than any tokenizer needs, names of JSON included
 _TOKENS = 100  # of a reply besides, since some models say a word first
 THOUGHTS = 4096  # tokens of a reply besides, for models that think unasked
