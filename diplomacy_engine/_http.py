@@ -6,6 +6,7 @@ import http.client
 import io
 import socket
 import time
+import zlib
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
@@ -13,6 +14,7 @@ from ._suggest import printable
 from .errors import UserError
 
 _CHUNK = 65_536
+_PACKED = ("gzip", "x-gzip", "deflate")
 
 
 class NoReply(UserError):
@@ -146,7 +148,21 @@ def _read(response: http.client.HTTPResponse, most: int) -> bytes:
             raise TooLong(f"an answer of more than {most:,} bytes")
     if response.length:
         raise NoReply("an answer that is cut off")
-    return bytes(content)
+    coding = response.headers.get("Content-Encoding", "").strip().lower()
+    return _unpacked(bytes(content), most) if coding in _PACKED else bytes(content)
+
+
+def _unpacked(content: bytes, most: int) -> bytes:
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib
+    try:
+        plain = unpacker.decompress(content, most + 1)
+    except zlib.error:
+        raise NoReply("an answer that cannot be unpacked") from None
+    if len(plain) > most:
+        raise TooLong(f"an answer of more than {most:,} bytes")
+    if not unpacker.eof:
+        raise NoReply("an answer that is cut off")
+    return plain
 
 
 def _left(until: float) -> float:

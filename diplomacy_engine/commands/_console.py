@@ -74,13 +74,14 @@ def print_counts(console: Console, counts: dict[str, dict]) -> None:
     for name, counted in counts.items():
         share = counted["fell_back"] / max(1, counted["orders"])
         if share > 0.01:
+            reasons = "; ".join(f"{n:,}: {why}" for why, n in counted["fallback_reasons"].items())
             console.print(
                 f"Warning: {percent(share)} of {name}'s orders come from its fallback, "
-                f"{counted['fallback']}",
+                f"{counted['fallback']} ({reasons})",
                 markup=False,
             )
     names = list(dict.fromkeys(name for counted in counts.values() for name in counted))
-    names.remove("fallback")
+    names = [name for name in names if name not in ("fallback", "fallback_reasons")]
     rows = [
         (name.replace("_", " "), [f"{counted[name]:,}" for counted in counts.values()])
         for name in names

@@ -219,12 +219,34 @@ class LlmPrompt:
     """small, three, standard, or the path of a map file"""
     position: str | None = None
     """a line as Game.to_position writes it; None: the opening"""
-    prompt: Literal["list", "windows", "minimal"] | None = None
+    prompt: Literal["list", "windows", "counts", "board", "minimal"] | None = None
     """its form; None: the player's, or else windows"""
     player: str | None = None
     """a language model (llm:...) whose settings to use; a local one's tokens are counted exactly"""
     max_years: Years | None = None
     """years after which the game ends; None: the map's"""
+
+
+@dataclass(kw_only=True)
+class LlmCompare:
+    """Compare five kinds of prompt: a language model's share of orders that are legal at once, and
+    its time, with and without constrained decoding. In positions of games played at random.
+
+    examples:
+      llm-compare --player llm:local:FOLDER
+      llm-compare --player llm:llm.toml --decisions 50
+    """
+
+    player: str
+    """a language model, llm:..."""
+    map: str = "standard"
+    """small, three, standard, or the path of a map file"""
+    decisions: Annotated[int, Meta(ge=1, le=10_000)] = 20
+    """powers' decisions with each prompt, constrained and not"""
+    seed: int = 1
+    """of the positions"""
+    json: str | None = None
+    """file to write the figures to"""
 
 
 @dataclass

@@ -5,7 +5,7 @@ chooses only where the trie branches. This file alone needs transformers."""
 import copy
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,11 +39,12 @@ from .local import Reply
 from .prompt import OPENING, prompt_text
 from .questions import Question, Slot, TalkQuestion, questions_of
 from .settings import LanguageSettings
+from .thoughts import thought_end
 
 transformers.utils.logging.disable_progress_bar()  # ours stands on that line
 
 LINE_END = "\n"
-END_OF_THOUGHT = "</think>"
+_TAIL = 40  # letters at the end of a prompt in which a chat template begins a thought
 SCORED = 64  # whole orders whose probability is computed at once
 KEPT_TRIES = 20_000
 
@@ -96,8 +97,8 @@ class OrderTokens:
 
 class Draft:
     """A reply while it is written; `done` once all slots have an order. `thinking` tokens of free
-    text come first, ended by the tokens `opening`; the model has not seen the `pending` ones
-    yet."""
+    text come first; `opening` gives the tokens that end such a text. The model has not seen the
+    `pending` ones yet."""
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class Draft:
         question: Question,
         orders: OrderTokens,
         thinking: int = 0,
-        opening: Sequence[int] = (),
+        opening: Callable[[str], Sequence[int]] | None = None,
     ):
         self.question, self.orders = question, orders
         self.prompt, self.pending = list(prompt), list(prompt)
@@ -114,7 +115,7 @@ class Draft:
         self.at: list[int] = []
         self.allowed: list[list[int] | None] = []
         self.logprobs: list[float] = []
-        self.free, self.opening, self.done = thinking, list(opening), False
+        self.free, self.opening, self.done = thinking, opening, False
         self.node: Trie | int | None = None  # None: free text
         if not thinking:
             self._begin_orders()
@@ -132,9 +133,10 @@ class Draft:
         self._add(token)
         if self.node is None:
             self.free -= 1
-            said = not self.question.slots and LINE_END in text.lstrip()  # a sentence is one line
-            if said or token == end or self.free <= 0 or END_OF_THOUGHT in text:
-                for other in self.opening:
+            line = not self.question.slots and self.question.one_line and LINE_END in text.lstrip()
+            thought = bool(self.question.slots) and thought_end(text) is None
+            if line or token == end or self.free <= 0 or thought:
+                for other in self.opening(text) if self.question.slots else ():
                     self._add(other)
                 self._begin_orders()
             return
@@ -192,24 +194,44 @@ class LanguageModel:
         self.passes = 0  # through the network, while writing
         self.clock = Clock()  # of the stages of writing
         self._orders: dict[str, OrderTokens] = {}
-        opening = f"\n{OPENING}\n"
-        self._opening = tokenizer(opening, add_special_tokens=False)["input_ids"]
 
     @property
     def device(self) -> torch.device:
         return self.network.device
 
-    def prompt_tokens(self, prompt: str) -> list[int]:
-        if self.tokenizer.chat_template:
-            messages = [{"role": "user", "content": prompt}]
-            text = self.tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True
-            )
-            return self.tokenizer(text, add_special_tokens=False)["input_ids"]
+    def prompt_text(self, prompt: str, thinking: bool = False) -> str:
+        """Return a prompt in the model's chat template, the empty text if it has none. A thought
+        that the template begins is ended, unless the model shall think."""
+        if not self.tokenizer.chat_template:
+            return ""
+        text = self.tokenizer.apply_chat_template(
+            [{"role": "user", "content": prompt}],
+            tokenize=False,
+            add_generation_prompt=True,
+            enable_thinking=thinking,
+        )
+        end = thought_end(text[-_TAIL:])
+        return f"{text}{end}\n\n" if end and not thinking else text
+
+    def prompt_tokens(self, prompt: str, thinking: bool = False) -> list[int]:
+        if text := self.prompt_text(prompt, thinking):
+            return self._tokens_of(text)
         tokens = list(self.tokenizer(prompt)["input_ids"])
         while tokens and tokens[-1] == self.tokenizer.eos_token_id:
             tokens.pop()
         return tokens or [self.tokenizer.eos_token_id]
+
+    def _tokens_of(self, text: str) -> list[int]:
+        return self.tokenizer(text, add_special_tokens=False)["input_ids"]
+
+    def _thinks(self, question: Question | TalkQuestion) -> bool:
+        return self.settings.thinking > 0 and not getattr(question, "one_line", False)
+
+    def _opening(self, prompt: str) -> Callable[[str], list[int]]:
+        """Return what gives the tokens that end free text after a prompt: the end of a thought that
+        is still open, and the line that begins the orders."""
+        begun = self.prompt_text(prompt, True)[-_TAIL:]
+        return lambda text: self._tokens_of(f"{thought_end(begun + text) or ''}\n{OPENING}\n")
 
     # --- Writing ------------------------------------------------------------------------------
 
@@ -227,13 +249,13 @@ class LanguageModel:
         thinking = self.settings.thinking if free is None else free
         drafts = [
             Draft(
-                tokens,
+                self.prompt_tokens(prompt, self._thinks(question)),
                 question,
                 self._tokens(question),
                 thinking,
-                self._opening if question.slots else (),
+                self._opening(prompt),
             )
-            for tokens, question in zip(map(self.prompt_tokens, prompts), questions)
+            for prompt, question in zip(prompts, questions)
         ]
         for draft in drafts:
             self._check_length(draft)
@@ -246,7 +268,11 @@ class LanguageModel:
         return [
             # Where there are no lines that it may have to end, the end of text is no part of it.
             draft.reply(
-                self.tokenizer.decode(draft.tokens, skip_special_tokens=not draft.question.slots)
+                self.tokenizer.decode(
+                    draft.tokens
+                    if draft.question.slots
+                    else [t for t in draft.tokens if t != self.tokenizer.eos_token_id]
+                )
             )
             for draft in drafts
         ]
@@ -325,7 +351,8 @@ class LanguageModel:
         longest = sum(
             max(len(draft.orders.paths[n]) for n in slot.numbers) for slot in draft.question.slots
         )
-        length = len(draft.prompt) + draft.free + len(draft.opening) + longest
+        opening = len(draft.opening("")) if draft.free else 0
+        length = len(draft.prompt) + draft.free + opening + longest
         if most is not None and length > most:
             raise UserError(
                 f"a prompt of {len(draft.prompt):,} tokens and a reply of up to "

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,6 +42,9 @@ class Counts:
     seconds: float = 0.0  # that games have waited
     talks: int = 0  # questions about deals, and sentences
     not_understood: int = 0  # questions about deals without a possible answer
+    fallback_reasons: dict[str, int] = field(
+        default_factory=dict
+    )  # reason -> orders that fell back
 
 
 class Exchange(NamedTuple):
@@ -59,6 +62,7 @@ class Answer(NamedTuple):
     at_once: int  # slots ordered in the first reply
     exchanges: list[Exchange]
     timed_out: int = 0  # requests
+    reason: str = ""  # why an order is missing, with details after a colon
 
 
 def add_thoughts(saved_games: Sequence[dict], players: Mapping[str, CountingPlayer]) -> None:
@@ -163,6 +167,10 @@ class LanguagePlayer:
     def thoughts(self, game_number: int, phase: str, power: str) -> dict:
         return self._thoughts.get((game_number, phase, power), {})
 
+    def answers(self, questions: Sequence[Question]) -> list[Answer]:
+        """Ask, and nothing more: nothing is counted, logged, or left to the fallback."""
+        return self._answers(questions)
+
     def _answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
         raise NotImplementedError
 
@@ -182,7 +190,11 @@ class LanguagePlayer:
         counted.orders += len(answer.numbers)
         counted.legal_at_once += answer.at_once
         counted.repaired += legal - answer.at_once
-        counted.fell_back += len(answer.numbers) - legal
+        missing = len(answer.numbers) - legal
+        counted.fell_back += missing
+        if missing:
+            reason = answer.reason.partition(":")[0]
+            counted.fallback_reasons[reason] = counted.fallback_reasons.get(reason, 0) + missing
         number = self._count_requests(question, answer)
         if number < self.keep and answer.exchanges:
             last = answer.exchanges[-1]

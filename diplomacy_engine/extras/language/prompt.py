@@ -65,8 +65,9 @@ known to the other side.
 
 def prompt_text(question: Question, form: str, history: int = 1, thinking: int = 0) -> str:
     """Return the prompt of a question; it ends with a newline. The form is `list`, with all legal
-    orders; `windows`, with what is near each unit; or `minimal`, the units alone, without rules and
-    board. `thinking` are tokens allowed before the orders."""
+    orders; `windows`, with what is near each unit; `counts`, with that and how many orders it has;
+    `board`, with neither; or `minimal`, the units alone, without rules and board. `thinking` are
+    tokens allowed before the orders."""
     first = _ORDERING if question.deals is None else _AGREED
     parts = _position(question, form, history, first)
     if question.deals:
@@ -114,8 +115,8 @@ def _position(question: Question, form: str, history: int, first: str) -> list[s
         parts.append(_board(game))
         for name, lines in question.past[-history:] if history else ():
             parts.append("\n".join([f"Orders of {name}", *lines]) + "\n")
-    if form == "windows":
-        parts.append(_windows(question))
+    if form in ("windows", "counts"):
+        parts.append(_windows(question, form == "counts"))
     return parts
 
 
@@ -159,15 +160,17 @@ def _board(game: Game) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _windows(question: Question) -> str:
+def _windows(question: Question, counts: bool) -> str:
     game, lines = question.game, []
     board, state = game.map.board, game.vector_game.state
     mine = game.map.power_index[question.power]
     power, kind, location = state.unit_power[0], state.unit_kind[0], state.unit_location[0]
+    numbers = {slot.unit: f" ({len(slot.texts)} legal orders)" for slot in question.slots if counts}
     for v in np.flatnonzero(power == mine):
         near = board.neighbor[kind[v], location[v], : board.neighbor_count[kind[v], location[v]]]
         shown = ", ".join(_place(game, int(place)) for place in near) or "nowhere"
-        lines.append(f"{game.map.unit_text(kind[v], location[v])}: {shown}")
+        unit = game.map.unit_text(kind[v], location[v])
+        lines.append(f"{unit}{numbers.get(unit, '')}: {shown}")
     if not lines:
         return ""
     return "\n".join(["What your units can move to", *lines]) + "\n"

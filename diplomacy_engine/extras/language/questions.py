@@ -45,7 +45,8 @@ class Question(NamedTuple):
 
 
 class TalkQuestion(NamedTuple):
-    """What a power is asked about deals: a line for each slot. Without slots, words of its own."""
+    """What a power is asked about deals: a line for each slot. Without slots, words of its own,
+    in one line or to their end."""
 
     game: Game
     row: int
@@ -53,6 +54,7 @@ class TalkQuestion(NamedTuple):
     prompt: str
     slots: list[Slot]  # their numbers are places in `texts`
     texts: list[str]  # all lines that any slot allows
+    one_line: bool = True
 
     @classmethod
     def of(cls, question: Question, prompt: str, units: Sequence[str], texts: Sequence[str]):

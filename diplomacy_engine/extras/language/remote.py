@@ -1,6 +1,7 @@
 """A language model on a server as a player: asked, checked, asked again with the reason."""
 
 import json
+import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -12,15 +13,35 @@ from ...constants import NONE
 from ...errors import UserError
 from .constraints import parts, request_fields
 from .player import Answer, Exchange, LanguagePlayer
+from .prompt import prompt_text
 from .questions import Question, TalkQuestion
 from .replies import Reading, complaint, read_choices, read_reply
 from .settings import LanguageSettings
 
 MOST_BYTES = 4 * 2**20  # of a reply
 BUSY = (408, 409, 425, 429)  # and all from 500 on: worth another try
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 8.0  # seconds before a request is sent again
+_SHORTEST_PAUSE, _FIRST_PAUSE, _LONGEST_PAUSE = (
+    0.1,
+    0.5,
+    8.0,
+)  # seconds before a request is sent again
 _TOKENS_OF_AN_ORDER = 40  # more than any tokenizer needs, names of JSON included
 _TOKENS = 100  # of a reply besides, since some models say a word first
+THOUGHTS = 4096  # tokens of a reply besides, for models that think unasked
+_MORE = 4  # times as many once a reply is cut off
+_ENDING = (401, 402, 403, 404)  # every other request would be refused, too
+_TOO_LONG = re.compile(
+    r"context|too (?:long|large|many)|maximum.{0,40}length|exceed", re.IGNORECASE
+)
+_LOADING = re.compile(r"load|start|warm|not ready|initiali", re.IGNORECASE)
+
+
+class Refused(NoReply):
+    """This request is refused; another may not be."""
+
+
+class RequestTooLong(Refused):
+    """Prompt and reply do not fit into the model's context."""
 
 
 class RemotePlayer(LanguagePlayer):
@@ -97,6 +118,7 @@ class _Conversation:
         self.exchanges: list[Exchange] = []
         self.at_once = 0
         self.trouble = self.unreachable = ""
+        self.too_long, self.cut_off = False, False
         self.late = 0
         self._under_way: tuple[list[dict], float] | None = None  # a request, and since when
         self._stopped = False
@@ -113,13 +135,16 @@ class _Conversation:
         self, messages: list[dict], begun: float, reply: str, verdict: str, tokens: tuple[int, int]
     ) -> None:
         seconds = time.monotonic() - begun
-        self.exchanges.append(Exchange(self.question, messages, reply, verdict, *tokens, seconds))
+        self.exchanges.append(
+            Exchange(self.question, list(messages), reply, verdict, *tokens, seconds)
+        )
 
     def answer(self) -> Answer:
         with self._lock:
             self._stopped = True
             numbers = [self.numbers.get(s, NONE) for s in range(len(self.question.slots))]
-            return Answer(numbers, self.at_once, list(self.exchanges), self.late)
+            reason = TOO_LATE if self.late else self.trouble
+            return Answer(numbers, self.at_once, list(self.exchanges), self.late, reason)
 
     def run(self) -> None:
         settings, prompt = self.player.settings, self.player.prompt(self.question)
@@ -131,9 +156,10 @@ class _Conversation:
             asked = [indices[slot.unit] for slot in part]
             messages = [{"role": "user", "content": prompt + self._so_far(asked)}]
             for attempt in range(reasks + 1):
-                reading, text = self._ask(messages, asked)
+                before = self.trouble
+                reading, text = self._ask_in_full(messages, asked)
                 if reading is None:
-                    return  # the server does not answer, so no other part is asked for
+                    break
                 with self._lock:
                     if self._stopped:
                         return
@@ -141,20 +167,38 @@ class _Conversation:
                     if attempt == 0:
                         self.at_once += len(reading.numbers)
                 asked = [s for s in asked if s not in self.numbers]
-                if not asked or attempt == reasks:
+                same = self.trouble == before != ILLEGAL
+                if not asked or attempt == reasks or same:
                     break
                 again = complaint(reading, self._open(asked))
-                messages = [
-                    *messages,
-                    {"role": "assistant", "content": text[:4000]},
-                    {"role": "user", "content": again},
-                ]
+                if self.trouble == ILLEGAL:
+                    messages = [*messages, {"role": "assistant", "content": text[:4000]}]
+                    messages.append({"role": "user", "content": again})
+                else:  # nothing of it is worth repeating
+                    again = f"{prompt}{self._so_far(asked)}\n{again}"
+                    messages = [{"role": "user", "content": again}]
+            if reading is None:
+                return  # the server does not answer, so no other part is asked for
 
-    def _read(self, asked: Sequence[int], text: str) -> Reading:
-        question = self.question
+    def _ask_in_full(self, messages: list[dict], asked: list[int]) -> tuple[Reading | None, str]:
+        """Ask, and once more with less of everything if that is too much for the model."""
+        server, prompt = self.player.server, self.player.prompt(self.question)
+        reading, text = self._ask(messages, asked)
+        if self.too_long and server.thoughts:
+            server.thoughts = 0  # the context has no room for them
+            reading, text = self._ask(messages, asked)
+        if self.too_long and isinstance(self.question, Question):
+            short = prompt_text(self.question, "minimal") + self._so_far(asked)
+            if len(short) < len(prompt):
+                messages[:] = [{"role": "user", "content": short}]
+                reading, text = self._ask(messages, asked)
+        return reading, text
+
+    def _read(self, asked: Sequence[int], completion: "Completion") -> Reading:
+        question, cut_off = self.question, completion.ending == CUT_OFF
         if isinstance(question, TalkQuestion):
-            return read_choices(question, asked, text)
-        return read_reply(question, asked, self.numbers, text)
+            return read_choices(question, asked, completion.text, cut_off)
+        return read_reply(question, asked, self.numbers, completion.text, cut_off)
 
     def _so_far(self, asked: Sequence[int]) -> str:
         slots = self.question.slots
@@ -177,7 +221,9 @@ class _Conversation:
             fields = request_fields(settings.server, settings.constraint, self._open(asked))
         fields["temperature"] = 0 if player.greedy else settings.temperature
         limit = "max_completion_tokens" if settings.server == "openai" else "max_tokens"
-        fields[limit] = _TOKENS + _TOKENS_OF_AN_ORDER * len(asked) + settings.thinking
+        free = settings.thinking or player.server.thoughts
+        fields[limit] = _TOKENS + _TOKENS_OF_AN_ORDER * len(asked) + free * _MORE**self.cut_off
+        self.too_long = False
         text, tokens, reading, late = "", (0, 0), None, False
         with self._lock:
             if self._stopped:
@@ -186,11 +232,16 @@ class _Conversation:
         try:
             found = player.server.complete(messages, until, **fields)
             text, tokens = found.text, (found.tokens_in, found.tokens_out)
-            reading = self._read(asked, text)
+            reading = self._read(asked, found)
+            if reading.complaints and (found.ending or not text.strip()):
+                reading.complaints.insert(0, found.ending or EMPTY)
+            self.trouble = found.ending or ("" if text.strip() else EMPTY) or ILLEGAL
+            self.cut_off = found.ending == CUT_OFF and free > 0
             verdict = "; ".join(reading.complaints) or "legal"
         except NoReply as error:
             verdict, late = str(error), isinstance(error, TooLate)
             self.trouble = verdict
+            self.too_long = isinstance(error, RequestTooLong)
             if isinstance(error, Unreachable):
                 self.unreachable = verdict
         with self._lock:
@@ -201,10 +252,20 @@ class _Conversation:
         return reading, text
 
 
+# Reasons for which a reply has no orders.
+CUT_OFF = "cut at the token limit, which `thinking` raises"
+IN_THOUGHTS = "all text is in the thoughts"
+DECLINED = "the model refused"
+EMPTY = "an empty reply"
+ILLEGAL = "no legal order"
+TOO_LATE = "no answer in time"
+
+
 class Completion(NamedTuple):
     text: str
     tokens_in: int
     tokens_out: int
+    ending: str = ""  # why it is empty or cut off, one of the reasons above
 
 
 class ChatServer(Server):
@@ -217,6 +278,7 @@ class ChatServer(Server):
         self.model, self.retries = model, retries
         self._path = f"{url.path.rstrip('/')}/chat/completions"
         self.answered = False  # whether it ever has
+        self.thoughts = THOUGHTS  # tokens of a reply besides its orders
         self.retried = 0
 
     def complete(self, messages: Sequence[dict], until: float, **more: object) -> Completion:
@@ -226,51 +288,80 @@ class ChatServer(Server):
         sent = {"Content-Type": "application/json"}
         if self._key:
             sent["Authorization"] = f"Bearer {self._key}"
-        pause = _FIRST_PAUSE
-        for left in range(self.retries, -1, -1):
-            wait = None
+        pause, left, begun = _FIRST_PAUSE, self.retries, time.monotonic()
+        while True:
+            wait, loading = None, False
             try:
                 status, headers, content = self.ask(
                     "POST", self._path, until, MOST_BYTES, body, sent
                 )
+                answer = _joined(content)
+                status = _error_in(answer) if status < 300 else status
                 if status < 300:
-                    return self._completion(content)
-                trouble: NoReply = NoReply(f"status {status}: {self._message(content)}")
+                    return self._completion(answer)
+                reason = self._message(content)
+                trouble: NoReply = NoReply(f"status {status}: {reason}")
+                loading = status == 503 and _LOADING.search(reason) is not None
                 if status < 500 and status not in BUSY:
-                    raise UserError(
-                        f"the server at {self.name} refuses a request for model "
-                        f"{self.model[:80]!r} with {trouble}"
-                    )
+                    raise self._refusal(status, content, str(trouble))
                 wait = _retry_after(headers)
+            except Refused:
+                raise
             except NoReply as error:
                 trouble = error
-            if not left or isinstance(trouble, TooLate):
+            if isinstance(trouble, TooLate) or not (left or loading):
                 raise trouble
-            wait = pause if wait is None else wait
+            wait = pause if wait is None else max(wait, _SHORTEST_PAUSE * loading)
             if time.monotonic() + wait >= until:
+                if loading:
+                    waited = time.monotonic() - begun
+                    raise NoReply(f"{trouble} (waited for {waited:.0f} seconds)")
                 raise TooLate(f"no time is left to try again after {trouble}")
             time.sleep(wait)
+            left -= not loading
             self.retried += 1
             pause = min(2 * pause, _LONGEST_PAUSE)
-        raise AssertionError("a request is answered or not")
 
-    def _completion(self, content: bytes) -> Completion:
+    def _refusal(self, status: int, content: bytes, trouble: str) -> UserError:
+        """Return what a refused request means: it alone is, or all would be."""
+        text = content[:2000].decode(errors="replace")
+        too_long = status == 413 or (status in (400, 422) and _TOO_LONG.search(text))
+        filtered = status not in _ENDING[:1] and re.search(r"content.{0,20}(?:filter|policy)", text)
+        self.answered |= bool(too_long or filtered)
+        if too_long:
+            return RequestTooLong(f"too long: {trouble}")
+        if filtered:
+            return Refused(f"filtered: {trouble}")
+        if self.answered and status not in _ENDING:
+            return Refused(f"refused: {trouble}")
+        return UserError(
+            f"the server at {self.name} refuses a request for model {self.model[:80]!r} "
+            f"with {trouble}"
+        )
+
+    def _completion(self, answer: object) -> Completion:
         try:
-            found = json.loads(content)
-            message = found["choices"][0]["message"]
-            text = message.get("content")
-            if text is None:
-                refusal = message.get("refusal")
-                text = "" if refusal is None else str(refusal)
-            if not isinstance(text, str):
-                raise TypeError
+            choice = answer["choices"][0]
+            message = choice["message"]
+            text = _text_of(message.get("content"))
+            refusal = message.get("refusal")
+            thoughts = any(message.get(name) for name in ("reasoning_content", "reasoning"))
+            thoughts = thoughts or (not text and bool(message.get("content")))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
             raise NoReply("an answer that is not a chat completion") from None
         self.answered = True
-        usage = found.get("usage")
+        ending = {"length": CUT_OFF, "content_filter": DECLINED}.get(
+            str(choice.get("finish_reason")), ""
+        )
+        if not text.strip() and not ending:
+            ending = DECLINED if refusal else IN_THOUGHTS if thoughts else EMPTY
+        usage = answer.get("usage")
         counts = usage if isinstance(usage, dict) else {}
         return Completion(
-            self.clean(text), _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
+            self.clean(text or str(refusal or "")),
+            _count(counts, "prompt_tokens"),
+            _count(counts, "completion_tokens"),
+            ending,
         )
 
     def _message(self, content: bytes) -> str:
@@ -282,6 +373,53 @@ class ChatServer(Server):
         except (ValueError, AttributeError, RecursionError):
             pass
         return self.said(text, 200) or "no reason given"
+
+
+def _text_of(content: object) -> str:
+    """Return the text of a message: of its parts those that are no thoughts."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    texts = []
+    for part in content:
+        if isinstance(part, str):
+            texts.append(part)
+        elif part.get("type", "text") in ("text", "output_text"):
+            texts.append(_text_of(part.get("text")))
+    return "".join(texts)
+
+
+def _joined(content: bytes) -> object:
+    """Return the JSON of an answer, and of a stream that nobody asked for what it adds up to."""
+    text = content.decode(errors="replace").lstrip("\ufeff \r\n")
+    events = [line[5:].strip() for line in text.splitlines() if line.startswith("data:")]
+    try:
+        if not events or text.startswith("{"):
+            return json.loads(text)
+        parts = [json.loads(event) for event in events if event != "[DONE]"]
+        message: dict[str, str] = {}
+        whole: dict = {"choices": [{"message": message}]}
+        for part in parts:
+            whole |= {name: part[name] for name in ("usage", "error") if part.get(name)}
+            for choice in part.get("choices") or ():
+                if choice.get("index", 0):
+                    continue
+                for name, text in (choice.get("delta") or choice.get("message") or {}).items():
+                    if text and name != "role":
+                        message[name] = message.get(name, "") + _text_of(text)
+                if choice.get("finish_reason"):
+                    whole["choices"][0]["finish_reason"] = choice["finish_reason"]
+        return whole
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _error_in(answer: object) -> int:
+    """Return the status of an error that an answer holds in place of a completion; 200: none."""
+    error = answer.get("error") if isinstance(answer, dict) else None
+    if not error or answer.get("choices"):
+        return 200
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if type(code) is int and 400 <= code <= 599 else 500
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -2,23 +2,52 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from typing import NamedTuple
 
 from ..._suggest import printable, quoted
+from ...constants import SUPPORT_HOLD
 from ...errors import UserError
 from ...press.daide import is_daide
-from ...rules.notation import no_order, order_texts, ordered_unit
-from .prompt import OPENING
+from ...rules.map import Map
+from ...rules.notation import MAX_TEXT, no_order, order_texts, ordered_unit, read_order
 from .questions import Question, Slot, TalkQuestion
+from .thoughts import DRAFT, FINAL, MOST_LINES, PLAIN, Section, heading_kind, sections
 
-MOST_LINES = 1000  # of a reply that are looked at
 MOST_OF_A_LINE = 500  # letters
 MOST_SAID = 200  # letters of a sentence
-_TAG = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
-_BULLET = re.compile(r"^(?:[-*•]|\(?\d{1,3}[.):])\s+")
-_STRING = re.compile(r'[{}]|("(?:[^"\\\n]|\\.){0,500}")(\s*:)?')  # of JSON; the second: a key
+_QUOTES = str.maketrans("\u201c\u201d\u201e\u2018\u2019\xab\xbb", '"""\'\'""')
+_ARROWS = re.compile(
+    "[-=~]{0,4}[\u2191-\u21ff\u2794\u2798-\u27be\u27f0-\u27ff\u2b05-\u2b0d]\ufe0f?"
+)
+# Symbols and emoji, which say nothing; those of order marks and dashes are none.
+_SIGNS = re.compile("[\u2022-\u2027\u20e3\u2300-\u2bff\ufe0f\u200b-\u200f\xb7]|[^\0-\uffff]")
+_TAG = re.compile(
+    r"</?(?:li|[uo]l|b|i|em|strong|code|pre|p|br|t[rdh]|order|unit|move)\b[^<>]{0,20}>", re.I
+)
+_BULLET = re.compile(
+    r"[^\w\ud800-\udfff]{0,20}(?:\[[ x]?\]\s*)?"
+    r"(?:(?:(?:order|unit|move|step|no\.?)\s*#?\s*)?\(?\d{1,3}(?:[.):\]]+\s*|\s+)"
+    r"|\(?(?:[a-z]|[ivx]{1,4})\)\s*|(?:[a-z]|[ivx]{1,4})\.\s+(?=[AF]\s)"
+    r"|(?:first|second|third|next|then|finally),?\s+)?",
+    re.IGNORECASE,
+)
+_STRING = re.compile(r'[{}\[\]]|("(?:[^"\\\n]|\\.){0,500}")(\s*:)?')  # of JSON; the second: a key
+# What may stand between an order and the reason for it.
+_REASON = re.compile(
+    r"\s*[(#|:;.!,]\s*|\s+(?:-+>?|=|//|to|for|so|because|since|as|which|in order)\s"
+    r"|\s*[\u2012-\u2015]\s*",
+    re.IGNORECASE,
+)
+_AND = re.compile(r"\s+(?:and|&)\s+(?=[AF]\s)")
+_BETWEEN = re.compile(r"\s*(?:[|;,&]|\band\b)\s*", re.IGNORECASE)  # orders on one line
+_MOST_CUTS = 12  # of a line, from its end on
+_LABEL = re.compile(r"[:=\])|]\W*")
+_MANNERS = re.compile(
+    r"\b(?:will|shall|is (?:to|ordered to)|please|my|I(?:'ll| will)? (?:order|move))\b|^move\b",
+    re.IGNORECASE,
+)
 
 
 class Reading(NamedTuple):
@@ -29,21 +58,27 @@ class Reading(NamedTuple):
 
 
 def read_reply(
-    question: Question, asked: Sequence[int], given: Mapping[int, int], text: str
+    question: Question,
+    asked: Sequence[int],
+    given: Mapping[int, int],
+    text: str,
+    cut_off: bool = False,
 ) -> Reading:
     """Return the legal orders of a reply for the slots `asked`; those `given` (slot -> number)
-    stay. Anything but orders is skipped, and of two legal orders for one unit the first counts."""
+    stay. Anything but orders is skipped. Of several lists the last whole one counts; if none is
+    whole, and they differ, no order does. A reply that is `cut_off` counts only if it begins with
+    its orders, or says where they begin."""
     game, power = question.game.copy(), question.power
     texts = game.vector_game.vocabulary.texts
     accepted = [texts[number] for number in given.values()]
     numbers: dict[int, int] = {}
-    complaints = []
+    lines, complaints = _decision(question, asked, text, cut_off)
     kinds = game.unit_kinds
-    for line in _order_lines(question, text, kinds):
+    for line in lines:
         ordered, unit = {**given, **numbers}, ordered_unit(game.map, line, kinds)
         places = map(question.province, ordered.values())
         if not question.winter and unit is not None and unit.place.province in places:
-            continue  # of several orders the first counts
+            continue
         try:
             game.submit(power, [*accepted, line])
             number, slot = _slot_of(question, game, asked, ordered)
@@ -66,13 +101,21 @@ def read_reply(
     return Reading(numbers, complaints)
 
 
-def read_choices(question: TalkQuestion, asked: Sequence[int], text: str) -> Reading:
+def read_choices(
+    question: TalkQuestion, asked: Sequence[int], text: str, cut_off: bool = False
+) -> Reading:
+    """Return the possible answers of a reply; none unless there are as many as asked for."""
+    if cut_off:
+        return Reading({}, ["it is cut off"])
     known = {_plain(text): number for number, text in enumerate(question.texts)}
-    lines = reply_lines(text, lambda line: _plain(line) in known)
-    found = [known[line] for line in map(_plain, lines) if line in known]
-    if len(found) != len(asked):
-        return Reading({}, [f"{len(found)} lines are possible answers, not {len(asked)}"])
-    return Reading(dict(zip(asked, found)), [])
+    lines: dict[int, list[int]] = {FINAL: [], PLAIN: [], DRAFT: []}
+    for section in sections(text):
+        plain = map(_plain, _lines_of(section, lambda line: _plain(line) in known))
+        lines[section.kind] += [known[line] for line in plain if line in known]
+    numbers = lines[FINAL] or lines[PLAIN]
+    if len(numbers) != len(asked):
+        return Reading({}, [f"{len(numbers)} lines are possible answers, not {len(asked)}"])
+    return Reading(dict(zip(asked, numbers)), [])
 
 
 def _plain(text: str) -> str:
@@ -82,71 +125,174 @@ def _plain(text: str) -> str:
 def sentence_of(text: str) -> str:
     """Return the first line of a reply as a power says it: one line of at most MOST_SAID letters.
     Nothing, if it could be read as an offer or an answer: what is said binds nobody."""
-    lines = (" ".join(line.split()) for line in _without_thoughts(text).splitlines())
-    line = next((line for line in lines if line), "").strip("`'\"* ")
+    lines: dict[int, list[str]] = {FINAL: [], PLAIN: [], DRAFT: []}
+    for section in sections(text):
+        lines[section.kind] += [" ".join(line.split()) for line in section.lines]
+    spoken = [*filter(None, lines[FINAL] + lines[PLAIN])]
+    if spoken and spoken[0][0] in "[{" and (texts := _json_texts(" ".join(spoken), str.strip)):
+        spoken = texts if len(texts) == 1 else []  # in doubt nothing is said
+    line = next(iter(spoken), "").strip("`'\"* ")
     return "" if is_daide(line) else printable(line)[:MOST_SAID]
 
 
 def reply_lines(text: str, wanted: Callable[[str], object]) -> list[str]:
-    """Return the texts of JSON in a reply that are wanted, wherever they stand; without any, its
-    lines, without bullets and quotation marks."""
-    text = _without_thoughts(text)
-    found = _json_texts(text, wanted)
-    lines = found or text.rpartition(OPENING)[2].splitlines()
-    cleaned = (_BULLET.sub("", line.strip()).strip("`'\"*,; ") for line in lines[:MOST_LINES])
+    """Return a reply's lines outside of thoughts, or where it has JSON the texts in it that are
+    wanted, without bullets and quotation marks."""
+    return [line for section in sections(text) for line in _lines_of(section, wanted)]
+
+
+def _lines_of(section: Section, wanted: Callable[[str], object]) -> list[str]:
+    text = "\n".join(section.lines).translate(_QUOTES)
+    lines = _json_texts(text, wanted) or text.splitlines()
+    cleaned = map(_cleaned, lines[:MOST_LINES])
     return [line for line in cleaned if 0 < len(line) <= MOST_OF_A_LINE]
 
 
-def _order_lines(question: Question, text: str, kinds: Sequence[int]) -> list[str]:
-    game_map = question.game.map
+def _cleaned(line: str) -> str:
+    line = _SIGNS.sub(" ", _ARROWS.sub(" -> ", _TAG.sub(" ", line[: 4 * MOST_OF_A_LINE])))
+    line = line.replace("`", "").replace("**", "").strip("'\"*,;_~>|$ \t")
+    return line[_BULLET.match(line).end() :].strip("'\"*,;_ ")
+
+
+def _decision(
+    question: Question, asked: Sequence[int], text: str, cut_off: bool
+) -> tuple[list[str], list[str]]:
+    """Return the lines of a reply that count, and what is unclear about them."""
+    lines: dict[int, list[str]] = {FINAL: [], PLAIN: [], DRAFT: []}
+    parts = sections(text)
+    for section in parts:
+        lines[section.kind] += _order_lines(question, section)
+    counting = lines[FINAL] or lines[PLAIN]
+    first = next(iter(_lines_of(parts[0], bool)), "{")
+    begins = first[0] in "[{" or bool(_order_lines(question, Section(PLAIN, [first])))
+    if cut_off and not (lines[FINAL] or begins):
+        return [], ["it is cut off before its decision"]
+    chosen = _last_list(question, asked, counting)
+    if chosen is None:
+        return [], ["it has several orders for a unit: write one for each, and nothing else"]
+    return chosen, []
+
+
+def _last_list(question: Question, asked: Sequence[int], lines: list[str]) -> list[str] | None:
+    """Return the last list of orders if it is whole, all lines if they agree, else None. A list
+    ends before an order for a unit that has one in it; in winter, when it is as long as asked."""
+    game_map, kinds = question.game.map, question.game.unit_kinds
+    lists: list[tuple[dict, list[str]]] = [({}, [])]
+    for line in lines:
+        orders, unit = lists[-1][0], ordered_unit(game_map, line, kinds)
+        try:
+            order = read_order(game_map, line, kinds)
+        except UserError:
+            order = None
+        place = None if unit is None else unit.place.province
+        full = len(orders) >= len(asked) if question.winter else place in orders
+        if order is not None and full:
+            orders = {}
+            lists.append((orders, []))
+        orders.setdefault((len(orders), place) if question.winter else place, order)
+        lists[-1][1].append(line)
+    orders, own = lists[-1]
+    if question.winter:
+        whole = len(orders) >= len(asked)
+        agree = all(set(one.values()) <= set(lists[0][0].values()) for one, _ in lists)
+    else:
+        whole = {question.province(question.slots[s].numbers[0]) for s in asked} <= orders.keys()
+        said = {place: order for one, _ in lists for place, order in one.items() if order}
+        agree = all(
+            order in (None, said.get(place)) for one, _ in lists for place, order in one.items()
+        )
+    return lines if agree else own if whole else None
+
+
+def _order_lines(question: Question, section: Section) -> list[str]:
+    game_map, kinds = question.game.map, question.game.unit_kinds
+    own = {question.province(slot.numbers[0]) for slot in question.slots}
+
+    def is_own(text: str) -> bool:
+        unit = ordered_unit(game_map, text, kinds)
+        return question.winter or (unit is not None and unit.place.province in own)
 
     def whole(said: str) -> bool:
         return not any(no_order(game_map, part) for part in order_texts(said) or [""])
 
-    return [
-        order
-        for line in reply_lines(text, whole)
-        for order in takewhile(
-            lambda part: _is_meant_as_order(question, part, kinds), order_texts(line)
+    orders, heading = [], ""
+    for line in _lines_of(section, whole):
+        line = _AND.sub("\n", line)
+        meant = list(
+            takewhile(lambda part: _is_meant_as_order(question, part, kinds), order_texts(line))
         )
-    ]
+        if not (meant and all(map(whole, meant))):
+            texts = _readings(game_map, line, heading)
+            meant = next((order_texts(t) for t in texts if whole(t) and is_own(t)), meant)
+        bare = len(line.split()) <= 4 and no_order(game_map, f"{line.rstrip(':')} H") == ""
+        heading = line.rstrip(":") if bare and not (meant and all(map(whole, meant))) else ""
+        orders += [] if heading else meant
+    return orders
 
 
-def _without_thoughts(text: str) -> str:
-    """Return a text without what stands between <think> and the next </think>. In one pass: a
-    pattern for the whole would look for an end once for each <think> that has none, and hold the
-    interpreter's lock meanwhile."""
-    kept, end, opened = [], 0, None
-    for tag in _TAG.finditer(text):
-        if not tag[1]:
-            opened = tag.start() if opened is None else opened
-        elif opened is not None:
-            kept.append(text[end:opened])
-            end, opened = tag.end(), None
-    return "".join(kept) + text[end:]
+def _readings(game_map: Map, line: str, heading: str) -> Iterator[str]:
+    """Yield what a line may say that is no order as it stands: below a unit's name, behind a label,
+    in the cells of a table, with a reason behind it."""
+    if len(line) > MAX_TEXT:
+        return
+    yield _BETWEEN.sub("\n", line)
+    plain = " ".join(_MANNERS.sub(" ", line).split())
+    labels = [line[label.end() :] for label in islice(_LABEL.finditer(line), 3)]
+    for text in (f"{heading} {line}", line, plain, *labels, _LABEL.sub(" ", line, 1)):
+        yield text
+        for cut in reversed([*_REASON.finditer(text)][-_MOST_CUTS:]):
+            if _is_reason(game_map, text[: cut.start()], text[cut.end() :], cut[0].strip()):
+                yield text[: cut.start()]
+    cells = [cell.strip() for cell in re.split(r"[|\t;,]", line) if cell.strip(" -:")]
+    yield from cells if "|" in line else ()
+    for first in range(min(3, len(cells) - 1)):
+        for last in range(min(len(cells), first + 5), first + 1, -1):
+            yield " ".join(cells[first:last])
+
+
+def _is_reason(game_map: Map, order: str, reason: str, sign: str) -> bool:
+    """Return whether what follows an order is no part of it, such as where a unit is to go."""
+    if sign in ("(", "#", "//"):
+        return True
+    if len(reason.split()) < 2 or ordered_unit(game_map, f"A {reason}") is not None:
+        return False
+    try:
+        kind = read_order(game_map, order).kind
+    except UserError:
+        return True  # without A or F, or no order at all
+    return kind != SUPPORT_HOLD or reason[0].islower()
 
 
 def _json_texts(text: str, wanted: Callable[[str], object]) -> list[str]:
     """Return the wanted texts of JSON in a reply, whole or not: alone, with the key, or with those
-    before it in an object, as in {"unit": "A PAR", "order": "- BUR"}, and the object's key."""
-    texts, key, held = [], "", [""]
+    before it in an object, as in {"unit": "A PAR", "order": "- BUR"}, and the object's key. What
+    keys call thoughts or alternatives is left out."""
+    texts, key, held, drafts, dropped = [], "", [""], [False], False
     begin = min((at for at in map(text.find, "{[") if at >= 0), default=len(text))
     for match in islice(_STRING.finditer(text, begin), 5 * MOST_LINES):
         if not match[1]:
-            key, held = "", [key]
+            if match[0] in "{[":
+                drafts.append(drafts[-1] or heading_kind(key) == DRAFT)
+            elif len(drafts) > 1:
+                drafts.pop()
+            if match[0] in "{}":
+                key, held = "", [key]
             continue
         try:
             said = json.loads(match[1])
         except ValueError:
             continue
         if match[2]:
-            key = said
+            key = said.replace("_", " ")
+            continue
+        if drafts[-1] or heading_kind(key) == DRAFT:
+            key, dropped = "", dropped or bool(wanted(said))
             continue
         held.append(said)
         tried = (said, f"{key} {said}", " ".join(held[1:5]), " ".join(held[:5]))
         texts += [one for one in tried if wanted(one)][:1]
         key = ""
-    return texts
+    return texts or [""] * dropped
 
 
 def _is_meant_as_order(question: Question, line: str, kinds: Sequence[int]) -> bool:

@@ -16,7 +16,7 @@ from ...players.bots import BOTS
 from ...players.names import LanguageSpec
 from ...records import convert, read_toml
 
-PROMPTS = ("list", "windows", "minimal")
+PROMPTS = ("list", "windows", "counts", "board", "minimal")
 # Server -> how it can be made to write legal orders only; the first is used unless another is set.
 CONSTRAINTS = {
     "": ("none", "json"),
@@ -34,7 +34,8 @@ class TrainedWith:
     """How a model was asked in training: all that the file in its folder may say."""
 
     prompt: Literal[PROMPTS] = "windows"
-    """list: with all legal orders; windows: with what is near each unit; minimal: own units only"""
+    """list: with all legal orders; windows: with what is near each unit; counts: and how many
+    orders it has; board: with neither; minimal: own units only"""
     history: Annotated[int, Meta(ge=0, le=20)] = 1
     """past movement phases whose orders the prompt tells"""
     temperature: Annotated[float, Meta(ge=0, le=10)] = 1.0
@@ -52,14 +53,15 @@ class LanguageSettings(TrainedWith):
     server: Literal[tuple(CONSTRAINTS)] = ""
     """openai, vllm, sglang or llama.cpp: which of their constraints can be asked for"""
     constraint: str = ""
-    """trie for local models; regex, choice, json, grammar or none for servers; empty: the best"""
+    """trie or none for local models; regex, choice, json, grammar or none for servers; empty: the
+    best"""
     api_key_env: Annotated[str, Meta(pattern=r"\A([A-Za-z_][A-Za-z0-9_]{0,80})?\Z")] = ""
     """environment variable that holds the server's key, such as OPENAI_API_KEY; never the key"""
     thinking: Annotated[int, Meta(ge=0, le=100_000)] = 0
-    """tokens of free text before the orders; a server is told to keep to it"""
-    timeout: Annotated[float, Meta(ge=0.1, le=3600)] = 60.0
+    """tokens of free text before the orders; 0 on servers: what a model thinks unasked"""
+    timeout: Annotated[float, Meta(ge=0.1, le=3600)] = 180.0
     """seconds that one request may take"""
-    deadline: Annotated[float, Meta(ge=0.1, le=86_400)] = 300.0
+    deadline: Annotated[float, Meta(ge=0.1, le=86_400)] = 600.0
     """seconds that all requests of a phase may take; what comes later falls back"""
     retries: Annotated[int, Meta(ge=0, le=20)] = 2
     """times that a request is sent again after a lost connection or a busy server"""
@@ -100,7 +102,7 @@ def settings_of(found: Mapping, where: str) -> LanguageSettings:
     if settings.is_local and own.is_file():
         trained = convert(TrainedWith, read_toml(own, MOST_BYTES), own)
         settings = convert(LanguageSettings, asdict(trained) | dict(found), where)
-    known = ("trie",) if settings.is_local else CONSTRAINTS[settings.server]
+    known = ("trie", "none") if settings.is_local else CONSTRAINTS[settings.server]
     chosen, wrong = settings.constraint or known[0], ""
     if chosen not in known:
         who = f"server {settings.server!r}" if settings.server else settings.base_url

@@ -157,7 +157,9 @@ class Talker(DealChooser, Silent):
             for position, other, what in asked
         ]
         return [
-            sentence_of(answer.exchanges[-1].reply) if answer.exchanges else ""
+            sentence_of(answer.exchanges[-1].reply)
+            if answer.exchanges and answer.exchanges[-1].verdict == "legal"
+            else ""
             for answer in self.player.converse(questions)
         ]
 

@@ -1,6 +1,7 @@
 """Local models: orders are legal and complete whatever tokenizer and weights; what is learned from
 is what was played with."""
 
+import copy
 import json
 import random
 import shutil
@@ -14,9 +15,10 @@ from support.language import question
 from support.tiny_models import TOKENIZERS, network, save_model, tokenizer
 
 from diplomacy_engine import Game, UserError, evaluate_player, load_player, make_bot
+from diplomacy_engine.constants import NONE
 from diplomacy_engine.extras.language.local import LocalPlayer
 from diplomacy_engine.extras.language.prompt import prompt_text
-from diplomacy_engine.extras.language.questions import questions_of
+from diplomacy_engine.extras.language.questions import TalkQuestion, questions_of
 from diplomacy_engine.extras.language.replies import MOST_SAID
 from diplomacy_engine.extras.language.settings import settings_of
 from diplomacy_engine.extras.language.talker import Talker
@@ -216,6 +218,59 @@ def test_free_text_before_the_orders():
         assert 1 <= sum(allowed is None for allowed in reply.allowed) <= 12
     before = torch.tensor([logprob for reply in replies for logprob in reply.logprobs])
     assert torch.allclose(model.log_probabilities(replies).logprob, before, atol=1e-4)
+
+
+TEMPLATE = "{% for m in messages %}{{ m.content }}{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("<think>\n", "</think>"),
+        ("[THINK]", "[/THINK]"),
+        ("<|START_THINKING|>", "<|END_THINKING|>"),
+        ("<|begin_of_thought|>\n", "<|end_of_thought|>"),
+        ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
+        ("<think>\n\n</think>\n\n", ""),
+        ("", ""),
+    ],
+)
+def test_a_thought_that_the_template_begins_is_ended_before_the_orders(begin, end):
+    """In the prompt, or after as many tokens of thoughts as are allowed; nothing of one is said."""
+    asked = question(*WINTERS[0])
+    for thinking in (0, 5):
+        model = model_of(thinking=thinking)
+        model.tokenizer = copy.deepcopy(model.tokenizer)
+        model.tokenizer.chat_template = TEMPLATE + begin
+        (reply,) = model.replies(["x\n"], [asked])
+        check([asked], [reply])
+        prompt = model.tokenizer.decode(reply.prompt)
+        begun = f"x\n{begin.removesuffix(chr(10))}"  # as Jinja renders it
+        assert prompt == (f"{begun}{end}\n\n" if end and not thinking else begun)
+        if thinking:
+            thought, _, orders = reply.text.partition(f"{end}\nOrders:\n")
+            assert orders and "Orders:" not in thought
+        (said,) = model.replies(["x\n"], [TalkQuestion.of(asked, "", [], [])], free=5)
+        assert (end in model.tokenizer.decode(said.prompt)) and not said.numbers
+
+
+def test_without_a_constraint_replies_are_read_like_those_of_a_server():
+    settings = {"model": "tiny", "prompt": "minimal", "constraint": "none"}
+    player = LocalPlayer("tiny", settings_of(settings, "test"), model_of(**settings))
+    asked = question(*WINTERS[0])
+    like = player.model._tokens_of("A PAR B\nF BRE B\n")
+    prompt = len(player.model.prompt_tokens(player.prompt(asked)))
+    tokenizer, network = player.model.tokenizer, player.model.network
+    for like_now, legal in ((like, 2), (like[: len(like) // 2], 1)):
+        like_now = [*like_now, tokenizer.eos_token_id]
+        player.model.network = Preferring(like_now, network.config, len(tokenizer), prompt)
+        player.greedy = True
+        (answer,) = player.answers([asked])
+        assert answer.at_once == legal == sum(number != NONE for number in answer.numbers)
+        assert len(answer.exchanges[0].reply) < 40
+    player.model.network, player.greedy = network, False
+    result = evaluate_player("small", player, make_bot("random"), 2, max_years=1).result()
+    assert result["games"] == 2 and player.counts()["fell_back"] > 0
 
 
 def test_weights_that_have_blown_up_give_legal_orders_and_long_prompts_are_refused():

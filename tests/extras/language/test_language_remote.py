@@ -1,5 +1,6 @@
 """A language model on a server: a real server on loopback that misbehaves in every way."""
 
+import gzip
 import json
 import time
 
@@ -8,6 +9,7 @@ import pytest
 from support.language import FakeServer, completion, holds, raw, silence, status, units_of
 
 from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, make_bot
+from diplomacy_engine.extras.language.questions import TalkQuestion, questions_of
 from diplomacy_engine.extras.language.remote import MOST_BYTES, RemotePlayer
 from diplomacy_engine.extras.language.settings import settings_of
 
@@ -313,3 +315,128 @@ def test_winter_slots_of_the_fallback_do_not_collide():
             numbers = player.act(games, decisions)
         assert len(set(numbers.tolist())) == 2 and np.isin(numbers, decisions.order).all()
         assert player.counts()["legal_at_once"] == bool(reply)
+
+
+ORDERS = "F BRE - MAO\nA MAR - SPA\nA PAR - BUR"
+PARTS = [
+    {"type": "thinking", "thinking": [{"type": "text", "text": "A PAR H"}]},
+    {"type": "reasoning", "text": "A PAR H"},
+    {"type": "text", "text": ORDERS},
+]
+
+
+def chat(content, ending="stop", **message):
+    """Return a reply with a completion."""
+    message = {"role": "assistant", "content": content} | message
+    return raw(json.dumps({"choices": [{"message": message, "finish_reason": ending}]}).encode())
+
+
+def stream(*pieces):
+    chunks = [{"choices": [{"delta": {"reasoning_content": "A PAR H\n"}}]}]
+    chunks += [{"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
+    chunks += [{"choices": [{"delta": {}, "finish_reason": "stop"}]}, {"choices": []}]
+    lines = [f"data: {json.dumps(chunk)}" for chunk in chunks]
+    return ": hello\n\n" + "\n\n".join([*lines, "data: [DONE]"]) + "\n\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        chat(PARTS),
+        chat([ORDERS]),
+        chat(ORDERS, reasoning_content="A PAR H", reasoning="A MAR H"),
+        raw(gzip.compress(json.dumps(completion(ORDERS)).encode()), Content_Encoding="gzip"),
+        raw(stream(ORDERS[:9], ORDERS[9:]).encode(), Content_Type="text/event-stream"),
+        raw(stream(ORDERS).replace("\n", "\r\n").encode()),
+        f"I could A PAR H\n</think>\n{ORDERS}",
+    ],
+)
+def test_answers_in_every_form_are_read(answer):
+    with FakeServer(lambda body, number: answer) as server:
+        texts, counts = order(player_of(server))
+    assert texts == ORDERS.splitlines() and counts["legal_at_once"] == 3
+
+
+def test_what_is_packed_is_not_unpacked_without_end():
+    bomb = gzip.compress(b" " * (2 * MOST_BYTES))
+    for content in (bomb, bomb[: len(bomb) // 2], b"no gzip"):
+        packed = raw(content, Content_Encoding="gzip")
+        with FakeServer(lambda body, number, packed=packed: packed) as server:
+            player = player_of(server)
+            player.server.answered = True
+            assert order(player)[1]["fell_back"] == 3
+
+
+def refusal(code, status=400):
+    body = {"error": {"message": "Not this prompt.", "code": code}}
+    return raw(json.dumps(body).encode(), status)
+
+
+LONG = refusal("context_length_exceeded")
+CUT_OFF = f"<think>\nA PAR H\nF BRE H\n{'But then ' * 9}"
+
+
+@pytest.mark.parametrize(
+    ("bad", "requests", "reason"),
+    [
+        ([refusal("content_filter")], 1, "filtered"),
+        ([refusal("odd")], 1, "refused"),
+        ([LONG] * 3, 3, "too long"),
+        ([LONG], 2, ""),  # without room for thoughts
+        ([raw(b"", 413)] * 2, 3, ""),  # with a short prompt
+        ([chat(CUT_OFF, "length")] * 3, 2, "cut at the token limit"),
+        ([chat("", "length")], 2, ""),
+        ([chat("", reasoning="A PAR H")] * 3, 2, "all text is in the thoughts"),
+        ([chat(PARTS[:2])] * 3, 2, "all text is in the thoughts"),
+        ([chat(None, refusal="no")] * 3, 2, "the model refused"),
+        ([chat("", "content_filter")] * 3, 2, "the model refused"),
+        ([chat("")] * 3, 2, "an empty reply"),
+        ([refusal(502, 200)], 1, "status 502"),
+        (["I attack."] * 3, 3, "no legal order"),
+    ],
+)
+def test_one_bad_answer_costs_one_decision_and_has_a_reason(bad, requests, reason):
+    """The match goes on; what cannot help is not tried again, nothing three times in one way."""
+    replies = dict(enumerate(bad, 1))
+    with FakeServer(lambda body, number: replies.get(number) or holds(body)) as server:
+        player = player_of(server)
+        order(player)
+        _, counts = order(player)
+        assert len(server.requests) == 1 + requests
+        replies.clear()
+        assert order(player)[1]["legal_at_once"] >= 6
+        limits = [body["max_tokens"] for body in server.requests]
+    reasons = counts["fallback_reasons"]
+    assert [name.startswith(reason) for name in reasons] == [True] * bool(reason)
+    assert sum(reasons.values()) == counts["fell_back"] == 3 * bool(reason)
+    assert limits[0] > 4000
+    if reason.startswith("cut"):
+        assert limits[2] > 3 * limits[1]
+    if bad[0] is LONG:
+        assert limits[2] < 400
+
+
+def test_a_key_that_is_refused_later_ends_it():
+    with FakeServer(bad_after_first(status(401))) as server:
+        player = player_of(server)
+        order(player)
+        with pytest.raises(UserError, match="401"):
+            order(player)
+
+
+def test_a_server_that_loads_its_model_is_waited_for():
+    loading = status(503, "Loading model", Retry_After="0")
+    with FakeServer(lambda body, number: loading if number < 6 else holds(body)) as server:
+        assert order(player_of(server))[1]["legal_at_once"] == 3
+    with FakeServer(lambda body, number: loading) as server, pytest.raises(UserError, match="503"):
+        order(player_of(server, timeout=0.3))
+
+
+def test_nothing_is_said_of_a_reply_that_is_cut_off():
+    """Without a mark: the server's word for it is enough."""
+    games = VectorGame("small", 1, threads=1, auto_reset=False)
+    (position, *_) = questions_of(games, games.decisions(), {})
+    answer = chat("FRANCE is weak. So", "length")
+    with FakeServer(lambda body, number: answer) as server:
+        (found,) = player_of(server).converse([TalkQuestion.of(position, "Speak.", [], [])])
+    assert found.exchanges[-1].verdict != "legal"

@@ -6,12 +6,13 @@ import re
 import pytest
 from support.language import question, question_of_game
 from support.limits import within
+from support.reply_forms import DECIDED, DRAFT, REPLY_FORMS, UNDECIDED
 
 from diplomacy_engine import Game
 from diplomacy_engine.extras.language.constraints import parts, request_fields
 from diplomacy_engine.extras.language.questions import Slot
 from diplomacy_engine.extras.language.remote import MOST_BYTES
-from diplomacy_engine.extras.language.replies import complaint, read_reply, reply_lines
+from diplomacy_engine.extras.language.replies import complaint, read_reply, reply_lines, sentence_of
 
 WINTER = "standard W1901A; FRANCE A BUR, F MAO = PAR MAR BRE BEL; GERMANY A MUN = MUN"
 
@@ -68,10 +69,71 @@ FORMS = {
 }
 
 
+FORMS |= REPLY_FORMS | {f"decided: {name}": text for name, text in DECIDED.items()}
+UNREAD = {"Paris (Army)"}  # asked for once more
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_of_replies(france, form):
-    found, _ = read(france, FORMS[form])
-    assert [found[s] for s in range(3)] == FIRST
+    found, complaints = read(france, FORMS[form])
+    assert list(found.values()) == ([] if form in UNREAD else FIRST) and bool(complaints) == (
+        form in UNREAD
+    )
+
+
+@pytest.mark.parametrize("form", UNDECIDED)
+def test_without_a_decision_nothing_is_ordered(france, form):
+    found, complaints = read(france, UNDECIDED[form])
+    assert found == {} and len(complaints) == 2
+    assert not any(order in sentence_of(UNDECIDED[form]) for order in DRAFT) or form in (
+        "no list is whole",
+    )
+
+
+@pytest.mark.parametrize("form", DECIDED)
+def test_thoughts_that_are_cut_off_order_nothing(france, form):
+    """Wherever the reply ends: the last line of a thought may be its decision, a draft is not."""
+    text = DECIDED[form]
+    for end in range(0, len(text), 3):
+        found = read_reply(france, [0, 1, 2], {}, text[:end], cut_off=True).numbers
+        orders = france.written(found.values())
+        assert not set(orders) & set(DRAFT) or form in BARE, text[:end]
+
+
+# These begin with a list of orders that nothing says to be a thought.
+BARE = (
+    *("end alone, after a list", "two lists", "mistral, end alone", "two fenced lists"),
+    "answer behind a draft",
+)
+
+
+@pytest.mark.parametrize("form", DECIDED)
+def test_nothing_of_a_thought_is_said(form):
+    text = DECIDED[form]
+    for end in (*range(0, len(text), 3), len(text)):
+        said = sentence_of(text[:end])
+        assert not any(order in said for order in DRAFT) or form in NO_MARK, text[:end]
+
+
+# Nothing says that a thought begins; the end may still come.
+NO_MARK = (*BARE, "end alone", "Final orders:", "final orders on a line")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"thoughts": "They are weak.", "message": "Peace, friend?"}', "Peace, friend?"),
+        ('{"plan": "I attack.", "message": "Peace?"}', ""),
+        ("<answer>Peace, friend?</answer>", "Peace, friend?"),
+        ("Reasoning: they are weak.\nPeace, friend?", "Peace, friend?"),
+        ("They are weak.\nSo I say peace.\n</think>\nPeace, friend?", "Peace, friend?"),
+        ("[THINK]They are weak.[/THINK]Peace, friend?", "Peace, friend?"),
+        ("<think>\nThey are weak", ""),
+        ("[smiles] Peace, friend?", "[smiles] Peace, friend?"),
+    ],
+)
+def test_what_is_said(text, said):
+    assert sentence_of(text) == said
 
 
 def test_a_second_request_says_what_was_wrong_with_the_form(france):
@@ -85,9 +147,9 @@ def test_a_second_request_says_what_was_wrong_with_the_form(france):
     ("text", "left"),
     [
         ("a<think>b</think>c", "ac"),
-        ("a<THINKING>b</think>c<think>d", "ac<think>d"),
-        ("a<think>b<think>c</thinking>d</think>e", "ad</think>e"),
-        ("</think>a<think></think>b", "</think>ab"),
+        ("a<THINKING>b</think>c<think>d", ""),
+        ("a<think>b<think>c</thinking>d</think>e", "e"),
+        ("</think>a<think></think>b", "ab"),
         ("<think>\nA PAR H\n</think>", ""),
     ],
 )
@@ -124,8 +186,12 @@ def test_winter_gives_each_province_once():
     assert [slot.unit for slot in asked.slots] == ["build 1", "build 2"]
     found, complaints = read(asked, "A PAR B\nF PAR B\nA PAR B\n")
     assert list(found.values()) == ["A PAR B"] and len(complaints) == 3
-    found, complaints = read(asked, "WAIVE\nwaive\nA PAR B")
+    found, complaints = read(asked, "WAIVE\nwaive")
     assert list(found.values()) == ["WAIVE", "WAIVE"]
+    found, complaints = read(asked, "WAIVE\nwaive\nA PAR B")  # one too many
+    assert not found and len(complaints) == 2
+    found, complaints = read(asked, "F BRE B\nWAIVE\n\nBetter\n\nA MAR B\nA PAR B")
+    assert list(found.values()) == ["A MAR B", "A PAR B"]
     left = asked.open_slot(asked.slots[1], [asked.slots[0].numbers[0]])
     assert "WAIVE" in left.texts and len(left.texts) < len(asked.slots[1].texts)
 
