@@ -105,8 +105,8 @@ def play(
     rng: np.random.Generator,
 ) -> Lesson:
     """Play games to their end; return what they teach `policy`. It is taught what `player` orders,
-    in each game for one power, while one of `others`, drawn by `rng`, plays all other powers; for
-    all powers if there are no others."""
+    of what it may choose itself, in each game for one power, while one of `others`, drawn by `rng`,
+    plays all other powers; for all powers if there are no others."""
     seat = np.arange(games.num_games) % games.num_powers
     rival = rng.integers(max(1, len(others)), size=games.num_games)
     begin_games(games, [player, *others], np.arange(games.num_games))
@@ -122,12 +122,12 @@ def play(
             part = decisions.take(who == number)
             if not part.count:
                 continue
-            part = policy.own_choices(games, part)
-            obs = policy.observe(games, part.game, part.power)
+            part = part if number else policy.legal_orders(games, part)
             numbers = ask_player(games, part, asked)
             games.write_orders(orders, part, numbers)
             if number:
                 continue
+            obs = policy.observe(games, part.game, part.power)
             experience = Experience(obs, part, order_positions(part, numbers))
             share = np.ones(part.count, np.float32)
             lesson = Lesson(experience, share, policy.agent.values(obs))

@@ -35,6 +35,7 @@ from .signals import StopSignals
 __all__ = ["Clock", "Ranks", "RunLog", "Setup", "logs", "main", "run"]
 STOPPED = 130  # exit status of a run that has been stopped before its end
 CHANGEABLE = ("total_timesteps", "track", "cuda")  # settings of a run that is resumed
+FREE = ("help_others",)  # settings of a network that may differ from those of --start-from
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def _weights(learner: Learner, args: RunSettings, game_map: Map) -> dict:
     start = f"--start-from {args.start_from}"
     saved = learner.policy("start-from", args.start_from)
     check_map(saved, start, game_map)
-    for name in learner.network:
+    for name in (name for name in learner.network if name not in FREE):
         ours = getattr(args, name)
         theirs = saved["args"].get(name, ours)  # another script may have no such setting
         if theirs != ours:
