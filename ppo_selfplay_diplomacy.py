@@ -163,7 +163,7 @@ from diplomacy_engine import BoardViews, Decisions, Map, VectorGame
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.learning import frozen, ops, players, registry, startup, statistics
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
-from diplomacy_engine.learning.checkpoint_state import Kept, check_learned, save
+from diplomacy_engine.learning.checkpoint_state import Kept, check_learned, save, weight_bits
 from diplomacy_engine.learning.evaluations import evaluate
 from diplomacy_engine.learning.experience import Batch, Experience
 
@@ -585,59 +585,59 @@ def compute_gae(buffer: Buffer, gamma: float, gae_lambda: float) -> np.ndarray:
     return advantages
 
 
-LOSSES = ("policy_loss", "value_loss", "entropy", "old_approx_kl", "approx_kl", "clipfrac")
-
-
 def ppo_loss(
-    args: Args, ent_coef: float, new: Action, old: dict[str, torch.Tensor], count: float
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return what (B,) transitions add to the PPO loss of a minibatch, and to the LOSSES.
+    args: Args, ent_coef: float, new: Action, old: dict[str, torch.Tensor]
+) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """Return the PPO loss of (B,) transitions, and metrics to chart by name; all of it means.
 
-    `new` is what the policy says of them now, `old` has the logprobs, advantages and returns of
-    when the orders were given, `count` is the size of the minibatch on all ranks together.
+    `new` is what the policy says now; `old` has logprobs, values, advantages and returns of then.
     """
     logratio = new.logprob - old["logprobs"]
     ratio = logratio.exp()
+    with torch.no_grad():  # http://joschu.net/blog/kl-approx.html
+        old_approx_kl = (-logratio).mean()
+        approx_kl = ((ratio - 1) - logratio).mean()
+        clipfrac = ((ratio - 1.0).abs() > args.clip_coef).float().mean()
     pg_loss1 = -old["advantages"] * ratio
     pg_loss2 = -old["advantages"] * torch.clamp(ratio, 1 - args.clip_coef, 1 + args.clip_coef)
-    pg_loss = torch.max(pg_loss1, pg_loss2).sum() / count
-    v_loss = 0.5 * ((new.value - old["returns"]) ** 2).sum() / count
-    entropy_loss = new.entropy.sum() / count
+    pg_loss = torch.max(pg_loss1, pg_loss2).mean()
+    v_loss = 0.5 * ((new.value - old["returns"]) ** 2).mean()
+    entropy_loss = new.entropy.mean()
     loss = pg_loss - ent_coef * entropy_loss + v_loss * args.vf_coef
-    with torch.no_grad():  # http://joschu.net/blog/kl-approx.html
-        old_approx_kl = (-logratio).sum() / count
-        approx_kl = ((ratio - 1) - logratio).sum() / count
-        clipfrac = ((ratio - 1.0).abs() > args.clip_coef).sum() / count
-    figures = pg_loss, v_loss, entropy_loss, old_approx_kl, approx_kl, clipfrac
-    return loss, torch.stack([figure.detach() for figure in figures])
+    metrics = {"policy_loss": pg_loss, "value_loss": v_loss, "entropy": entropy_loss}
+    metrics |= {"old_approx_kl": old_approx_kl, "approx_kl": approx_kl, "clipfrac": clipfrac}
+    return loss, metrics
 
 
 def update(run: "Run", batch: Batch, ent_coef: float, ranks: startup.Ranks) -> dict[str, float]:
-    """Learn from the batches of all ranks in epochs of minibatches; return means of the LOSSES."""
-    args, device = run.args, run.weights.device
+    """Learn from the batches of all ranks in epochs of minibatches; return the metrics' means."""
+    args, agent, device = run.args, run.agent.train(), run.setup.device
     epochs = [batch.split(args.num_minibatches, run.rng) for _ in range(args.update_epochs)]
     # Size of each minibatch on all ranks together, mean and deviation of its advantages.
     moments = ranks.moments(batch.advantages, epochs)  # (epochs, minibatches, 3)
-    losses = []
-    for minibatches, of_minibatch in zip(epochs, moments):
-        epoch_losses = []
-        for rows, (count, mean, deviation) in zip(minibatches, of_minibatch):
+    means = []  # of the metrics, by epoch
+    for minibatches, of_minibatch in zip(epochs, moments, strict=True):
+        parts = []
+        for rows, (count, mean, deviation) in zip(minibatches, of_minibatch, strict=True):
             if not count:
                 continue
-            own = batch.take(rows)  # what this rank has of the minibatch
-            own = own._replace(advantages=(own.advantages - mean) / (deviation + 1e-8))
-            new = run.agent.get_action_and_value(*own.experience)
-            loss, figures = ppo_loss(args, ent_coef, new, own.tensors(device), float(count))
-            run.optimizer.zero_grad(set_to_none=False)
-            loss.backward()
-            epoch_losses.append(ranks.sum_gradients(run.weights, figures))
-            nn.utils.clip_grad_norm_(run.weights, args.max_grad_norm)
+            share, metrics = len(rows) / float(count), {}  # what this rank has of the minibatch
+            run.optimizer.zero_grad()
+            if share:
+                own = batch.take(rows)
+                own = own._replace(advantages=(own.advantages - mean) / (deviation + 1e-8))
+                new = agent.get_action_and_value(*own.experience)
+                loss, metrics = ppo_loss(args, ent_coef, new, own.tensors(device))
+                (loss * share).backward()  # so that the sum over all ranks is the mean
+            ranks.sum_gradients(agent.parameters())
+            nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
             run.optimizer.step()
-        losses += epoch_losses
-        approx_kl = torch.stack(epoch_losses).mean(0)[LOSSES.index("approx_kl")]
-        if args.target_kl is not None and approx_kl > args.target_kl:
+            parts.append((share, {n: torch.as_tensor(m).detach() for n, m in metrics.items()}))
+        means.append(ranks.mean_metrics(parts))
+        if args.target_kl is not None and means[-1]["approx_kl"] > args.target_kl:
             break
-    return dict(zip(LOSSES, torch.stack(losses).mean(0).tolist()))
+    ranks.average_buffers(agent.eval())  # it plays as it is kept, by running statistics
+    return {name: sum(epoch[name] for epoch in means) / len(means) for name in means[0]}
 
 
 class Run(Kept):
@@ -645,22 +645,22 @@ class Run(Kept):
 
     # Made anew by __init__; a checkpoint keeps all other attributes. Those OF_RANK differ from
     # process to process, what is neither must be the same on all.
-    REBUILT = ("args", "game_map", "setup", "weights", "reward")
+    REBUILT = ("args", "game_map", "setup", "reward")
     OF_RANK = ("games", "seats", "buffer", "episodes", "rng")
 
     def __init__(self, setup: startup.Setup, ranks: startup.Ranks, pool: type = OpponentPool):
         args, game_map = setup.args, setup.game_map
         self.args, self.game_map, self.setup = args, game_map, setup
         own = ranks.share(args)  # this rank's part of the games, and a seed of its own
-        torch.manual_seed(args.seed)
-        self.agent = setup.learner.make_agent(vars(args), game_map).to(setup.device)
+        startup.seed_generators(args.seed)
+        self.agent = setup.learner.make_agent(vars(args), game_map).to(setup.device).eval()
         if setup.weights:
             self.agent.load_state_dict(setup.weights)
         self.average = frozen.frozen_copy(self.agent) if args.average_power else self.agent
-        self.weights = ops.flatten(self.agent)  # stepped and clipped in one pass over all of them
-        self.optimizer = torch.optim.Adam([self.weights], args.learning_rate, eps=1e-5, fused=True)
-        if ranks.rank:
-            torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
+        weights = self.agent.parameters()
+        self.optimizer = torch.optim.Adam(weights, args.learning_rate, eps=1e-5, fused=True)
+        if ranks.rank:  # only the first weights are the same draws on all ranks
+            startup.seed_generators(own.seed)
         self.rng = np.random.default_rng(own.seed)  # seats, opponents, minibatches; torch's: orders
 
         games = game_map, own.num_envs, own.seed, args.max_years, ranks.game_threads(setup.device)
@@ -699,15 +699,15 @@ def learn(run: Run, ranks: startup.Ranks, log: startup.RunLog) -> None:
         sums = ranks.sum(batch.sums() | run.episodes.take())
     first = run.step - int(sums["batch"][0])  # so that the last batch is learned from, too
     left = max(0.0, 1.0 - first / args.total_timesteps)
-    if args.anneal_lr:
-        run.optimizer.param_groups[0]["lr"] = left * args.learning_rate
+    for group in run.optimizer.param_groups if args.anneal_lr else ():
+        group["lr"] = left * group.setdefault("initial_lr", group["lr"])
     ent_coef = args.ent_coef * left if args.anneal_ent else args.ent_coef
     with log.clock("learning"):
-        losses = update(run, batch, ent_coef, ranks)
+        before, losses = weight_bits(run.agent), update(run, batch, ent_coef, ranks)
         counters = run.results.counters
         if run.average is not run.agent:
             frozen.update_average(run.average, run.agent, counters["updates"], args.average_power)
-    check_learned(run.agent, run.optimizer, losses)
+    check_learned(run, losses, before, ranks)
     counters["updates"] += 1
     charts = {"learning_rate": run.optimizer.param_groups[0]["lr"], "ent_coef": ent_coef}
     log.update(counters, statistics.of_update(run, losses, sums, charts))

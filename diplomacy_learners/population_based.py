@@ -209,10 +209,13 @@ class Member:
         with self.editing() as (run, saved):
             before, own = run.load_args(), saved["global_step"]
             # Its own draws and curves go on, so that two members do not play the same games.
-            for part in ("rng", "torch_generator"):
+            for part in ("rng", "generators"):
                 theirs["ranks"][0][part] = saved["ranks"][0][part]
+            rate = theirs["args"]["learning_rate"]
+            new_rate = self.settings.get("learning_rate", rate)
             for group in theirs["run"]["optimizer"]["param_groups"]:
-                group["lr"] = self.settings.get("learning_rate", group["lr"])
+                for name in group.keys() & {"lr", "initial_lr"}:  # in proportion, if they differ
+                    group[name] = new_rate if group[name] == rate else group[name] * new_rate / rate
             saved |= {part: theirs[part] for part in ("model", "global_step", "run", "ranks")}
             run.save_args(before | self.settings)
         if (own, before) == (step, before | self.settings):

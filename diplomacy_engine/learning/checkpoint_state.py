@@ -1,9 +1,12 @@
 """What a checkpoint keeps of a run beside its policy: written by `pack`, taken up by `restore`."""
 
 import copy
+import hashlib
 import io
 import math
+import random
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,13 +18,26 @@ from ..games.decisions import Decisions
 from ..games.observation import BoardViews
 from ..games.vector_game import VectorGame
 from ..players.policy.talk_views import OfferViews, TalkViews
-from .checkpoints import MOST_WEIGHT, is_sound
+from .checkpoints import MOST_WEIGHT, is_sound, reason
 from .experience import Experience
 from .ranks import Ranks, TrainingError
 
-RUN_FORMAT = 4  # of what a checkpoint holds besides the policy
+RUN_FORMAT = 5  # of what a checkpoint holds besides the policy
+LEAST_RATE = 1e-8  # below it a step may be lost in rounding
 _TUPLES = {
     kind._fields: kind for kind in (Experience, BoardViews, TalkViews, OfferViews, Decisions)
+}
+# Kinds of generators: how their state is read, and set from what `pack` makes of it.
+_GENERATORS = {
+    torch.Generator: (torch.Generator.get_state, torch.Generator.set_state),
+    np.random.RandomState: (
+        lambda generator: generator.get_state(legacy=False),
+        lambda generator, saved: generator.set_state(_arrays(saved)),
+    ),
+    random.Random: (
+        random.Random.getstate,
+        lambda generator, saved: generator.setstate((saved[0], tuple(saved[1]), saved[2])),
+    ),
 }
 
 
@@ -41,8 +57,13 @@ def pack(value: Any, name: str = "run") -> Any:
         return {part: pack(getattr(value, part), f"{name}.{part}") for part in value.kept()}
     if isinstance(value, nn.Module | torch.optim.Optimizer):
         return value.state_dict()
+    if hasattr(value, "state_dict"):  # such as a schedule's
+        return pack(value.state_dict(), name)
     if isinstance(value, np.random.Generator):
         return pack(value.bit_generator.state)
+    for kind, (get_state, _) in _GENERATORS.items():
+        if isinstance(value, kind):
+            return pack(get_state(value))
     if isinstance(value, VectorGame):
         return pack(value.snapshot())
     if isinstance(value, np.ndarray):
@@ -57,8 +78,10 @@ def pack(value: Any, name: str = "run") -> Any:
         return [pack(item, name) for item in value]
     if value is None or isinstance(value, bool | int | float | str | torch.Tensor):
         return value
-    what = f"{name}, a {type(value).__name__}"
-    raise UserError(f"a checkpoint cannot keep {what}: should its class name it in REBUILT?")
+    raise UserError(
+        f"a checkpoint cannot keep {name}, a {type(value).__name__}: derive its class from `Kept`, "
+        "or if __init__ makes it anew just as it is, name it in REBUILT"
+    )
 
 
 def restore(live: Any, saved: Any) -> Any:
@@ -67,9 +90,13 @@ def restore(live: Any, saved: Any) -> Any:
         for part in live.kept():
             setattr(live, part, restore(getattr(live, part), saved[part]))
         return live
-    if isinstance(live, nn.Module | torch.optim.Optimizer):
+    if hasattr(live, "load_state_dict"):
         live.load_state_dict(saved)
         return live
+    for kind, (_, set_state) in _GENERATORS.items():
+        if isinstance(live, kind):
+            set_state(live, saved)
+            return live
     if isinstance(live, np.random.Generator):
         live.bit_generator.state = _arrays(saved)
         return live
@@ -105,34 +132,130 @@ def _arrays(saved: Any) -> Any:
     return saved
 
 
-def check_learned(
-    agent: nn.Module, optimizer: torch.optim.Optimizer, losses: Mapping[str, float]
-) -> None:
+def weight_bits(agent: nn.Module) -> int:
+    """Return a sum over all bits of an agent's weights, which differs if any of them does."""
+    weights = torch.cat([weight.detach().flatten().float() for weight in agent.parameters()])
+    return int(weights.view(torch.int32).sum()) % 2**40
+
+
+def check_learned(run: Any, losses: Mapping[str, float], before: int, ranks: Ranks) -> None:
+    """Raise TrainingError if an update went wrong; `before` are the weights' bits before it."""
     if not all(map(math.isfinite, losses.values())):
         raise TrainingError(f"a loss is not finite ({dict(losses)})")
-    if not is_sound(agent.parameters(), optimizer.state.values()):
+    if not is_sound(run.agent.parameters(), run.optimizer.state.values()):
         raise TrainingError(f"a weight is not finite, or beyond {MOST_WEIGHT:,.0f}")
+    bits = weight_bits(run.agent)
+    if ranks.sum({"bits": bits})["bits"] != bits * ranks.count:
+        raise TrainingError(
+            "an update has left the processes with different weights: `ranks.sum_gradients` comes "
+            "after the last backward(), and before gradients are clipped"
+        )
+    if bits == before and any(group["lr"] > LEAST_RATE for group in run.optimizer.param_groups):
+        raise TrainingError(
+            "an update has changed no weight: does run.optimizer step the weights of run.agent, "
+            "and does nothing clear their gradients, or the loss's, before it does?"
+        )
+
+
+def check_run(run: Any, ranks: Ranks) -> None:
+    """Raise UserError for what an edited run has that would not learn, or not come back from a
+    checkpoint. What a checkpoint would hold is written and read back in memory."""
+    parts = [
+        part
+        for value in vars(run).values()
+        for part in (value.values() if isinstance(value, dict) else _listed(value))
+    ]
+    optimizers = [part for part in parts if isinstance(part, torch.optim.Optimizer)]
+    groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+    stepped = {id(weight) for group in groups for weight in group["params"]}
+    for name, weight in run.agent.named_parameters():
+        if weight.requires_grad and id(weight) not in stepped:
+            raise UserError(f"agent.{name} learns nothing: no optimizer of the run has it")
+    schedules = [part for part in parts if isinstance(part, torch.optim.lr_scheduler.LRScheduler)]
+    if schedules and run.args.anneal_lr:
+        kind = type(schedules[0]).__name__
+        raise UserError(f"a {kind} sets the learning rate, and so does --anneal-lr: turn one off")
+    policy, own = run.setup.policy(run.average, run.step), pack_rank(run)
+    shared = pack(run)
+    advice = "draw it at random before `seed_generators(own.seed)`"
+    _check_same(ranks.gather(_hashes(shared, "run")), advice)
+    saved = _saved(policy | {"run": shared, "ranks": [own]})
+    made = run.setup.learner.weights(asdict(run.args), run.game_map)
+    for name in policy["model"].keys() ^ made.keys():
+        raise UserError(
+            f"a checkpoint of this run could not be played, for only one has {name}: the run's "
+            "network, or what make_agent makes; change networks in Agent, or in make_agent"
+        )
+    try:
+        go_on(run, torch.load(io.BytesIO(saved), weights_only=True), Ranks())
+    except Exception as error:
+        raise UserError(f"a checkpoint of this run could not be read ({reason(error)})") from error
+
+
+def _listed(value: Any) -> list | tuple:
+    return value if isinstance(value, list | tuple) else [value]
 
 
 def save(run: Any, ranks: Ranks, log: Any) -> None:
     """Write a checkpoint from which the run can go on exactly; all ranks call this."""
     with log.clock("saving"):
         files = log.flush()
-        own = {name: pack(getattr(run, name), f"run.{name}") for name in run.OF_RANK}
-        own["torch_generator"] = torch.get_rng_state()
+        shared = pack(run)
         # As bytes: a tensor of unsigned numbers, such as the games' seeds, cannot be pickled.
-        everywhere = ranks.gather(_saved(own))
+        everywhere = ranks.gather((_saved(pack_rank(run)), _hashes(shared, "run")))
+        advice = "make it of sums over all of them, `ranks.sum`"
+        _check_same([hashes for _, hashes in everywhere], advice)
         if ranks.rank > 0:
             return
         saved = run.setup.policy(run.average, run.step) | {
             "run_format": RUN_FORMAT,
-            "run": pack(run),
-            "ranks": [torch.load(io.BytesIO(part), weights_only=True) for part in everywhere],
+            "run": shared,
+            "ranks": [torch.load(io.BytesIO(part), weights_only=True) for part, _ in everywhere],
             "wandb_id": log.wandb_id,
             "files": files,
             "seconds": log.seconds,
         }
         log.folder.save_checkpoint(run.step, _saved(saved))
+
+
+def pack_rank(run: Any) -> dict:
+    own = {name: pack(getattr(run, name), f"run.{name}") for name in run.OF_RANK}
+    return own | {"generators": pack(_generators(run))}
+
+
+def _generators(run: Any) -> dict[str, Any]:
+    """Return the global generators of this process by name."""
+    found = {"torch": torch.default_generator, "random": random.getstate.__self__}
+    found["numpy"] = np.random.get_state.__self__
+    if run.setup.device.type == "cuda":
+        found["cuda"] = torch.cuda.default_generators[run.setup.device.index]
+    return found
+
+
+def _hashes(value: Any, name: str) -> dict[str, str]:
+    """Return a hash of each part of what `pack` returned, by its place."""
+    if isinstance(value, dict):
+        parts = (_hashes(item, f"{name}.{key}") for key, item in value.items())
+        return {place: digest for part in parts for place, digest in part.items()}
+    if isinstance(value, list):
+        content = repr([_hashes(item, "") for item in value]).encode()
+    elif isinstance(value, torch.Tensor):
+        content = value.detach().cpu().flatten().view(torch.uint8).numpy()
+    else:
+        content = repr(value).encode()
+    return {name: hashlib.sha256(content).hexdigest()}
+
+
+def _check_same(everywhere: list[dict[str, str]], advice: str) -> None:
+    first = everywhere[0]
+    for other in everywhere[1:]:
+        for name in [*first, *other]:
+            if first.get(name) != other.get(name):
+                part = name.split(".")[1]
+                raise UserError(
+                    f"{name} differs between processes, and a checkpoint keeps one for all: "
+                    f"{advice}, or if each is to have its own, name {part} in OF_RANK"
+                )
 
 
 def _saved(value: Any) -> bytes:
@@ -146,4 +269,6 @@ def go_on(run: Any, saved: dict, ranks: Ranks) -> None:
     own = saved["ranks"][ranks.rank]
     for name in run.OF_RANK:
         setattr(run, name, restore(getattr(run, name), own[name]))
-    torch.set_rng_state(own["torch_generator"])
+    for name, generator in _generators(run).items():
+        if name in own["generators"]:  # a run may go on with or without a GPU
+            restore(generator, own["generators"][name])

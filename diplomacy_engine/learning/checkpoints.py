@@ -92,7 +92,7 @@ def check_weights(found: Any, expected: Mapping[str, torch.Tensor]) -> None:
         if getattr(weight, "shape", None) != like.shape or weight.dtype != like.dtype:
             raise ValueError(f"the shape of {name} is not what its settings say")
         if not is_sound([weight], []):
-            raise ValueError(f"its weights are not numbers, or beyond {MOST_WEIGHT:,.0f}")
+            raise ValueError(f"{name} is of what are not numbers, or beyond {MOST_WEIGHT:,.0f}")
 
 
 def is_sound(

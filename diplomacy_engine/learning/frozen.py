@@ -27,18 +27,24 @@ def frozen_copy(agent: nn.Module, weights: Mapping[str, torch.Tensor] | None = N
 
 
 def update_average(average: nn.Module, agent: nn.Module, updates: int, power: float) -> None:
-    """Weights after update n count about as n ** power (polynomial decay, Shamir & Zhang 2013)."""
-    for kept, new in zip(average.parameters(), agent.parameters()):
-        kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
+    """Weights after update n count about as n ** power (polynomial decay, Shamir & Zhang 2013).
+    So do running statistics, which then fit them; buffers of whole numbers are the newest."""
+    share = (power + 1) / (power + 1 + updates)
+    for kept, new in zip(average.parameters(), agent.parameters(), strict=True):
+        kept.lerp_(new.detach(), share)
+    for kept, new in zip(average.buffers(), agent.buffers(), strict=True):
+        if kept.is_floating_point():
+            new = torch.where(kept == new, new, kept.lerp(new, share))  # -inf stays
+        kept.copy_(new)
 
 
 def stackable(agent: nn.Module) -> bool:
     """Tell whether `Stack` finds all weights of an agent, which may have layers of its own."""
-    known = "province_features", "power", "order_kinds"
+    known = "province_features", "power", "order_kinds", "inputs"
     return all(
         name in known or isinstance(layer, nn.LayerNorm) or type(layer) is nn.Linear
         for name, layer in agent.named_modules()
-        if list(layer.parameters(recurse=False))
+        if [*layer.parameters(recurse=False), *layer.buffers(recurse=False)]
     )
 
 
@@ -90,23 +96,23 @@ class _Table(nn.Module):
         self.weight = weight
 
 
-def settings_of(agent: nn.Module) -> Hashable:
+def settings_of(agent: nn.Module) -> dict[str, Hashable]:
     """Return what an agent is beside its weights and buffers; equal for those that are alike."""
-    attributes = {name: vars(agent)[name] for name in vars(agent).keys() - _MODULE}
+    attributes = sorted(vars(agent).keys() - _MODULE)
     try:
-        return type(agent), pickle.dumps(sorted(attributes.items()))
+        return {"": type(agent)} | {n: pickle.dumps(vars(agent)[n]) for n in attributes}
     except Exception:  # of what cannot be compared nothing is known
-        return id(agent)
+        return {"": id(agent)}
 
 
 _MODULE = vars(nn.Module()).keys()
 
 
 def without_weights(agent: nn.Module) -> nn.Module:
-    """Return an agent's methods and settings; to use a weight or a buffer is an AttributeError."""
+    """Return an agent's methods and settings; it has no weight, buffer or layer."""
     bare = copy.copy(agent)
     inputs = {n: part for n, part in agent.named_children() if isinstance(part, BoardInputs)}
-    bare._parameters, bare._buffers, bare._modules = {}, {}, inputs
+    vars(bare).update(_parameters={}, _buffers={}, _modules=inputs)
     return bare
 
 
@@ -133,7 +139,7 @@ def ask(
         edges = np.searchsorted(who, [*group, group[-1] + 1]).tolist()
         try:
             parts.append(answer(without_weights(agents[group[0]]), edges[0], edges[-1]))
-        except AttributeError:
+        except (AttributeError, LookupError):
             spans = zip(group, itertools.pairwise(edges))
             parts += [answer(agents[number], *span) for number, span in spans]
     if len(parts) == 1:
@@ -142,7 +148,7 @@ def ask(
     return join_decisions(asked), obs[0].join(obs)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def act(
     agents: Mapping[int, nn.Module],
     who: np.ndarray,

@@ -26,18 +26,6 @@ def uses_kernels(tensor: torch.Tensor) -> bool:
     return tensor.device.type in KERNEL_DEVICES
 
 
-def flatten(agent: nn.Module) -> nn.Parameter:
-    """Lay all weights of a network, and their gradients, into one vector: one pass does for all."""
-    parts = list(agent.parameters())
-    weights = nn.Parameter(torch.cat([part.detach().flatten() for part in parts]))
-    weights.grad = torch.zeros_like(weights)
-    sizes = [part.numel() for part in parts]
-    rows = zip(parts, weights.detach().split(sizes), weights.grad.split(sizes))
-    for part, values, slopes in rows:
-        part.data, part.grad = values.view_as(part), slopes.view_as(part)
-    return weights
-
-
 class LayerNorm(nn.LayerNorm):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if not uses_kernels(x):

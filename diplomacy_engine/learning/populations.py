@@ -2,7 +2,7 @@
 
 import itertools
 import shlex
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,11 +30,11 @@ class PolicyGroup:
 
     def __init__(self, players: Sequence[PolicyPlayer], threads: int):
         keep_memory()
-        shapes: dict[Hashable, list[PolicyPlayer]] = {}
+        shapes: dict[str, list[PolicyPlayer]] = {}
         for player in players:
             agent = player.agent.agent
             shape = {name: weight.shape for name, weight in agent.state_dict().items()}
-            shapes.setdefault((repr(shape), frozen.settings_of(agent)), []).append(player)
+            shapes.setdefault(repr((shape, frozen.settings_of(agent))), []).append(player)
             player.group = self
         self.players = [player for alike in shapes.values() for player in alike]
         self.number = {id(player): number for number, player in enumerate(self.players)}

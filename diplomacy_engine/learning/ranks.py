@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -195,15 +195,46 @@ class Ranks:
         deviation = np.where(count > 1, np.sqrt(np.maximum(variance, 0)), 1)
         return np.stack([count, mean, deviation], 2).astype(np.float32)
 
-    def sum_gradients(self, weights: torch.nn.Parameter, figures: torch.Tensor) -> torch.Tensor:
-        """Make a gradient its sum over all ranks; return that of `figures` that travel along."""
+    def sum_gradients(self, parameters: Iterable[torch.nn.Parameter]) -> None:
+        """Make gradients their sums over all ranks; one that there is not counts as 0."""
+        learned = [weight for weight in parameters if weight.requires_grad]
+        for weight in learned:
+            if weight.grad is None:
+                weight.grad = torch.zeros_like(weight)
         if self._link is None:
-            return figures
-        sums = torch.cat([weights.grad, figures])
+            return
+        sums = torch.cat([weight.grad.flatten() for weight in learned])
         self._together(self._link.add, sums)
-        grad, figures = sums.split([len(weights), len(figures)])
-        weights.grad.copy_(grad)
-        return figures
+        parts = sums.split([weight.numel() for weight in learned])
+        for weight, part in zip(learned, parts, strict=True):
+            weight.grad = part.view_as(weight).to(weight.dtype)
+
+    def mean_metrics(
+        self, parts: Sequence[tuple[float, Mapping[str, torch.Tensor]]]
+    ) -> dict[str, float]:
+        """Return the means of metrics over minibatches; of each, this rank gives the share that it
+        has of the minibatch, and the metrics of that. A rank that has nothing has none of them."""
+        own = {}
+        for share, metrics in parts:
+            for name, value in metrics.items():
+                own[name] = own.get(name, 0.0) + share * value.item()
+        everywhere = self.gather(own)
+        names = dict.fromkeys(name for totals in everywhere for name in totals)
+        return {
+            name: sum(totals.get(name, 0.0) for totals in everywhere) / len(parts) for name in names
+        }
+
+    def average_buffers(self, agent: torch.nn.Module) -> None:
+        """Make buffers of an agent that checkpoints keep the same on all ranks: means of numbers
+        with fractions, such as running statistics, and rank 0's of all others."""
+        weights = {name for name, _ in agent.named_parameters()}
+        own = {name: part for name, part in agent.state_dict().items() if name not in weights}
+        if self._link is None or not own:
+            return
+        everywhere = self.gather({name: part.cpu().numpy() for name, part in own.items()})
+        for name, part in own.items():
+            values = torch.from_numpy(np.stack([buffers[name] for buffers in everywhere]))
+            part.copy_(values.mean(0) if values.is_floating_point() else values[0])
 
     def agree(self, function: Callable, *arguments: Any) -> Any:
         result = failure = None

@@ -1,16 +1,19 @@
 """Starting a run, or going on with one: its settings and policies, processes, folder and logs."""
 
+import io
+import random
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import distributed
+from torch import distributed, nn
+from torch.nn.modules.utils import consume_prefix_in_state_dict_if_present
 
 from .._files import file_sha256
 from .._jit import announce_compilation
@@ -18,7 +21,11 @@ from .._progress import Progress, fail, say
 from .._suggest import quoted
 from ..errors import UserError
 from ..flags import checked
+from ..games.decisions import Decisions
+from ..games.observation import BoardViews
+from ..games.order_lists import order_places
 from ..games.vector_game import VectorGame
+from ..players.asking import orders_of
 from ..players.loading import check_map, load_player
 from ..records import convert
 from ..rules.map import Map, load_map
@@ -33,6 +40,7 @@ from .settings import check_changes
 from .signals import StopSignals
 
 __all__ = ["Clock", "Ranks", "RunLog", "Setup", "logs", "main", "run"]
+COMPILED = "_orig_mod."  # names of a network's weights begin so where a run has compiled it
 STOPPED = 130  # exit status of a run that has been stopped before its end
 CHANGEABLE = ("total_timesteps", "track", "cuda")  # settings of a run that is resumed
 FREE = ("help_others",)  # settings of a network that may differ from those of --start-from
@@ -48,14 +56,16 @@ class Setup:
     saved: dict | None = None  # the checkpoint that is gone on with
     folder: RunFolder | None = None  # where that lies
 
-    def policy(self, agent: torch.nn.Module, global_step: int) -> dict:
+    def policy(self, agent: nn.Module, global_step: int) -> dict:
         script, options = self.learner.file, asdict(self.args)
         model = agent.state_dict()
+        if model.keys().isdisjoint(self.learner.weights(options, self.game_map)):
+            consume_prefix_in_state_dict_if_present(model, COMPILED)
         return checkpoints.policy_dict(script, options, self.game_map, model, global_step)
 
     def resume(self, run: Any, ranks: Ranks) -> bool:
+        checkpoint_state.check_run(run, ranks)
         if self.saved is None:
-            checkpoint_state.pack(run)
             return False
         with _closed_on_failure(self.folder):
             try:
@@ -174,46 +184,129 @@ def _check_memory(learner: Learner, args: RunSettings, game_map: Map, ranks: Ran
     check_memory(args, game_map, sum(weight.numel() for weight in weights), ranks.count)
 
 
+def seed_generators(seed: int) -> None:
+    """Seed the generators that a process has one of; checkpoints keep their states."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+
+
 def check_policy(learner: Learner, args: RunSettings, game_map: Map) -> None:
     """Raise UserError unless a policy is played, frozen and scored as the learner plays it: of a
-    changed script the figures would mislead. Compared on some positions, with noise and weights."""
-    if learner.talks:  # their decisions begin with talk, which players hold in another way
-        return
+    changed script the figures would mislead. Compared on some positions, with noise and weights,
+    once buffers have moved; what plays is what a checkpoint would hold. Nobody has talked there."""
     announce_compilation()
-    generator = torch.Generator().manual_seed(1)
-    with torch.random.fork_rng(devices=[]):
-        agent = learner.make_agent(vars(args), game_map)
-    with torch.no_grad():
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(1)
+        agent, twin = (learner.make_agent(vars(args), game_map).eval() for _ in range(2))
         for weight in agent.parameters():
-            weight += 0.1 * torch.randn(weight.shape, generator=generator)
-    player = learner.make_player(agent, "policy").agent
-    games, random_bot = VectorGame(game_map, 4, seed=1), load_player("random")
-    for _ in range(4):
-        decisions, orders = games.decisions(), games.new_orders()
-        obs = games.view_boards(decisions.game, decisions.power)
-        noise = ops.draw_noise(decisions, generator)
-        with torch.no_grad():
-            drawn = agent.get_action_and_value(obs, decisions, noise=noise)
-            scored = agent.get_action_and_value(obs, decisions, drawn.chosen)
-            valued = agent.get_value(obs)
-        played, logprob, value = player.act(obs, decisions, noise=noise)
-        pairs = [
-            ("a player of it chooses other orders", played, drawn.chosen),
-            ("a player of it finds them less or more probable", logprob, drawn.logprob),
-            ("a player of it values positions otherwise than get_value", value, valued),
-            ("learning finds them less or more probable", scored.logprob, drawn.logprob),
-            ("learning values positions otherwise", scored.value, drawn.value),
-        ]
+            weight += 0.1 * torch.randn(weight.shape)
+        before = frozen.settings_of(agent)
+        positions = _positions(learner, agent, game_map)
+        for what, found, own in _compared(learner, agent, twin, positions):
+            if not (np.shape(found) == np.shape(own) and np.allclose(found, own, atol=1e-3)):
+                raise UserError(f"{learner.name}: with the learner's weights {what}: {WHERE}")
+        after = frozen.settings_of(agent)
+        for name in sorted(before.keys() | after.keys()):
+            if before.get(name) != after.get(name):
+                raise UserError(f"{learner.name}: {name} changes while it plays: {WHERE}")
+
+
+WHERE = (
+    "change policies in `Agent.observe`, `Agent.legal_orders`, `Agent.encode` and "
+    "`Agent.get_action`, which all use; they have no memory, and draw by the noise alone"
+)
+
+
+class Position(NamedTuple):
+    games: VectorGame
+    full: Decisions  # with all legal orders
+    decisions: Decisions  # with those that the policy chooses from
+    obs: BoardViews
+    noise: np.ndarray  # of draws
+
+
+def _positions(learner: Learner, agent: nn.Module, game_map: Map) -> list[Position]:
+    random_bot, player, positions = load_player("random"), learner.make_player(agent, "policy"), []
+    for phases in range(4):
+        games = VectorGame(game_map, 4, seed=1)
+        for _ in range(phases):
+            games.step(orders_of(games, random_bot))
+        full = games.decisions()
+        decisions = agent.legal_orders(games, full)
+        check_orders(full, decisions, agent.legal_orders(games, decisions))
+        obs = player.observe(games, full.game, full.power)
+        positions.append(Position(games, full, decisions, obs, ops.draw_noise(decisions)))
+    return positions
+
+
+def check_orders(full: Decisions, own: Decisions, again: Decisions) -> None:
+    """Raise UserError unless `own` has the decisions and slots of `full`, in each slot some of its
+    orders, and is what comes `again` if its lists are cut once more, as those of deals are."""
+    places = order_places(full, own) if all(map(np.array_equal, full[:3], own[:3])) else None
+    if (
+        places is None
+        or len(own.slot_province) != len(full.slot_province)
+        or not np.array_equal(full.order.take(places, mode="clip"), own.order)
+        or (np.diff(own.order_start) <= 0).any()
+        or not all(map(np.array_equal, own, again))
+    ):
+        raise UserError(
+            "`Agent.legal_orders` must leave each decision and slot, and each slot some of its "
+            "legal orders, and the same ones if it is asked again about these"
+        )
+
+
+def _compared(
+    learner: Learner, agent: nn.Module, twin: nn.Module, positions: list[Position]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield what must be alike: what would differ, and both. `twin` is made as `agent` is."""
+    weights, trained = {name for name, _ in agent.named_parameters()}, []
+    for *_, decisions, obs, noise in positions:
+        chosen = agent.get_action_and_value(obs, decisions, noise=noise).chosen
+        before = torch.get_rng_state()
+        trained.append(agent.train().get_action_and_value(obs, decisions, chosen).logprob)
+        what = "learning draws at random, as dropout does, and scores another policy than played"
+        yield what, torch.get_rng_state(), before
+        agent.eval()
+    content = io.BytesIO()
+    torch.save(agent.state_dict(), content)
+    drawn = [agent.get_action_and_value(p.obs, p.decisions, noise=p.noise) for p in positions]
+    for (*_, decisions, obs, _), draw, logprob in zip(positions, drawn, trained, strict=True):
+        scored = agent.get_action_and_value(obs, decisions, draw.chosen)
+        yield "learning finds them less or more probable", scored.logprob, draw.logprob
+        yield "learning values positions otherwise", scored.value, draw.value
+        if agent.state_dict().keys() == weights:  # no running statistics make a difference
+            what = "learning, in train(), finds them less or more probable, and it has no buffers"
+            yield what, logprob, draw.logprob
+    values = [agent.get_value(position.obs) for position in positions]
+    content.seek(0)
+    saved = torch.load(content, weights_only=True)
+    for name, part in agent.state_dict().items():
+        yield f"{name} changes while it plays, and not `if self.training` alone", saved[name], part
+    with checkpoints.fitting("a checkpoint", learner.file):
+        checkpoints.check_weights(saved, twin.state_dict())
+        twin.load_state_dict(saved)
+    player, copy = learner.make_player(twin, "policy"), frozen.frozen_copy(agent)
+    for weight in agent.parameters():
+        weight.neg_()  # which neither sees
+    for position, draw, valued in zip(positions, drawn, values, strict=True):
+        games, full, decisions, obs, noise = position
+        who = np.ones(full.count, np.int64)
+        by_player = player.legal_orders(games, full), player.observe(games, full.game, full.power)
+        by_copy = frozen.ask({1: copy}, who, games, full)
+        for name, part in (decisions._asdict() | obs._asdict()).items():
+            for whose, answers in (("a player of it", by_player), ("a frozen copy", by_copy)):
+                for answer in answers:
+                    if hasattr(answer, name):
+                        yield f"{whose} is given another {name}", getattr(answer, name), part
+        played, logprob, value = player.agent.act(obs, decisions, noise=noise)
+        yield "a player of it chooses other orders", played, draw.chosen
+        yield "a player of it finds them less or more probable", logprob, draw.logprob
+        yield "a player of it values positions otherwise than get_value", value, valued
         if hasattr(agent, "get_action"):
-            who = np.ones(decisions.count, np.int64)
-            frozen_draw = frozen.act({1: agent}, who, obs, decisions, noise)
-            pairs.append(("a frozen copy chooses other orders", frozen_draw, drawn.chosen))
-        for what, found, own in pairs:
-            if not np.allclose(found, own, atol=1e-3):
-                where = "change policies in `Agent.encode` and `Agent.get_action`, which all use"
-                raise UserError(f"{learner.name}: with the learner's weights {what}: {where}")
-        games.write_orders(orders, decisions, random_bot.act(games, decisions))
-        games.step(orders)
+            frozen_draw = frozen.act({1: copy}, who, obs, decisions, noise)
+            yield "a frozen copy chooses other orders", frozen_draw, draw.chosen
 
 
 def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:

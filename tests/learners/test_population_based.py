@@ -138,7 +138,7 @@ def test_a_member_takes_over(members):
     varied.take_over(better.folder / "checkpoint.pt")
     theirs, found = load(better.folder), load(worse.folder)
     assert all(torch.equal(found["model"][name], w) for name, w in theirs["model"].items())
-    for name in ("torch_generator", "rng"):  # it draws what it would have drawn
+    for name in ("generators", "rng"):  # it draws what it would have drawn
         assert str(found["ranks"][0][name]) == str(own["ranks"][0][name])
     (note,) = map(json.loads, (worse.home / "exploits.jsonl").read_text().splitlines())
     assert (note["member"], note["from"]) == (1, 0)

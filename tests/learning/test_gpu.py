@@ -9,6 +9,7 @@ import torch
 from support.positions import act, positions, ready, score, some_batch
 from support.self_play import make_agent
 from support.training import load, metrics, resume, torchrun, train, write_config
+from torch.nn.utils import parameters_to_vector
 
 from diplomacy_engine import evaluate_player, load_player, make_bot
 from diplomacy_engine.learning import frozen, ops
@@ -48,11 +49,13 @@ def test_orders_and_values_are_the_same(name, autoregressive):
 def test_an_update_is_the_same(name):
     batch, found = some_batch(make_agent(name), 60, name), []
     for device in DEVICES:
-        run = ready(make_agent(name).to(device), num_minibatches=2, update_epochs=2)
-        run.optimizer = torch.optim.SGD([run.weights], lr=0.01)
-        before = run.weights.detach().cpu().clone()
+        agent = make_agent(name).to(device)
+        run = ready(agent, num_minibatches=2, update_epochs=2)
+        run.optimizer = torch.optim.SGD(agent.parameters(), lr=0.01)
+        before = parameters_to_vector(agent.parameters()).detach().cpu()
         losses = update(run, batch, 0.01, Ranks())
-        found.append([run.weights.detach().cpu(), [*losses.values()]])
+        weights = parameters_to_vector(agent.parameters()).detach().cpu()
+        found.append([weights, [*losses.values()]])
         assert (found[-1][0] - before).abs().max() > 1e-3
     close(*found)
 

@@ -173,17 +173,3 @@ def test_layer_norm_is_pytorchs():
         found = with_gradients(of(own), codes, weight, bias)
         for one, two in zip(found, with_gradients(of(plain), codes, weight, bias)):
             assert_same(one, two)
-
-
-def test_flattened_weights_are_the_networks_own():
-    agent, like = make_agent("small"), make_agent("small")
-    weights = ops.flatten(agent)
-    assert_same(weights, torch.cat([part.flatten() for part in like.parameters()]))
-    for network in (agent, like):
-        network.critic(random(5, network.critic[0].in_features)).sum().backward()
-    zero = torch.zeros(())
-    slopes = [zero.expand_as(p) if p.grad is None else p.grad for p in like.parameters()]
-    assert_same(weights.grad, torch.cat([slope.flatten() for slope in slopes]))
-    torch.optim.SGD([weights], lr=0.5).step()
-    stepped = like.critic[0].bias - 0.5 * like.critic[0].bias.grad
-    assert_same(agent.critic[0].bias, stepped)

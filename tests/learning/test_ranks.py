@@ -74,7 +74,7 @@ def test_a_step_is_that_of_the_whole_minibatch(share):
         agent = copy.deepcopy(first)
         run = ready(agent, **changes)
         # Adam would blow up rounding where a gradient is all but zero.
-        run.optimizer = torch.optim.SGD([run.weights], lr=0.01)
+        run.optimizer = torch.optim.SGD(agent.parameters(), lr=0.01)
         figures = update(run, batch.take(rows), 0.01, ranks)
         weights = torch.cat([weight.detach().flatten() for weight in agent.parameters()])
         return weights, figures

@@ -355,8 +355,7 @@ def test_what_a_changed_run_has_more_is_kept(monkeypatch):
     changes = {"year_limit": "truncate", "max_years": 1}
 
     def kept(run) -> dict:
-        own = {name: checkpoint_state.pack(getattr(run, name)) for name in run.OF_RANK}
-        own["torch_generator"] = torch.get_rng_state()
+        own = checkpoint_state.pack_rank(run)
         return copy.deepcopy({"run": checkpoint_state.pack(run), "ranks": [own]})
 
     def play(run, steps: int) -> dict:
@@ -417,8 +416,8 @@ def test_what_ends_a_run(what, word, tmp_path, monkeypatch, capsys):
     steps, pay_learner = itertools.count(1), ppo.pay_learner
 
     def poisoned(*args):
-        found, figures = losses(*args)
-        return found * np.nan, figures * np.nan
+        loss, metrics = losses(*args)
+        return loss * np.nan, {name: value * np.nan for name, value in metrics.items()}
 
     def failing(*args):
         if next(steps) == 33:

@@ -13,7 +13,6 @@ from diplomacy_engine.constants import OrderKind, Phase
 from diplomacy_engine.games.decisions import Decisions, join_decisions
 from diplomacy_engine.games.observation import BoardViews
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.learning import ops
 from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.learning.players import AgentNetwork
 from diplomacy_engine.players.asking import ask_players
@@ -106,8 +105,7 @@ def some_batch(agent: nn.Module, count: int = 30, name: str = "small") -> Batch:
 
 def ready(agent: nn.Module, rate: float = 1e-3, **changes) -> types.SimpleNamespace:
     """Return what `update` uses of a run."""
-    args, weights = make_args(**{"target_kl": None} | changes), ops.flatten(agent)
-    rng, optimizer = np.random.default_rng(0), torch.optim.Adam([weights], lr=rate)
-    return types.SimpleNamespace(
-        args=args, agent=agent, weights=weights, optimizer=optimizer, rng=rng
-    )
+    args, rng = make_args(**{"target_kl": None} | changes), np.random.default_rng(0)
+    optimizer = torch.optim.Adam(agent.parameters(), lr=rate)
+    setup = types.SimpleNamespace(device=next(agent.parameters()).device)
+    return types.SimpleNamespace(args=args, agent=agent, setup=setup, optimizer=optimizer, rng=rng)
