@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .games.decisions import Decisions, order_numbers
     from .games.game import Game
     from .games.observation import BoardViews, Observation
+    from .games.order_lists import without_orders
     from .games.own_help import own_choices
     from .games.vector_game import StepResult, VectorGame
     from .matches.evaluation import evaluate_player
@@ -34,6 +35,7 @@ _PUBLIC = {  # module -> its names that are public
     "games.decisions": ["Decisions", "order_numbers"],
     "games.game": ["Game"],
     "games.observation": ["BoardViews", "Observation"],
+    "games.order_lists": ["without_orders"],
     "games.own_help": ["own_choices"],
     "games.vector_game": ["StepResult", "VectorGame"],
     "matches.evaluation": ["evaluate_player"],

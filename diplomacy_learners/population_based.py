@@ -214,8 +214,8 @@ class Member:
             rate = theirs["args"]["learning_rate"]
             new_rate = self.settings.get("learning_rate", rate)
             for group in theirs["run"]["optimizer"]["param_groups"]:
-                for name in group.keys() & {"lr", "initial_lr"}:  # in proportion, if they differ
-                    group[name] = new_rate if group[name] == rate else group[name] * new_rate / rate
+                for part in group.keys() & {"lr", "initial_lr"}:  # in proportion, if they differ
+                    group[part] = new_rate if group[part] == rate else group[part] * new_rate / rate
             saved |= {part: theirs[part] for part in ("model", "global_step", "run", "ranks")}
             run.save_args(before | self.settings)
         if (own, before) == (step, before | self.settings):

@@ -96,6 +96,7 @@ class _Table(nn.Module):
         self.weight = weight
 
 
+<<<<<<< HEAD
 def settings_of(agent: nn.Module) -> dict[str, Hashable]:
     """Return what an agent is beside its weights and buffers; equal for those that are alike."""
     attributes = sorted(vars(agent).keys() - _MODULE)
@@ -149,6 +150,9 @@ def ask(
 
 
 @torch.no_grad()
+=======
+@torch.inference_mode()
+>>>>>>> learn
 def act(
     agents: Mapping[int, nn.Module],
     who: np.ndarray,

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,16 @@ PATIENCE = 5.0  # seconds in which processes that were started must end once the
 
 class TrainingError(UserError):
     """Training cannot go on. Not every rank may meet it, so each that does says so itself."""
+
+
+class OutOfStep(TrainingError):
+    """What another rank has sent is not what comes next here."""
+
+    def __init__(self):
+        super().__init__(
+            "the processes are not at the same place of the program: a condition, such as that of "
+            "a `break`, is not the same in all of them; make it of `ranks.sum`"
+        )
 
 
 class RankLost(TrainingError):
@@ -60,8 +71,8 @@ class Pipes:
     def gather(self, value: Any) -> list:
         if not self.first:
             self.pipes[0].send(value)
-            return self.pipes[0].recv()
-        values = [value, *(pipe.recv() for pipe in self.pipes)]
+            return _receive(self.pipes[0])
+        values = [value, *map(_receive, self.pipes)]
         for pipe in self.pipes:
             pipe.send(values)
         return values
@@ -70,7 +81,7 @@ class Pipes:
         own = tensor.cpu().numpy()
         if not self.first:
             self.pipes[0].send_bytes(own)
-            self.pipes[0].recv_bytes_into(own)
+            _receive_into(self.pipes[0], own)
         else:
             self._add_others(own)
         if tensor.device.type != "cpu":
@@ -81,10 +92,27 @@ class Pipes:
             self._inbox = np.zeros(own.nbytes, np.uint8)
         theirs = self._inbox[: own.nbytes].view(own.dtype).reshape(own.shape)
         for pipe in self.pipes:
-            pipe.recv_bytes_into(theirs)
+            _receive_into(pipe, theirs)
             own += theirs
         for pipe in self.pipes:
             pipe.send_bytes(own)
+
+
+def _receive(pipe: Connection) -> Any:
+    content = pipe.recv_bytes()
+    try:
+        return ForkingPickler.loads(content)
+    except Exception:  # of numbers, which `add` has sent, pickle says nearly anything
+        raise OutOfStep from None
+
+
+def _receive_into(pipe: Connection, array: np.ndarray) -> None:
+    try:
+        if pipe.recv_bytes_into(array) == array.nbytes:
+            return
+    except multiprocessing.BufferTooShort:
+        pass
+    raise OutOfStep
 
 
 class Distributed:

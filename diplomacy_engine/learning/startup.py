@@ -305,7 +305,8 @@ def _compared(
         yield "a player of it finds them less or more probable", logprob, draw.logprob
         yield "a player of it values positions otherwise than get_value", value, valued
         if hasattr(agent, "get_action"):
-            frozen_draw = frozen.act({1: copy}, who, obs, decisions, noise)
+            with checkpoints.fitting("a frozen copy", learner.file):
+                frozen_draw = frozen.act({1: copy}, who, obs, decisions, noise)
             yield "a frozen copy chooses other orders", frozen_draw, draw.chosen
 
 
