@@ -96,7 +96,6 @@ class _Table(nn.Module):
         self.weight = weight
 
 
-<<<<<<< HEAD
 def settings_of(agent: nn.Module) -> dict[str, Hashable]:
     """Return what an agent is beside its weights and buffers; equal for those that are alike."""
     attributes = sorted(vars(agent).keys() - _MODULE)
@@ -149,10 +148,7 @@ def ask(
     return join_decisions(asked), obs[0].join(obs)
 
 
-@torch.no_grad()
-=======
 @torch.inference_mode()
->>>>>>> learn
 def act(
     agents: Mapping[int, nn.Module],
     who: np.ndarray,

@@ -1,7 +1,6 @@
 """Edits of what a policy sees, what it may order and whom it meets: each holds in training, in
 commands, in a search and when a run goes on, with one and two processes, or is refused before."""
 
-
 import numpy as np
 import pytest
 from support.edits import assert_refused, assert_usable, train_edited
@@ -58,7 +57,8 @@ WORKS = {
     "observation normalization": (
         [(CRITIC, "        self.normal = nn.BatchNorm1d(inputs.num_globals, affine=False)\n"
                   f"{CRITIC}"),
-         (BOARD, "        boards = boards._replace(globals=self.normal(boards.globals))\n" + BOARD)],
+         (BOARD, "        boards = boards._replace(globals=self.normal(boards.globals))\n"
+                 f"{BOARD}")],
         {},
     ),
     "a mask by what is learned": (
