@@ -3,8 +3,9 @@ commands, in a search and when a run goes on, with one and two processes, or is 
 
 import numpy as np
 import pytest
+import torch
 from support.edits import assert_refused, assert_usable, train_edited
-from support.training import load, train
+from support.training import train
 
 from diplomacy_engine import VectorGame, load_player
 from diplomacy_engine.constants import HOLD
@@ -143,8 +144,9 @@ def test_an_edit_is_refused_before_it_trains(edit, imported, tmp_path, capsys):
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_mask_holds_everywhere(processes, imported, tmp_path):
     """A policy that may never hold does not: not in training, nor alone, greedy or in a search."""
-    script, run = train_edited([NO_HOLDS], imported, tmp_path, processes)
-    seen = load(run)["ranks"][0]["buffer"]["seen"]
+    script, run = train_edited([NO_HOLDS], imported, tmp_path, processes, save_interval=20)
+    first = torch.load(min((run / "checkpoints").glob("*.pt")), weights_only=True)
+    seen = first["ranks"][-1]["buffer"]["seen"]
     kinds = VectorGame("small", 1).table.kind
     orders = np.concatenate([part["decisions"]["order"].numpy() for part in seen])
     assert (kinds[orders] == HOLD).mean() < 0.02
