@@ -20,9 +20,7 @@ Shapes. A letter means this and nothing else, here and in diplomacy_engine (cons
     T  decisions that a stream holds       B  transitions of a minibatch
 """
 
-import os
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -155,14 +153,13 @@ class Args:
 if __name__ == "__main__" and {"-h", "--help"} & set(sys.argv):
     tyro.cli(Args, **settings.command_line(Args))  # ends here: a help need not load PyTorch
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
-
 import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 import diplomacy_engine as engine
+from diplomacy_engine import BoardViews, Decisions, Map, VectorGame
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.learning import frozen, ops, players, registry, startup, statistics
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
@@ -196,16 +193,16 @@ class Agent(nn.Module):
     province a code. An order is scored from its kind, the provinces it names and how they stand to
     the power. With `autoregressive`, a unit's scores also see the orders given to earlier units.
 
-    To change the policy, change `encode` (what is seen) or `get_action` (what is chosen): the
-    learner, its frozen copies and every player of a checkpoint choose orders through these two.
+    To change the policy, change `observe` (what it sees), `legal_orders` (what it may choose),
+    `encode` or `get_action`: the learner, its copies and every player of a checkpoint use these.
     """
 
     def __init__(
-        self, game_map: engine.Map, hidden: int, num_layers: int, autoregressive: bool = True
+        self, game_map: Map, hidden: int, num_layers: int, autoregressive=True, help_others=True
     ):
         super().__init__()
         self.inputs = inputs = BoardInputs(game_map)  # makes tensors of boards and orders
-        self.autoregressive = autoregressive
+        self.autoregressive, self.help_others = autoregressive, help_others
         self.province_features = nn.Embedding(inputs.num_features, hidden)
         self.global_features = layer_init(nn.Linear(inputs.num_globals, hidden))
 
@@ -231,6 +228,14 @@ class Agent(nn.Module):
         self.score = layer_init(nn.Linear(hidden, 1, bias=False), 0.1)
         first = layer_init(nn.Linear(3 * hidden, hidden))
         self.critic = nn.Sequential(first, nn.ReLU(), layer_init(nn.Linear(hidden, 1), 1.0))
+
+    def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
+        """Return what `powers` (D,) see of the games `rows` (D,); nothing else reaches `encode`."""
+        return games.view_boards(rows, powers)
+
+    def legal_orders(self, games: VectorGame, decisions: Decisions) -> Decisions:
+        """Return D decisions with the orders that the policy chooses from, some for each slot."""
+        return engine.own_choices(games, decisions, self.help_others)
 
     def encode(self, boards: Boards) -> Codes:
         """Return the codes of all provinces and powers of G boards, and of the D viewers."""
@@ -277,14 +282,14 @@ class Agent(nn.Module):
             return Action(chosen, logprob, probability=probability)
         return Action(orders.chosen, *ops.score_orders(orders, tables))
 
-    def get_value(self, obs: engine.BoardViews) -> torch.Tensor:
+    def get_value(self, obs: BoardViews) -> torch.Tensor:
         """Return the value (D,) of the boards for the powers that view them."""
         return self.critic(self.encode(self.inputs(obs)).view).squeeze(-1)
 
     def get_action_and_value(
         self,
-        obs: engine.BoardViews,
-        decisions: engine.Decisions,
+        obs: BoardViews,
+        decisions: Decisions,
         chosen: np.ndarray | None = None,
         noise: np.ndarray | None = None,
         temperature: np.ndarray | None = None,
@@ -312,7 +317,7 @@ class OpponentPool(Kept):
 
     REBUILT = ("args", "bots")  # a checkpoint keeps all other attributes
 
-    def __init__(self, args: Args, game_map: engine.Map):
+    def __init__(self, args: Args, game_map: Map):
         self.args = args
         bots = [players.load_opponent(name, game_map) for name in args.pool_bots]
         self.bots = dict(enumerate(bots, LEARNER + 1))
@@ -492,38 +497,32 @@ class Buffer(Kept):
 
 
 def play_phase(
-    run: "Run",
-    clock: startup.Clock,
-    decisions: engine.Decisions | None = None,
-    view: Callable[[engine.Decisions], engine.BoardViews] | None = None,
-    revalue: Callable[[Experience, np.ndarray, np.ndarray], np.ndarray] | None = None,
+    run: "Run", clock: startup.Clock, decisions: Decisions | None = None, view=None, revalue=None
 ) -> tuple[engine.StepResult, dict[str, int]]:
     """Play one phase of every game; return its result and by how much each counter rises.
 
-    Other learners may give the `decisions`, with fewer legal orders, how powers `view` the board,
-    and what turns orders and values of the learner into the values that are kept.
+    Other learners may give the `decisions`, with fewer legal orders, `view(agent, decisions)`: what
+    an agent sees, and `revalue(experience, orders, values)`: the learner's values that are kept.
     """
     games, seats, pool = run.games, run.seats, run.pool
-    decisions = engine.own_choices(games, decisions or games.decisions(), run.args.help_others)
-    view = view or (lambda asked: games.view_boards(asked.game, asked.power))
+    decisions = decisions or games.decisions()
+    view = view or (lambda agent, asked: agent.observe(games, asked.game, asked.power))
     at = decisions.game, decisions.power
     who = np.where(seats.warm_up[at] > 0, AT_RANDOM, seats.member[at])  # (D,)
     orders = games.new_orders()  # (E, V), merged below
 
     # The learner.
-    learner = decisions.take(who == LEARNER)
-    obs, noise = view(learner), ops.draw_noise(learner)
+    learner = run.agent.legal_orders(games, decisions.take(who == LEARNER))
+    obs, noise = view(run.agent, learner), ops.draw_noise(learner)
     with clock("inference"), torch.no_grad():
         action = run.agent.get_action_and_value(obs, learner, noise=noise)
     games.write_orders(orders, learner, engine.order_numbers(learner, action.chosen))
 
     # Its frozen copies, all together, each for its own seats.
-    rows = np.flatnonzero(who > LEARNER + len(pool.bots))
-    rows = rows[np.argsort(who[rows], kind="stable")]
-    asked, temperature = decisions.take(rows), seats.temperature[at][rows]
-    obs_of_copies = view(asked)
+    rows = np.argsort(who, kind="stable")[np.count_nonzero(who <= LEARNER + len(pool.bots)) :]
+    asked, obs_of_copies = frozen.ask(pool.agents, who[rows], games, decisions.take(rows), view)
     with clock("inference"):
-        chosen = pool.act(who[rows], obs_of_copies, asked, temperature)
+        chosen = pool.act(who[rows], obs_of_copies, asked, seats.temperature[at][rows])
     games.write_orders(orders, asked, engine.order_numbers(asked, chosen))
 
     # Bots, and powers that begin at random.
@@ -665,7 +664,7 @@ class Run(Kept):
         self.rng = np.random.default_rng(own.seed)  # seats, opponents, minibatches; torch's: orders
 
         games = game_map, own.num_envs, own.seed, args.max_years, ranks.game_threads(setup.device)
-        self.games = engine.VectorGame(*games, auto_reset=False)
+        self.games = VectorGame(*games, auto_reset=False)
         self.pool = pool(args, game_map)
         self.pool.freeze(self.agent, 0)
         self.reward = engine.make_reward_mix(args.reward, game_map)
@@ -689,7 +688,7 @@ class Run(Kept):
     def values_of(self, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
         """Return the value (n,) of the positions of games `rows` (n,) for `powers` (n,)."""
         with torch.no_grad():
-            return self.agent.get_value(self.games.view_boards(rows, powers)).cpu().numpy()
+            return self.agent.get_value(self.agent.observe(self.games, rows, powers)).cpu().numpy()
 
 
 def learn(run: Run, ranks: startup.Ranks, log: startup.RunLog) -> None:
@@ -768,9 +767,10 @@ def train(setup: startup.Setup, ranks: startup.Ranks, until: int | None = None, 
     return True
 
 
-def make_agent(options: dict, game_map: engine.Map) -> Agent:
+def make_agent(options: dict, game_map: Map) -> Agent:
     """Return a new agent; what is read of `options`, the settings, says which network it is."""
-    return Agent(game_map, options["hidden"], options["num_layers"], options["autoregressive"])
+    names = "hidden", "num_layers", "autoregressive", "help_others"
+    return Agent(game_map, *(options[name] for name in names))
 
 
 LEARNER_HERE = registry.register(__name__, __file__, Args, make_agent)  # plays its checkpoints

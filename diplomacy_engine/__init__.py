@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .errors import UserError
     from .games.decisions import Decisions, order_numbers
     from .games.observation import BoardViews, Observation
+    from .games.order_lists import without_orders
     from .games.own_help import own_choices
     from .games.vector_game import StepResult, VectorGame
     from .matches.evaluation import evaluate_player
@@ -35,6 +36,7 @@ _PUBLIC = {  # module -> its names that are public
     "games.decisions": ["Decisions", "order_numbers"],
     "textgame.game": ["Game"],
     "games.observation": ["BoardViews", "Observation"],
+    "games.order_lists": ["without_orders"],
     "games.own_help": ["own_choices"],
     "games.vector_game": ["StepResult", "VectorGame"],
     "matches.evaluation": ["evaluate_player"],

@@ -110,6 +110,16 @@ class Independent(nn.Module):
             saved = {f"powers.{p}.{name}": saved[name] for p in each for name in saved}
         return super().load_state_dict(saved, *how, **options)
 
+    def observe(
+        self, games: engine.VectorGame, rows: np.ndarray, powers: np.ndarray
+    ) -> engine.BoardViews:
+        return frozen.without_weights(self.powers[0]).observe(games, rows, powers)
+
+    def legal_orders(
+        self, games: engine.VectorGame, decisions: engine.Decisions
+    ) -> engine.Decisions:
+        return frozen.without_weights(self.powers[0]).legal_orders(games, decisions)
+
     def get_value(self, obs: engine.BoardViews) -> torch.Tensor:
         powers = np.unique(obs.power).tolist() or [0]
         rows = [np.flatnonzero(obs.power == power) for power in powers]
@@ -197,9 +207,9 @@ def make_player(
     player = policy_player(agent, name, seed, greedy, settings)
     if isinstance(agent, Central):  # a player does not see what other powers order
         alone = partial(Agent.get_action_and_value, agent)
-        player.agent.agent = SimpleNamespace(
-            inputs=agent.inputs, get_value=agent.get_value, get_action_and_value=alone
-        )
+        names = "inputs", "observe", "legal_orders", "get_value"
+        methods = {name: getattr(agent, name) for name in names}
+        player.agent.agent = SimpleNamespace(**methods, get_action_and_value=alone)
     return player
 
 
@@ -365,7 +375,8 @@ AGENTS = {"independent": Independent, "central": Central}
 
 
 def make_agent(options: dict, game_map: engine.Map) -> nn.Module:
-    network = options["hidden"], options["num_layers"], options["autoregressive"]
+    names = "hidden", "num_layers", "autoregressive", "help_others"
+    network = (options[name] for name in names)
     return AGENTS.get(options["scheme"], Agent)(game_map, *network)
 
 

@@ -9,6 +9,7 @@ the policy learns to give the orders that were chosen; its values learn to stay 
 """
 
 import io
+import os
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -24,7 +25,7 @@ from diplomacy_engine import Map, Player, UserError, VectorGame, evaluate_player
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.flags import checked
 from diplomacy_engine.games.decisions import order_positions
-from diplomacy_engine.learning import checkpoints, settings
+from diplomacy_engine.learning import checkpoints, registry, settings
 from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.frozen import frozen_copy
 from diplomacy_engine.learning.players import policy_player
@@ -43,7 +44,7 @@ class Args:
     """Settings of a distillation."""
 
     policy: str = ""
-    """checkpoint or run folder of the policy to train"""
+    """checkpoint or run folder of the policy to train; mine.py:PATH for one of your own script"""
     search: str = "fast"
     """kind of search, with options as in "fast(profiles=28)" if there are any"""
     against: tuple[str, ...] = ()
@@ -105,8 +106,8 @@ def play(
     rng: np.random.Generator,
 ) -> Lesson:
     """Play games to their end; return what they teach `policy`. It is taught what `player` orders,
-    in each game for one power, while one of `others`, drawn by `rng`, plays all other powers; for
-    all powers if there are no others."""
+    of what it may choose itself, in each game for one power, while one of `others`, drawn by `rng`,
+    plays all other powers; for all powers if there are no others."""
     seat = np.arange(games.num_games) % games.num_powers
     rival = rng.integers(max(1, len(others)), size=games.num_games)
     begin_games(games, [player, *others], np.arange(games.num_games))
@@ -122,12 +123,12 @@ def play(
             part = decisions.take(who == number)
             if not part.count:
                 continue
-            part = policy.own_choices(games, part)
-            obs = policy.observe(games, part.game, part.power)
+            part = part if number else policy.legal_orders(games, part)
             numbers = ask_player(games, part, asked)
             games.write_orders(orders, part, numbers)
             if number:
                 continue
+            obs = policy.observe(games, part.game, part.power)
             experience = Experience(obs, part, order_positions(part, numbers))
             share = np.ones(part.count, np.float32)
             lesson = Lesson(experience, share, policy.agent.values(obs))
@@ -215,9 +216,13 @@ def evaluate(args: Args, agent: Agent, game_map: Map, seed: int, trained: dict) 
 
 def run(args: Args) -> int:
     args = checked(args)
-    start = LEARNER_HERE.policy("policy", args.policy)
+    script = args.policy.rpartition(".py:")[0]  # a network of one's own
+    learner = registry.of_file(f"{script}.py") if os.path.isfile(f"{script}.py") else LEARNER_HERE
+    if learner.load or learner.talks:
+        raise UserError(f"--policy {args.policy}: {learner.name} cannot be distilled")
+    start = learner.policy("policy", args.policy)
     game_map = checkpoints.map_of(start, args.policy)
-    agent, trained = LEARNER_HERE.agent(start, args.policy), start["args"]
+    agent, trained = learner.agent(start, args.policy), start["args"]
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
@@ -258,9 +263,8 @@ def run(args: Args) -> int:
         for name, value in figures.items():
             log.add_scalar(f"distill/{name}", value, decisions)
         step = start["global_step"] + decisions
-        model, script = agent.state_dict(), LEARNER_HERE.file
-        content = io.BytesIO()
-        torch.save(checkpoints.policy_dict(script, trained, game_map, model, step), content)
+        model, content = agent.state_dict(), io.BytesIO()
+        torch.save(checkpoints.policy_dict(learner.file, trained, game_map, model, step), content)
         folder.save_checkpoint(step, content.getvalue())
         shown = ", ".join(f"{name} {value:.3g}" for name, value in figures.items())
         print(f"round {number}: {decisions:,} decisions, {shown}", flush=True)

@@ -382,7 +382,7 @@ def hold_wishes(
     logprob = np.zeros(able.shape, np.float32)
     for agent, game, power in speakers(run, talking):
         others = able[game] & (powers != power[:, None])
-        obs, noise = games.view_boards(game, power), torch.rand(others.shape).numpy()
+        obs, noise = agent.observe(games, game, power), torch.rand(others.shape).numpy()
         obs = talk.views.of(obs, len(powers), breaches=breaches[game, power])
         with clock("inference"):
             wish[game, power], logprob[game, power] = agent.draw_talk(obs, others, noise)
@@ -404,7 +404,7 @@ def hold_offers(
     breaches = offers.told["breaches"] = breaches_of(talk.press)
     for agent, game, power in speakers(run, talking):
         asked = offers.question(game, power)
-        obs = games.view_boards(game, power)
+        obs = agent.observe(games, game, power)
         obs = talk.views.of(obs, games.num_powers, breaches=breaches[game, power])
         noise = torch.rand(len(game), 1 + games.num_powers).numpy()
         with clock("inference"):
@@ -460,19 +460,19 @@ def play_phase(run: TalkRun, clock: startup.Clock) -> tuple[engine.StepResult, d
     decisions = games.decisions()
     told = run.talk.hold(run.talk, run, decisions, clock)
 
-    def view(asked: engine.Decisions) -> TalkViews | OfferViews:
-        return look(asked.game, asked.power)
+    def view(agent: TalkingAgent, asked: engine.Decisions) -> TalkViews | OfferViews:
+        return look(agent, asked.game, asked.power)
 
-    def look(*at: np.ndarray) -> TalkViews | OfferViews:
+    def look(agent: TalkingAgent, *at: np.ndarray) -> TalkViews | OfferViews:
         said = {name: array[at] for name, array in told.items()}
-        return run.talk.views.of(games.view_boards(*at), games.num_powers, **said)
+        return run.talk.views.of(agent.observe(games, *at), games.num_powers, **said)
 
     if press.binding:  # the orders are those that the deals leave
         return ppo.play_phase(run, clock, press.bound(decisions), view)
     keeps = told["keeps"] = np.full(run.seats.member.shape, NONE, np.int8)
     asked = decisions.take(press.deals.dealt.any(2)[decisions.game, decisions.power])
     for agent, *at in speakers(run, asked):
-        obs, noise = look(*at), torch.rand(len(at[0])).numpy()
+        obs, noise = look(agent, *at), torch.rand(len(at[0])).numpy()
         with clock("inference"):
             keeps[*at], logprob = agent.draw_keeps(obs, noise)
         told["talk_logprob"][*at] += logprob
@@ -502,7 +502,8 @@ def train(setup: startup.Setup, ranks: Ranks) -> bool:
 
 
 def make_agent(options: dict, game_map: engine.Map) -> TalkingAgent:
-    network = options["hidden"], options["num_layers"], options["autoregressive"]
+    names = "hidden", "num_layers", "autoregressive", "help_others"
+    network = (options[name] for name in names)
     return KINDS[options["press"]].agent(game_map, *network, binding=options["binding"] == "yes")
 
 

@@ -23,15 +23,8 @@ def own_choices(games: VectorGame, decisions: Decisions, helps: bool | np.ndarra
     """Return decisions with the orders that a policy chooses from: all if it `helps` others, one
     for all decisions or (D,) bool; else those in which no other power's unit takes part. There the
     armies of a movement decision come before its fleets, which then see whom they can convoy."""
-    return possible_choices(games, decisions, helps)[0]
-
-
-def possible_choices(
-    games: VectorGame, decisions: Decisions, helps: bool | np.ndarray
-) -> tuple[Decisions, np.ndarray | slice]:
-    """Return `own_choices`, and the place (N',) of each of their orders in `decisions`."""
     if np.all(helps):
-        return decisions, slice(None)
+        return decisions
     helps = np.broadcast_to(helps, decisions.count)
     lengths = np.diff(decisions.order_start)
     row = np.repeat(decisions.slot_decision, lengths)  # (N,) the decision that each order is of
@@ -50,22 +43,11 @@ def possible_choices(
     before = np.zeros(len(found) + 1, np.int32)
     np.cumsum(kept[found], out=before[1:])
     found = found[kept[found]]
-    asked = decisions._replace(
+    return decisions._replace(
         slot_province=decisions.slot_province[slots],
         order_start=before[starts],
         order=decisions.order[found],
     )
-    return asked, found
-
-
-def matched(decisions: Decisions, own: Decisions, numbers: np.ndarray) -> np.ndarray:
-    """Return the order numbers (S,) of the slots of `own` in the slots of `decisions`."""
-    if own is decisions:
-        return numbers
-    given, asked = (np.lexsort((d.slot_province, d.slot_decision)) for d in (decisions, own))
-    found = np.empty_like(numbers)
-    found[given] = numbers[asked]
-    return found
 
 
 @jit_inner

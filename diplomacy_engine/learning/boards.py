@@ -11,7 +11,7 @@ from torch import nn
 
 from ..constants import NONE
 from ..games.decisions import Decisions
-from ..games.observation import UNIT_OWNER, BoardViews
+from ..games.observation import NUM_BOARD_FEATURES, UNIT_OWNER, BoardViews
 from ..players.policy.inputs import (
     FIRST_CLASS,
     FIRST_RELATION,
@@ -149,7 +149,9 @@ class BoardInputs(nn.Module):
         device = self.borders.device
         owner = np.ascontiguousarray(views.board[..., UNIT_OWNER])
         viewer = views.row * np.int64(self.num_powers) + views.power
-        arrays = self.network.features(views), self.network.globals(views), owner, viewer
+        # Columns of one's own after these are for `encode`, which finds them in `Boards.views`.
+        plain = views._replace(board=np.ascontiguousarray(views.board[..., :NUM_BOARD_FEATURES]))
+        arrays = self.network.features(plain), self.network.globals(views), owner, viewer
         tensors = (on_device(array, device) for array in arrays)
         return Boards(*tensors, views, self.num_powers)
 

@@ -1,16 +1,19 @@
 """Many frozen networks that are asked together."""
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+import pickle
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
 from torch import nn
 
 from ..constants import NONE
-from ..games.decisions import Decisions
+from ..games.decisions import Decisions, join_decisions
 from ..games.observation import BoardViews
-from .boards import Boards, Codes
+from ..games.vector_game import VectorGame
+from .boards import BoardInputs, Boards, Codes
 from .checkpoints import check_weights
 
 
@@ -91,6 +94,58 @@ class _Table(nn.Module):
     def __init__(self, weight: torch.Tensor):
         super().__init__()
         self.weight = weight
+
+
+def settings_of(agent: nn.Module) -> dict[str, Hashable]:
+    """Return what an agent is beside its weights and buffers; equal for those that are alike."""
+    attributes = sorted(vars(agent).keys() - _MODULE)
+    try:
+        return {"": type(agent)} | {n: pickle.dumps(vars(agent)[n]) for n in attributes}
+    except Exception:  # of what cannot be compared nothing is known
+        return {"": id(agent)}
+
+
+_MODULE = vars(nn.Module()).keys()
+
+
+def without_weights(agent: nn.Module) -> nn.Module:
+    """Return an agent's methods and settings; it has no weight, buffer or layer."""
+    bare = copy.copy(agent)
+    inputs = {n: part for n, part in agent.named_children() if isinstance(part, BoardInputs)}
+    vars(bare).update(_parameters={}, _buffers={}, _modules=inputs)
+    return bare
+
+
+def ask(
+    agents: Mapping[int, nn.Module],
+    who: np.ndarray,
+    games: VectorGame,
+    decisions: Decisions,
+    view: Callable[[nn.Module, Decisions], BoardViews] | None = None,
+) -> tuple[Decisions, BoardViews]:
+    """Return D decisions with the legal orders that networks choose from, and what they see; `who`
+    (D,), ascending, decides. `view` (None: `observe`) says what an agent sees. Networks that are
+    alike but for their weights are asked in one call, unless the answer depends on these."""
+
+    def answer(agent: nn.Module, first: int, last: int) -> tuple[Decisions, BoardViews]:
+        asked = agent.legal_orders(games, decisions.part(first, last))
+        obs = view(agent, asked) if view else agent.observe(games, asked.game, asked.power)
+        return asked, obs
+
+    numbers = np.unique(who).tolist() or [next(iter(agents))]
+    parts = []
+    for _, alike in itertools.groupby(numbers, lambda number: settings_of(agents[number])):
+        group = list(alike)
+        edges = np.searchsorted(who, [*group, group[-1] + 1]).tolist()
+        try:
+            parts.append(answer(without_weights(agents[group[0]]), edges[0], edges[-1]))
+        except (AttributeError, LookupError):
+            spans = zip(group, itertools.pairwise(edges))
+            parts += [answer(agents[number], *span) for number, span in spans]
+    if len(parts) == 1:
+        return parts[0]
+    asked, obs = zip(*parts)
+    return join_decisions(asked), obs[0].join(obs)
 
 
 @torch.inference_mode()

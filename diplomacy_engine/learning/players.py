@@ -6,6 +6,7 @@ from torch import nn
 
 from ..games.decisions import Decisions
 from ..games.observation import BoardViews
+from ..games.vector_game import VectorGame
 from ..players.loading import load_player
 from ..players.policy.player import PolicyPlayer
 from ..players.protocols import Explanation, Player
@@ -20,6 +21,12 @@ class AgentNetwork:
         self.agent = agent
         self.vocabulary_hash = agent.inputs.vocabulary_hash
         self.num_powers = agent.inputs.num_powers
+
+    def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
+        return self.agent.observe(games, rows, powers)
+
+    def legal_orders(self, games: VectorGame, decisions: Decisions) -> Decisions:
+        return self.agent.legal_orders(games, decisions)
 
     @torch.no_grad()
     def act(

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ..games.decisions import Decisions, order_numbers, ragged_rows
-from ..games.own_help import matched, own_choices
+from ..games.order_lists import matched
 from ..games.vector_game import VectorGame
 from ..players.policy.files import policy_file
 from ..players.policy.player import PolicyPlayer
@@ -34,7 +34,7 @@ class PolicyGroup:
         for player in players:
             agent = player.agent.agent
             shape = {name: weight.shape for name, weight in agent.state_dict().items()}
-            shapes.setdefault(repr((shape, agent.autoregressive)), []).append(player)
+            shapes.setdefault(repr((shape, frozen.settings_of(agent))), []).append(player)
             player.group = self
         self.players = [player for alike in shapes.values() for player in alike]
         self.number = {id(player): number for number, player in enumerate(self.players)}
@@ -50,7 +50,6 @@ class PolicyGroup:
                     self.stacks.append(frozen.Stack({n: self.agents[n] for n in own}))
         self.stack = np.repeat(np.arange(len(sizes)), sizes)  # of each, or what it is by itself
         self.greedy = np.array([player.greedy for player in self.players])
-        self.helps_others = np.array([player.helps_others for player in self.players])
         self.threads = threads
         self.pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
 
@@ -63,8 +62,8 @@ class PolicyGroup:
         order = np.argsort(mine, kind="stable")
         mine = mine[order]
         full = decisions.take(order)
-        asked = own_choices(games, full, self.helps_others[mine])
-        obs = self.players[mine[0]].observe(games, asked.game, asked.power)
+        self.players[mine[0]].check_map(games)
+        asked, obs = frozen.ask(self.agents, mine, games, full)
         numbers, firsts = np.unique(mine, return_index=True)
         begins = asked.order_start[asked.slot_start[[*firsts, len(mine)]]]  # of their orders
         # Each draws from its own generator what it would draw alone. One that is greedy draws
@@ -130,9 +129,8 @@ class Policy(NamedTuple):
     weights: dict[str, np.ndarray]
 
 
-# What a member's settings keep beside what its network is made of: what its values mean, and
-# which orders it chooses from.
-KEPT = ("map", "reward", "gamma", "year_limit", "help_others")
+# What a member's settings keep beside what its network is made of: what its values mean.
+KEPT = ("map", "reward", "gamma", "year_limit")
 
 
 def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:

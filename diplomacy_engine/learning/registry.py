@@ -91,7 +91,8 @@ class Learner:
         maker = saved["script_name"]
         if self.name not in (maker, script) and not {maker, self.name} <= BUNDLED.keys():
             same = f"if {self.name} computes the same, --{flag} {self.name}:{path}"
-            raise UserError(f"--{flag} {name} was made by {quoted(maker, 60)}: {same}")
+            how = f"{same}; else use a copy of {self.name} that imports that script"
+            raise UserError(f"--{flag} {name} was made by {quoted(maker, 60)}: {how}")
         self.agent(saved, path)  # says what is wrong if it does not fit
         own = self.settings(saved) if maker == self.name else saved["args"]
         return saved | {"args": own}
@@ -138,6 +139,7 @@ def of_file(file: str | Path) -> Learner:
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up
+    sys.path.append(str(path.parent))  # a learner may import a script beside it
     try:
         spec.loader.exec_module(module)
     except BaseException as error:
@@ -145,6 +147,8 @@ def of_file(file: str | Path) -> Learner:
         if isinstance(error, ImportError | SyntaxError):
             raise UserError(f"{file} cannot be loaded: {error}") from error
         raise
+    finally:
+        sys.path.remove(str(path.parent))
     if path not in _known:
         raise UserError(f"{file} is not a learner: it does not call registry.register")
     return _known[path]

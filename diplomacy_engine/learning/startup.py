@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,7 +24,9 @@ from ..errors import UserError
 from ..flags import checked
 from ..games.decisions import Decisions
 from ..games.observation import BoardViews
+from ..games.order_lists import order_places
 from ..games.vector_game import VectorGame
+from ..players.asking import orders_of
 from ..players.loading import check_map, load_player
 from ..records import convert
 from ..rules.map import Map, load_map
@@ -41,6 +43,7 @@ __all__ = ["Clock", "Ranks", "RunLog", "Setup", "logs", "main", "run"]
 COMPILED = "_orig_mod."  # names of a network's weights begin so where a run has compiled it
 STOPPED = 130  # exit status of a run that has been stopped before its end
 CHANGEABLE = ("total_timesteps", "track", "cuda")  # settings of a run that is resumed
+FREE = ("help_others",)  # settings of a network that may differ from those of --start-from
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,7 @@ def _weights(learner: Learner, args: RunSettings, game_map: Map) -> dict:
     start = f"--start-from {args.start_from}"
     saved = learner.policy("start-from", args.start_from)
     check_map(saved, start, game_map)
-    for name in learner.network:
+    for name in (name for name in learner.network if name not in FREE):
         ours = getattr(args, name)
         theirs = saved["args"].get(name, ours)  # another script may have no such setting
         if theirs != ours:
@@ -191,33 +194,67 @@ def seed_generators(seed: int) -> None:
 def check_policy(learner: Learner, args: RunSettings, game_map: Map) -> None:
     """Raise UserError unless a policy is played, frozen and scored as the learner plays it: of a
     changed script the figures would mislead. Compared on some positions, with noise and weights,
-    once buffers have moved; what plays is what a checkpoint would hold."""
-    if learner.talks:  # their decisions begin with talk, which players hold in another way
-        return
+    once buffers have moved; what plays is what a checkpoint would hold. Nobody has talked there."""
     announce_compilation()
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(1)
         agent, twin = (learner.make_agent(vars(args), game_map).eval() for _ in range(2))
         for weight in agent.parameters():
             weight += 0.1 * torch.randn(weight.shape)
-        for what, found, own in _compared(learner, agent, twin, _positions(game_map)):
-            if not np.allclose(found, own, atol=1e-3):
-                where = "change policies in `Agent.encode` and `Agent.get_action`, which all use"
-                raise UserError(f"{learner.name}: with the learner's weights {what}: {where}")
+        before = frozen.settings_of(agent)
+        positions = _positions(learner, agent, game_map)
+        for what, found, own in _compared(learner, agent, twin, positions):
+            if not (np.shape(found) == np.shape(own) and np.allclose(found, own, atol=1e-3)):
+                raise UserError(f"{learner.name}: with the learner's weights {what}: {WHERE}")
+        after = frozen.settings_of(agent)
+        for name in sorted(before.keys() | after.keys()):
+            if before.get(name) != after.get(name):
+                raise UserError(f"{learner.name}: {name} changes while it plays: {WHERE}")
 
 
-Position = tuple[BoardViews, Decisions, np.ndarray]  # with the noise of draws
+WHERE = (
+    "change policies in `Agent.observe`, `Agent.legal_orders`, `Agent.encode` and "
+    "`Agent.get_action`, which all use; they have no memory, and draw by the noise alone"
+)
 
 
-def _positions(game_map: Map) -> list[Position]:
-    games, random_bot, positions = VectorGame(game_map, 4, seed=1), load_player("random"), []
-    for _ in range(4):
-        decisions, orders = games.decisions(), games.new_orders()
-        obs = games.view_boards(decisions.game, decisions.power)
-        positions.append((obs, decisions, ops.draw_noise(decisions)))
-        games.write_orders(orders, decisions, random_bot.act(games, decisions))
-        games.step(orders)
+class Position(NamedTuple):
+    games: VectorGame
+    full: Decisions  # with all legal orders
+    decisions: Decisions  # with those that the policy chooses from
+    obs: BoardViews
+    noise: np.ndarray  # of draws
+
+
+def _positions(learner: Learner, agent: nn.Module, game_map: Map) -> list[Position]:
+    random_bot, player, positions = load_player("random"), learner.make_player(agent, "policy"), []
+    for phases in range(4):
+        games = VectorGame(game_map, 4, seed=1)
+        for _ in range(phases):
+            games.step(orders_of(games, random_bot))
+        full = games.decisions()
+        decisions = agent.legal_orders(games, full)
+        check_orders(full, decisions, agent.legal_orders(games, decisions))
+        obs = player.observe(games, full.game, full.power)
+        positions.append(Position(games, full, decisions, obs, ops.draw_noise(decisions)))
     return positions
+
+
+def check_orders(full: Decisions, own: Decisions, again: Decisions) -> None:
+    """Raise UserError unless `own` has the decisions and slots of `full`, in each slot some of its
+    orders, and is what comes `again` if its lists are cut once more, as those of deals are."""
+    places = order_places(full, own) if all(map(np.array_equal, full[:3], own[:3])) else None
+    if (
+        places is None
+        or len(own.slot_province) != len(full.slot_province)
+        or not np.array_equal(full.order.take(places, mode="clip"), own.order)
+        or (np.diff(own.order_start) <= 0).any()
+        or not all(map(np.array_equal, own, again))
+    ):
+        raise UserError(
+            "`Agent.legal_orders` must leave each decision and slot, and each slot some of its "
+            "legal orders, and the same ones if it is asked again about these"
+        )
 
 
 def _compared(
@@ -225,7 +262,7 @@ def _compared(
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield what must be alike: what would differ, and both. `twin` is made as `agent` is."""
     weights, trained = {name for name, _ in agent.named_parameters()}, []
-    for obs, decisions, noise in positions:
+    for *_, decisions, obs, noise in positions:
         chosen = agent.get_action_and_value(obs, decisions, noise=noise).chosen
         before = torch.get_rng_state()
         trained.append(agent.train().get_action_and_value(obs, decisions, chosen).logprob)
@@ -234,15 +271,15 @@ def _compared(
         agent.eval()
     content = io.BytesIO()
     torch.save(agent.state_dict(), content)
-    drawn = [agent.get_action_and_value(*asked, noise=noise) for *asked, noise in positions]
-    for (obs, decisions, _), draw, logprob in zip(positions, drawn, trained, strict=True):
+    drawn = [agent.get_action_and_value(p.obs, p.decisions, noise=p.noise) for p in positions]
+    for (*_, decisions, obs, _), draw, logprob in zip(positions, drawn, trained, strict=True):
         scored = agent.get_action_and_value(obs, decisions, draw.chosen)
         yield "learning finds them less or more probable", scored.logprob, draw.logprob
         yield "learning values positions otherwise", scored.value, draw.value
         if agent.state_dict().keys() == weights:  # no running statistics make a difference
             what = "learning, in train(), finds them less or more probable, and it has no buffers"
             yield what, logprob, draw.logprob
-    values = [agent.get_value(obs) for obs, *_ in positions]
+    values = [agent.get_value(position.obs) for position in positions]
     content.seek(0)
     saved = torch.load(content, weights_only=True)
     for name, part in agent.state_dict().items():
@@ -250,16 +287,24 @@ def _compared(
     with checkpoints.fitting("a checkpoint", learner.file):
         checkpoints.check_weights(saved, twin.state_dict())
         twin.load_state_dict(saved)
-    player, copy = learner.make_player(twin, "policy").agent, frozen.frozen_copy(agent)
+    player, copy = learner.make_player(twin, "policy"), frozen.frozen_copy(agent)
     for weight in agent.parameters():
         weight.neg_()  # which neither sees
-    for (obs, decisions, noise), draw, valued in zip(positions, drawn, values, strict=True):
-        played, logprob, value = player.act(obs, decisions, noise=noise)
+    for position, draw, valued in zip(positions, drawn, values, strict=True):
+        games, full, decisions, obs, noise = position
+        who = np.ones(full.count, np.int64)
+        by_player = player.legal_orders(games, full), player.observe(games, full.game, full.power)
+        by_copy = frozen.ask({1: copy}, who, games, full)
+        for name, part in (decisions._asdict() | obs._asdict()).items():
+            for whose, answers in (("a player of it", by_player), ("a frozen copy", by_copy)):
+                for answer in answers:
+                    if hasattr(answer, name):
+                        yield f"{whose} is given another {name}", getattr(answer, name), part
+        played, logprob, value = player.agent.act(obs, decisions, noise=noise)
         yield "a player of it chooses other orders", played, draw.chosen
         yield "a player of it finds them less or more probable", logprob, draw.logprob
         yield "a player of it values positions otherwise than get_value", value, valued
         if hasattr(agent, "get_action"):
-            who = np.ones(decisions.count, np.int64)
             with checkpoints.fitting("a frozen copy", learner.file):
                 frozen_draw = frozen.act({1: copy}, who, obs, decisions, noise)
             yield "a frozen copy chooses other orders", frozen_draw, draw.chosen

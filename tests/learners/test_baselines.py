@@ -47,7 +47,7 @@ SMALL = {
 
 def agent_of(scheme: str, name: str = "three", seed: int = 1) -> torch.nn.Module:
     torch.manual_seed(seed)
-    network = {"hidden": 16, "num_layers": 1, "autoregressive": True}
+    network = {"hidden": 16, "num_layers": 1, "autoregressive": True, "help_others": True}
     return baselines.make_agent(network | {"scheme": scheme}, load_map(name))
 
 

@@ -43,7 +43,8 @@ def agents(map_name: str) -> list[ppo.Agent]:
     torch.manual_seed(1)
     torch.set_num_threads(1)
     settings, game_map = vars(ppo.Args()) | {"hidden": 24}, load_map(map_name)
-    found = [ppo.make_agent(settings | shape, game_map).eval() for shape in SHAPES]
+    helps = ({"help_others": n % 2 == 0} for n in range(len(SHAPES)))
+    found = [ppo.make_agent(settings | s | h, game_map).eval() for s, h in zip(SHAPES, helps)]
     found.append(Attending(game_map))
     found += [frozen.frozen_copy(agent) for agent in found]
     for number, agent in enumerate(found):
@@ -53,11 +54,10 @@ def agents(map_name: str) -> list[ppo.Agent]:
 
 
 def policies(map_name: str, greedy: tuple[int, ...] = ()) -> list:
-    """Return these policies as players, which belong to no group yet; some may be greedy, and every
-    third helps no other power."""
+    """Return these policies as players, which belong to no group yet; some may be greedy, and the
+    second and fourth kind help no other power."""
     return [
-        policy_player(agent, f"p{n}", n, n in greedy, {"help_others": n % 3 > 0})
-        for n, agent in enumerate(agents(map_name))
+        policy_player(agent, f"p{n}", n, n in greedy) for n, agent in enumerate(agents(map_name))
     ]
 
 

@@ -90,7 +90,7 @@ def test_armies_go_where_own_fleets_lead_and_choose_first(units, by_water):
 @pytest.mark.parametrize("helps", [True, False])
 def test_a_policy_is_asked_as_it_was_trained(games, helps):
     player = load_player("standard-pure-2", game_map=load_map("standard"), seed=5)
-    player.helps_others = helps
+    player.agent.agent.help_others = helps
     decisions = games.decisions()
     decision = np.repeat(decisions.slot_decision, np.diff(decisions.order_start))
     at = decisions.power[decision], decisions.game[decision]

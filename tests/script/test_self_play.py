@@ -8,7 +8,7 @@ from diplomacy_engine import Decisions, VectorGame, load_map, order_numbers, rew
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.learning import frozen, statistics
 from diplomacy_engine.scoring.mixes import make_reward_mix
-from ppo_selfplay_diplomacy import LEARNER, Run
+from ppo_selfplay_diplomacy import LEARNER, Agent, Run
 
 
 class Spy:
@@ -66,6 +66,19 @@ class Spy:
                 assert number not in found
                 found[number] = decisions.take(who == number), chosen[slots]
         return found
+
+
+class Recorder:
+    """A bot that holds, and keeps what it is asked."""
+
+    name = "recorder"
+
+    def __init__(self):
+        self.asked: list[Decisions] = []
+
+    def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        self.asked.append(decisions)
+        return decisions.order[decisions.order_start[:-1]]
 
 
 def same_decisions(one: Decisions, two: Decisions) -> bool:
@@ -129,6 +142,46 @@ def test_everybody_plays_his_own_seats(monkeypatch, learner_seats):
             pool.forget(set(np.unique(run.seats.member).tolist()))
             assert set(pool.agents) == in_games | set(pool.copies)
     assert departed > 10 and finished > 12 and silent > 20
+
+
+def test_opponents_choose_from_all_legal_orders(monkeypatch):
+    """A learner that helps no other power cuts its own lists and those of its copies alone."""
+    run = make_run(map="standard", num_envs=6, help_others=False, pool_bots=("hold",))
+    run.seats.member[:] = np.where(run.seats.stream != NONE, LEARNER, 1)
+    copies = run.seats.member[:, -1] == 1
+    run.seats.member[copies, -1] = run.pool.copies[0]
+    recorder, spy = Recorder(), Spy(run, monkeypatch)
+    run.pool.bots[1] = recorder
+    spy.step()
+    (asked,) = recorder.asked
+    assert same_decisions(asked, spy.decisions.take(spy.players == 1))
+    assert asked.count == 36 - copies.sum() > 24
+    for number, (decisions, _) in spy.answers().items():
+        full = spy.decisions.take(spy.players == number)
+        assert len(decisions.order) < 0.9 * len(full.order)
+
+
+def test_copies_draw_at_the_temperature_of_their_seat(monkeypatch):
+    run = make_run(map="three", num_envs=20, opponent_temperature=3.0)
+    run.pool.freeze(run.agent, 100)
+    for seats in run.seats.member:
+        seats[seats > LEARNER] = run.pool.copies
+    copies, drawn, get_action = {*run.pool.agents.values()}, [], Agent.get_action
+
+    def watched(agent, codes, orders, noise=None, temperature=None):
+        at = orders.decisions.game, orders.decisions.power
+        if agent is run.agent:
+            assert temperature is None
+        else:
+            copies.discard(agent)
+            np.testing.assert_array_equal(temperature, run.seats.temperature[at])
+            drawn.extend(temperature.tolist())
+        return get_action(agent, codes, orders, noise, temperature)
+
+    monkeypatch.setattr(Agent, "get_action", watched)
+    play_phase(run)
+    assert not copies and len(drawn) == 40
+    assert 1 <= min(drawn) < 1.5 and 2.5 < max(drawn) <= 3
 
 
 @pytest.mark.parametrize(

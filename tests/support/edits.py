@@ -14,6 +14,7 @@ from support.training import REPOSITORY, load, refused, resume, train, write_con
 
 from diplomacy_engine import VectorGame, load_map, load_player, order_numbers
 from diplomacy_engine.commands import cli
+from diplomacy_engine.games.order_lists import matched
 from diplomacy_engine.learning import ops
 
 Replacements = Sequence[tuple[str, str]]
@@ -92,11 +93,12 @@ def drawn_by(agent: torch.nn.Module, seed: int) -> list[int]:
     """Return the orders that a network gives in 40 new games on `small`, as the learner does."""
     games = VectorGame("small", 40, seed=1, threads=1)
     decisions = games.decisions()
-    noise = ops.draw_noise(decisions, torch.Generator().manual_seed(seed))
-    obs = games.view_boards(decisions.game, decisions.power)
+    own = agent.legal_orders(games, decisions)
+    noise = ops.draw_noise(own, torch.Generator().manual_seed(seed))
+    obs = agent.observe(games, own.game, own.power)
     with torch.no_grad():
-        chosen = agent.get_action_and_value(obs, decisions, noise=noise).chosen
-    return order_numbers(decisions, chosen).tolist()
+        chosen = agent.get_action_and_value(obs, own, noise=noise).chosen
+    return matched(decisions, own, order_numbers(own, chosen)).tolist()
 
 
 def drawn_by_player(name: str, seed: int, **options) -> list[int]:

@@ -9,7 +9,8 @@ from ..._suggest import player_name, quoted
 from ...errors import UserError
 from ...games.decisions import Decisions, order_numbers
 from ...games.observation import BoardViews
-from ...games.own_help import matched, mended, own_choices, possible_choices
+from ...games.order_lists import matched, order_places
+from ...games.own_help import mended
 from ...games.vector_game import VectorGame
 from ...scoring.mixes import RewardMix, code_of, make_reward_mix
 from ..protocols import Explanation, Seedable
@@ -22,6 +23,13 @@ class Network(Protocol):
 
     vocabulary_hash: str
     num_powers: int
+
+    def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
+        """Return what `powers` (D,) see of games `rows` (D,)."""
+
+    def legal_orders(self, games: VectorGame, decisions: Decisions) -> Decisions:
+        """Return the decisions with the orders that the policy chooses from: some of each slot's,
+        of the same slots. Within a decision these may come in another order."""
 
     def act(
         self,
@@ -82,12 +90,11 @@ class PolicyPlayer:
     ):
         self.agent, self.name, self.generator = agent, name, generator
         self.greedy, self.settings = greedy, settings
-        self.helps_others = (settings or {}).get("help_others", True)
 
     __repr__ = player_name
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        asked = self.own_choices(games, decisions)
+        asked = self.legal_orders(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
         opens = self.careful & (games.state.year[decisions.game] == games.board.first_year)
         warmth = np.where(opens, OPENING_TEMPERATURE, np.float32(1))
@@ -96,18 +103,22 @@ class PolicyPlayer:
         return mended(games, decisions, numbers) if self.careful else numbers
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        asked, place = possible_choices(games, decisions, self.helps_others)
+        asked = self.legal_orders(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
         found = self.agent.explain(obs, asked)
         probability = np.zeros(len(decisions.order), np.float32)
-        probability[place] = found.probability
+        probability[order_places(decisions, asked)] = found.probability
         return found._replace(probability=probability)
 
-    def own_choices(self, games: VectorGame, decisions: Decisions) -> Decisions:
-        return own_choices(games, decisions, self.helps_others)
+    def legal_orders(self, games: VectorGame, decisions: Decisions) -> Decisions:
+        self.check_map(games)
+        return self.agent.legal_orders(games, decisions)
 
     def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
+        self.check_map(games)
+        return self.agent.observe(games, rows, powers)
+
+    def check_map(self, games: VectorGame) -> None:
         if games.vocabulary.hash != self.agent.vocabulary_hash:
             where = f"another map or order vocabulary than {games.map.name}"
             raise UserError(f"{self.name} was trained on {where}")
-        return games.view_boards(rows, powers)

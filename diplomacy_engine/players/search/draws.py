@@ -11,7 +11,7 @@ import numpy as np
 from ..._jit import jit
 from ...constants import NONE
 from ...games.decisions import Decisions, order_numbers
-from ...games.own_help import matched
+from ...games.order_lists import matched
 from ...games.vector_game import VectorGame
 from ...rules.state import Salt, decision_seed, in_movement, next_random
 from ..asking import ask_player
@@ -115,7 +115,7 @@ class PolicyDraws:
         logprob = np.empty(len(which), np.float32)
         for first in range(0, len(which), MOST):
             part = slice(first, first + MOST)
-            asked = self.policy.own_choices(games, decisions.take(which[part]))
+            asked = self.policy.legal_orders(games, decisions.take(which[part]))
             obs = self.policy.observe(games, asked.game, asked.power)
             noise = order_noise(asked, seeds[part])
             chosen, logprob[part], _ = self.policy.agent.act(
@@ -125,7 +125,7 @@ class PolicyDraws:
         return orders.reshape(*shape, -1), logprob.reshape(shape)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
-        decisions = self.policy.own_choices(games, decisions)
+        decisions = self.policy.legal_orders(games, decisions)
         obs = self.policy.observe(games, decisions.game, decisions.power)
         chosen, logprob, _ = self.policy.agent.act(obs, decisions, greedy=True)
         numbers = order_numbers(decisions, chosen)
@@ -138,7 +138,7 @@ class PolicyDraws:
         ends = np.flatnonzero(np.diff(board // CHUNK)) + 1
         for part in np.split(np.arange(decisions.count), ends):
             full = decisions.take(part)
-            asked = self.policy.own_choices(games, full)
+            asked = self.policy.legal_orders(games, full)
             seeds = phase_seeds(games, asked.game, asked.power, Salt.PLAIN, 1)[:, 0]
             noise = order_noise(asked, seeds)
             obs = self.policy.observe(games, asked.game, asked.power)
