@@ -19,7 +19,7 @@ from .checkpoints import MOST_WEIGHT, is_sound
 from .experience import Experience
 from .ranks import Ranks, TrainingError
 
-RUN_FORMAT = 4  # of what a checkpoint holds besides the policy
+RUN_FORMAT = 5  # of what a checkpoint holds besides the policy
 _TUPLES = {
     kind._fields: kind for kind in (Experience, BoardViews, TalkViews, OfferViews, Decisions)
 }

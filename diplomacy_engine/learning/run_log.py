@@ -74,6 +74,7 @@ class RunLog:
         self._counters: dict[str, float] = {}
         self._evaluations: dict[str, dict] = {}
         self.summary: dict[str, object] = {}  # more of what is printed at the end
+        self.stopped = False  # perhaps in the last evaluation, with all decisions made
         if wandb is not None:
             wandb.define_metric("*", step_metric="global_step")
             self.wandb_id = wandb.id
@@ -254,7 +255,7 @@ class RunLog:
             )
         steps = next_steps(
             self.folder,
-            resume=not self.progress.finished,
+            resume=self.stopped or not self.progress.finished,
             player=self.player,
             flags=self.match_flags,
         )
