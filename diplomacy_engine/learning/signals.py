@@ -5,16 +5,13 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
 from typing import Any
 
 from .._progress import forget
 
 GRACE = 1.0  # seconds; a second Ctrl-C within them is a slip, or the same one told twice
 _ANSWER = b"\nstopping after this step; a checkpoint will be saved (Ctrl-C again: not saved)\n"
-_SIGNALS = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in dir(signal)
-]
+HANG_UP = getattr(signal, "SIGHUP", None)  # of a terminal that is closed; not on Windows
 
 
 class Stopped(Exception):
@@ -35,16 +32,15 @@ class StopSignals:
         return bool(self._flag.value)
 
     def check(self, _: object = None) -> None:
-        """Raise `Stopped` if a signal has come: the `progress` of a match that may be broken off."""
+        """Raise `Stopped` if a signal has come; the `progress` of a match that may break off."""
         if self.received:
             raise Stopped
 
     def __enter__(self) -> "StopSignals":
         self._first, self._since = 0, 0.0  # signal, and when it came
-        # A hang-up that is ignored, as nohup has it, stays so.
-        numbers = [
-            s for s in _SIGNALS if signal.getsignal(s) != signal.SIG_IGN or s != _SIGNALS[-1]
-        ]
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if HANG_UP and signal.getsignal(HANG_UP) != signal.SIG_IGN:  # as nohup has it
+            numbers.append(HANG_UP)
         self._before = {s: signal.signal(s, self._note) for s in numbers}
         return self
 
