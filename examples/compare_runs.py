@@ -93,20 +93,18 @@ def settings_of(folder: Path) -> dict[str, object]:
 
 
 def by_settings(folders: Sequence[Path]) -> dict[str, dict[Path, int]]:
-    """Return the seeds of the runs of each setting, by its name; that has all that only it has."""
-    runs = {folder: settings_of(folder) for folder in folders}
-    groups: dict[str, dict[str, dict[Path, int]]] = defaultdict(lambda: defaultdict(dict))
-    for folder, args in runs.items():
-        alike = json.dumps([args[name] for name in sorted(args.keys() - NO_SETTINGS)])
-        groups[f"{args['exp_name']} on {args['map']}"][alike][folder] = int(args["seed"])
-    named = {}
-    for name, settings in groups.items():
-        first = [runs[next(iter(seeds))] for seeds in settings.values()]
-        other = {key for args in first for key in args if args[key] != first[0].get(key)}
-        other |= {key for args in first for key in first[0].keys() - args.keys()}
-        for args, seeds in zip(first, settings.values()):
-            parts = [f"{key} {args.get(key)}" for key in sorted(other - NO_SETTINGS)]
-            named[", ".join([name, *parts])] = seeds
+    """Return the seeds of the runs of each setting, by a name that has what not all share."""
+    groups: dict[tuple, dict[Path, int]] = defaultdict(dict)
+    for folder in folders:
+        args = settings_of(folder)
+        alike = tuple((name, str(args[name])) for name in sorted(args.keys() - NO_SETTINGS))
+        groups[alike][folder] = int(args["seed"])
+    shared, named = set.intersection(*map(set, groups)) if groups else set(), {}
+    for alike, seeds in groups.items():
+        args = dict(alike)
+        shared |= {("exp_name", args["exp_name"]), ("map", args["map"])}
+        own = [f"{name} {value}" for name, value in alike if (name, value) not in shared]
+        named[", ".join([f"{args['exp_name']} on {args['map']}", *own])] = seeds
     return named
 
 
