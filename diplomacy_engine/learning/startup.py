@@ -28,7 +28,7 @@ from .clock import Clock
 from .ranks import RankLost, Ranks, TrainingError, keep_memory
 from .registry import BUNDLED, Learner
 from .run_folder import RunFolder, check_name
-from .run_log import NoLog, RunLog, start_wandb
+from .run_log import NoLog, RunLog, near, start_wandb
 from .settings import check_changes
 from .signals import Stopped, StopSignals
 
@@ -296,6 +296,6 @@ def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 
         wandb_id,
         seconds,
         args.pool_bots[0] if len(args.pool_bots) == 1 == args.pool_bot_prob else None,
-        None if learner.name in BUNDLED else f"{learner.file}:{folder.path}",
+        None if learner.name in BUNDLED else f"{near(learner.file)}:{near(folder.path)}",
         " ".join(flags),
     )
