@@ -139,13 +139,11 @@ class Args:
 
     # Evaluation and records
     eval_interval: Count = 75_000
-    """learner decisions between evaluations against the bots"""
+    """learner decisions between evaluations against the bots, each with a checkpoint"""
     eval_games: Annotated[int, Meta(ge=1, le=10**6)] = 200
     """games of one evaluation against one bot, all seats equally often"""
     eval_bots: tuple[str, ...] = ("random", "dumbbot")
     """players to evaluate against, by name or path; by default never used for training"""
-    save_interval: Count = 250_000
-    """learner decisions between checkpoints"""
     capture_games: Annotated[int, Meta(ge=0, le=1000)] = 1
     """sample games of each evaluation against one bot, with the policy's thoughts and images"""
 
@@ -672,7 +670,7 @@ class Run(Kept):
         self.buffer = Buffer(args.num_steps, num_streams)
         self.episodes = statistics.Episodes(num_streams, self.reward.parts)
         self.results = statistics.Results(game_map)
-        self.next_eval, self.next_save = args.eval_interval, args.save_interval
+        self.evaluations, self.evaluated_at = 0, 0  # so far, and learner decisions at the last
         none = np.zeros((own.num_envs, len(game_map.powers)), np.int64)
         self.seats = Seats(none, none + NONE, none.copy(), np.ones(none.shape, np.float32))
 
@@ -716,16 +714,28 @@ def learn(run: Run, ranks: startup.Ranks, log: startup.RunLog) -> None:
 def train(setup: startup.Setup, ranks: startup.Ranks, until: int | None = None, **parts) -> bool:
     """Play, learn, evaluate and save until all decisions are made; False if it stops before.
 
-    It stops if a signal asks for it; with `until`, after the first evaluation from that step on,
-    as members of a population do. Other learners give `parts` of their own, by the names below.
+    It stops if a signal asks for it, in an evaluation too, which a resumed run does anew; with
+    `until`, after the first evaluation from that step on, as members of a population do. Other
+    learners give `parts` of their own, by the names below.
     """
     make_run, play = parts.get("make_run", Run), parts.get("play", play_phase)
     seat, assess = parts.get("seat", assign_seats), parts.get("assess", evaluate)
     run, args = make_run(setup, ranks), setup.args
     if not setup.resume(run, ranks):
         seat(run, np.arange(run.games.num_games))
-    with startup.logs(setup, ranks) as log:
+
+    def evaluate_and_save(log: startup.RunLog, **last: bool) -> None:
+        with log.clock("evaluation"):
+            assess(run, ranks, log, **last)
+        run.evaluations, run.evaluated_at = run.evaluations + 1, run.step
+        save(run, ranks, log)
+
+    with startup.logs(setup, ranks, run) as log:
         while run.step < args.total_timesteps:
+            if run.step // args.eval_interval > run.evaluated_at // args.eval_interval:
+                evaluate_and_save(log)
+                if until is not None and run.step >= until:
+                    return False
             with log.clock("games"):
                 result, counts = play(run, log.clock)
             with log.clock("batching"):
@@ -744,27 +754,19 @@ def train(setup: startup.Setup, ranks: startup.Ranks, until: int | None = None, 
                 run.pool.forget(ranks.union(run.seats.member))
             if total["full"]:
                 learn(run, ranks, log)
-            stops = total["stop"] > 0
-            if run.next_eval <= run.step < args.total_timesteps:
-                run.next_eval += args.eval_interval
-                with log.clock("evaluation"):
-                    assess(run, ranks, log)
-                stops = stops or (until is not None and run.step >= until)
-            if run.step >= run.next_save or stops:
-                run.next_save = (run.step // args.save_interval + 1) * args.save_interval
-                save(run, ranks, log)
-            if stops:
-                return False
-        # A resumed run may have been finished; else open transitions count as they are valued.
-        if ranks.sum({"open": run.buffer.open.sum()})["open"]:
+            if total["stop"]:
+                raise startup.Stopped  # saves
+        # A resumed run may have come so far; else open transitions count as they are valued.
+        if ranks.sum({"rows": run.buffer.num_rows})["rows"]:
             streams, row, power = run.seats.learner(run.buffer.open)
             run.buffer.close(streams, run.values_of(row, power))
             learn(run, ranks, log)
-            assess(run, ranks, log, last=True)
-            save(run, ranks, log)
+        if run.evaluated_at < run.step:
+            evaluate_and_save(log, last=True)
         else:
             log.message("this run was finished; a larger --total-timesteps continues it")
-    return True
+        return True
+    return False
 
 
 def make_agent(options: dict, game_map: Map) -> Agent:

@@ -71,7 +71,7 @@ def train(map_name: str, decisions: int, flags: list[str], runs_folder: str) -> 
 
     never = str(10 * decisions)
     words = ["--map", map_name, "--total-timesteps", str(decisions), "--runs-folder", runs_folder]
-    words += ["--eval-interval", never, "--eval-games", "2", "--save-interval", never]
+    words += ["--eval-interval", never, "--eval-games", "2"]
     words += ["--capture-games", "0", *flags]
     args = parse_args(ppo.Args, words)
     if ppo.startup.main(ppo.LEARNER_HERE, ppo.train, args) != 0:

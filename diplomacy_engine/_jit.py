@@ -56,12 +56,10 @@ def _sources_hash() -> str:
 def _cache_folder() -> str:
     """Return a folder for compiled kernels of exactly these sources. It is writable, unless there
     is no such folder at all: then nothing is kept, see `KernelCache`."""
-    homes = [
-        os.environ.get("NUMBA_CACHE_DIR"),
-        os.path.join(
-            os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "diplomacy_engine"
-        ),
-    ]
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    homes = [os.environ.get("NUMBA_CACHE_DIR")]
+    if not cache.startswith("~"):  # where there is no home, that stays as it is
+        homes.append(os.path.join(cache, "diplomacy_engine"))
     folders = [Path(home) / f"kernels-{_sources_hash()}" for home in homes if home]
     for folder in folders:
         try:
@@ -73,7 +71,7 @@ def _cache_folder() -> str:
     try:
         return tempfile.mkdtemp(prefix="diplomacy_engine-kernels-")
     except OSError:
-        return str(folders[0])
+        return str(folders[0]) if folders else os.devnull
 
 
 CACHE_FOLDER = _cache_folder()

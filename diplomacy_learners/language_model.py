@@ -50,7 +50,7 @@ from diplomacy_engine.flags import checked
 from diplomacy_engine.learning import checkpoints, registry, settings
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.run_log import RunLog, start_wandb
-from diplomacy_engine.learning.signals import StopSignals
+from diplomacy_engine.learning.signals import Stopped, StopSignals
 from diplomacy_engine.matches.evaluation import Evaluation
 from diplomacy_engine.matches.forks import center_share, destinations, fork, random_beginnings
 from diplomacy_engine.players.protocols import Player, SamplingPlayer
@@ -369,7 +369,7 @@ def learn(
 
 
 class Run:
-    """A run under way; `kept` and `reports` are what the last step leaves to be logged."""
+    """A run under way; `kept` is what the last step leaves to be logged."""
 
     def __init__(self, args: Args, game_map: Map):
         self.args, self.game_map = args, game_map
@@ -381,9 +381,8 @@ class Run:
         self.optimizer = torch.optim.Adam(
             list(learned_weights(self.model.network).values()), lr=args.learning_rate
         )
-        self.step = self.decisions = 0
+        self.step = self.decisions = self.evaluated_at = 0
         self.kept = Kept([], [])
-        self.reports: dict[str, Evaluation] = {}
 
     def advance(self) -> dict[str, float]:
         began, clock = time.perf_counter(), Clock()
@@ -398,17 +397,19 @@ class Run:
             )
         self.step += 1
         self.decisions += int(figures["charts/decisions"])
-        interval, self.reports = self.args.eval_interval, {}
-        if interval and (self.step % interval == 0 or self.step == self.args.steps):
-            with clock("evaluate"):
-                self.model.clock = Clock()
-                self.reports = {bot: self.evaluate(bot) for bot in self.args.eval_bots}
         seconds = time.perf_counter() - began
         figures["charts/decisions_per_second"] = figures["charts/decisions"] / seconds
         return figures | {f"timing/{name}": x for name, x in clock.seconds.items()}
 
-    def evaluate(self, bot: str) -> Evaluation:
+    def is_due(self) -> bool:
+        """Tell whether the model is to be evaluated before the next step."""
+        step, interval = self.step, self.args.eval_interval
+        due = bool(interval) and (step % interval == 0 or step == self.args.steps)
+        return due and self.evaluated_at < step
+
+    def evaluate(self, bot: str, stop: StopSignals) -> Evaluation:
         args = self.args
+        self.model.clock = Clock()
         seed = seeds_of(args, self.step)[4] // 2
         self.model.generator.manual_seed(seed)
         player = LocalPlayer("model", self.model.settings, self.model)
@@ -419,6 +420,7 @@ class Run:
             load_player(bot, game_map=self.game_map),
             args.eval_games,
             samples=args.capture_games,
+            progress=stop.check,
             seed=seed,
             threads=args.threads,
         )
@@ -434,6 +436,7 @@ class Run:
     def save(self, log: RunLog) -> None:
         content = io.BytesIO()
         whole = self.policy() | {"step": self.step, "optimizer": self.optimizer.state_dict()}
+        whole |= {"evaluated_at": self.evaluated_at}
         whole |= {"files": log.flush(), "wandb_id": log.wandb_id, "seconds": log.seconds}
         torch.save(whole, content)
         log.folder.save_checkpoint(self.step, content.getvalue())
@@ -442,6 +445,7 @@ class Run:
         take_weights(self.model, saved)
         self.optimizer.load_state_dict(saved["optimizer"])
         self.step, self.decisions = saved["step"], saved["global_step"]
+        self.evaluated_at = saved["evaluated_at"]
 
     def export(self, folder: Path) -> None:
         network = self.model.network
@@ -535,19 +539,25 @@ def train(args: Args) -> int:
     args = run.args
     log.announce()
     with contextlib.closing(log), StopSignals() as stop:
-        while run.step < args.steps and not stop.received:
+        while (run.is_due() or run.step < args.steps) and not stop.received:
+            if run.is_due():
+                with contextlib.suppress(Stopped):  # a resumed run does it anew
+                    reports = {bot: run.evaluate(bot, stop) for bot in args.eval_bots}
+                    log.evaluations(reports, run.step, args.eval_bots, run.policy())
+                    run.evaluated_at = run.step
+                run.save(log)
+                continue
             figures = run.advance()
             log.scalars(figures, run.step)
             if run.kept.lines:
                 log.folder.log_lines("replies.jsonl", run.kept.lines)
                 log.folder.log_lines("rollouts.jsonl", run.kept.games)
             log.progress.update(run.step, score=figures["charts/episodic_return"])
-            if run.reports:
-                log.evaluations(run.reports, run.step, args.eval_bots, run.policy())
             if run.step % args.save_interval == 0 or run.step == args.steps or stop.received:
                 run.save(log)
         log.summary = {"steps": run.step, "decisions": run.decisions}
-        if run.step < args.steps:
+        log.stopped = run.step < args.steps or run.is_due()
+        if log.stopped:
             return 130
         run.export(log.folder.path / "model")
         log.summary["model"] = "in the run folder's model/"

@@ -58,11 +58,11 @@ def train_exploiter(run: ppo.Run, ranks: startup.Ranks, clock: startup.Clock) ->
     log.clock = clock
     kind = ("learner", "pool")[league.exploiters % 2]
     copies = league.copies if kind == "pool" else league.copies[-1:]
-    league.exploiters += 1
+    number = league.exploiters + 1
     # Opponents play as they are, and each of the pool is as likely as another.
     own = replace(
         args,
-        seed=args.seed + league.exploiters,
+        seed=args.seed + number,
         total_timesteps=args.exploiter_timesteps,
         opponent_temperature=1.0,
         pool_sampling="latest",
@@ -79,13 +79,19 @@ def train_exploiter(run: ppo.Run, ranks: startup.Ranks, clock: startup.Clock) ->
             result, counts = ppo.play_phase(exploiter, clock)
             ppo.pay_learner(exploiter, result)
             rows, finished = ppo.games_over(exploiter, result)
-            flags = {"full": exploiter.buffer.count.max() >= own.num_steps}
+            flags = {
+                "full": exploiter.buffer.count.max() >= own.num_steps,
+                "stop": ranks.stop.value,
+            }
             total = ranks.sum(counts | finished | flags)
+            if total["stop"]:
+                raise startup.Stopped  # a resumed run trains it anew
             exploiter.results.count(total)
             exploiter.games.reset(rows)
             ppo.assign_seats(exploiter, rows)
             if total["full"]:
                 ppo.learn(exploiter, ranks, log)
+    league.exploiters = number
     league.join(exploiter.average, run.step)
     wins = [value for name, value in exploiter.results.take().items() if name.startswith("win_")]
     if wins:  # a game of its has ended

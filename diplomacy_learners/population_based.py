@@ -141,8 +141,8 @@ class Member:
         args = self.args
         own = {field.name: getattr(args, field.name) for field in fields(ppo.Args)} | self.settings
         own |= {"runs_folder": str(self.home), "exp_name": self.name, "config": None}
-        own |= {"seed": args.seed + self.number, "save_interval": args.eval_interval}
-        return ppo.Args(**own | {"resume": None})
+        own |= {"seed": args.seed + self.number, "resume": None}
+        return ppo.Args(**own)
 
     def train(self, target: int) -> dict[str, Any]:
         if self.stand()["evaluations"] < target:
@@ -253,8 +253,8 @@ class Member:
         path, args = path or self.folder / CHECKPOINT, self.args
         saved = checkpoints.read(path)
         with checkpoints.fitting(path, ppo.LEARNER_HERE.file):
-            step, finished = saved["global_step"], saved["global_step"] >= args.total_timesteps
-            evaluations = saved["run"]["next_eval"] // args.eval_interval - 1 + finished
+            step, evaluations = saved["global_step"], saved["run"]["evaluations"]
+            finished = saved["run"]["evaluated_at"] >= args.total_timesteps
         stand = {"evaluations": evaluations, "global_step": step, "done": finished}
         return stand | {"judged": "score" in saved, "score": saved.get("score")}
 

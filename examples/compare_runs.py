@@ -5,13 +5,14 @@
     python -m examples.compare_runs --train "ppo_selfplay_diplomacy.py" \\
         "ppo_selfplay_diplomacy.py --exp-name hot --opponent-temperature 5" --seeds 5
 
-Runs with the same map and exp_name are seeds of one setting. --train trains each command with the
-seeds 1, 2, ... first, one after the other; give different scripts, or different --exp-name. The
-band, and the interval in the table, hold 95% of the means of seeds drawn anew with replacement
-(a bootstrap, as in Agarwal et al. 2021); with fewer than about five seeds they are too narrow.
-Needs matplotlib.
+Runs of one script with the same settings, but for seed and folders, are compared as one; where
+two of one name differ, the table says in what. --train trains each command with the seeds 1, 2, ...
+first, one after the other. The band, and the interval in the table, hold 95% of the means of seeds
+drawn anew with replacement (a bootstrap, as in Agarwal et al. 2021); with fewer than about five
+seeds they are too narrow. One seed alone, or one seed twice, has none. Needs matplotlib.
 """
 
+import hashlib
 import importlib.util
 import itertools
 import json
@@ -19,6 +20,7 @@ import shlex
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +41,7 @@ from matplotlib import pyplot as plt  # the backend comes first
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # of Okabe and Ito
 RESAMPLES = 2000
+NO_SETTINGS = {"seed", "runs_folder", "config", "resume", "track"}  # they may differ among seeds
 
 
 @dataclass
@@ -82,6 +85,29 @@ def curve(folder: Path, figure: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array(steps), np.array(values, float)
 
 
+def settings_of(folder: Path) -> dict[str, object]:
+    """Return what a run was made with: its settings, and the hash of its script."""
+    script = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
+    args = read_json(dict[str, object], folder / "args.json", 1_000_000)
+    return args | {"script_sha256": hashlib.sha256(script).hexdigest()[:8]}
+
+
+def by_settings(folders: Sequence[Path]) -> dict[str, dict[Path, int]]:
+    """Return the seeds of the runs of each setting, by a name that has what not all share."""
+    groups: dict[tuple, dict[Path, int]] = defaultdict(dict)
+    for folder in folders:
+        args = settings_of(folder)
+        alike = tuple((name, str(args[name])) for name in sorted(args.keys() - NO_SETTINGS))
+        groups[alike][folder] = int(args["seed"])
+    shared, named = set.intersection(*map(set, groups)) if groups else set(), {}
+    for alike, seeds in groups.items():
+        args = dict(alike)
+        shared |= {("exp_name", args["exp_name"]), ("map", args["map"])}
+        own = [f"{name} {value}" for name, value in alike if (name, value) not in shared]
+        named[", ".join([f"{args['exp_name']} on {args['map']}", *own])] = seeds
+    return named
+
+
 def mean_and_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the mean over seeds of `values` (seeds, n), and the ends of its 95% interval, (n,)."""
     rng = np.random.default_rng(1)
@@ -92,10 +118,7 @@ def mean_and_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
 
 def main(args: Args) -> None:
     """Train if asked to, then draw and print the comparison."""
-    settings = defaultdict(list)
-    for folder in [*args.runs, *trained(args)]:
-        kept = read_json(dict[str, object], folder / "args.json", 1_000_000)
-        settings[f"{kept['exp_name']} on {kept['map']}"].append(folder)
+    settings = by_settings([*args.runs, *trained(args)])
     if not settings:
         raise UserError("name run folders, or commands with --train")
     plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
@@ -105,17 +128,21 @@ def main(args: Args) -> None:
     )
     for figure, panel in zip(args.figures, panels):
         print(f"{figure}, mean of the last value of each seed (95% interval)")
-        for (name, folders), color in zip(settings.items(), itertools.cycle(COLORS)):
-            curves = [curve(folder, figure) for folder in folders]
+        for (name, seeds), color in zip(settings.items(), itertools.cycle(COLORS)):
+            curves, count = [curve(folder, figure) for folder in seeds], len(set(seeds.values()))
             last = np.array([values[-1:] for _, values in curves])
             (mean,), (low,), (high,) = mean_and_interval(last)
-            print(f"  {name}: {mean:.3f} ({low:.3f} to {high:.3f}), seeds: {len(folders)}")
+            spread = f" ({low:.3f} to {high:.3f}), seeds: {count}"
+            if alone := count == 1 or count < len(seeds):
+                spread = f"; runs: {len(seeds)}, seeds: {count}, so there is no interval"
+            print(f"  {name}: {mean:.3f}{spread}")
             first, end = max(s[0] for s, _ in curves), min(s[-1] for s, _ in curves)
             grid = np.unique(np.concatenate([steps for steps, _ in curves]).clip(first, end))
             rows = np.array([np.interp(grid, steps, values) for steps, values in curves])
             mean, low, high = mean_and_interval(rows)
-            panel.plot(grid / 1000, mean, color=color, label=f"{name} (seeds: {len(folders)})")
-            panel.fill_between(grid / 1000, low, high, color=color, alpha=0.2, linewidth=0)
+            panel.plot(grid / 1000, mean, color=color, label=f"{name} (seeds: {count})")
+            if not alone:
+                panel.fill_between(grid / 1000, low, high, color=color, alpha=0.2, linewidth=0)
         panel.set_title(figure, fontsize=9)
         panel.set_xlabel("learner decisions (thousands)")
         panel.grid(alpha=0.25, linewidth=0.6)

@@ -11,10 +11,12 @@ from diplomacy_engine.errors import UserError
 from examples import compare_runs
 
 
-def run(folder, name: str, seed: int, wins: list[float]):
-    path = folder / f"small__{name}__{seed}__1"
+def run(folder, name: str, seed: int, wins: list[float], script: str = "", **settings):
+    path = folder / f"small__{name}__{seed}__{len(list(folder.iterdir()))}"
     path.mkdir()
-    (path / "args.json").write_text(json.dumps({"map": "small", "exp_name": name, "seed": seed}))
+    args = {"map": "small", "exp_name": name, "seed": seed, "runs_folder": str(path)} | settings
+    (path / "args.json").write_text(json.dumps(args))
+    (path / "script.py").write_text(script)
     lines = ({"global_step": 100 * i, "eval/dumbbot/win": w} for i, w in enumerate(wins, 1))
     (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
@@ -27,8 +29,21 @@ def test_seeds_of_one_experiment_are_one_line(tmp_path, capsys):
     compare_runs.main(args)
     shown = capsys.readouterr().out
     assert "mine on small: 0.200 (0.100 to 0.300), seeds: 3" in shown
-    assert "plain on small: 0.900 (0.900 to 0.900), seeds: 1" in shown
+    assert "plain on small: 0.900; runs: 1, seeds: 1, so there is no interval" in shown
     assert args.out.stat().st_size > 1000
+
+
+def test_other_settings_and_scripts_are_other_lines(tmp_path, capsys):
+    """Twice the same seed is no spread among seeds."""
+    runs = [run(tmp_path, "mine", 1, [rate], learning_rate=rate) for rate in (0.1, 0.2)]
+    runs += [run(tmp_path, "mine", seed, [0.4], "edited", learning_rate=0.1) for seed in (1, 2, 2)]
+    args = compare_runs.Args(tuple(runs), figures=("eval/dumbbot/win",), out=tmp_path / "a.png")
+    compare_runs.main(args)
+    first, second, edited = capsys.readouterr().out.splitlines()[1:4]
+    assert "learning_rate 0.1," in first and "learning_rate 0.2," in second
+    assert first.endswith("0.100; runs: 1, seeds: 1, so there is no interval")
+    assert first.partition("script")[2][:16] != edited.partition("script")[2][:16]
+    assert edited.endswith("0.400; runs: 3, seeds: 2, so there is no interval")
 
 
 def test_the_interval_holds_the_mean_of_all_seeds():

@@ -179,3 +179,16 @@ def test_without_room_for_kernels_they_are_compiled_and_not_kept(place, tmp_path
     (said,) = done.stderr.splitlines()
     assert said.startswith(f"compiled kernels cannot be saved in {cache}")
     assert not list(tmp_path.rglob("*.nb?"))
+
+
+def test_a_user_without_a_home_keeps_kernels_in_a_temporary_folder(tmp_path, monkeypatch):
+    """Nor a name, by which Python would find one."""
+    for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(_jit.os.path, "expanduser", lambda path: path)
+    monkeypatch.setattr(_jit.tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert Path(_jit._cache_folder()).parent == tmp_path / "temporary"
+    assert not list((tmp_path / "here").iterdir())

@@ -325,7 +325,7 @@ def _training_flags(
     arguments: Any, name: str, number: int, decisions: int, words: list[str]
 ) -> list[str]:
     own = f"--map {arguments.map} --exp-name population-{name} --seed {number} --processes 1"
-    own += f" --total-timesteps {decisions} --save-interval {max(1, decisions // 6)}"
+    own += f" --total-timesteps {decisions}"
     own += f" --eval-interval {decisions} --eval-games 42 --capture-games 0"
     # So that copies of all ages are in the pool at the end.
     own += f" --pool-size 10 --pool-interval {max(1, decisions // 10)}"

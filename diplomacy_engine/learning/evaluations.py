@@ -1,20 +1,40 @@
 """Evaluations of a learner while it trains."""
 
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 
-from ..matches.evaluation import evaluate_player
+from ..matches.evaluation import Evaluation, evaluate_player
 from ..players.loading import load_player
 from .ranks import Ranks
 from .run_log import RunLog
 from .sample_games import thoughts
+from .signals import Stopped
+
+
+@contextmanager
+def _own_draws() -> Iterator[None]:
+    """Leave the global generators as they were: players may draw, and new networks do."""
+    before = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng(devices=[]):
+            yield
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])
 
 
 def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options: Any) -> None:
-    """Play the policy against each bot, a part on each rank, and log it; `last`: searches, too."""
-    args, parts = run.args, {}
+    """Play the policy against each bot, a part on each rank, and log it; `last`: searches, too.
+    `Stopped` where a signal comes meanwhile: then nothing is logged, and the run has not changed.
+    """
+    args, parts, complete = run.args, {}, False
+
     games = dict.fromkeys(args.eval_bots, args.eval_games)
     provinces = len(run.game_map.provinces)
     if last and provinces <= 100:  # searches of larger maps take hours
@@ -25,28 +45,36 @@ def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options:
         if run.game_map.name == "small":
             said += "; against a perfect player, who wins as RUSSIA, about 50% is the most"
         log.message(f"last evaluation: {said}")
-    for number, name in enumerate(games):
-        count = min(ranks.count, games[name])  # that have a game at all
-        if ranks.rank >= count:
-            continue
+
+    def play(number: int, name: str, count: int) -> Evaluation:
         drawn = [args.seed, run.step, number]
         seed = int(np.random.SeedSequence(drawn).generate_state(1)[0])  # of the games
         own, theirs = np.random.SeedSequence([*drawn, ranks.rank]).generate_state(2).tolist()
         player = run.setup.learner.make_player(run.average, "learner", own, settings=vars(args))
-        parts[name] = evaluate_player(
+        return evaluate_player(
             run.game_map.contested(),
             player,
             load_player(name, game_map=run.game_map, seed=theirs),
             games[name],
             part=(ranks.rank, count),
             samples=args.capture_games,
+            progress=log.stop.check,
             seed=seed,
             max_years=args.max_years or None,  # an evaluation needs some limit
             year_limit=args.year_limit,
             threads=1,
             **{"think": partial(thoughts, player)} | options,
         )
-    everywhere = ranks.gather(parts)
+
+    with _own_draws(), suppress(Stopped):
+        for number, name in enumerate(games):
+            count = min(ranks.count, games[name])  # that have a game at all
+            if ranks.rank < count:
+                parts[name] = play(number, name, count)
+        complete = True
+    everywhere = ranks.gather(parts if complete else None)
+    if None in everywhere:
+        raise Stopped
     reports = {
         name: own.join([found[name] for found in everywhere if name in found])
         for name, own in parts.items()

@@ -15,7 +15,7 @@ from . import ops
 
 
 class AgentNetwork:
-    """An agent such as the script's in arrays, as players ask it (players/policy.py)."""
+    """An agent such as the script's in arrays, as players ask it (players/policy/player.py)."""
 
     def __init__(self, agent: nn.Module):
         self.agent = agent

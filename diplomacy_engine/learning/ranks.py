@@ -129,9 +129,16 @@ class Ranks:
     """The processes that train together: this is `rank` of `count`, `local` of its machine."""
 
     def __init__(
-        self, link: Pipes | Distributed | None = None, rank: int = 0, count: int = 1, local: int = 0
+        self,
+        link: Pipes | Distributed | None = None,
+        rank: int = 0,
+        count: int = 1,
+        local: int = 0,
+        stop: Any = None,
     ):
         self.rank, self.count, self.local = rank, count, local
+        # Whether a signal has asked one of this machine's processes to stop; torchrun tells each.
+        self.stop = ctypes.c_bool() if stop is None else stop
         self._link, self._children = link, []
 
     @classmethod
@@ -150,16 +157,16 @@ class Ranks:
     def start(cls, count: int, run: Callable[..., int], *arguments: Any) -> "Ranks":
         """Start more that call `run(*arguments, ranks)`; not by forking, which copies locks."""
         context = multiprocessing.get_context("spawn")
-        pipes, children = [], []
+        pipes, children, stop = [], [], context.RawValue(ctypes.c_bool)
         for rank in range(1, count):
             here, there = context.Pipe()
-            about = run, arguments, there, rank, count
+            about = run, arguments, there, rank, count, stop
             child = context.Process(target=_work, args=about, daemon=True)
             child.start()
             there.close()
             pipes.append(here)
             children.append(child)
-        ranks = cls(Pipes(pipes, first=True) if pipes else None, 0, count)
+        ranks = cls(Pipes(pipes, first=True) if pipes else None, 0, count, stop=stop)
         ranks._children = children
         return ranks
 
@@ -295,6 +302,9 @@ class Ranks:
             raise RankLost("another rank has died") from error
 
 
-def _work(run: Callable[..., int], arguments: tuple, pipe: Connection, rank: int, count: int):
+def _work(
+    run: Callable[..., int], arguments: tuple, pipe: Connection, rank: int, count: int, stop: Any
+):
+    """Be rank `rank` of `count`, which talks to the first over `pipe` and shares `stop`."""
     end_with_parent()
-    sys.exit(run(*arguments, Ranks(Pipes([pipe], first=False), rank, count, rank)))
+    sys.exit(run(*arguments, Ranks(Pipes([pipe], first=False), rank, count, rank, stop)))

@@ -74,6 +74,7 @@ class RunLog:
         self._counters: dict[str, float] = {}
         self._evaluations: dict[str, dict] = {}
         self.summary: dict[str, object] = {}  # more of what is printed at the end
+        self.stopped = False  # perhaps in the last evaluation, with all decisions made
         if wandb is not None:
             wandb.define_metric("*", step_metric="global_step")
             self.wandb_id = wandb.id
@@ -105,7 +106,8 @@ class RunLog:
         """Log an evaluation, with sample games. best.pt is the `policy` that has won most against
         the last of `eval_bots`, which are met each time."""
         labels = dict(zip(reports, short_names(list(reports))))
-        evaluations = {labels[bot]: report.result() for bot, report in reports.items()}
+        last = sorted(reports.items(), key=lambda item: item[0] in eval_bots)  # what matters most
+        evaluations = {labels[bot]: report.result() for bot, report in last}
         samples = {labels[bot]: report.saved_games for bot, report in reports.items()}
         self._evaluations = evaluations
         figures = {}
@@ -160,7 +162,7 @@ class RunLog:
             self.writer.add_custom_scalars(dashboard(opponents, self.game_map.teams.names))
 
     def announce(self) -> None:
-        folder = self.folder.path
+        folder = near(self.folder.path)
         own = urllib.parse.quote(folder.name.rpartition("__")[-1])  # the time when it began
         self.progress.message(
             f"run folder: {folder}\ncurves: tensorboard --logdir {quote(str(folder.parent))}\n"
@@ -235,10 +237,10 @@ class RunLog:
 
     def _summarize(self) -> None:
         counts = self._counters
-        summary: dict[str, object] = {"run folder": str(self.folder.path)} | self.summary
+        summary: dict[str, object] = {"run folder": str(near(self.folder.path))} | self.summary
         summary |= {SUMMARY[name]: counts[name] for name in SUMMARY if name in counts}
         summary["minutes"] = self.seconds / 60
-        for bot, result in self._evaluations.items():
+        for bot, result in reversed(self._evaluations.items()):
             drawn = result["overall"]["draw"]["value"] > 0  # else every win is a solo
             for name in ("win", "solo", "draw") if drawn else ("win",):
                 summary[f"{name} against {bot}"] = share_text(result["overall"][name])
@@ -254,7 +256,7 @@ class RunLog:
             )
         steps = next_steps(
             self.folder,
-            resume=not self.progress.finished,
+            resume=self.stopped or not self.progress.finished,
             player=self.player,
             flags=self.match_flags,
         )
@@ -285,6 +287,12 @@ class NoLog(RunLog):
     evaluations = flush = update = message = close = intact = lambda *_: ""
 
 
+def near(path: Path) -> Path:
+    """Return a path as one types it: relative to the current folder, if it lies below that."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def program() -> str:
     """Return how this program was called, for a command line: `python FILE.py`, for example."""
     main = sys.modules["__main__"].__spec__
@@ -302,7 +310,7 @@ def next_steps(
     """Return commands with their purposes; nothing before a policy is saved."""
     if not folder.checkpoint.is_file():
         return ""
-    tools, player = "python -m diplomacy_engine", quote(str(player or folder.path))
+    tools, player = "python -m diplomacy_engine", quote(str(player or near(folder.path)))
     steps = {
         "measure how strong it is": f"{tools} evaluate --player {player} {flags}",
         "play against it": f"{tools} play --against {player} {flags}",
@@ -312,7 +320,7 @@ def next_steps(
         page = pages[-1].resolve().as_uri()
         steps["look at its last sample games"] = f"python -m webbrowser -t {quote(page)}"
     if resume:
-        steps["continue it"] = f"{program()} --resume {quote(str(folder.path))}"
+        steps["continue it"] = f"{program()} --resume {quote(str(near(folder.path)))}"
     return "\n".join(f"{what}:\n  {command.strip()}" for what, command in steps.items())
 
 

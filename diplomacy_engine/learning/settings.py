@@ -1,14 +1,16 @@
 """Settings: a frozen dataclass, filled by a file (`--config`, else `{map}.toml`) and flags."""
 
 import dataclasses
+import inspect
 import itertools
 import os
 import re
 import shlex
 import sys
+import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import tyro
 
@@ -24,6 +26,11 @@ from .run_folder import RunFolder
 
 MAX_FILE_BYTES = 1_000_000  # of a settings file; those that come along have some 3,000
 _Args = TypeVar("_Args")
+# In the source of a dataclass: a comment, or a field on some lines and its docstring.
+_FIELD = re.compile(
+    r'^    (?:# (.+)|(\w+):.*(?:\n(?:     .*|    [])}].*))*(?:\n    """((?:.|\n)*?)""")?)',
+    re.MULTILINE,
+)
 
 
 def command_line(
@@ -49,8 +56,30 @@ def command_line(
     }
     if {"-h", "--help"} & set(words):
         with ended_by_reader():
-            tyro.cli(args_class, **options)  # shows the help and exits
+            tyro.cli(in_groups(default), **options | {"default": None})  # shows the help and exits
     return options
+
+
+def in_groups(default: Any) -> type:
+    """Return a dataclass with those flags and defaults as dataclasses of groups, which tyro's help
+    shows apart. A comment on a line of its own above a field begins a group, and so does a class.
+    """
+    hints = typing.get_type_hints(type(default), include_extras=True)
+    groups: dict[str, list] = {}
+    for part in reversed(type(default).__mro__[:-1]):
+        group = Path(inspect.getfile(part)).stem
+        for comment, name, text in _FIELD.findall(inspect.getsource(part)):
+            group = re.sub(r"\W+", "_", comment.lower()) or group
+            if name in hints:  # else a base class has it
+                hint = Annotated[hints.pop(name), tyro.conf.arg(help=" ".join(text.split()))]
+                flag = name, hint, dataclasses.field(default=getattr(default, name))
+                groups.setdefault(group, []).append(flag)
+    parts = []
+    for group, flags in groups.items():
+        flat = dataclasses.make_dataclass(group, flags, namespace={"__doc__": " "})
+        factory = dataclasses.field(default_factory=flat)
+        parts.append((group, tyro.conf.OmitArgPrefixes[flat], factory))
+    return dataclasses.make_dataclass("Groups", parts)
 
 
 def _program() -> str | None:

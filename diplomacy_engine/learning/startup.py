@@ -35,11 +35,11 @@ from .checks import RunSettings, check_args, check_memory
 from .ranks import RankLost, Ranks, TrainingError, keep_memory
 from .registry import BUNDLED, Learner
 from .run_folder import RunFolder, check_name
-from .run_log import NoLog, RunLog, start_wandb
+from .run_log import NoLog, RunLog, near, start_wandb
 from .settings import check_changes
-from .signals import StopSignals
+from .signals import Stopped, StopSignals
 
-__all__ = ["Clock", "Ranks", "RunLog", "Setup", "logs", "main", "run"]
+__all__ = ["Clock", "Ranks", "RunLog", "Setup", "Stopped", "logs", "main", "run"]
 COMPILED = "_orig_mod."  # names of a network's weights begin so where a run has compiled it
 STOPPED = 130  # exit status of a run that has been stopped before its end
 CHANGEABLE = ("total_timesteps", "track", "cuda")  # settings of a run that is resumed
@@ -126,12 +126,17 @@ def _reported(ranks: Ranks) -> Iterator[list[int]]:
 
 
 @contextmanager
-def logs(setup: Setup, ranks: Ranks) -> Iterator[RunLog]:
+def logs(setup: Setup, ranks: Ranks, run: Any) -> Iterator[RunLog]:
+    """Yield the log of a run; where `Stopped` ends the block, the run is saved as it is then."""
     with _closed_on_failure(setup.folder):
         log = ranks.agree(_open_log if ranks.rank == 0 else NoLog, setup)
     try:
-        with StopSignals(announce=ranks.rank == 0) as log.stop:
-            yield log
+        with StopSignals(ranks.rank == 0, ranks.stop) as log.stop:
+            try:
+                yield log
+            except Stopped:
+                log.stopped = True
+                checkpoint_state.save(run, ranks, log)
     except UserError as error:
         if distributed.is_torchelastic_launched():  # what is wrong is said before it ends us
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -386,6 +391,6 @@ def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 
         wandb_id,
         seconds,
         args.pool_bots[0] if len(args.pool_bots) == 1 == args.pool_bot_prob else None,
-        None if learner.name in BUNDLED else f"{learner.file}:{folder.path}",
+        None if learner.name in BUNDLED else f"{near(learner.file)}:{near(folder.path)}",
         " ".join(flags),
     )

@@ -99,6 +99,9 @@ def test_progress(words, total, monkeypatch, capsys):
     seen = []
 
     class Seen(Progress):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options, clock=lambda: 0.0)
+
         def update(self, step, **figures):
             seen.append((step, self.total, self.unit))
             super().update(step, **figures)
@@ -109,4 +112,4 @@ def test_progress(words, total, monkeypatch, capsys):
     assert steps == sorted(steps) and steps[-1] == total
     assert len(set(steps)) > 3
     assert {(of, unit) for _, of, unit in seen} == {(total, "games")}
-    assert capsys.readouterr().err == ""  # short of ten seconds, where there is no terminal
+    assert capsys.readouterr().err == ""  # before ten seconds, where there is no terminal

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from support.learners import LEARNERS, train
-from support.training import STOPPED, assert_same_run, load, stop_in_step
+from support.training import STOPPED, assert_same_run, load, stop_in_evaluation, stop_in_step
 
 from diplomacy_engine import evaluate_player, load_player
 
@@ -22,6 +22,16 @@ def test_a_run_that_is_stopped_goes_on_bit_for_bit(name, processes, trained, tmp
     assert load(stopped)["global_step"] < load(whole)["global_step"]
     assert LEARNERS[name].main(["--resume", str(stopped)]) == 0
     assert_same_run(whole, stopped)
+
+
+@pytest.mark.parametrize("name", ["league", "offers", "central"])  # two evaluate in their own way
+def test_an_evaluation_that_is_broken_off_is_done_anew(name, trained, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        stop_in_evaluation(patch, 1)
+        stopped = train(name, tmp_path / "stopped", status=STOPPED)
+    assert load(stopped)["run"]["evaluations"] == 0
+    assert LEARNERS[name].main(["--resume", str(stopped)]) == 0
+    assert_same_run(trained(name), stopped)
 
 
 @ALL

@@ -95,13 +95,13 @@ def members(evaluated_once, tmp_path) -> list[pbt.Member]:
 def test_members_begin_with_settings_of_their_own(tmp_path):
     members = population(tmp_path, reward="score=1,center_delta")
     given, found = members[0].args, [member.own_args() for member in members]
-    own = {"runs_folder", "exp_name", "config", "seed", "save_interval", "resume"}
+    own = {"runs_folder", "exp_name", "config", "seed", "resume"}
     for name in vars(found[0]).keys() - own:
         assert getattr(found[0], name) == getattr(given, name), name
     assert len({args.learning_rate for args in found}) == len({a.reward for a in found}) == 3
     assert [args.seed for args in found] == [1, 2, 3]
     assert all(args.clip_coef == given.clip_coef for args in found)
-    assert all(args.save_interval == given.eval_interval == 300 for args in found)
+    assert all(args.eval_interval == given.eval_interval == 300 for args in found)
 
 
 def test_pauses_and_ranks_change_nothing(members, tmp_path, monkeypatch):
@@ -121,7 +121,7 @@ def test_pauses_and_ranks_change_nothing(members, tmp_path, monkeypatch):
     assert last["done"] and last["evaluations"] == 2
     curve = metrics(member.folder)
     assert member.train(2) == last and metrics(member.folder) == curve
-    whole = train_alone(tmp_path / "whole", save_interval=300, **TINY)
+    whole = train_alone(tmp_path / "whole", **TINY)
     assert metrics(whole) == curve[:-1]
     assert curve[-1]["global_step"] == last["global_step"]
     assert curve[-1]["population/rating"] == last["score"]

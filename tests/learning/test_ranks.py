@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -59,6 +60,21 @@ def test_sums_are_the_same_everywhere(count):
         assert sums["b"].tolist() == [[1.5 * count, sum(range(count))]]
         assert names == [{"rank": rank} for rank in range(count)]
         assert union == {*range(count), 7}
+
+
+def wait_for_the_others(ranks: Ranks) -> int:
+    while not ranks.stop.value:
+        time.sleep(0.01)
+    return 7
+
+
+def test_a_signal_to_one_process_stops_all():
+    ranks = Ranks.start(2, wait_for_the_others)
+    (child,) = multiprocessing.active_children()
+    ranks.stop.value = True
+    child.join(60)
+    ranks.close()
+    assert child.exitcode == 7
 
 
 @pytest.mark.parametrize(

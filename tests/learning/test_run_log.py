@@ -54,7 +54,7 @@ class Wandb:
     def finish(self): ...
 
 
-def test_the_best_policy_is_kept(tmp_path):
+def test_the_best_policy_is_kept(tmp_path, capsys):
     """By wins against the last bot of every evaluation, not those of the last one alone.
 
     A log that is opened again knows the earlier ones.
@@ -76,6 +76,11 @@ def test_the_best_policy_is_kept(tmp_path):
         file.write('{"eval/hold/win": [1]}\n"eval/hold/win"\n{"eval/hold/win": "x"\n')
     assert evaluate("hold", 3) == 2
     assert evaluate("dumbbot", 4) == 2  # as good, and later
+    shown = capsys.readouterr().out.rpartition("4 decisions: wins ")[2]
+    places = [shown.index(f"against {bot}") for bot in ("hold", "random", "lookahead")]
+    assert places == sorted(places), "the bot that matters most is named first"
+    places = [shown.index(f"win against {bot}") for bot in ("hold", "random", "lookahead")]
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ def send(number: int = signal.SIGINT) -> None:
 @pytest.fixture(autouse=True)
 def usual_handlers():
     """Handle signals as Python does, whatever the shell or an earlier test has made of them."""
-    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    usual = {signal.SIGINT: signal.default_int_handler}
+    usual |= dict.fromkeys((signal.SIGTERM, signal.SIGHUP), signal.SIG_DFL)
     before = {number: signal.signal(number, handler) for number, handler in usual.items()}
     yield
     for number, handler in before.items():
@@ -68,6 +69,27 @@ def test_a_slip_is_forgiven_when_the_loop_is_over(clock, capfd):
     assert capfd.readouterr().err == ""
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_what_is_printed_after_a_terminal_has_hung_up(monkeypatch):
+    here, there = os.openpty()
+    with os.fdopen(there, "w") as terminal, StopSignals() as stop:
+        for name in ("stdout", "stderr"):
+            monkeypatch.setattr(sys, name, terminal)
+        os.close(here)
+        with pytest.raises(OSError):
+            print("lost", flush=True)
+        send(signal.SIGHUP)
+        print("no error", flush=True)
+        assert stop.received
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+
+
+def test_nohup_is_respected():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with StopSignals() as stop:
+        send(signal.SIGHUP)
+        assert not stop.received
 
 
 def test_a_double_ctrl_c_keeps_the_checkpoint(tmp_path, monkeypatch, capfd):

@@ -16,6 +16,7 @@ import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.learning import registry, settings
 from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.records import convert
+from diplomacy_learners import league
 
 FILES = sorted(path.stem for path in (REPOSITORY / "diplomacy_learners").glob("[a-z]*.py"))
 LEARNERS = ["ppo_selfplay_diplomacy", *(f"diplomacy_learners.{name}" for name in FILES)]
@@ -80,7 +81,7 @@ def test_flags_give_the_settings_again():
 def test_help_has_the_values_of_the_settings_file(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(settings, "CONFIGS", tmp_path)
     (tmp_path / "three.toml").write_text("num_envs = 123\n")
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "100")
     with pytest.raises(SystemExit) as end:
         parse_args(ppo.Args, ["--map", "three", "--help"])
     shown = capsys.readouterr().out
@@ -88,6 +89,19 @@ def test_help_has_the_values_of_the_settings_file(tmp_path, monkeypatch, capsys)
     names = [field.name.replace("_", "-") for field in dataclasses.fields(ppo.Args)]
     places = [re.search(rf"^\W*--{name}\b", shown, re.MULTILINE).start() for name in names]
     assert places == sorted(places)  # the first flags are those that one needs first
+
+
+def test_help_has_groups(capsys):
+    """By the comments above fields; what a learner has more is a group by its name."""
+    for args_class, more in ((ppo.Args, []), (league.Args, ["league"])):
+        with pytest.raises(SystemExit):
+            parse_args(args_class, ["--help"])
+        shown = capsys.readouterr().out
+        own = ["to-begin-with", "the-run", "games", "opponents", "ppo", "network"]
+        own += ["evaluation-and-records", *more]
+        assert re.findall(r"^ (\S+) options +$", shown, re.MULTILINE) == own
+        opponents = shown.partition(" opponents options ")[2].partition(" ppo options ")[0]
+        assert "--pool-size" in opponents and "--gamma" not in opponents
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # runpy finds it imported

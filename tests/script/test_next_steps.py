@@ -52,6 +52,14 @@ def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
             assert is_clock(name.strip("^$")) or any(re.search(name, logged) for logged in names)
 
 
+def test_paths_below_the_current_folder_are_short(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run = train(tmp_path / "runs", total_timesteps=60)
+    shown = capsys.readouterr().out
+    assert f"run folder: runs/{run.name}\n" in shown and "--logdir runs\n" in shown
+    assert told(shown)["play against it"][-1] == f"runs/{run.name}"
+
+
 def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch):
     """A learner of the user's own is named, and so are teams."""
     run = RunFolder(tmp_path)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import evaluate_bundled
 from diplomacy_engine import evaluate_player, load_map, load_player, make_bot
 from diplomacy_engine.press.negotiators.negotiation import Negotiator
 from diplomacy_engine.press.press import PressRules
@@ -39,6 +40,32 @@ def test_its_evaluations_are_of_a_thousand_games(folder):
         assert f"against_{result['against']}" == path.stem
         file = f"runs/reference/{folder.name}/policy.pt"
         assert result["player"] in (file, folder.name.replace("__", "-"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("small-pure-1", "against_dumbbot"),
+        ("three-pure-2", "against_dumbbot-paquette"),
+        ("standard-own-1", "against_random"),
+    ],
+)
+def test_an_evaluation_repeats(name, file):
+    (words, path), *_ = [
+        (words, path)
+        for _, path, words in evaluate_bundled.evaluations([name], 1.0)
+        if path.stem == file
+    ]
+    before = json.loads(path.read_text())
+    result = evaluate_bundled.evaluate(words)
+    for part in ("overall", "by_power"):
+        assert result[part] == before[part]
+
+
+def test_the_rows_of_the_results_are_those_of_the_files():
+    text = evaluate_bundled.RESULTS.read_text()
+    assert evaluate_bundled.with_rows(text) == text
 
 
 @pytest.mark.parametrize("name", ["dumbbot__1", "dumbbot__2", "dumbbot__3", "equilibrium__3"])

@@ -42,6 +42,7 @@ from support.training import (
     resume,
     signal_others_in_step,
     state,
+    stop_in_evaluation,
     stop_in_step,
     train,
     write_config,
@@ -74,7 +75,7 @@ def test_a_run_leaves_what_it_promises(trained):
     assert (run / script.name).read_bytes() == script.read_bytes()
     saved = load(run)
     assert saved["global_step"] == saved["run"]["results"]["counters"]["global_step"] >= 600
-    assert len(list((run / "checkpoints").iterdir())) >= 3
+    assert len(list((run / "checkpoints").iterdir())) == 2
     lines = metrics(run)
     steps = [line["global_step"] for line in lines]
     assert steps == sorted(steps) and steps[-1] == saved["global_step"]
@@ -148,7 +149,7 @@ def test_the_average_is_what_is_frozen_evaluated_and_kept(tmp_path, monkeypatch)
 
 
 def test_evaluations_and_checkpoints_do_not_change_the_training(trained, tmp_path):
-    rare = train(tmp_path / "runs", eval_interval=10**9, save_interval=10**9)
+    rare = train(tmp_path / "runs", eval_interval=10**9)
     one, two = state(trained()), state(rare)
     assert differences(one["ranks"], two["ranks"]) == []
     for name in ("agent", "optimizer", "pool", "results"):
@@ -227,6 +228,28 @@ def test_resumed_equals_uninterrupted(name, trained, tmp_path, monkeypatch, caps
     settings = TINY | changes
     assert steps == sorted(set(steps))
     assert settings["eval_interval"] < steps[-1] < settings["total_timesteps"]
+    assert resume(folder) == 0
+    assert_same_run(trained(name), folder)
+
+
+@pytest.mark.parametrize(("name", "evaluations"), [("plain", 2), ("rich", 3)])
+def test_an_evaluation_is_broken_off_and_done_anew(
+    name, evaluations, trained, tmp_path, monkeypatch, capsys
+):
+    """The first, then the last, each against the second of its bots; nothing of it is logged."""
+    folder, total = None, (TINY | SETTINGS[name])["total_timesteps"]
+    for number, sent in ((1, signal.SIGHUP), (evaluations, signal.SIGINT)):
+        with monkeypatch.context() as patch:
+            stop_in_evaluation(patch, 2 * number, sent)
+            if folder is None:
+                folder = train(tmp_path / "runs", status=STOPPED, **SETTINGS[name])
+            else:
+                assert resume(folder) == STOPPED
+        assert f"--resume {folder}" in capsys.readouterr().out
+        saved = load(folder)
+        evaluated = [line for line in metrics(folder) if "eval/hold/win" in line]
+        assert len(evaluated) == saved["run"]["evaluations"] == number - 1
+    assert saved["global_step"] >= total > saved["run"]["evaluated_at"] > 0
     assert resume(folder) == 0
     assert_same_run(trained(name), folder)
 
@@ -434,7 +457,8 @@ def test_what_ends_a_run(what, word, tmp_path, monkeypatch, capsys):
         return pay_learner(*args)
 
     before = signal.getsignal(signal.SIGTERM)
-    argv = ["--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(runs)]
+    config = write_config(tmp_path / "tiny.toml", eval_interval=200)
+    argv = ["--config", config, "--runs-folder", str(runs)]
     with monkeypatch.context() as patch, small_disk() as set_limit:
         patch.setattr(ppo, "pay_learner", failing)
         refused(argv, word, "the last checkpoint is intact", capsys=capsys)

@@ -6,18 +6,16 @@ from contextlib import contextmanager
 
 @contextmanager
 def within(seconds: float, what: object = "this"):
-    """Fail after so many seconds, also within one long call such as that of a pattern.
-
-    The limit is a hundred times what the work takes, so that a busy machine does not reach it.
-    """
+    """Fail after so many seconds of processor time, also within one long call such as that of a
+    pattern. What other programs do meanwhile does not count."""
 
     def fail(*_):
         raise AssertionError(f"{str(what)[:300]} took more than {seconds} seconds")
 
-    before = signal.signal(signal.SIGALRM, fail)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, fail)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

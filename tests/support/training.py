@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.learning import settings, startup
+from diplomacy_engine.learning import evaluations, settings, startup
 
 torch.set_num_threads(1)  # as a run does
 REPOSITORY = Path(__file__).parents[2]
@@ -38,7 +38,6 @@ TINY = {
     "eval_games": 1,  # no half is left for searches at the end
     "eval_bots": ["random", "hold"],
     "capture_games": 0,
-    "save_interval": 200,
 }
 SEARCH = "fast(candidates=3 draws=6 profiles=2):three-pure-1"
 RICH = {
@@ -65,7 +64,6 @@ RICH = {
     "pool_bot_prob": 0.3,
     "eval_interval": 600,
     "eval_bots": ["three-pure-1", "hold"],
-    "save_interval": 500,
 }
 SETTINGS = {"plain": {"eval_games": 4, "capture_games": 1}, "rich": RICH}
 LEARNS = {  # to beat `random` on `small`
@@ -217,6 +215,18 @@ def stop_in_step(monkeypatch, number: int, script: ModuleType = ppo) -> None:
         return pay_learner(*args)
 
     monkeypatch.setattr(script, "pay_learner", stopping)
+
+
+def stop_in_evaluation(monkeypatch, number: int, sent: int = signal.SIGTERM) -> None:
+    """Have the process asked to stop as an evaluation begins to play a bot, the one so numbered."""
+    bots, evaluate_player = itertools.count(1), evaluations.evaluate_player
+
+    def stopping(*args, **options):
+        if next(bots) == number:
+            os.kill(os.getpid(), sent)
+        return evaluate_player(*args, **options)
+
+    monkeypatch.setattr(evaluations, "evaluate_player", stopping)
 
 
 def signal_others_in_step(monkeypatch, number: int, sent: int) -> list[int]:
