@@ -2,7 +2,6 @@
 begin at positions drawn uniformly from all phases of random games. All runs once untimed."""
 
 import math
-import os
 import platform
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.console import Console
 
+from .._cores import usable_cores
 from .._files import check_target
 from .._jit import announce_compilation
 from ..constants import (
@@ -212,7 +212,7 @@ def _time_bot(name, games: VectorGame, decisions: Decisions, seconds: float) -> 
 
 
 def machine() -> dict:
-    return {"cpu": _cpu_name(), "cores": os.cpu_count(), "system": platform.system()}
+    return {"cpu": _cpu_name(), "cores": usable_cores(), "system": platform.system()}
 
 
 def _cpu_name() -> str:

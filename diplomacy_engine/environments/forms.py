@@ -45,8 +45,33 @@ def _orders_space(games: VectorGame) -> spaces.Box:
     return spaces.Box(NONE, len(games.vocabulary) - 1, shape, np.int32)
 
 
-def province_space(games: VectorGame) -> spaces.MultiDiscrete:
-    return spaces.MultiDiscrete(np.diff(games.table.province_first) + 1)
+class MaskedActions(spaces.MultiDiscrete):
+    """A MultiDiscrete whose `sample` takes masks as `info` has them: all parts in one array."""
+
+    def sample(self, mask: Any = None, probability: Any = None) -> np.ndarray:
+        """See gymnasium.spaces.MultiDiscrete.sample; a mask may also be (sum of nvec,) int8."""
+        mask = self.split(mask) if isinstance(mask, np.ndarray) else mask
+        return super().sample(mask, probability)
+
+    def split(self, mask: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return the parts of a mask, one array for each entry, as any MultiDiscrete takes them."""
+        return tuple(np.split(mask, np.cumsum(self.nvec)[:-1]))
+
+
+def province_space(games: VectorGame) -> MaskedActions:
+    return MaskedActions(np.diff(games.table.province_first) + 1)
+
+
+def flat_space(space: spaces.Space) -> spaces.Box:
+    parts = space.values() if isinstance(space, spaces.Dict) else [space]
+    size, most = sum(int(np.prod(part.shape)) for part in parts), 2**24  # exact in float32
+    return spaces.Box(-most, most, (size,), np.float32)
+
+
+def flattened(space: spaces.Space, seen: Any, rows: int) -> np.ndarray:
+    """Return observations of `rows` agents as (rows, numbers) float32, in the order of `space`."""
+    parts = [seen[name] for name in space] if isinstance(space, spaces.Dict) else [seen]
+    return np.concatenate([np.reshape(part, (rows, -1)) for part in parts], 1, dtype=np.float32)
 
 
 def province_action(games: VectorGame, action: int, v: int) -> str:
@@ -284,8 +309,21 @@ class VoteForm:
         return ready, illegal + wrong
 
 
-def with_vote(space: spaces.MultiDiscrete) -> spaces.MultiDiscrete:
-    return spaces.MultiDiscrete(np.append(space.nvec, 2))
+class FlatForm:
+    """Another form whose observations are vectors: all parts one after the other."""
+
+    def __init__(self, form: ProvinceForm | VoteForm):
+        self._form, self.has_masks, self.action_space = form, form.has_masks, form.action_space
+        self.asked, self.masks, self.final_masks = form.asked, form.masks, form.final_masks
+        self.take, self._space = form.take, form.observation_space
+        self.observation_space = flat_space(self._space)
+
+    def observe(self, rows: np.ndarray) -> np.ndarray:
+        return flattened(self._space, self._form.observe(rows), len(rows))
+
+
+def with_vote(space: spaces.MultiDiscrete) -> MaskedActions:
+    return MaskedActions(np.append(space.nvec, 2))
 
 
 def with_vote_open(masks: np.ndarray) -> np.ndarray:
