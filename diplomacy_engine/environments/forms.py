@@ -68,9 +68,9 @@ def flat_space(space: spaces.Space) -> spaces.Box:
     return spaces.Box(-most, most, (size,), np.float32)
 
 
-def flattened(space: spaces.Space, seen: Any, rows: int) -> np.ndarray:
-    """Return observations of `rows` agents as (rows, numbers) float32, in the order of `space`."""
-    parts = [seen[name] for name in space] if isinstance(space, spaces.Dict) else [seen]
+def flattened(seen: Any, rows: int) -> np.ndarray:
+    """Return observations of `rows` agents as (rows, numbers) float32, parts by their names."""
+    parts = [seen[name] for name in sorted(seen)] if isinstance(seen, dict) else [seen]
     return np.concatenate([np.reshape(part, (rows, -1)) for part in parts], 1, dtype=np.float32)
 
 
@@ -315,11 +315,10 @@ class FlatForm:
     def __init__(self, form: ProvinceForm | VoteForm):
         self._form, self.has_masks, self.action_space = form, form.has_masks, form.action_space
         self.asked, self.masks, self.final_masks = form.asked, form.masks, form.final_masks
-        self.take, self._space = form.take, form.observation_space
-        self.observation_space = flat_space(self._space)
+        self.take, self.observation_space = form.take, flat_space(form.observation_space)
 
     def observe(self, rows: np.ndarray) -> np.ndarray:
-        return flattened(self._space, self._form.observe(rows), len(rows))
+        return flattened(self._form.observe(rows), len(rows))
 
 
 def with_vote(space: spaces.MultiDiscrete) -> MaskedActions:
