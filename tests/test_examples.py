@@ -1,5 +1,7 @@
-"""The notebooks of examples/: every cell runs, and prints what stands below it."""
+"""The notebooks of examples/: every cell runs, and prints what stands below it; others train."""
 
+import importlib
+import importlib.metadata
 import json
 import re
 
@@ -29,3 +31,18 @@ def test_they_are_small_and_of_no_machine():
     for path in NOTEBOOKS:
         text = path.read_text()
         assert len(text) < 250_000 and not re.search(r"/(home|root|tmp|Users|work)/", text)
+
+
+@pytest.mark.slow  # with libraries that are not among those of the tests
+@pytest.mark.parametrize(
+    ("library", "version", "amount"),
+    [("torchrl", "0.14.1", {"frames": 6000}), ("ray", "2.60.0", {"iterations": 3})],
+)
+def test_other_libraries_train(library, version, amount):
+    """The policy grows surer; skipped without the library in the version of the page."""
+    pytest.importorskip(library)
+    if importlib.metadata.version(library) != version:
+        pytest.skip(f"needs {library} {version}")
+    example = importlib.import_module(f"examples.{'rllib' if library == 'ray' else library}_ppo")
+    entropies = example.train("small", **amount)
+    assert entropies[-1] < entropies[0]
