@@ -258,7 +258,8 @@ def test_supersuit_copies_many():
     seen, _ = envs.reset(seed=1)
     assert seen.shape == (6, *of_powers.observation_space("RUSSIA").shape)
     for _ in range(12):
-        assert len(envs.step(envs.action_space.sample())[1]) == 6
+        actions = np.array([envs.action_space.sample() for _ in range(6)])
+        assert len(envs.step(actions)[1]) == 6
 
 
 def test_what_autoreset_does_is_said_twice():
