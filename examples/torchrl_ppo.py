@@ -35,14 +35,14 @@ class Orders(Independent):
 def train(map_name: str = "small", frames: int = 20_000, seed: int = 1) -> float:
     """Play and learn; return the share of games won against `random` afterwards."""
     torch.manual_seed(seed)
-    game = parallel_env(map_name, flat=True, max_years=5)
+    game = parallel_env(map_name, flat=True, max_years=5, reward="sum_of_squares=1,lead_delta=1")
     groups = {POWERS: game.possible_agents}
     env = PettingZooWrapper(game, use_mask=True, group_map=groups, seed=seed)
     sizes = game.action_space(game.possible_agents[0]).nvec.tolist()
     inputs = game.observation_space(game.possible_agents[0]).shape[0]
     seen, value, logits = ((POWERS, name) for name in ("observation", "state_value", "logits"))
     policy, critic = (
-        nn.Sequential(nn.LayerNorm(inputs), nn.Linear(inputs, 128), nn.Tanh(), nn.Linear(128, size))
+        nn.Sequential(nn.Linear(inputs, 128), nn.Tanh(), nn.Linear(128, size))
         for size in (sum(sizes), 1)
     )
     actor = ProbabilisticActor(
@@ -54,7 +54,7 @@ def train(map_name: str = "small", frames: int = 20_000, seed: int = 1) -> float
         return_log_prob=True,
         log_prob_key=(POWERS, "log_prob"),
     )
-    loss = ClipPPOLoss(actor, ValueOperator(critic, [seen], [value]), entropy_coeff=0.01)
+    loss = ClipPPOLoss(actor, ValueOperator(critic, [seen], [value]), normalize_advantage=True)
     keys = {name: (POWERS, name) for name in ("reward", "done", "terminated")}
     loss.set_keys(**keys, action=env.action_key, value=value, sample_log_prob=(POWERS, "log_prob"))
     loss.make_value_estimator(ValueEstimators.GAE, gamma=0.99, lmbda=0.95)
@@ -75,7 +75,9 @@ def train(map_name: str = "small", frames: int = 20_000, seed: int = 1) -> float
         )
 
     player = ObservationPlayer(act, flat=True)
-    result = evaluate_player(map_name, player, make_bot("random"), num_games=400).result()
+    result = evaluate_player(
+        map_name, player, make_bot("random"), num_games=400, max_years=5
+    ).result()
     return result["overall"]["win"]["value"]
 
 

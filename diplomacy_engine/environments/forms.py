@@ -62,16 +62,29 @@ def province_space(games: VectorGame) -> MaskedActions:
     return MaskedActions(np.diff(games.table.province_first) + 1)
 
 
-def flat_space(space: spaces.Space) -> spaces.Box:
-    parts = space.values() if isinstance(space, spaces.Dict) else [space]
-    size, most = sum(int(np.prod(part.shape)) for part in parts), 2**24  # exact in float32
-    return spaces.Box(-most, most, (size,), np.float32)
+def flat_scale(space: spaces.Space) -> np.ndarray:
+    """Return the most that each number of a flat observation can be, (numbers,) at least 1."""
+    if isinstance(space, spaces.Dict):
+        return np.concatenate([flat_scale(space[name]) for name in sorted(space)])
+    if isinstance(space, spaces.Box):
+        most = np.maximum(np.abs(space.low.astype(float)), np.abs(space.high.astype(float)))
+    elif isinstance(space, spaces.MultiBinary):
+        most = np.ones(space.shape)
+    else:
+        most = (space.n if isinstance(space, spaces.Discrete) else space.nvec) - 1
+    return np.maximum(most, 1).ravel()
 
 
-def flattened(seen: Any, rows: int) -> np.ndarray:
-    """Return observations of `rows` agents as (rows, numbers) float32, parts by their names."""
+def flat_space(scale: np.ndarray) -> spaces.Box:
+    return spaces.Box(-1, 1, scale.shape, np.float32)
+
+
+def flattened(seen: Any, rows: int, scale: np.ndarray) -> np.ndarray:
+    """Return observations of `rows` agents as (rows, numbers) float32 from -1 to 1, each divided by
+    its `flat_scale`, parts by their names."""
     parts = [seen[name] for name in sorted(seen)] if isinstance(seen, dict) else [seen]
-    return np.concatenate([np.reshape(part, (rows, -1)) for part in parts], 1, dtype=np.float32)
+    flat = np.concatenate([np.reshape(part, (rows, -1)) for part in parts], 1)
+    return (flat / scale).astype(np.float32)
 
 
 def province_action(games: VectorGame, action: int, v: int) -> str:
@@ -315,10 +328,11 @@ class FlatForm:
     def __init__(self, form: ProvinceForm | VoteForm):
         self._form, self.has_masks, self.action_space = form, form.has_masks, form.action_space
         self.asked, self.masks, self.final_masks = form.asked, form.masks, form.final_masks
-        self.take, self.observation_space = form.take, flat_space(form.observation_space)
+        self.take, self._scale = form.take, flat_scale(form.observation_space)
+        self.observation_space = flat_space(self._scale)
 
     def observe(self, rows: np.ndarray) -> np.ndarray:
-        return flattened(self._form.observe(rows), len(rows))
+        return flattened(self._form.observe(rows), len(rows), self._scale)
 
 
 def with_vote(space: spaces.MultiDiscrete) -> MaskedActions:

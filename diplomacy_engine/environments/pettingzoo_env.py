@@ -23,6 +23,7 @@ from ..scoring.teams import alive_with_team
 from .agent_games import seeds_of
 from .forms import (
     MaskedActions,
+    flat_scale,
     flat_space,
     flattened,
     illegal_order,
@@ -80,7 +81,8 @@ class DiplomacyParallelEnv(ParallelEnv):
                 action["vote"] = spaces.Discrete(2)
         elif found.draw_votes:
             action = with_vote(action)
-        observed = flat_space(observed) if found.flat else observed
+        self._scale = flat_scale(observed)
+        observed = flat_space(self._scale) if found.flat else observed
         self.observation_spaces = {name: deepcopy(observed) for name in self.possible_agents}
         self.action_spaces = {name: deepcopy(action) for name in self.possible_agents}
         self._every_power = np.arange(powers, dtype=np.int8)
@@ -214,7 +216,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         if self._press is not None:
             self._add_peace(seen)
         if self._settings.flat:
-            seen = {name: flattened(parts, 1)[0] for name, parts in seen.items()}
+            seen = {name: flattened(parts, 1, self._scale)[0] for name, parts in seen.items()}
         return seen
 
     def _add_peace(self, seen: dict[str, dict[str, np.ndarray]]) -> None:
