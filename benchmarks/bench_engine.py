@@ -8,7 +8,6 @@ untimed, so compilation is not counted. Run it on an otherwise idle machine.
 """
 
 import math
-import os
 import platform
 import sys
 import time
@@ -24,6 +23,7 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import diplomacy_engine
+from diplomacy_engine._cores import usable_cores
 from diplomacy_engine._files import check_target
 from diplomacy_engine._jit import announce_compilation
 from diplomacy_engine._progress import fail
@@ -247,7 +247,7 @@ def _time_bot(name: str, games: VectorGame, decisions: Decisions, seconds: float
 
 
 def machine() -> dict:
-    return {"cpu": _cpu_name(), "cores": os.cpu_count(), "system": platform.system()}
+    return {"cpu": _cpu_name(), "cores": usable_cores(), "system": platform.system()}
 
 
 def _cpu_name() -> str:

@@ -26,6 +26,8 @@ from numba.core import event
 from numba.core.caching import FunctionCache, UserProvidedCacheLocator
 from numba.core.registry import CPUDispatcher
 
+from ._cores import usable_cores
+
 _PACKAGE = Path(__file__).parent
 _IMPORT = rb"^\s*from (\.+)([\w.]*) import"
 
@@ -137,14 +139,8 @@ def announce_compilation() -> None:
     event.register("numba:compile", compilation)
     if not kernels_are_cached():
         compilation.announce("this takes about a minute")
-        if _processors() > 1:
+        if usable_cores() > 1:
             compilation.start_helper()
-
-
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class _Compilation(event.Listener):

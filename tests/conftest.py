@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from diplomacy_engine import Game, evaluate_player, make_bot
+from diplomacy_engine._cores import usable_cores
 
 os.environ.pop("COLUMNS", None)  # pytest-xdist says 80, to which tables would keep
 
@@ -26,7 +27,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Return how many processes run the tests: several for all of them, else this one alone."""
     if config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
         return 0  # files that are named: an error is seen at once, and `--pdb` works
-    return min(4, os.cpu_count() or 1)  # each takes a gigabyte
+    return min(4, usable_cores())  # each takes a gigabyte
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,10 @@
-"""The notebooks of examples/: every cell runs, and prints what stands below it."""
+"""The notebooks of examples/: every cell runs, and prints what stands below it; others train."""
 
+import importlib
+import importlib.metadata
 import json
 import re
+from types import ModuleType
 
 import pytest
 from support.pages import ROOT
@@ -29,3 +32,22 @@ def test_they_are_small_and_of_no_machine():
     for path in NOTEBOOKS:
         text = path.read_text()
         assert len(text) < 250_000 and not re.search(r"/(home|root|tmp|Users|work)/", text)
+
+
+def example_of(library: str, version: str, name: str) -> ModuleType:
+    pytest.importorskip(library)
+    if importlib.metadata.version(library) != version:
+        pytest.skip(f"needs {library} {version}")
+    return importlib.import_module(f"examples.{name}")
+
+
+@pytest.mark.slow  # with a library that is not among those of the tests
+def test_torchrl_trains():
+    assert example_of("torchrl", "0.14.1", "torchrl_ppo").train(frames=20_000) > 0.6
+
+
+@pytest.mark.slow  # the same
+def test_rllib_trains():
+    """The policy grows surer."""
+    entropies = example_of("ray", "2.60.0", "rllib_ppo").train(iterations=3)
+    assert entropies[-1] < entropies[0]

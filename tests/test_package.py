@@ -6,9 +6,11 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import venv
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,12 @@ SOURCES = (
     *("ppo_selfplay_diplomacy.py", "diplomacy_engine", "diplomacy_learners"),
     *("configs", "runs/reference"),
 )
+# What only the archive of sources has, and the first of what it leaves out.
+ONLY_SOURCES = (
+    *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "mkdocs.yml", "requirements.txt"),
+    *("benchmarks", "docs", "examples", "findings"),
+)
+LEFT_OUT = ("tests", "runs/population", "runs/reference/other")
 PLAYS_AND_DRAWS = """
 import gymnasium
 from diplomacy_engine import Game
@@ -63,14 +71,18 @@ def pip(*arguments: object, python: Path | None = None) -> None:
     subprocess.run([*map(str, command)], env=ELSEWHERE, check=True)
 
 
+def copy_sources(folder: Path, names: Sequence[str]) -> None:
+    for name in names:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        copy(ROOT / name, folder / name)
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     """Return the wheel of these sources, built beside them: no older build lies there."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in SOURCES:
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
-        copy(ROOT / name, folder / "source" / name)
+    copy_sources(folder / "source", SOURCES)
     pip("wheel", "--no-deps", "--wheel-dir", folder, folder / "source")
     (file,) = folder.glob("*.whl")
     return file
@@ -119,6 +131,30 @@ def test_what_a_wheel_holds(wheel):
     for name in ("configs/population/runs.toml", "reference/small__pure__2/against_dumbbot.json"):
         assert {f"diplomacy_engine/{name}", "diplomacy_engine/configs/three.toml"} < names
     assert (facts["License-Expression"], facts["Author"]) == ("MIT", PROJECT["authors"][0]["name"])
+
+
+def test_what_the_archive_of_sources_holds(tmp_path):
+    """All that README names, and all tests or none: none, as they need the population's 51 MB."""
+    source = tmp_path / "source"
+    others = [name for name in ONLY_SOURCES if (ROOT / name).exists()]
+    copy_sources(source, (*SOURCES, *others))
+    (source / "tests").mkdir()
+    (source / "tests" / "test_one.py").write_text("")  # of which setuptools takes some by itself
+    code = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
+    build = [sys.executable, "-c", code, str(tmp_path)]
+    subprocess.run(build, cwd=source, env=ELSEWHERE, capture_output=True, check=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as file:
+        names = {member.name.partition("/")[2] for member in file if member.isfile()}
+    assert not [name for name in names if name.startswith(LEFT_OUT)]
+    for name in (*SOURCES, *others):
+        files = [path for path in (ROOT / name).rglob("*.*") if path.is_file()]
+        for path in files if (ROOT / name).is_dir() else [ROOT / name]:
+            relative = str(path.relative_to(ROOT))
+            if name != "runs/reference" and path.suffix != ".pyc":
+                assert relative in names, relative
+    assert {str(p.relative_to(ROOT)) for p in (ROOT / "configs").rglob("*.*")} <= names
+    assert sum(name.endswith("/policy.pt") for name in names) == len(ready_policies())
 
 
 @pytest.mark.slow  # installs all that the engine needs

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import json
-import os
 import re
 import shlex
 import shutil
@@ -18,6 +17,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
+from .._cores import usable_cores
 from .._files import CONFIGS, atomic_write, check_target, check_writable, read_file
 from .._jit import announce_compilation
 from ..errors import UserError
@@ -240,7 +240,7 @@ def run_add(arguments: Add) -> int:
     if name in {member.name for member in population.members}:
         raise UserError(f"{population.folder} has a member {name} already")
     new = _member(name, folder.name, policy, content)
-    threads = arguments.threads or os.cpu_count() or 1
+    threads = arguments.threads or usable_cores()
     members = load_members(population, seed=arguments.seed, threads=threads)
     weights = [{n: w.astype(np.float16).astype(np.float32) for n, w in policy.weights.items()}]
     given = population, [new], weights, False, arguments.seed, threads

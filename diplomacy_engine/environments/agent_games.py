@@ -193,6 +193,7 @@ class AgentGames(AgentBoards):
         self.terminated.fill(False)
         self.truncated.fill(False)
         self._ask_and_play(self._step(rows))
+        self._on_over = None  # it is the caller's, and neither copied nor pickled
 
     def outcome(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Return by name how finished games stand for their agents, a value for each of `rows`."""

@@ -45,8 +45,46 @@ def _orders_space(games: VectorGame) -> spaces.Box:
     return spaces.Box(NONE, len(games.vocabulary) - 1, shape, np.int32)
 
 
-def province_space(games: VectorGame) -> spaces.MultiDiscrete:
-    return spaces.MultiDiscrete(np.diff(games.table.province_first) + 1)
+class MaskedActions(spaces.MultiDiscrete):
+    """A MultiDiscrete whose `sample` takes masks as `info` has them: all parts in one array."""
+
+    def sample(self, mask: Any = None, probability: Any = None) -> np.ndarray:
+        """See gymnasium.spaces.MultiDiscrete.sample; a mask may also be (sum of nvec,) int8."""
+        mask = self.split(mask) if isinstance(mask, np.ndarray) else mask
+        return super().sample(mask, probability)
+
+    def split(self, mask: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return the parts of a mask, one array for each entry, as any MultiDiscrete takes them."""
+        return tuple(np.split(mask, np.cumsum(self.nvec)[:-1]))
+
+
+def province_space(games: VectorGame) -> MaskedActions:
+    return MaskedActions(np.diff(games.table.province_first) + 1)
+
+
+def flat_scale(space: spaces.Space) -> np.ndarray:
+    """Return the most that each number of a flat observation can be, (numbers,) at least 1."""
+    if isinstance(space, spaces.Dict):
+        return np.concatenate([flat_scale(space[name]) for name in sorted(space)])
+    if isinstance(space, spaces.Box):
+        most = np.maximum(np.abs(space.low.astype(float)), np.abs(space.high.astype(float)))
+    elif isinstance(space, spaces.MultiBinary):
+        most = np.ones(space.shape)
+    else:
+        most = (space.n if isinstance(space, spaces.Discrete) else space.nvec) - 1
+    return np.maximum(most, 1).ravel()
+
+
+def flat_space(scale: np.ndarray) -> spaces.Box:
+    return spaces.Box(-1, 1, scale.shape, np.float32)
+
+
+def flattened(seen: Any, rows: int, scale: np.ndarray) -> np.ndarray:
+    """Return observations of `rows` agents as (rows, numbers) float32 from -1 to 1, each divided by
+    its `flat_scale`, parts by their names."""
+    parts = [seen[name] for name in sorted(seen)] if isinstance(seen, dict) else [seen]
+    flat = np.concatenate([np.reshape(part, (rows, -1)) for part in parts], 1)
+    return (flat / scale).astype(np.float32)
 
 
 def province_action(games: VectorGame, action: int, v: int) -> str:
@@ -284,8 +322,21 @@ class VoteForm:
         return ready, illegal + wrong
 
 
-def with_vote(space: spaces.MultiDiscrete) -> spaces.MultiDiscrete:
-    return spaces.MultiDiscrete(np.append(space.nvec, 2))
+class FlatForm:
+    """Another form whose observations are vectors: all parts one after the other."""
+
+    def __init__(self, form: ProvinceForm | VoteForm):
+        self._form, self.has_masks, self.action_space = form, form.has_masks, form.action_space
+        self.asked, self.masks, self.final_masks = form.asked, form.masks, form.final_masks
+        self.take, self._scale = form.take, flat_scale(form.observation_space)
+        self.observation_space = flat_space(self._scale)
+
+    def observe(self, rows: np.ndarray) -> np.ndarray:
+        return flattened(self._form.observe(rows), len(rows), self._scale)
+
+
+def with_vote(space: spaces.MultiDiscrete) -> MaskedActions:
+    return MaskedActions(np.append(space.nvec, 2))
 
 
 def with_vote_open(masks: np.ndarray) -> np.ndarray:

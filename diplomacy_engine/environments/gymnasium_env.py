@@ -13,11 +13,10 @@ from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..pictures.board import board_svg
 from ..pictures.png import pixels
-from ..records import convert
 from ..textgame.game import Game
 from .agent_games import AgentGames, seeds_of
-from .forms import FORMS, VoteForm, row_of, whole_numbers
-from .settings import AgentSettings
+from .forms import FORMS, FlatForm, VoteForm, row_of, whole_numbers
+from .settings import AgentSettings, settings_of
 
 METADATA = {"render_modes": ["rgb_array", "ansi"], "render_fps": 2}  # positions a second in a video
 WIDTH = 800  # pixels of a picture
@@ -39,8 +38,8 @@ class NeedsReset(gymnasium.error.ResetNeeded, UserError):
 
 
 class _AgentEnv:
-    def _set_up(self, game_map: str | Path, **arguments: Any) -> None:
-        settings = convert(AgentSettings, arguments, "this environment")
+    def _set_up(self, game_map: str | Path, arguments: dict, **own: Any) -> None:
+        settings = settings_of(AgentSettings, arguments, self, **own)
         form = FORMS[settings.form]
         self.render_mode, self._strict = settings.render_mode, settings.strict
         self._agents = AgentGames(game_map, settings, **form.agent_games)
@@ -49,6 +48,8 @@ class _AgentEnv:
             if settings.form == "sequential":
                 raise UserError("draw_votes: needs the form provinces or deepdip, not sequential")
             self._form = VoteForm(self._form, self._agents)
+        if settings.flat:
+            self._form = FlatForm(self._form)
         self._masks: np.ndarray | None = None
         self._seeded = self._running = False
 
@@ -101,8 +102,8 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
         render_mode: str | None = None,
         **settings: Any,
     ):
-        own = {"num_envs": 1, "threads": 1}
-        self._set_up(map, form=form, render_mode=render_mode, **own, **settings)
+        own = {"form": form, "render_mode": render_mode, "num_envs": 1, "threads": 1}
+        self._set_up(map, settings, **own)
         self.observation_space = self._form.observation_space
         self.action_space = self._form.action_space
 
@@ -156,14 +157,15 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
     """Many games at once, compiled; environment i of seed s plays as a DiplomacyEnv of seed s + i.
 
     Takes the arguments of DiplomacyEnv, `num_envs`, and the number of `threads` that share the
-    games; None: as many as there are processors.
+    games; None: as many as processors may be used.
 
     A game that is over is replaced in the same step (AutoresetMode.SAME_STEP). `infos` then has
     `final_obs` (an object array, an observation where a game ended) and `final_info` (its `info`,
     as a dictionary of arrays), each with a mask, `_final_obs` and `_final_info`.
     """
 
-    metadata: ClassVar = METADATA | {"autoreset_mode": AutoresetMode.SAME_STEP}
+    autoreset_mode = AutoresetMode.SAME_STEP
+    metadata: ClassVar = METADATA | {"autoreset_mode": autoreset_mode}
 
     def __init__(
         self,
@@ -175,8 +177,8 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
         render_mode: str | None = None,
         **settings: Any,
     ):
-        own = {"num_envs": num_envs, "threads": threads}
-        self._set_up(map, form=form, render_mode=render_mode, **own, **settings)
+        own = {"form": form, "render_mode": render_mode, "num_envs": num_envs, "threads": threads}
+        self._set_up(map, settings, **own)
         self.num_envs = num_envs
         self.single_observation_space = self._form.observation_space
         self.single_action_space = self._form.action_space

@@ -19,13 +19,12 @@ from ..players.loading import load_player
 from ..press.deals import CONFIRMED, Clause, Side, make_offers
 from ..press.negotiators.negotiation import Listener, honest_seats, talk_of
 from ..press.press import Press
-from ..records import convert
 from ..scoring.mixes import make_steady_mix
 from ..scoring.rewards import reward_input
 from ..textgame.game import Game
 from .agent_games import seeds_of
 from .forms import with_vote
-from .settings import TalkSettings
+from .settings import TalkSettings, settings_of
 
 VALID = 5.0  # paid for a valid offer, and taken for one that is not, with the reward `valid`
 
@@ -42,7 +41,7 @@ class NegotiationEnv(gymnasium.Env):
     metadata: ClassVar = {"render_modes": []}
 
     def __init__(self, map: str | Path = "standard", **settings: Any):
-        found = self._settings = convert(TalkSettings, settings, "this environment")
+        found = self._settings = settings_of(TalkSettings, settings, self)
         self._reward = None if found.reward == "valid" else make_steady_mix(found.reward)
         self._games = VectorGame(map, 1, max_years=found.max_years, threads=1, auto_reset=False)
         game_map = self._games.map

@@ -20,7 +20,7 @@ from ..rules.map import Map, load_map
 from ..rules.state import in_movement
 from ..rules.vocabulary import vocabulary
 from .agent_games import AgentBoards
-from .forms import FORMS, row_of, whole_numbers, with_vote_open
+from .forms import FORMS, FlatForm, row_of, whole_numbers, with_vote_open
 from .settings import FormName
 
 
@@ -41,6 +41,7 @@ class ObservationPlayer:
             `DiplomacyEnv` asks.
         draw_votes: it was trained with them: a mask ends with two entries, an action with a vote.
             The vote has no effect: in a match, players vote as bots do.
+        flat: it was trained with `flat=True`, and sees vectors.
         strict: an order outside the mask is a UserError. Otherwise it counts as none.
         generator: from which the policy draws, such as `torch.default_generator`; it is seeded
             where every phase has a seed of its own.
@@ -57,6 +58,7 @@ class ObservationPlayer:
         game_map: str | Path | Map | None = None,
         single: bool = False,
         draw_votes: bool = False,
+        flat: bool = False,
         strict: bool = False,
         generator: Seedable | None = None,
     ):
@@ -64,7 +66,7 @@ class ObservationPlayer:
         self._policy, self._form_class = policy, FORMS[convert(FormName, form, "form")]
         self._map = None if game_map is None else load_map(game_map)
         self._single, self._draw_votes, self._strict = single, draw_votes, strict
-        self._helper = None
+        self._helper, self._flat = None, flat
         if self._form_class.agent_games.get("movement_only"):
             self._helper = make_bot("dumbbot-deepdip")
         if generator is not None:
@@ -127,6 +129,7 @@ class ObservationPlayer:
             kept = games.spare(count)
             self._boards = AgentBoards(kept, self._form_class.agent_games["gap"])
             self._form = self._form_class(self._boards)
+            self._form = FlatForm(self._form) if self._flat else self._form
         return self._boards, self._form
 
     def _actions(self, form: Any, rows: np.ndarray) -> np.ndarray:

@@ -17,12 +17,15 @@ from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..matches.forks import random_beginnings
 from ..press.press import Press
-from ..records import convert
 from ..scoring.rewards import reward_input
 from ..scoring.teams import alive_with_team
 from ..textgame.game import Game
 from .agent_games import seeds_of
 from .forms import (
+    MaskedActions,
+    flat_scale,
+    flat_space,
+    flattened,
     illegal_order,
     observation_space,
     province_action,
@@ -32,17 +35,18 @@ from .forms import (
 )
 from .gymnasium_env import METADATA, NeedsReset, render_game
 from .kernels import mask_decisions, take_province_actions
-from .settings import PowersSettings
+from .settings import PowersSettings, settings_of
 
 
 class DiplomacyParallelEnv(ParallelEnv):
     """All powers of one game; agents are named after them.
 
     Actions, masks, press and votes are as docs/environments.md says. `infos[agent]["action_mask"]`
-    is a tuple of int8 arrays, one for each province. With teams, an agent stays until its team is
-    out, and `infos[agent]["eliminated"]` says whether it is itself. With press observations have
-    `peace` (P,), `closed` (P, V), `bound` (V,), and with binding=False `breaches` (P,). A vote for
-    a draw means nothing at the step of wishes, nor from a power that is eliminated.
+    is one int8 array, or with press a dictionary of such. With teams, an agent stays until its team
+    is out, and `eliminated` says whether it is itself. With press `wishing` says which step is
+    next, and with binding=False `broken` (P,) bool with whom it broke the peace. Observations then
+    have `peace` (P,), `closed` (P, V), `bound` (V,), and with binding=False `breaches` (P,). A vote
+    for a draw means nothing at the step of wishes, nor from a power that is eliminated.
 
     Args:
         map: a map's name or file.
@@ -54,7 +58,7 @@ class DiplomacyParallelEnv(ParallelEnv):
     metadata: ClassVar = METADATA | {"name": "diplomacy_v0", "is_parallelizable": True}
 
     def __init__(self, map: str | Path = "small", **settings: Any):
-        found = self._settings = convert(PowersSettings, settings, "this environment")
+        found = self._settings = settings_of(PowersSettings, settings, self)
         self.render_mode = found.render_mode
         games = self._games = VectorGame(
             found.map_of(map), 1, max_years=found.max_years, threads=1, auto_reset=False
@@ -64,7 +68,6 @@ class DiplomacyParallelEnv(ParallelEnv):
         self.agents: list[str] = []
         powers, provinces = games.num_powers, len(games.board.terrain)
         observed, action = observation_space(games), province_space(games)
-        self._cuts = np.cumsum(action.nvec)[:-1]
         self._press = found.press and Press(games, found.press, binding=found.binding)
         self._wishing = False  # whether the coming step has wishes
         if self._press is not None:
@@ -73,11 +76,13 @@ class DiplomacyParallelEnv(ParallelEnv):
             observed["bound"] = spaces.MultiBinary(provinces)
             if not found.binding:
                 observed["breaches"] = spaces.Box(-1, 10_000, [powers], np.int32)
-            action = spaces.Dict({"orders": action, "wish": spaces.MultiDiscrete([2] * powers)})
+            action = spaces.Dict({"orders": action, "wish": MaskedActions([2] * powers)})
             if found.draw_votes:
                 action["vote"] = spaces.Discrete(2)
         elif found.draw_votes:
             action = with_vote(action)
+        self._scale = flat_scale(observed)
+        observed = flat_space(self._scale) if found.flat else observed
         self.observation_spaces = {name: deepcopy(observed) for name in self.possible_agents}
         self.action_spaces = {name: deepcopy(action) for name in self.possible_agents}
         self._every_power = np.arange(powers, dtype=np.int8)
@@ -106,7 +111,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         alive = self._games.outcomes().alive[0]
         self.agents = [name for name, lives in zip(self.possible_agents, alive) if lives]
         self._begin_phase()
-        return self._observe(self.agents), self._infos(self.agents, np.zeros(len(alive), int))
+        return self._observe(self.agents), self._infos(self.agents, *self._nothing())
 
     def step(self, actions: dict[str, Any]) -> tuple[dict, dict, dict, dict, dict]:
         """Play one phase with the actions of all `agents`; see pettingzoo.ParallelEnv.step.
@@ -135,11 +140,10 @@ class DiplomacyParallelEnv(ParallelEnv):
         if self._wishing:
             self._press.propose(wish)
             self._wishing, no = False, dict.fromkeys(self.agents, False)
-            infos = self._infos(self.agents, np.zeros(len(self.possible_agents), int))
+            infos = self._infos(self.agents, *self._nothing())
             nothing = dict.fromkeys(self.agents, 0.0)
             return self._observe(self.agents), nothing, no, dict(no), infos
-        illegal = self._take(given)
-        broken = np.zeros((shape[0], shape[0]), bool)
+        illegal, broken = self._take(given), self._nothing()[1]
         if not self._settings.binding and self._press is not None:
             broken = self._press.judge(self._orders)[0] > 0
         result = games.step(self._orders, votes=votes if self._settings.draw_votes else None)
@@ -159,12 +163,14 @@ class DiplomacyParallelEnv(ParallelEnv):
         }
         rewards = {name: float(paid[p]) for name, p in zip(agents, numbers)}
         self._begin_phase()
-        seen, infos = self._observe(agents), self._infos(agents, illegal)
-        if not self._settings.binding:
-            for name, p in zip(agents, numbers):
-                infos[name]["broken"] = [self.possible_agents[q] for q in np.flatnonzero(broken[p])]
+        seen, infos = self._observe(agents), self._infos(agents, illegal, broken)
         self.agents = [n for n in agents if not (terminated[n] or truncated[n])]
         return seen, rewards, terminated, truncated, infos
+
+    def _nothing(self) -> tuple[np.ndarray, np.ndarray]:
+        """No illegal orders, (P,) int64, and nobody who broke the peace, (P, P) bool."""
+        powers = len(self.possible_agents)
+        return np.zeros(powers, np.int64), np.zeros((powers, powers), bool)
 
     def _begin_phase(self) -> None:
         self._wishing = self._press is not None and bool(self._press.talking()[0])
@@ -209,6 +215,8 @@ class DiplomacyParallelEnv(ParallelEnv):
         }
         if self._press is not None:
             self._add_peace(seen)
+        if self._settings.flat:
+            seen = {name: flattened(parts, 1, self._scale)[0] for name, parts in seen.items()}
         return seen
 
     def _add_peace(self, seen: dict[str, dict[str, np.ndarray]]) -> None:
@@ -225,7 +233,8 @@ class DiplomacyParallelEnv(ParallelEnv):
             if not self._settings.binding:
                 found["breaches"] = breaches[p]
 
-    def _infos(self, agents: list[str], illegal: np.ndarray) -> dict[str, dict]:
+    def _infos(self, agents: list[str], illegal: np.ndarray, broken: np.ndarray) -> dict[str, dict]:
+        """`illegal` (P,) counts orders, `broken` (P, P) says who broke the peace with whom."""
         decisions = self._games.decisions()
         if self._press is not None:
             decisions = self._press.bound(decisions)
@@ -234,11 +243,10 @@ class DiplomacyParallelEnv(ParallelEnv):
         self._games.call(
             mask_decisions, self._games.board, self._games.table, decisions, self._mask
         )
-        masks = np.split(self._mask.copy(), self._cuts, axis=1)
         alive, infos = self._games.outcomes().alive[0], {}
         for name in agents:
             p = self.possible_agents.index(name)
-            mask: Any = tuple(part[p] for part in masks)
+            mask: Any = self._mask[p].copy()
             vote = np.array([1, alive[p]], np.int8)
             infos[name] = {"illegal_orders": int(illegal[p])}
             if self._games.map.teams.text:
@@ -246,13 +254,15 @@ class DiplomacyParallelEnv(ParallelEnv):
             if self._press is not None:
                 open_to = alive & self._wishing & alive[p]
                 open_to[p] = False
-                wish = tuple(np.array([1, may], np.int8) for may in open_to)
+                wish = np.stack([np.ones_like(open_to), open_to], 1, dtype=np.int8).ravel()
                 mask = {"orders": mask, "wish": wish}
                 if self._settings.draw_votes:
                     mask["vote"] = vote
-                infos[name]["step"] = "wishes" if self._wishing else "orders"
+                infos[name]["wishing"] = self._wishing
             elif self._settings.draw_votes:
-                mask += (vote,)
+                mask = np.concatenate([mask, vote])
+            if not self._settings.binding:
+                infos[name]["broken"] = broken[p]
             infos[name]["action_mask"] = mask
         return infos
 

@@ -1,17 +1,34 @@
 """The arguments of the environments: what each means, what is left out, and what is refused."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from .._suggest import did_you_mean
+from ..records import convert
 from ..rules.map import Map, load_map
 from ..scoring.mixes import RewardMix, make_steady_mix
 
 Count = Annotated[int, Meta(ge=0, le=1000)]
 Positive = Annotated[int, Meta(ge=1)]
 FormName = Literal["provinces", "sequential", "deepdip"]
+
+
+def settings_of(cls: Any, arguments: dict, env: object, **own: Any) -> Any:
+    """Return the keyword arguments of an environment as settings, with those that it sets itself.
+
+    TypeError: there is no such argument; libraries look for Python's words of it. UserError: a
+    value does not fit."""
+    names = [field.name for field in fields(cls) if field.name not in own]
+    for name in arguments:
+        if name not in names:
+            raise TypeError(
+                f"{type(env).__name__}.__init__() got an unexpected keyword argument {name!r}"
+                f"{did_you_mean(name, names)}"
+            )
+    return convert(cls, arguments | own, "this environment")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +45,7 @@ class EnvSettings:
     warm_up_phases: Count = 10
     strict: bool = False
     draw_votes: bool = False
+    flat: bool = False
 
     def map_of(self, game_map: str | Path | Map) -> Map:
         found = load_map(game_map)

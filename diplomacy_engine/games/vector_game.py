@@ -4,7 +4,6 @@ All work on games runs in compiled kernels on slices of rows, in threads. Every 
 from a game's own seed, so results do not depend on the number of threads.
 """
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._cores import usable_cores
 from .._jit import compiled, jit
 from .._suggest import array_shapes
 from ..constants import AGREED, NONE, RUNNING
@@ -162,7 +162,7 @@ class VectorGame:
         num_games: E.
         seed: seeds every game; the same seed gives the same games for the same orders.
         max_years: game years after which a game ends (None: the map's own; 0: no limit).
-        threads: threads that share the games (None: as many as there are processors).
+        threads: threads that share the games (None: as many as processors may be used).
         auto_reset: start a new game in a row as soon as its game has ended. Without it a finished
             game stays, has no decisions, and waits for `reset`.
 
@@ -192,7 +192,7 @@ class VectorGame:
         self._has_neutral = has_neutral(self.board)
         self.num_games = num_games
         self.max_years = self.map.max_years if max_years is None else max_years
-        self.threads = max(1, threads or os.cpu_count() or 1)
+        self.threads = max(1, threads or usable_cores())
         self.auto_reset = auto_reset
         self.state = allocate_state(self.board, num_games)
         generator = np.random.default_rng([seed, 0x6469706C])
@@ -206,6 +206,11 @@ class VectorGame:
         self._every_row, self._nobody = np.arange(num_games), np.zeros(0, bool)
         self._code: dict[Callable, Callable] = {}
         self.reset()
+
+    def __reduce__(self) -> tuple:
+        """Pickled as what differs from new games: no threads, code or tables of this process."""
+        given = self.map, self.num_games, 1, self.max_years, self.threads, self.auto_reset
+        return type(self), given, {"state": self.state, "row_seed": self.row_seed}
 
     def __repr__(self) -> str:
         return f"VectorGame({self.map.name!r}, {self.num_games} games)"

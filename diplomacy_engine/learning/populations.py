@@ -37,7 +37,7 @@ class PolicyGroup:
             shapes.setdefault(repr((shape, frozen.settings_of(agent))), []).append(player)
             player.group = self
         self.players = [player for alike in shapes.values() for player in alike]
-        self.number = {id(player): number for number, player in enumerate(self.players)}
+        self._number_players()
         self.agents = {number: p.agent.agent for number, p in enumerate(self.players)}
         self.stacks, sizes = [], []
         for alike in shapes.values():
@@ -51,7 +51,22 @@ class PolicyGroup:
         self.stack = np.repeat(np.arange(len(sizes)), sizes)  # of each, or what it is by itself
         self.greedy = np.array([player.greedy for player in self.players])
         self.threads = threads
-        self.pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
+        self._start_threads()
+
+    def _number_players(self) -> None:
+        self.number = {id(player): number for number, player in enumerate(self.players)}
+
+    def _start_threads(self) -> None:
+        one = {"initializer": torch.set_num_threads, "initargs": (1,)}
+        self.pool = ThreadPoolExecutor(self.threads, **one)
+
+    def __getstate__(self) -> dict:
+        return {name: value for name, value in vars(self).items() if name not in ("number", "pool")}
+
+    def __setstate__(self, state: dict) -> None:
+        vars(self).update(state)
+        self._number_players()
+        self._start_threads()
 
     def act(
         self, games: VectorGame, decisions: Decisions, players: Sequence[Player], who: np.ndarray

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import distributed
 
+from .._cores import usable_cores
 from ..errors import UserError
 
 Sums = dict[str, float | np.ndarray]  # by names that are the same on all ranks
@@ -190,7 +191,7 @@ class Ranks:
 
     def game_threads(self, device: torch.device) -> int:
         """Return on how many threads games run: beside a GPU its share of all cores, else one."""
-        return 1 if device.type == "cpu" else max(1, (os.cpu_count() or 1) // self.count)
+        return 1 if device.type == "cpu" else max(1, usable_cores() // self.count)
 
     def share(self, args: Any) -> Any:
         first, last = (args.num_envs * rank // self.count for rank in (self.rank, self.rank + 1))

@@ -32,7 +32,7 @@ class MatchSettings:
     year_limit: str = "draw"
     """`draw` or `truncate`, see outcomes.figure_values"""
     threads: int | None = None
-    """of the games, which change no result; None: as many as there are processors"""
+    """of the games, which change no result; None: as many as processors may be used"""
     batch: int = BATCH
     """games at once; those of bots do not depend on it"""
     press: PressRules | None = None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from .._cores import usable_cores
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 from ..press.negotiators.negotiation import Silent
@@ -195,13 +196,13 @@ def load_members(
     seed: int = 0,
     threads: int | None = None,
 ) -> list[Player]:
-    """Return members, or all, as players asked together, in `threads` (None: each processor)."""
+    """Return members, or all, as players asked together, in `threads` (None: `usable_cores`)."""
     members = population.members if members is None else members
     policies = [member for member in members if member.file]
     weights = [read_weights(population, member) for member in policies]  # before torch is loaded
     made: dict[str, Player] = {m.name: make_bot(m.name) for m in members if not m.file}
     if policies:
-        threads, populations = threads or os.cpu_count() or 1, learning("populations")
+        threads, populations = threads or usable_cores(), learning("populations")
         given = population, policies, weights, greedy, seed, threads
         made |= {player.name: player for player in populations.population_players(*given)}
     return [made[member.name] for member in members]

@@ -4,10 +4,11 @@ A map file is TOML (see `maps/small.toml`); `load_map` reads the ones that come 
 name and anybody's own by path. Reading checks everything that can be wrong and reports all of it.
 """
 
+import json
 import os
 import re
 from collections.abc import Sequence
-from copy import copy
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -169,6 +170,11 @@ class Map:
             self.can_convoy[self.province_index[code]] |= province.get("convoys", False)
         self.can_convoy.setflags(write=False)
 
+    def __reduce__(self) -> tuple:
+        """Copied and pickled as what was read: arrays stay read-only, as kernels know them."""
+        teams = self.teams
+        return _map_again, (json.dumps(self.facts), self.source, teams.text, teams.victory_centers)
+
     def with_teams(self, text: str, victory_centers: int = 0) -> "Map":
         """Return this map with other teams; itself if every power plays alone, and so did here.
 
@@ -193,7 +199,8 @@ class Map:
             )
         if not teams.text and not self.teams.text:
             return self
-        found = copy(self)
+        found = object.__new__(Map)
+        found.__dict__.update(self.__dict__)
         found.teams = teams._replace(victory_centers=victory_centers)
         team = teams.of_power.astype(np.int8)
         team.setflags(write=False)
@@ -359,6 +366,15 @@ def load_map(name: "str | Path | Map") -> Map:
             [f"there is no map of that name ({', '.join(MAP_NAMES)}) and no such file{hint}"],
         )
     return Map(read_map_file(path), str(path))
+
+
+@lru_cache(maxsize=16)
+def _map_again(facts: str, source: str, teams: str, team_victory: int) -> Map:
+    """Return a map that was copied or pickled, the same each time: its vocabulary is there."""
+    game_map = load_map(source) if source in MAP_NAMES else None
+    if game_map is None or game_map.facts != json.loads(facts):
+        game_map = Map(json.loads(facts), source)
+    return game_map.with_teams(teams, team_victory)
 
 
 def _is_file(path: Path) -> bool:

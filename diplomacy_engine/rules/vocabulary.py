@@ -122,12 +122,16 @@ class OrderVocabulary:
     """
 
     def __init__(self, game_map: Map):
+        self.map = game_map
         self.table, self.texts = _generate(game_map)
         self.number = {text: i for i, text in enumerate(self.texts)}
         self.hash = hashlib.sha256("\n".join(self.texts).encode()).hexdigest()
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    def __reduce__(self) -> tuple:
+        return vocabulary, (self.map,)  # made anew: smaller, and arrays stay read-only
 
 
 @lru_cache(maxsize=16)

@@ -1,19 +1,24 @@
 """What holds of every environment: its interface, masks, seeds, ends, rewards, votes, pictures."""
 
+import copy
 import itertools
+import pickle
 import sys
 import warnings
 
+import cloudpickle
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env, data_equivalence
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 from support.maps import TRIBES
 
 from diplomacy_engine import UserError, environments
 from diplomacy_engine.environments import IDS, NEGOTIATION_IDS, gymnasium_env
+from diplomacy_engine.environments.forms import flat_scale
 from diplomacy_engine.environments.gymnasium_env import NeedsReset
 from diplomacy_engine.environments.negotiation_env import NegotiationEnv
 from diplomacy_engine.environments.pettingzoo_env import env as aec_env
@@ -58,10 +63,26 @@ def make(kind: str, **settings):
     return KINDS[kind](**{"map": "small", "max_years": 4} | settings)
 
 
-def sample(space, mask):
-    if isinstance(mask, np.ndarray) and isinstance(space, gymnasium.spaces.MultiDiscrete):
-        mask = tuple(np.split(mask, np.cumsum(space.nvec)[:-1]))
-    return space.sample(mask)
+COPIES = {
+    "pickle": lambda value: pickle.loads(pickle.dumps(value)),
+    "cloudpickle": lambda value: cloudpickle.loads(cloudpickle.dumps(value)),
+    "copy": copy.deepcopy,
+}
+
+
+def go_on(env, steps: int = 12):
+    """Play on with actions that are drawn without masks; yield all that the environment says."""
+    for _ in range(steps):
+        if isinstance(env, AECEnv):
+            yield env.agent_selection, (said := env.last())
+            over, space = said[2] or said[3], env.action_space(env.agent_selection)
+            env.step(None if over else space.sample())
+        elif isinstance(env, ParallelEnv):
+            yield env.step({name: env.action_space(name).sample() for name in env.agents})
+        else:
+            yield env.step(env.action_space.sample())
+        if not getattr(env, "agents", True) or not getattr(env, "_running", True):
+            return
 
 
 def play(env, seed: int, steps: int = 60):
@@ -74,7 +95,7 @@ def play(env, seed: int, steps: int = 60):
             assert env.observation_space(name).contains(seen)
             over = terminated or truncated
             yield seen, [paid], over
-            env.step(None if over else sample(env.action_space(name), info["action_mask"]))
+            env.step(None if over else env.action_space(name).sample(info["action_mask"]))
     elif isinstance(env, ParallelEnv):
         seen, infos = env.reset(seed=seed)
         for number, space in enumerate(env.action_spaces.values()):
@@ -82,7 +103,7 @@ def play(env, seed: int, steps: int = 60):
         while env.agents:
             alive = env.agents
             assert all(env.observation_space(name).contains(seen[name]) for name in alive)
-            actions = {n: sample(env.action_space(n), infos[n]["action_mask"]) for n in alive}
+            actions = {n: env.action_space(n).sample(infos[n]["action_mask"]) for n in alive}
             seen, rewards, terminated, truncated, infos = env.step(actions)
             assert set(seen) == set(rewards) == set(infos) == set(alive)
             assert set(env.agents) == {n for n in alive if not (terminated[n] or truncated[n])}
@@ -92,7 +113,7 @@ def play(env, seed: int, steps: int = 60):
         env.single_action_space.seed(seed)
         for _ in range(steps):
             assert env.observation_space.contains(seen)
-            actions = [sample(env.single_action_space, mask) for mask in infos["action_mask"]]
+            actions = [env.single_action_space.sample(mask) for mask in infos["action_mask"]]
             seen, paid, terminated, truncated, infos = env.step(np.array(actions))
             yield seen, paid.tolist(), (terminated | truncated).all()
     else:
@@ -101,7 +122,7 @@ def play(env, seed: int, steps: int = 60):
         over = False
         while not over:
             assert env.observation_space.contains(seen)
-            action = sample(env.action_space, info.get("action_mask"))
+            action = env.action_space.sample(info.get("action_mask"))
             seen, paid, terminated, truncated, info = env.step(action)
             assert not (terminated and truncated)
             over = terminated or truncated
@@ -153,6 +174,124 @@ def test_masks_are_legal_and_seeds_repeat(kind, tmp_path):
         assert len(first) > 4 and len(first) == len(again)
         assert data_equivalence(first, again, exact=True)
         assert not data_equivalence(first, other, exact=True)
+
+
+@each
+def test_info_has_one_shape(kind, monkeypatch):
+    """From step to step, the end of a game aside, which adds to it what only an end has."""
+    shapes = {}
+
+    def note(self, *arguments):
+        found = said(self, *arguments)
+        for agent, info in found.items() if kind in ALL_POWERS else [(None, found)]:
+            mask = info.get("action_mask", 0)
+            parts = mask if isinstance(mask, dict) else {"action_mask": mask}
+            values = {name: value for name, value in info.items() if name != "action_mask"} | parts
+            kinds = {n: (np.asarray(v).shape, np.asarray(v).dtype) for n, v in values.items()}
+            assert shapes.setdefault(agent, kinds) == kinds
+            assert all(of_numbers.kind in "biu" for _, of_numbers in kinds.values())
+        return found
+
+    env = make(kind, map="three")
+    own = type(getattr(env.unwrapped, "env", env.unwrapped) if kind == "in turn" else env)
+    method = "_infos" if hasattr(own, "_infos") else "_info"
+    said = getattr(own, method)
+    monkeypatch.setattr(own, method, note)
+    assert sum(1 for _ in play(env, 1)) > 4 and shapes
+
+
+@pytest.mark.parametrize("kind", ORDERING)
+def test_flat_observations(kind):
+    """They hold the same numbers, as many each time, and games are played alike."""
+    plain, flat = (list(play(make(kind, flat=wanted), 3)) for wanted in (False, True))
+    assert len(plain) == len(flat) > 4
+    env = make(kind)
+    space = getattr(env, "single_observation_space", env.observation_space)
+    scale = flat_scale(env.observation_space("RUSSIA") if kind in ALL_POWERS else space)
+    for (seen, *others), (vector, *others_flat) in zip(plain, flat):
+        assert others == others_flat
+        agents = seen.items() if kind in ("all powers", "press", "free press") else [(None, seen)]
+        for name, parts in agents:
+            numbers = vector if name is None else vector[name]
+            parts = parts if isinstance(parts, dict) else {"all": parts}
+            rows = 2 if kind == "many" else 1
+            arrays = [np.reshape(parts[key], (rows, -1)) for key in sorted(parts)]
+            assert numbers.dtype == np.float32 and numbers.ndim == (2 if kind == "many" else 1)
+            assert (abs(numbers) <= 1).all()
+            expected = np.concatenate(arrays, 1).reshape(numbers.shape)
+            np.testing.assert_allclose(numbers * scale, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("by", COPIES)
+@each
+def test_copies_go_on_the_same_way(kind, by):
+    """Copied before the first game, and in the middle of one."""
+    settings = {"opponents": ["random", "small-pure-1"]} if kind in AGENTS else {}
+    settings |= {"start": "random"} if kind in ORDERING else {}
+    env = make(kind, max_years=12, **settings)
+    begun = [list(play(each, 5)) for each in (COPIES[by](env), env)]
+    assert len(begun[0]) > 4 and data_equivalence(*begun, exact=True)
+    for _ in zip(range(2), play(env, 6)):
+        pass
+    copied = COPIES[by](env)
+    later = [list(go_on(each)) for each in (copied, env)]
+    assert len(later[0]) > 1 and data_equivalence(*later, exact=True)
+
+
+def test_processes_that_are_spawned():
+    """Each plays as an environment of its seed does here."""
+    make_one = lambda: gymnasium.make("diplomacy_engine:Diplomacy-small-v0", flat=True)  # noqa: E731
+    envs = AsyncVectorEnv([make_one] * 2, context="spawn")
+    try:
+        here = [make_one() for _ in range(2)]
+        seen, _ = envs.reset(seed=7)
+        assert np.array_equal(seen, [one.reset(seed=7 + i)[0] for i, one in enumerate(here)])
+        for _ in range(3):
+            actions = envs.action_space.sample()
+            found = envs.step(actions)
+            alone = [one.step(action) for one, action in zip(here, actions)]
+            assert all(np.array_equal(found[i], [said[i] for said in alone]) for i in range(4))
+    finally:
+        envs.close()
+
+
+def test_supersuit_copies_many():
+    """Needs SuperSuit, which pickles an environment for each copy."""
+    supersuit = pytest.importorskip("supersuit")
+    of_powers = parallel_env("small", flat=True, max_years=2)
+    envs = supersuit.pettingzoo_env_to_vec_env_v1(of_powers)
+    envs = supersuit.concat_vec_envs_v1(envs, 3, base_class="gymnasium")
+    seen, _ = envs.reset(seed=1)
+    assert seen.shape == (6, *of_powers.observation_space("RUSSIA").shape)
+    for _ in range(12):
+        actions = np.array([envs.action_space.sample() for _ in range(6)])
+        assert len(envs.step(actions)[1]) == 6
+
+
+def test_what_autoreset_does_is_said_twice():
+    envs = many()
+    assert envs.autoreset_mode == envs.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("frameskip", None), ("oponents", "opponents"), ("max_yeers", "max_years"), ("max-years", "")],
+)
+@pytest.mark.parametrize("kind", [*KINDS, "made"])
+def test_arguments_that_there_are_not(kind, name, hint):
+    """In Python's own words, for which torchrl looks."""
+    maker = (lambda **given: gymnasium.make("Diplomacy-v0", **given)) if kind == "made" else None
+    with pytest.raises(TypeError) as error:
+        (maker or KINDS[kind])(**{name: 3})
+    assert f"__init__() got an unexpected keyword argument {name!r}" in str(error.value)
+    if hint and (hint != "opponents" or kind in AGENTS):
+        assert f"did you mean {hint!r}?" in str(error.value)
+
+
+def test_what_only_many_games_have():
+    for name in ("num_envs", "threads"):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            gymnasium.make("Diplomacy-small-v0", **{name: 2})
 
 
 @each
@@ -209,14 +348,14 @@ def test_all_powers_agree_to_a_draw(talk):
     _, infos = env.reset(seed=1)
 
     def step(*voters):
-        while infos["ITALY"].get("step") == "wishes":  # where a vote means nothing
+        while infos["ITALY"].get("wishing"):  # where a vote means nothing
             found = env.step({n: vote(env.action_space(n), 1) for n in env.agents})
             assert not any(found[2].values())
             infos.update(found[-1])
         return env.step({n: vote(env.action_space(n), int(n in voters)) for n in env.agents})
 
     assert not any(step("ENGLAND", "ITALY")[2].values())
-    infos.update(env._infos(env.agents, np.zeros(3, int)))
+    infos.update(env._infos(env.agents, *env._nothing()))
     _, rewards, terminated, truncated, _ = step(*env.agents)
     assert all(terminated.values()) and not any(truncated.values()) and not env.agents
     assert rewards == pytest.approx(dict.fromkeys(rewards, 1 / 3))
@@ -235,7 +374,7 @@ def test_an_eliminated_ally_has_no_vote():
 
     _, _, terminated, _, infos = step("ITALY", "ENGLAND")
     assert not any(terminated.values()) and infos["ITALY"]["eliminated"]
-    assert infos["ITALY"]["action_mask"][-1].tolist() == [1, 0]
+    assert infos["ITALY"]["action_mask"][-2:].tolist() == [1, 0]
     assert all(step("ENGLAND", "RUSSIA")[2].values())
 
 
@@ -282,7 +421,6 @@ AGENTS, POWERS = [*FORMS, "many"], [*ALL_POWERS]
         (AGENTS, {"opponents": "dumbot"}, "did you mean 'dumbbot'"),
         (["sequential"], {"draw_votes": True}, "draw_votes"),
         (["many"], {"form": "province"}, "did you mean 'provinces'"),
-        (POWERS, {"opponents": "random"}, "opponents"),
         (["all powers", "in turn"], {"press": "offers"}, "press"),
         (["negotiation"], {"answers": "deler"}, "did you mean 'dealer'"),
     ],

@@ -1,9 +1,13 @@
 """VectorGame: copies between games, seeds of rows, how games stand."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
+from support.maps import TRIBES
 
-from diplomacy_engine import Game, VectorGame, make_bot
+from diplomacy_engine import Game, VectorGame, load_map, make_bot
 from diplomacy_engine.constants import NONE, RUNNING, SOLO
 from diplomacy_engine.players.asking import orders_of
 
@@ -82,3 +86,32 @@ def test_a_snapshot_that_does_not_fit_is_refused():
             with pytest.raises(ValueError, match=f"the snapshot's '{name}' does not fit"):
                 games.restore(before | {name: wrong})
     assert all(np.array_equal(array, before[n]) for n, array in games.snapshot().items())
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", ["three", "tribes", "teams"])
+def test_copies_and_pickles_go_on_the_same_way(name, threads, tmp_path):
+    """Also of a map of one's own, and with teams; tables are shared, and stay read-only."""
+    (tmp_path / "tribes.toml").write_text(TRIBES)
+    maps = {"tribes": tmp_path / "tribes.toml"}
+    game_map = load_map(maps.get(name, "three"))
+    game_map = game_map.with_teams("ENGLAND+ITALY", 9) if name == "teams" else game_map
+    games = VectorGame(game_map, 70, seed=3, max_years=4, threads=threads)
+    bot = make_bot("random")
+    for _ in range(5):
+        games.step(orders_of(games, bot))
+    data = pickle.dumps(games)
+    assert len(data) < 200_000  # not its tables
+    copies = [pickle.loads(data), copy.deepcopy(games)]
+    for one in copies:
+        assert one.threads == threads and one.max_years == 4 and one.auto_reset
+        assert one.is_like(games) and one.vocabulary is copies[0].vocabulary
+        assert (one.map is load_map("three")) == (name == "three")
+        assert one.map.teams.text == games.map.teams.text
+        assert not one.board.terrain.flags.writeable and not one.table.kind.flags.writeable
+    for _ in range(30):
+        ends = [one.step(orders_of(one, bot)).ended.tolist() for one in (*copies, games)]
+        assert ends[0] == ends[1] == ends[2]
+    for one in copies:
+        assert all(np.array_equal(a, games.snapshot()[n]) for n, a in one.snapshot().items())
+    assert game_map.teams.text == ("ENGLAND+ITALY" if name == "teams" else "")

@@ -214,7 +214,7 @@ def test_processes_share_the_gpus_and_ranks_of_torchrun_do_not(monkeypatch, caps
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a GPU")
-    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    monkeypatch.setattr("diplomacy_engine.learning.ranks.usable_cores", lambda: 16)
     ranks = [Ranks(Pipes([], first=not rank), rank, 4, rank) for rank in range(4)]
     assert [rank.choose_device(True).index for rank in ranks] == [0, 1, 0, 1]
     said = capsys.readouterr().out.splitlines()

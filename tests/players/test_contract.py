@@ -1,5 +1,9 @@
 """What holds for every player, of whatever kind, in all phases and on all maps."""
 
+import copy
+import pickle
+
+import cloudpickle
 import numpy as np
 import pytest
 from support.language import FakeServer, holds
@@ -210,3 +214,16 @@ def test_talk(kind):
     if kind in UNBOUND:
         assert talk["agreed"] > 0
         assert (talk["kept_by_player"][0] < 1) == (kind == "breaker")
+
+
+@pytest.mark.parametrize("name", PLAYERS)
+def test_copies_order_the_same(name, make):
+    """Pickled after a phase, or deeply copied; what the copies are asked changes nobody else."""
+    games = VectorGame("small", 6, seed=2, threads=1, auto_reset=False)
+    player = make(name, "small")
+    begin_games(games, [player], np.arange(6))
+    games.step(orders_of(games, player))
+    copies = [copy.deepcopy(player)]
+    copies += [pickle.loads(kind.dumps(player)) for kind in (pickle, cloudpickle)]
+    found = [orders_of(games, one) for one in (*copies, player)]
+    assert all((orders == found[-1]).all() for orders in found)

@@ -29,14 +29,14 @@ class Thinker:
         return Explanation(share.astype(np.float32), np.full(decisions.count, 2.25, np.float32))
 
 
+def look(seen, mask):
+    seed = sum(int(np.asarray(part, int).sum() ** 2) for part in seen.values())
+    return np.random.default_rng(seed).choice(np.flatnonzero(mask))
+
+
 def looking() -> ObservationPlayer:
     """Return a player whose draws are a function of what it sees."""
-
-    def policy(seen, mask):
-        seed = sum(int(np.asarray(part, int).sum() ** 2) for part in seen.values())
-        return np.random.default_rng(seed).choice(np.flatnonzero(mask))
-
-    return ObservationPlayer(policy, "sequential", name="looking", single=True)
+    return ObservationPlayer(look, "sequential", name="looking", single=True)
 
 
 def power_values(game_map, state, e, power, rules=NORMAN):

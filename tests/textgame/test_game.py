@@ -1,5 +1,7 @@
 """The text facade: phases, legal orders, submission, results, positions, ends of games."""
 
+import copy
+import pickle
 import random
 
 import pytest
@@ -229,3 +231,21 @@ def test_a_row_of_many_games():
     assert view.units["FRANCE"] == ["A BUR", "A MAR", "F BRE"]
     view.adjudicate()
     assert games.state.phase[1] == 2, "a view is a copy"
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda game: pickle.loads(pickle.dumps(game))])
+def test_a_copied_or_pickled_game_goes_on(copied):
+    """In the middle of a phase: with orders, offers and votes that are not carried out yet."""
+    game = Game("three", max_years=3, press="mutual", draw_votes=True)
+    game.submit("ENGLAND", game.legal_orders(game.units["ENGLAND"][0])[:1])
+    game.adjudicate()
+    game.submit("ITALY", game.legal_orders(game.units["ITALY"][0])[-1:])
+    game.vote("ITALY")
+    other = copied(game)
+    assert other.to_saved_game() == game.to_saved_game() and other.to_state() == game.to_state()
+    before = game.to_position()
+    for one in (other, game):
+        outcome = one.adjudicate()
+        assert outcome and one.to_position() != before
+        before = game.to_position() if one is other else before
+    assert other.to_saved_game() == game.to_saved_game()
