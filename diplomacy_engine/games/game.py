@@ -21,6 +21,7 @@ from ..constants import (
     WAIVE,
     WINTER_ADJUSTMENTS,
     YEAR_LIMIT,
+    canonical_phase,
     phase_kind,
 )
 from ..errors import UserError
@@ -52,6 +53,8 @@ from .saved_game import (
     saved_game_dictionary,
 )
 from .vector_game import VectorGame
+
+_STAYS = (" H", " HOLD", " D", "WAIVE")  # how orders end that change nothing for neutral units
 
 
 class Game:
@@ -211,13 +214,16 @@ class Game:
         Args:
             orders: order texts; units left out hold or disband.
             strict: refuse all of them if one is illegal. Otherwise an illegal order is kept as
-                `void` and does nothing.
+                `void` and does nothing, and so do orders of the units that nobody plays.
 
         Returns each void order with its reason. UserError: unknown power, not a list of texts, or
         (strict) an illegal order, with its reason; the orders given before stay.
         """
-        name = self.map.powers[self.map.power_number(power)]
+        name = self.map.unit_powers[self.map.power_number(power, or_neutral=not strict)]
         texts = _texts(orders, f"the orders of {name}")
+        if name not in self.map.power_index:
+            moved = [text for text in texts if not text.upper().endswith(_STAYS)]
+            return [f"{text!r:.200}: nobody plays {name}, whose units hold" for text in moved]
         given: list[tuple[str, list[int]]] = []
         wrong = []
         for text in texts:
@@ -710,7 +716,9 @@ class Game:
         if not played:
             raise UserError("no phase has been played yet")
         names = list(played)
-        name = names[-1] if phase is None else phase.upper() if isinstance(phase, str) else ""
+        name = names[-1] if phase is None else ""
+        if isinstance(phase, str):
+            name = canonical_phase(phase.upper())
         if name not in played:
             span = f"only {names[0]} to {names[-1]}"
             raise UserError(f"{quoted(phase, 40)} was not played, {span}")

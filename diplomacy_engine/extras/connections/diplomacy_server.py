@@ -217,7 +217,9 @@ class DiplomacySeats(_Seats):
     def _join(self, power: str) -> _GameData:
         wanted, token = power, self._tokens[power]
         if wanted == ANY:
-            wanted = next(iter(free_powers(self._wire, token, self._id)), None)
+            playable = self._reader.map.power_index
+            free = free_powers(self._wire, token, self._id)
+            wanted = next((name for name in free if name in playable), None)
             if wanted is None:
                 raise Refused(f"{self._id} has no free power")
         try:
@@ -343,7 +345,11 @@ class DiplomacyDummies(_Seats):
         self._wire.ask("join_powers", power_names=powers, **where)
         self._tokens |= dict.fromkeys(powers, self._token)
         data = _game_data(self._wire, power_name=powers[0] if powers else None, **where)
-        return self._reader.position(game_id, [data], powers)._replace(talks=False)
+        seats = [power for power in powers if power in self._reader.map.power_index]
+        position = self._reader.position(game_id, [data], seats)._replace(talks=False)
+        for neutral in set(powers).difference(seats):  # here its units hold, and the server waits
+            self._ask("set_orders", position, neutral, orders=[], wait=False)
+        return position
 
     def vote_draw(self, position: Position, power: str) -> None:
         """Do nothing: powers that nobody plays have no vote."""
@@ -363,7 +369,9 @@ class _GameReader:
         name, status = data.map_name, data.status
         if name != self.map.name and not self.any_map:
             shown = words_of(name, 40)
-            hint = f"--map {name}" if name in MAP_NAMES else "--map FILE, with a map file of it"
+            hint = f"--map {name}"
+            if name not in MAP_NAMES:
+                hint = "--map FILE, with a map file of it, which import-map makes"
             raise UserError(f"the game is on map {shown!r}, not on {self.map.name!r}: say {hint}")
         phases = [*_history(data), _present(data)]
         for phase in () if data.silence else phases:

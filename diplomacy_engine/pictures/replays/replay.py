@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 from ..._suggest import counted, did_you_mean, printable, quoted
-from ...constants import phase_kind
+from ...constants import canonical_phase, phase_kind
 from ...errors import UserError
 from ...extras.imports.games import Note, read_games
 from ...games.causes import played_orders, result_words
@@ -91,7 +91,7 @@ class Replay(NamedTuple):
 
     def find(self, phase: str) -> int:
         names, asked = [frame.scene.phase for frame in self.frames], phase
-        phase = phase.upper()
+        phase = canonical_phase(phase.upper())
         if phase not in names:
             raise UserError(
                 f"game {self.id!r:.60} has no phase {quoted(asked, 40)}: "
