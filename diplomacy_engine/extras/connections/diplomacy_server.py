@@ -345,11 +345,7 @@ class DiplomacyDummies(_Seats):
         self._wire.ask("join_powers", power_names=powers, **where)
         self._tokens |= dict.fromkeys(powers, self._token)
         data = _game_data(self._wire, power_name=powers[0] if powers else None, **where)
-        seats = [power for power in powers if power in self._reader.map.power_index]
-        position = self._reader.position(game_id, [data], seats)._replace(talks=False)
-        for neutral in set(powers).difference(seats):  # here its units hold, and the server waits
-            self._ask("set_orders", position, neutral, orders=[], wait=False)
-        return position
+        return self._reader.position(game_id, [data], powers)._replace(talks=False)
 
     def vote_draw(self, position: Position, power: str) -> None:
         """Do nothing: powers that nobody plays have no vote."""
