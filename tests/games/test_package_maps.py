@@ -12,13 +12,22 @@ program's known errors, which are told apart by rule:
 - Units that nobody plays have retreats and builds there, which nobody orders.
 """
 
+import json
+import os
 import random
+import subprocess
 
 import pytest
-from support.diplomacy_package import PackageAdjudicator, package_maps, write_short_convoys
+from support.diplomacy_package import (
+    PackageAdjudicator,
+    package_maps,
+    package_python,
+    write_short_convoys,
+)
 from support.fitting_orders import MOST_FLEETS, fitting_orders
 
 from diplomacy_engine.extras.imports.dpjudge import read_dpjudge
+from diplomacy_engine.extras.imports.draft import map_file_text
 from diplomacy_engine.games.game import Game
 
 MAPS = {path.stem: path for path in package_maps()}
@@ -33,9 +42,14 @@ def maps():
 
 
 @pytest.fixture(scope="module")
-def package(maps, tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
-    write_short_convoys(home, maps, MOST_FLEETS)
+def home(maps, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("home")
+    write_short_convoys(folder, maps, MOST_FLEETS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def package(home):
     adjudicator = PackageAdjudicator(home)
     yield adjudicator
     adjudicator.close()
@@ -167,9 +181,34 @@ def test_short_games_agree(package, maps, name):
     assert play(package, name, maps[name], range(2), 15)["phases"] >= 30
 
 
+def test_the_package_accepts_our_saved_games(maps, home, tmp_path):
+    """It plays them again, by the name of the map, and finds each phase as we have written it."""
+    names = ("ancmed", "colonial", "modern", "standard_france_austria")
+    lines = []
+    for name in names:
+        path = tmp_path / f"{name}.toml"
+        path.write_text(map_file_text(maps[name].facts, name))
+        game, rng = Game(path), random.Random(name)
+        for _ in range(8):
+            for power, texts in fitting_orders(game, rng).items():
+                game.submit(power, texts)
+            game.adjudicate()
+        lines.append(json.dumps(game.to_saved_game()) + "\n")
+    code = "import json, sys; from diplomacy.utils.export import is_valid_saved_game as valid\n"
+    code += "print([valid(json.loads(line)) for line in sys.stdin])"
+    done = subprocess.run(
+        [package_python()[0], "-c", code],
+        env={**os.environ, "HOME": str(home), "PYTHONPATH": ""},
+        input="".join(lines),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == str([True] * len(names))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MAPS)
 def test_long_games_agree_but_for_known_errors(package, maps, name):
     counts = play(package, name, maps[name], range(GAMES), PHASES)
-    print(name, counts)
     assert counts["phases"] > 300 and counts["support"] + counts["retreat"] < counts["phases"] / 5
