@@ -29,6 +29,7 @@ from diplomacy_engine.learning import checkpoints, registry, settings
 from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.frozen import frozen_copy
 from diplomacy_engine.learning.players import policy_player
+from diplomacy_engine.learning.probes import probe
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.players.asking import ask_player, begin_games
 from diplomacy_engine.players.loading import make_search
@@ -264,7 +265,8 @@ def run(args: Args) -> int:
             log.add_scalar(f"distill/{name}", value, decisions)
         step = start["global_step"] + decisions
         model, content = agent.state_dict(), io.BytesIO()
-        torch.save(checkpoints.policy_dict(learner.file, trained, game_map, model, step), content)
+        policy = checkpoints.policy_dict(learner.file, trained, game_map, model, step)
+        torch.save(policy | {"probe": probe(learner, agent, game_map)}, content)
         folder.save_checkpoint(step, content.getvalue())
         shown = ", ".join(f"{name} {value:.3g}" for name, value in figures.items())
         print(f"round {number}: {decisions:,} decisions, {shown}", flush=True)

@@ -239,7 +239,7 @@ def run_add(arguments: Add) -> int:
     name, content = f"{_plain(folder.name)}-{policy.decisions}", pack_weights(policy.weights)
     if name in {member.name for member in population.members}:
         raise UserError(f"{population.folder} has a member {name} already")
-    new = _member(name, folder.name, policy, content)
+    new = _member(game_map, name, folder.name, policy, content)
     threads = arguments.threads or usable_cores()
     members = load_members(population, seed=arguments.seed, threads=threads)
     weights = [{n: w.astype(np.float16).astype(np.float32) for n, w in policy.weights.items()}]
@@ -256,7 +256,7 @@ def run_add(arguments: Add) -> int:
     return 0
 
 
-def _member(name: str, scheme: str, policy: Any, content: bytes) -> PopulationMember:
+def _member(game_map: Map, name: str, scheme: str, policy: Any, content: bytes) -> PopulationMember:
     return PopulationMember(
         name,
         scheme=scheme,
@@ -266,6 +266,7 @@ def _member(name: str, scheme: str, policy: Any, content: bytes) -> PopulationMe
         file=f"{name}{MEMBER}",
         sha256=hashlib.sha256(content).hexdigest(),
         settings=policy.settings,
+        probe=learning("populations").member_probe(game_map, policy.settings, policy.weights),
     )
 
 
@@ -288,7 +289,9 @@ def _packed_members(
                 raise UserError(f"{run.folder} is a run on map {policy.settings['map']}")
             name, content = f"{run.name}-{policy.decisions}", pack_weights(policy.weights)
             atomic_write(folder / f"{name}{MEMBER}", content)
-            members.append(_member(name, run.scheme or run.name, policy, content))
+            members.append(
+                _member(load_map(map_name), name, run.scheme or run.name, policy, content)
+            )
     if len({member.name for member in members}) < len(members):
         raise UserError("--runs: two folders have the same name, and so would their members")
     return members

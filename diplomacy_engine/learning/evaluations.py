@@ -1,32 +1,18 @@
 """Evaluations of a learner while it trains."""
 
-import random
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 
 from ..matches.evaluation import Evaluation, evaluate_player
 from ..players.loading import load_player
+from .probes import kept_generators
 from .ranks import Ranks
 from .run_log import RunLog
 from .sample_games import thoughts
 from .signals import Stopped
-
-
-@contextmanager
-def _own_draws() -> Iterator[None]:
-    """Leave the global generators as they were: players may draw, and new networks do."""
-    before = random.getstate(), np.random.get_state()
-    try:
-        with torch.random.fork_rng(devices=[]):
-            yield
-    finally:
-        random.setstate(before[0])
-        np.random.set_state(before[1])
 
 
 def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options: Any) -> None:
@@ -66,7 +52,7 @@ def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options:
             **{"think": partial(thoughts, player)} | options,
         )
 
-    with _own_draws(), suppress(Stopped):
+    with kept_generators(), suppress(Stopped):
         for number, name in enumerate(games):
             count = min(ranks.count, games[name])  # that have a game at all
             if ranks.rank < count:

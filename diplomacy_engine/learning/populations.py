@@ -17,8 +17,9 @@ from ..players.policy.files import policy_file
 from ..players.policy.player import PolicyPlayer
 from ..players.population import Population, PopulationMember
 from ..players.protocols import Player
+from ..rules.map import Map
 from ..rules.state import seed_from
-from . import checkpoints, frozen, ops, registry
+from . import checkpoints, frozen, ops, probes, registry
 from .ranks import keep_memory
 from .settings import flags_of, with_file
 
@@ -121,19 +122,37 @@ def population_players(
     learner, known, players = registry.plain(), {}, []
     for number, (member, arrays) in enumerate(zip(members, weights)):
         path = population.folder / member.file
+        stored = {"probe": member.probe} if member.probe else {}
         settings = learner.settings({"args": member.settings})
         shape = repr([settings[name] for name in learner.network])
         model = {name: torch.from_numpy(array) for name, array in arrays.items()}
         if shape not in known:
             saved = checkpoints.policy_dict(learner.file, settings, population.map, model, 0)
-            known[shape] = agent = learner.agent(saved, path).requires_grad_(False).eval()
+            agent = learner.agent(saved | stored, path).requires_grad_(False).eval()
+            known[shape] = agent
         else:  # a new network takes longer to make than a copy of one that is there
             with checkpoints.fitting(path, learner.file):
                 agent = frozen.frozen_copy(known[shape], model)
+                computed = probes.probe(learner, agent, population.map)
+            learner.check_probe(stored, computed, path)
         own = seed_from(seed, number) >> 1
         players.append(learner.make_player(agent, member.name, own, greedy, settings))
     PolicyGroup(players, threads)
     return players
+
+
+def member_probe(
+    game_map: Map, settings: Mapping[str, Any], weights: Mapping[str, np.ndarray]
+) -> list[float]:
+    """Return the probe of a policy with weights as a member keeps them, in float16."""
+    learner = registry.plain()
+    with probes.kept_generators():
+        agent = learner.make_agent(learner.settings({"args": settings}), game_map)
+        halves = {name: weight.astype(np.float16) for name, weight in weights.items()}
+        agent.load_state_dict(
+            {n: torch.from_numpy(w.astype(np.float32)) for n, w in halves.items()}
+        )
+        return [round(float(part), 5) for part in probes.probe(learner, agent, game_map)]
 
 
 class Policy(NamedTuple):

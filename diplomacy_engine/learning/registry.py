@@ -18,12 +18,12 @@ from torch.overrides import TorchFunctionMode
 from .._files import file_sha256
 from .._suggest import quoted
 from ..errors import UserError
-from ..players.policy.files import REFERENCE, policy_path
+from ..players.policy.files import policy_path
 from ..players.policy.player import PolicyPlayer
 from ..players.protocols import Player
 from ..records import convert
 from ..rules.map import Map, load_map
-from . import checkpoints
+from . import checkpoints, probes
 from .players import policy_player
 
 PLAIN = "ppo_selfplay_diplomacy"
@@ -67,6 +67,11 @@ class Learner:
         return asdict(self.args_class()) | saved["args"]
 
     def agent(self, saved: dict, path: str | Path) -> nn.Module:
+        """Return the network of a checkpoint, on the CPU.
+
+        UserError: it does not fit this script, or its probe says that this code computes another
+        policy than the one that was trained.
+        """
         with checkpoints.fitting(path, self.file):
             game_map, settings = checkpoints.map_of(saved, path), self.settings(saved)
             sizes = {name: settings[name] for name in self.network}
@@ -76,7 +81,29 @@ class Learner:
             checkpoints.check_weights(saved["model"], self.weights(settings, game_map))
             agent = self.make_agent(settings, game_map)
             agent.load_state_dict(saved["model"])
+            computed = probes.probe(self, agent, game_map)
+        self.check_probe(saved, computed, path)
         return agent
+
+    def check_probe(self, saved: dict, computed: torch.Tensor, path: str | Path) -> None:
+        """Raise UserError if a policy is not the one that was trained; note if nobody can tell."""
+        if "probe" not in saved:
+            if str(path) not in _noted:
+                _noted.add(str(path))
+                unsure = f"{self.name} may compute another policy than the one that was trained"
+                print(f"note: {path} has no probe: {unsure}", file=sys.stderr)
+            return
+        gap = probes.difference(saved["probe"], computed)
+        if gap is None:
+            raise UserError(f"{path}: probe: damaged, or of other positions")
+        if gap > probes.TOLERANCE:
+            copy = _copy_of_script(saved, Path(path))
+            how = f"; {copy}:{path} plays it by the script that trained it" if copy else ""
+            raise UserError(
+                f"{path}: {self.file}, or what it imports, computes another policy than the one "
+                f"that was trained (log-probabilities and values differ by up to {gap:.2g}): undo "
+                f"the edit, or make it in a copy of another name{how}"
+            )
 
     def weights(self, settings: dict, game_map: Map) -> dict[str, torch.Tensor]:
         """Return the weights of a network by name, in shape and type: they have no memory."""
@@ -175,21 +202,10 @@ def of_checkpoint(saved: dict, path: str | Path, script: str | Path | None = Non
         module = importlib.import_module(BUNDLED[name])
         alike.append(_known[Path(module.__file__).resolve()])
     if alike:
-        return _noted_if_changed(alike[-1], saved, path)
+        return alike[-1]
     copy = _copy_of_script(saved, Path(path)) or Path(name).name
     named = f"name that script, as in {copy}:{path}"
     raise UserError(f"{path} was made by {quoted(name, 60)}: {named}")
-
-
-def _noted_if_changed(learner: Learner, saved: dict, path: str | Path) -> Learner:
-    """Print a note, once a file, if a script has changed since; kept policies are older."""
-    kept = Path(path).resolve().is_relative_to(REFERENCE.resolve())
-    if saved["script_sha256"] != file_sha256(learner.file) and not kept and str(path) not in _noted:
-        _noted.add(str(path))
-        copy = _copy_of_script(saved, Path(path))
-        advice = f"; {copy}:{path} plays it as it was" if copy else ""
-        print(f"note: {learner.name} has changed since it made {path}{advice}", file=sys.stderr)
-    return learner
 
 
 def _copy_of_script(saved: dict, path: Path) -> Path | None:

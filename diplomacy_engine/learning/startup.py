@@ -5,7 +5,7 @@ import random
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from shlex import quote
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ from ..players.asking import orders_of
 from ..players.loading import check_map, load_player
 from ..records import convert
 from ..rules.map import Map, load_map
-from . import checkpoint_state, checkpoints, frozen, ops
+from . import checkpoint_state, checkpoints, frozen, ops, probes
 from .checks import RunSettings, check_args, check_memory
 from .ranks import RankLost, Ranks, TrainingError, keep_memory
 from .registry import BUNDLED, Learner
@@ -61,7 +61,25 @@ class Setup:
         model = agent.state_dict()
         if model.keys().isdisjoint(self.learner.weights(options, self.game_map)):
             consume_prefix_in_state_dict_if_present(model, COMPILED)
-        return checkpoints.policy_dict(script, options, self.game_map, model, global_step)
+        policy = checkpoints.policy_dict(script, options, self.game_map, model, global_step)
+        return policy | {"probe": self._probe(agent, model)}
+
+    def _probe(self, agent: torch.nn.Module, model: dict) -> torch.Tensor:
+        """Return the probe of a network as whoever loads its checkpoint will make it anew.
+
+        TrainingError: the agent itself says something else, because of what `model` does not hold.
+        """
+        with probes.kept_generators(), checkpoints.fitting("a checkpoint", self.learner.file):
+            fresh = self.learner.make_agent(vars(self.args), self.game_map)
+            fresh.load_state_dict(model)
+            computed = probes.probe(self.learner, fresh, self.game_map)
+            own = probes.probe(self.learner, agent, self.game_map)
+        if probes.difference(own, computed) > probes.TOLERANCE:
+            raise TrainingError(
+                "a checkpoint of this run would play another policy: training has changed an "
+                "attribute of the agent that is neither a weight nor a buffer; `register_buffer` it"
+            )
+        return computed
 
     def resume(self, run: Any, ranks: Ranks) -> bool:
         checkpoint_state.check_run(run, ranks)
@@ -319,12 +337,14 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
     """Return what --resume goes on with; its folder is trusted, so settings may name code."""
     folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(args.resume)
     with _closed_on_failure(folder):
-        source = folder.path / "args.json"
-        check_changes(convert(learner.args_class, folder.load_args(), source), args, CHANGEABLE)
-        saved = checkpoints.read(folder.checkpoint)
+        saved = _newest_checkpoint(folder)
         if saved.get("run_format") != checkpoint_state.RUN_FORMAT:
             here = "cannot be continued, but --start-from can begin with it"
             raise UserError(f"{folder.path}: begun with another version of this project; {here}")
+        source = folder.path / "args.json"
+        check_changes(convert(learner.args_class, folder.load_args(), source), args, CHANGEABLE)
+        if learner.make_agent:
+            learner.agent(saved, folder.checkpoint)  # it computes what was trained
         args, game_map = _with_teams(learner, args, Map(saved["map_facts"], saved["map_name"]))
         count = len(saved["ranks"])
         if count != ranks.count:
@@ -334,6 +354,20 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
         _check_memory(learner, args, game_map, ranks)
         device = ranks.choose_device(args.cuda)
         return Setup(learner, args, game_map, device, saved=saved, folder=folder)
+
+
+def _newest_checkpoint(folder: RunFolder) -> dict:
+    """Return the checkpoint of a run; UserError names the last one that can be read instead."""
+    try:
+        return checkpoints.read(folder.checkpoint)
+    except UserError as error:
+        for path in reversed(sorted(folder.path.glob("checkpoints/*.pt"))):
+            with suppress(UserError):
+                checkpoints.read(path)
+                copied = f"cp {quote(str(path))} {quote(str(folder.checkpoint))}"
+                last = f"the last good one is {path}: {copied}, then resume"
+                raise UserError(f"{error}; {last}") from None
+        raise
 
 
 @contextmanager
@@ -381,6 +415,7 @@ def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 
     wandb_id = setup.saved and setup.saved["wandb_id"]
     wandb = start_wandb(asdict(args), folder, wandb_id) if args.track else None
     flags = [f"--press {args.press}"] if learner.talks else []
+    flags += ["--binding no"] if getattr(args, "binding", "yes") == "no" else []
     flags += [f"--teams {quote(teams.text)}"] if teams.text else []
     flags += [f"--team-victory {teams.victory_centers}"] if teams.victory_centers else []
     return RunLog(

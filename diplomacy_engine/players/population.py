@@ -47,6 +47,8 @@ class PopulationMember:
     sha256: str = ""  # of that file
     # Of its training: what its network is made of, and what its values mean.
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    # What it says of fixed positions, see learning/probes.py; empty for a bot.
+    probe: list[float] = dataclasses.field(default_factory=list)
 
 
 _Count = Annotated[int, Meta(ge=1, lt=2**62)]
