@@ -7,7 +7,6 @@ import math
 import random
 from collections.abc import Mapping
 from dataclasses import asdict
-from shlex import quote
 from typing import Any, ClassVar
 
 import numpy as np
@@ -213,8 +212,8 @@ def check_format(folder: RunFolder) -> dict:
                 checkpoints.read(path)
             except UserError:
                 continue
-            copied = f"cp {quote(str(path))} {quote(str(folder.checkpoint))}"
-            raise UserError(f"{error}; the last good one: {copied}, then resume") from None
+            copied = f"cp {path.relative_to(folder.path)} {folder.checkpoint.name}"
+            raise UserError(f"{error}; there, `{copied}` takes the last good one") from None
         raise
     if saved.get("run_format") != RUN_FORMAT:
         here = "cannot be continued, but --start-from can begin with it"
