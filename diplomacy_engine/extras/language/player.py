@@ -79,7 +79,7 @@ def add_thoughts(saved_games: Sequence[dict], players: Mapping[str, CountingPlay
 
 
 class LanguagePlayer:
-    """A language model as a player, wherever it runs; `_answers` says how it is asked. Of `keep`
+    """A language model as a player, wherever it runs; `answers` says how it is asked. Of `keep`
     games, from the first one on, the last prompt and reply of each decision are kept for
     `thoughts`."""
 
@@ -119,7 +119,7 @@ class LanguagePlayer:
             return np.zeros(0, np.int32)
         questions = self.questions(games, decisions)
         begun = time.monotonic()
-        answers = self._answers(questions)
+        answers = self.answers(questions)
         self.counted.seconds += time.monotonic() - begun
         numbers = np.array([n for answer in answers for n in answer.numbers], np.int32)
         for question, answer in zip(questions, answers):
@@ -137,7 +137,7 @@ class LanguagePlayer:
         if not questions:
             return []
         begun = time.monotonic()
-        answers = self._answers(questions)
+        answers = self.answers(questions)
         self.counted.seconds += time.monotonic() - begun
         for question, answer in zip(questions, answers):
             self.counted.talks += 1
@@ -167,11 +167,8 @@ class LanguagePlayer:
     def thoughts(self, game_number: int, phase: str, power: str) -> dict:
         return self._thoughts.get((game_number, phase, power), {})
 
-    def answers(self, questions: Sequence[Question]) -> list[Answer]:
+    def answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
         """Ask, and nothing more: nothing is counted, logged, or left to the fallback."""
-        return self._answers(questions)
-
-    def _answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
         raise NotImplementedError
 
     def _remember(self, game: Game, row: int) -> None:
@@ -220,9 +217,8 @@ class LanguagePlayer:
         for exchange in exchanges:
             question = exchange.question
             line = {"game": number, "phase": question.game.phase, "power": question.power}
-            line |= {"messages": exchange.messages, "reply": exchange.reply}
-            line |= {"verdict": exchange.verdict, "tokens_in": exchange.tokens_in}
-            line |= {"tokens_out": exchange.tokens_out, "seconds": round(exchange.seconds, 3)}
+            line |= exchange._asdict() | {"seconds": round(exchange.seconds, 3)}
+            line.pop("question")
             lines.append(json.dumps(line) + "\n")
         self._append(lines)
 

@@ -20,11 +20,9 @@ from .settings import LanguageSettings
 
 MOST_BYTES = 4 * 2**20  # of a reply
 BUSY = (408, 409, 425, 429)  # and all from 500 on: worth another try
-_SHORTEST_PAUSE, _FIRST_PAUSE, _LONGEST_PAUSE = (
-    0.1,
-    0.5,
-    8.0,
-)  # seconds before a request is sent again
+_FIRST_PAUSE = 0.5  # seconds before a request is sent again, then twice as many each time
+_LONGEST_PAUSE = 8.0
+_SHORTEST_PAUSE = 0.1  # while a model is loaded, whatever the server says
 _TOKENS_OF_AN_ORDER = 40  # more than any tokenizer needs, names of JSON included
 _TOKENS = 100  # of a reply besides, since some models say a word first
 THOUGHTS = 4096  # tokens of a reply besides, for models that think unasked
@@ -54,7 +52,7 @@ class RemotePlayer(LanguagePlayer):
             settings.base_url, settings.model, settings.api_key(), settings.retries
         )
 
-    def _answers(self, questions: Sequence[Question]) -> list[Answer]:
+    def answers(self, questions: Sequence[Question]) -> list[Answer]:
         until = time.monotonic() + self.settings.deadline
         probing, answers = not self.server.answered, []
         # One request finds out whether there is a server.
@@ -73,12 +71,12 @@ class RemotePlayer(LanguagePlayer):
         return answers
 
     def _run(self, conversations: Sequence["_Conversation"], until: float) -> None:
-        todo, errors = iter(conversations), []
+        todo, errors, stopped = iter(conversations), [], threading.Event()
 
         def work() -> None:
             for conversation in todo:  # which all threads share
                 try:
-                    conversation.run()
+                    conversation.run(stopped)
                 except Exception as error:
                     errors.append(error)
 
@@ -89,19 +87,12 @@ class RemotePlayer(LanguagePlayer):
             thread.start()
         try:
             _join(threads, until + 0.05)
-        except BaseException:  # Ctrl-C
-            self._give_up(conversations)
-            raise
-        if any(thread.is_alive() for thread in threads):
-            self._give_up(conversations)
-            _join(threads, time.monotonic() + 1.0)
+        finally:  # also after Ctrl-C
+            stopped.set()
+            self.server.abandon()
+        _join(threads, time.monotonic() + 1.0)
         if errors:
             raise errors[0]
-
-    def _give_up(self, conversations: Sequence["_Conversation"]) -> None:
-        for conversation in conversations:
-            conversation.stop()
-        self.server.abandon()
 
 
 def _join(threads: Sequence[threading.Thread], until: float) -> None:
@@ -120,33 +111,16 @@ class _Conversation:
         self.trouble = self.unreachable = ""
         self.too_long, self.cut_off = False, False
         self.late = 0
-        self._under_way: tuple[list[dict], float] | None = None  # a request, and since when
-        self._stopped = False
-        self._lock = threading.Lock()
-
-    def stop(self) -> None:
-        with self._lock:
-            if self._under_way and not self._stopped:
-                self.late += 1
-                self._note(*self._under_way, "", "no answer in time", (0, 0))
-            self._stopped = True
-
-    def _note(
-        self, messages: list[dict], begun: float, reply: str, verdict: str, tokens: tuple[int, int]
-    ) -> None:
-        seconds = time.monotonic() - begun
-        self.exchanges.append(
-            Exchange(self.question, list(messages), reply, verdict, *tokens, seconds)
-        )
+        self.waiting = False  # for a reply
 
     def answer(self) -> Answer:
-        with self._lock:
-            self._stopped = True
-            numbers = [self.numbers.get(s, NONE) for s in range(len(self.question.slots))]
-            reason = TOO_LATE if self.late else self.trouble
-            return Answer(numbers, self.at_once, list(self.exchanges), self.late, reason)
+        """Return what has come of it, also while a request that does not end is under way."""
+        numbers = [self.numbers.get(s, NONE) for s in range(len(self.question.slots))]
+        late = self.late + self.waiting
+        reason = TOO_LATE if late else self.trouble
+        return Answer(numbers, self.at_once, list(self.exchanges), late, reason)
 
-    def run(self) -> None:
+    def run(self, stopped: threading.Event) -> None:
         settings, prompt = self.player.settings, self.player.prompt(self.question)
         slots = self.question.slots
         indices = {slot.unit: s for s, slot in enumerate(slots)}
@@ -157,15 +131,14 @@ class _Conversation:
             messages = [{"role": "user", "content": prompt + self._so_far(asked)}]
             for attempt in range(reasks + 1):
                 before = self.trouble
+                if stopped.is_set():
+                    return
                 reading, text = self._ask_in_full(messages, asked)
                 if reading is None:
                     break
-                with self._lock:
-                    if self._stopped:
-                        return
-                    self.numbers |= reading.numbers
-                    if attempt == 0:
-                        self.at_once += len(reading.numbers)
+                self.numbers |= reading.numbers
+                if attempt == 0:
+                    self.at_once += len(reading.numbers)
                 asked = [s for s in asked if s not in self.numbers]
                 same = self.trouble == before != ILLEGAL
                 if not asked or attempt == reasks or same:
@@ -223,32 +196,28 @@ class _Conversation:
         limit = "max_completion_tokens" if settings.server == "openai" else "max_tokens"
         free = settings.thinking or player.server.thoughts
         fields[limit] = _TOKENS + _TOKENS_OF_AN_ORDER * len(asked) + free * _MORE**self.cut_off
-        self.too_long = False
-        text, tokens, reading, late = "", (0, 0), None, False
-        with self._lock:
-            if self._stopped:
-                return None, ""
-            self._under_way = messages, begun
+        self.waiting, self.too_long = True, False
+        text, tokens, reading = "", (0, 0), None
         try:
-            found = player.server.complete(messages, until, **fields)
-            text, tokens = found.text, (found.tokens_in, found.tokens_out)
-            reading = self._read(asked, found)
-            if reading.complaints and (found.ending or not text.strip()):
-                reading.complaints.insert(0, found.ending or EMPTY)
-            self.trouble = found.ending or ("" if text.strip() else EMPTY) or ILLEGAL
-            self.cut_off = found.ending == CUT_OFF and free > 0
-            verdict = "; ".join(reading.complaints) or "legal"
+            completion = player.server.complete(messages, until, **fields)
+            text, tokens = completion.text, (completion.tokens_in, completion.tokens_out)
+            reading = self._read(asked, completion)
+            if reading.complaints and completion.ending:
+                reading.complaints.insert(0, completion.ending)
+            self.trouble = completion.ending or ILLEGAL
+            self.cut_off = completion.ending == CUT_OFF and free > 0
+            verdict = reading.verdict
         except NoReply as error:
-            verdict, late = str(error), isinstance(error, TooLate)
-            self.trouble = verdict
+            verdict = self.trouble = str(error)
+            self.late += isinstance(error, TooLate)
             self.too_long = isinstance(error, RequestTooLong)
             if isinstance(error, Unreachable):
                 self.unreachable = verdict
-        with self._lock:
-            self._under_way = None
-            if not self._stopped:
-                self.late += late
-                self._note(messages, begun, text, verdict, tokens)
+        self.waiting = False
+        seconds = time.monotonic() - begun
+        self.exchanges.append(
+            Exchange(self.question, list(messages), text, verdict, *tokens, seconds)
+        )
         return reading, text
 
 
@@ -288,7 +257,7 @@ class ChatServer(Server):
         sent = {"Content-Type": "application/json"}
         if self._key:
             sent["Authorization"] = f"Bearer {self._key}"
-        pause, left, begun = _FIRST_PAUSE, self.retries, time.monotonic()
+        pause, left = _FIRST_PAUSE, self.retries
         while True:
             wait, loading = None, False
             try:
@@ -313,10 +282,8 @@ class ChatServer(Server):
                 raise trouble
             wait = pause if wait is None else max(wait, _SHORTEST_PAUSE * loading)
             if time.monotonic() + wait >= until:
-                if loading:
-                    waited = time.monotonic() - begun
-                    raise NoReply(f"{trouble} (waited for {waited:.0f} seconds)")
-                raise TooLate(f"no time is left to try again after {trouble}")
+                late = TooLate(f"no time is left to try again after {trouble}")
+                raise trouble if loading else late
             time.sleep(wait)
             left -= not loading
             self.retried += 1
@@ -353,7 +320,7 @@ class ChatServer(Server):
         ending = {"length": CUT_OFF, "content_filter": DECLINED}.get(
             str(choice.get("finish_reason")), ""
         )
-        if not text.strip() and not ending:
+        if not ending and not text.strip():
             ending = DECLINED if refusal else IN_THOUGHTS if thoughts else EMPTY
         usage = answer.get("usage")
         counts = usage if isinstance(usage, dict) else {}

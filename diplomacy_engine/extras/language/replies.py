@@ -58,6 +58,10 @@ class Reading(NamedTuple):
     numbers: dict[int, int]  # slot -> order number, for those with a legal order
     complaints: list[str]  # what is wrong with lines and units, a sentence each
 
+    @property
+    def verdict(self) -> str:
+        return "; ".join(self.complaints) or "legal"
+
 
 def read_reply(
     question: Question,
