@@ -76,8 +76,8 @@ def random_questions(
     bot, questions = make_bot("random"), []
     while len(questions) < count:
         decisions = games.decisions()
-        asked = recorder.questions(games, decisions)
-        questions.append(asked[rng.integers(len(asked))])
+        power_questions = recorder.questions(games, decisions)
+        questions.append(power_questions[rng.integers(len(power_questions))])
         before = int(games.state.year[0])
         games.step(ask_players(games, decisions, [bot], np.zeros(decisions.count, np.int64)))
         if games.state.year[0] < before:  # a new game
@@ -89,10 +89,10 @@ def measure(
     player: LanguagePlayer, settings: LanguageSettings, questions: Sequence[Question]
 ) -> dict[str, float]:
     """Return the share of orders legal at once, seconds and tokens of a decision."""
-    asked = copy.copy(player)
-    asked.settings = settings
+    variant = copy.copy(player)
+    variant.settings = settings
     begun = time.monotonic()
-    answers = asked.answers([q._replace(past=q.past[-settings.history :]) for q in questions])
+    answers = variant.answers([q._replace(past=q.past[-settings.history :]) for q in questions])
     seconds = time.monotonic() - begun
     exchanges = [exchange for answer in answers for exchange in answer.exchanges]
     return {

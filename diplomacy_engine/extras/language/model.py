@@ -402,47 +402,47 @@ class LanguageModel:
         a legal one. Each slot comes after the likeliest orders of those before; in winter what
         these took has 0."""
         orders, numbers, shares = self._tokens(question), [], []
-        last, cache, seen = self._show(self.prompt_tokens(prompt), None, 0)
+        last, cache, num_shown = self._show(self.prompt_tokens(prompt), None, 0)
         for slot in question.slots:
             legal = question.open_slot(slot, numbers)
             paths = [orders.paths[number] for number in legal.numbers]
             batches = (paths[first : first + SCORED] for first in range(0, len(paths), SCORED))
-            scores = np.concatenate([self._scores(batch, last, cache, seen) for batch in batches])
+            scores = [self._scores(batch, last, cache, num_shown) for batch in batches]
+            scores = np.concatenate(scores)
             weights = np.exp(scores - scores.max())
             share = dict(zip(legal.numbers, weights / weights.sum()))
             shares.append(np.array([share.get(number, 0.0) for number in slot.numbers]))
             best = int(scores.argmax())
             numbers.append(legal.numbers[best])
             if len(numbers) < len(question.slots):
-                last, cache, seen = self._show(paths[best], cache, seen)
+                last, cache, num_shown = self._show(paths[best], cache, num_shown)
         return shares
 
-    def _show(self, tokens: Sequence[int], cache, seen: int):
-        """Show the network one more text; return log-probabilities (V,), cache, tokens seen."""
+    def _show(self, tokens: Sequence[int], cache, num_shown: int):
+        """Show the network one more text; return log-probabilities (V,), cache, tokens shown."""
         output = self.network(
             input_ids=torch.tensor([tokens], device=self.device),
-            position_ids=torch.arange(seen, seen + len(tokens), device=self.device)[None],
+            position_ids=torch.arange(num_shown, num_shown + len(tokens), device=self.device)[None],
             past_key_values=cache,
             use_cache=True,
             logits_to_keep=1,
         )
         last = output.logits[0, -1].float().log_softmax(0)
-        return last, output.past_key_values, seen + len(tokens)
+        return last, output.past_key_values, num_shown + len(tokens)
 
     def _scores(
-        self, paths: Sequence[Sequence[int]], last: torch.Tensor, cache, seen: int
+        self, paths: Sequence[Sequence[int]], last: torch.Tensor, cache, num_shown: int
     ) -> np.ndarray:
         tokens, mask = self._padded([path[:-1] for path in paths], on_left=False)
         width = tokens.shape[1]
         cache = copy.deepcopy(cache)
         cache.batch_repeat_interleave(len(paths))
-        before = torch.ones(len(paths), seen, dtype=torch.long)
+        before = torch.ones(len(paths), num_shown, dtype=torch.long)
+        places = torch.arange(num_shown, num_shown + width, device=self.device)
         logits = self.network(
             input_ids=tokens.to(self.device),
             attention_mask=torch.cat([before, mask], 1).to(self.device),
-            position_ids=torch.arange(seen, seen + width, device=self.device)[None].expand(
-                len(paths), -1
-            ),
+            position_ids=places.expand(len(paths), -1),
             past_key_values=cache,
             use_cache=True,
         ).logits

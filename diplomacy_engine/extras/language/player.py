@@ -102,7 +102,7 @@ class LanguagePlayer:
 
     def begin(self, games: VectorGame, rows: np.ndarray) -> None:
         gone = set(rows.tolist())
-        self._told = {key: told for key, told in self._told.items() if key[0] not in gone}
+        self._told = {key: deals for key, deals in self._told.items() if key[0] not in gone}
         for row in rows.tolist():
             self._past.pop(row, None)
             self._game_number[row] = self._games_begun
@@ -161,8 +161,8 @@ class LanguagePlayer:
         return prompt_text(question, settings.prompt, settings.history, settings.thinking)
 
     def counts(self) -> dict:
-        found = asdict(self.counted)
-        return found | {"seconds": round(found["seconds"], 3), "fallback": self.settings.fallback}
+        counts = asdict(self.counted)
+        return counts | {"seconds": round(counts["seconds"], 3), "fallback": self.settings.fallback}
 
     def thoughts(self, game_number: int, phase: str, power: str) -> dict:
         return self._thoughts.get((game_number, phase, power), {})
@@ -195,9 +195,9 @@ class LanguagePlayer:
         number = self._count_requests(question, answer)
         if number < self.keep and answer.exchanges:
             last = answer.exchanges[-1]
-            said = "\n".join(message["content"] for message in last.messages)
+            prompt = "\n".join(message["content"] for message in last.messages)
             key = number, question.game.phase, question.power
-            self._thoughts[key] = {"prompt": said, "reply": last.reply}
+            self._thoughts[key] = {"prompt": prompt, "reply": last.reply}
 
     def _count_requests(self, question: Question | TalkQuestion, answer: Answer) -> int:
         counted = self.counted
@@ -240,17 +240,17 @@ class LanguagePlayer:
                 if (numbers[first : decisions.slot_start[d + 1]] == NONE).any()]  # fmt: skip
         if not rows:
             return numbers
-        asked = decisions.take(np.array(rows))
-        other = ask_player(games, asked, self._fallback)
+        incomplete = decisions.take(np.array(rows))
+        other = ask_player(games, incomplete, self._fallback)
         for i, d in enumerate(rows):
             own = numbers[decisions.slot_start[d] : decisions.slot_start[d + 1]]
-            theirs = other[asked.slot_start[i] : asked.slot_start[i + 1]]
-            given = [int(number) for number in own if number != NONE]
+            theirs = other[incomplete.slot_start[i] : incomplete.slot_start[i + 1]]
+            taken = [int(number) for number in own if number != NONE]
             for s in np.flatnonzero(own == NONE):
-                slot = questions[d].open_slot(questions[d].slots[s], given)
+                slot = questions[d].open_slot(questions[d].slots[s], taken)
                 choices = [int(n) for n in (theirs[s], *theirs) if n in slot.numbers]
                 # In winter the model may have taken what the fallback chose.
                 choices += slot.harmless() or slot.numbers
-                given.append(choices[0])
+                taken.append(choices[0])
                 own[s] = choices[0]
         return numbers

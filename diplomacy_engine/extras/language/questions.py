@@ -22,18 +22,19 @@ class Question(NamedTuple):
     past: list[tuple[str, list[str]]]  # earlier movement phases: name, orders with their results
     deals: list[str] | None = None  # of this phase, in words; None: nobody negotiates
 
-    def open_slot(self, slot: Slot, given: Collection[int]) -> Slot:
-        """Return a slot with the legal orders left after those `given` in other slots. Only in
+    def open_slot(self, slot: Slot, taken_orders: Collection[int]) -> Slot:
+        """Return a slot with the legal orders left after the `taken_orders` of other slots. Only in
         winter do orders take each other's place: all but WAIVE do."""
         if not self.winter:
             return slot
-        taken = {self.province(number) for number in given if number != self.waive}
-        kept = [
+        taken = {self.province(number) for number in taken_orders if number != self.waive}
+        open_orders = [
             (number, text)
             for number, text in zip(slot.numbers, slot.texts)
             if number == self.waive or self.province(number) not in taken
         ]
-        return Slot(slot.unit, [number for number, _ in kept], [text for _, text in kept])
+        numbers, texts = map(list, zip(*open_orders)) if open_orders else ([], [])
+        return Slot(slot.unit, numbers, texts)
 
     def written(self, numbers: Collection[int]) -> list[str]:
         texts = self.game.vector_game.vocabulary.texts
@@ -62,7 +63,7 @@ class TalkQuestion(NamedTuple):
         slots = [Slot(unit, list(range(len(texts))), texts) for unit in units]
         return cls(question.game, question.row, question.power, prompt, slots, texts)
 
-    def open_slot(self, slot: Slot, given: Collection[int]) -> Slot:
+    def open_slot(self, slot: Slot, taken_orders: Collection[int]) -> Slot:
         return slot
 
     def written(self, numbers: Collection[int]) -> list[str]:

@@ -127,81 +127,83 @@ class _Conversation:
         # About deals nobody is asked again: what is no possible answer is silence.
         reasks = 0 if isinstance(self.question, TalkQuestion) else settings.reasks
         for part in parts(settings.constraint, slots) if slots else [[]]:
-            asked = [indices[slot.unit] for slot in part]
-            messages = [{"role": "user", "content": prompt + self._so_far(asked)}]
+            open_slots = [indices[slot.unit] for slot in part]
+            messages = [{"role": "user", "content": prompt + self._so_far(open_slots)}]
             for attempt in range(reasks + 1):
                 before = self.trouble
                 if stopped.is_set():
                     return
-                reading, text = self._ask_in_full(messages, asked)
+                reading, text = self._ask_in_full(messages, open_slots)
                 if reading is None:
                     break
                 self.numbers |= reading.numbers
                 if attempt == 0:
                     self.at_once += len(reading.numbers)
-                asked = [s for s in asked if s not in self.numbers]
+                open_slots = [s for s in open_slots if s not in self.numbers]
                 same = self.trouble == before != ILLEGAL
-                if not asked or attempt == reasks or same:
+                if not open_slots or attempt == reasks or same:
                     break
-                again = complaint(reading, self._open(asked))
+                again = complaint(reading, self._open(open_slots))
                 if self.trouble == ILLEGAL:
                     messages = [*messages, {"role": "assistant", "content": text[:4000]}]
                     messages.append({"role": "user", "content": again})
                 else:  # nothing of it is worth repeating
-                    again = f"{prompt}{self._so_far(asked)}\n{again}"
+                    again = f"{prompt}{self._so_far(open_slots)}\n{again}"
                     messages = [{"role": "user", "content": again}]
             if reading is None:
                 return  # the server does not answer, so no other part is asked for
 
-    def _ask_in_full(self, messages: list[dict], asked: list[int]) -> tuple[Reading | None, str]:
+    def _ask_in_full(
+        self, messages: list[dict], open_slots: list[int]
+    ) -> tuple[Reading | None, str]:
         """Ask, and once more with less of everything if that is too much for the model."""
         server, prompt = self.player.server, self.player.prompt(self.question)
-        reading, text = self._ask(messages, asked)
+        reading, text = self._ask(messages, open_slots)
         if self.too_long and server.thoughts:
             server.thoughts = 0  # the context has no room for them
-            reading, text = self._ask(messages, asked)
+            reading, text = self._ask(messages, open_slots)
         if self.too_long and isinstance(self.question, Question):
-            short = prompt_text(self.question, "minimal") + self._so_far(asked)
+            short = prompt_text(self.question, "minimal") + self._so_far(open_slots)
             if len(short) < len(prompt):
                 messages[:] = [{"role": "user", "content": short}]
-                reading, text = self._ask(messages, asked)
+                reading, text = self._ask(messages, open_slots)
         return reading, text
 
-    def _read(self, asked: Sequence[int], completion: "Completion") -> Reading:
+    def _read(self, open_slots: Sequence[int], completion: "Completion") -> Reading:
         question, cut_off = self.question, completion.ending == CUT_OFF
         if isinstance(question, TalkQuestion):
-            return read_choices(question, asked, completion.text, cut_off)
-        return read_reply(question, asked, self.numbers, completion.text, cut_off)
+            return read_choices(question, open_slots, completion.text, cut_off)
+        return read_reply(question, open_slots, self.numbers, completion.text, cut_off)
 
-    def _so_far(self, asked: Sequence[int]) -> str:
+    def _so_far(self, open_slots: Sequence[int]) -> str:
         slots = self.question.slots
-        if len(asked) == len(slots):
+        if len(open_slots) == len(slots):
             return ""
-        given = self.question.written(self.numbers.values())
-        lines = ["Ordered already:", *given] if given else []
-        return "\n".join([*lines, "Now only:", *(slots[s].unit for s in asked)]) + "\n"
+        orders = self.question.written(self.numbers.values())
+        lines = ["Ordered already:", *orders] if orders else []
+        return "\n".join([*lines, "Now only:", *(slots[s].unit for s in open_slots)]) + "\n"
 
-    def _open(self, asked: Sequence[int]) -> list:
-        given = list(self.numbers.values())
-        return [self.question.open_slot(self.question.slots[s], given) for s in asked]
+    def _open(self, open_slots: Sequence[int]) -> list:
+        ordered = list(self.numbers.values())
+        return [self.question.open_slot(self.question.slots[s], ordered) for s in open_slots]
 
-    def _ask(self, messages: list[dict], asked: list[int]) -> tuple[Reading | None, str]:
+    def _ask(self, messages: list[dict], open_slots: list[int]) -> tuple[Reading | None, str]:
         player, settings = self.player, self.player.settings
         begun = time.monotonic()
         until = min(self.until, begun + settings.timeout)
         fields = {}
-        if asked:
-            fields = request_fields(settings.server, settings.constraint, self._open(asked))
+        if open_slots:
+            fields = request_fields(settings.server, settings.constraint, self._open(open_slots))
         fields["temperature"] = 0 if player.greedy else settings.temperature
         limit = "max_completion_tokens" if settings.server == "openai" else "max_tokens"
         free = settings.thinking or player.server.thoughts
-        fields[limit] = _TOKENS + _TOKENS_OF_AN_ORDER * len(asked) + free * _MORE**self.cut_off
+        fields[limit] = _TOKENS + _TOKENS_OF_AN_ORDER * len(open_slots) + free * _MORE**self.cut_off
         self.waiting, self.too_long = True, False
         text, tokens, reading = "", (0, 0), None
         try:
             completion = player.server.complete(messages, until, **fields)
             text, tokens = completion.text, (completion.tokens_in, completion.tokens_out)
-            reading = self._read(asked, completion)
+            reading = self._read(open_slots, completion)
             if reading.complaints and completion.ending:
                 reading.complaints.insert(0, completion.ending)
             self.trouble = completion.ending or ILLEGAL
@@ -257,7 +259,7 @@ class ChatServer(Server):
         sent = {"Content-Type": "application/json"}
         if self._key:
             sent["Authorization"] = f"Bearer {self._key}"
-        pause, left = _FIRST_PAUSE, self.retries
+        pause, tries = _FIRST_PAUSE, self.retries
         while True:
             wait, loading = None, False
             try:
@@ -278,14 +280,14 @@ class ChatServer(Server):
                 raise
             except NoReply as error:
                 trouble = error
-            if isinstance(trouble, TooLate) or not (left or loading):
+            if isinstance(trouble, TooLate) or not (tries or loading):
                 raise trouble
             wait = pause if wait is None else max(wait, _SHORTEST_PAUSE * loading)
             if time.monotonic() + wait >= until:
                 late = TooLate(f"no time is left to try again after {trouble}")
                 raise trouble if loading else late
             time.sleep(wait)
-            left -= not loading
+            tries -= not loading
             self.retried += 1
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -334,8 +336,8 @@ class ChatServer(Server):
     def _message(self, content: bytes) -> str:
         text = content.decode(errors="replace")
         try:
-            found = json.loads(text)
-            error = found.get("error", found)
+            answer = json.loads(text)
+            error = answer.get("error", answer)
             text = str(error.get("message", error) if isinstance(error, dict) else error)
         except (ValueError, AttributeError, RecursionError):
             pass
@@ -364,9 +366,9 @@ def _joined(content: bytes) -> object:
             return json.loads(text)
         parts = [json.loads(event) for event in events if event != "[DONE]"]
         message: dict[str, str] = {}
-        whole: dict = {"choices": [{"message": message}]}
+        answer: dict = {"choices": [{"message": message}]}
         for part in parts:
-            whole |= {name: part[name] for name in ("usage", "error") if part.get(name)}
+            answer |= {name: part[name] for name in ("usage", "error") if part.get(name)}
             for choice in part.get("choices") or ():
                 if choice.get("index", 0):
                     continue
@@ -374,8 +376,8 @@ def _joined(content: bytes) -> object:
                     if text and name != "role":
                         message[name] = message.get(name, "") + _text_of(text)
                 if choice.get("finish_reason"):
-                    whole["choices"][0]["finish_reason"] = choice["finish_reason"]
-        return whole
+                    answer["choices"][0]["finish_reason"] = choice["finish_reason"]
+        return answer
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

@@ -292,17 +292,17 @@ def _json_texts(text: str, wanted: Callable[[str], object]) -> list[str]:
                 key, held = "", [key]
             continue
         try:
-            said = json.loads(match[1])
+            value = json.loads(match[1])
         except ValueError:
             continue
         if match[2]:
-            key = said.replace("_", " ")
+            key = value.replace("_", " ")
             continue
         if drafts[-1] or heading_kind(key) == DRAFT:
-            key, dropped = "", dropped or bool(wanted(said))
+            key, dropped = "", dropped or bool(wanted(value))
             continue
-        held.append(said)
-        tried = (said, f"{key} {said}", " ".join(held[1:5]), " ".join(held[:5]))
+        held.append(value)
+        tried = (value, f"{key} {value}", " ".join(held[1:5]), " ".join(held[:5]))
         texts += [one for one in tried if wanted(one)][:1]
         key = ""
     return texts or [""] * dropped

@@ -108,21 +108,21 @@ def sections(text: str) -> list[Section]:
     boxes = [box[1].strip() if (box := _BOX.match(line)) else None for line in lines]
     if any(boxes):  # of boxes those with a cross count
         lines = [line for line, box in zip(lines, boxes) if box != ""]
-    found, fenced = [Section(PLAIN, [])], False
+    parts, fenced = [Section(PLAIN, [])], False
     for line in lines:
-        kind, begin = found[-1].kind, line[:_LONGEST_HEADING]
+        kind, begin = parts[-1].kind, line[:_LONGEST_HEADING]
         if fence := _FENCE.match(begin):
             fenced = not fenced
             inner = DRAFT if heading_kind(fence[1]) == DRAFT else kind or FINAL
-            found.append(Section(inner if fenced else PLAIN, []))
+            parts.append(Section(inner if fenced else PLAIN, []))
         elif fenced:
-            found[-1].lines.append(line)
+            parts[-1].lines.append(line)
         elif begin == line and _HEADING.fullmatch(line) and (kind := heading_kind(line)):
-            found.append(Section(kind, []))
+            parts.append(Section(kind, []))
         elif (label := _LABEL.match(begin)) and (kind := heading_kind(label[1])):
-            found.append(Section(kind, [line[label.end() :]]))
+            parts.append(Section(kind, [line[label.end() :]]))
             if kind == DRAFT:
-                found.append(Section(found[-2].kind, []))
+                parts.append(Section(parts[-2].kind, []))
         else:
-            found[-1].lines.append(line)
-    return found
+            parts[-1].lines.append(line)
+    return parts
