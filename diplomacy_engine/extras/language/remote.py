@@ -276,11 +276,9 @@ class ChatServer(Server):
                 if status < 500 and status not in BUSY:
                     raise self._refusal(status, content, str(trouble))
                 wait = _retry_after(headers)
-            except Refused:
-                raise
             except NoReply as error:
                 trouble = error
-            if isinstance(trouble, TooLate) or not (tries or loading):
+            if isinstance(trouble, TooLate | Refused) or not (tries or loading):
                 raise trouble
             wait = pause if wait is None else max(wait, _SHORTEST_PAUSE * loading)
             if time.monotonic() + wait >= until:

@@ -9,7 +9,6 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from ..._suggest import printable, quoted
-from ...constants import SUPPORT_HOLD
 from ...errors import UserError
 from ...press.daide import is_daide
 from ...rules.map import Map
@@ -42,7 +41,7 @@ _REASON = re.compile(
     r"|\s*[\u2012-\u2015]\s*",
     re.IGNORECASE,
 )
-_AND = re.compile(r"\s+(?:and|&)\s+(?=[AF]\s)")
+_TO = re.compile(r"\Ato ", re.IGNORECASE)
 _BETWEEN = re.compile(r"\s*(?:[|;,&]|\band\b)\s*", re.IGNORECASE)  # orders on one line
 _MOST_CUTS = 12  # of a line, from its end on
 _LABEL = re.compile(r"[:=\])|]\W*")
@@ -225,14 +224,12 @@ def _order_lines(question: Question, section: Section) -> list[str]:
 
     def is_meant_as_order(line: str) -> bool:
         place = _province(question, line)
-        if not no_order(game_map, line):
-            return place is not None or "WAIVE" in line.upper()
-        short = place is not None and len(line.split()) <= 12
-        return short and (place in own or line.isupper())
+        if no_order(game_map, line):
+            return place in own and len(line.split()) <= 12
+        return place is not None or "WAIVE" in line.upper()
 
     orders, heading = [], ""
     for line in _lines_of(section, are_orders):
-        line = _AND.sub("\n", line)
         meant = [*takewhile(is_meant_as_order, order_texts(line))]
         if not (meant and all(map(are_orders, meant))):
             texts = _readings(game_map, line, heading)
@@ -251,29 +248,16 @@ def _readings(game_map: Map, line: str, heading: str) -> Iterator[str]:
     yield _BETWEEN.sub("\n", line)
     plain = " ".join(_MANNERS.sub(" ", line).split())
     labels = [line[label.end() :] for label in islice(_LABEL.finditer(line), 3)]
-    for text in (f"{heading} {line}", line, plain, *labels, _LABEL.sub(" ", line, 1)):
+    for text in (f"{heading} {line}", plain, *labels, _LABEL.sub(" ", line, 1)):
         yield text
         for cut in reversed([*_REASON.finditer(text)][-_MOST_CUTS:]):
-            if _is_reason(game_map, text[: cut.start()], text[cut.end() :], cut[0].strip()):
+            # What begins with a place is no reason: it may be where a supported unit is to go.
+            if ordered_unit(game_map, f"A {_TO.sub('', text[cut.end() :])}") is None:
                 yield text[: cut.start()]
     cells = [cell.strip() for cell in re.split(r"[|\t;,]", line) if cell.strip(" -:")]
-    yield from cells if "|" in line else ()
     for first in range(min(3, len(cells) - 1)):
         for last in range(min(len(cells), first + 5), first + 1, -1):
             yield " ".join(cells[first:last])
-
-
-def _is_reason(game_map: Map, order: str, reason: str, sign: str) -> bool:
-    """Return whether what follows an order is no part of it, such as where a unit is to go."""
-    if sign in ("(", "#", "//"):
-        return True
-    if len(reason.split()) < 2 or ordered_unit(game_map, f"A {reason}") is not None:
-        return False
-    try:
-        kind = read_order(game_map, order).kind
-    except UserError:
-        return True  # without A or F, or no order at all
-    return kind != SUPPORT_HOLD or reason[0].islower()
 
 
 def _json_texts(text: str, wanted: Callable[[str], object]) -> list[str]:
