@@ -48,8 +48,9 @@ def run_llm_compare(arguments: LlmCompare) -> int:
     for name, (form, history) in PROMPTS.items():
         figures[name] = {}
         for constraint in constraints:
-            chosen = replace(settings, prompt=form, history=history, constraint=constraint)
-            figures[name][constraint] = measure(player, replace(chosen, reasks=0), questions)
+            shown = {"prompt": form, "history": history, "constraint": constraint}
+            chosen = replace(settings, **shown, reasks=0)
+            figures[name][constraint] = measure(player, chosen, questions)
         cells = ([f"{m['legal']:.1%}", f"{m['seconds']:.2f}"] for m in figures[name].values())
         tokens = f"{figures[name]['none']['prompt_tokens']:,.0f}"
         rows.append((name, [tokens, *(cell for pair in cells for cell in pair)]))
@@ -92,7 +93,7 @@ def measure(
     variant = copy.copy(player)
     variant.settings = settings
     begun = time.monotonic()
-    answers = variant.answers([q._replace(past=q.past[-settings.history :]) for q in questions])
+    answers = variant.answers(questions)
     seconds = time.monotonic() - begun
     exchanges = [exchange for answer in answers for exchange in answer.exchanges]
     return {

@@ -484,6 +484,7 @@ def load_language_model(
 
 
 def make_tiny_model(game_map: Map, seed: int):
+    """Return a random network and a tokenizer trained on a map's orders and prompts."""
     games = VectorGame(game_map, 1, threads=1, auto_reset=False)
     prompts = [prompt_text(q, "minimal") for q in questions_of(games, games.decisions(), {})]
     orders = vocabulary(game_map).texts

@@ -42,12 +42,12 @@ class Counts:
     seconds: float = 0.0  # that games have waited
     talks: int = 0  # questions about deals, and sentences
     not_understood: int = 0  # questions about deals without a possible answer
-    fallback_reasons: dict[str, int] = field(
-        default_factory=dict
-    )  # reason -> orders that fell back
+    fallback_reasons: dict[str, int] = field(default_factory=dict)  # reason -> orders
 
 
 class Exchange(NamedTuple):
+    """A request with its reply."""
+
     question: Question | TalkQuestion
     messages: list[dict]  # role and content
     reply: str
@@ -58,6 +58,8 @@ class Exchange(NamedTuple):
 
 
 class Answer(NamedTuple):
+    """What came of a question."""
+
     numbers: list[int]  # of each slot; NONE where no legal one came
     at_once: int  # slots ordered in the first reply
     exchanges: list[Exchange]

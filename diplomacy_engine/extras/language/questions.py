@@ -13,6 +13,8 @@ from ...textgame.game import Game
 
 
 class Question(NamedTuple):
+    """The orders of one power in one phase, a slot for each unit or adjustment."""
+
     game: Game  # the position, to be read
     row: int  # of it among the games
     power: str
@@ -73,6 +75,7 @@ class TalkQuestion(NamedTuple):
 def questions_of(
     games: VectorGame, decisions: Decisions, past: dict[int, list[tuple[str, list[str]]]]
 ) -> Iterator[Question]:
+    """Yield a question for each decision; `past` has earlier movement phases by game row."""
     # Copies of a position share a Game: making one takes longer than all the rest here.
     shared = [array for name, array in games.state._asdict().items() if name != "seed"]
     copies: dict[bytes, Game] = {}
@@ -95,6 +98,7 @@ def questions_of(
 
 
 def orders_with_results(game: Game) -> list[str]:
+    """Return the last orders with their results, a line for each power that gave any."""
     games = game.vector_game
     state, texts, lines = games.state, games.vocabulary.texts, []
     for power, name in enumerate(games.map.powers):

@@ -233,6 +233,8 @@ TOO_LATE = "no answer in time"
 
 
 class Completion(NamedTuple):
+    """A server's answer; tokens are 0 where it does not count them."""
+
     text: str
     tokens_in: int
     tokens_out: int
@@ -324,12 +326,9 @@ class ChatServer(Server):
             ending = DECLINED if refusal else IN_THOUGHTS if thoughts else EMPTY
         usage = answer.get("usage")
         counts = usage if isinstance(usage, dict) else {}
-        return Completion(
-            self.clean(text or str(refusal or "")),
-            _count(counts, "prompt_tokens"),
-            _count(counts, "completion_tokens"),
-            ending,
-        )
+        tokens = [counts.get(name) for name in ("prompt_tokens", "completion_tokens")]
+        tokens = [n if type(n) is int and 0 <= n < 10**9 else 0 for n in tokens]
+        return Completion(self.clean(text or str(refusal or "")), *tokens, ending)
 
     def _message(self, content: bytes) -> str:
         text = content.decode(errors="replace")
@@ -395,8 +394,3 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         return None
     return wait if 0 <= wait <= 3600 else None
-
-
-def _count(usage: dict, name: str) -> int:
-    value = usage.get(name)
-    return value if type(value) is int and 0 <= value < 10**9 else 0

@@ -293,6 +293,7 @@ def _json_texts(text: str, wanted: Callable[[str], object]) -> list[str]:
 
 
 def complaint(reading: Reading, slots: Sequence[Slot]) -> str:
+    """Return the text of another request, for the slots that still have no order."""
     lines = ["Not all of that can be carried out:"]
     lines += [f"- {sentence}" for sentence in reading.complaints[:20]]
     lines.append("Legal orders")

@@ -87,6 +87,7 @@ class LanguageSettings(TrainedWith):
 
 
 def read_settings(spec: LanguageSpec) -> LanguageSettings:
+    """Return the settings of a player's name; UserError: the file or a setting is wrong."""
     if spec.file:
         return settings_of(read_toml(spec.file, MOST_BYTES), spec.file)
     if not spec.url:

@@ -141,6 +141,7 @@ class Talker(DealChooser, Silent):
         units: Sequence[str],
         texts: Sequence[str],
     ) -> TalkQuestion:
+        """Return a question about deals for seat `s`; its prompt tells broken deals first."""
         settings = self.player.settings
         form, history = settings.prompt, settings.history
         if talk.breaches is not None:

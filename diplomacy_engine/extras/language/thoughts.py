@@ -95,6 +95,7 @@ def decided(parts: Sequence[Section], read: Callable[[Section], list]) -> list:
 
 
 def heading_kind(line: str) -> int:
+    """Return the kind of section that a heading begins."""
     kinds = (kind for kind, words in _KIND_PATTERNS if words.search(line))
     return next(kinds, PLAIN)
 
