@@ -75,6 +75,7 @@ def read_reply(
     with its orders, or says where they begin."""
     game, slots = question.game.copy(), question.slots
     texts = game.vector_game.vocabulary.texts
+    accepted = [texts[number] for number in ordered.values()]
     numbers: dict[int, int] = {}
     lines, complaints = _decision(question, open_slots, text, cut_off)
     for line in lines:
@@ -82,7 +83,6 @@ def read_reply(
         place = _province(question, line)
         if not question.winter and place in map(question.province, taken):
             continue
-        accepted = [texts[number] for number in (*ordered.values(), *numbers.values())]
         try:
             game.submit(question.power, [*accepted, line])
             new = set(game.order_numbers().values()) - taken or {question.waive}
@@ -90,10 +90,12 @@ def read_reply(
             reason = str(error).removeprefix(f"{line!r:.200}: ")
             complaints.append(f"{quoted(line)} is not legal: {reason}")
             continue
-        for slot in open_slots:
-            if slot not in numbers and (legal := new.intersection(slots[slot].numbers)):
+        accepted.append(line)
+        for slot in open_slots:  # a move may settle the coast of an earlier support
+            legal = new.intersection(slots[slot].numbers)
+            if legal and not (question.winter and slot in numbers):
                 numbers[slot] = legal.pop()
-                break
+                new.remove(numbers[slot])
     missing = [slots[s].unit for s in open_slots if s not in numbers]
     if not numbers and not complaints and text.strip():
         example = slots[open_slots[0]].texts[0]

@@ -194,6 +194,14 @@ def test_winter_gives_each_province_once():
     assert "WAIVE" in left.texts and len(left.texts) < len(asked.slots[1].texts)
 
 
+@pytest.mark.parametrize("coast", ["NC", "SC"])
+def test_a_support_that_names_no_coast_goes_where_the_fleet_goes(coast):
+    fleets = question("standard F1901M; FRANCE F MAO, F POR = BRE MAR", "FRANCE")
+    orders, complaints = read(fleets, f"F MAO S F POR - SPA\nF POR - SPA/{coast}")
+    support = f"F MAO S F POR - SPA/{coast}"
+    assert (list(orders.values()), complaints) == ([support, f"F POR - SPA/{coast}"], [])
+
+
 def test_servers_are_asked_for_the_legal_orders_alone(france):
     slots = france.slots
     pattern = request_fields("vllm", "regex", slots)["structured_outputs"]["regex"]
