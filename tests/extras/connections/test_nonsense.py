@@ -8,7 +8,7 @@ from attack.mutations import mutated
 from attack.watching import tried
 from support.diplomacy_server import StandIn
 from support.games import play_randomly
-from support.webdip import Site, history, variant
+from support.webdip import Site, variant
 
 from diplomacy_engine.extras.connections import webdip_site
 from diplomacy_engine.extras.connections.diplomacy_server import _GameData, _GameReader
@@ -44,15 +44,17 @@ def data_of_a_server(game):
 
 
 def board_of_a_site(game):
-    with Site(game) as site:
+    with Site("a board") as site:
         seat = WebdipSeat(webdip_site.Site(site.url, "key-2"), 5, None, STANDARD)
-        seat.positions()
-        board = site._board()
-    last = history_phases(seat._variant, history(game))[-1]
+        (position,) = seat.positions()
+        board = site.mark()["board"]
+    assert position.game.dislodged
+    past = next(row["answer"] for row in site.rows if "/history.json" in row["request"])
+    last = history_phases(seat._variant, past)[-1]
 
     def read(changed):
         found = convert(_Board, changed, "the board")
-        seat._ended(game, found, "Won")
+        seat._ended(position.game, found, "Won")
         return replayed([last._replace(retreats=seat._retreats(found, last))], STANDARD)
 
     return board, read
