@@ -11,6 +11,7 @@ import pytest
 from support.commands import refusal
 from support.search import searcher
 from support.serving import deals, seated
+from support.tables import read_table
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.play import mixed, offered
@@ -291,25 +292,7 @@ def test_players_take_turns_and_the_file_has_a_name(play):
 
 @pytest.mark.parametrize(
     "words, said",
-    [
-        ("--map small --power GAUL", "'GAUL' is not a power of map small (ENGLAND, RUSSIA)"),
-        ("--map small --guest ITALY", "'ITALY' is not a power of map small"),
-        ("--power ENGLAND --guest ENGLAND", "ENGLAND is both yours and a guest's"),
-        ("--map mars", "mars"),
-        ("--against nobody", "there is no player 'nobody'"),
-        ("--hint random", "random cannot give hints"),
-        ("--assume dumbbot", "--assume has no effect"),
-        ("--port 99999", "--port"),
-        ("--host 192.0.2.1", "192.0.2.1"),
-        ("--host nowhere.invalid", "'nowhere.invalid'"),
-        ("--save .", "is a folder"),
-        ("--save no/such/folder.jsonl", "there is no folder no/such"),
-        ("--save kept.jsonl", "--resume kept.jsonl"),
-        ("--resume missing.jsonl", "missing.jsonl: No such file"),
-        ("--resume kept.jsonl", "kept.jsonl cannot be continued"),
-        ("--resume empty.jsonl", "empty.jsonl has no game in it"),
-        ("--resume three.jsonl --map small", "three.jsonl cannot be continued"),
-    ],
+    read_table(__file__, "what_cannot_be_played_is_one_sentence"),
 )
 def test_what_cannot_be_played_is_one_sentence(words, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -1,6 +1,7 @@
 """Reading order texts: what is understood, what is corrected, and what is refused and why."""
 
 import pytest
+from support.tables import read_table
 
 from diplomacy_engine.constants import phase_kind
 from diplomacy_engine.rules.map import Map, load_map
@@ -37,46 +38,7 @@ def reading(game: Game, power: str, text: str) -> str:
 
 @pytest.mark.parametrize(
     ("power", "text", "order"),
-    [
-        # letter case, words, dashes
-        ("FRANCE", "A PAR - PIC", "A PAR - PIC"),
-        ("FRANCE", "a par - pic", "A PAR - PIC"),
-        ("FRANCE", "A PAR \u2013 PIC", "A PAR - PIC"),
-        ("FRANCE", "Army Paris moves to Picardy", "A PAR - PIC"),
-        ("FRANCE", "Army Paris holds.", "A PAR H"),
-        ("FRANCE", "A PAR S A BUR H", "A PAR S A BUR"),
-        ("FRANCE", "Army Paris supports Army Burgundy - Picardy", "A PAR S A BUR - PIC"),
-        ("FRANCE", "Fleet Mid-Atlantic Ocean - Irish Sea", "F MAO - IRI"),
-        ("FRANCE", "F mid-atlantic-english channel", "F MAO - ENG"),
-        ("FRANCE", "F MID - IRI", "F MAO - IRI"),
-        ("ENGLAND", "F NTH CONVOY Army London to Belgium", "F NTH C A LON - BEL"),
-        # VIA
-        ("ENGLAND", "A LON - BEL VIA", "A LON - BEL VIA"),
-        ("ENGLAND", "A LON - BEL", "A LON - BEL VIA"),
-        ("ENGLAND", "A LON - BEL BY CONVOY", "A LON - BEL VIA"),
-        ("ENGLAND", "A LON - YOR VIA", "A LON - YOR VIA"),
-        ("ENGLAND", "F NTH C A LON - YOR", "F NTH C A LON - YOR"),
-        ("FRANCE", "F MAO S A LON - BRE", "F MAO S A LON - BRE"),
-        # coasts: the ordered unit's
-        ("RUSSIA", "F STP - BAR", "F STP/NC - BAR"),
-        ("RUSSIA", "F STP/SC - BAR", "F STP/NC - BAR"),
-        ("RUSSIA", "Fleet St. Petersburg (North Coast) - Barents Sea", "F STP/NC - BAR"),
-        ("RUSSIA", "Fleet Saint Petersburg north coast H", "F STP/NC H"),
-        ("RUSSIA", "A MOS/NC H", "A MOS H"),
-        # coasts: where it goes
-        ("FRANCE", "F GAS - SPA", "F GAS - SPA/NC"),
-        ("FRANCE", "F MAO - SPA(SC)", "F MAO - SPA/SC"),
-        ("FRANCE", "A MAR - SPA/NC", "A MAR - SPA"),
-        ("FRANCE", "F GAS - BRE/NC", "F GAS - BRE"),
-        # coasts: supports
-        ("FRANCE", "F POR S F MAO - SPA", "F POR S F MAO - SPA"),
-        ("FRANCE", "F POR S F MAO - SPA/NC", "F POR S F MAO - SPA/NC"),
-        ("FRANCE", "F POR S F GAS - SPA", "F POR S F GAS - SPA/NC"),
-        ("FRANCE", "F POR S F SPA/NC", "F POR S F SPA/SC"),
-        ("ITALY", "F WES S F SPA/NC - MAO", "F WES S F SPA/SC - MAO"),
-        ("FRANCE", "F POR S A MAR - SPA/SC", "F POR S A MAR - SPA"),
-        ("RUSSIA", "F CON S F BUL/SC", "F CON S F BUL/EC"),
-    ],
+    read_table(__file__, "understood"),
 )
 def test_understood(power, text, order):
     assert reading(seas_and_coasts(), power, text) == order

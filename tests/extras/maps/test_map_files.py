@@ -9,6 +9,7 @@ from attack.mutations import mutated, mutated_text
 from attack.watching import tried
 from support.commands import refusal
 from support.diplomacy_package import package_maps
+from support.tables import read_table
 
 from diplomacy_engine import load_map
 from diplomacy_engine.commands import cli
@@ -309,35 +310,7 @@ def test_owned_centers_that_are_not_at_home_are_refused_unless_builds_are_anywhe
 
 
 # A text of GULF, what stands there instead -> what the error names: a line, a word of it.
-REFUSED_LINES = [
-    ("VICTORY 4", "VICTORY 4 5", "line 3", "'4 5'"),
-    ("SPRING 1650 MOVEMENT", "FALL 1650 MOVEMENT", "line 2", "FALL"),
-    ("SPRING 1650", "SPRING 0", "line 2", "SPRING 0"),
-    ("BUILD_ANY", "HARD_BUILD", "line 4", "'HARD_BUILD'"),
-    ("RULE BUILD_ANY", "MAP gulf", "line 4", "gulf.map"),
-    ("RULE BUILD_ANY", "MAP ../gulf", "line 4", "../gulf"),
-    ("RULE BUILD_ANY", "MAP elsewhere", "line 4", "elsewhere.map"),
-    ("RULE BUILD_ANY", "DROP ROC", "line 4", "DROP"),
-    ("RULE BUILD_ANY", "OLD -> NEW", "line 4", "->"),
-    ("RULE BUILD_ANY", "DUMMY", "line 4", "DUMMY"),
-    ("RULE BUILD_ANY", "DUMMY NOBODY", "line 4", "NOBODY"),
-    ("RULE BUILD_ANY", "?", "line 4", "'?'"),
-    ("A HIL\n", "A HIL ROC\n", "line 13", "'A HIL ROC'"),
-    ("A HIL\n", "A ROC\n", "line 11", "HILLMEN"),
-    ("HIL\nDUMMY", "HIL ROC\nDUMMY", "line 11", "HILLMEN"),
-    ("(WESTERN)     ROC", "(WESTERN)     CAP ROC", "line 9", "EAST and WEST"),
-    ("UNOWNED                ISL", "UNOWNED  XXX ISL", "line 14", "XXX"),
-    ("ROC rocks", "ROC rocks = x", "line 23", "Paris = PAR"),
-    ("Rocks        = ROC", "Rocks        = CAP", "line 23", "CAP"),
-    ("LAND  HIL     ABUTS", "LAND  HIL     TOUCHES", "line 27", "'TOUCHES'"),
-    ("LAND  HIL", "LAND  HILLS", "line 27", "HILLS"),
-    ("HIL     ABUTS CAP", "HIL     ABUTS HIL CAP", "army_borders: HIL - HIL", ""),
-    ("HIL     ABUTS CAP ", "HIL     ABUTS ", "line 26", "from CAP to HIL"),
-    ("PORT  ISL     ABUTS NOR", "PORT  ISL     ABUTS", "line 33", "from NOR to ISL"),
-    ("COAST mou ", "COAST MOU ", "line 32", "MOU"),
-    ("COAST CAP ", "COAST cap ", "line 26", "cap"),
-    ("Hills        =", "H\x00ills       =", "line 17", "control character"),
-]
+REFUSED_LINES = read_table(__file__, "refused_lines")
 
 
 @pytest.mark.parametrize(("old", "new", "line", "name"), REFUSED_LINES)
@@ -349,55 +322,7 @@ def test_refused_lines(gulf, capsys, old, new, line, name):
 
 
 # A statement about DELTA as a DVAR, `d`, and its provinces by id, `p` -> path and word of the error
-REFUSED_FIELDS = [
-    ("d['schemaVersion'] = 2", "schemaVersion", ""),
-    ("d['surprise'] = 1", "surprise", ""),
-    ("d['adjudicationModifiers'] = ['fog-of-war']", "adjudicationModifiers[0]", "fog-of-war"),
-    ("d['victoryConditions'][0]['type'] = 'control'", "victoryConditions[0].type", "control"),
-    ("d['victoryConditions'][1]['resolution'] = 'x'", "victoryConditions[1].resolution", "x"),
-    ("d['phaseProgression']['transitions'].pop()", "phaseProgression", ""),
-    ("t = d['phaseProgression']['transitions']; t.append(t[0])", "phaseProgression", "[5]"),
-    (
-        "d['phaseProgression']['transitions'][3]['condition'] = {}",
-        "phaseProgression.transitions[3].condition",
-        "",
-    ),
-    ("d['initialState']['phase']['season'] = 'Fall'", "phaseProgression", ""),
-    ("d['initialState']['phase']['year'] = 0", "initialState.phase.year", ""),
-    ("d['nations'].append(d['nations'][0] | {'id': '7'})", "powers[", "expected"),
-    ("d['nations'][1]['id'] = 'east'", "nations[1]", "'east'"),
-    ("p['cap']['type'] = 'swamp'", "provinces[0].type", "'swamp'"),
-    ("p['cap']['id'] = 'roc'", "provinces[4]", "'roc'"),
-    ("p['cap']['homeNation'] = 'gaul'", "provinces[0].homeNation", "'gaul'"),
-    ("p['cap']['adjacencies'][0]['to'] = 'xxx'", "provinces[0].adjacencies[0]", "'xxx'"),
-    (
-        "p['cap']['adjacencies'].append(p['cap']['adjacencies'][0])",
-        "provinces[0].adjacencies[4]",
-        "cap lists hil twice",
-    ),
-    ("p['cap']['adjacencies'].pop(0)", "provinces[1].adjacencies", "from hil to cap"),
-    ("p['cap']['adjacencies'][0]['pass'] = 'both'", "provinces[0].adj", "by both"),
-    ("p['hil']['type'] = 'sea'", "army_borders: CAP - HIL", "sea"),
-    ("d['namedCoasts'][0]['parentProvince'] = 'roc'", "namedCoasts[0]", "'mou/nc'"),
-    ("d['initialState']['units'][0]['nation'] = 'gaul'", "initialState.units[0]", "'gaul'"),
-    ("d['initialState']['units'][0]['location'] = 'xxx'", "initialState.units[0]", "'xxx'"),
-    ("d['initialState']['units'][0]['location'] = 'nor'", "start_units", "EAST 'A NOR'"),
-    ("d['initialState']['units'][3]['type'] = 'Fleet'", "initialState.units[3]", "hillmen"),
-    (
-        "d['initialState']['supplyCenters'][0]['province'] = 'nor'",
-        "initialState.supplyCenters[0]",
-        "'nor'",
-    ),
-    ("d['initialState']['supplyCenters'][2]['province'] = 'mou'", "initialState", "hillmen"),
-    ("d['initialState']['supplyCenters'][1]['province'] = 'cap'", "initialState", "cap"),
-    ("d['initialState']['supplyCenters'].pop(0)", "power EAST", "home"),
-    (
-        "d['adjudicationModifiers'] = []; d['initialState']['supplyCenters'].pop(0)",
-        "provinces[0]",
-        "of east, and nobody",
-    ),
-    ("d['dominanceRules'] = [{'province': 'cap'}]", "dominanceRules[0]", "cap"),
-]
+REFUSED_FIELDS = read_table(__file__, "refused_fields")
 
 
 @pytest.mark.parametrize(("change", "where", "name"), REFUSED_FIELDS)
