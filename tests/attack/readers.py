@@ -16,6 +16,7 @@ from reference.orders import ReferenceMap, legal_orders
 from support.games import orderable, play_randomly
 from support.language import question_of_game
 from support.maps import TRIBES
+from support.tables import read_text
 
 from diplomacy_engine import Game, load_player, make_reward_mix
 from diplomacy_engine.extras.language.replies import read_reply
@@ -169,35 +170,8 @@ def reply(text: str, folder: Path) -> object:
     return found.numbers or None
 
 
-REPORT = """Movement results for Spring of 1901.  (game.001)
-Austria-Hungary: Army Vienna -> Galicia.  (*bounce*)
-FRANCE: (A PAR-BUR), Mar S Par-Bur; F Bre-MAO  Bounced with lon (1 against 1).
-The fleet at London support move to English Channel from Brest. (fail)
-Fall 1901
-France: A Bur-Bel, A Mar-Spa (moves, at last)
-Retreats
-Winter, 1901
-France:
-Build army at Paris.
-"""
-MARKDOWN = """# Run 17
-## SPRING 1901 MOVEMENT (`S1901M`)
-### France (Kai), 5 centers
-Orders: `A PAR - BUR` · `F BRE - MAO` ✓ · ~~`A MAR - SPA`~~
-| **Germany** | A Mun-Bur | bounced |
-Turn 2: Autumn 1901
-England (Tom) declares civil disorder
-Germany: Mun H (dislodged, retreats to Sil)
-France: A Bur-Mun & move mar to bur; Italy: A Ven sh Rom
-Winter 1901 build phase
-France: +A Par, -F MAO, builds F Bre
-Removals:
-Germany
-- A Ber
-1902
-Spring
-Turkey (Lea) NMR
-"""
+REPORT = read_text(__file__, "report.txt")
+MARKDOWN = read_text(__file__, "markdown.txt")
 
 
 def report(text: str, folder: Path) -> object:

@@ -5,7 +5,6 @@ import json
 import pytest
 from support.commands import refusal
 from support.pages import blocks, page_text, quoted_lines
-from support.tables import read_table
 from support.webdip import history, variant
 
 from diplomacy_engine.commands.cli import main
@@ -110,7 +109,27 @@ def test_blocks_of_orders(tmp_path):
 
 @pytest.mark.parametrize(
     ("line", "phase"),
-    read_table(__file__, "names_of_phases"),
+    [
+        ("Spring 1901", "S1901M"),
+        ("Autumn of 1902, retreats", "F1902R"),
+        ("winter 1903 Adjustments", "W1903A"),
+        ("s1901m", "S1901M"),
+        ("Summer 1901", "S1901R"),
+        ("Movement results for Spring of 1901.  (sparrow.001)", "S1901M"),
+        ("Adjustment orders for Winter of 1902.", "W1902A"),
+        ("Results for Fall, 1906 (Movement)", "F1906M"),
+        ("[Fall, 1901 (Retreat)]", "F1901R"),
+        ("Spring '01", "S1901M"),
+        ("F02R", "F1902R"),
+        ("1901 Autumn", "F1901M"),
+        ("Fall '09 of the game LION (number 1989H)", "F1909M"),
+        ("Fall 1904 Results for Red Rain", "F1904M"),
+        ("Spring 1456 Moves and Results Turn 007", "S1456M"),
+        ("Spring 1901, Fall 1901", ""),
+        ("Spring 1901 is here at last", ""),
+        ("Spring 0", ""),
+        ("France", ""),
+    ],
 )
 def test_names_of_phases(line, phase):
     assert read_phase(line) == phase

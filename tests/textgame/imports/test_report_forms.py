@@ -5,7 +5,6 @@ power's orders another's.
 """
 
 import pytest
-from support.tables import read_table
 
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.rules.map import load_map
@@ -139,7 +138,20 @@ def test_no_powers_orders_become_anothers(heading):
 
 @pytest.mark.parametrize(
     ("line", "orders"),
-    read_table(__file__, "orders_beside_names"),
+    [
+        ("Kai: A Par-Bur, F Bre-MAO", None),
+        ("France\nA Par-Bur\nGood luck!\nF Bre-MAO", {"FRANCE": ["A PAR - BUR", "F BRE - MAO"]}),
+        (
+            "France: A Par-Bur; Germany: A Mun H",
+            {"FRANCE": ["A PAR - BUR"], "GERMANY": ["A MUN H"]},
+        ),
+        ("France Par-Bur, Bre-MAO", {"FRANCE": ["A PAR - BUR", "F BRE - MAO"]}),
+        ("French A Par - Bur", {"FRANCE": ["A PAR - BUR"]}),
+        (
+            "France\nEnglish Channel - MAO\nA Par H",
+            {"FRANCE": ["English Channel - MAO", "A PAR H"]},
+        ),
+    ],
 )
 def test_orders_beside_names(line, orders):
     if orders is None:

@@ -3,7 +3,6 @@
 import io
 
 import pytest
-from support.tables import read_table
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
@@ -86,7 +85,24 @@ def test_a_judges_mail_and_a_sites_page(text):
 
 @pytest.mark.parametrize(
     ("line", "orders"),
-    read_table(__file__, "ways_to_write_orders"),
+    [
+        ("(A PAR-BUR), F BRE-MAO", ["A PAR - BUR", "F BRE - MAO"]),
+        ("(A PAR-BUR, F BRE-MAO)", ["A PAR - BUR", "F BRE - MAO"]),
+        ("A Mar S A Par-Bur (A Par-Bur)", ["A MAR S A PAR - BUR", "A PAR - BUR"]),
+        ("A par-bur  Bounced with mun (1 against 1).", ["A PAR - BUR"]),
+        ("A par H (dislodged by A Bur)", ["A PAR H"]),
+        ("A(Par)-Bur*; F(Bre) - MAO", ["A PAR - BUR", "F BRE - MAO"]),
+        ("<A PAR-bur>, <F <BRE>-holds>", ["A PAR - BUR", "F BRE H"]),
+        ("PAR → BUR, MAR supports PAR → BUR", ["A PAR - BUR", "A MAR S A PAR - BUR"]),
+        ("A MAR SA PAR-BUR. A PAR => BUR.", ["A MAR S A PAR - BUR", "A PAR - BUR"]),
+        ("F Bre - Channel  A Par Holds", ["F BRE - ENG", "A PAR H"]),
+        ("Army Paris: support fleet Brest to hold", ["A PAR S F BRE"]),
+        ("The army at Paris support hold to Brest.", ["A PAR S F BRE"]),
+        ("A Mar supp Par - Bur, A Par supporting Bre", ["A MAR S A PAR - BUR", "A PAR S F BRE"]),
+        ("A par-bur -- bounced with Munich", ["A PAR - BUR"]),
+        ("A mar -spa  Convoy path taken: lon-nth-hol.", ["A MAR - SPA"]),
+        ("A Par UNORDERED, A Mar \u21d2 Spa", ["A PAR H", "A MAR - SPA"]),
+    ],
 )
 def test_ways_to_write_orders(line, orders):
     phases, notes = played(f"Spring 1901\nFrance: {line}\n")
