@@ -592,39 +592,34 @@ def matching_orders(
     do not matter (DATC 4.B.2, 4.B.4, 4.B.5, 4.B.6).
     """
     table, board = vocabulary.table, game_map.board
-    found = []
+
+    def same_unit(unit: UnitText | None, kind: int, location: int) -> bool:
+        return unit is None or (
+            unit.kind == kind and unit.place.province == board.location_province[location]
+        )
+
+    def same_place(place: Place | None, location: int) -> bool:
+        if place is None:
+            return True
+        coast = board.location_coast[location]
+        same = place.province == board.location_province[location]
+        return same and (coast == 0 or place.coast in (0, coast))
+
+    numbers = []
     for number in legal:
-        kind = int(table.kind[number])
-        if (MOVE if kind == MOVE_VIA else kind) != order.kind:
-            continue
-        if kind == WAIVE:
-            found.append(number)
-            continue
-        unit = (table.unit_kind[number], board.location_province[table.location[number]])
-        if unit != (order.unit.kind, order.unit.place.province):
-            continue
-        if kind == BUILD:
-            coast = board.location_coast[table.location[number]]
-            if order.unit.place.coast not in (0, coast) and coast != 0:
-                continue
-        if order.other is not None:
-            other = table.other_location[number]
-            if table.other_kind[number] != order.other.kind:
-                continue
-            if board.location_province[other] != order.other.place.province:
-                continue
-        if order.target is not None:
-            target = table.target[number]
-            coast = board.location_coast[target]
-            if board.location_province[target] != order.target.province:
-                continue
-            if order.target.coast not in (0, coast) and coast != 0:
-                continue
-        found.append(number)
+        kind, location = int(table.kind[number]), table.location[number]
+        if (
+            (MOVE if kind == MOVE_VIA else kind) == order.kind
+            and same_unit(order.unit, table.unit_kind[number], location)
+            and same_unit(order.other, table.other_kind[number], table.other_location[number])
+            and same_place(order.target, table.target[number])
+            and (kind != BUILD or same_place(order.unit.place, location))
+        ):
+            numbers.append(number)
     if order.kind == MOVE:
-        wanted = [number for number in found if (table.kind[number] == MOVE_VIA) == order.via]
-        found = wanted if wanted or order.via else found
-    return found
+        same = [number for number in numbers if (table.kind[number] == MOVE_VIA) == order.via]
+        numbers = same if same or order.via else numbers
+    return numbers
 
 
 def unit_phrase(kind: int) -> str:
