@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .scoring.teams import alive_with_team, living_mate
     from .textgame.game import Game
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 _PUBLIC = {  # module -> its names that are public
     "errors": ["UserError"],

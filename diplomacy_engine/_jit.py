@@ -97,10 +97,14 @@ class KernelCache(FunctionCache):
     """Keeps a compiled kernel if there is room on the disk; without room it works all the same."""
 
     told = False  # whether it was said that nothing can be kept
+    allocates = True
 
     def load_overload(self, sig: object, target_context: object) -> object:
         try:
-            return super().load_overload(sig, target_context)
+            if self.allocates:
+                return super().load_overload(sig, target_context)
+            # numba would first load all that it could compile with, for some 0.15 s at every start.
+            return self._load_overload(sig, target_context)
         except OSError:
             return None
 
@@ -251,6 +255,7 @@ def _decorator(**options: object) -> Callable[[Callable], Callable]:
         kernel = decorate(function)
         if isinstance(kernel, CPUDispatcher):  # else compilation is switched off
             kernel._cache.__class__ = KernelCache
+            kernel._cache.allocates = options.get("_nrt", True)
         return kernel
 
     return decorated

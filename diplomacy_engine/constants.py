@@ -117,8 +117,8 @@ TEAM, AGREED = int(End.TEAM), int(End.AGREED)
 
 
 def phase_name(year: int, phase: int) -> str:
-    """Return the name of a phase, such as `S1901M` or `W1901A`."""
-    return f"{SEASON_LETTERS[phase]}{year}{PHASE_LETTERS[phase]}"
+    """Return the name of a phase, such as `S1901M` or `W0476A`."""
+    return f"{SEASON_LETTERS[phase]}{year:04}{PHASE_LETTERS[phase]}"
 
 
 def parse_phase(name: str) -> tuple[int, int]:
@@ -130,6 +130,15 @@ def parse_phase(name: str) -> tuple[int, int]:
             if letters == (name[0], name[-1]) and year.isascii() and year.isdigit():
                 return int(year), phase
     raise UserError(f"{quoted(name)} is not a phase such as S1901M, F1901R or W1901A")
+
+
+def canonical_phase(name: str) -> str:
+    """Return a phase's name as `phase_name` writes it; S1M is S0001M. A text that names no phase,
+    such as COMPLETED, stays as it is."""
+    try:
+        return phase_name(*parse_phase(name))
+    except UserError:
+        return name
 
 
 def phase_kind(name: str) -> str:

@@ -44,7 +44,7 @@ def convert(cls: type[_Record], values: object, source: object, strict: bool = T
 
 def read_json(cls: type[_Record], path: str | Path, most: int) -> _Record:
     """Return the record in a JSON file of at most so many bytes; UserError if it has none."""
-    return convert(cls, parse_json(_content(path, most), path), path)
+    return convert(cls, parse_json(read_content(path, most), path), path)
 
 
 def parse_json(content: bytes | str, source: object) -> Any:
@@ -56,17 +56,21 @@ def parse_json(content: bytes | str, source: object) -> Any:
 
 def read_toml(path: str | Path, most: int) -> dict[str, Any]:
     """Return what is in a TOML file of at most so many bytes; UserError if it cannot be read."""
-    content = _content(path, most)
+    return parse_toml(read_content(path, most), path)
+
+
+def parse_toml(content: bytes, source: object) -> dict[str, Any]:
     for number, line in enumerate(content.splitlines(), 1):
         if line.count(b".") > _MOST_DOTS:
-            raise UserError(f"{path}: more than {_MOST_DOTS} dots in line {number}")
+            raise UserError(f"{source}: more than {_MOST_DOTS} dots in line {number}")
     try:
         return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: not TOML: {error}") from None
+        raise UserError(f"{source}: not TOML: {error}") from None
 
 
-def _content(path: str | Path, most: int) -> bytes:
+def read_content(path: str | Path, most: int) -> bytes:
+    """Return what is in a file of at most so many bytes; UserError if it cannot be read."""
     try:
         return read_file(path, most)
     except OSError as error:

@@ -42,8 +42,8 @@ from diplomacy_engine.press.talk_views import (
     TalkViews,
     who_can_answer,
 )
-from diplomacy_learners.offer_round import OfferRound
-from diplomacy_learners.talk_counts import OfferCounts, TalkEpisodes, WishCounts
+from diplomacy_learners._offer_round import OfferRound
+from diplomacy_learners._talk_counts import OfferCounts, TalkEpisodes, WishCounts
 from ppo_selfplay_diplomacy import AT_RANDOM, LEARNER, Run
 
 # The talk of TalkViews or OfferViews by name, of every seat: (E, P, ...).

@@ -34,6 +34,7 @@ from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.players.loading import NEGOTIATORS
 from diplomacy_engine.press.deals import MAX_CLAUSES, REFUSALS
 from diplomacy_engine.press.press import MOST_ROUNDS
+from diplomacy_engine.rules.convoy_routes import MAX_CONVOY_ROUTES, MAX_CONVOY_SEAS
 from diplomacy_engine.rules.map import (
     MAP_NAMES,
     MAPS_FOLDER,
@@ -41,12 +42,7 @@ from diplomacy_engine.rules.map import (
     MAX_NEIGHBORS,
     load_map,
 )
-from diplomacy_engine.rules.vocabulary import (
-    MAX_CONVOY_ROUTES,
-    MAX_CONVOY_SEAS,
-    MAX_ORDERS,
-    vocabulary,
-)
+from diplomacy_engine.rules.vocabulary import MAX_ORDERS, vocabulary
 from ppo_selfplay_diplomacy import Args
 
 RULES, OWN_MAP, ENVIRONMENTS, TRAINING = (

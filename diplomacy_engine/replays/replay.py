@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 from .._suggest import counted, did_you_mean, printable, quoted
-from ..constants import phase_kind
+from ..constants import canonical_phase, phase_kind
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..pictures.board import Scene, phase_title, scene_svg
@@ -91,7 +91,7 @@ class Replay(NamedTuple):
 
     def find(self, phase: str) -> int:
         names, text = [frame.scene.phase for frame in self.frames], phase
-        phase = phase.upper()
+        phase = canonical_phase(phase.upper())
         if phase not in names:
             raise UserError(
                 f"game {self.id!r:.60} has no phase {quoted(text, 40)}: "

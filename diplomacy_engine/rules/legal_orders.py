@@ -110,25 +110,22 @@ def legal_scratch(board: Board, table: OrderTable) -> LegalScratch:
 
 
 def _support_aims(board: Board, table: OrderTable) -> tuple[np.ndarray, np.ndarray]:
-    aims, first = [], [0]
-    for kind, here in np.ndindex(board.can_stand.shape):
-        near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
-        for i in range(table.support_count[kind, here]):
-            goal = table.support_province[kind, here, i]
-            own = np.flatnonzero(board.location_province[near] == goal)  # to each of its coasts
-            number = int(table.first_support_move[kind, here, i])
-            aims.append(
-                (
-                    goal,
-                    table.first_support_hold[kind, here, i] - 1,
-                    number,
-                    number - int(table.own_arcs[kind, here, i]),  # which itself is an int16
-                    table.move_arc[kind, here, own[0]] - table.arc_first[goal],
-                    len(own),
-                )
-            )
-        first.append(len(aims))
-    return np.array(aims, np.int32).reshape(-1, 6), np.array(first, np.uint32)
+    most = table.support_province.shape[2]
+    is_aim = np.arange(most) < table.support_count[..., None]
+    near = np.where(board.neighbor == NONE, NONE, board.location_province[board.neighbor])
+    leads = near[:, :, None] == table.support_province[..., None]  # to each of a goal's coasts
+    goal, number = table.support_province[is_aim], table.first_support_move[is_aim]
+    first_arc = np.take_along_axis(table.move_arc, leads.argmax(axis=3), axis=2)[is_aim]
+    aims = (
+        goal,
+        table.first_support_hold[is_aim] - 1,
+        number,
+        number - table.own_arcs[is_aim],
+        first_arc - table.arc_first[goal],
+        leads.sum(axis=3)[is_aim],
+    )
+    first = np.cumsum([0, *table.support_count.ravel()])
+    return np.stack(aims, axis=1).astype(np.int32), first.astype(np.uint32)
 
 
 @jit_inner

@@ -4,11 +4,12 @@ A map file is TOML (see `maps/small.toml`); `load_map` reads the ones that come 
 name and anybody's own by path. Reading checks everything that can be wrong and reports all of it.
 """
 
+import hashlib
 import json
 import os
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -18,7 +19,7 @@ from msgspec import Meta, Struct
 from .._suggest import did_you_mean, quoted
 from ..constants import ARMY, COASTS, FLEET, NONE, SEA, UNIT_LETTERS, Terrain, parse_phase
 from ..errors import UserError
-from ..records import convert, read_toml
+from ..records import convert, parse_toml, read_content
 from .teams import no_teams, read_teams
 
 MAPS_FOLDER = Path(__file__).parents[1] / "maps"
@@ -45,7 +46,7 @@ class _MapFile(Struct, forbid_unknown_fields=True):
     provinces: Annotated[dict, Meta(min_length=1, max_length=500)] = {}
     army_borders: dict = {}
     fleet_borders: dict = {}
-    first_phase: Annotated[str, Meta(pattern=r"^S[1-9][0-9]{0,3}M\Z")] = "S1901M"
+    first_phase: Annotated[str, Meta(pattern=r"^S0{0,3}[1-9][0-9]{0,3}M\Z")] = "S1901M"
     max_years: Annotated[int, Meta(ge=1, le=1000)] = DEFAULT_MAX_YEARS
     builds: Literal["home", "any"] = "home"
     neutral: _Power = ""
@@ -110,7 +111,8 @@ class Board(NamedTuple):
 
 
 class Map:
-    """A map: names for people, `board` for the kernels.
+    """A map: names for people, `board` for the kernels. Maps are equal if their `hash` and their
+    teams are.
 
     Attributes:
         name: the map's name, such as `small`.
@@ -125,6 +127,7 @@ class Map:
         max_years: game years after which a game ends unless the user says otherwise.
         can_convoy: (V,) bool, whether a fleet in a province convoys: at sea, and where it is said.
         facts: the parsed file.
+        hash: sha256 of the facts, whatever the order of their keys.
         board: see Board.
         teams: which powers play together; see `with_teams`.
     """
@@ -174,6 +177,20 @@ class Map:
         """Copied and pickled as what was read: arrays stay read-only, as kernels know them."""
         teams = self.teams
         return _map_again, (json.dumps(self.facts), self.source, teams.text, teams.victory_centers)
+
+    @cached_property
+    def hash(self) -> str:
+        return hashlib.sha256(json.dumps(self.facts, sort_keys=True).encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Map):
+            return NotImplemented
+        mine, theirs = self.teams, other.teams
+        same_victory = mine.victory_centers == theirs.victory_centers
+        return self.hash == other.hash and mine.text == theirs.text and same_victory
+
+    def __hash__(self) -> int:
+        return hash((self.hash, self.teams.text))
 
     def with_teams(self, text: str, victory_centers: int = 0) -> "Map":
         """Return this map with other teams; itself if every power plays alone, and so did here.
@@ -343,7 +360,8 @@ _LOADED: dict[str, Map] = {}
 
 
 def load_map(name: "str | Path | Map") -> Map:
-    """Return the map of that name (`small`, `three`, `standard`) or in that TOML file.
+    """Return the map of that name (`small`, `three`, `standard`) or in that TOML file; the same
+    object as before while the file is the same.
 
     Raises:
         MapError: there is no such map, or its file is wrong; the message says what and where.
@@ -354,7 +372,7 @@ def load_map(name: "str | Path | Map") -> Map:
         raise MapError(quoted(name, 60), ["a map is given by its name or the path of its file"])
     if name in MAP_NAMES:
         if name not in _LOADED:
-            _LOADED[name] = Map(read_map_file(MAPS_FOLDER / f"{name}.toml"), str(name))
+            _LOADED[name] = read_map_file(MAPS_FOLDER / f"{name}.toml")
         return _LOADED[name]
     path = Path(name)
     if str(name) and path.name and os.path.isdir(path):
@@ -363,9 +381,12 @@ def load_map(name: "str | Path | Map") -> Map:
         hint = did_you_mean(str(name), MAP_NAMES)
         raise MapError(
             f"{str(name)!r:.200}",
-            [f"there is no map of that name ({', '.join(MAP_NAMES)}) and no such file{hint}"],
+            [
+                f"there is no map of that name ({', '.join(MAP_NAMES)}) and no such file{hint}; "
+                "`import-map` makes a map file of another program's map, which `--map FILE` plays"
+            ],
         )
-    return Map(read_map_file(path), str(path))
+    return read_map_file(path)
 
 
 @lru_cache(maxsize=16)
@@ -384,11 +405,18 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def read_map_file(path: Path) -> dict:
+def read_map_file(path: Path) -> Map:
     try:
-        return read_toml(path, MAX_FILE_BYTES)
+        return _read_map(str(path), read_content(path, MAX_FILE_BYTES))
+    except MapError:
+        raise
     except UserError as error:
         raise MapError(str(path), [str(error).removeprefix(str(path)).lstrip(": ")]) from None
+
+
+@lru_cache(maxsize=16)
+def _read_map(source: str, content: bytes) -> Map:
+    return Map(parse_toml(content, source), source)
 
 
 def _problems(facts: dict) -> list[str]:

@@ -36,9 +36,9 @@ stand in the order of the board's neighbors, and A PAR - BUR is number 13501 + 1
 """
 
 import hashlib
-from collections.abc import Iterator
-from functools import lru_cache, reduce
-from operator import or_
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -47,7 +47,6 @@ import numpy as np
 from ..constants import (
     ARMY,
     BUILD,
-    COAST,
     CONVOY,
     DISBAND,
     FLEET,
@@ -60,11 +59,22 @@ from ..constants import (
     SUPPORT_MOVE,
     WAIVE,
 )
+from .convoy_routes import convoy_routes
 from .map import Map, MapError
 
-MAX_CONVOY_SEAS = 64  # a route is a set of bits in a uint64
-MAX_CONVOY_ROUTES = 1_000_000  # standard has 2,094
 MAX_ORDERS = 2_000_000  # standard has 20,009
+_SIGN = {
+    HOLD: " H",
+    MOVE: " - ",
+    MOVE_VIA: " - ",
+    SUPPORT_HOLD: " S ",
+    SUPPORT_MOVE: " S ",
+    CONVOY: " C ",
+    RETREAT: " R ",
+    DISBAND: " D",
+    BUILD: " B",
+    WAIVE: "WAIVE",
+}
 
 
 class OrderTable(NamedTuple):
@@ -124,8 +134,14 @@ class OrderVocabulary:
     def __init__(self, game_map: Map):
         self.map = game_map
         self.table, self.texts = _generate(game_map)
-        self.number = {text: i for i, text in enumerate(self.texts)}
-        self.hash = hashlib.sha256("\n".join(self.texts).encode()).hexdigest()
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        return {text: i for i, text in enumerate(self.texts)}
+
+    @cached_property
+    def hash(self) -> str:
+        return hashlib.sha256("\n".join(self.texts).encode()).hexdigest()
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -134,104 +150,40 @@ class OrderVocabulary:
         return vocabulary, (self.map,)  # made anew: smaller, and arrays stay read-only
 
 
-@lru_cache(maxsize=16)
 def vocabulary(game_map: Map) -> OrderVocabulary:
-    """Return the order vocabulary of a map (one object per map object)."""
-    return OrderVocabulary(game_map)
+    """Return the order vocabulary of a map (one object for all maps of that content)."""
+    return _vocabulary(game_map.with_teams(""))
 
 
-def convoy_routes(game_map: Map) -> dict[tuple[int, int], set[int]]:
-    """Return (army from, to) -> the sets of fleets' provinces that just suffice to convoy it.
-
-    A set is the sum of 1 << province. Each of its fleets touches only the one before and the one
-    after it, only the first the origin, and only the last the destination; an army's own province
-    is none of them. MapError: more than MAX_CONVOY_ROUTES, as a larger map of seas could take
-    forever.
-    """
-    board = game_map.board
-    seas = np.flatnonzero(game_map.can_convoy).tolist()
-    near = {sea: board.reach[FLEET, board.province_location[sea]] for sea in seas}
-    shores = {sea: _mask(near[sea] & (board.terrain == COAST)) for sea in seas}
-    touching = {sea: _mask(near[sea] & game_map.can_convoy) for sea in seas}
-    routes: dict[tuple[int, int], set[int]] = {}
-    walked = 0
-
-    def extend(origin: int, last: int, route: int, passed: int, landed: int) -> None:
-        """Go on from a route's `last` fleet; those before it touch `passed` and `landed`."""
-        nonlocal walked
-        walked += 1
-        if walked > MAX_CONVOY_ROUTES:
-            reason = f"it has more than {MAX_CONVOY_ROUTES:,} convoy routes"
-            raise MapError(game_map.source, [reason])
-        for goal in _bits(shores[last] & ~(landed | route | 1 << origin)):
-            routes.setdefault((origin, goal), set()).add(route)
-        landed |= shores[last]
-        for sea in _bits(touching[last] & ~(passed | route | 1 << origin)):
-            if not shores[sea] >> origin & 1:
-                extend(origin, sea, route | 1 << sea, passed | touching[last], landed)
-
-    for first in seas:
-        for origin in _bits(shores[first]):
-            extend(origin, first, 1 << first, 0, 0)
-    return routes
-
-
-def _mask(flags: np.ndarray) -> int:
-    return sum(1 << v for v in np.flatnonzero(flags).tolist())
-
-
-def _bits(mask: int) -> Iterator[int]:
-    """The positions of the bits of a mask, the lowest first."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
+_vocabulary = lru_cache(maxsize=16)(OrderVocabulary)
 
 
 def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
-    board, locations = game_map.board, game_map.locations
+    board, locations, unit = game_map.board, game_map.locations, game_map.unit_text
     num_locations, num_provinces = len(locations), len(board.terrain)
-    unit = game_map.unit_text
+    province_of, army_at = board.location_province.tolist(), board.province_location.tolist()
     routes = convoy_routes(game_map)
-    carriers = {pair: reduce(or_, sets) for pair, sets in routes.items()}
-    seas = list(_bits(reduce(or_, carriers.values(), 0)))
-    if len(seas) > MAX_CONVOY_SEAS:
-        reason = f"armies can be convoyed over {len(seas)} seas; at most {MAX_CONVOY_SEAS} can be"
-        raise MapError(game_map.source, [reason])
-    nodes = [
-        (kind, location)
-        for province in range(num_provinces)
-        for kind in (ARMY, FLEET)
-        for location in range(num_locations)
-        if board.location_province[location] == province and board.can_stand[kind, location]
-    ]
-    nodes_of = {}
-    for node in nodes:
-        nodes_of.setdefault(int(board.location_province[node[1]]), []).append(node)
-
-    def neighbors(kind: int, location: int) -> list[int]:
-        return board.neighbor[kind, location, : board.neighbor_count[kind, location]].tolist()
-
-    def province_of(location: int) -> int:
-        return int(board.location_province[location])
-
-    arcs = {
-        (kind, location, target) for kind, location in nodes for target in neighbors(kind, location)
-    } | {
-        (ARMY, int(board.province_location[a]), int(board.province_location[b])) for a, b in routes
-    }
-    arcs = sorted(arcs, key=lambda arc: (province_of(arc[2]), province_of(arc[1]), *arc))
+    route_pairs = np.stack((routes.origin, routes.goal))
+    pair_first = np.flatnonzero(np.diff(route_pairs, prepend=NONE).any(axis=0))
+    pairs = route_pairs[:, pair_first].astype(int)
+    carriers = routes.fleets[:0]
+    if len(pair_first):
+        carriers = np.bitwise_or.reduceat(routes.fleets, pair_first)
+    nodes = [tuple(node) for node in np.argwhere(board.can_stand).tolist()]
+    nodes.sort(key=lambda node: (province_of[node[1]], *node))
+    near = {node: board.neighbor[node][: board.neighbor_count[node]].tolist() for node in nodes}
+    arcs = {(*node, target) for node in nodes for target in near[node]}
+    arcs |= {(ARMY, army_at[origin], army_at[goal]) for origin, goal in pairs.T.tolist()}
+    arcs = sorted(arcs, key=lambda arc: (province_of[arc[2]], province_of[arc[1]], *arc))
     arc_number = {arc: i for i, arc in enumerate(arcs)}
-    arcs_into = {v: [arc for arc in arcs if province_of(arc[2]) == v] for v in range(num_provinces)}
+    arc_ways = [(province_of[target], province_of[origin]) for _, origin, target in arcs]
 
     def table(*shape: int, kind: type = np.int32) -> np.ndarray:
         return np.full(shape, NONE, kind)
 
-    supports = {
-        node: sorted({province_of(target) for target in neighbors(*node)}) for node in nodes
-    }
+    supports = {node: sorted({province_of[target] for target in near[node]}) for node in nodes}
     most_supports = max(1, max(map(len, supports.values())))
-    shores = sorted({province for pair in routes for province in pair})
+    shores = np.unique(pairs)
     by_node, by_pair = (2, num_locations), (num_provinces, num_provinces)
     t = SimpleNamespace(
         hold=table(*by_node),
@@ -246,112 +198,108 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
         own_arcs=np.zeros((*by_node, most_supports), np.int16),
         move_arc=table(*by_node, board.neighbor.shape[2]),
         army_arc=table(*by_pair),
-        arc_first=table(num_provinces),
         sea_index=table(num_provinces, kind=np.int16),
         coast_index=table(num_provinces, kind=np.int16),
-        convoy=table(len(seas), len(shores), len(shores)),
+        convoy=table(len(routes.seas), len(shores), len(shores)),
         first_retreat=table(*by_node),
         disband=table(*by_node),
         build=table(*by_node),
     )
-    t.sea_index[seas] = np.arange(len(seas))
+    t.sea_index[routes.seas] = np.arange(len(routes.seas))
     t.coast_index[shores] = np.arange(len(shores))
-    convoys_of: dict[int, list[tuple[int, int]]] = {sea: [] for sea in seas}
-    for pair in sorted(routes):
-        for sea in _bits(carriers[pair]):
-            convoys_of[sea].append(pair)
-
-    for there in nodes_of.values():
-        for rank, node in enumerate(there):
-            t.node_rank[node] = rank
-    for arc, number in arc_number.items():
-        kind, origin, target = arc
-        if target in neighbors(kind, origin):
-            t.move_arc[kind, origin, neighbors(kind, origin).index(target)] = number
+    every = range(num_provinces + 1)
+    first_node = [bisect_left(nodes, v, key=lambda node: province_of[node[1]]) for v in every]
+    first_arc = [bisect_left(arc_ways, (v,)) for v in every]
+    for number, node in enumerate(nodes):
+        t.node_rank[node] = number - first_node[province_of[node[1]]]
+        t.move_arc[node][: len(near[node])] = [arc_number[*node, target] for target in near[node]]
+    for number, ((kind, _, _), (goal, origin)) in enumerate(zip(arcs, arc_ways)):
         if kind == ARMY:
-            t.army_arc[province_of(origin), province_of(target)] = number
-    for province, into in arcs_into.items():
-        t.arc_first[province] = arc_number[into[0]] if into else 0
+            t.army_arc[origin, goal] = number
 
-    rows: list[tuple[int, int, int, int, int, int]] = []
+    # What an order is about, besides its unit: nothing, a location, one by convoy, a unit, an arc.
+    about = [(NONE, NONE, NONE)]
+    about += 2 * [(location, NONE, NONE) for location in range(num_locations)]
+    about += [(here, kind, here) for kind, here in nodes]
+    about += [(target, kind, origin) for kind, origin, target in arcs]
+    words = ["", *locations, *(f"{location} VIA" for location in locations)]
+    words += [unit(*node) for node in nodes]
+    words += [f"{unit(kind, origin)} - {locations[target]}" for kind, origin, target in arcs]
+    by_convoy = 1 + num_locations
+    a_unit = by_convoy + num_locations
+    an_arc = a_unit + len(nodes)
+    blocks: list[tuple[int, int, int, int]] = []  # kind, unit's kind and location, count
+    subjects: list[int] = []  # of each order, an index of `about`
     texts: list[str] = []
 
-    def add(kind, node, target=NONE, other=(NONE, NONE), text="") -> int:
-        if len(texts) == MAX_ORDERS:
+    def add(kind: int, node: tuple[int, int], new: Sequence[int] = (0,)) -> int:
+        """Add orders of a unit about each of `new`; return the first one's number."""
+        if len(texts) + len(new) > MAX_ORDERS:
             raise MapError(game_map.source, [f"it has more than {MAX_ORDERS:,} orders"])
-        rows.append((kind, *node, target, *other))
-        texts.append(text)
-        return len(texts) - 1
+        blocks.append((kind, *node, len(new)))
+        subjects.extend(new)
+        start = (unit(*node) if node[1] != NONE else "") + _SIGN[kind]
+        texts.extend([start + words[subject] for subject in new])
+        return len(texts) - len(new)
 
     province_first = []
+    pair_arc = t.army_arc[pairs[0], pairs[1]]
+    first_pair = np.searchsorted(pairs[0], every)
     for province in range(num_provinces):
         province_first.append(len(texts))
-        for node in nodes_of.get(province, []):
-            me, here = unit(*node), node[1]
-            near = neighbors(*node)
-            t.hold[node] = add(HOLD, node, text=f"{me} H")
-            t.first_move[node] = len(texts)
-            for target in near:
-                add(MOVE, node, target, text=f"{me} - {locations[target]}")
+        for node in nodes[first_node[province] : first_node[province + 1]]:
+            targets = [1 + target for target in near[node]]
+            t.hold[node] = add(HOLD, node)
+            t.first_move[node] = add(MOVE, node, targets)
             if node[0] == ARMY:
-                for goal in range(num_provinces):
-                    if (province, goal) in routes:
-                        target = int(board.province_location[goal])
-                        text = f"{me} - {locations[target]} VIA"
-                        t.via[province, goal] = add(MOVE_VIA, node, target, text=text)
+                goals = pairs[1, first_pair[province] : first_pair[province + 1]]
+                via = (by_convoy + board.province_location[goals]).tolist()
+                t.via[province, goals] = add(MOVE_VIA, node, via) + np.arange(len(goals))
             t.support_count[node] = len(supports[node])
             for i, goal in enumerate(supports[node]):
                 t.support_province[node][i] = goal
                 t.support_index[node][goal] = i
-                t.first_support_hold[node][i] = len(texts)
-                for other in nodes_of[goal]:
-                    add(SUPPORT_HOLD, node, other[1], other, f"{me} S {unit(*other)}")
+                there = range(a_unit + first_node[goal], a_unit + first_node[goal + 1])
+                t.first_support_hold[node][i] = add(SUPPORT_HOLD, node, there)
             for i, goal in enumerate(supports[node]):
-                t.first_support_move[node][i] = len(texts)
-                for kind, origin, target in arcs_into[goal]:
-                    if province_of(origin) == province:
-                        t.own_arcs[node][i] += 1
-                        continue
-                    text = f"{me} S {unit(kind, origin)} - {locations[target]}"
-                    add(SUPPORT_MOVE, node, target, (kind, origin), text)
-            if node[0] == FLEET and province in convoys_of:
-                for origin, goal in convoys_of[province]:
-                    army = (ARMY, int(board.province_location[origin]))
-                    target = int(board.province_location[goal])
-                    text = f"{me} C {unit(*army)} - {locations[target]}"
-                    t.convoy[t.sea_index[province], t.coast_index[origin], t.coast_index[goal]] = (
-                        add(CONVOY, node, target, army, text)
-                    )
-            t.first_retreat[node] = len(texts)
-            for target in near:
-                add(RETREAT, node, target, text=f"{me} R {locations[target]}")
-            t.disband[node] = add(DISBAND, node, text=f"{me} D")
+                own = bisect_left(arc_ways, (goal, province))
+                after = bisect_right(arc_ways, (goal, province))
+                t.own_arcs[node][i] = after - own
+                others = [*range(first_arc[goal], own), *range(after, first_arc[goal + 1])]
+                t.first_support_move[node][i] = add(
+                    SUPPORT_MOVE, node, [an_arc + arc for arc in others]
+                )
+            sea = t.sea_index[province]
+            if node[0] == FLEET and sea != NONE:
+                rows = np.flatnonzero(carriers >> np.uint64(sea) & np.uint64(1))
+                first = add(CONVOY, node, (an_arc + pair_arc[rows]).tolist())
+                origins, goals = t.coast_index[pairs[:, rows]]
+                t.convoy[sea, origins, goals] = first + np.arange(len(rows))
+            t.first_retreat[node] = add(RETREAT, node, targets)
+            t.disband[node] = add(DISBAND, node)
             if board.home_power[province] != NONE or (
                 board.build_anywhere and board.province_center[province] != NONE
             ):
-                t.build[node] = add(BUILD, node, here, text=f"{me} B")
+                t.build[node] = add(BUILD, node)
     province_first.append(len(texts))
-    waive = add(WAIVE, (NONE, NONE), text="WAIVE")
-    columns = np.array(rows).T
-    sea_bits = {
-        route: sum(1 << int(t.sea_index[sea]) for sea in _bits(route))
-        for route in set().union(*routes.values())
-    }
-    route_rows = sorted((*pair, sea_bits[route]) for pair in routes for route in routes[pair])
+    waive = add(WAIVE, (NONE, NONE))
+    block_rows = np.array(blocks).T
+    kind, unit_kind, location = np.repeat(block_rows[:3], block_rows[3], axis=1)
+    target, other_kind, other_location = np.array(about).T[:, subjects]
+    target[kind == BUILD] = location[kind == BUILD]
     order_table = OrderTable(
         **vars(t),
-        kind=columns[0].astype(np.int8),
-        unit_kind=columns[1].astype(np.int8),
-        location=columns[2].astype(np.int16),
-        target=columns[3].astype(np.int16),
-        other_kind=columns[4].astype(np.int8),
-        other_location=columns[5].astype(np.int16),
+        kind=kind.astype(np.int8),
+        unit_kind=unit_kind.astype(np.int8),
+        location=location.astype(np.int16),
+        target=target.astype(np.int16),
+        other_kind=other_kind.astype(np.int8),
+        other_location=other_location.astype(np.int16),
         province_first=np.array(province_first, np.int32),
-        route_first=np.searchsorted(
-            [origin for origin, _, _ in route_rows], np.arange(num_provinces + 1)
-        ).astype(np.int32),
-        route_goal=np.array([goal for _, goal, _ in route_rows], np.int16),
-        route_seas=np.array([bits for _, _, bits in route_rows], np.uint64),
+        arc_first=np.array(first_arc[:-1], np.int32),
+        route_first=np.searchsorted(routes.origin, every).astype(np.int32),
+        route_goal=routes.goal,
+        route_seas=routes.fleets,
         waive=waive,
     )
     for array in order_table:

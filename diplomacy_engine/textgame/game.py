@@ -22,6 +22,7 @@ from ..constants import (
     WAIVE,
     WINTER_ADJUSTMENTS,
     YEAR_LIMIT,
+    canonical_phase,
     phase_kind,
 )
 from ..errors import UserError
@@ -54,6 +55,8 @@ from .saved_game import (
     saved_game_dictionary,
 )
 from .talk import GameTalk, Offer
+
+_STAYS = (" H", " HOLD", " D", "WAIVE")  # how orders end that change nothing for neutral units
 
 
 class Game:
@@ -213,14 +216,18 @@ class Game:
         Args:
             orders: order texts; units left out hold or disband.
             strict: refuse all of them if one is illegal. Otherwise an illegal order is kept as
-                `void` and does nothing, and an army that no fleet could convoy goes by land.
+                `void` and does nothing, as do orders of units that nobody plays, and an army that
+                no fleet could convoy goes by land.
 
         Returns what was not taken as written: each void order with its reason, and each convoy
         that became a move by land. UserError: unknown power, not a list of texts, or
         (strict) an illegal order, with its reason; the orders given before stay.
         """
-        name = self.map.powers[self.map.power_number(power)]
+        name = self.map.unit_powers[self.map.power_number(power, or_neutral=not strict)]
         texts = _texts(orders, f"the orders of {name}")
+        if name not in self.map.power_index:
+            moved = [text for text in texts if not text.upper().endswith(_STAYS)]
+            return [f"{text!r:.200}: nobody plays {name}, whose units hold" for text in moved]
         given: list[tuple[str, list[int]]] = []
         wrong = []
         for text in texts:
@@ -727,7 +734,9 @@ class Game:
         if not played:
             raise UserError("no phase has been played yet")
         names = list(played)
-        name = names[-1] if phase is None else phase.upper() if isinstance(phase, str) else ""
+        name = names[-1] if phase is None else ""
+        if isinstance(phase, str):
+            name = canonical_phase(phase.upper())
         if name not in played:
             span = f"only {names[0]} to {names[-1]}"
             raise UserError(f"{quoted(phase, 40)} was not played, {span}")

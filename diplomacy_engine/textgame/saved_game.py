@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 from .._files import open_file
-from ..constants import COMPLETED
+from ..constants import COMPLETED, canonical_phase
 from ..errors import UserError
 from ..records import convert, parse_json
 from ..rules.map import MAP_NAMES, Map, load_map
@@ -53,6 +53,7 @@ class _SavedGame(Struct):
 
     map: str
     phases: Annotated[list[_Phase], Meta(min_length=1, max_length=MOST_PHASES)]
+    map_facts: dict | None = None  # of a map that is not included
     id: str | int = ""
     teams: str | None = None
     team_victory: int = 0
@@ -66,19 +67,21 @@ def saved_game_dictionary(
 ) -> dict:
     """Return the saved game of some phases, the last not yet adjudicated. In a `silent` one nobody
     said anything; with `own_end` it ended as none does in the package's replay: at a year limit, by
-    agreement or concession. The package has no waives; `teams` and `team_victory` are ours."""
+    agreement or concession. The package has no waives; ours are `teams`, `team_victory` and
+    `map_facts`, the content of a map of one's own."""
     teams = game_map.teams
     rules = [*([NO_PRESS] if silent else []), *RULES, *([OWN_END] if own_end else [])]
-    known = game_map.name in MAP_NAMES and load_map(game_map.name) is game_map
-    own_file = not known and Path(game_map.source).is_file()
+    own = game_map.name not in MAP_NAMES or load_map(game_map.name).hash != game_map.hash
     played = [phase | {"orders": _without_waives(phase["orders"])} for phase in phases[:-1]]
     saved = {
         "id": game_id,
-        "map": game_map.source if own_file else game_map.name,
+        "map": game_map.name,
         "rules": rules,
         "phases": _with_influence(game_map.powers, [*played, phases[-1]]),
     }
-    if teams.text:  # a note that other programs pass over
+    if own:  # so that it can be read where that file is not
+        saved["map_facts"] = game_map.facts
+    if teams.text:  # notes that other programs pass over
         saved |= {"teams": teams.text, "team_victory": teams.victory_centers}
     return saved
 
@@ -134,7 +137,11 @@ def read_saved_game(
     source = "the saved game"
     found = convert(_SavedGame, saved, source)
     phases = found.phases
-    names = [i for i, phase in enumerate(phases) if phase.state.name != phase.name]
+    names = [
+        i
+        for i, phase in enumerate(phases)
+        if canonical_phase(phase.state.name) != canonical_phase(phase.name)
+    ]
     wrong = [f"phases[{i}].state.name: is not that of the phase" for i in names]
     if sum(len(texts or ()) for phase in phases for texts in phase.orders.values()) > MOST_IN_ALL:
         wrong.append(f"phases: more than {MOST_IN_ALL:,} orders")
@@ -142,17 +149,31 @@ def read_saved_game(
         wrong.append(f"phases: messages of more than {MOST_SAID:,} characters")
     if wrong:
         raise UserError(f"{source}: {wrong[0]}")
-    found_map = load_map(game_map or found.map)
+    if game_map is None and found.map_facts is not None:
+        found_map = Map(found.map_facts, "of the saved game")
+    else:
+        found_map = load_map(game_map or found.map)
     if not found_map.teams.text and found.teams is not None:
         found_map = found_map.with_teams(found.teams, found.team_victory)
     phases = [
-        dict(phase) | {"messages": [dict(message) for message in phase.get("messages", ())]}
+        _named(phase)
+        | {"state": _named(phase["state"])}
+        | {
+            "messages": [
+                dict(message) | {"phase": canonical_phase(message["phase"])}
+                for message in phase.get("messages", ())
+            ]
+        }
         for phase in saved["phases"]
     ]
     conceded = _powers(found_map, found.conceded)
     conceded += _left_out(found_map, phases[-1]["state"], conceded)
     ending = Ending(found.draw_votes, found.draw_agreed, conceded)
     return str(found.id), found_map, phases, ending
+
+
+def _named(record: Mapping) -> dict:
+    return dict(record) | {"name": canonical_phase(record["name"])}
 
 
 def _left_out(game_map: Map, state: Mapping, conceded: Sequence[str]) -> tuple[str, ...]:

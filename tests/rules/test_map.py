@@ -8,7 +8,9 @@ import pytest
 
 from diplomacy_engine.constants import ARMY, FLEET, NONE, SEA
 from diplomacy_engine.errors import UserError
+from diplomacy_engine.rules import convoy_routes as routes_module
 from diplomacy_engine.rules import vocabulary as vocabulary_module
+from diplomacy_engine.rules.convoy_routes import MAX_CONVOY_ROUTES, MAX_CONVOY_SEAS
 from diplomacy_engine.rules.map import (
     MAP_NAMES,
     MAPS_FOLDER,
@@ -17,7 +19,7 @@ from diplomacy_engine.rules.map import (
     load_map,
     read_map_file,
 )
-from diplomacy_engine.rules.vocabulary import MAX_CONVOY_ROUTES, MAX_CONVOY_SEAS, vocabulary
+from diplomacy_engine.rules.vocabulary import OrderVocabulary, vocabulary
 
 SMALL = (MAPS_FOLDER / "small.toml").read_text()
 
@@ -181,20 +183,36 @@ def sea_map(rows: int, columns: int) -> Map:
 
 def test_maps_with_too_many_convoy_routes_are_refused_in_time(monkeypatch):
     assert len(vocabulary(sea_map(3, 3))) and MAX_CONVOY_ROUTES == 1_000_000
-    monkeypatch.setattr(vocabulary_module, "MAX_CONVOY_ROUTES", 50_000)  # the limit takes seconds
-    with pytest.raises(MapError, match="more than 50,000 convoy routes"):
+    with pytest.raises(MapError, match="more than 1,000,000 convoy routes"):
         vocabulary(sea_map(9, 9))
     with pytest.raises(MapError, match=f"at most {MAX_CONVOY_SEAS} can be"):
         vocabulary(sea_map(1, 65))
+    monkeypatch.setattr(routes_module, "MAX_CONVOY_ROUTES", 10)
+    with pytest.raises(MapError, match="more than 10 convoy routes"):
+        OrderVocabulary(sea_map(3, 3))
 
 
 def test_maps_with_too_many_orders_are_refused(monkeypatch):
     orders = len(vocabulary(load_map("small")))
     monkeypatch.setattr(vocabulary_module, "MAX_ORDERS", orders - 1)
     with pytest.raises(MapError, match=f"more than {orders - 1} orders"):
-        vocabulary(Map(tomllib.loads(SMALL)))
+        OrderVocabulary(Map(tomllib.loads(SMALL)))
     monkeypatch.setattr(vocabulary_module, "MAX_ORDERS", orders)
-    assert len(vocabulary(Map(tomllib.loads(SMALL)))) == orders
+    assert len(OrderVocabulary(Map(tomllib.loads(SMALL)))) == orders
+
+
+def test_a_map_file_is_read_once_while_it_stays_the_same(tmp_path):
+    path, copy = tmp_path / "mine.toml", tmp_path / "copy.toml"
+    for file in (path, copy):
+        file.write_text(SMALL.replace('"small"', '"mine"'))
+    mine, words = load_map(path), vocabulary(load_map(path))
+    assert load_map(str(path)) is mine and load_map(copy) is not mine
+    for other in (load_map(copy), mine.with_teams("ENGLAND+RUSSIA"), Map(mine.facts)):
+        assert vocabulary(other) is words
+    assert load_map(copy).source == str(copy), "an error names the file that was given"
+    path.write_text(SMALL.replace('"small"', '"mine"').replace("max_years", "# max_years"))
+    assert load_map(path) is not mine and load_map(path).hash != mine.hash
+    assert len({mine, Map(mine.facts), mine.with_teams("ENGLAND+RUSSIA"), load_map(path)}) == 3
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
@@ -207,6 +225,8 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 def test_missing_map():
     with pytest.raises(MapError, match="did you mean 'standard'"):
         load_map("standrad")
+    with pytest.raises(MapError, match=r"'colonial'.*`import-map`.*`--map FILE`"):
+        load_map("colonial")
     for name in ("nowhere.toml", "x" * 5000, "\0", "\ud800", ".", ""):
         with pytest.raises(MapError, match="there is no map of that name"):
             load_map(name)

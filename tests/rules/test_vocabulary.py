@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from support.maps import tribes, write_coastal_map
 
 from diplomacy_engine.constants import (
     BUILD,
@@ -128,7 +129,7 @@ def test_orders_of_a_province_are_consecutive(game_map):
     assert table.province_first[-1] == table.waive
 
 
-def test_routes_are_sets_of_seas_that_suffice(game_map):
+def check_routes(game_map):
     """Each stored route carries an army, and no longer does when one of its seas is left out."""
     board, table = game_map.board, vocabulary(game_map).table
     seas = {int(table.sea_index[v]): v for v in np.flatnonzero(table.sea_index != NONE)}
@@ -158,8 +159,17 @@ def test_routes_are_sets_of_seas_that_suffice(game_map):
             assert not any(carries(origin, goal, route - {sea}) for sea in route)
     assert pairs == {(int(a), int(b)) for a, b in np.argwhere(table.via != NONE)}
     assert len(table.route_seas) == table.route_first[-1]
-    if game_map.name == "standard":
-        everything = set(seas.values())
-        shores = np.flatnonzero(table.coast_index != NONE).tolist()
-        possible = {(a, b) for a in shores for b in shores if a != b and carries(a, b, everything)}
-        assert pairs == possible
+    everything = set(seas.values())
+    shores = np.flatnonzero(table.coast_index != NONE).tolist()
+    possible = {(a, b) for a in shores for b in shores if a != b and carries(a, b, everything)}
+    assert pairs == possible
+
+
+def test_routes_are_sets_of_seas_that_suffice(game_map, tmp_path):
+    check_routes(game_map)
+
+
+def test_routes_of_maps_with_more(tmp_path):
+    """Coasts that convoy, and provinces and seas of more than 64."""
+    check_routes(tribes())
+    check_routes(load_map(write_coastal_map(tmp_path / "coastal.toml", 80, 4)))

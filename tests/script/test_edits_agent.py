@@ -144,7 +144,7 @@ def test_an_edit_is_refused_before_it_trains(edit, imported, tmp_path, capsys):
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_mask_holds_everywhere(processes, imported, tmp_path):
     """A policy that may never hold does not: not in training, nor alone, greedy or in a search."""
-    script, run = train_edited([NO_HOLDS], imported, tmp_path, processes, save_interval=20)
+    script, run = train_edited([NO_HOLDS], imported, tmp_path, processes, eval_interval=20)
     first = torch.load(min((run / "checkpoints").glob("*.pt")), weights_only=True)
     seen = first["ranks"][-1]["buffer"]["seen"]
     kinds = VectorGame("small", 1).table.kind

@@ -204,7 +204,7 @@ def test_resumed_equals_uninterrupted(name, trained, tmp_path, monkeypatch, caps
     torch.rand(7)  # what this process has drawn before does not matter
     np.random.rand(7)
     changes, folder, steps = SETTINGS[name], None, [0]
-    for number in (11,) if name == "rich" else (3, 55, 2):  # two processes take long to start
+    for number in (12,) if name == "rich" else (3, 55, 2):  # two processes take long to start
         with monkeypatch.context() as patch:
             others = []
             if name == "rich":

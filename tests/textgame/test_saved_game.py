@@ -3,14 +3,16 @@
 import json
 import os
 import random
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.games import append_saved_game, play_randomly, standard
+from support.maps import tribes
 
 from diplomacy_engine import UserError
-from diplomacy_engine.replays.replay import make_replay
+from diplomacy_engine.replays.replay import load_replays, make_replay
 from diplomacy_engine.rules.map import MAP_NAMES, MAPS_FOLDER
 from diplomacy_engine.textgame import saved_game
 from diplomacy_engine.textgame.game import Game
@@ -128,15 +130,68 @@ def test_pending_and_void_orders_are_kept():
 
 
 def test_a_game_of_a_map_file(tmp_path):
+    """It names the map, not the file, and is read where the file is not."""
     path = tmp_path / "mine.toml"
     path.write_text((MAPS_FOLDER / "small.toml").read_text().replace('"small"', '"mine"'))
-    saved = played(str(path), 1, 4).to_saved_game()
-    assert saved["map"] == str(path)
-    assert Game.from_saved_game(saved).to_saved_game() == saved
-    path.rename(tmp_path / "moved.toml")
-    with pytest.raises(ValueError, match="there is no map of that name"):
+    saved = json.loads(json.dumps(played(str(path), 1, 4).to_saved_game()))
+    assert saved["map"] == "mine" and str(tmp_path) not in json.dumps(saved)
+    assert Game.from_saved_game(saved, path).to_saved_game() == saved
+    path.unlink()
+    again = Game.from_saved_game(saved)
+    assert again.to_saved_game() == saved
+    assert {make_replay(saved).map, make_replay(saved).map} == {again.map}, "it is laid out once"
+    (tmp_path / "games.jsonl").write_text(json.dumps(saved) + "\n")
+    (replay,) = load_replays(tmp_path / "games.jsonl")
+    assert replay.map.powers == ["ENGLAND", "RUSSIA"]
+    del saved["map_facts"]
+    with pytest.raises(UserError, match=r"'mine'.*import-map.*--map"):
         Game.from_saved_game(saved)
-    assert Game.from_saved_game(saved, tmp_path / "moved.toml").map.name == "mine"
+
+
+def test_a_map_file_with_the_name_of_an_included_map(tmp_path):
+    path = tmp_path / "small.toml"
+    text = (MAPS_FOLDER / "small.toml").read_text()
+    path.write_text(text)
+    assert "map_facts" not in played(str(path), 1, 2).to_saved_game()
+    path.write_text(re.sub(r"victory_supply_centers = \d+", "victory_supply_centers = 6", text))
+    other = played(str(path), 1, 2)
+    assert Game.from_saved_game(other.to_saved_game()).map == other.map != Game("small").map
+
+
+def test_years_have_four_digits(tmp_path):
+    """As in the package, whose ancient map begins in the year 1; both forms are read."""
+    game = Game(tribes(first_phase="S1M"))
+    assert game.phase == "S0001M"
+    play_randomly(game, random.Random(1), 3)
+    saved = game.to_saved_game()
+    short = json.loads(re.sub(r'"([SFW])0001([MRA])"', r'"\g<1>1\2"', json.dumps(saved)))
+    assert short["phases"][0]["name"] == short["phases"][0]["state"]["name"] == "S1M"
+    assert Game.from_saved_game(short).to_saved_game() == saved
+    assert Game.from_state(game.map, short["phases"][0]["state"]).phase == "S0001M"
+    assert Game(tribes(first_phase="S0001M")).phase == "S0001M"
+    assert game.causes("S1M") == game.causes("S0001M")
+    replay = make_replay(short)
+    assert replay.find("s1m") == replay.find("S0001M") == 0
+    assert replay.frames[0].scene.phase == "S0001M"
+
+
+def test_orders_of_units_that_nobody_plays():
+    """Another program may have played them; here they hold, and that is told."""
+    game = Game(tribes())
+    assert game.submit("TRIBES", ["A HIL H", "F DUN - NOR"], strict=False) == [
+        "'F DUN - NOR': nobody plays TRIBES, whose units hold"
+    ]
+    with pytest.raises(UserError, match="'TRIBES' is not a power"):
+        game.submit("TRIBES", ["A HIL H"])
+    game.adjudicate()
+    saved = game.to_saved_game()
+    for phase in saved["phases"]:
+        phase["orders"]["TRIBES"] = ["A HIL - ROC", "F DUN H"]
+    again = Game.from_saved_game(saved)
+    assert again.units == game.units
+    assert again.history[0]["orders"]["TRIBES"] == ["A HIL - ROC", "F DUN H"], "as it was played"
+    assert again.to_state()["last_orders"]["TRIBES"] == ["F DUN H", "A HIL H"]
+    assert make_replay(saved).frames[0].scene.units["TRIBES"] == ["A HIL", "F DUN"]
 
 
 def test_jsonl(tmp_path):

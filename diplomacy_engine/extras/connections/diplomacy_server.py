@@ -217,7 +217,9 @@ class DiplomacySeats(_Seats):
     def _join(self, power: str) -> _GameData:
         wanted, token = power, self._tokens[power]
         if wanted == ANY:
-            wanted = next(iter(free_powers(self._wire, token, self._id)), None)
+            playable = self._reader.map.power_index
+            free = free_powers(self._wire, token, self._id)
+            wanted = next((name for name in free if name in playable), None)
             if wanted is None:
                 raise Refused(f"{self._id} has no free power")
         try:
@@ -365,7 +367,9 @@ class _GameReader:
         name, status = data.map_name, data.status
         if name != self.map.name and not self.any_map:
             shown = words_of(name, 40)
-            hint = f"--map {name}" if name in MAP_NAMES else "--map FILE, with a map file of it"
+            hint = f"--map {name}"
+            if name not in MAP_NAMES:
+                hint = "--map FILE, with a map file of it, which import-map makes"
             raise UserError(f"the game is on map {shown!r}, not on {self.map.name!r}: say {hint}")
         phases = [*_history(data), _present(data)]
         for phase in () if data.silence else phases:

@@ -6,16 +6,19 @@ import threading
 from itertools import pairwise
 
 import pytest
-from support.diplomacy_package import package_python
+from support.diplomacy_package import package_maps, package_python
 from support.diplomacy_server import RealServer, Until
 
 from diplomacy_engine.extras.connections.connection import PhaseOver
 from diplomacy_engine.extras.connections.diplomacy_server import (
+    ANY,
     Account,
     DiplomacySeats,
 )
 from diplomacy_engine.extras.connections.diplomacy_wire import Wire
 from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
+from diplomacy_engine.extras.maps.dpjudge import read_dpjudge
+from diplomacy_engine.players.advice import orders_by_player
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.rules.map import load_map
@@ -224,6 +227,39 @@ def test_a_killed_server_goes_back_and_the_game_goes_on(own_server):
     assert back in told, told
     names = [phase["name"] for phase in own_server.saved_game("crash")["phases"]]
     assert names == list(dict.fromkeys(names)) and names[:2] == ["S1901M", "F1901M"]
+
+
+@pytest.mark.parametrize("name", ["ancmed", "known_world_901"])
+def test_maps_that_begin_early(server, name):
+    """The phase is S0001M or S0901M; there NEUTRALSTATE is free, but nobody can play it."""
+    (path,) = [path for path in package_maps() if path.stem == name]
+    game_map = read_dpjudge(path).finished()
+    first, *rest = game_map.powers
+    server.create(name, map_name=name, n_controls=len(game_map.powers))
+    accounts = {power: Account(f"{name}_{power}", "word") for power in rest}
+    others = DiplomacySeats(Wire(server.address), name, accounts, game_map)
+    others.enter()
+    others.positions()
+    last = DiplomacySeats(Wire(server.address), name, {ANY: Account(name, "word")}, game_map)
+    last.enter()
+    phases = []
+    for _ in range(3):
+        (position,) = last.positions()
+        phases.append(position.game.phase)
+        assert position.seats == [first]
+        orders = orders_by_player(position.game, make_bot("dumbbot"), [first], 1).get(first, [])
+        assert dropped(position.game, orders, last.give(position, first, orders)) == []
+        for other in rest:
+            others.give(position, other, [])
+        with server.administrator() as ask:
+            role = ask("join_game", game_id=name)["role"]
+            ask("process_game", game_id=name, game_role=role, phase=phases[-1])
+    start = position.game.map.facts["first_phase"].strip("SM")
+    assert phases[:2] == [f"S{start:0>4}M", f"F{start:0>4}M"]
+    saved = server.saved_game(name)
+    assert Game.from_saved_game(saved, game_map).phase == saved["phases"][-1]["name"]
+    others.close()
+    last.close()
 
 
 def test_two_programs_negotiate(server):

@@ -1,0 +1,214 @@
+"""All maps of the `diplomacy` package, played by our rules and by its own program, phase by phase.
+
+Random games of orders that fit one another. Where the two disagree, it must be by one of the
+program's known errors, which are told apart by rule:
+
+- A support of an attack on a unit of the supporter's own power cannot dislodge that unit, but there
+  it can: with an army that is convoyed, against a fleet that convoys, and in a head-to-head battle.
+  With a hold in its place, by which nothing may change, the program agrees.
+- A unit dislodged by an army that was convoyed may retreat anywhere there, also to where somebody
+  stands or a standoff was. All that is compared of it is that it is dislodged, and that it has the
+  places that it has here.
+- Units that nobody plays have retreats and builds there, which nobody orders.
+"""
+
+import json
+import os
+import random
+import subprocess
+
+import pytest
+from support.diplomacy_package import (
+    PackageAdjudicator,
+    package_maps,
+    package_python,
+    write_short_convoys,
+)
+from support.fitting_orders import MOST_FLEETS, fitting_orders
+
+from diplomacy_engine.extras.maps.dpjudge import read_dpjudge
+from diplomacy_engine.extras.maps.draft import map_file_text
+from diplomacy_engine.textgame.game import Game
+
+MAPS = {path.stem: path for path in package_maps()}
+GAMES, PHASES = 12, 120
+
+pytestmark = pytest.mark.skipif(not MAPS, reason="the diplomacy package is not installed")
+
+
+@pytest.fixture(scope="module")
+def maps():
+    return {name: read_dpjudge(path).finished() for name, path in MAPS.items()}
+
+
+@pytest.fixture(scope="module")
+def home(maps, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("home")
+    write_short_convoys(folder, maps, MOST_FLEETS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def package(home):
+    adjudicator = PackageAdjudicator(home)
+    yield adjudicator
+    adjudicator.close()
+
+
+def position(game_map, state: dict, but: frozenset = frozenset()) -> dict:
+    """Return what is compared of a state, without units dislodged in the provinces `but`."""
+
+    def left_out(power: str, unit: str) -> bool:
+        return power not in game_map.power_index or unit.lstrip("*").split()[1][:3] in but
+
+    units, retreats = {}, {}
+    for power in game_map.unit_powers:
+        held = state["units"].get(power, [])
+        units[power] = sorted(u for u in held if u[0] != "*" or not left_out(power, u))
+        retreats[power] = {
+            unit: sorted(places)
+            for unit, places in state["retreats"].get(power, {}).items()
+            if not left_out(power, unit)
+        }
+    centers = {power: sorted(state["centers"].get(power, [])) for power in game_map.powers}
+    return {"name": state["name"], "units": units, "retreats": retreats, "centers": centers}
+
+
+def dislodged_by_convoy(game: Game) -> frozenset:
+    """Return the provinces from which an army that was convoyed dislodged a unit."""
+    last = game.history[-1]
+    fallen = {
+        unit.split()[1][:3] for unit, words in last["results"].items() if "dislodged" in words
+    }
+    convoyed = {
+        text.split(" C ")[1]
+        for texts in last["orders"].values()
+        for text in texts or ()
+        if " C " in text
+    }
+    return (
+        frozenset(
+            text.removesuffix(" VIA").split()[-1]
+            for texts in last["orders"].values()
+            for text in texts or ()
+            if text.removesuffix(" VIA") in convoyed and not last["results"][text[:5]]
+        )
+        & fallen
+    )
+
+
+def without_own_supports(game: Game, before: dict) -> dict[str, list[str]]:
+    """Return the orders of the last phase with holds for supports of attacks on a unit of one's own
+    power, but for those without which another position would follow: they can keep others out."""
+    after = position(game.map, game.to_state())
+    orders = {power: list(texts or ()) for power, texts in game.history[-1]["orders"].items()}
+    for power, texts in orders.items():
+        own = {unit.split()[1][:3] for unit in before["units"][power]}
+        for i, text in enumerate(texts):
+            if " S " not in text or " - " not in text or text.split()[-1][:3] not in own:
+                continue
+            texts[i] = " ".join([*text.split()[:2], "H"])
+            twin = Game.from_state(game.map, before)
+            for other, given in orders.items():
+                twin.submit(other, given)
+            twin.adjudicate()
+            if position(game.map, twin.to_state()) != after:
+                texts[i] = text
+    return orders
+
+
+def followed(package, name, game_map, before, orders, after, but) -> tuple[dict, dict]:
+    """Return the package's position after orders, and what it answered. It goes on from a phase
+    that is none by our rules, in which only those who are left out have something to order."""
+    answer = package(name, before, orders)
+    state = answer["state"]
+    for _ in range(2):
+        found = position(game_map, state, but)
+        if found["name"] == after["name"] or found["name"][-1] not in "RA":
+            break
+        builds = [state["builds"][power]["count"] for power in game_map.powers]
+        if any(found["retreats"].values()) or (found["name"][-1] == "A" and any(builds)):
+            break
+        fled = {
+            power: [f"{unit} D" for unit in units] for power, units in state["retreats"].items()
+        }
+        state = package(name, state, fled)["state"]
+    return found, answer
+
+
+def differences(package, name: str, game: Game, before: dict) -> list[str]:
+    """Return the known errors by which the package differs in the last phase; AssertionError if it
+    does so in another way."""
+    game_map, orders = game.map, {p: t or [] for p, t in game.history[-1]["orders"].items()}
+    after = game.to_state()
+    exact = position(game_map, after)
+    found, answer = followed(package, name, game_map, before, orders, exact, frozenset())
+    if found == exact:
+        return []
+    but = dislodged_by_convoy(game) if before["name"][-1] == "M" else frozenset()
+    for power, units in after["retreats"].items():
+        for unit, places in units.items():
+            theirs = answer["state"]["retreats"].get(power, {}).get(unit, places)
+            assert unit.split()[1][:3] not in but or set(theirs) >= set(places)
+    loose = position(game_map, after, but)
+    found, _ = followed(package, name, game_map, before, orders, loose, but)
+    if found == loose:
+        return ["retreat"]
+    fewer = without_own_supports(game, before) if before["name"][-1] == "M" else orders
+    assert fewer != orders, (name, before, orders, loose, found)
+    found, _ = followed(package, name, game_map, before, fewer, loose, but)
+    assert found == loose, (name, before, fewer, loose, found)
+    return ["support"]
+
+
+def play(package, name, game_map, seeds, phases) -> dict[str, int]:
+    counts = {"phases": 0, "retreat": 0, "support": 0}
+    for seed in seeds:
+        rng, game = random.Random(f"{name} {seed}"), Game(game_map)
+        while len(game.history) < phases and not game.is_over:
+            before = game.to_state()
+            for power, texts in fitting_orders(game, rng).items():
+                game.submit(power, texts)
+            game.adjudicate()
+            counts["phases"] += 1
+            for error in differences(package, name, game, before):
+                counts[error] += 1
+    return counts
+
+
+@pytest.mark.parametrize("name", ["pure", "standard"])
+def test_short_games_agree(package, maps, name):
+    assert play(package, name, maps[name], range(2), 15)["phases"] >= 30
+
+
+def test_the_package_accepts_our_saved_games(maps, home, tmp_path):
+    """It plays them again, by the name of the map, and finds each phase as we have written it."""
+    names = ("ancmed", "colonial", "modern", "standard_france_austria")
+    lines = []
+    for name in names:
+        path = tmp_path / f"{name}.toml"
+        path.write_text(map_file_text(maps[name].facts, name))
+        game, rng = Game(path), random.Random(name)
+        for _ in range(8):
+            for power, texts in fitting_orders(game, rng).items():
+                game.submit(power, texts)
+            game.adjudicate()
+        lines.append(json.dumps(game.to_saved_game()) + "\n")
+    code = "import json, sys; from diplomacy.utils.export import is_valid_saved_game as valid\n"
+    code += "print([valid(json.loads(line)) for line in sys.stdin])"
+    done = subprocess.run(
+        [package_python()[0], "-c", code],
+        env={**os.environ, "HOME": str(home), "PYTHONPATH": ""},
+        input="".join(lines),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == str([True] * len(names))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MAPS)
+def test_long_games_agree_but_for_known_errors(package, maps, name):
+    counts = play(package, name, maps[name], range(GAMES), PHASES)
+    assert counts["phases"] > 300 and counts["support"] + counts["retreat"] < counts["phases"] / 5
