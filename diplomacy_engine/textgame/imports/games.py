@@ -2,6 +2,7 @@
 webDiplomacy site (`history.json`), or blocks of order texts. What was ordered is played again by
 our rules, and what does not agree is told."""
 
+import contextlib
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,39 +67,65 @@ def read_games(
     """Yield the games of a file as saved games; UserError or OSError if it has none. `game_map` is
     that of games which do not name theirs (None: the standard map), `variant` the site's
     `variant.json` of a history on another map; `note` is told what does not agree."""
+    game_map = load_map(game_map or "standard")
     with open_file(path) as file:
         begin = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
-    if begin[:1] in (b"{", b"[", b""):
-        for game in _json_games(Path(path)):
-            foreign = is_history(game) or is_record(game)
-            yield _saved(path, game, game_map, variant, note) if foreign else game
-        return
-    found_map = load_map(game_map or "standard")
-    try:
-        text = read_file(path, 4 * MOST_LETTERS).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError):  # no text of orders
-        yield from read_saved_games(path)
-        return
-    try:
-        yield _of_blocks(read_blocks(found_map, text, note), found_map, Path(path).stem, note)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+    text = ""
+    if begin[:1] not in (b"{", b"[", b""):
+        with contextlib.suppress(OSError, UnicodeDecodeError):  # it is no text of orders
+            text = read_file(path, 4 * MOST_LETTERS).decode("utf-8-sig")
+    for game in [text] if text else _json_games(Path(path)):
+        try:
+            saved = _saved(game, game_map, Path(path).stem, note, variant)
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from None
+        yield saved
 
 
 def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dict:
     """Return the game of a text: what a file may have, of several the last, or a JSON state."""
     if text.lstrip()[:1] not in ("{", "["):
-        return _of_blocks(read_blocks(game_map, text, note), game_map, "pasted", note)
-    found = parse_json(text, "what was pasted")
-    game = convert(dict, found[-1] if isinstance(found, list) and found else found, "the game")
-    if is_history(game):
-        phases = history_phases(classic(game_map), game)
-        return replayed(phases, game_map, "pasted", note).to_saved_game()
-    if is_record(game):
-        return _recorded(game, game_map, note)
+        return _saved(text, game_map, "pasted", note)
+    data = parse_json(text, "what was pasted")
+    game = convert(dict, data[-1] if isinstance(data, list) and data else data, "the game")
     if "phases" not in game and "units" in game:
         return Game.from_state(game_map, game).to_saved_game()
+    return _saved(game, game_map, "pasted", note)
+
+
+def _saved(
+    game: dict | str, game_map: Map, game_id: str, note: Note, variant: str | Path | None = None
+) -> dict:
+    """Return a text of orders, a history, a record of phases or a saved game as a saved game;
+    `game_id` counts where it has none."""
+    if isinstance(game, str):
+        return _of_blocks(read_blocks(game_map, game, note), game_map, game_id, note)
+    phases = game.get("phases")
+    first = phases[0] if isinstance(phases, list) and phases else None
+    keys = {*first} if isinstance(first, dict) else set()
+    if "turn" in keys and "map" not in game:
+        return _of_history(game, game_map, game_id, note, variant)
+    if "units" in keys and not keys & {"state", "turn"}:
+        return _of_record(game, game_map, game_id, note)
     return game
+
+
+def _of_history(
+    game: dict, game_map: Map, game_id: str, note: Note, variant: str | Path | None
+) -> dict:
+    """Return the saved game of a site's history; `variant` is the path of its variant's rules."""
+    if variant is None:
+        site_map = classic(game_map)
+    else:
+        site_map = read_variant(read_json(dict, variant, MAX_GAME_BYTES), game_map)
+    number = game.get("gameID")
+    game_id = str(number) if type(number) is int else game_id
+    played = replayed(history_phases(site_map, game), game_map, game_id, note)
+    saved = played.to_saved_game()
+    if played.is_draw and game.get("gameOver") == DRAWN:
+        # What the site says of votes: such a game has no other end without a solo.
+        saved |= Ending(True, True).notes()
+    return saved
 
 
 def _json_games(path: Path) -> Iterator[dict]:
@@ -107,12 +134,12 @@ def _json_games(path: Path) -> Iterator[dict]:
         yield from read_saved_games(path)
     except UserError as error:
         try:
-            whole = json.loads(read_file(path, MAX_GAME_BYTES))
+            data = json.loads(read_file(path, MAX_GAME_BYTES))
         except (OSError, ValueError, RecursionError):
             raise error from None
-        if whole == []:
+        if data == []:
             raise
-        yield from convert(list[dict], whole if isinstance(whole, list) else [whole], path)
+        yield from convert(list[dict], data if isinstance(data, list) else [data], path)
 
 
 class _RecordedPhase(Struct):
@@ -130,14 +157,7 @@ class _RecordedGame(Struct):
     id: str | int = ""
 
 
-def is_record(data: Mapping) -> bool:
-    """Tell whether a game is a record of phases with units and orders, without states."""
-    phases = data.get("phases")
-    first = phases[0] if isinstance(phases, list) and phases else None
-    return isinstance(first, dict) and "units" in first and not {"state", "turn"} & {*first}
-
-
-def _recorded(game: dict, game_map: Map, note: Note) -> dict:
+def _of_record(game: dict, game_map: Map, game_id: str, note: Note) -> dict:
     recorded = convert(_RecordedGame, game, "the record")
     phases = []
     for phase in recorded.phases:
@@ -146,39 +166,7 @@ def _recorded(game: dict, game_map: Map, note: Note) -> dict:
             units.setdefault(power, []).extend(f"*{text}" for text in texts)
         orders = {power: texts or [] for power, texts in phase.orders.items()}
         phases.append(Phase(phase.name, orders, units, phase.centers))
-    return replayed(phases, game_map, str(recorded.id) or "game", note).to_saved_game()
-
-
-def is_history(data: Mapping) -> bool:
-    phases = data.get("phases")
-    rows = isinstance(phases, list) and phases and isinstance(phases[0], dict)
-    return "map" not in data and bool(rows) and "turn" in phases[0]
-
-
-def _saved(
-    path: str | Path,
-    game: dict,
-    game_map: Map | str | None,
-    variant: str | Path | None,
-    note: Note,
-) -> dict:
-    found_map = load_map(game_map or "standard")
-    try:
-        if is_record(game):
-            return _recorded(game, found_map, note)
-        if variant is None:
-            known = classic(found_map)
-        else:
-            known = read_variant(read_json(dict, variant, MAX_GAME_BYTES), found_map)
-        phases = history_phases(known, game)
-        game_id = str(game["gameID"]) if type(game.get("gameID")) is int else "game"
-        played = replayed(phases, found_map, game_id, note)
-        if played.is_draw and game.get("gameOver") == DRAWN:
-            # What the site says of votes: such a game has no other end without a solo.
-            return played.to_saved_game() | Ending(True, True).notes()
-        return played.to_saved_game()
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+    return replayed(phases, game_map, str(recorded.id) or game_id, note).to_saved_game()
 
 
 def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note) -> dict:
