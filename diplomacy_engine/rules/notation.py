@@ -241,6 +241,8 @@ class _Reader:
         return found
 
     def end(self, may_follow: Iterable[str] = ("",)) -> None:
+        if ")" in may_follow:
+            self.take(")")  # of a bracket around the order; A RUH-H)OL is no hold
         if self.peek() not in may_follow:
             rest = " ".join(self.tokens[self.next :])
             raise UserError(f"{rest!r} at the end has no meaning")

@@ -238,6 +238,7 @@ REFUSED = {
         "F NTH convoys A Lon from Lon to Bel",
         "convoy A LON - BEL",
     ],
+    ("M", "GERMANY"): ["A RUH-H)OL", "A RUH - HOL) OR KIE"],
     ("R", "GERMANY"): ["A MUN dislodged - RUH"],
     ("W", "RUSSIA"): ["build F STP", "build STP"],
     ("W", "FRANCE"): ["build nothing", "pass"],

@@ -114,6 +114,7 @@ _DISBANDS = re.compile(r"\b(?:disband|destroy)(?:s|ed)?\b", re.IGNORECASE)
 _PHASE_LIKE = re.compile(
     r"\W*(?:(?:turn|phase|round|year|season)\W*\d|[sfwa]\W?\d\d(?:\d\d)?[mrab]?\b)", re.IGNORECASE
 )
+_UNIT_LIKE = re.compile(r"\W*(?:[AF]|army|fleet) \w", re.IGNORECASE)
 _NOTHING = ("none", "no orders", "nmr", "-")
 FORMS = (
     "a line names a phase (Spring 1901, S1901M, Movement results for Spring of 1901), and below it "
@@ -405,6 +406,8 @@ class Headings:
         if heading is None or not (heading.dated or heading.power):
             return None
         for at, part in enumerate(parts):
+            if _UNIT_LIKE.match(part):  # an order with a mistake, not what stands beside
+                return None
             if at in own or not _words(part) or part[0] in "([{":
                 continue
             if _names(self.map).search(part) or _ABOUT & {*_words(part)}:
