@@ -194,30 +194,30 @@ def _find(game_map: Map, tokens: tuple[str, ...]) -> tuple[int, tuple[int, ...]]
     exact, plain = _names(game_map)
     for length in range(len(tokens), 0, -1):
         key = tokens[:length]
-        whole = tuple(token for token in key if token != "-")  # Mid-Atlantic for Mid Atlantic
-        own = exact.get(whole) == exact.get(key[:1]) and key[2:] not in exact  # no move from it
+        joined = tuple(token for token in key if token != "-")  # Mid-Atlantic for Mid Atlantic
+        own = exact.get(joined) == exact.get(key[:1]) and key[2:] not in exact  # no move from it
         if key[-1] != "-" and (own or tokens[0] not in game_map.province_index):
-            key = key if key in exact else whole
+            key = key if key in exact else joined
         if key in exact:
             return length, exact[key]
     ends = (i for i in range(1, len(tokens)) if tokens[i] in _AFTER_PLACE)
     length = next(ends, len(tokens))
-    given = _plain(tokens[:length])
-    if len("".join(given)) < 3:
+    words = _plain(tokens[:length])
+    if len("".join(words)) < 3:
         return length, ()
-    found = dict.fromkeys(
+    provinces = dict.fromkeys(
         index
         for name, index in plain
-        if len(given) <= len(name) and all(map(str.startswith, name, given))
+        if len(words) <= len(name) and all(map(str.startswith, name, words))
     )
-    return length, tuple(found)
+    return length, tuple(provinces)
 
 
 def _tokens(text: str) -> tuple[str, ...]:
     if not text.isascii():  # e with an accent is e
         text = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", text))
-    found = _TOKEN.findall(text.upper().replace("[", "(").replace("]", ")"))
-    return tuple("-" if _DASH.match(token) else token for token in found if token != "THE")
+    matches = _TOKEN.findall(text.upper().replace("[", "(").replace("]", ")"))
+    return tuple("-" if _DASH.match(token) else token for token in matches if token != "THE")
 
 
 class _Reader:
@@ -235,10 +235,10 @@ class _Reader:
         return self.tokens[self.next] if self.next < len(self.tokens) else ""
 
     def take(self, *words: str) -> bool:
-        found = self.tokens[self.next : self.next + len(words)] == words
-        if found:
+        comes_next = self.tokens[self.next : self.next + len(words)] == words
+        if comes_next:
             self.next += len(words)
-        return found
+        return comes_next
 
     def end(self, may_follow: Iterable[str] = ("",)) -> None:
         if ")" in may_follow:
@@ -264,16 +264,16 @@ class _Reader:
         rest = self.tokens[self.next :]
         if not rest:
             raise UserError("a province is missing at its end")
-        length, found = _find(self.map, rest)
-        if not found:
+        length, provinces = _find(self.map, rest)
+        if not provinces:
             raise UnknownProvince(self.map, " ".join(rest[:length]))
-        codes = [self.map.provinces[index] for index in found]
-        if len(found) > 1:
+        codes = [self.map.provinces[index] for index in provinces]
+        if len(provinces) > 1:
             raise UserError(f"{' '.join(rest[:length])!r:.50} may be {' or '.join(codes)}")
         self.next += length
         while self.peek() in _OF_PLACES[1:]:
             self.next += 1
-        return Place(found[0], self.coast(codes[0]))
+        return Place(provinces[0], self.coast(codes[0]))
 
     def coast(self, province: str) -> int:
         """Read `/SC`, `(SC)`, `SC` or `SOUTH COAST`, if a coast comes next. Coasts of other names
@@ -302,8 +302,8 @@ class _Reader:
             return 0
         elif slash:
             *others, last = numbers
-            known = f"{', '.join(others)} or {last}"
-            raise UserError(f"{word!r} after {province} is not a coast ({known})")
+            names = f"{', '.join(others)} or {last}"
+            raise UserError(f"{word!r} after {province} is not a coast ({names})")
         else:
             return 0
         if closing and not self.take(")"):
@@ -348,7 +348,7 @@ class UnknownProvince(UserError):
 
     def __str__(self) -> str:
         game_map, word = self.args
-        names = {" ".join(key): found[0] for key, found in _names(game_map)[0].items()}
+        names = {" ".join(key): provinces[0] for key, provinces in _names(game_map)[0].items()}
         near = difflib.get_close_matches(word.upper()[:40], names, 1, 0.5)
         hint = f"; did you mean {game_map.provinces[names[near[0]]]}?" if near else ""
         return str(UserError(f"there is no province {word!r:.50} on this map{hint}"))
@@ -384,8 +384,8 @@ def _read_order(game_map: Map, text: str) -> OrderText:
     else:
         verb = reader.verb()
         if verb is None and not (unit.kind != NONE and reader.names_place()):  # A PAR BUR moves
-            said = repr(reader.peek()) if reader.peek() else "nothing after the unit"
-            raise UserError(f"{said} is not one of H, -, S, C, R, D and B")
+            word = repr(reader.peek()) if reader.peek() else "nothing after the unit"
+            raise UserError(f"{word} is not one of H, -, S, C, R, D and B")
         reader.next += verb is not None
         order = _read_tail(reader, unit, MOVE if verb is None else verb)
     reader.end(_RESULTS)
@@ -544,29 +544,31 @@ def read_orders(
     winter = phase_kind(phase) == "adjustments"
     choose = choose or (lambda several: next((one for one in several if one.order), several[0]))
     standing = {unit for own in units.values() for unit in own}
-    found = {}
+    by_power = {}
     for power, texts in orders.items():
         if power not in game_map.power_index:
             continue
         own = {(unit[0], province_of(unit)): unit for unit in units.get(power, ())}
         by_unit: dict[str, list[GivenOrder]] = {}
-        found[power] = []
+        by_power[power] = []
         for text in texts or ():
-            given = _read_given(game_map, power, text, own)
-            if given.order is not None and given.order.kind in (BUILD, WAIVE):
-                given = given._replace(counts=winter and given.unit not in standing)
-            found[power].append(given)
-            if given.counts and given.unit:
-                by_unit.setdefault(given.unit, []).append(given)
+            order_text = _read_given(game_map, power, text, own)
+            if order_text.order is not None and order_text.order.kind in (BUILD, WAIVE):
+                order_text = order_text._replace(counts=winter and order_text.unit not in standing)
+            by_power[power].append(order_text)
+            if order_text.counts and order_text.unit:
+                by_unit.setdefault(order_text.unit, []).append(order_text)
         counting = {
             unit: several[0] if len(several) == 1 else choose(several)
             for unit, several in by_unit.items()
         }
-        for i, given in enumerate(found[power]):
-            counts = given.counts and counting.get(given.unit, given) is given
-            words = tuple(results.get(given.unit, ())) if counts else ("void",)
-            found[power][i] = given._replace(words=words, said=", ".join(words), counts=counts)
-    return found
+        for i, order_text in enumerate(by_power[power]):
+            counts = order_text.counts and counting.get(order_text.unit, order_text) is order_text
+            words = tuple(results.get(order_text.unit, ())) if counts else ("void",)
+            by_power[power][i] = order_text._replace(
+                words=words, said=", ".join(words), counts=counts
+            )
+    return by_power
 
 
 def _read_given(game_map: Map, power: str, text: str, own: Mapping) -> GivenOrder:

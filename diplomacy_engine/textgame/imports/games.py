@@ -177,33 +177,33 @@ def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note)
         game = Game.from_state(game_map, state)
         game.id = game_id
         return game.to_saved_game()
-    found: dict[str, dict[str, list[str]]] = {}
+    orders_of: dict[str, dict[str, list[str]]] = {}
     retreats: list[tuple[str, str, Place, str]] = []  # told in results: phase, power, unit, order
     first = Game(game_map).phase
     for block in blocks:
         name = block.phase or first
-        found.setdefault(name, {}).setdefault(block.power, [])
-        told = [(text, _fault(game_map, name, text)) for text in block.orders]
-        for text in (text for text, reason in told if not reason):
+        orders_of.setdefault(name, {}).setdefault(block.power, [])
+        faults = [(text, _fault(game_map, name, text)) for text in block.orders]
+        for text in (text for text, reason in faults if not reason):
             phase = _phase_of_order(game_map, name, text)
-            found.setdefault(phase, {}).setdefault(block.power, []).append(text)
+            orders_of.setdefault(phase, {}).setdefault(block.power, []).append(text)
             remark = told_retreat(game_map, text) if phase_kind(phase) == "movement" else ""
             unit = ordered_unit(game_map, text, _likely_kinds(game_map))
             if remark and unit:
                 retreats.append((f"{phase[:-1]}R", block.power, unit.place, remark))
-        if all(reason for _, reason in told):  # a line of something else is told as one
-            told = [(", ".join(block.orders), told[0][1])] if told else []
-        for text, reason in told:
+        if all(reason for _, reason in faults):  # a line of something else is told as one
+            faults = [(", ".join(block.orders), faults[0][1])] if faults else []
+        for text, reason in faults:
             if reason:
                 note(left_out(block.line, text, reason))
     for name, power, place, remark in retreats:
-        orders = found.setdefault(name, {}).setdefault(power, [])
+        orders = orders_of.setdefault(name, {}).setdefault(power, [])
         units = [ordered_unit(game_map, text, _likely_kinds(game_map)) for text in orders]
         if place.province not in [unit.place.province for unit in units if unit]:
             orders.append(f"{place_text(game_map, place)} {remark}")
-    if not any(texts for orders in found.values() for texts in orders.values()):
+    if not any(texts for orders in orders_of.values() for texts in orders.values()):
         raise UserError(f"no phase with orders was found; {FORMS}")
-    phases = [Phase(name, found[name]) for name in sorted(found, key=moment)]
+    phases = [Phase(name, orders_of[name]) for name in sorted(orders_of, key=moment)]
     if moment(phases[0].name) > moment(first):
         phases = _begun_later(phases, game_map, note)
     return replayed(phases, game_map, game_id, note).to_saved_game()
@@ -368,20 +368,20 @@ def _differs(game: Game, phase: Phase, cornered: bool = True) -> bool:
 
 def _placed(game: Game, phase: Phase) -> Game:
     retreats = game.dislodged if game.phase == phase.name else {}
-    known = {key: text for key, text in game.to_state().items() if key.startswith("last_")}
+    last_orders = {key: text for key, text in game.to_state().items() if key.startswith("last_")}
     phase = phase if phase.centers else phase._replace(centers=game.centers)
-    placed = Game.from_state(game.map, _state(phase, retreats) | known, game.max_years)
+    placed = Game.from_state(game.map, _state(phase, retreats) | last_orders, game.max_years)
     placed.id, placed.history = game.id, game.history
     return placed
 
 
-def _state(phase: Phase, known: Mapping[str, Mapping[str, list[str]]]) -> dict:
+def _state(phase: Phase, retreats_before: Mapping[str, Mapping[str, list[str]]]) -> dict:
     """A dislodged unit of which nothing is said may go where it went."""
     retreats: dict[str, dict[str, list[str]]] = {}
     for power, texts in phase.units.items():
         for unit in (text[1:] for text in texts if text.startswith("*")):
             goals = [t.split(" R ")[1] for t in phase.orders.get(power, []) if _leaves(t, unit)]
-            places = known.get(power, {}).get(unit, goals)
+            places = retreats_before.get(power, {}).get(unit, goals)
             retreats.setdefault(power, {})[unit] = phase.retreats.get(unit, places)
     over = phase.name == COMPLETED
     units = {p: [t for t in texts if not t.startswith("*")] for p, texts in phase.units.items()}

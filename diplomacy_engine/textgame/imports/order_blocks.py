@@ -159,8 +159,8 @@ def _names(game_map: Map) -> re.Pattern:
 def _words(text: str) -> list[str]:
     plain = unicodedata.normalize("NFKD", text.lower())
     plain = re.sub("['\u2019]s\\b|[\u0300-\u036f]", "", plain)
-    found = re.findall(r"unit.placement|[^\W\d_]+|\d+", plain)
-    return [word.replace(" ", "-") for word in found]
+    names = re.findall(r"unit.placement|[^\W\d_]+|\d+", plain)
+    return [word.replace(" ", "-") for word in names]
 
 
 def _year_beside(words: Sequence[str], at: int) -> int | None:
@@ -318,14 +318,14 @@ def all_centers(
 ) -> dict[str, list[str]]:
     board = game_map.board
     stands = {province_of(text): power for power, texts in units.items() for text in texts}
-    found = {power: list(codes) for power, codes in named.items()}
+    owned = {power: list(codes) for power, codes in named.items()}
     taken = {code for codes in named.values() for code in codes}
     for v, code in enumerate(game_map.provinces):
         home = board.home_power[v]
         owner = stands.get(code, game_map.powers[home] if home != NONE else None)
         if board.province_center[v] != NONE and code not in taken and owner not in (None, *named):
-            found.setdefault(owner, []).append(code)
-    return found
+            owned.setdefault(owner, []).append(code)
+    return owned
 
 
 def _plain(game_map: Map, line: str) -> str:
