@@ -32,6 +32,7 @@ _AROUND = re.compile(r"\s*\(.*?\)|\b(?:ORDERS|MOVES|FOR|THE)\b|[\W_]+")
 
 
 def power_called(game_map: Map, text: str) -> str | None:
+    """Return the power that a text names in a usual way; None: no power, or several."""
     name, *powers = (
         " ".join(_AROUND.sub(" ", word.upper()).split()) for word in (text, *game_map.powers)
     )

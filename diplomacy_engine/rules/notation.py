@@ -130,11 +130,15 @@ _OF_PLACES = ("-", "PROVINCE", "OF", "SEA", "OCEAN", "GULF", "PENINSULA", "ISLAN
 
 
 class Place(NamedTuple):
+    """A province and a coast as they are written."""
+
     province: int
     coast: int = 0  # index into COASTS; 0 if none is written
 
 
 class UnitText(NamedTuple):
+    """A unit as it is written."""
+
     kind: int  # UnitKind; NONE if none is written
     place: Place
 
@@ -150,6 +154,8 @@ class OrderText(NamedTuple):
 
 
 class GivenOrder(NamedTuple):
+    """An order text of a power, what it says and what became of it."""
+
     power: str
     text: str
     order: OrderText | None  # None if the text is no order
@@ -414,6 +420,7 @@ def _with_kind(game_map: Map, unit: UnitText, kinds: Sequence[int] | None) -> Un
 
 
 def ordered_unit(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> UnitText | None:
+    """Return the unit that a text orders, or None; `kinds` as in `read_order`."""
     try:
         reader = _Reader(game_map, text)
         reader.begin()
@@ -455,6 +462,7 @@ def without_symbols(text: str) -> str:
 
 
 def is_result(text: str) -> bool:
+    """Tell whether a text has only words of results, such as `(bounced)`."""
     return set(_tokens(text)) <= _RESULTS
 
 
@@ -468,6 +476,7 @@ def order_kind(game_map: Map, text: str) -> int:
 
 
 def no_order(game_map: Map, text: str) -> str:
+    """Return why a text is no order, or nothing if it is one."""
     try:
         _read_order(game_map, text)
     except UnknownProvince as error:  # the hint takes too long for each line of a long text
@@ -627,10 +636,12 @@ def matching_orders(
 
 
 def unit_phrase(kind: int) -> str:
+    """Return `an army` or `a fleet`."""
     return "an army" if kind == ARMY else "a fleet"
 
 
 def place_text(game_map: Map, place: Place) -> str:
+    """Return a place as it is written, such as `PAR` or `STP/SC`."""
     code = game_map.provinces[place.province]
     names = {number: name for name, number in game_map.coast_numbers[code].items()}
     return f"{code}/{names.get(place.coast) or COASTS[place.coast]}" if place.coast else code
@@ -647,6 +658,7 @@ def location_of(unit: str) -> str:
 
 
 def province_of(unit: str) -> str:
+    """Return the province of a unit text: `STP` of `F STP/SC`."""
     return location_of(unit).partition("/")[0]
 
 
@@ -668,6 +680,8 @@ def order_words(game_map: Map, text: str) -> tuple[str, str]:
 
 
 def in_words(game_map: Map, text: str) -> str:
+    """Return a text with its units in words: `army Paris` for `A PAR`."""
+
     def name(match: re.Match) -> str:
         place = game_map.province_names.get(match[2])
         return match[0] if place is None else f"{_kind(UNIT_LETTERS.index(match[1]))} {place}"
@@ -676,6 +690,7 @@ def in_words(game_map: Map, text: str) -> str:
 
 
 def rest_of_order(game_map: Map, order: OrderText) -> str:
+    """Return in words what an order tells its unit: `move to Burgundy`."""
     target = order.target and _name(game_map, order.target)
     other = order.other and _unit(game_map, order.other)
     if order.kind == BUILD:

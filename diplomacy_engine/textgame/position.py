@@ -54,6 +54,7 @@ STATE_KEYS = ("name", "units", "retreats", "centers", "last_orders", "last_resul
 
 
 def current_phase(games: VectorGame) -> str:
+    """Return the name of the phase of row 0, such as `S1901M` or `COMPLETED`."""
     if games.state.end[0] != RUNNING:
         return COMPLETED
     return phase_name(int(games.state.year[0]), int(games.state.phase[0]))
@@ -69,6 +70,7 @@ def standing_units(games: VectorGame) -> dict[str, list[str]]:
 
 
 def owned_centers(games: VectorGame) -> dict[str, list[str]]:
+    """Return power -> codes of the centers that it owns."""
     centers = {name: [] for name in games.map.powers}
     for c, owner in enumerate(games.state.center_owner[0]):
         if owner != NONE:
@@ -105,6 +107,7 @@ def owed_adjustments(games: VectorGame) -> dict[str, int]:
 
 
 def legal_numbers(games: VectorGame) -> dict[int, list[int]]:
+    """Return province -> numbers of the legal orders there, WAIVE left out."""
     by_province: dict[int, list[int]] = {}
     decisions, table = games.decisions(), games.table
     for d in range(decisions.count):
@@ -417,6 +420,7 @@ def _by_power(games: VectorGame, table: Mapping | None) -> list[tuple[int, Any]]
 
 
 def _place_unit(games: VectorGame, power: int, unit: UnitText, powers, kinds, locations) -> int:
+    """Put a unit into arrays (1, V) of the units by province, and return its province."""
     province, code = unit.place.province, place_text(games.map, unit.place)
     location = games.map.location_index.get(code)
     text = as_written(games.map, unit)

@@ -46,6 +46,7 @@ class GameTalk:
         self.offers: list[Offer] = []  # of this phase, by number
 
     def copy(self, games: VectorGame) -> "GameTalk":
+        """Return a copy for `games`, a copy of the game."""
         copy = GameTalk(games, self.rules)
         copy.offers = list(self.offers)
         if self.press is not None:
@@ -54,6 +55,7 @@ class GameTalk:
         return copy
 
     def press_now(self) -> Press:
+        """Return the press of this phase; UserError if no deals can be made in it."""
         if self.press is None:
             raise UserError('powers make deals in a Game with press, such as press="offers"')
         phase = current_phase(self.games)
@@ -65,6 +67,7 @@ class GameTalk:
     def place_clauses(
         self, powers: tuple[int, int], kind: Clause, side: Side, places: Sequence[str]
     ) -> list[ClauseRow]:
+        """Return the clauses of one kind about provinces; UserError names a text that is none."""
         clauses: list[ClauseRow] = []
         for text in places:
             unit, place = read_place(self.games.map, text)

@@ -351,6 +351,7 @@ def _likely_removals(game: Game, phase: Phase) -> list[str]:
 
 
 def moment(name: str) -> tuple[int, int]:
+    """Return the year and season number of a phase, by which phases are sorted."""
     return _END if name == COMPLETED else parse_phase(name)
 
 
@@ -394,6 +395,7 @@ def _leaves(text: str, unit: str) -> bool:
 
 
 def short_report(saved: Mapping, game_map: Map | str | None = None) -> str:
+    """Return a line about a saved game: its map, phases and the centers at its end."""
     game = Game.from_saved_game(saved, game_map)
     names = [phase["name"] for phase in saved["phases"]]
     centers = sorted(((len(held), power) for power, held in game.centers.items()), reverse=True)

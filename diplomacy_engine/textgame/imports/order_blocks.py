@@ -123,6 +123,8 @@ FORMS = (
 
 
 class Block(NamedTuple):
+    """The orders of one power in one phase, and the line on which they begin."""
+
     phase: str  # empty where none is named before it
     power: str
     orders: list[str]
@@ -268,6 +270,7 @@ def _is_order(game_map: Map, text: str) -> bool:
 
 
 def left_out(line: int, text: str, reason: str) -> str:
+    """Return the note that a text of a line is not read, and why."""
     return f"line {line}, {quoted(printable(text), 60)}, is left out: {reason}"
 
 
@@ -316,6 +319,7 @@ def _center(game_map: Map, text: str, line: int) -> list[str]:
 def all_centers(
     game_map: Map, units: Mapping[str, Sequence[str]], named: Mapping[str, list[str]]
 ) -> dict[str, list[str]]:
+    """Return power -> its centers: `named`, else where it stands, else its home."""
     board = game_map.board
     stands = {province_of(text): power for power, texts in units.items() for text in texts}
     owned = {power: list(codes) for power, codes in named.items()}

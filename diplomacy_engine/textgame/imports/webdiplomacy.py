@@ -118,6 +118,7 @@ def classic(game_map: Map) -> Variant:
 
 
 def read_variant(data: object, game_map: Map) -> Variant:
+    """Return a site's variant on a map; UserError if their places or powers differ."""
     places, powers = {}, {}
     variant = convert(_Variant, data, "the variant")
     for row in variant.territories:
@@ -154,6 +155,7 @@ def phase_of(turn: int, phase: str) -> str:
 
 
 def history_phases(variant: Variant, data: object) -> list[Phase]:
+    """Return the phases of a site's history in order; UserError names what is wrong."""
     rows = convert(_History, data, "the history").phases
     phases = []
     for before, row in zip([None, *rows], rows):
