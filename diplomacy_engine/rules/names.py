@@ -32,11 +32,12 @@ _AROUND = re.compile(r"\s*\(.*?\)|\b(?:ORDERS|MOVES|FOR|THE)\b|[\W_]+")
 
 
 def power_called(game_map: Map, text: str) -> str | None:
+    """Return the power that a text names in a usual way; None: no power, or several."""
     name, *powers = (
         " ".join(_AROUND.sub(" ", word.upper()).split()) for word in (text, *game_map.powers)
     )
-    known = list(zip(game_map.powers, powers))
-    found = [power for power, plain in known if name in (plain, *POWERS.get(power, ()))]
-    if not found and len(name) >= 3:
-        found = [power for power, plain in known if plain.startswith(name)]
-    return found[0] if len(found) == 1 else None
+    spellings = list(zip(game_map.powers, powers))
+    called = [power for power, plain in spellings if name in (plain, *POWERS.get(power, ()))]
+    if not called and len(name) >= 3:
+        called = [power for power, plain in spellings if plain.startswith(name)]
+    return called[0] if len(called) == 1 else None

@@ -130,11 +130,15 @@ _OF_PLACES = ("-", "PROVINCE", "OF", "SEA", "OCEAN", "GULF", "PENINSULA", "ISLAN
 
 
 class Place(NamedTuple):
+    """A province and a coast as they are written."""
+
     province: int
     coast: int = 0  # index into COASTS; 0 if none is written
 
 
 class UnitText(NamedTuple):
+    """A unit as it is written."""
+
     kind: int  # UnitKind; NONE if none is written
     place: Place
 
@@ -150,6 +154,8 @@ class OrderText(NamedTuple):
 
 
 class GivenOrder(NamedTuple):
+    """An order text of a power, what it says and what became of it."""
+
     power: str
     text: str
     order: OrderText | None  # None if the text is no order
@@ -194,30 +200,30 @@ def _find(game_map: Map, tokens: tuple[str, ...]) -> tuple[int, tuple[int, ...]]
     exact, plain = _names(game_map)
     for length in range(len(tokens), 0, -1):
         key = tokens[:length]
-        whole = tuple(token for token in key if token != "-")  # Mid-Atlantic for Mid Atlantic
-        own = exact.get(whole) == exact.get(key[:1]) and key[2:] not in exact  # no move from it
+        joined = tuple(token for token in key if token != "-")  # Mid-Atlantic for Mid Atlantic
+        own = exact.get(joined) == exact.get(key[:1]) and key[2:] not in exact  # no move from it
         if key[-1] != "-" and (own or tokens[0] not in game_map.province_index):
-            key = key if key in exact else whole
+            key = key if key in exact else joined
         if key in exact:
             return length, exact[key]
     ends = (i for i in range(1, len(tokens)) if tokens[i] in _AFTER_PLACE)
     length = next(ends, len(tokens))
-    given = _plain(tokens[:length])
-    if len("".join(given)) < 3:
+    words = _plain(tokens[:length])
+    if len("".join(words)) < 3:
         return length, ()
-    found = dict.fromkeys(
+    provinces = dict.fromkeys(
         index
         for name, index in plain
-        if len(given) <= len(name) and all(map(str.startswith, name, given))
+        if len(words) <= len(name) and all(map(str.startswith, name, words))
     )
-    return length, tuple(found)
+    return length, tuple(provinces)
 
 
 def _tokens(text: str) -> tuple[str, ...]:
     if not text.isascii():  # e with an accent is e
         text = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", text))
-    found = _TOKEN.findall(text.upper().replace("[", "(").replace("]", ")"))
-    return tuple("-" if _DASH.match(token) else token for token in found if token != "THE")
+    matches = _TOKEN.findall(text.upper().replace("[", "(").replace("]", ")"))
+    return tuple("-" if _DASH.match(token) else token for token in matches if token != "THE")
 
 
 class _Reader:
@@ -235,12 +241,14 @@ class _Reader:
         return self.tokens[self.next] if self.next < len(self.tokens) else ""
 
     def take(self, *words: str) -> bool:
-        found = self.tokens[self.next : self.next + len(words)] == words
-        if found:
+        comes_next = self.tokens[self.next : self.next + len(words)] == words
+        if comes_next:
             self.next += len(words)
-        return found
+        return comes_next
 
     def end(self, may_follow: Iterable[str] = ("",)) -> None:
+        if ")" in may_follow:
+            self.take(")")  # of a bracket around the order; A RUH-H)OL is no hold
         if self.peek() not in may_follow:
             rest = " ".join(self.tokens[self.next :])
             raise UserError(f"{rest!r} at the end has no meaning")
@@ -262,16 +270,16 @@ class _Reader:
         rest = self.tokens[self.next :]
         if not rest:
             raise UserError("a province is missing at its end")
-        length, found = _find(self.map, rest)
-        if not found:
+        length, provinces = _find(self.map, rest)
+        if not provinces:
             raise UnknownProvince(self.map, " ".join(rest[:length]))
-        codes = [self.map.provinces[index] for index in found]
-        if len(found) > 1:
+        codes = [self.map.provinces[index] for index in provinces]
+        if len(provinces) > 1:
             raise UserError(f"{' '.join(rest[:length])!r:.50} may be {' or '.join(codes)}")
         self.next += length
         while self.peek() in _OF_PLACES[1:]:
             self.next += 1
-        return Place(found[0], self.coast(codes[0]))
+        return Place(provinces[0], self.coast(codes[0]))
 
     def coast(self, province: str) -> int:
         """Read `/SC`, `(SC)`, `SC` or `SOUTH COAST`, if a coast comes next. Coasts of other names
@@ -300,8 +308,8 @@ class _Reader:
             return 0
         elif slash:
             *others, last = numbers
-            known = f"{', '.join(others)} or {last}"
-            raise UserError(f"{word!r} after {province} is not a coast ({known})")
+            names = f"{', '.join(others)} or {last}"
+            raise UserError(f"{word!r} after {province} is not a coast ({names})")
         else:
             return 0
         if closing and not self.take(")"):
@@ -346,7 +354,7 @@ class UnknownProvince(UserError):
 
     def __str__(self) -> str:
         game_map, word = self.args
-        names = {" ".join(key): found[0] for key, found in _names(game_map)[0].items()}
+        names = {" ".join(key): provinces[0] for key, provinces in _names(game_map)[0].items()}
         near = difflib.get_close_matches(word.upper()[:40], names, 1, 0.5)
         hint = f"; did you mean {game_map.provinces[names[near[0]]]}?" if near else ""
         return str(UserError(f"there is no province {word!r:.50} on this map{hint}"))
@@ -382,8 +390,8 @@ def _read_order(game_map: Map, text: str) -> OrderText:
     else:
         verb = reader.verb()
         if verb is None and not (unit.kind != NONE and reader.names_place()):  # A PAR BUR moves
-            said = repr(reader.peek()) if reader.peek() else "nothing after the unit"
-            raise UserError(f"{said} is not one of H, -, S, C, R, D and B")
+            word = repr(reader.peek()) if reader.peek() else "nothing after the unit"
+            raise UserError(f"{word} is not one of H, -, S, C, R, D and B")
         reader.next += verb is not None
         order = _read_tail(reader, unit, MOVE if verb is None else verb)
     reader.end(_RESULTS)
@@ -412,6 +420,7 @@ def _with_kind(game_map: Map, unit: UnitText, kinds: Sequence[int] | None) -> Un
 
 
 def ordered_unit(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> UnitText | None:
+    """Return the unit that a text orders, or None; `kinds` as in `read_order`."""
     try:
         reader = _Reader(game_map, text)
         reader.begin()
@@ -453,6 +462,7 @@ def without_symbols(text: str) -> str:
 
 
 def is_result(text: str) -> bool:
+    """Tell whether a text has only words of results, such as `(bounced)`."""
     return set(_tokens(text)) <= _RESULTS
 
 
@@ -466,6 +476,7 @@ def order_kind(game_map: Map, text: str) -> int:
 
 
 def no_order(game_map: Map, text: str) -> str:
+    """Return why a text is no order, or nothing if it is one."""
     try:
         _read_order(game_map, text)
     except UnknownProvince as error:  # the hint takes too long for each line of a long text
@@ -542,29 +553,31 @@ def read_orders(
     winter = phase_kind(phase) == "adjustments"
     choose = choose or (lambda several: next((one for one in several if one.order), several[0]))
     standing = {unit for own in units.values() for unit in own}
-    found = {}
+    by_power = {}
     for power, texts in orders.items():
         if power not in game_map.power_index:
             continue
         own = {(unit[0], province_of(unit)): unit for unit in units.get(power, ())}
         by_unit: dict[str, list[GivenOrder]] = {}
-        found[power] = []
+        by_power[power] = []
         for text in texts or ():
-            given = _read_given(game_map, power, text, own)
-            if given.order is not None and given.order.kind in (BUILD, WAIVE):
-                given = given._replace(counts=winter and given.unit not in standing)
-            found[power].append(given)
-            if given.counts and given.unit:
-                by_unit.setdefault(given.unit, []).append(given)
+            order_text = _read_given(game_map, power, text, own)
+            if order_text.order is not None and order_text.order.kind in (BUILD, WAIVE):
+                order_text = order_text._replace(counts=winter and order_text.unit not in standing)
+            by_power[power].append(order_text)
+            if order_text.counts and order_text.unit:
+                by_unit.setdefault(order_text.unit, []).append(order_text)
         counting = {
             unit: several[0] if len(several) == 1 else choose(several)
             for unit, several in by_unit.items()
         }
-        for i, given in enumerate(found[power]):
-            counts = given.counts and counting.get(given.unit, given) is given
-            words = tuple(results.get(given.unit, ())) if counts else ("void",)
-            found[power][i] = given._replace(words=words, said=", ".join(words), counts=counts)
-    return found
+        for i, order_text in enumerate(by_power[power]):
+            counts = order_text.counts and counting.get(order_text.unit, order_text) is order_text
+            words = tuple(results.get(order_text.unit, ())) if counts else ("void",)
+            by_power[power][i] = order_text._replace(
+                words=words, said=", ".join(words), counts=counts
+            )
+    return by_power
 
 
 def _read_given(game_map: Map, power: str, text: str, own: Mapping) -> GivenOrder:
@@ -592,46 +605,43 @@ def matching_orders(
     do not matter (DATC 4.B.2, 4.B.4, 4.B.5, 4.B.6).
     """
     table, board = vocabulary.table, game_map.board
-    found = []
+
+    def same_unit(unit: UnitText | None, kind: int, location: int) -> bool:
+        return unit is None or (
+            unit.kind == kind and unit.place.province == board.location_province[location]
+        )
+
+    def same_place(place: Place | None, location: int) -> bool:
+        if place is None:
+            return True
+        coast = board.location_coast[location]
+        same = place.province == board.location_province[location]
+        return same and (coast == 0 or place.coast in (0, coast))
+
+    numbers = []
     for number in legal:
-        kind = int(table.kind[number])
-        if (MOVE if kind == MOVE_VIA else kind) != order.kind:
-            continue
-        if kind == WAIVE:
-            found.append(number)
-            continue
-        unit = (table.unit_kind[number], board.location_province[table.location[number]])
-        if unit != (order.unit.kind, order.unit.place.province):
-            continue
-        if kind == BUILD:
-            coast = board.location_coast[table.location[number]]
-            if order.unit.place.coast not in (0, coast) and coast != 0:
-                continue
-        if order.other is not None:
-            other = table.other_location[number]
-            if table.other_kind[number] != order.other.kind:
-                continue
-            if board.location_province[other] != order.other.place.province:
-                continue
-        if order.target is not None:
-            target = table.target[number]
-            coast = board.location_coast[target]
-            if board.location_province[target] != order.target.province:
-                continue
-            if order.target.coast not in (0, coast) and coast != 0:
-                continue
-        found.append(number)
+        kind, location = int(table.kind[number]), table.location[number]
+        if (
+            (MOVE if kind == MOVE_VIA else kind) == order.kind
+            and same_unit(order.unit, table.unit_kind[number], location)
+            and same_unit(order.other, table.other_kind[number], table.other_location[number])
+            and same_place(order.target, table.target[number])
+            and (kind != BUILD or same_place(order.unit.place, location))
+        ):
+            numbers.append(number)
     if order.kind == MOVE:
-        wanted = [number for number in found if (table.kind[number] == MOVE_VIA) == order.via]
-        found = wanted if wanted or order.via else found
-    return found
+        same = [number for number in numbers if (table.kind[number] == MOVE_VIA) == order.via]
+        numbers = same if same or order.via else numbers
+    return numbers
 
 
 def unit_phrase(kind: int) -> str:
+    """Return `an army` or `a fleet`."""
     return "an army" if kind == ARMY else "a fleet"
 
 
 def place_text(game_map: Map, place: Place) -> str:
+    """Return a place as it is written, such as `PAR` or `STP/SC`."""
     code = game_map.provinces[place.province]
     names = {number: name for name, number in game_map.coast_numbers[code].items()}
     return f"{code}/{names.get(place.coast) or COASTS[place.coast]}" if place.coast else code
@@ -648,6 +658,7 @@ def location_of(unit: str) -> str:
 
 
 def province_of(unit: str) -> str:
+    """Return the province of a unit text: `STP` of `F STP/SC`."""
     return location_of(unit).partition("/")[0]
 
 
@@ -669,6 +680,8 @@ def order_words(game_map: Map, text: str) -> tuple[str, str]:
 
 
 def in_words(game_map: Map, text: str) -> str:
+    """Return a text with its units in words: `army Paris` for `A PAR`."""
+
     def name(match: re.Match) -> str:
         place = game_map.province_names.get(match[2])
         return match[0] if place is None else f"{_kind(UNIT_LETTERS.index(match[1]))} {place}"
@@ -677,6 +690,7 @@ def in_words(game_map: Map, text: str) -> str:
 
 
 def rest_of_order(game_map: Map, order: OrderText) -> str:
+    """Return in words what an order tells its unit: `move to Burgundy`."""
     target = order.target and _name(game_map, order.target)
     other = order.other and _unit(game_map, order.other)
     if order.kind == BUILD:

@@ -64,8 +64,8 @@ def read_teams(text: str, powers: Sequence[str]) -> Teams:
                 raise fail("a bracket is not closed")
             return f"({inside})"
         if not words or words[0] in "+,()":
-            found = quoted(words[0]) if words else "nothing"
-            raise fail(f"expected a power or a bracket, not {found}")
+            first_word = quoted(words[0]) if words else "nothing"
+            raise fail(f"expected a power or a bracket, not {first_word}")
         name = words.pop(0)
         if name not in powers:
             hint = did_you_mean(name[:40], powers)

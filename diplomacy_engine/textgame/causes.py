@@ -55,28 +55,28 @@ def played_orders(
     phase, standing = current_phase(games), standing_units(games)
     retreating = phase_kind(phase) == "retreats"
     ordered = retreat_places(games) if retreating else standing
-    given = read_orders(games.map, phase, ordered, orders, words, _first_legal(games))
+    orders_read = read_orders(games.map, phase, ordered, orders, words, _first_legal(games))
     causes: Causes = {}
     moved = None
     if phase_kind(phase) == "movement":
-        moved = _Movement(games.map, standing, given, words)
+        moved = _Movement(games.map, standing, orders_read, words)
         causes = moved.causes()
     elif retreating:
-        causes = _retreat_causes(games.map, standing, given, words)
+        causes = _retreat_causes(games.map, standing, orders_read, words)
     for power in games.map.powers:
-        told = {each.unit for each in given.get(power, ())}
+        units_ordered = {each.unit for each in orders_read.get(power, ())}
         for unit in ordered.get(power, ()):
-            if unit not in told and words.get(unit):
+            if unit not in units_ordered and words.get(unit):
                 line = GivenOrder(power, f"{unit} (no order)", None, unit, tuple(words[unit]))
-                given.setdefault(power, []).append(line)
-    for lines in given.values():
+                orders_read.setdefault(power, []).append(line)
+    for lines in orders_read.values():
         for i, each in enumerate(lines):
-            known = causes.get(each.unit, {}) if each.counts else {}
-            said = _said(each.words, known)
+            unit_causes = causes.get(each.unit, {}) if each.counts else {}
+            result_words = _said(each.words, unit_causes)
             if "void" in each.words and moved is not None and each.counts:
-                said = said.replace("void", f"void ({moved.fault(each.unit)})", 1)
-            lines[i] = each._replace(said=said)
-    return given, causes
+                result_words = result_words.replace("void", f"void ({moved.fault(each.unit)})", 1)
+            lines[i] = each._replace(said=result_words)
+    return orders_read, causes
 
 
 def _said(words: Sequence[str], causes: Mapping[str, list[str]]) -> str:
@@ -93,12 +93,12 @@ def _first_legal(games: VectorGame) -> Callable[[list[GivenOrder]], GivenOrder]:
 
     def choose(several: list[GivenOrder]) -> GivenOrder:
         legal = legal_numbers(games)
-        for given in several:
-            if given.order is not None:
-                here = legal.get(given.order.unit.place.province, [])
-                fits = matching_orders(games.map, games.vocabulary, given.order, here)
-                if len(fits) == 1 or (fits and given.order.kind == SUPPORT_MOVE):
-                    return given
+        for order_text in several:
+            if order_text.order is not None:
+                here = legal.get(order_text.order.unit.place.province, [])
+                fits = matching_orders(games.map, games.vocabulary, order_text.order, here)
+                if len(fits) == 1 or (fits and order_text.order.kind == SUPPORT_MOVE):
+                    return order_text
         return several[0]
 
     return choose
@@ -111,7 +111,7 @@ class _Movement:
         self,
         game_map: Map,
         units: Mapping[str, Sequence[str]],
-        given: Mapping[str, list[GivenOrder]],
+        orders_read: Mapping[str, list[GivenOrder]],
         words: Mapping[str, Sequence[str]],
     ):
         self.map, self.words = game_map, words
@@ -119,7 +119,7 @@ class _Movement:
         self.at = {province_of(unit): unit for unit in self.owner}
         self.order = {
             each.unit: each.order
-            for several in given.values()
+            for several in orders_read.values()
             for each in several
             if each.counts and each.order is not None
         }
@@ -201,7 +201,7 @@ class _Movement:
                 to; who tried to leave and failed defends with itself alone, but head to head with
                 its supports; who is beaten head to head keeps nobody out of the winner's place
         """
-        goal, found = self.goal[unit], []
+        goal, blocking = self.goal[unit], []
         there = self.at.get(goal)
         leaves = there is not None and self.gets_away(there)
         stays = there is not None and (not leaves or self.fights(unit, there))
@@ -210,16 +210,16 @@ class _Movement:
         if foreign:
             alone = there in self.goal and not self.fights(unit, there)
             if attack <= (1 if alone else self.strength(there)):
-                found.append(there)
+                blocking.append(there)
         elif stays:
-            found.append(there)
+            blocking.append(there)
         for rival in self.into[goal]:
             beaten = leaves and self.fights(rival, there)
             if rival == unit or not self.arrives(rival) or beaten:
                 continue
             if attack <= self.strength(rival):
-                found.append(rival)
-        return found
+                blocking.append(rival)
+        return blocking
 
     def cutters(self, unit: str) -> list[str]:
         """Return the units that cut a support.
@@ -266,7 +266,7 @@ class _Movement:
             "cut": (self.cutters, (SUPPORT_HOLD, SUPPORT_MOVE)),
             "no convoy": (self.lost_fleets, (MOVE, SUPPORT_HOLD, SUPPORT_MOVE, CONVOY)),
         }
-        found: Causes = {}
+        all_causes: Causes = {}
         for unit in self.owner:
             for word in self._words(unit):
                 units = []
@@ -274,32 +274,32 @@ class _Movement:
                     units = filter(self.gets_away, self.into.get(province_of(unit), ()))
                     units = list(units)
                 elif word in ways and unit in self.order and "void" not in self._words(unit):
-                    who, kinds = ways[word]
-                    units = who(unit) if self.order[unit].kind in kinds else []
+                    causing, kinds = ways[word]
+                    units = causing(unit) if self.order[unit].kind in kinds else []
                 if units:
-                    found.setdefault(unit, {})[word] = sorted(units)
-        return found
+                    all_causes.setdefault(unit, {})[word] = sorted(units)
+        return all_causes
 
 
 def _retreat_causes(
     game_map: Map,
     standing: Mapping[str, Sequence[str]],
-    given: Mapping[str, list[GivenOrder]],
+    orders_read: Mapping[str, list[GivenOrder]],
     words: Mapping[str, Sequence[str]],
 ) -> Causes:
     """Only a position of other origin can offer a retreat to where a unit stands."""
     at = {province_of(unit): unit for units in standing.values() for unit in units}
     goals = {
         each.unit: game_map.provinces[each.order.target.province]
-        for several in given.values()
+        for several in orders_read.values()
         for each in several
         if each.counts and each.order is not None and each.order.kind == RETREAT
         if "bounce" in words.get(each.unit, ())
     }
-    found = {}
+    all_causes = {}
     for unit, goal in goals.items():
         others = [other for other, place in goals.items() if other != unit and place == goal]
         units = [at[goal]] if goal in at else sorted(others)
         if units:
-            found[unit] = {"bounce": units}
-    return found
+            all_causes[unit] = {"bounce": units}
+    return all_causes

@@ -180,7 +180,9 @@ class Game:
     @property
     def orders(self) -> dict[str, list[str]]:
         """The orders submitted for this phase, void ones included, by power."""
-        return {name: [text for text, _ in given] for name, given in self._submitted.items()}
+        return {
+            name: [text for text, _ in submitted] for name, submitted in self._submitted.items()
+        }
 
     def legal_orders(self, place: str) -> list[str]:
         """Return the orders a unit can be given; in W....A also the builds of a center.
@@ -198,8 +200,8 @@ class Game:
                 if table.unit_kind[number] == kind and table.kind[number] != BUILD
             ]
         if self._talk.binds:
-            left = self._talk.left()
-            numbers = [number for number in numbers if number in left]
+            unbound = self._talk.left()
+            numbers = [number for number in numbers if number in unbound]
         texts = [self._games.vocabulary.texts[number] for number in numbers]
         builds = bool(numbers) and table.kind[numbers[0]] == BUILD
         return [*texts, "WAIVE"] if builds else texts
@@ -228,19 +230,19 @@ class Game:
         if name not in self.map.power_index:
             moved = [text for text in texts if not text.upper().endswith(_STAYS)]
             return [f"{text!r:.200}: nobody plays {name}, whose units hold" for text in moved]
-        given: list[tuple[str, list[int]]] = []
+        meanings: list[tuple[str, list[int]]] = []
         wrong = []
         for text in texts:
-            numbers, reason = self._understand(name, text, given)
+            numbers, reason = self._understand(name, text, meanings)
             if reason and not strict:
-                numbers = self._by_land(name, text, given)
+                numbers = self._by_land(name, text, meanings)
                 reason = "no fleet could convoy it, so it goes by land" if numbers else reason
             if reason:
                 wrong.append(f"{text!r:.200}: {reason}")
             if reason and strict:
                 raise UserError(wrong[0])
-            given.append((self._order_text(text, numbers), numbers))
-        self._submitted[name] = given
+            meanings.append((self._order_text(text, numbers), numbers))
+        self._submitted[name] = meanings
         return wrong
 
     def withdraw(self, power: str) -> None:
@@ -300,12 +302,12 @@ class Game:
         if self.is_over:
             raise UserError("nothing can be said after the end of the game")
         others = [power for power in self.map.powers if power != sender]
-        for name, role, known in (
+        for name, role, allowed in (
             (sender, "sender", (REFEREE, *self.map.powers)),
             (recipient, "recipient", (EVERYONE, *others)),
         ):
-            if name not in known:
-                names = ", ".join(known)
+            if name not in allowed:
+                names = ", ".join(allowed)
                 raise UserError(f"the {role} of a message is one of {names}, not {quoted(name)}")
         sent = sum(len(phase["messages"]) for phase in self.history) + len(self.messages)
         names = {"sender": sender, "recipient": recipient, "time_sent": sent}  # no clock: repeats
@@ -368,7 +370,7 @@ class Game:
         return self.put(sender, receiver, clauses)
 
     def _promises(self, side: Side, power: str, texts: Sequence[str]) -> list[ClauseRow]:
-        found: list[ClauseRow] = []
+        clauses: list[ClauseRow] = []
         for text in texts:
             numbers, reason = self._legal_meaning(power, text, [])
             if len(numbers) > 1:
@@ -376,8 +378,8 @@ class Game:
                 reason = f"name the coast: {coasts}"
             if reason:
                 raise UserError(f"{quoted(text, 200)}: {reason}")
-            found.append((Clause.ORDER, side, self._province_of(numbers[0]), numbers[0]))
-        return found
+            clauses.append((Clause.ORDER, side, self._province_of(numbers[0]), numbers[0]))
+        return clauses
 
     def put(self, sender: str, receiver: str, clauses: Sequence[ClauseRow]) -> int:
         """Offer a deal in rows of press.deals.Offers, as negotiators write it."""
@@ -432,8 +434,8 @@ class Game:
     def deals(self, power: str) -> list[str]:
         """Return the deals of a power in this phase in words: with whom, and what is agreed."""
         deals = self._talk.deals(self.map.power_number(power))
-        found = [f"with {partner}: {self._talk.words(offer)}" for offer, partner in deals]
-        return list(dict.fromkeys(found))  # a peace of two offers is one deal
+        lines = [f"with {partner}: {self._talk.words(offer)}" for offer, partner in deals]
+        return list(dict.fromkeys(lines))  # a peace of two offers is one deal
 
     def bindings(self, power: str) -> dict[str, list[Offer]]:
         """Return province -> the deals that take orders from the power's unit there."""
@@ -477,20 +479,20 @@ class Game:
         return legal.rpartition("/")[0] if len(numbers) > 1 else legal  # a move to any coast
 
     def _understand(
-        self, power: str, text: str, given: list[tuple[str, list[int]]]
+        self, power: str, text: str, orders_before: list[tuple[str, list[int]]]
     ) -> tuple[list[int], str]:
-        numbers, reason = self._legal_meaning(power, text, given)
+        numbers, reason = self._legal_meaning(power, text, orders_before)
         if not numbers or not self._talk.binds:
             return numbers, reason
-        left = self._talk.left()
-        kept = [number for number in numbers if number in left]
-        if kept:
-            return kept, ""
+        unbound = self._talk.left()
+        allowed = [number for number in numbers if number in unbound]
+        if allowed:
+            return allowed, ""
         number, p = numbers[0], self.map.power_index[power]
         return [], self._talk.why_broken(p, self._province_of(number), number)
 
     def _legal_meaning(
-        self, power: str, text: str, given: list[tuple[str, list[int]]]
+        self, power: str, text: str, orders_before: list[tuple[str, list[int]]]
     ) -> tuple[list[int], str]:
         """Of two legal orders for one unit, or adjustments beyond those owed, the first ones count
         (DATC 4.D.4, 4.D.5, 4.D.6)."""
@@ -514,7 +516,7 @@ class Game:
         numbers = matching_orders(self.map, games.vocabulary, order, numbers)
         if not numbers or (len(numbers) > 1 and order.kind != SUPPORT_MOVE):
             return [], why_illegal(games, power, order, numbers)
-        valid = [other[0] for _, other in given if other]
+        valid = [other[0] for _, other in orders_before if other]
         if order.kind != WAIVE and any(
             number != table.waive and self._province_of(number) == order.unit.place.province
             for number in valid
@@ -526,7 +528,9 @@ class Game:
             return [], f"{power} has only {abs(owed)} to {what}"
         return numbers, ""
 
-    def _by_land(self, power: str, text: str, given: list[tuple[str, list[int]]]) -> list[int]:
+    def _by_land(
+        self, power: str, text: str, orders_before: list[tuple[str, list[int]]]
+    ) -> list[int]:
         """Return the move by land that stands for one with VIA that is illegal, if there is one."""
         try:
             order = read_order(self.map, text, self.unit_kinds)
@@ -535,7 +539,7 @@ class Game:
         if not order.via or order.unit.kind != ARMY or self._legal_meaning(power, text, [])[0]:
             return []
         move = f"{as_written(self.map, order.unit)} - {place_text(self.map, order.target)}"
-        return self._understand(power, move, given)[0]
+        return self._understand(power, move, orders_before)[0]
 
     def _own_orders(self, power: str, province: int) -> list[int]:
         numbers = self._legal().get(province, [])
@@ -617,8 +621,8 @@ class Game:
         return {"name": self.phase, "state": state, "orders": orders}
 
     def _close(self, record: dict, results: dict[str, list[str]]) -> dict[str, list[str]]:
-        said = {"results": results, "messages": self.messages} | self._votes_note()
-        self.history.append(record | said)
+        notes = {"results": results, "messages": self.messages} | self._votes_note()
+        self.history.append(record | notes)
         self.messages = []
         self._begin_phase()
         return {unit: list(words) for unit, words in results.items()}
@@ -630,9 +634,9 @@ class Game:
         """Return province -> number of the one legal order submitted for it, without waives; a
         support that names no coast goes to the coast the fleet moves to (DATC 4.B.4)."""
         table = self._games.table
-        given = [numbers for orders in self._submitted.values() for _, numbers in orders]
+        submitted = [numbers for orders in self._submitted.values() for _, numbers in orders]
         waive = table.waive
-        lists = {self._province_of(n[0]): n for n in given if n and n[0] != waive}
+        lists = {self._province_of(n[0]): n for n in submitted if n and n[0] != waive}
         chosen = {v: numbers[0] for v, numbers in lists.items()}
         for v, numbers in lists.items():
             if len(numbers) > 1:
@@ -644,17 +648,17 @@ class Game:
 
     def _void_units(self, chosen: dict[int, int]) -> dict[int, str]:
         powers, kinds, locations = self._ordered_units()
-        found = {}
-        for power, given in self._submitted.items():
+        void_units = {}
+        for power, submitted in self._submitted.items():
             for unit in [
-                ordered_unit(self.map, text, kinds) for text, numbers in given if not numbers
+                ordered_unit(self.map, text, kinds) for text, numbers in submitted if not numbers
             ]:
                 if unit is None or unit.place.province in chosen:
                     continue
                 v = unit.place.province
                 if (powers[v], kinds[v]) == (self.map.power_index[power], unit.kind):
-                    found[v] = self.map.unit_text(kinds[v], locations[v])
-        return found
+                    void_units[v] = self.map.unit_text(kinds[v], locations[v])
+        return void_units
 
     def _order_array(self, chosen: dict[int, int]) -> np.ndarray:
         orders = self._games.new_orders()
@@ -703,8 +707,8 @@ class Game:
         units, own = self._unit_texts(), self._void_units(chosen)
         foreign = {text for v, text in units.items() if v not in own}
         results = {}
-        for given in self._submitted.values():
-            for text, numbers in given:
+        for submitted in self._submitted.values():
+            for text, numbers in submitted:
                 unit = None if numbers else ordered_unit(self.map, text, state.unit_kind[0])
                 if unit is not None:
                     written = as_written(self.map, unit)
@@ -799,8 +803,8 @@ class Game:
         deals can be broken, with a `binding` of ours."""
         # None: nothing was submitted yet.
         pending = {power: self.orders.get(power) for power in self.map.powers}
-        said = {"results": {}, "messages": self.messages} | self._votes_note()
-        phases = [*self.history, self._record(pending) | said]
+        notes = {"results": {}, "messages": self.messages} | self._votes_note()
+        phases = [*self.history, self._record(pending) | notes]
         ending = Ending(self.draw_votes, self.is_agreed, tuple(self.conceded))
         own_end = self.is_draw or bool(self.is_over and self.conceded)
         silent = self.press is None and not any(phase["messages"] for phase in phases)
@@ -893,7 +897,7 @@ class Game:
         """Return a game that goes on from here on its own."""
         game = Game.from_row(self._games, 0)
         game.id, game.history, game.messages = self.id, list(self.history), list(self.messages)
-        game._submitted = {power: list(given) for power, given in self._submitted.items()}
+        game._submitted = {power: list(submitted) for power, submitted in self._submitted.items()}
         game.draw_votes, game.conceded = self.draw_votes, list(self.conceded)
         game._votes = set(self._votes)
         game._talk = self._talk.copy(game._games)
@@ -918,7 +922,7 @@ def _words(bits: int) -> list[str]:
 
 
 def _texts(texts: Sequence[str], what: str = "what an offer names") -> list[str]:
-    found = [texts] if isinstance(texts, str) else texts
-    if not isinstance(found, list | tuple) or not all(isinstance(text, str) for text in found):
+    items = [texts] if isinstance(texts, str) else texts
+    if not isinstance(items, list | tuple) or not all(isinstance(text, str) for text in items):
         raise UserError(f"{what} must be a list of texts, not {quoted(texts)}")
-    return list(found)
+    return list(items)

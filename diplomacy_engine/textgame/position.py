@@ -54,6 +54,7 @@ STATE_KEYS = ("name", "units", "retreats", "centers", "last_orders", "last_resul
 
 
 def current_phase(games: VectorGame) -> str:
+    """Return the name of the phase of row 0, such as `S1901M` or `COMPLETED`."""
     if games.state.end[0] != RUNNING:
         return COMPLETED
     return phase_name(int(games.state.year[0]), int(games.state.phase[0]))
@@ -69,6 +70,7 @@ def standing_units(games: VectorGame) -> dict[str, list[str]]:
 
 
 def owned_centers(games: VectorGame) -> dict[str, list[str]]:
+    """Return power -> codes of the centers that it owns."""
     centers = {name: [] for name in games.map.powers}
     for c, owner in enumerate(games.state.center_owner[0]):
         if owner != NONE:
@@ -79,7 +81,7 @@ def owned_centers(games: VectorGame) -> dict[str, list[str]]:
 
 def retreat_places(games: VectorGame) -> dict[str, dict[str, list[str]]]:
     """Power -> dislodged unit -> places it may retreat to, for powers that have any."""
-    state, board, found = games.state, games.board, {}
+    state, board, by_power = games.state, games.board, {}
     for v in np.flatnonzero(state.dislodged_power[0] != NONE):
         kind, here = state.dislodged_kind[0, v], state.dislodged_location[0, v]
         options = int(state.retreat_options[0, v])
@@ -88,9 +90,9 @@ def retreat_places(games: VectorGame) -> dict[str, dict[str, list[str]]]:
             for i in range(board.neighbor_count[kind, here])
             if options >> i & 1
         ]
-        units = found.setdefault(games.map.unit_powers[state.dislodged_power[0, v]], {})
+        units = by_power.setdefault(games.map.unit_powers[state.dislodged_power[0, v]], {})
         units[games.map.unit_text(kind, here)] = places
-    return dict(sorted(found.items()))
+    return dict(sorted(by_power.items()))
 
 
 def owed_adjustments(games: VectorGame) -> dict[str, int]:
@@ -105,21 +107,22 @@ def owed_adjustments(games: VectorGame) -> dict[str, int]:
 
 
 def legal_numbers(games: VectorGame) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+    """Return province -> numbers of the legal orders there, WAIVE left out."""
+    by_province: dict[int, list[int]] = {}
     decisions, table = games.decisions(), games.table
     for d in range(decisions.count):
         for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
             first, last = decisions.order_start[s : s + 2]
             numbers = decisions.order[first:last].tolist()
             if decisions.slot_province[s] != NONE:
-                found[int(decisions.slot_province[s])] = numbers
+                by_province[int(decisions.slot_province[s])] = numbers
                 continue
             for number in numbers:
                 if number != table.waive:
                     v = int(games.board.location_province[table.location[number]])
-                    found.setdefault(v, []).append(number)
+                    by_province.setdefault(v, []).append(number)
             break  # every slot of a winter decision lists the same orders
-    return found
+    return by_province
 
 
 def winners(games: VectorGame, conceded: Collection[str] = ()) -> list[str]:
@@ -140,11 +143,11 @@ def contenders(games: VectorGame, conceded: Collection[str]) -> list[str]:
 def end_by_concession(games: VectorGame, conceded: Collection[str]) -> None:
     """End the game (a solo, or a victory of a team) if only one power or team goes on."""
     state, team = games.state, games.board.team
-    left = [games.map.power_index[name] for name in contenders(games, conceded)]
-    sides = {team[power] for power in left} if games.board.num_teams > 1 else left
+    remaining = [games.map.power_index[name] for name in contenders(games, conceded)]
+    sides = {team[power] for power in remaining} if games.board.num_teams > 1 else remaining
     if conceded and len(sides) == 1:
         centers = games.centers()[0]
-        state.winner[0] = max(left, key=lambda power: centers[power])
+        state.winner[0] = max(remaining, key=lambda power: centers[power])
         state.end[0] = TEAM if games.map.teams.text else SOLO
 
 
@@ -224,19 +227,21 @@ def _zobrist_numbers(game_map: Map) -> tuple[list[list[int]], ...]:
 def zobrist_hash(games: VectorGame) -> int:
     """The hash that the `diplomacy` package's validator expects: the exclusive or of the numbers of
     units, supply centers and home centers."""
-    board, state, found = games.board, games.state, 0
+    board, state, hash_value = games.board, games.state, 0
     kinds, owners, fled_kinds, fled_owners, centers, homes = _zobrist_numbers(games.map)
     standing = (kinds, owners, state.unit_kind, state.unit_power, state.unit_location)
     fled = (state.dislodged_kind, state.dislodged_power, state.dislodged_location)
     for by_kind, by_power, kind, power, location in (standing, (fled_kinds, fled_owners, *fled)):
         for v in np.flatnonzero(power[0] != NONE).tolist():
-            found ^= by_kind[kind[0, v]][location[0, v]] ^ by_power[power[0, v]][location[0, v]]
+            hash_value ^= (
+                by_kind[kind[0, v]][location[0, v]] ^ by_power[power[0, v]][location[0, v]]
+            )
     for c, owner in enumerate(state.center_owner[0].tolist()):
         if owner != NONE:
-            found ^= centers[owner][board.province_location[board.center_province[c]]]
+            hash_value ^= centers[owner][board.province_location[board.center_province[c]]]
     for v in np.flatnonzero(board.home_power != NONE).tolist():
-        found ^= homes[board.home_power[v]][board.province_location[v]]
-    return found
+        hash_value ^= homes[board.home_power[v]][board.province_location[v]]
+    return hash_value
 
 
 def last_orders(games: VectorGame) -> dict[str, dict]:
@@ -266,8 +271,8 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
                 v = order.unit.place.province
                 numbers = range(table.province_first[v], table.province_first[v + 1])
                 exact = games.vocabulary.number.get(text)
-                found = matching_orders(games.map, games.vocabulary, order, numbers)
-                number = exact if exact in numbers else min(found, default=NONE)
+                meanings = matching_orders(games.map, games.vocabulary, order, numbers)
+                number = exact if exact in numbers else min(meanings, default=NONE)
             if number == NONE:
                 raise UserError(f"nobody can have ordered {quoted(text, 60)} in a movement phase")
             if state.last_order[0, v] != NONE:
@@ -304,12 +309,12 @@ def parse_position_line(text: str) -> tuple[str, dict]:
     map_name, name = head.split()
     state = {"name": name, "units": {}, "centers": {}, "retreats": {}}
     for part in parts:
-        left, equals, centers = part.partition("=")
-        form = re.match(r"[A-Za-z_]+", left)
+        head, equals, centers = part.partition("=")
+        form = re.match(r"[A-Za-z_]+", head)
         if form is None or not equals or "=" in centers or form[0] in state["units"]:
             once = "'POWER UNIT, UNIT = CENTER CENTER', once for each power"
             raise UserError(f"{part!r:.80} is not of the form {once}")
-        power, units = form[0], left[form.end() :]
+        power, units = form[0], head[form.end() :]
         state["centers"][power] = centers.split()
         state["units"][power] = []
         for unit in filter(None, (unit.strip() for unit in units.split(","))):
@@ -338,8 +343,8 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     than STATE_KEYS are ignored, but for misspelt ones. Centers left out, and neutral units', are
     nobody's. Nothing is skipped, eliminated or ended. Retreats that the rules forbid are left out.
     A finished game has ended as `note` says, else as its centers do."""
-    given = convert(_State, state, "the state")
-    missing = [known for known in STATE_KEYS if known not in state]
+    fields = convert(_State, state, "the state")
+    missing = [key for key in STATE_KEYS if key not in state]
     for key in state:
         meant = did_you_mean(key, missing) if isinstance(key, str) else ""
         if key not in STATE_KEYS and meant:
@@ -348,9 +353,9 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     reset_game(games.board, row, 0, row.seed[0])
     row.unit_power[0], row.unit_kind[0], row.unit_location[0] = NONE, NONE, NONE
     row.center_owner[0] = NONE
-    _load_name(games, given.name)
+    _load_name(games, fields.name)
     standing, dislodged = [], {}
-    for power, texts in _by_power(games, given.units):
+    for power, texts in _by_power(games, fields.units):
         for text in texts:
             unit, starred = read_unit(games.map, text)
             if starred and (power, unit) in dislodged:
@@ -359,13 +364,13 @@ def load_state(games: VectorGame, state: Mapping) -> None:
                 dislodged[power, unit] = []
             else:
                 standing.append((power, unit))
-    for power, units in _by_power(games, given.retreats):
+    for power, units in _by_power(games, fields.retreats):
         for text, places in units.items():
             dislodged[power, read_unit(games.map, text)[0]] = places
     # A draw that was agreed, or a concession, may also have ended the game before the retreats.
     retreating = is_retreat(row.phase[0])
     if dislodged and not retreating and row.end[0] == RUNNING:
-        raise UserError(f"{given.name} is not a retreat phase, but a unit is dislodged")
+        raise UserError(f"{fields.name} is not a retreat phase, but a unit is dislodged")
     for power, unit in standing:
         _place_unit(games, power, unit, row.unit_power, row.unit_kind, row.unit_location)
     for (power, unit), places in dislodged.items():
@@ -375,8 +380,8 @@ def load_state(games: VectorGame, state: Mapping) -> None:
         if row.unit_power[0, v] == power:
             raise UserError(f"{as_written(games.map, unit)} is dislodged by its own power")
         row.retreat_options[0, v] = _retreat_bits(games, unit, places)
-    _load_centers(games, given.centers)
-    _load_last_orders(games, given.last_orders, given.last_results or {})
+    _load_centers(games, fields.centers)
+    _load_last_orders(games, fields.last_orders, fields.last_results or {})
     forbid_retreats(games)
     if row.end[0] != RUNNING:
         _load_result(games, victors(games.map, state))
@@ -415,6 +420,7 @@ def _by_power(games: VectorGame, table: Mapping | None) -> list[tuple[int, Any]]
 
 
 def _place_unit(games: VectorGame, power: int, unit: UnitText, powers, kinds, locations) -> int:
+    """Put a unit into arrays (1, V) of the units by province, and return its province."""
     province, code = unit.place.province, place_text(games.map, unit.place)
     location = games.map.location_index.get(code)
     text = as_written(games.map, unit)

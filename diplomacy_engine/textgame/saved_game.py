@@ -126,17 +126,17 @@ def victors(game_map: Map, state: Mapping) -> list[str]:
     note = state.get("note")
     head, _, names = note.partition(":") if isinstance(note, str) else ("", "", "")
     named = [name.strip().upper() for name in names.split(",")]
-    found = [[power for power in game_map.powers if name in (power, power[:3])] for name in named]
-    known = head.strip().lower() == "victory by" and all(len(powers) == 1 for powers in found)
-    return [power for power in game_map.powers if [power] in found] if known else []
+    called = [[power for power in game_map.powers if name in (power, power[:3])] for name in named]
+    is_victory = head.strip().lower() == "victory by" and all(len(powers) == 1 for powers in called)
+    return [power for power in game_map.powers if [power] in called] if is_victory else []
 
 
 def read_saved_game(
     saved: Mapping, game_map: Map | str | None
 ) -> tuple[str, Map, list[dict], Ending]:
     source = "the saved game"
-    found = convert(_SavedGame, saved, source)
-    phases = found.phases
+    game = convert(_SavedGame, saved, source)
+    phases = game.phases
     names = [
         i
         for i, phase in enumerate(phases)
@@ -149,12 +149,12 @@ def read_saved_game(
         wrong.append(f"phases: messages of more than {MOST_SAID:,} characters")
     if wrong:
         raise UserError(f"{source}: {wrong[0]}")
-    if game_map is None and found.map_facts is not None:
-        found_map = Map(found.map_facts, "of the saved game")
+    if game_map is None and game.map_facts is not None:
+        found_map = Map(game.map_facts, "of the saved game")
     else:
-        found_map = load_map(game_map or found.map)
-    if not found_map.teams.text and found.teams is not None:
-        found_map = found_map.with_teams(found.teams, found.team_victory)
+        found_map = load_map(game_map or game.map)
+    if not found_map.teams.text and game.teams is not None:
+        found_map = found_map.with_teams(game.teams, game.team_victory)
     phases = [
         _named(phase)
         | {"state": _named(phase["state"])}
@@ -166,10 +166,10 @@ def read_saved_game(
         }
         for phase in saved["phases"]
     ]
-    conceded = _powers(found_map, found.conceded)
+    conceded = _powers(found_map, game.conceded)
     conceded += _left_out(found_map, phases[-1]["state"], conceded)
-    ending = Ending(found.draw_votes, found.draw_agreed, conceded)
-    return str(found.id), found_map, phases, ending
+    ending = Ending(game.draw_votes, game.draw_agreed, conceded)
+    return str(game.id), found_map, phases, ending
 
 
 def _named(record: Mapping) -> dict:
@@ -205,8 +205,8 @@ def _powers(game_map: Map, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def in_disorder(state: Mapping, power: str) -> bool:
-    found = state.get("civil_disorder")
-    return isinstance(found, Mapping) and bool(found.get(power))
+    disorder = state.get("civil_disorder")
+    return isinstance(disorder, Mapping) and bool(disorder.get(power))
 
 
 def read_saved_games(path: str | Path) -> Iterator[dict]:

@@ -46,6 +46,7 @@ class GameTalk:
         self.offers: list[Offer] = []  # of this phase, by number
 
     def copy(self, games: VectorGame) -> "GameTalk":
+        """Return a copy for `games`, a copy of the game."""
         copy = GameTalk(games, self.rules)
         copy.offers = list(self.offers)
         if self.press is not None:
@@ -54,6 +55,7 @@ class GameTalk:
         return copy
 
     def press_now(self) -> Press:
+        """Return the press of this phase; UserError if no deals can be made in it."""
         if self.press is None:
             raise UserError('powers make deals in a Game with press, such as press="offers"')
         phase = current_phase(self.games)
@@ -65,7 +67,8 @@ class GameTalk:
     def place_clauses(
         self, powers: tuple[int, int], kind: Clause, side: Side, places: Sequence[str]
     ) -> list[ClauseRow]:
-        found: list[ClauseRow] = []
+        """Return the clauses of one kind about provinces; UserError names a text that is none."""
+        clauses: list[ClauseRow] = []
         for text in places:
             unit, place = read_place(self.games.map, text)
             if unit is not None or place.coast:
@@ -74,8 +77,8 @@ class GameTalk:
                 power = powers[side]
                 if self.games.state.unit_power[0, place.province] != power:
                     raise UserError(f"{self.games.map.powers[power]} has no unit in {text}")
-            found.append((kind, side, place.province, NONE))
-        return found
+            clauses.append((kind, side, place.province, NONE))
+        return clauses
 
     def put(self, p: int, q: int, clauses: tuple[ClauseRow, ...]) -> Offer:
         """Take an offer in; refuse what could not be confirmed even if nothing else were agreed."""
@@ -129,8 +132,8 @@ class GameTalk:
 
     def accept(self, offer: Offer) -> None:
         press, pair = self.press_now(), {offer.sender, offer.receiver}
-        made = [o for o in self.offers if o.state == "deal" and {o.sender, o.receiver} == pair]
-        if press.protocol == "propose-choose" and len(made) >= press.rounds:
+        deals = [o for o in self.offers if o.state == "deal" and {o.sender, o.receiver} == pair]
+        if press.protocol == "propose-choose" and len(deals) >= press.rounds:
             names = " and ".join(self.games.map.powers[p] for p in sorted(pair))
             raise UserError(f"{names} have already picked their offer for this phase")
         self._settle(press, offer, f"offer {offer.number} cannot be confirmed")
@@ -176,17 +179,17 @@ class GameTalk:
 
     def bindings(self, p: int) -> dict[str, list[Offer]]:
         """Return province -> the deals that take orders from the power's unit there."""
-        found: dict[str, list[Offer]] = {}
+        by_province: dict[str, list[Offer]] = {}
         if self.press is None or not self.press.binding:
-            return found
+            return by_province
         full = self.games.decisions()
         mine = self.games.state.unit_power[0, full.slot_province] == p
         for offer, _ in self.deals(p):
-            left = np.diff(self._alone(offer).bound(full).order_start)
-            for s in np.flatnonzero(mine & (left < np.diff(full.order_start))):
+            counts = np.diff(self._alone(offer).bound(full).order_start)
+            for s in np.flatnonzero(mine & (counts < np.diff(full.order_start))):
                 name = self.games.map.provinces[full.slot_province[s]]
-                found.setdefault(name, []).append(offer)
-        return found
+                by_province.setdefault(name, []).append(offer)
+        return by_province
 
     @property
     def has_deals(self) -> bool:
@@ -219,12 +222,12 @@ class GameTalk:
 
     def promised(self, orders: np.ndarray) -> dict[int, int]:
         """Return province -> the promised order where others are given, (1, V), or none."""
-        kept = orders.copy()
-        self.press.correct(kept)
+        promised_orders = orders.copy()
+        self.press.correct(promised_orders)
         kinds = self.games.table.kind
-        changed = np.flatnonzero(kept[0] != orders[0]).tolist()
+        changed = np.flatnonzero(promised_orders[0] != orders[0]).tolist()
         return {
-            v: int(kept[0, v])
+            v: int(promised_orders[0, v])
             for v in changed
-            if orders[0, v] != NONE or kinds[kept[0, v]] != HOLD  # which it does anyway
+            if orders[0, v] != NONE or kinds[promised_orders[0, v]] != HOLD  # which it does anyway
         }

@@ -2,6 +2,7 @@
 webDiplomacy site (`history.json`), or blocks of order texts. What was ordered is played again by
 our rules, and what does not agree is told."""
 
+import contextlib
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,39 +67,65 @@ def read_games(
     """Yield the games of a file as saved games; UserError or OSError if it has none. `game_map` is
     that of games which do not name theirs (None: the standard map), `variant` the site's
     `variant.json` of a history on another map; `note` is told what does not agree."""
+    game_map = load_map(game_map or "standard")
     with open_file(path) as file:
         begin = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
-    if begin[:1] in (b"{", b"[", b""):
-        for game in _json_games(Path(path)):
-            foreign = is_history(game) or is_record(game)
-            yield _saved(path, game, game_map, variant, note) if foreign else game
-        return
-    found_map = load_map(game_map or "standard")
-    try:
-        text = read_file(path, 4 * MOST_LETTERS).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError):  # no text of orders
-        yield from read_saved_games(path)
-        return
-    try:
-        yield _of_blocks(read_blocks(found_map, text, note), found_map, Path(path).stem, note)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+    text = ""
+    if begin[:1] not in (b"{", b"[", b""):
+        with contextlib.suppress(OSError, UnicodeDecodeError):  # it is no text of orders
+            text = read_file(path, 4 * MOST_LETTERS).decode("utf-8-sig")
+    for game in [text] if text else _json_games(Path(path)):
+        try:
+            saved = _saved(game, game_map, Path(path).stem, note, variant)
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from None
+        yield saved
 
 
 def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dict:
     """Return the game of a text: what a file may have, of several the last, or a JSON state."""
     if text.lstrip()[:1] not in ("{", "["):
-        return _of_blocks(read_blocks(game_map, text, note), game_map, "pasted", note)
-    found = parse_json(text, "what was pasted")
-    game = convert(dict, found[-1] if isinstance(found, list) and found else found, "the game")
-    if is_history(game):
-        phases = history_phases(classic(game_map), game)
-        return replayed(phases, game_map, "pasted", note).to_saved_game()
-    if is_record(game):
-        return _recorded(game, game_map, note)
+        return _saved(text, game_map, "pasted", note)
+    data = parse_json(text, "what was pasted")
+    game = convert(dict, data[-1] if isinstance(data, list) and data else data, "the game")
     if "phases" not in game and "units" in game:
         return Game.from_state(game_map, game).to_saved_game()
+    return _saved(game, game_map, "pasted", note)
+
+
+def _saved(
+    game: dict | str, game_map: Map, game_id: str, note: Note, variant: str | Path | None = None
+) -> dict:
+    """Return a text of orders, a history, a record of phases or a saved game as a saved game;
+    `game_id` counts where it has none."""
+    if isinstance(game, str):
+        return _of_blocks(read_blocks(game_map, game, note), game_map, game_id, note)
+    phases = game.get("phases")
+    first = phases[0] if isinstance(phases, list) and phases else None
+    keys = {*first} if isinstance(first, dict) else set()
+    if "turn" in keys and "map" not in game:
+        return _of_history(game, game_map, game_id, note, variant)
+    if "units" in keys and not keys & {"state", "turn"}:
+        return _of_record(game, game_map, game_id, note)
     return game
+
+
+def _of_history(
+    game: dict, game_map: Map, game_id: str, note: Note, variant: str | Path | None
+) -> dict:
+    """Return the saved game of a site's history; `variant` is the path of its variant's rules."""
+    if variant is None:
+        site_map = classic(game_map)
+    else:
+        site_map = read_variant(read_json(dict, variant, MAX_GAME_BYTES), game_map)
+    number = game.get("gameID")
+    game_id = str(number) if type(number) is int else game_id
+    played = replayed(history_phases(site_map, game), game_map, game_id, note)
+    saved = played.to_saved_game()
+    if played.is_draw and game.get("gameOver") == DRAWN:
+        # What the site says of votes: such a game has no other end without a solo.
+        saved |= Ending(True, True).notes()
+    return saved
 
 
 def _json_games(path: Path) -> Iterator[dict]:
@@ -107,12 +134,12 @@ def _json_games(path: Path) -> Iterator[dict]:
         yield from read_saved_games(path)
     except UserError as error:
         try:
-            whole = json.loads(read_file(path, MAX_GAME_BYTES))
+            data = json.loads(read_file(path, MAX_GAME_BYTES))
         except (OSError, ValueError, RecursionError):
             raise error from None
-        if whole == []:
+        if data == []:
             raise
-        yield from convert(list[dict], whole if isinstance(whole, list) else [whole], path)
+        yield from convert(list[dict], data if isinstance(data, list) else [data], path)
 
 
 class _RecordedPhase(Struct):
@@ -130,14 +157,7 @@ class _RecordedGame(Struct):
     id: str | int = ""
 
 
-def is_record(data: Mapping) -> bool:
-    """Tell whether a game is a record of phases with units and orders, without states."""
-    phases = data.get("phases")
-    first = phases[0] if isinstance(phases, list) and phases else None
-    return isinstance(first, dict) and "units" in first and not {"state", "turn"} & {*first}
-
-
-def _recorded(game: dict, game_map: Map, note: Note) -> dict:
+def _of_record(game: dict, game_map: Map, game_id: str, note: Note) -> dict:
     recorded = convert(_RecordedGame, game, "the record")
     phases = []
     for phase in recorded.phases:
@@ -146,39 +166,7 @@ def _recorded(game: dict, game_map: Map, note: Note) -> dict:
             units.setdefault(power, []).extend(f"*{text}" for text in texts)
         orders = {power: texts or [] for power, texts in phase.orders.items()}
         phases.append(Phase(phase.name, orders, units, phase.centers))
-    return replayed(phases, game_map, str(recorded.id) or "game", note).to_saved_game()
-
-
-def is_history(data: Mapping) -> bool:
-    phases = data.get("phases")
-    rows = isinstance(phases, list) and phases and isinstance(phases[0], dict)
-    return "map" not in data and bool(rows) and "turn" in phases[0]
-
-
-def _saved(
-    path: str | Path,
-    game: dict,
-    game_map: Map | str | None,
-    variant: str | Path | None,
-    note: Note,
-) -> dict:
-    found_map = load_map(game_map or "standard")
-    try:
-        if is_record(game):
-            return _recorded(game, found_map, note)
-        if variant is None:
-            known = classic(found_map)
-        else:
-            known = read_variant(read_json(dict, variant, MAX_GAME_BYTES), found_map)
-        phases = history_phases(known, game)
-        game_id = str(game["gameID"]) if type(game.get("gameID")) is int else "game"
-        played = replayed(phases, found_map, game_id, note)
-        if played.is_draw and game.get("gameOver") == DRAWN:
-            # What the site says of votes: such a game has no other end without a solo.
-            return played.to_saved_game() | Ending(True, True).notes()
-        return played.to_saved_game()
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+    return replayed(phases, game_map, str(recorded.id) or game_id, note).to_saved_game()
 
 
 def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note) -> dict:
@@ -189,33 +177,33 @@ def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note)
         game = Game.from_state(game_map, state)
         game.id = game_id
         return game.to_saved_game()
-    found: dict[str, dict[str, list[str]]] = {}
+    orders_of: dict[str, dict[str, list[str]]] = {}
     retreats: list[tuple[str, str, Place, str]] = []  # told in results: phase, power, unit, order
     first = Game(game_map).phase
     for block in blocks:
         name = block.phase or first
-        found.setdefault(name, {}).setdefault(block.power, [])
-        told = [(text, _fault(game_map, name, text)) for text in block.orders]
-        for text in (text for text, reason in told if not reason):
+        orders_of.setdefault(name, {}).setdefault(block.power, [])
+        faults = [(text, _fault(game_map, name, text)) for text in block.orders]
+        for text in (text for text, reason in faults if not reason):
             phase = _phase_of_order(game_map, name, text)
-            found.setdefault(phase, {}).setdefault(block.power, []).append(text)
+            orders_of.setdefault(phase, {}).setdefault(block.power, []).append(text)
             remark = told_retreat(game_map, text) if phase_kind(phase) == "movement" else ""
             unit = ordered_unit(game_map, text, _likely_kinds(game_map))
             if remark and unit:
                 retreats.append((f"{phase[:-1]}R", block.power, unit.place, remark))
-        if all(reason for _, reason in told):  # a line of something else is told as one
-            told = [(", ".join(block.orders), told[0][1])] if told else []
-        for text, reason in told:
+        if all(reason for _, reason in faults):  # a line of something else is told as one
+            faults = [(", ".join(block.orders), faults[0][1])] if faults else []
+        for text, reason in faults:
             if reason:
                 note(left_out(block.line, text, reason))
     for name, power, place, remark in retreats:
-        orders = found.setdefault(name, {}).setdefault(power, [])
+        orders = orders_of.setdefault(name, {}).setdefault(power, [])
         units = [ordered_unit(game_map, text, _likely_kinds(game_map)) for text in orders]
         if place.province not in [unit.place.province for unit in units if unit]:
             orders.append(f"{place_text(game_map, place)} {remark}")
-    if not any(texts for orders in found.values() for texts in orders.values()):
+    if not any(texts for orders in orders_of.values() for texts in orders.values()):
         raise UserError(f"no phase with orders was found; {FORMS}")
-    phases = [Phase(name, found[name]) for name in sorted(found, key=moment)]
+    phases = [Phase(name, orders_of[name]) for name in sorted(orders_of, key=moment)]
     if moment(phases[0].name) > moment(first):
         phases = _begun_later(phases, game_map, note)
     return replayed(phases, game_map, game_id, note).to_saved_game()
@@ -363,6 +351,7 @@ def _likely_removals(game: Game, phase: Phase) -> list[str]:
 
 
 def moment(name: str) -> tuple[int, int]:
+    """Return the year and season number of a phase, by which phases are sorted."""
     return _END if name == COMPLETED else parse_phase(name)
 
 
@@ -380,20 +369,20 @@ def _differs(game: Game, phase: Phase, cornered: bool = True) -> bool:
 
 def _placed(game: Game, phase: Phase) -> Game:
     retreats = game.dislodged if game.phase == phase.name else {}
-    known = {key: text for key, text in game.to_state().items() if key.startswith("last_")}
+    last_orders = {key: text for key, text in game.to_state().items() if key.startswith("last_")}
     phase = phase if phase.centers else phase._replace(centers=game.centers)
-    placed = Game.from_state(game.map, _state(phase, retreats) | known, game.max_years)
+    placed = Game.from_state(game.map, _state(phase, retreats) | last_orders, game.max_years)
     placed.id, placed.history = game.id, game.history
     return placed
 
 
-def _state(phase: Phase, known: Mapping[str, Mapping[str, list[str]]]) -> dict:
+def _state(phase: Phase, retreats_before: Mapping[str, Mapping[str, list[str]]]) -> dict:
     """A dislodged unit of which nothing is said may go where it went."""
     retreats: dict[str, dict[str, list[str]]] = {}
     for power, texts in phase.units.items():
         for unit in (text[1:] for text in texts if text.startswith("*")):
             goals = [t.split(" R ")[1] for t in phase.orders.get(power, []) if _leaves(t, unit)]
-            places = known.get(power, {}).get(unit, goals)
+            places = retreats_before.get(power, {}).get(unit, goals)
             retreats.setdefault(power, {})[unit] = phase.retreats.get(unit, places)
     over = phase.name == COMPLETED
     units = {p: [t for t in texts if not t.startswith("*")] for p, texts in phase.units.items()}
@@ -406,6 +395,7 @@ def _leaves(text: str, unit: str) -> bool:
 
 
 def short_report(saved: Mapping, game_map: Map | str | None = None) -> str:
+    """Return a line about a saved game: its map, phases and the centers at its end."""
     game = Game.from_saved_game(saved, game_map)
     names = [phase["name"] for phase in saved["phases"]]
     centers = sorted(((len(held), power) for power, held in game.centers.items()), reverse=True)

@@ -114,6 +114,7 @@ _DISBANDS = re.compile(r"\b(?:disband|destroy)(?:s|ed)?\b", re.IGNORECASE)
 _PHASE_LIKE = re.compile(
     r"\W*(?:(?:turn|phase|round|year|season)\W*\d|[sfwa]\W?\d\d(?:\d\d)?[mrab]?\b)", re.IGNORECASE
 )
+_UNIT_LIKE = re.compile(r"\W*(?:[AF]|army|fleet) \w", re.IGNORECASE)
 _NOTHING = ("none", "no orders", "nmr", "-")
 FORMS = (
     "a line names a phase (Spring 1901, S1901M, Movement results for Spring of 1901), and below it "
@@ -122,6 +123,8 @@ FORMS = (
 
 
 class Block(NamedTuple):
+    """The orders of one power in one phase, and the line on which they begin."""
+
     phase: str  # empty where none is named before it
     power: str
     orders: list[str]
@@ -136,7 +139,7 @@ class _Heading(NamedTuple):
     verb: str = ""  # of the units below it: build, remove
 
 
-_KNOWN = {*_SEASONS, *_KINDS, *_BESIDE, *_IDLE}
+_PHASE_WORDS = {*_SEASONS, *_KINDS, *_BESIDE, *_IDLE}
 _SEASON_LIKE = re.compile(
     rf"\b(?:{'|'.join(word for word in _SEASONS if len(word) > 3)})\b|\b[sfw]\d\d", re.IGNORECASE
 )
@@ -158,8 +161,8 @@ def _names(game_map: Map) -> re.Pattern:
 def _words(text: str) -> list[str]:
     plain = unicodedata.normalize("NFKD", text.lower())
     plain = re.sub("['\u2019]s\\b|[\u0300-\u036f]", "", plain)
-    found = re.findall(r"unit.placement|[^\W\d_]+|\d+", plain)
-    return [word.replace(" ", "-") for word in found]
+    names = re.findall(r"unit.placement|[^\W\d_]+|\d+", plain)
+    return [word.replace(" ", "-") for word in names]
 
 
 def _year_beside(words: Sequence[str], at: int) -> int | None:
@@ -191,7 +194,7 @@ def read_blocks(
             if not _words(line):
                 continue
             shown = f"line {number}, {quoted(printable(line), 60)}"
-            reader = _Headings(game_map, phase, year)
+            reader = Headings(game_map, phase, year)
             heading, rest = reader.split(line)
             if heading is None:
                 heading, doubt = _Heading(verb=verb), reader.doubt(line, raw)
@@ -267,6 +270,7 @@ def _is_order(game_map: Map, text: str) -> bool:
 
 
 def left_out(line: int, text: str, reason: str) -> str:
+    """Return the note that a text of a line is not read, and why."""
     return f"line {line}, {quoted(printable(text), 60)}, is left out: {reason}"
 
 
@@ -315,16 +319,17 @@ def _center(game_map: Map, text: str, line: int) -> list[str]:
 def all_centers(
     game_map: Map, units: Mapping[str, Sequence[str]], named: Mapping[str, list[str]]
 ) -> dict[str, list[str]]:
+    """Return power -> its centers: `named`, else where it stands, else its home."""
     board = game_map.board
     stands = {province_of(text): power for power, texts in units.items() for text in texts}
-    found = {power: list(codes) for power, codes in named.items()}
+    owned = {power: list(codes) for power, codes in named.items()}
     taken = {code for codes in named.values() for code in codes}
     for v, code in enumerate(game_map.provinces):
         home = board.home_power[v]
         owner = stands.get(code, game_map.powers[home] if home != NONE else None)
         if board.province_center[v] != NONE and code not in taken and owner not in (None, *named):
-            found.setdefault(owner, []).append(code)
-    return found
+            owned.setdefault(owner, []).append(code)
+    return owned
 
 
 def _plain(game_map: Map, line: str) -> str:
@@ -337,19 +342,12 @@ def _plain(game_map: Map, line: str) -> str:
     return plain + "-" * (line[len(plain) :].count("-") == 1)  # A PAR - is no unit
 
 
-def read_phase(line: str, before: str = "", first_year: int = 1901) -> str:
-    """Return the phase that a line names, such as F1901R, or nothing. `Retreats` alone are those of
-    the phase `before`; years of two digits are in the century of `first_year`."""
-    heading = _Headings(None, before, 0, first_year).read(line)
-    return heading.phase if heading else ""
-
-
-class _Headings:
+class Headings:
     """What lines name after the phase `before`, below a line that named only the year `year`."""
 
-    def __init__(self, game_map: Map | None, before: str, year: int, first_year: int = 0):
+    def __init__(self, game_map: Map, before: str = "", year: int = 0):
         self.map, self.before, self.year = game_map, before, year
-        self.first_year = first_year or int(game_map.board.first_year)
+        self.first_year = int(game_map.board.first_year)  # years of two digits are in its century
 
     def split(self, line: str) -> tuple[_Heading | None, str]:
         """Return the heading with which a line begins, if it has one, and the rest of the line."""
@@ -406,19 +404,17 @@ class _Headings:
         if heading:
             return heading
         parts = _PARTS.split(head)
-        counts = [re.fullmatch(r"[(\[{]\d{1,3}[)\]}]", part) for part in parts]
-        known = [
-            bool(_words(part)) and not count and self._known(part)
-            for part, count in zip(parts, counts)
-        ]
-        first = known.index(True) if True in known else len(parts)
-        heading = self._named(" ".join(part for part, own in zip(parts, known) if own))
+        own = [at for at, part in enumerate(parts) if self._is_of_heading(part)]
+        first = own[0] if own else len(parts)
+        heading = self._named(" ".join(parts[at] for at in own))
         if heading is None or not (heading.dated or heading.power):
             return None
         for at, part in enumerate(parts):
-            if known[at] or not _words(part) or part[0] in "([{":
+            if _UNIT_LIKE.match(part):  # an order with a mistake, not what stands beside
+                return None
+            if at in own or not _words(part) or part[0] in "([{":
                 continue
-            if (self.map and _names(self.map).search(part)) or _ABOUT & {*_words(part)}:
+            if _names(self.map).search(part) or _ABOUT & {*_words(part)}:
                 return None
             names = part.split()
             person = len(names) <= _MOST_OF_A_PERSON and all(map(_is_name, names))
@@ -428,39 +424,37 @@ class _Headings:
                 return None
         return heading
 
-    def _known(self, part: str) -> bool:
-        words = [w for w in _words(part) if w not in _KNOWN and not w.isdecimal()]
-        return not words or bool(self.map and self._power(" ".join(words)))
+    def _is_of_heading(self, part: str) -> bool:
+        words = _words(part)
+        others = " ".join(w for w in words if w not in _PHASE_WORDS and not w.isdecimal())
+        count = re.fullmatch(r"[(\[{]\d{1,3}[)\]}]", part)
+        return bool(words) and not count and (not others or self._power(others) is not None)
 
     def _power(self, text: str) -> str | None:
-        power = power_called(self.map, text)
-        if power:
-            return power
-        names = {power_called(self.map, name) for name in _names(self.map).findall(text)}
-        return (
-            names.pop() if len(names) == 1 and not _names(self.map).sub("", text).strip() else None
-        )
+        names = _names(self.map).findall(text)
+        powers = {power_called(self.map, name) for name in names or [text]}
+        between = _names(self.map).sub("", text).strip() if names else ""
+        return powers.pop() if len(powers) == 1 and not between else None
 
     def _named(self, text: str) -> _Heading | None:
         """Return what the words of a text name if each of them says something."""
         words = _words(text)
         if not words or len(words) > _MOST_WORDS:
             return None
-        dates: set[tuple[int, int]] = set()
-        years = {_year_beside(words, i) for i, word in enumerate(words) if word in _SEASONS}
-        rest: list[str] = []
-        for i, word in enumerate(words):
-            at = _year_beside(words, i) if word in _SEASONS else None
-            if at is not None or (len(word) > 3 and word in _SEASONS):
-                dates.add((_SEASONS[word], self._century(words[at]) if at is not None else 0))
-            elif not (word.isdecimal() and i in years):
-                rest.append(word)
+        seasons = {i: _year_beside(words, i) for i, word in enumerate(words) if word in _SEASONS}
+        seasons = {i: at for i, at in seasons.items() if at is not None or len(words[i]) > 3}
+        dates = {
+            (_SEASONS[words[i]], 0 if at is None else self._century(words[at]))
+            for i, at in seasons.items()
+        }
+        beside = {*seasons, *seasons.values()}
+        rest = [word for i, word in enumerate(words) if i not in beside]
         sure = [w for w in rest if w in _KINDS and (dates or len(w) > 1)]
         rest = [w for w in rest if w not in sure and w not in _BESIDE]
         numbers = [w for w in rest if w.isdecimal()]
         idle = [w for w in rest if w in _IDLE]
         others = [w for w in rest if w not in numbers and w not in idle]
-        power = self._power(" ".join(others)) if others and self.map else ""
+        power = self._power(" ".join(others)) if others else ""
         if (others and not power) or len(dates) > 1 or (idle and not power):
             return None
         if numbers and not dates and not power and not sure and len(numbers) == 1:
@@ -479,8 +473,8 @@ class _Headings:
         return None if kinds and min(kinds) and not self.before else _Heading("", power, verb=verb)
 
     def _century(self, year: str) -> int:
-        whole = self.first_year // 100 * 100 if self.first_year >= 100 and len(year) < 3 else 0
-        return int(year) + whole if len(year) < 5 and int(year) else 0
+        century = self.first_year // 100 * 100 if len(year) < 3 else 0
+        return int(year) + century if len(year) < 5 and int(year) else 0
 
     def _phase(self, number: int, year: int, kinds: Sequence[int]) -> str:
         """Return the phase of a season's number, or nothing. Without a year it is that of the line

@@ -108,22 +108,23 @@ def _known(names: Mapping[int, str], number: int | None, what: str) -> str:
 
 def classic(game_map: Map) -> Variant:
     """Return the site's Classic variant; UserError unless the map is like the standard one."""
-    found = _CLASSIC_PLACES.split()
-    known = set(found) == set(game_map.locations)
-    if not known or set(_CLASSIC_POWERS) != set(game_map.powers):
+    codes = _CLASSIC_PLACES.split()
+    is_classic = set(codes) == set(game_map.locations)
+    if not is_classic or set(_CLASSIC_POWERS) != set(game_map.powers):
         raise UserError(f"map {game_map.name} is not the site's Classic: give its variant.json")
-    places = dict(enumerate(found, 1))
+    places = dict(enumerate(codes, 1))
     powers = dict(enumerate(_CLASSIC_POWERS, 1))
     return Variant(game_map, powers, places, {place: n for n, place in places.items()})
 
 
 def read_variant(data: object, game_map: Map) -> Variant:
+    """Return a site's variant on a map; UserError if their places or powers differ."""
     places, powers = {}, {}
-    found = convert(_Variant, data, "the variant")
-    for row in found.territories:
+    variant = convert(_Variant, data, "the variant")
+    for row in variant.territories:
         _, place = read_place(game_map, row.name)
         places[row.id] = place_text(game_map, place)
-    for row in found.countries:
+    for row in variant.countries:
         power = power_called(game_map, row.name) or row.name
         powers[row.countryID] = game_map.powers[game_map.power_number(power)]
     other = set(places.values()) ^ set(game_map.locations)
@@ -154,6 +155,7 @@ def phase_of(turn: int, phase: str) -> str:
 
 
 def history_phases(variant: Variant, data: object) -> list[Phase]:
+    """Return the phases of a site's history in order; UserError names what is wrong."""
     rows = convert(_History, data, "the history").phases
     phases = []
     for before, row in zip([None, *rows], rows):

@@ -14,7 +14,7 @@ from diplomacy_engine.replays.replay import load_replays
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.textgame.game import Game
 from diplomacy_engine.textgame.imports.games import read_games, read_pasted
-from diplomacy_engine.textgame.imports.order_blocks import read_phase
+from diplomacy_engine.textgame.imports.order_blocks import Headings
 from diplomacy_engine.textgame.saved_game import read_saved_games
 
 STANDARD = load_map("standard")
@@ -132,7 +132,8 @@ def test_blocks_of_orders(tmp_path):
     ],
 )
 def test_names_of_phases(line, phase):
-    assert read_phase(line) == phase
+    heading = Headings(STANDARD).read(line)
+    assert (heading.phase if heading else "") == phase
 
 
 @pytest.mark.parametrize(
@@ -146,7 +147,8 @@ def test_names_of_phases(line, phase):
 )
 def test_phases_of_the_season_named_before(line, phases):
     before = ("S1901M", "S1901R", "F1901M", "W1901A")
-    assert tuple(read_phase(line, name) for name in before) == phases
+    headings = [Headings(STANDARD, name).read(line) for name in before]
+    assert tuple(heading.phase if heading else "" for heading in headings) == phases
 
 
 @pytest.mark.parametrize(

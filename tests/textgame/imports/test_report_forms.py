@@ -161,6 +161,12 @@ def test_orders_beside_names(line, orders):
     assert played(f"Spring 1901\n{line}")[0]["S1901M"] == orders
 
 
+def test_an_order_with_a_mistake_in_brackets_is_told():
+    orders, notes = played("Spring 1901\nFrance: (A Parb-ur), F Bre-MAO")
+    assert orders == {"S1901M": {"FRANCE": ["F BRE - MAO"]}}
+    assert len(notes) == 1 and "A Parb-ur" in notes[0]
+
+
 BOTH = ["A PAR - BUR", "F BRE - MAO"]
 
 
