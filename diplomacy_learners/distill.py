@@ -119,13 +119,13 @@ def play(
     while (games.state.end == RUNNING).any():
         decisions, orders = games.decisions(), games.new_orders()
         mine = (decisions.power == seat[decisions.game]) | (not others)
-        who = np.where(mine, 0, 1 + rival[decisions.game])
-        for number, asked in enumerate([player, *others]):
-            part = decisions.take(who == number)
+        decider = np.where(mine, 0, 1 + rival[decisions.game])
+        for number, orderer in enumerate([player, *others]):
+            part = decisions.take(decider == number)
             if not part.count:
                 continue
             part = part if number else policy.legal_orders(games, part)
-            numbers = ask_player(games, part, asked)
+            numbers = ask_player(games, part, orderer)
             games.write_orders(orders, part, numbers)
             if number:
                 continue
@@ -156,11 +156,11 @@ def spread_out(
     if not len(rows):
         return lesson
     plain = np.setdiff1d(np.arange(count), rows)
-    made = lesson.take(rows)
-    decisions = made.experience.decisions
+    varied = lesson.take(rows)
+    decisions = varied.experience.decisions
     row = decisions.slot_decision
     numbers = orders[d[row], k[row], decisions.slot_province]
-    experience = made.experience._replace(chosen=order_positions(decisions, numbers))
+    experience = varied.experience._replace(chosen=order_positions(decisions, numbers))
     with torch.no_grad():
         logprob = policy.agent.agent.get_action_and_value(*experience).logprob
     weight = logprob.numpy() + means[d, k] / args.spread
@@ -170,8 +170,8 @@ def spread_out(
     share /= np.bincount(rows, share, count)[rows]
     share[share < 0.02] = 0
     share /= np.bincount(rows, share, count)[rows]
-    made = made._replace(experience=experience, share=share.astype(np.float32))
-    return Lesson.join([lesson.take(plain), made.take(np.flatnonzero(share))])
+    varied = varied._replace(experience=experience, share=share.astype(np.float32))
+    return Lesson.join([lesson.take(plain), varied.take(np.flatnonzero(share))])
 
 
 def learn(
@@ -200,8 +200,8 @@ def learn(
             (cross_entropy + args.vf_coef * 0.5 * distance).backward()
             nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
             optimizer.step()
-            found = cross_entropy, distance, scored.entropy.mean()
-            figures.append([part.item() for part in found])
+            terms = cross_entropy, distance, scored.entropy.mean()
+            figures.append([part.item() for part in terms])
     names = "cross_entropy", "value_distance", "entropy"
     return dict(zip(names, np.mean(figures, 0).tolist()))
 
@@ -232,8 +232,10 @@ def run(args: Args) -> int:
     def players(teacher: Agent, seed: int) -> tuple[PolicyPlayer, Player, list[Player]]:
         policy = policy_player(teacher, "policy", seed, settings=trained)
 
-        def load(who: PlayerSpec) -> Player:
-            return policy if who.text in ("self", "policy") else load_player(who, game_map=game_map)
+        def load(spec: PlayerSpec) -> Player:
+            if spec.text in ("self", "policy"):
+                return policy
+            return load_player(spec, game_map=game_map)
 
         others = [load(parse_player(name)) for name in args.against]
         search = parse_player(f"{args.search}:policy")

@@ -25,9 +25,9 @@ def matched(decisions: Decisions, own: Decisions, numbers: np.ndarray) -> np.nda
     """Return the order numbers (S,) of the slots of `own` in the slots of `decisions`."""
     if own is decisions:
         return numbers
-    found = np.empty_like(numbers)
-    found[_slots(decisions, own)] = numbers
-    return found
+    reordered = np.empty_like(numbers)
+    reordered[_slots(decisions, own)] = numbers
+    return reordered
 
 
 def order_places(decisions: Decisions, own: Decisions) -> np.ndarray:

@@ -147,6 +147,7 @@ def _marks(
     drawing: Drawing,
     failed: bool,
 ) -> tuple[str, str]:
+    """Return SVG of an order to lie below and above the units; `paths`, `standing`: by province."""
     order, place = each.order, each.place
     if order.kind in (MOVE, RETREAT):
         points = paths[order.unit.place.province]

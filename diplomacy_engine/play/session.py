@@ -91,6 +91,7 @@ class PlaySession:
         choices: Choices = Choices(),  # noqa: B008
         drawn: Mapping[str, str] | None = None,
     ):
+        """`load` makes a player by its name; `choices`: what a new game can be chosen from."""
         self.file = self._first = Path(file)
         self.press, self.drawn = record.rules, dict(drawn or {})
         self.maps, self._new_game = list(choices.maps), choices.new_game

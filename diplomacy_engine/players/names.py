@@ -122,9 +122,9 @@ def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
     if text.startswith(LANGUAGE):
         return _language(text)
     for read in (_drawn, _voice, _search, _greedy):
-        found = read(text)
-        if found is not None:
-            return found
+        spec = read(text)
+        if spec is not None:
+            return spec
     if Path(text).suffix == MEMBER:
         return MemberSpec(text, text)
     script, own = _SCRIPT.fullmatch(text), _OWN.fullmatch(text)
@@ -151,42 +151,42 @@ def _language(text: str) -> LanguageSpec:
 
 
 def _drawn(text: str) -> DrawnSpec | None:
-    found = _DRAWN.fullmatch(text)
-    if found is None:
+    match = _DRAWN.fullmatch(text)
+    if match is None:
         return None
-    folder, number = found.groups()
+    folder, number = match.groups()
     return DrawnSpec(text, folder or None, None if number is None else int(number))
 
 
 def _voice(text: str) -> VoiceSpec | None:
-    found = _VOICE.fullmatch(text)
-    if found is None:
+    match = _VOICE.fullmatch(text)
+    if match is None:
         return None
-    kind, written, player = found.groups()
+    kind, written, player = match.groups()
     if kind not in VOICES:
         return None  # a file may be named so
     return VoiceSpec(text, kind, _read_options(text, written, VOICES[kind]), parse_player(player))
 
 
 def _search(text: str) -> SearchSpec | None:
-    found = _SEARCH.fullmatch(text)
-    if found is None:
+    match = _SEARCH.fullmatch(text)
+    if match is None:
         return None
-    written, policy = found.groups()
+    written, policy = match.groups()
     options = _read_options(text, written, SEARCHING)
     return SearchSpec(text, options, options.pop("assume", None), parse_player(policy))
 
 
-def _read_options(text: str, written: str | None, known: Mapping[str, Any]) -> dict[str, Any]:
+def _read_options(text: str, written: str | None, types: Mapping[str, Any]) -> dict[str, Any]:
     options = {}
     for part in (written or "").split():
         option, _, value = part.partition("=")
         where = f"{quoted(text, 100)}: {option[:60]}"
-        if option not in known:
-            names = ", ".join(known) or "there are none"
-            near = did_you_mean(option, known)
+        if option not in types:
+            names = ", ".join(types) or "there are none"
+            near = did_you_mean(option, types)
             raise UserError(f"{where}: unknown option ({names}){near}")
-        options[option] = convert(known[option], value, where, strict=False)
+        options[option] = convert(types[option], value, where, strict=False)
     return options
 
 
@@ -194,11 +194,11 @@ def _greedy(text: str) -> PolicySpec | MemberSpec | None:
     before, _, rest = text.partition(":")
     if before != GREEDY or not rest:
         return None
-    found = parse_player(rest)
-    if not isinstance(found, PolicySpec | MemberSpec):
+    spec = parse_player(rest)
+    if not isinstance(spec, PolicySpec | MemberSpec):
         what = quoted(rest.partition("@")[0], 60)  # behind that there may be a key
         raise UserError(f"{GREEDY}: must stand right before a policy, and {what} is not one")
-    return replace(found, text=text, greedy=True)
+    return replace(spec, text=text, greedy=True)
 
 
 def parts(player: str | PlayerSpec) -> Iterator[PlayerSpec]:

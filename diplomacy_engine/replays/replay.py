@@ -264,6 +264,7 @@ def order_lines(replay: Replay, number: int) -> list[dict]:
     without = "hold (no order)" if moved else "no order"
 
     def line(power: str, text: str, unit: str, words: str, result=(), sentence: str = "") -> dict:
+        """Return the fields of one order; `unit` and `words` are in words."""
         fields = {"power": power, "text": text, "unit": unit, "words": words}
         return fields | {"result": list(result), "said": sentence}
 

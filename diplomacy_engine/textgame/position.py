@@ -415,6 +415,7 @@ def _by_power(games: VectorGame, table: Mapping | None) -> list[tuple[int, Any]]
 
 
 def _place_unit(games: VectorGame, power: int, unit: UnitText, powers, kinds, locations) -> int:
+    """Write a unit to row 0 of powers, kinds and locations, (1, V) each; return its province."""
     province, code = unit.place.province, place_text(games.map, unit.place)
     location = games.map.location_index.get(code)
     text = as_written(games.map, unit)

@@ -141,6 +141,7 @@ class Talker(DealChooser, Silent):
         units: Sequence[str],
         texts: Sequence[str],
     ) -> TalkQuestion:
+        """Return what side `s` of a talk is asked: `task`, after what it has heard (`lines`)."""
         settings = self.player.settings
         form, history = settings.prompt, settings.history
         if talk.breaches is not None:

@@ -199,6 +199,7 @@ def support_hold(table, state, e, v, q):
 
 @jit_inner
 def support_move(table, state, e, v, q, scratch):
+    """Return the order of the unit in v to support the move of `scratch.mover[q]` to province q."""
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
     origin = scratch.mover[q]
     arc = table.move_arc[

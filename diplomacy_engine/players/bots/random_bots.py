@@ -11,7 +11,7 @@ from ...rules.state import Salt, decision_seed, is_movement, is_winter, random_b
 
 
 @jit_inner
-def _draw_adjustment(board, table, decisions, first, slot, restless, numbers, rng):
+def _sample_adjustment(board, table, decisions, first, slot, restless, numbers, rng):
     """Draw one build or removal for a slot of a winter decision, not in a province taken by slots
     before it: WAIVE, which a restless bot never draws, or NONE if nothing is left."""
     start, stop = decisions.order_start[slot], decisions.order_start[slot + 1]
@@ -22,7 +22,7 @@ def _draw_adjustment(board, table, decisions, first, slot, restless, numbers, rn
             if count == 0:
                 numbers[slot] = NONE
                 return rng
-            rng, left = random_below(rng, count)
+            rng, index = random_below(rng, count)
         for i in range(start, stop):
             number = decisions.order[i]
             waives = number == table.waive
@@ -36,11 +36,11 @@ def _draw_adjustment(board, table, decisions, first, slot, restless, numbers, rn
                 continue
             if not wanted:
                 count += 1
-            elif left == 0:
+            elif index == 0:
                 numbers[slot] = number
                 return rng
             else:
-                left -= 1
+                index -= 1
     return rng
 
 
@@ -57,7 +57,7 @@ def random_orders(board, table, state, decisions, first, last, restless, salt, n
         for s in range(begin, decisions.slot_start[d + 1]):
             start, stop = decisions.order_start[s], decisions.order_start[s + 1]
             if winter:
-                rng = _draw_adjustment(board, table, decisions, begin, s, restless, numbers, rng)
+                rng = _sample_adjustment(board, table, decisions, begin, s, restless, numbers, rng)
                 continue
             if restless and moving and start + 1 < stop:
                 # A list begins with the hold, then come all moves.

@@ -49,8 +49,8 @@ def wins_against_dumbbot(policy: Path) -> dict[str, float] | None:
 
 def policies_of(map_name: str) -> list[str]:
     def wins(name: str) -> float:
-        found = wins_against_dumbbot(ready[name])
-        return found["value"] if found else 0.0
+        share = wins_against_dumbbot(ready[name])
+        return share["value"] if share else 0.0
 
     ready = ready_policies()
     names = (name for name in ready if name.startswith(f"{map_name}-"))

@@ -94,21 +94,21 @@ class PolicyPlayer:
     __repr__ = player_name
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        asked = self.legal_orders(games, decisions)
+        own = self.legal_orders(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
         opens = self.careful & (games.state.year[decisions.game] == games.board.first_year)
-        warmth = np.where(opens, OPENING_TEMPERATURE, np.float32(1))
-        chosen, _, _ = self.agent.act(obs, asked, self.generator, self.greedy, warmth)
-        numbers = matched(decisions, asked, order_numbers(asked, chosen))
+        temperature = np.where(opens, OPENING_TEMPERATURE, np.float32(1))
+        chosen, _, _ = self.agent.act(obs, own, self.generator, self.greedy, temperature)
+        numbers = matched(decisions, own, order_numbers(own, chosen))
         return mended(games, decisions, numbers) if self.careful else numbers
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        asked = self.legal_orders(games, decisions)
+        own = self.legal_orders(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
-        found = self.agent.explain(obs, asked)
+        explanation = self.agent.explain(obs, own)
         probability = np.zeros(len(decisions.order), np.float32)
-        probability[order_places(decisions, asked)] = found.probability
-        return found._replace(probability=probability)
+        probability[order_places(decisions, own)] = explanation.probability
+        return explanation._replace(probability=probability)
 
     def legal_orders(self, games: VectorGame, decisions: Decisions) -> Decisions:
         self.check_map(games)

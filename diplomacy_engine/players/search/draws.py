@@ -26,6 +26,7 @@ SHOWN = 64  # draws that show how often a player gives an order
 
 @jit
 def _phase_seeds(state, rows, powers, salt, first, out):
+    """Write seeds `first` and on of powers (n,) in games `rows` (n,) to out (n, count)."""
     for i in range(rows.shape[0]):
         rng = decision_seed(state, rows[i], powers[i], salt)
         for k in range(first + out.shape[1]):
@@ -115,13 +116,13 @@ class PolicyDraws:
         logprob = np.empty(len(which), np.float32)
         for first in range(0, len(which), MOST):
             part = slice(first, first + MOST)
-            asked = self.policy.legal_orders(games, decisions.take(which[part]))
-            obs = self.policy.observe(games, asked.game, asked.power)
-            noise = order_noise(asked, seeds[part])
+            own = self.policy.legal_orders(games, decisions.take(which[part]))
+            obs = self.policy.observe(games, own.game, own.power)
+            noise = order_noise(own, seeds[part])
             chosen, logprob[part], _ = self.policy.agent.act(
-                obs, asked, temperature=temperatures[part], noise=noise
+                obs, own, temperature=temperatures[part], noise=noise
             )
-            orders[part] = asked.by_province(order_numbers(asked, chosen), orders.shape[1])
+            orders[part] = own.by_province(order_numbers(own, chosen), orders.shape[1])
         return orders.reshape(*shape, -1), logprob.reshape(shape)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
@@ -138,12 +139,12 @@ class PolicyDraws:
         ends = np.flatnonzero(np.diff(board // CHUNK)) + 1
         for part in np.split(np.arange(decisions.count), ends):
             full = decisions.take(part)
-            asked = self.policy.legal_orders(games, full)
-            seeds = phase_seeds(games, asked.game, asked.power, Salt.PLAIN, 1)[:, 0]
-            noise = order_noise(asked, seeds)
-            obs = self.policy.observe(games, asked.game, asked.power)
-            chosen, _, _ = self.policy.agent.act(obs, asked, greedy=self.greedy, noise=noise)
-            numbers.append(matched(full, asked, order_numbers(asked, chosen)))
+            own = self.policy.legal_orders(games, full)
+            seeds = phase_seeds(games, own.game, own.power, Salt.PLAIN, 1)[:, 0]
+            noise = order_noise(own, seeds)
+            obs = self.policy.observe(games, own.game, own.power)
+            chosen, _, _ = self.policy.agent.act(obs, own, greedy=self.greedy, noise=noise)
+            numbers.append(matched(full, own, order_numbers(own, chosen)))
         return np.concatenate(numbers)
 
 
@@ -157,22 +158,23 @@ class PlayerDraws:
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        asked, count = seeds.shape
+        num_decisions, count = seeds.shape
         spare = self._spare
         if spare is None or not spare.is_like(games):
             spare = self._spare = games.spare(ROOM)
-        found = np.empty((asked * count, len(games.board.terrain)), np.int32)
+        orders = np.empty((num_decisions * count, len(games.board.terrain)), np.int32)
         seeds = seeds.reshape(-1)
-        for first in range(0, len(found), spare.num_games):
-            part = np.arange(first, min(first + spare.num_games, len(found)))
+        for first in range(0, len(orders), spare.num_games):
+            part = np.arange(first, min(first + spare.num_games, len(orders)))
             rows = np.arange(len(part))
             mine = decisions.take(part // count)
             spare.copy_from(games, mine.game, rows)
             spare.seed_games(rows, seeds[part])
             mine = mine._replace(game=rows.astype(np.int32))
             numbers = ask_player(spare, mine, self.player)
-            found[part] = mine.by_province(numbers, found.shape[1])
-        return found.reshape(asked, count, -1), np.zeros((asked, count), np.float32)
+            orders[part] = mine.by_province(numbers, orders.shape[1])
+        logprob = np.zeros((num_decisions, count), np.float32)
+        return orders.reshape(num_decisions, count, -1), logprob
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
         shape = decisions.count, 0
@@ -191,8 +193,8 @@ class PlayerDraws:
             seeds = phase_seeds(games, decisions.game, decisions.power, Salt.PLAIN, SHOWN)
             drawn, _ = self.draw(games, decisions, seeds)
             decision = decisions.slot_decision
-            given = drawn[decision, :, decisions.slot_province]
-            share = (given[slots] == decisions.order[:, None]).mean(1, dtype=np.float32)
+            slot_orders = drawn[decision, :, decisions.slot_province]
+            share = (slot_orders[slots] == decisions.order[:, None]).mean(1, dtype=np.float32)
         return Explanation(share, np.full(decisions.count, np.nan, np.float32))
 
 

@@ -50,8 +50,8 @@ class Critic:
         self.discount, self.at_once = self.objective.gamma, False
 
     def paid(self, result: StepResult, victory_centers: int) -> np.ndarray:
-        found = reward_input(result, victory_centers, self.objective.pays_year_limit)
-        return self.objective.reward(found, 1.0)
+        position = reward_input(result, victory_centers, self.objective.pays_year_limit)
+        return self.objective.reward(position, 1.0)
 
     def look(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
         return self.policy.observe(games, rows, powers)
@@ -196,8 +196,14 @@ class Leaves:
         spare, count = self.spare, len(rows)
         if count > ROOM:
             parts = [slice(first, first + ROOM) for first in range(0, count, ROOM)]
-            given = [(rows[part], powers[part], orders[part], seeds[part]) for part in parts]
-            return np.concatenate([self.evaluate(games, *some, ahead, play_on) for some in given])
+            return np.concatenate(
+                [
+                    self.evaluate(
+                        games, rows[part], powers[part], orders[part], seeds[part], ahead, play_on
+                    )
+                    for part in parts
+                ]
+            )
         self.tried += count
         copies = np.arange(count)
         spare.copy_from(games, rows, copies)
@@ -205,9 +211,9 @@ class Leaves:
         self._orders[:count] = orders
         total, boards, at = np.zeros(count), [], []
         discount, played = np.ones(count), np.zeros(count, np.int64)
-        pending, given = copies, self._orders
+        pending, pending_orders = copies, self._orders
         while len(pending):
-            result = spare.step(given, pending)
+            result = spare.step(pending_orders, pending)
             mine = np.arange(len(pending)), powers[pending]
             paid = self.value.paid(result, spare.board.victory_centers)[mine]
             total[pending] += discount[pending] * paid
@@ -225,12 +231,12 @@ class Leaves:
                 break
             decisions = decisions.take(~looked[decisions.game])
             on = in_movement(spare.state, decisions.game) & (played < ahead)[decisions.game]
-            given = orders_of(spare, self.following, decisions.take(~on))
+            pending_orders = orders_of(spare, self.following, decisions.take(~on))
             if on.any():
-                asked = decisions.take(on)
-                numbers = play_on(spare, asked, rows[asked.game], powers[asked.game])
-                spare.write_orders(given, asked, numbers)
-                played[np.unique(asked.game)] += 1
+                playing = decisions.take(on)
+                numbers = play_on(spare, playing, rows[playing.game], powers[playing.game])
+                spare.write_orders(pending_orders, playing, numbers)
+                played[np.unique(playing.game)] += 1
         if boards:
             at = np.concatenate(at)
             total[at] += discount[at] * self.value.values(boards)
