@@ -51,7 +51,7 @@ _FAILURES = {"bounce", "void", "cut", "no convoy", "disrupted"}
 
 
 class _Drawn(NamedTuple):
-    given: GivenOrder
+    record: GivenOrder
     order: OrderText
     place: Point  # of the ordered unit
 
@@ -77,7 +77,7 @@ def order_marks(
     }
     below, above, built = [], [], []
     for each in drawn:
-        shown = each.given
+        shown = each.record
         failed = bool(_FAILURES & set(shown.words))
         lower, upper = _marks(each, paths, standing, list(units.values()), drawing, failed)
         classes = f"order {ORDER_VERBS[each.order.kind]}{' failed' if failed else ''}"
@@ -90,7 +90,7 @@ def order_marks(
         above.append(upper)
         if each.order.kind == BUILD and not failed:
             built.append((shown.power, shown.unit, each.place))
-    disbanded = {each.given.unit for each in drawn if each.order.kind == DISBAND}
+    disbanded = {each.record.unit for each in drawn if each.order.kind == DISBAND}
     for unit, words in outcome.items():
         key = f"*{unit}" if retreating else unit
         if key in units and "dislodged" in words:

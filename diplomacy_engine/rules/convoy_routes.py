@@ -99,10 +99,10 @@ def _words(flags: np.ndarray) -> np.ndarray:
 def _set_bits(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return row and province of each set bit of words (n, words), in order."""
     rows, places = np.nonzero(words.view(np.uint8))  # most bytes are zero
-    found, bits = np.nonzero(
+    goals, bits = np.nonzero(
         np.unpackbits(words.view(np.uint8)[rows, places, None], axis=1, bitorder="little")
     )
-    return rows[found], places[found] * 8 + bits
+    return rows[goals], places[goals] * 8 + bits
 
 
 def _sizes(words: np.ndarray) -> np.ndarray:

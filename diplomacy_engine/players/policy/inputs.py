@@ -1,6 +1,6 @@
-"""What a network is told of boards and orders: rows of tables, summed up into codes.
+"""A network's inputs: the rows of embedding tables that boards and orders are the sum of.
 
-An order's code is the sum of the codes of the provinces it is about, and of rows for how these
+An order's embedding is the sum of those of the provinces it is about, and of rows for how these
 stand to the deciding power, its class, and how it relates to the orders of earlier units. Nothing
 here grows with the order vocabulary.
 """

@@ -1,6 +1,6 @@
 """Kernels of a policy over legal orders.
 
-An order's score is the inner product of a weight vector with the positive part of its code; a
+An order's score is the inner product of a weight vector with the ReLU of its embedding (`code`); a
 slot's policy is the softmax over its legal orders. The lists are ragged and the sums short, so
 kernels are several times as fast as operations on whole arrays of codes (N, H).
 """

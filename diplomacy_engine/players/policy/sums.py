@@ -1,4 +1,4 @@
-"""Kernels for the sums that a policy network makes of rows of tables and of provinces' codes.
+"""Kernels for a policy network's sums of rows of embedding tables and of provinces' embeddings.
 
 The sums are short and ragged: kernels read each row once, where operations on whole arrays would
 make several passes over memory.
@@ -130,8 +130,7 @@ def _spread_exchange(start, province, share, grad_output, out, d_own, d_near):
 
 
 def exchange(neighbors: Neighbors, own: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Return the positive part (G, V, H) of `own` plus the mean of the neighbors' `near`,
-    float32."""
+    """Return the ReLU (G, V, H) float32 of `own` plus the mean of the neighbors' `near`."""
     out = aligned(*near.shape)
     _exchange(*neighbors, own, near, out)
     return out

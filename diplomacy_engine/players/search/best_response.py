@@ -1,6 +1,9 @@
-"""Sampled best response (Anthony et al. 2020, *Learning to Play No-Press Diplomacy with Best
-Response Policy Iteration*, algorithm 1): candidates are drawn from a policy, profiles of the others
-from what they are taken for; a candidate is worth its mean value over these a phase later."""
+"""Sampled best response: a search one phase ahead, for `fast:POLICY` and `lookahead`.
+
+Anthony et al. 2020, *Learning to Play No-Press Diplomacy with Best Response Policy Iteration*,
+algorithm 1: candidates are sampled from a policy, and profiles of the others' orders from what
+these are taken for; a candidate is worth its mean value over the profiles a phase later.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +27,7 @@ HASH = np.random.default_rng(0x0D1B).integers(1, 2**62, 4096) * 2 + 1
 
 
 class SearchSettings(NamedTuple):
-    draws: int = 48  # own joint orders drawn
+    draws: int = 48  # own joint orders sampled
     candidates: int = 12  # of these tried, at most
     profiles: int = 14  # of the others' orders that each candidate meets
     halving: bool = True  # whether the worse half of them is dropped now and then, see `rounds`
@@ -215,12 +218,10 @@ class BestResponse(SearchPlayer):
 
     def profiles(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         every = games.decisions(np.unique(decisions.game))
-        start = (
-            np.searchsorted(every.game, decisions.game),
-            np.searchsorted(every.game, decisions.game, "right"),
-        )
-        owner = np.repeat(np.arange(decisions.count), start[1] - start[0])
-        which = np.concatenate([np.arange(a, b) for a, b in zip(*start)])
+        firsts = np.searchsorted(every.game, decisions.game)
+        lasts = np.searchsorted(every.game, decisions.game, "right")
+        owner = np.repeat(np.arange(decisions.count), lasts - firsts)
+        which = np.concatenate([np.arange(a, b) for a, b in zip(firsts, lasts)])
         other = every.power[which] != decisions.power[owner]
         owner, which = owner[other], which[other]
         others = every.take(which)

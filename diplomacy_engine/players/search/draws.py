@@ -1,7 +1,7 @@
-"""Joint orders drawn from a player, many for each decision.
+"""Joint orders sampled from a player, many for each decision.
 
-All random numbers of a search come from the games' own seeds. So it draws the same whatever else is
-searched at the same time, in whatever order and with however many threads.
+All random numbers of a search come from the games' own seeds. So it samples the same whatever else
+is searched at the same time, in whatever order and with however many threads.
 """
 
 from typing import Protocol
@@ -20,8 +20,8 @@ from ..protocols import Explanation, Player
 
 ROOM = 512  # copies of games on which players are asked at once
 CHUNK = 64  # boards encoded at once: what a network computes of them fits into a core's cache
-MOST = 4096  # draws of a policy made at once, which bounds the memory for their lists of orders
-SHOWN = 64  # draws that show how often a player gives an order
+MOST = 4096  # samples of a policy made at once, which bounds the memory for their lists of orders
+SHOWN = 64  # samples that show how often a player gives an order
 
 
 @jit
@@ -68,17 +68,17 @@ def _uniform(seeds, slot_start, order_start, out):
 
 
 def order_noise(decisions: Decisions, seeds: np.ndarray) -> np.ndarray:
-    """Return (N,) float32 Gumbel noise: each decision's is drawn from its own seed (D,)."""
+    """Return (N,) float32 Gumbel noise, each decision's from its own seed (D,)."""
     out = np.empty(len(decisions.order), np.float32)
     _uniform(seeds, decisions.slot_start, decisions.order_start, out)
     return -np.log(-np.log(out))
 
 
 class Draws(Protocol):
-    """Draws joint orders of a player, always the same from the same seeds."""
+    """Samples joint orders of a player, always the same from the same seeds."""
 
     name: str
-    greedy: bool  # whether its one plain draw is the likeliest
+    greedy: bool  # whether `plain` gives the likeliest orders
     player: Player  # whose orders they are; `plain` is the same for all draws of one player
 
     def draw(
@@ -97,9 +97,11 @@ class Draws(Protocol):
 
 
 class PolicyDraws:
-    """Draws of a policy. A board is encoded once, however many orders are drawn for it. From draw
-    to draw the temperature rises evenly from 1 to `temperature`: a policy that is sure of itself
-    would draw one thing over and over."""
+    """Samples of a policy. A board is encoded once, however many orders are sampled for it.
+
+    From sample to sample the temperature rises evenly from 1 to `temperature`: a policy that is
+    sure of itself would sample the same orders over and over.
+    """
 
     def __init__(self, policy: PolicyPlayer, temperature: float = 1.0):
         self.policy, self.player, self.temperature = policy, policy, temperature

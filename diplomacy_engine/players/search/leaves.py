@@ -162,9 +162,18 @@ class CenterClaims:
         out = np.empty((len(rows), powers))
 
         def value_slice(first: int, last: int) -> None:
-            scratch = np.empty((powers, provinces)), np.empty(powers)
-            position = games.board, games.state, rows
-            games.call(_value_boards, *position, first, last, WEIGHTS, *scratch, out)
+            games.call(
+                _value_boards,
+                games.board,
+                games.state,
+                rows,
+                first,
+                last,
+                WEIGHTS,
+                np.empty((powers, provinces)),
+                np.empty(powers),
+                out,
+            )
 
         games.run(value_slice, len(rows))
         return out

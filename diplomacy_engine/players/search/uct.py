@@ -42,7 +42,7 @@ class Trees(NamedTuple):
     child: np.ndarray  # (T, N) int32, the first one, or NONE
     sibling: np.ndarray  # (T, N) int32, the next child of the same parent, or NONE
     over: np.ndarray  # (T, N) bool, whether the game has ended
-    has_orders: np.ndarray  # (T, N) bool, whether joint orders were drawn
+    has_orders: np.ndarray  # (T, N) bool, whether joint orders were sampled
     profile: np.ndarray  # (T, N, P) int8, which order of each power led here
     value: np.ndarray  # (T, N, P) float64
     count: np.ndarray  # (T, N, P) int8, joint orders of a power
@@ -238,7 +238,7 @@ class DecoupledUct(SearchPlayer):
         self.settings = settings
         self._trees: Trees | None = None
         self._boards: VectorGame | None = None  # of all nodes: row t * N + n
-        self._scratch: VectorGame | None = None  # where orders are drawn and played
+        self._scratch: VectorGame | None = None  # where orders are sampled and played
 
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         most = self._make_room(games, decisions.count)
@@ -257,8 +257,7 @@ class DecoupledUct(SearchPlayer):
         trees = max(1, min(trees, MOST_TREES, MEMORY // (nodes * node_bytes)))
         forest = self._trees
         if forest is None or not self._scratch.is_like(games) or len(forest.num_nodes) < trees:
-            shape = trees, nodes, games.num_powers, settings.candidates, provinces
-            self._trees = new_trees(*shape)
+            self._trees = new_trees(trees, nodes, games.num_powers, settings.candidates, provinces)
             self._boards = games.spare(trees * nodes)
             self._scratch = games.spare(trees * settings.draws)
         return trees
