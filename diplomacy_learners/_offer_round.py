@@ -10,9 +10,11 @@ from diplomacy_engine.press.talk_views import SLOTS, TEMPLATE_OF, OfferViews, si
 
 
 class OfferRound:
-    """One round of offers in all games; all powers that are asked talk at once. Each is asked once,
-    for what it offers and what it would agree to, so its board is encoded once. `able` (E, P) says
-    who can talk; `talk` is the talk of OfferViews of every seat, (E, P, ...)."""
+    """One round of offers in all games; all powers that are asked talk at once.
+
+    Each is asked once, for what it offers and what it would agree to, so its board is encoded once.
+    `able` (E, P) says who can talk; `talk` is the talk of OfferViews of every seat, (E, P, ...).
+    """
 
     def __init__(self, press: Press, decisions: Decisions, able: np.ndarray):
         self.press, self.decisions, self.able = press, decisions, able
@@ -29,8 +31,10 @@ class OfferRound:
         self.answer_logprob = np.zeros(self.agreed.shape, np.float32)
 
     def question(self, game: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return what powers (n,) of games (n,) can offer each other one, and its places. Then the
-        templates that each other one can offer them, or NONE, and their places."""
+        """Return what powers (n,) of games (n,) can offer each other one, and its places.
+
+        Then the templates that each other one can offer them, or NONE, and their places.
+        """
         row, able, places = self.row[game], self.possible.able, self.possible.places
         self.asked[game, power] = True
         self.talk["able"][game, power] = able[row, power]
@@ -47,8 +51,11 @@ class OfferRound:
         agreed: np.ndarray,
         answer_logprob: np.ndarray,
     ) -> None:
-        """Keep what powers (n,) of games (n,) have said. `choice` (n,) is power * SLOTS + slot of
-        what is offered, or NONE; `agreed` (n, P, SLOTS) what they would agree to."""
+        """Keep what powers (n,) of games (n,) have said.
+
+        `choice` (n,) is power * SLOTS + slot of what is offered, or NONE; `agreed` (n, P, SLOTS)
+        what they would agree to.
+        """
         self.talk["choice"][game, power] = choice
         self.talk["talk_logprob"][game, power] = logprob
         self.agreed[self.row[game], power] = agreed

@@ -93,8 +93,11 @@ def in_order(rows: list[np.ndarray], parts: list[torch.Tensor]) -> torch.Tensor:
 
 
 class Independent(nn.Module):
-    """A network for each power. None learns from another's seats. One optimizer steps them all;
-    Adam treats every weight by itself, so that is as good as several."""
+    """A network for each power.
+
+    None learns from another's seats. One optimizer steps them all; Adam treats every weight by
+    itself, so that is as good as several.
+    """
 
     def __init__(self, game_map: engine.Map, *network):
         super().__init__()
@@ -159,9 +162,11 @@ class Independent(nn.Module):
 
 
 class Central(Agent):
-    """A critic that also sees what the learner's other powers order in the same phase. Given the
-    board the others' orders do not depend on one's own, so the baseline stays unbiased (Lowe et al.
-    2017). It is for learning only: who plays, and `get_value`, do without."""
+    """A critic that also sees what the learner's other powers order in the same phase.
+
+    Given the board the others' orders do not depend on one's own, so the baseline stays unbiased
+    (Lowe et al. 2017). It is for learning only: who plays, and `get_value`, do without.
+    """
 
     def __init__(self, game_map: engine.Map, hidden: int = 64, *network):
         super().__init__(game_map, hidden, *network)
@@ -258,8 +263,10 @@ class Policies(OpponentPool):
 
 
 class TeamRun(Run):
-    """A run of teams: what becomes of a team counts for its powers that are out, too. Otherwise no
-    sacrifice could be learned."""
+    """A run of teams: what becomes of a team counts for its powers that are out, too.
+
+    Otherwise no sacrifice could be learned.
+    """
 
     REBUILT = (*Run.REBUILT, "revalue")
 
@@ -292,8 +299,10 @@ class LearnerCritic(Critic):
 
 class Counterfactual:
     """The mean of what other draws would have brought, in the place of a decision's value.
+
     `alternatives` draws of the policy are adjudicated against what the others really ordered, and
-    played to the power's next decision. A retreat or a winter is valued by the critic."""
+    played to the power's next decision. A retreat or a winter is valued by the critic.
+    """
 
     def __init__(self, run: Run):
         self.count, critic = run.args.alternatives, LearnerCritic(run)
@@ -307,8 +316,10 @@ class Counterfactual:
         orders: np.ndarray,
         values: np.ndarray,
     ) -> np.ndarray:
-        """Return the values (D,) of decisions, given the orders (E, V) of all. `values` (D,) are
-        the critic's, which stay those of retreats and winters."""
+        """Return the values (D,) of decisions, given the orders (E, V) of all.
+
+        `values` (D,) are the critic's, which stay those of retreats and winters.
+        """
         moving = in_movement(games.state, experience.decisions.game)
         values = values.copy()
         if moving.any():
@@ -347,9 +358,12 @@ def check_seating(args: Args, game_map: engine.Map) -> None:
 
 
 def assign_seats(run: Run, rows: np.ndarray) -> None:
-    """Seat learner and opponents in the new games `rows`. A side is a power, or a team of powers.
-    As in plain self-play, but the learner's sides are among those of `learner_powers`, if there are
-    any, and with `partners` of the pool it has one power of its team, the pool the others."""
+    """Seat learner and opponents in the new games `rows`.
+
+    A side is a power, or a team of powers. As in plain self-play, but the learner's sides are among
+    those of `learner_powers`, if there are any, and with `partners` of the pool it has one power of
+    its team, the pool the others.
+    """
     args, rng, seats = run.args, run.rng, run.seats
     side = run.game_map.teams.of_power  # (P,)
     shape, by_side = (len(rows), len(side)), (len(rows), int(side.max()) + 1)

@@ -106,9 +106,12 @@ def play(
     others: list[Player],
     rng: np.random.Generator,
 ) -> Lesson:
-    """Play games to their end; return what they teach `policy`. It is taught what `player` orders,
-    of what it may choose itself, in each game for one power, while one of `others`, drawn by `rng`,
-    plays all other powers; for all powers if there are no others."""
+    """Play games to their end; return what they teach `policy`.
+
+    It is taught what `player` orders, of what it may choose itself, in each game for one power,
+    while one of `others`, drawn by `rng`, plays all other powers; for all powers if there are no
+    others.
+    """
     seat = np.arange(games.num_games) % games.num_powers
     rival = rng.integers(max(1, len(others)), size=games.num_games)
     begin_games(games, [player, *others], np.arange(games.num_games))
@@ -145,9 +148,12 @@ def play(
 def spread_out(
     args: Args, lesson: Lesson, policy: PolicyPlayer, searches: list[Search], moving: np.ndarray
 ) -> Lesson:
-    """Teach all candidates of which a search was sure that one of them is better, by policy *
-    exp(value / spread): the answer that gains most when each nat of distance from the policy costs
-    `spread` (piKL, Jacob et al. 2022). The searches are of the decisions that are `moving` (n,)."""
+    """Teach all candidates where a search was sure that one of them is better.
+
+    Their targets are policy * exp(value / spread): the answer that gains most when each nat of
+    distance from the policy costs `spread` (piKL, Jacob et al. 2022). The searches are of the
+    decisions that are `moving` (n,).
+    """
     means = np.concatenate([search.values.mean(2) for search in searches])
     orders = np.concatenate([search.candidates for search in searches])
     choice = np.concatenate([search.choice for search in searches])
@@ -181,8 +187,10 @@ def learn(
     lesson: Lesson,
     rng: np.random.Generator,
 ) -> dict[str, float]:
-    """Learn in epochs of minibatches; return the last epoch's mean figures. The loss is the
-    cross-entropy to the orders taught, and how far values have moved since."""
+    """Learn in epochs of minibatches; return the last epoch's mean figures.
+
+    The loss is the cross-entropy to the orders taught, and how far values have moved since.
+    """
     obs, boards = lesson.experience.obs, len(lesson.experience.obs.board)
     size = max(1, round(args.batch_size * boards / len(lesson.share)))  # boards of a minibatch
     by_board = np.argsort(obs.row, kind="stable")

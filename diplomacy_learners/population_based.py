@@ -114,9 +114,11 @@ def _varied(name: str, value: Any, factor: Callable[[], float]) -> Any:
 
 
 class Member:
-    """A training of a population. `settings` are those that are varied, as this member has them;
-    None: as its run folder says, or around those of the population, which the first member begins
-    with."""
+    """A training of a population.
+
+    `settings` are those that are varied, as this member has them; None: as its run folder says, or
+    around those of the population, which the first member begins with.
+    """
 
     def __init__(self, home: Path, number: int, args: Args, settings: dict | None = None):
         self.home, self.number, self.args, self.name = home, number, args, f"member-{number}"
@@ -188,8 +190,10 @@ class Member:
             saved |= {"score": scores[-1] if scores else None, "files": run.sizes()}
 
     def rank(self) -> dict[str, float]:
-        """Return where the newest policy stands in the map's base population. Seats and draws are
-        the same each time: what differs is the policy alone."""
+        """Return where the newest policy stands in the map's base population.
+
+        Seats and draws are the same each time: what differs is the policy alone.
+        """
         args, game_map = self.args, load_map(self.args.map)
         population = read_population(population_folder(None, game_map), game_map)
         player = registry.load_player(self.folder / CHECKPOINT, seed=args.seed)

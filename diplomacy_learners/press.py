@@ -77,9 +77,11 @@ class TalkCodes(NamedTuple):
 
 
 class TalkingAgent(ppo.Agent):
-    """The script's network, of whose decisions talk is the first part. A class with heads for one
-    kind of talk has `draw_talk`, `score_talk` and `deals`. Where deals are not `binding` it sees
-    who broke one with it, and has a head for whether it keeps its own."""
+    """The script's network, of whose decisions talk is the first part.
+
+    A class with heads for one kind of talk has `draw_talk`, `score_talk` and `deals`. Where deals
+    are not `binding` it sees who broke one with it, and has a head for whether it keeps its own.
+    """
 
     wish_entropy = 1.0  # that of the settings while it learns
 
@@ -141,9 +143,11 @@ class TalkingAgent(ppo.Agent):
         noise: np.ndarray | None = None,
         temperature: np.ndarray | None = None,
     ) -> ppo.Action:
-        """Draw orders after the talk, or score those that are given, and the talk. As of the
-        script's network; but the log-probability is that of talk and orders, and the entropy is the
-        sum of that of the orders and, times `wish_entropy`, of the talk."""
+        """Draw orders after the talk, or score those that are given, and the talk.
+
+        As of the script's network; but the log-probability is that of talk and orders, and the
+        entropy is the sum of that of the orders and, times `wish_entropy`, of the talk.
+        """
         action = super().get_action(codes, orders, noise, temperature)
         if orders.picked is None:
             of_talk = on_device(codes.obs.talk_logprob, action.logprob.device)
@@ -184,9 +188,11 @@ class WishingAgent(TalkingAgent):
     def draw_talk(
         self, obs: BoardViews, wishing: np.ndarray, noise: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return with whom each power wishes peace, (D, P) int8, and its log-probability (D,). A
-        wish is 1, none 0, and NONE where not `wishing` (D, P). It is drawn by `noise` (D, P) in (0,
-        1); with 0.5 everywhere it is what is likelier."""
+        """Return with whom each power wishes peace, (D, P) int8, and its log-probability (D,).
+
+        A wish is 1, none 0, and NONE where not `wishing` (D, P). It is drawn by `noise` (D, P) in
+        (0, 1); with 0.5 everywhere it is what is likelier.
+        """
         logits = self.wish_logits(obs, self.encode_boards(self.inputs(obs))).float().cpu()
         wish = torch.from_numpy(noise) < logits.sigmoid()
         wish = np.where(wishing, wish.numpy(), NONE).astype(np.int8)
@@ -201,8 +207,10 @@ class WishingAgent(TalkingAgent):
 
 class OfferingAgent(TalkingAgent):
     """The network with heads for offers and answers, whose orders know with whom there are deals.
+
     An offer is scored from the codes of both powers, what kind it is, and the codes of the
-    provinces it is about: from where and to where a unit moves, and who supports it."""
+    provinces it is about: from where and to where a unit moves, and who supports it.
+    """
 
     def __init__(self, game_map: engine.Map, *network, **options: bool):
         super().__init__(game_map, *network, **options)
@@ -364,8 +372,10 @@ def rules_of(args: Args) -> PressRules:
 def speakers(
     run: Run, talking: engine.Decisions
 ) -> Iterator[tuple[TalkingAgent, np.ndarray, np.ndarray]]:
-    """Yield each network that talks, with the games (n,) and powers (n,) in which it does. Bots and
-    powers that order at random are silent."""
+    """Yield each network that talks, with the games (n,) and powers (n,) in which it does.
+
+    Bots and powers that order at random are silent.
+    """
     at = talking.game, talking.power
     member = np.where(run.seats.warm_up[at] > 0, AT_RANDOM, run.seats.member[at])
     for number, agent in {LEARNER: run.agent, **run.pool.agents}.items():

@@ -44,8 +44,10 @@ def print_table(
     rows: Sequence[tuple[str, Sequence[str]]],
     title: str = "",
 ) -> None:
-    """Print a table of texts, in parts below each other if it is wider than WIDEST. No cell is cut,
-    unless it alone is wider than the console."""
+    """Print a table of texts, in parts below each other if it is wider than WIDEST.
+
+    No cell is cut, unless it alone is wider than the console.
+    """
     names = [first, *(name for name, _ in rows)]
     cells = [columns, *(values for _, values in rows)]
     widths = [max(cell_len(row[i]) for row in cells) for i in range(len(columns))]

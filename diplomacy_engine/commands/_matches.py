@@ -101,9 +101,11 @@ def run_match(
     figures: Callable[[dict], Iterable[Sequence]],
     rounds_up: bool = False,
 ) -> int:
-    """Play games between players, print the result, and write the files asked for. `seats` says how
-    many powers of so many each player has on average, `figures` gives rows of FIGURE_COLUMNS of a
-    result; with `rounds_up` all sides are played equally often."""
+    """Play games between players, print the result, and write the files asked for.
+
+    `seats` says how many powers of so many each player has on average, `figures` gives rows of
+    FIGURE_COLUMNS of a result; with `rounds_up` all sides are played equally often.
+    """
     check_files(arguments)
     press = press_rules(arguments, names)
     game_map = map_of(arguments.map, names)

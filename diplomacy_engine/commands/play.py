@@ -135,7 +135,7 @@ def _new_record(
     opponents = drawn_names(opponents, len(game.powers))
     seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
     if MIXED in opponents and not mixed(game.map.name, press is not None):
-        raise UserError(f"--against {MIXED}: no policies of map {game.map.name} come along")
+        raise UserError(f"--against {MIXED}: there are no bundled policies of map {game.map.name}")
     return PlayRecord(
         opponents=opponents,
         seats=_seats(arguments, game.map, opponents, seed, press is not None),
@@ -155,15 +155,19 @@ def _usual_opponents(arguments: Any, game_map: Map, talk: bool) -> list[str]:
 
 
 def mixed(map_name: str, talk: bool) -> list[str]:
-    """Return the players of a mixed table: the policies that come along, those that win most first;
-    where powers talk, through a negotiator."""
+    """Return the players of a mixed table: the bundled policies, those that win most first.
+
+    Where powers talk, a negotiator speaks for each.
+    """
     policies = policies_of(map_name) if find_spec("torch") else []
     return [f"nash+{name}" if talk else name for name in policies]
 
 
 def offered(map_name: str, talk: bool) -> dict[str, str]:
-    """Return who may be chosen on the page and what each is: the policies that come along, best
-    first, then the newest of the user's own runs of the map."""
+    """Return the players that may be chosen on the page, each with what it is.
+
+    The bundled policies come first, best first, then the newest of the user's own runs of the map.
+    """
     policies = mixed(map_name, False)
     descriptions = {MIXED: "a different policy for each"} if policies else {}
     if talk:

@@ -60,7 +60,7 @@ MEMBER_BOTS = ("random", "hold", "chaos", "dumbbot-paquette", "dumbbot")
 TOURNAMENT = {"small": 20_000, "three": 10_000, "standard": 10_000}  # games that rate a new one
 OTHER_TOURNAMENT = 3_000
 COPIES = 5  # policies of a run
-RANKS = "ranks.json"  # of the policies that come along and are no members
+RANKS = "ranks.json"  # of the bundled policies that are not members
 
 
 def run_show(arguments: Show) -> int:

@@ -53,8 +53,10 @@ def seeds_of(numbers: Sequence[int]) -> np.ndarray:
 
 
 class AgentBoards:
-    """E positions with an agent in each: what the forms read and write; see `assign_decisions`. A
-    `gap` of 1 puts an entry for "no order" before each province's orders."""
+    """E positions with an agent in each: what the forms read and write; see `assign_decisions`.
+
+    A `gap` of 1 puts an entry for "no order" before each province's orders.
+    """
 
     def __init__(self, games: VectorGame, gap: int):
         self.games, self._gap = games, gap
@@ -103,9 +105,12 @@ class AgentBoards:
 
 
 class AgentGames(AgentBoards):
-    """E games with an agent in each; a finished one stays until `start`. `reward` (E,) is since the
-    agent's last decision, `votes` (E,) whether it votes for a draw in the coming step (None: nobody
-    can). With `movement_only` retreats and adjustments are `dumbbot-deepdip`'s."""
+    """E games with an agent in each; a finished one stays until `start`.
+
+    `reward` (E,) is since the agent's last decision, `votes` (E,) whether it votes for a draw in
+    the coming step (None: nobody can). With `movement_only` retreats and adjustments are
+    `dumbbot-deepdip`'s.
+    """
 
     def __init__(
         self,
@@ -166,7 +171,9 @@ class AgentGames(AgentBoards):
 
     def start(self, rows: np.ndarray, seeds: np.ndarray | None = None) -> None:
         """Start new games in `rows`, ascending integers, and play each to the agent's decision.
-        `seeds`, uint64, are what these rows' seeds come from now on; None goes on with theirs."""
+
+        `seeds`, uint64, are what these rows' seeds come from now on; None goes on with theirs.
+        """
         games = self.games
         if seeds is not None:
             games.seed_games(rows, seeds)
@@ -188,8 +195,11 @@ class AgentGames(AgentBoards):
         )
 
     def play(self, rows: np.ndarray, on_over: Callable[[np.ndarray], None] | None = None) -> None:
-        """Adjudicate `rows` and play on to the agent's decision or the game's end. `on_over` is
-        called with finished rows before new games start in them; without it these stay."""
+        """Adjudicate `rows` and play on to the agent's decision or the game's end.
+
+        `on_over` is called with finished rows before new games start in them; without it these
+        stay.
+        """
         self._on_over = on_over
         self.reward.fill(0)
         self.terminated.fill(False)

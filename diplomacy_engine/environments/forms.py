@@ -126,9 +126,11 @@ def illegal_order(games: VectorGame, row: int, unit: str, order: str) -> UserErr
 
 
 class ProvinceForm:
-    """An action has one entry for each province: 0 for no order, else the order's place, from 1. A
-    province's orders stand in the order of the map's vocabulary. Masks have the entries of all
-    provinces one after the other."""
+    """An action has one entry for each province: 0 for no order, else the order's place, from 1.
+
+    A province's orders stand in the order of the map's vocabulary. Masks have the entries of all
+    provinces one after the other.
+    """
 
     agent_games: ClassVar = {"gap": 1}  # arguments of AgentGames
     has_masks = True
@@ -155,8 +157,11 @@ class ProvinceForm:
         return self._agents.mask[rows]
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Write the orders of actions (E, ...) int64; return the rows that are ready, and the
-        numbers of illegal orders (E,). If `strict`, one raises UserError instead."""
+        """Write the orders of actions (E, ...) int64.
+
+        Returns the rows that are ready, and the numbers of illegal orders (E,). If `strict`, an
+        illegal order raises UserError instead.
+        """
         games, bad = self._games, self._write(actions, strict)
         if strict and bad != NONE:
             row, v = divmod(bad, actions.shape[1])
@@ -181,8 +186,11 @@ class ProvinceForm:
 
 
 class SequentialForm(ProvinceForm):
-    """An action is the number of one order, for one unit after the other. `province` is whose unit
-    is to be ordered (V for an adjustment), `given` the orders already given in this phase."""
+    """An action is the number of one order, for one unit after the other.
+
+    `province` is whose unit is to be ordered (V for an adjustment), `given` the orders already
+    given in this phase.
+    """
 
     agent_games: ClassVar = {"gap": 0}
 
@@ -248,9 +256,11 @@ class SequentialForm(ProvinceForm):
 
 
 class DeepDipForm(ProvinceForm):
-    """The DeepDip thesis' formulation of the game (Cruz 2019); docs/other_libraries.md says what
-    its numbers mean. There is no mask; invalid orders hold, and are ignored where the agent has no
-    unit. Retreats and adjustments are `dumbbot-deepdip`'s."""
+    """The DeepDip thesis' formulation of the game (Cruz 2019).
+
+    docs/other_libraries.md says what its numbers mean. There is no mask; invalid orders hold, and
+    are ignored where the agent has no unit. Retreats and adjustments are `dumbbot-deepdip`'s.
+    """
 
     agent_games: ClassVar = {"gap": 0, "movement_only": True}
     has_masks = False
@@ -294,8 +304,11 @@ FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": Dee
 
 
 class VoteForm:
-    """Another form, a MultiDiscrete one, whose actions end with a vote for a draw: 1 votes for one,
-    0 not; another number is illegal, and no vote. A mask has two more entries for it."""
+    """Another form, a MultiDiscrete one, whose actions end with a vote for a draw.
+
+    1 votes for one, 0 does not; another number is illegal, and no vote. A mask has two more entries
+    for it.
+    """
 
     def __init__(self, form: ProvinceForm, agents: AgentGames):
         self._form, self._agents = form, agents

@@ -119,9 +119,11 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
         return row_of(obs, 0), self._info(0)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
-        """Order, and play on to the next decision; see gymnasium.Env.step. NeedsReset: the game is
-        over, or none has begun. UserError: the action has the wrong shape or type, or strict and an
-        illegal order."""
+        """Order, and play on to the next decision; see gymnasium.Env.step.
+
+        NeedsReset: the game is over, or none has begun. UserError: the action has the wrong shape
+        or type, or strict and an illegal order.
+        """
         self._need_game(self._running)
         agents = self._agents
         actions = whole_numbers(action, self.action_space.shape)[None]
@@ -198,7 +200,9 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict]:
         """Order in every game, and play each on to its next decision; see VectorEnv.step.
-        NeedsReset: `reset` has not been called. UserError as for `DiplomacyEnv.step`."""
+
+        NeedsReset: `reset` has not been called. UserError as for `DiplomacyEnv.step`.
+        """
         self._need_game(self._running)
         agents, form = self._agents, self._form
         ready, illegal = form.take(whole_numbers(actions, self.action_space.shape), self._strict)

@@ -80,8 +80,10 @@ class NegotiationEnv(gymnasium.Env):
         return {"valid": valid, "agreed": agreed, "broken": broken, "power": self._power}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
-        """Make an offer, and play on to the next movement phase; see gymnasium.Env.step. UserError:
-        the game is over or none has begun, or the action is of the wrong form."""
+        """Make an offer, and play on to the next movement phase; see gymnasium.Env.step.
+
+        UserError: the game is over or none has begun, or the action is of the wrong form.
+        """
         if not self._running:
             raise gymnasium.error.ResetNeeded("there is no game to step: call reset() first")
         if not self.action_space.contains(action):

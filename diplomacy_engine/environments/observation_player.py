@@ -76,8 +76,11 @@ class ObservationPlayer:
         self._form: Any = None
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32; see Player. UserError: another map, or
-        the policy's actions have the wrong shape or type, or strict and an illegal order."""
+        """Return an order number for each slot, (S,) int32; see Player.
+
+        UserError: another map, or the policy's actions have the wrong shape or type, or strict and
+        an illegal order.
+        """
         if self._helper is None:
             return self._ask(games, decisions)
         movement = in_movement(games.state, decisions.game)

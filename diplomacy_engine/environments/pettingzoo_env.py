@@ -1,5 +1,7 @@
-"""A PettingZoo environment: all powers at once, one phase a step; with press two of movement. `env`
-makes the same for PettingZoo's AEC interface, by its own converter."""
+"""A PettingZoo environment: all powers at once, one phase a step; with press two of movement.
+
+`env` makes the same for PettingZoo's AEC interface, by its own converter.
+"""
 
 from copy import deepcopy
 from pathlib import Path

@@ -10,8 +10,10 @@ from .decisions import Decisions
 
 
 def without_orders(decisions: Decisions, unwanted: np.ndarray) -> Decisions:
-    """Return decisions without the orders that are `unwanted`, (N,) bool. A slot that would be left
-    with none keeps all of its."""
+    """Return decisions without the orders that are `unwanted`, (N,) bool.
+
+    A slot that would be left with none keeps all of its.
+    """
     lengths = np.diff(decisions.order_start)
     slot = np.repeat(np.arange(len(lengths)), lengths)
     some = np.bincount(slot[~unwanted], minlength=len(lengths)) > 0

@@ -20,9 +20,12 @@ from .vector_game import VectorGame
 
 
 def own_choices(games: VectorGame, decisions: Decisions, helps: bool | np.ndarray) -> Decisions:
-    """Return decisions with the orders that a policy chooses from: all if it `helps` others, one
-    for all decisions or (D,) bool; else those in which no other power's unit takes part. There the
-    armies of a movement decision come before its fleets, which then see whom they can convoy."""
+    """Return decisions with only the orders that a policy chooses from.
+
+    If it `helps` others, one bool for all decisions or (D,), these are all; else those in which no
+    other power's unit takes part. There the armies of a movement decision come before its fleets,
+    which then see whom they can convoy.
+    """
     if np.all(helps):
         return decisions
     helps = np.broadcast_to(helps, decisions.count)

@@ -63,8 +63,10 @@ def order_marks(
     outcome: Mapping[str, Sequence[str]],
     retreating: bool,
 ) -> tuple[str, str, list[tuple[str, str, Point]]]:
-    """Return SVG text that belongs below the units, what belongs above them, and what is built. Of
-    `units` the text of a dislodged one begins with `*`; `outcome` are result words by unit."""
+    """Return SVG text that belongs below the units, what belongs above them, and what is built.
+
+    Of `units` the text of a dislodged one begins with `*`; `outcome` are result words by unit.
+    """
     drawn = list(_drawable(drawing, units, orders, retreating))
     paths = {}
     for each in drawn:

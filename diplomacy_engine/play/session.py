@@ -311,8 +311,10 @@ class PlaySession:
     # --- What people do -------------------------------------------------------------------------
 
     def submit(self, viewer: Viewer, step: int, orders: list[str]) -> None:
-        """Give the viewer's orders; the phase is played once all people have given theirs. The same
-        again changes nothing, even when the step was played meanwhile."""
+        """Give the viewer's orders; the phase is played once all people have given theirs.
+
+        The same again changes nothing, even when the step was played meanwhile.
+        """
         with self.lock:
             if self.now.answered.get(self._seat(viewer)) != (step, orders):
                 self._move(viewer, step, SessionState.submit, orders)

@@ -55,8 +55,10 @@ def _checked(numbers: object, decisions: Decisions, player: object) -> np.ndarra
 def ask_players(
     games: VectorGame, decisions: Decisions, players: Sequence[Player], decider: np.ndarray
 ) -> np.ndarray:
-    """Return the orders of all, (E, V) int32; `decider` (D,) says which of `players` decides. Each
-    player is asked once for all its decisions; those of a `group` together."""
+    """Return the orders of all, (E, V) int32; `decider` (D,) says which of `players` decides.
+
+    Each player is asked once for all its decisions; those of a `group` together.
+    """
     orders = games.new_orders()
     groups: dict[int, list[int]] = {}  # of players that are asked together
     for number, player in enumerate(players):

@@ -71,13 +71,13 @@ def load_player(
     Args:
         name: of the player, as names.py reads it.
         game_map: the map to be played; a checkpoint of another one is refused at once.
-        script: that plays a checkpoint whose name gives none; None: of those that come along the
-            one that it names; "own": the copy in its run folder, if that has trained it.
+        script: that plays a checkpoint whose name gives none; None: the bundled script that the
+            checkpoint names; "own": the copy in its run folder, if that has trained it.
         device: where the policy computes, as torch names it.
         greedy: likeliest orders instead of sampled ones; a bot always plays in its one way.
         seed: of the policy's draws; those of bots and searches come from the games' seeds.
         assume: who searches take the others for, if their names do not say it.
-        careful: a policy gives no order that cannot help, as own_help.mended says.
+        careful: a policy gives no order that cannot succeed, as own_help.mended says.
 
     PlayerError: there is no such player, or the checkpoint cannot be played. UserError: the name is
     not one of a player, or its parts do not fit each other.

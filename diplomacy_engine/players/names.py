@@ -19,7 +19,7 @@ from .population import MEMBER
 LANGUAGE = "llm:"
 GREEDY = "greedy"
 DRAWN = "population"
-MOST = 1000  # letters of a name, so that not too many can stand one in front of the other
+MOST = 1000  # letters of the longest name; bounds nesting
 SEARCH = "fast"
 # Option of a search -> what its value may be.
 SEARCHING: dict[str, Any] = {
@@ -60,7 +60,7 @@ class BotSpec(PlayerSpec): ...
 
 @dataclass(frozen=True)
 class PolicySpec(PlayerSpec):
-    path: str  # of the file, its run folder, or the name of one that comes along
+    path: str  # of the file, its run folder, or the name of a bundled policy
     script: str | None = None  # that plays it; None: the one that is found for it
     greedy: bool = False  # it gives its likeliest orders, whatever else is said
 
@@ -234,8 +234,10 @@ def assuming(player: PlayerSpec, assume: str | None) -> PlayerSpec:
 
 
 def drawn_names(names: Sequence[str], powers: int) -> list[str]:
-    """Return names with members that are drawn told apart: population#1, population#2, ... One that
-    stands alone is as many as there are powers, since several take turns at these."""
+    """Return names with members that are drawn told apart: population#1, population#2, ...
+
+    One that stands alone is as many as there are powers, since several take turns at these.
+    """
 
     def is_drawn(name: str) -> bool:
         return isinstance(parse_player(name), DrawnSpec)
@@ -245,8 +247,11 @@ def drawn_names(names: Sequence[str], powers: int) -> list[str]:
 
 
 def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
-    """Return what tables, pages and saved games call a player: a policy's own name, its run folder,
-    or its path below this folder, else folder and file. `folders` more stand before these."""
+    """Return what tables, pages and saved games call a player.
+
+    That is a policy's own name, its run folder, or its path below this folder, else folder and
+    file. `folders` more stand before these.
+    """
 
     def path_tail(path: str | Path, parts: int = 1) -> str:
         return "/".join(Path(os.path.abspath(path)).parts[1:][-parts - folders :])

@@ -1,5 +1,8 @@
-"""Base populations: frozen policies and bots with ratings. `population.json` has map, games,
-ratings and members, with the sha256 of each `{member}.npz`: plain arrays, so nothing runs code."""
+"""Base populations: frozen policies and bots with ratings.
+
+`population.json` has map, games, ratings and members, with the sha256 of each `{member}.npz`: plain
+arrays, so nothing runs code.
+"""
 
 import dataclasses
 import hashlib
@@ -27,7 +30,7 @@ from .policy.files import REFERENCE
 POPULATION = "population.json"
 MEMBER = ".npz"  # ends the name of a member's file
 FORMAT = 1
-FOLDERS = REFERENCE.parent / "population"  # of those that come along, one a map
+FOLDERS = REFERENCE.parent / "population"  # of the bundled populations, one a map
 MOST_LIST = 20_000_000  # bytes of population.json
 MOST_FILE = 20_000_000  # bytes of a member's file
 MOST_WEIGHTS = 200_000_000  # bytes of its arrays
@@ -67,7 +70,7 @@ class _Saved(Struct):
     members: Annotated[list[PopulationMember], Meta(min_length=2, max_length=MOST_MEMBERS)]
     met: _Table
     above: _Table
-    map_facts: dict | None = None  # of a map that does not come along
+    map_facts: dict | None = None  # of a map that is not bundled
 
 
 @dataclasses.dataclass(frozen=True)

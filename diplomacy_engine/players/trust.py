@@ -19,8 +19,10 @@ _DRIVE = re.compile(r"^[A-Za-z]:[\\/]")  # begins a path on Windows
 
 def needs_naming(name: str) -> bool:
     """Tell whether a player's name is, or has within it, more than bots, policies and populations.
+
     That is a colon with anything else before it (`llm:...`, `module:Class`, `FILE.py:PATH`), or a
-    file of settings or code. A path with a colon in it looks the same, and is taken for that."""
+    file of settings or code. A path with a colon in it looks the same, and is taken for that.
+    """
     return any(map(_does_something, _PARTS.split(name)))
 
 

@@ -284,8 +284,11 @@ def order_rows(
     picked: np.ndarray | None = None,
     related: bool = True,
 ) -> OrderRows:
-    """Look up the rows of every legal order; `picked` (S,) are the numbers among the N orders that
-    slots are given, if known. Without `related` no relations to earlier orders are looked up."""
+    """Look up the table rows of every legal order.
+
+    `picked` (S,) is the index among the N orders of each slot's own, if the orders are to be
+    scored. Without `related` no relations to earlier orders are looked up.
+    """
     lengths = np.diff(decisions.order_start)
     assert lengths.min(initial=1) > 0, "a slot without a legal order would have no policy"
     games, provinces = views.last_order.shape

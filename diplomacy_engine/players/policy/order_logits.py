@@ -271,12 +271,12 @@ def draw_orders(
     noise: np.ndarray,
     temperature: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Choose orders, unit by unit; return (S,) positions of the chosen orders in the slots' lists,
-    (D,) log-probabilities, and (N,) probabilities, 0 if blocked.
+    """Sample orders, unit by unit.
 
-    context (D, H) is added to the code of each order of a decision; `earlier`, (H, H) and (H,), is
-    the layer through which a chosen order's code reaches later units; noise (N,) is Gumbel's, empty
-    for the likeliest orders; temperature is (D,).
+    Returns (S,) positions of the chosen orders in the slots' lists, (D,) log-probabilities, and
+    (N,) probabilities, 0 if blocked. context (D, H) is added to the code of each order of a
+    decision; `earlier`, (H, H) and (H,), is the layer through which a chosen order's code reaches
+    later units; noise (N,) is Gumbel's, empty for the likeliest orders; temperature is (D,).
     """
     slots, orders = len(decisions.slot_province), len(decisions.order)
     chosen, slot_orders = np.empty(slots, np.int64), np.empty(slots, np.int32)

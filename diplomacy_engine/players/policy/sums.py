@@ -29,8 +29,10 @@ class Neighbors(NamedTuple):
 
 
 def aligned(*shape: int) -> np.ndarray:
-    """Return an unfilled array of float32 that begins where a cache line does. NumPy's own begin
-    within one, so that every second vector of a row would lie in two."""
+    """Return an unfilled array of float32 that begins where a cache line does.
+
+    NumPy's own begin within one, so that every second vector of a row would lie in two.
+    """
     size = 4 * math.prod(shape)
     room = np.empty(size + 64, np.uint8)
     first = -room.ctypes.data % 64
@@ -77,8 +79,11 @@ def _spread_rows(rows, grad_output, d_table, d_starts):
 
 
 def sum_rows(rows: np.ndarray, table: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return (sums, H) the sums of rows (sums, any) of a table (length, H) float32. `starts` (n, H)
-    are what they begin with, each for as many that follow each other; empty: nothing."""
+    """Return (sums, H) the sums of rows (sums, any) of a table (length, H) float32.
+
+    `starts` (n, H) are what they begin with, each for as many that follow each other; empty:
+    nothing.
+    """
     out = aligned(len(rows), table.shape[1])
     _sum_rows(rows, table, starts, out)
     return out

@@ -21,9 +21,11 @@ LEAST = 0.02  # share of the profiles that a hypothesis keeps, so that a change 
 
 
 class Assumptions:
-    """What each other power may be: even at the start of a game, then by Bayes' rule on the
-    orders given, unit by unit, with shares of draws (smoothed). Without `learns` each profile
-    draws one."""
+    """Beliefs about which of several players each other power is.
+
+    They are even at the start of a game, then follow Bayes' rule on the orders of each unit, whose
+    probabilities are smoothed shares of samples. Without `learns` each profile samples a player.
+    """
 
     def __init__(self, hypotheses: dict[str, Draws], learns: bool = True):
         self.hypotheses, self.learns = hypotheses, learns and len(hypotheses) > 1

@@ -36,7 +36,9 @@ class SearchSettings(NamedTuple):
 
     def rounds(self) -> list[int]:
         """Return 0, after how many profiles the worse half of the candidates is dropped, and all.
-        First after an eighth of them (at least 4), then each time that twice as many were met."""
+
+        First after an eighth of them (at least 4), then each time that twice as many were met.
+        """
         after = max(4, self.profiles // 8)
         edges = [0]
         while self.halving and after < self.profiles:
@@ -60,9 +62,11 @@ class Search(NamedTuple):
 
 
 def distinct(drawn: np.ndarray, logprob: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return which draws (D, n) are tried, (D, most) int64, and how many of each row that are. The
-    first draw, the likeliest ones, and for a quarter of the room those that were drawn next, so
-    that unlikely ones are among them. No two are the same."""
+    """Return which draws (D, n) are tried, (D, most) int64, and how many of each row that are.
+
+    The first draw, the likeliest ones, and for a quarter of the room those that were drawn next, so
+    that unlikely ones are among them. No two are the same.
+    """
     hashed = (drawn.astype(np.int64) * HASH[: drawn.shape[2]]).sum(2)
     indices, count = np.zeros((len(drawn), most), np.int64), np.empty(len(drawn), np.int64)
     for d, row in enumerate(hashed):

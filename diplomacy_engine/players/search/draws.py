@@ -40,7 +40,9 @@ def phase_seeds(
     games: VectorGame, rows: np.ndarray, powers: np.ndarray, salt: int, count: int, first: int = 0
 ) -> np.ndarray:
     """Return (n, count) uint64 seeds, numbers `first` and on, of powers' draws in this phase.
-    `salt` is what they are used for, one of `Salt`."""
+
+    `salt` is what they are used for, one of `Salt`.
+    """
     out = np.empty((len(rows), count), np.uint64)
     rows, powers = np.asarray(rows, np.int64), np.asarray(powers, np.int64)
     _phase_seeds(games.state, rows, powers, int(salt), first, out)
@@ -201,8 +203,10 @@ class PlayerDraws:
 
 
 def vary(decisions: Decisions, rows: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Choose any unit of each movement decision in `rows` (n,) and any legal order of it. The seeds
-    (n,) decide; returned are the slots (n,) and the order numbers (n,) int32."""
+    """Choose any unit of each movement decision in `rows` (n,) and any legal order of it.
+
+    The seeds (n,) decide; returned are the slots (n,) and the order numbers (n,) int32.
+    """
     first, ends = decisions.slot_start[rows], decisions.slot_start[rows + 1]
     slot = first + (seeds >> np.uint64(40)).astype(np.int64) % (ends - first)
     begin, end = decisions.order_start[slot], decisions.order_start[slot + 1]

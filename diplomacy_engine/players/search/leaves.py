@@ -41,9 +41,11 @@ PlayOn = Callable[[VectorGame, Decisions, np.ndarray, np.ndarray], np.ndarray]
 
 
 class Critic:
-    """The value that a policy has learned, of the reward from the power's own next decision on,
-    discounted once. So a step counts with what it has paid, and a board is looked at when the power
-    has to decide something there."""
+    """The value that a policy has learned: of the reward from a power's next decision on.
+
+    It is discounted once. So a step counts with the reward that it has paid, and a board is valued
+    when the power has to decide something there.
+    """
 
     def __init__(self, policy: PolicyPlayer):
         self.policy, self.objective = policy, Objective.of(policy.settings)
@@ -138,8 +140,11 @@ def _value_boards(board, state, rows, first, last, weights, near, expected, out)
 
 
 class CenterClaims:
-    """The value of a board by centers: owned, stood in, and within reach. From 0 to 1. A finished
-    game counts with its exact result, as `sum_of_squares` of scoring/outcomes.py."""
+    """The value of a board by centers: owned, stood in, and within reach.
+
+    From 0 to 1. A finished game counts with its exact result, as `sum_of_squares` of
+    scoring/outcomes.py.
+    """
 
     discount = 1.0
     at_once = True
@@ -180,8 +185,10 @@ class CenterClaims:
 
 
 class Leaves:
-    """Tries joint orders on copies of games, and values what comes of them. `following` gives all
-    orders until the power has to decide again."""
+    """Tries joint orders on copies of games, and values what comes of them.
+
+    `following` gives all orders until the power has to decide again.
+    """
 
     def __init__(self, games: VectorGame, value: LeafValue, following: Player):
         self.value, self.following = value, following
@@ -199,9 +206,11 @@ class Leaves:
         ahead: int = 0,
         play_on: PlayOn | None = None,
     ) -> np.ndarray:
-        """Return what joint orders (n, V) of all powers are worth to `powers` (n,), float64. The
-        seeds (n,) are of the draws that follow; `play_on` gives the orders of the `ahead` movement
-        phases that are played on."""
+        """Return what joint orders (n, V) of all powers are worth to `powers` (n,), float64.
+
+        The seeds (n,) are of the draws that follow; `play_on` gives the orders of the `ahead`
+        movement phases that are played on.
+        """
         spare, count = self.spare, len(rows)
         if count > ROOM:
             parts = [slice(first, first + ROOM) for first in range(0, count, ROOM)]

@@ -15,9 +15,12 @@ from .uct import DecoupledUct, UctSettings
 
 
 class Osla:
-    """One-step look-ahead in every phase, as if nobody else gave an order. One unit (or build)
-    after the other tries all its orders, with those already chosen, and takes the one after which
-    the board is worth most by `CenterClaims`; equals are drawn, but what can be built is built."""
+    """One-step look-ahead in every phase, as if nobody else gave an order.
+
+    One unit (or build) after the other tries all its orders, with those already chosen, and takes
+    the one after which the board is worth most by `CenterClaims`; equals are drawn, but what can be
+    built is built.
+    """
 
     name = "osla"
 

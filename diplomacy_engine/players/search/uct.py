@@ -230,8 +230,10 @@ def _back_up(trees, which, leaves):
 
 
 class DecoupledUct(SearchPlayer):
-    """Grows a tree for each decision and gives the orders that were tried most at its root. `own`
-    draws the joint orders of all powers and, as they come, retreats and adjustments."""
+    """Grows a tree for each decision and gives the orders that were tried most at its root.
+
+    `own` draws the joint orders of all powers and, as they come, retreats and adjustments.
+    """
 
     def __init__(self, own: Draws, value: CenterClaims, name: str, settings: UctSettings):
         super().__init__(own, value, name)
@@ -351,8 +353,10 @@ class DecoupledUct(SearchPlayer):
 
 
 class Mcts(DecoupledUct):
-    """Monte Carlo tree search: the baseline of PyTAG, where all powers choose at once. DumbBot
-    proposes every power's orders, and `CenterClaims` says what a board is worth."""
+    """Monte Carlo tree search: the baseline of PyTAG, where all powers choose at once.
+
+    DumbBot proposes every power's orders, and `CenterClaims` says what a board is worth.
+    """
 
     name = "mcts"
 
