@@ -239,10 +239,10 @@ def load_opponents(args: Args, game_map: Map) -> Opponents:
             named[power] = name
         else:
             rest = text
-    names = [named.get(power, rest) for power in game_map.powers]
-    known = list(dict.fromkeys(names))
-    seats = np.array([known.index(name) for name in names])
-    return Opponents([load_player(name, game_map=game_map) for name in known], seats)
+    players = [named.get(power, rest) for power in game_map.powers]
+    names = list(dict.fromkeys(players))
+    seats = np.array([names.index(player) for player in players])
+    return Opponents([load_player(name, game_map=game_map) for name in names], seats)
 
 
 def seeds_of(args: Args, step: int) -> list[int]:
@@ -430,15 +430,15 @@ class Run:
     def policy(self) -> dict:
         weights = {n: p.detach().cpu() for n, p in learned_weights(self.model.network).items()}
         args = asdict(self.args)
-        whole = checkpoints.policy_dict(__file__, args, self.game_map, weights, self.decisions)
-        return whole | {"tokenizer": tokenizer_hash(self.model)}
+        merged = checkpoints.policy_dict(__file__, args, self.game_map, weights, self.decisions)
+        return merged | {"tokenizer": tokenizer_hash(self.model)}
 
     def save(self, log: RunLog) -> None:
         content = io.BytesIO()
-        whole = self.policy() | {"step": self.step, "optimizer": self.optimizer.state_dict()}
-        whole |= {"evaluated_at": self.evaluated_at}
-        whole |= {"files": log.flush(), "wandb_id": log.wandb_id, "seconds": log.seconds}
-        torch.save(whole, content)
+        merged = self.policy() | {"step": self.step, "optimizer": self.optimizer.state_dict()}
+        merged |= {"evaluated_at": self.evaluated_at}
+        merged |= {"files": log.flush(), "wandb_id": log.wandb_id, "seconds": log.seconds}
+        torch.save(merged, content)
         log.folder.save_checkpoint(self.step, content.getvalue())
 
     def load(self, saved: dict) -> None:

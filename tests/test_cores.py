@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from support.pages import ROOT
+from support.tables import read_table
 
 from diplomacy_engine import _cores
 
@@ -20,33 +21,7 @@ def root(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("groups", "files", "cores"),
-    [
-        ("", {}, 8),
-        ("0::/", {"cpu.max": "max 100000"}, 8),
-        ("0::/", {"cpu.max": "200000 100000"}, 2),  # in a container, which sees itself as the root
-        ("0::/", {"cpu.max": "150000 100000"}, 2),
-        ("0::/", {"cpu.max": "10000 100000"}, 1),
-        ("0::/", {"cpu.max": "3200000 100000"}, 8),  # more than there are
-        ("0::/a/b", {"a/cpu.max": "300000 100000", "a/b/cpu.max": "max 100000"}, 3),
-        ("0::/a/b", {"a/cpu.max": "300000 100000", "a/b/cpu.max": "100000 100000"}, 1),
-        ("0::/a/b", {"other/cpu.max": "100000 100000"}, 8),
-        ("0::/../../c", {"cpu.max": "400000 100000"}, 4),
-        ("0::/", {"cpu.max": ""}, 8),
-        ("0::/", {"cpu.max": "0 0"}, 8),
-        (
-            "5:cpu,cpuacct:/docker/1\n4:memory:/docker/1\n0::/",
-            {"cpu/docker/1/cpu.cfs_quota_us": "250000", "cpu/docker/1/cpu.cfs_period_us": "50000"},
-            5,
-        ),
-        (  # its own group is mounted where the path should begin
-            "5:cpuacct,cpu:/docker/1",
-            {"cpu/cpu.cfs_quota_us": "200000", "cpu/cpu.cfs_period_us": "100000"},
-            2,
-        ),
-        ("5:cpu:/", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 8),
-        ("5:cpuset:/", {"cpu.max": "100000 100000"}, 8),  # of a controller that is not the CPU's
-        ("nonsense", {"cpu.max": "100000 100000"}, 1),
-    ],
+    read_table(__file__, "limits_of_cgroups"),
 )
 def test_limits_of_cgroups(root, groups, files, cores):
     files = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}

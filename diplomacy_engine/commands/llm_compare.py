@@ -48,8 +48,9 @@ def run_llm_compare(arguments: LlmCompare) -> int:
     for name, (form, history) in PROMPTS.items():
         figures[name] = {}
         for constraint in constraints:
-            chosen = replace(settings, prompt=form, history=history, constraint=constraint)
-            figures[name][constraint] = measure(player, replace(chosen, reasks=0), questions)
+            shown = {"prompt": form, "history": history, "constraint": constraint}
+            chosen = replace(settings, **shown, reasks=0)
+            figures[name][constraint] = measure(player, chosen, questions)
         cells = ([f"{m['legal']:.1%}", f"{m['seconds']:.2f}"] for m in figures[name].values())
         tokens = f"{figures[name]['none']['prompt_tokens']:,.0f}"
         rows.append((name, [tokens, *(cell for pair in cells for cell in pair)]))
@@ -76,8 +77,8 @@ def random_questions(
     bot, questions = make_bot("random"), []
     while len(questions) < count:
         decisions = games.decisions()
-        asked = recorder.questions(games, decisions)
-        questions.append(asked[rng.integers(len(asked))])
+        power_questions = recorder.questions(games, decisions)
+        questions.append(power_questions[rng.integers(len(power_questions))])
         before = int(games.state.year[0])
         games.step(ask_players(games, decisions, [bot], np.zeros(decisions.count, np.int64)))
         if games.state.year[0] < before:  # a new game
@@ -89,10 +90,10 @@ def measure(
     player: LanguagePlayer, settings: LanguageSettings, questions: Sequence[Question]
 ) -> dict[str, float]:
     """Return the share of orders legal at once, seconds and tokens of a decision."""
-    asked = copy.copy(player)
-    asked.settings = settings
+    variant = copy.copy(player)
+    variant.settings = settings
     begun = time.monotonic()
-    answers = asked.answers([q._replace(past=q.past[-settings.history :]) for q in questions])
+    answers = variant.answers(questions)
     seconds = time.monotonic() - begun
     exchanges = [exchange for answer in answers for exchange in answer.exchanges]
     return {

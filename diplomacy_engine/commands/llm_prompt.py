@@ -27,7 +27,7 @@ def run_llm_prompt(arguments: LlmPrompt) -> int:
     power = game.powers[game.map.power_number(arguments.power)]
     games = game.vector_game
     questions = questions_of(games, games.decisions(), {})
-    question = next((asked for asked in questions if asked.power == power), None)
+    question = next((q for q in questions if q.power == power), None)
     if question is None:
         raise UserError(f"{power} has no orders to give in {game.phase}")
     form = arguments.prompt or (settings.prompt if settings else "windows")

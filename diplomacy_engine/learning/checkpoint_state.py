@@ -18,9 +18,11 @@ from ..games.decisions import Decisions
 from ..games.observation import BoardViews
 from ..games.vector_game import VectorGame
 from ..press.talk_views import OfferViews, TalkViews
+from . import checkpoints
 from .checkpoints import MOST_WEIGHT, is_sound, reason
 from .experience import Experience
 from .ranks import Ranks, TrainingError
+from .run_folder import RunFolder
 
 RUN_FORMAT = 5  # of what a checkpoint holds besides the policy
 LEAST_RATE = 1e-8  # below it a step may be lost in rounding
@@ -194,6 +196,29 @@ def check_run(run: Any, ranks: Ranks) -> None:
 
 def _listed(value: Any) -> list | tuple:
     return value if isinstance(value, list | tuple) else [value]
+
+
+def check_format(folder: RunFolder) -> dict:
+    """Return the newest checkpoint of a run.
+
+    UserError: another version of this project began the run, or the checkpoint cannot be read; then
+    the last one that can be is named.
+    """
+    try:
+        saved = checkpoints.read(folder.checkpoint)
+    except UserError as error:
+        for path in sorted(folder.path.glob("checkpoints/*.pt"), reverse=True):
+            try:
+                checkpoints.read(path)
+            except UserError:
+                continue
+            copied = f"cp {path.relative_to(folder.path)} {folder.checkpoint.name}"
+            raise UserError(f"{error}; there, `{copied}` takes the last good one") from None
+        raise
+    if saved.get("run_format") != RUN_FORMAT:
+        here = "cannot be continued, but --start-from can begin with it"
+        raise UserError(f"{folder.path}: begun with another version of this project; {here}")
+    return saved
 
 
 def save(run: Any, ranks: Ranks, log: Any) -> None:

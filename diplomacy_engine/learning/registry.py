@@ -72,6 +72,14 @@ class Learner:
         UserError: it does not fit this script, or its probe says that this code computes another
         policy than the one that was trained.
         """
+        try:
+            agent, computed = self._agent(saved, path)
+        except UserError as error:
+            raise UserError(f"{error}{self._own_script(saved, path)}") from None
+        self.check_probe(saved, computed, path)
+        return agent
+
+    def _agent(self, saved: dict, path: str | Path) -> tuple[nn.Module, torch.Tensor | None]:
         with checkpoints.fitting(path, self.file):
             game_map, settings = checkpoints.map_of(saved, path), self.settings(saved)
             sizes = {name: settings[name] for name in self.network}
@@ -81,11 +89,16 @@ class Learner:
             checkpoints.check_weights(saved["model"], self.weights(settings, game_map))
             agent = self.make_agent(settings, game_map)
             agent.load_state_dict(saved["model"])
-            computed = probes.probe(self, agent, game_map)
-        self.check_probe(saved, computed, path)
-        return agent
+            computed = probes.probe(self, agent, game_map) if "probe" in saved else None
+        return agent, computed
 
-    def check_probe(self, saved: dict, computed: torch.Tensor, path: str | Path) -> None:
+    def _own_script(self, saved: dict, path: str | Path) -> str:
+        copy = _copy_of_script(saved, Path(path))
+        if copy is None or copy.resolve() == self.file:
+            return ""
+        return "; `--script own` plays it by the script in its folder"
+
+    def check_probe(self, saved: dict, computed: torch.Tensor | None, path: str | Path) -> None:
         """Raise UserError if a policy is not the one that was trained; note if nobody can tell."""
         if "probe" not in saved:
             if str(path) not in _noted:
@@ -97,12 +110,10 @@ class Learner:
         if gap is None:
             raise UserError(f"{path}: probe: damaged, or of other positions")
         if gap > probes.TOLERANCE:
-            copy = _copy_of_script(saved, Path(path))
-            how = f"; {copy}:{path} plays it by the script that trained it" if copy else ""
             raise UserError(
-                f"{path}: {self.file}, or what it imports, computes another policy than the one "
-                f"that was trained (log-probabilities and values differ by up to {gap:.2g}): undo "
-                f"the edit, or make it in a copy of another name{how}"
+                f"{path}: {self.file} computes another policy than the one that was trained "
+                f"(it differs by {gap:.2g}): undo the edit, or edit a copy of another name"
+                f"{self._own_script(saved, path)}"
             )
 
     def weights(self, settings: dict, game_map: Map) -> dict[str, torch.Tensor]:

@@ -199,5 +199,9 @@ def _resumed(args_class: type[_Args], path: str) -> _Args:
     scripts = [file.name for file in folder.glob("*.py")]
     if scripts and script not in scripts:
         raise UserError(f"{path} is a run of {scripts[0]}: continue it with that script")
-    kept = RunFolder(path).load_args()
-    return convert(args_class, kept | {"resume": path}, folder / "args.json")
+    run = RunFolder(path)
+    try:
+        return convert(args_class, run.load_args() | {"resume": path}, folder / "args.json")
+    except UserError:  # settings of another version are named as such, if that is what they are
+        learning("checkpoint_state").check_format(run)
+        raise

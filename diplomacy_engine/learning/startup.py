@@ -5,7 +5,7 @@ import random
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from shlex import quote
 from typing import Any, NamedTuple
@@ -337,10 +337,7 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
     """Return what --resume goes on with; its folder is trusted, so settings may name code."""
     folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(args.resume)
     with _closed_on_failure(folder):
-        saved = _newest_checkpoint(folder)
-        if saved.get("run_format") != checkpoint_state.RUN_FORMAT:
-            here = "cannot be continued, but --start-from can begin with it"
-            raise UserError(f"{folder.path}: begun with another version of this project; {here}")
+        saved = checkpoint_state.check_format(folder)
         source = folder.path / "args.json"
         check_changes(convert(learner.args_class, folder.load_args(), source), args, CHANGEABLE)
         if learner.make_agent:
@@ -354,20 +351,6 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
         _check_memory(learner, args, game_map, ranks)
         device = ranks.choose_device(args.cuda)
         return Setup(learner, args, game_map, device, saved=saved, folder=folder)
-
-
-def _newest_checkpoint(folder: RunFolder) -> dict:
-    """Return the checkpoint of a run; UserError names the last one that can be read instead."""
-    try:
-        return checkpoints.read(folder.checkpoint)
-    except UserError as error:
-        for path in reversed(sorted(folder.path.glob("checkpoints/*.pt"))):
-            with suppress(UserError):
-                checkpoints.read(path)
-                copied = f"cp {quote(str(path))} {quote(str(folder.checkpoint))}"
-                last = f"the last good one is {path}: {copied}, then resume"
-                raise UserError(f"{error}; {last}") from None
-        raise
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import os
 import random
 import re
 import socket
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
@@ -23,31 +24,40 @@ from unittest import mock
 
 import torch
 from attack.mutations import JUNK, mutate_folder, mutated, mutated_bytes, mutated_text
-from attack.readers import NAMES, READERS, WORDS
+from attack.readers import GULF, NAMES, READERS, WORDS
 from attack.watching import tried, watched
+from support.diplomacy_server import StandIn
 from support.games import orderable, play_randomly
 from support.language import FakeServer
 from support.limits import within
 from support.populations import write_population
 from support.serving import seated, serving
 from support.training import REPOSITORY
-from support.webdip import history
+from support.webdip import Site, history, variant
 
 from diplomacy_engine import Game, UserError, VectorGame, load_player
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import MOVE, RETREAT, parse_phase, phase_kind
+from diplomacy_engine.extras.connections import webdip_site
+from diplomacy_engine.extras.connections.diplomacy_server import _GameData, _GameReader
+from diplomacy_engine.extras.connections.webdip import WebdipSeat, _Board
 from diplomacy_engine.extras.language.remote import RemotePlayer
 from diplomacy_engine.extras.language.settings import settings_of
+from diplomacy_engine.extras.maps.draft import map_file_text
+from diplomacy_engine.extras.maps.dvar import read_dvar
 from diplomacy_engine.learning import registry
 from diplomacy_engine.matches.population_page import population_page
 from diplomacy_engine.play.file import HOST, PLAYER, read_session
 from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TOKEN_HEADER, WAITING
 from diplomacy_engine.players.population import read_population, read_weights
 from diplomacy_engine.press.press import PressRules
+from diplomacy_engine.records import convert
 from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import load_replays
+from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.rules.notation import read_order, read_unit
-from diplomacy_engine.textgame.imports.games import read_games
+from diplomacy_engine.textgame.imports.games import read_games, replayed
+from diplomacy_engine.textgame.imports.webdiplomacy import history_phases, read_variant
 
 Try = Callable[[random.Random], str]
 SECONDS = 60  # of one try; they take milliseconds
@@ -191,13 +201,10 @@ def written(rng: random.Random, file: Path, saved: dict) -> None:
 
 
 def histories(folder: Path) -> Iterator[Try]:
-    games = []
-    for seed, length in ((1, 2), (2, 5), (3, 9)):
-        games.append(Game("standard", max_years=3))
-        play_randomly(games[-1], random.Random(seed), length)
-    sound, file = [history(game) for game in games], folder / "history.json"
-    for game in games:
-        rows = [phase["state"] | {"orders": phase["orders"]} for phase in game.history]
+    games = [history(name) for name in ("first", "short", "year")]
+    sound, file = [content for _, content in games], folder / "history.json"
+    for saved, _ in games:
+        rows = [phase["state"] | {"orders": phase["orders"]} for phase in saved["phases"][:-1]]
         parts = ("name", "units", "centers", "orders")
         sound.append({"id": 1, "phases": [{part: row[part] for part in parts} for row in rows]})
 
@@ -429,6 +436,61 @@ def exchanged(address: tuple[str, int], sent: bytes) -> bytes:
     return b""
 
 
+def answers_of_servers(folder: Path) -> Iterator[Try]:
+    """What connections read: a game of the `diplomacy` server, a site's board and its names."""
+    standard = load_map("standard")
+    game, rng = Game("standard"), random.Random(6)
+    play_randomly(game, rng, 4)
+    while not game.dislodged:
+        play_randomly(game, rng)
+    with StandIn(rules="POWER_CHOICE") as server:
+        server.game = game
+        server.game.send("ENGLAND", "FRANCE", "PRP ( PCE ( ENG FRA ) )")
+        data = server.data("FRANCE")
+    reader = _GameReader(standard, False, None)
+    with Site("a board") as site:
+        seat = WebdipSeat(webdip_site.Site(site.url, "key-2"), 5, None, standard)
+        (position,) = seat.positions()
+        board = site.mark()["board"]
+    past = next(row["answer"] for row in site.rows if "/history.json" in row["request"])
+    last = history_phases(seat._variant, past)[-1]
+    assert position.game.dislodged
+
+    def read_board(changed: object) -> object:
+        found = convert(_Board, changed, "the board")
+        seat._ended(position.game, found, "Won")
+        return replayed([last._replace(retreats=seat._retreats(found, last))], standard)
+
+    sources = (
+        (data, lambda changed: reader.position("g", [convert(_GameData, changed, "the game")],
+                                               ["FRANCE"])),
+        (board, read_board),
+        (variant(), lambda changed: read_variant(changed, standard)),
+    )  # fmt: skip
+
+    def one(rng: random.Random) -> str:
+        data, read = rng.choice(sources)
+        changed = mutated(rng, json.loads(json.dumps(data)), most=1)
+        return outcome(tried(lambda: read(changed)))
+
+    yield one
+
+
+def dvars(folder: Path) -> Iterator[Try]:
+    """Maps as DVARs: what is read can be played."""
+    sound, file = json.loads(GULF.with_name("delta.dvar.json").read_text()), folder / "x.json"
+    words = (*GULF.read_text().split(), *(entry["id"].upper() for entry in sound["provinces"]))
+
+    def one(rng: random.Random) -> str:
+        file.write_text(json.dumps(mutated(rng, sound, words, most=2), indent=1))
+        found = tried(lambda: read_dvar(file).finished())
+        if found is not None:
+            assert Map(tomllib.loads(map_file_text(found.facts, "file"))).board is not None
+        return outcome(found)
+
+    yield one
+
+
 KEY = "sk-attack-0123456789abcdef"
 
 
@@ -493,6 +555,8 @@ ATTACKS: dict[Callable, int] = {
     checkpoints: 40,
     requests: 200,
     language_servers: 100,
+    answers_of_servers: 150,
+    dvars: 150,
 }
 
 

@@ -78,9 +78,13 @@ def mutated_text(rng: random.Random, text: str, words: Sequence[str] = ()) -> st
             case 4 if words:
                 piece = f" {rng.choice(words)} "
             case _:
-                parts = text.split(" ")
+                lines = text.split("\n")
+                i = rng.randrange(len(lines))
+                parts = lines[i].split(" ")
                 rng.shuffle(parts)
-                text, piece = " ".join(parts), text[first:last]
+                lines[i] = " ".join(parts)
+                text = "\n".join(lines)
+                piece = text[first:last]
         text = text[:first] + piece + text[last:]
         text = text[:200_000]
     return text

@@ -6,20 +6,28 @@ test_attack.py gives them these texts with a few changes, and long texts of one 
 import json
 import random
 import re
+import tomllib
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from attack.watching import tried, watched
-from support.games import play_randomly
+from reference.orders import ReferenceMap, legal_orders
+from support.games import orderable, play_randomly
 from support.language import question_of_game
+from support.maps import TRIBES
+from support.tables import read_text
 
 from diplomacy_engine import Game, load_player, make_reward_mix
 from diplomacy_engine.extras.language.replies import read_reply
+from diplomacy_engine.extras.maps.dpjudge import read_dpjudge
+from diplomacy_engine.extras.maps.draft import map_file_text
 from diplomacy_engine.press.daide import is_daide, message_words, read_message
 from diplomacy_engine.replays.replay import load_replays, make_replay
-from diplomacy_engine.rules.map import MAPS_FOLDER, load_map
+from diplomacy_engine.rules.map import MAPS_FOLDER, Map, load_map
+from diplomacy_engine.rules.notation import read_order
 from diplomacy_engine.rules.teams import read_teams
+from diplomacy_engine.rules.vocabulary import vocabulary
 from diplomacy_engine.textgame.imports.games import read_pasted
 
 
@@ -94,7 +102,36 @@ def map_file(text: str, folder: Path) -> object:
         file.write_text(given, errors="replace")
         found = tried(lambda: load_map(file))
     if found is not None:
-        play_randomly(Game(found, max_years=2), random.Random(1), 2)
+        played_by_the_rules(found)
+    return found
+
+
+def played_by_the_rules(game_map: Map) -> None:
+    """Check that every list of orders is the reference's, and that every order reads as itself."""
+    reference = ReferenceMap(game_map.facts)
+    game, rng = Game(game_map, max_years=2), random.Random(1)
+    while not game.is_over:
+        expected = legal_orders(reference, game.to_state())
+        for power, places in orderable(game).items():
+            for place in places:
+                assert sorted(game.legal_orders(place)) == expected[place]
+                for text in game.legal_orders(place):
+                    game.submit(power, [text])
+                    assert game.orders[power] == [text]
+            game.submit(power, [])
+        play_randomly(game, rng)
+    texts = vocabulary(game_map).texts
+    for text in rng.sample(texts, min(len(texts), 60)):
+        read_order(game_map, text)
+
+
+def map_of_another(text: str, folder: Path) -> object:
+    """A `.map` file: what is read can be played."""
+    file = folder / "gulf.map"
+    file.write_text(text, errors="replace")
+    found = tried(lambda: read_dpjudge(file).finished())
+    if found is not None:
+        assert Map(tomllib.loads(map_file_text(found.facts, "file"))).board is not None
     return found
 
 
@@ -133,35 +170,8 @@ def reply(text: str, folder: Path) -> object:
     return found.numbers or None
 
 
-REPORT = """Movement results for Spring of 1901.  (game.001)
-Austria-Hungary: Army Vienna -> Galicia.  (*bounce*)
-FRANCE: (A PAR-BUR), Mar S Par-Bur; F Bre-MAO  Bounced with lon (1 against 1).
-The fleet at London support move to English Channel from Brest. (fail)
-Fall 1901
-France: A Bur-Bel, A Mar-Spa (moves, at last)
-Retreats
-Winter, 1901
-France:
-Build army at Paris.
-"""
-MARKDOWN = """# Run 17
-## SPRING 1901 MOVEMENT (`S1901M`)
-### France (Kai), 5 centers
-Orders: `A PAR - BUR` · `F BRE - MAO` ✓ · ~~`A MAR - SPA`~~
-| **Germany** | A Mun-Bur | bounced |
-Turn 2: Autumn 1901
-England (Tom) declares civil disorder
-Germany: Mun H (dislodged, retreats to Sil)
-France: A Bur-Mun & move mar to bur; Italy: A Ven sh Rom
-Winter 1901 build phase
-France: +A Par, -F MAO, builds F Bre
-Removals:
-Germany
-- A Ber
-1902
-Spring
-Turkey (Lea) NMR
-"""
+REPORT = read_text(__file__, "report.txt")
+MARKDOWN = read_text(__file__, "markdown.txt")
 
 
 def report(text: str, folder: Path) -> object:
@@ -182,6 +192,14 @@ NAMES = (
     "population#2", "llm:x.toml", "llm:local:x", "llm:m@http://127.0.0.1:9/v1", "os:system",
     "fast(leaf=x assume=infer:self,hold):y", "a/b.npz", "x.py:y",
 )  # fmt: skip
+MAP_WORDS = tuple(re.findall(
+    r'"[^"]*"|[^\s"]+',
+    'CAP-H "CAP H" "HIL - ROC" VIA A "F" "MOU NC" "" "." NC "NOR C A CAP - DUN" "Bay" CAP 3 land '
+    'coast sea true false [] {} [1,2] [1,2.5] WEST NORTH "MOU/NC" HIL SOU ISL ROC nan 0xff '
+    '"HIL SOU" "ROC CAP NOR" "MOU/NC ISL" "MOU" "land" "coast" "sea" "NC" "A HIL" "F SOU" "any" '
+    '"home" "TRIBES" "RIVER" "A MOU" "F MOU/RIVER" "VIA" TRIBES neutral builds convoys aliases',
+))  # fmt: skip
+GULF = Path(__file__).parents[1] / "extras" / "maps" / "files" / "gulf.map"
 ORDERS = ("A PAR - BUR", "A MAR S A PAR - BUR", "F BRE - PIC VIA", "A PAR H")
 SETTINGS_FILE = 'model = "m"\nbase_url = "http://127.0.0.1:9/v1"\nprompt = "list"\nretries = 0\n'
 # Each takes a text and a folder, and returns None if the text is refused: its sound texts, and
@@ -193,7 +211,11 @@ READERS = {
     teams: (["ENGLAND+(FRANCE+ITALY), RUSSIA"], ("+", "(", ")", ",")),
     player: (NAMES, ("llm:", "fast:", "+", "=", *NAMES)),
     reward: (["sum_of_squares=1..0@0.5,score,lead_delta=2"], ("..", "@", "=")),
-    map_file: (lambda: [(MAPS_FOLDER / "small.toml").read_text()], ()),
+    map_file: (
+        lambda: [(MAPS_FOLDER / "small.toml").read_text(), TRIBES, TRIBES.replace("any", "home")],
+        MAP_WORDS,
+    ),
+    map_of_another: (lambda: [GULF.read_text()], tuple(GULF.read_text().split())),
     settings_file: ([SETTINGS_FILE], ()),
     saved_game: (lambda: [json.dumps(Game("small").to_saved_game())], ()),
     reply: (replies, ("<think>", "</think>", "Orders:", "{", *WORDS)),

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 from attack.attacks import ATTACKS, attacked, changed_texts
-from attack.readers import READERS
+from attack.readers import READERS, map_file, map_of_another, player
 from support.limits import within
 
 pytestmark = [
@@ -22,7 +22,8 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="these attacks need fork and signals"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # fork beside other threads
 ]
-TRIES = ATTACKS | {changed_texts(reader): 60 for reader in READERS}
+MANY = (map_file, map_of_another, player)  # of which few changed texts are taken
+TRIES = ATTACKS | {changed_texts(reader): 300 if reader in MANY else 60 for reader in READERS}
 each = pytest.mark.parametrize("attack", TRIES, ids=lambda attack: attack.__name__)
 
 

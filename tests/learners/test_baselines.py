@@ -9,6 +9,7 @@ import pytest
 import torch
 from support import self_play
 from support.self_play import CPU
+from support.tables import read_table
 from support.training import LEARNS, differences, load, metrics, refused, train, write_config
 
 import diplomacy_learners.baselines as baselines
@@ -332,20 +333,7 @@ def test_all_in_one_team_learn_together_and_are_evaluated_apart(tmp_path, capsys
 
 @pytest.mark.parametrize(
     ("flags", "words"),
-    [
-        ("--scheme central", "--learner-seats 2"),
-        ("--scheme central --teams ENGLAND+ITALY --partners pool", "--learner-seats 2"),
-        ("--teams ENGLAND+ITALY --learner-powers ITALY RUSSIA", "--learner-powers ITALY RUSSIA"),
-        ("--learner-powers ITALY italy --learner-seats 2", "--learner-powers"),
-        ("--learner-powers FRANCE", "'FRANCE'"),
-        ("--learner-powers ITALY ENGLAND", "--learner-seats 2"),
-        ("--partners pool", "--teams"),
-        ("--alternatives 0", "alternatives"),
-        ("--teams ENGLAND+ITALY,ITALY+RUSSIA", "ITALY"),
-        ("--teams ENGLAND+ITALY+RUSSIA --reward sum_of_squares", "sum_of_squares"),
-        ("--team-victory 8", "teams"),
-        ("--reward team:score", "'team:score'"),
-    ],
+    read_table(__file__, "what_cannot_be"),
 )
 def test_what_cannot_be(flags, words, tmp_path, capsys):
     argv = ["--config", write_config(tmp_path / "tiny.toml", map="three"), *flags.split()]

@@ -46,9 +46,8 @@ def test_an_edited_script_and_the_copy_in_the_run_folder(tmp_path, capsys):
     run = tmp_path / "runs" / "x"
     copy = edited(run / TRAINER.name)
     policy_of(copy, run / "checkpoint.pt", mine=torch.ones(3))
-    with pytest.raises(UserError, match="does not fit"):
+    with pytest.raises(UserError, match=r"does not fit.*--script own"):
         load_player(run)
-    assert f"; {copy}:{run / 'checkpoint.pt'} plays it" in capsys.readouterr().err
     assert copy not in registry._known  # it was pointed out, not run
     named = f"{copy}:{run}"
     expected = asked(POLICY)  # the weight more has no effect
@@ -62,10 +61,8 @@ def test_an_edited_script_and_the_copy_in_the_run_folder(tmp_path, capsys):
     (mine,) = (tmp_path / "mine").iterdir()
     assert "eval/ppo_selfplay_diplomacy.py:x/win" in metrics(mine)[-1]
     copy.write_text(SCRIPT)  # no longer the script that trained it
-    registry._noted.clear()
-    with pytest.raises(UserError, match="does not fit"):
+    with pytest.raises(UserError, match=r"does not fit [^;]*$"):
         load_player(run)
-    assert f"has changed since it made {run / 'checkpoint.pt'}\n" in capsys.readouterr().err
 
 
 def test_scripts_of_one_name_are_told_apart(tmp_path):

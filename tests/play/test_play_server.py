@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from support.serving import seated, serving
+from support.tables import read_table
 from support.waiting import until
 
 from diplomacy_engine.errors import UserError
@@ -197,19 +198,7 @@ def test_what_comes_with_a_refused_request_is_no_request(lasting_server):
 
 @pytest.mark.parametrize(
     "headers",
-    [
-        {"Host": "evil.example"},
-        {"Host": "evil.example:8000"},
-        {"Host": "localhost.evil.example"},
-        {"Host": "127.0.0.1.evil.example"},
-        {"Host": "192.0.2.1"},
-        {"Host": ""},
-        {"Origin": "http://evil.example"},
-        {"Origin": "null"},
-        {"Origin": "http://127.0.0.1:1"},
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
-    ],
+    read_table(__file__, "a_foreign_page_can_neither_read_nor_order"),
     ids=str,
 )
 def test_a_foreign_page_can_neither_read_nor_order(lasting_server, headers):

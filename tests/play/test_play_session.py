@@ -13,6 +13,7 @@ import pytest
 from support.players import Thinker
 from support.search import searcher
 from support.serving import FREE, UNITS, Partner, deals, reopened, seated, viewer
+from support.tables import read_table
 
 from diplomacy_engine.constants import NONE, phase_kind
 from diplomacy_engine.errors import UserError
@@ -32,7 +33,6 @@ from diplomacy_engine.textgame.game import Game
 from diplomacy_engine.textgame.saved_game import read_saved_games
 
 pytestmark = pytest.mark.usefixtures("compiled")
-BOTH = "S1901M ENGLAND ITALY"
 WITHOUT_STEP = ("choose_settings", "choose_seats", "hint", "paste", "read_orders")
 
 
@@ -103,222 +103,41 @@ def file(tmp_path):
     return tmp_path / "game.jsonl"
 
 
-TWO = {"ENGLAND": "me", "ITALY": "me", "RUSSIA": "hold"}
-SEATS = {"ENGLAND": "me", "RUSSIA": "guest"}
+# Scene -> how it begins; what is done in it stands in tables/scenes.jsonl.
 SCENES = {
-    "seats are chosen once": (
-        lambda file: seated(file, None),
-        [
-            ("host", "choose_settings", 1900, None, None, True, True, 1, "invalid: last_year"),
-            ("watch", "choose_settings", 1904, None, None, True, True, 1, "forbidden"),
-            ("host", "choose_seats", {"ENGLAND": "me"}, "invalid: RUSSIA"),
-            ("host", "choose_seats", {"ENGLAND": "me", "RUSSIA": "/etc"}, "invalid: RUSSIA"),
-            ("host", "choose_seats", SEATS | {"MARS": "hold"}, "invalid: 'MARS'"),
-            ("host", "go_on", "invalid: choose who plays"),
-            ("watch", "choose_seats", SEATS, "forbidden"),
-            ("RUSSIA", "choose_seats", SEATS, "forbidden"),
-            ("host", "choose_seats", SEATS, "S1901M ENGLAND RUSSIA"),
-            ("ENGLAND", "submit", [], "forbidden: watching"),  # the host sits there
-            ("host", "choose_seats", SEATS, "stale"),
-            ("host", "paste", "France: A Par", "stale"),
-        ],
-    ),
-    "a phase is played once all have ordered": (
-        lambda file: seated(file, "gh"),
-        [
-            ("host", "submit", ["A MOS - UKR"], "S1901M ENGLAND"),
-            ("ENGLAND", "submit", ["a lon - par"], "F1901M ENGLAND RUSSIA"),
-        ],
-    ),
-    "retries count once, what is late is refused": (
-        lambda file: seated(file, "hg"),
-        [
-            ("host", "submit", ["A LON - PAR"], "S1901M RUSSIA"),
-            ("host", "submit", ["A LON - PAR"], "S1901M RUSSIA"),
-            ("host", "submit", ["A LON - HOL"], "S1901M RUSSIA"),
-            ("RUSSIA", "submit", [], "F1901M ENGLAND RUSSIA"),
-            ("host", "submit 0", ["A LON - HOL"], "F1901M ENGLAND RUSSIA"),
-            ("host", "submit 0", ["A LON - PAR"], "stale: step 1, F1901M"),
-            ("host", "submit 2", [], "stale"),
-            ("host", "submit", [], "F1901M RUSSIA"),
-        ],
-    ),
-    "orders can be changed until the last are given": (
-        lambda file: seated(file, "hg"),
-        [
-            ("host", "withdraw", "S1901M ENGLAND RUSSIA"),
-            ("host", "submit", ["A LON - PAR"], "S1901M RUSSIA"),
-            ("host", "withdraw", "S1901M ENGLAND RUSSIA"),
-            ("RUSSIA", "submit", [], "S1901M ENGLAND"),
-            ("host", "submit", ["A LON - PAR"], "F1901M ENGLAND RUSSIA"),
-            ("host", "withdraw 0", "stale"),
-        ],
-    ),
-    "bad orders, and those who have none to give": (
-        lambda file: seated(file, "hp"),
-        [
-            ("host", "submit", ["A LON - MOS"], "invalid: A LON - MOS"),
-            ("host", "submit", ["A MOS - UKR"], "invalid: A MOS - UKR"),
-            ("host", "submit", ["nonsense"], "invalid: nonsense"),
-            ("host", "submit", ["A LON - PAR", "A LON H"], "invalid: LON"),
-            ("watch", "submit", [], "forbidden"),
-            ("RUSSIA", "submit", [], "forbidden"),
-            ("RUSSIA", "hint", "forbidden"),
-            ("host", "hint", "invalid: gives hints"),
-            ("host", "read_orders", "A MOS H", [], "invalid: A MOS"),
-            ("host", "read_orders", "A LON - ", [], "invalid: A LON"),
-            ("host", "let_order", "hold", ["RUSSIA"], {}, "forbidden"),
-            ("host", "vote", True, "invalid: nobody votes"),
-            ("host", "offer", "RUSSIA", {"peace": True}, "invalid: press"),
-            ("host", "say", "RUSSIA", "hello", "invalid: press"),
-            ("watch", "concede", "forbidden"),
-            ("host", "concede 7", "stale: step 7"),
-            ("host", "go_on", "invalid: ENGLAND"),
-        ],
-    ),
-    "phases are taken back one by one": (
-        lambda file: seated(file, "hp"),
-        [
-            ("host", "take_back", "invalid: no phase"),
-            ("host", "submit", ["A LON - PAR"], "F1901M ENGLAND"),
-            ("host", "submit", ["A PAR H"], "W1901A ENGLAND"),
-            ("host", "take_back", "F1901M ENGLAND"),
-            ("host", "submit 1", ["A PAR H"], "stale"),  # meant for the game before
-            ("host", "take_back", "S1901M ENGLAND"),
-            ("watch", "take_back", "forbidden"),
-            ("host", "submit", ["A LON - HOL"], "F1901M ENGLAND"),
-        ],
-    ),
-    "watching": (
-        lambda file: seated(file, "pp"),
-        [
-            ("host", "take_back", "invalid"),
-            ("watch", "go_on", "forbidden"),
-            ("host", "go_on", "F1901M"),
-            ("host", "go_on 0", "stale"),
-            ("host", "go_on", "S1902M"),
-            ("host", "go_on", "F1902M"),
-            ("host", "go_on", "COMPLETED"),
-            ("host", "go_on", "stale: over"),
-            ("host", "take_back", "F1902M"),
-        ],
-    ),
-    "the eliminated watch": (
-        lambda file: seated(
-            file,
-            game=Game.from_state(
-                "small",
-                {"name": "S1901M", "units": {"RUSSIA": ["A LON"]}, "centers": {"RUSSIA": ["LON"]}},
-                max_years=6,
-            ),
+    "seats are chosen once": lambda file: seated(file, None),
+    "a phase is played once all have ordered": lambda file: seated(file, "gh"),
+    "retries count once, what is late is refused": lambda file: seated(file, "hg"),
+    "orders can be changed until the last are given": lambda file: seated(file, "hg"),
+    "bad orders, and those who have none to give": lambda file: seated(file, "hp"),
+    "phases are taken back one by one": lambda file: seated(file, "hp"),
+    "watching": lambda file: seated(file, "pp"),
+    "the eliminated watch": lambda file: seated(
+        file,
+        game=Game.from_state(
+            "small",
+            {"name": "S1901M", "units": {"RUSSIA": ["A LON"]}, "centers": {"RUSSIA": ["LON"]}},
+            max_years=6,
         ),
-        [("host", "submit", [], "invalid: ENGLAND"), ("host", "go_on", "F1901M")],
     ),
-    "a sandbox": (
-        lambda file: seated(file, None, Game("three", max_years=3), opponents=["hold", "random"]),
-        [
-            (
-                "host",
-                "choose_seats",
-                dict(ENGLAND="me", ITALY="me", RUSSIA="hold"),
-                "invalid: link",
-            ),
-            ("host", "choose_seats", dict.fromkeys(UNITS, "me"), f"{BOTH} RUSSIA"),
-            ("host", "submit", ["A LON - WAL"], "S1901M ITALY RUSSIA"),
-            ("host", "let_order", "mars", ["ITALY"], {}, "invalid: 'mars'"),
-            ("host", "let_order 7", "random", ["ITALY"], {}, "stale"),
-            ("watch", "let_order", "random", ["ITALY"], {}, "forbidden"),
-            ("host", "let_order", "random", ["ENGLAND"], {}, "S1901M ITALY RUSSIA"),
-            ("host", "let_order", "random", ["ITALY"], {}, "S1901M RUSSIA"),
-            ("host", "let_order", "hold", ["RUSSIA", "ITALY"], {}, "F1901M ENGLAND ITALY RUSSIA"),
-            ("host", "take_back", "S1901M ENGLAND ITALY RUSSIA"),
-        ],
+    "a sandbox": lambda file: seated(
+        file, None, Game("three", max_years=3), opponents=["hold", "random"]
     ),
-    "the last vote ends the game at once": (
-        lambda file: seated(file, "hgp", votes_game(), draws_after=1901),
-        [
-            ("host", "submit", ["A LON H"], "S1901M ITALY"),
-            ("host", "vote", True, "S1901M ITALY"),
-            ("host", "vote", True, "S1901M ITALY"),
-            ("host", "vote", False, "S1901M ITALY"),
-            ("host", "vote", False, "S1901M ITALY"),
-            ("host", "vote", True, "S1901M ITALY"),
-            ("watch", "vote", True, "forbidden"),
-            ("ITALY", "vote 1", True, "stale"),
-            ("ITALY", "vote", True, "COMPLETED"),
-            ("ITALY", "vote", True, "stale: over"),
-            ("host", "take_back", BOTH),
-        ],
+    "the last vote ends the game at once": lambda file: seated(
+        file, "hgp", votes_game(), draws_after=1901
     ),
-    "who concedes is not waited for": (
-        lambda file: seated(file, "hgp", votes_game(), draws_after=1901),
-        [
-            ("host", "submit", ["A LON H"], "S1901M ITALY"),
-            ("host", "concede", "S1901M ITALY"),
-            ("host", "concede", "S1901M ITALY"),
-            ("host", "submit", ["A LON H"], "invalid: ENGLAND has no orders"),
-            ("host", "vote", True, "invalid: ENGLAND"),
-            ("ITALY", "submit", [], "F1901M ITALY"),
-            ("ITALY", "concede", "COMPLETED"),
-        ],
+    "who concedes is not waited for": lambda file: seated(
+        file, "hgp", votes_game(), draws_after=1901
     ),
-    "a concession that leaves all others agreed ends the game": (
-        lambda file: seated(file, "hpp", votes_game(), draws_after=1901),
-        [("host", "concede", "COMPLETED")],
+    "a concession that leaves all others agreed ends the game": lambda file: seated(
+        file, "hpp", votes_game(), draws_after=1901
     ),
-    "a concession is taken back with its phase": (
-        lambda file: seated(file, "hpp", Game("three", max_years=3)),
-        [
-            ("host", "submit", [], "F1901M ENGLAND"),
-            ("host", "concede", "F1901M"),
-            ("host", "go_on", "S1902M"),
-            ("host", "take_back", "S1901M ENGLAND"),
-        ],
+    "a concession is taken back with its phase": lambda file: seated(
+        file, "hpp", Game("three", max_years=3)
     ),
-    "deals": (
-        deals,
-        [
-            ("host", "offer", "ITALY", {"ours": ["A PAR - GAS"]}, BOTH),
-            ("host", "offer", "ITALY", {"ours": ["A PAR - GAS"]}, "invalid: already"),
-            ("host", "offer", "MARS", {"peace": True}, "invalid: MARS"),
-            ("host", "offer 1", "ITALY", {"peace": True}, "stale: step 1"),
-            ("watch", "offer", "ITALY", {"peace": True}, "forbidden"),
-            ("host", "answer", 9, True, "invalid: offer 9"),
-            ("host", "answer", 2, True, "invalid: ITALY answers"),
-            ("host", "submit", ["A PAR - PIC", "A PIC - BEL"], "S1901M ITALY"),
-            ("ITALY", "answer", 1, True, BOTH),  # the host's orders broke it
-            ("ITALY", "answer", 1, True, BOTH),
-            ("ITALY", "answer", 1, False, "invalid: answered already"),
-            ("host", "submit", ["A PAR H"], "invalid: breaks the deal with ITALY"),
-            ("host", "offer", "RUSSIA", {"ours": ["A PAR H"]}, "invalid: RUSSIA agrees"),
-            ("host", "answer", 1, False, BOTH),
-            ("host", "answer", 1, True, "invalid: declined"),
-            ("host", "submit", ["A PIC - BEL"], "S1901M ITALY"),
-            ("ITALY", "submit", [], "F1901M ENGLAND ITALY"),
-            ("host", "take_back", BOTH),
-        ],
-    ),
-    "deals that may be broken": (
-        lambda file: deals(file, rules=FREE._replace(binding=False)),
-        [
-            ("host", "offer", "ITALY", {"ours": ["A PAR - GAS"], "theirs": ["A MAR H"]}, BOTH),
-            ("ITALY", "answer", 1, True, BOTH),
-            ("host", "say", "ITALY", " no  hard feelings", BOTH),
-            ("host", "say", "ITALY", " ", "invalid: no sentence"),
-            ("host", "say", "ITALY", "PRP ( PCE ( ENG ITA ) )", "invalid: PRP"),
-            ("host", "say", "MARS", "hello", "invalid: MARS"),
-            ("watch", "say", "ITALY", "hello", "forbidden"),
-            ("host", "submit", ["A PAR - PIC", "A PIC - BEL"], "S1901M ITALY"),
-            ("ITALY", "submit", ["A MAR H"], "F1901M ENGLAND ITALY"),
-        ],
-    ),
-    "a player that is lost for words": (
-        lambda file: deals(file, "hpp", partner=Partner(None)),
-        [
-            ("host", "offer", "ITALY", {"peace": True}, "invalid: lost for words"),
-            ("host", "offer", "ENGLAND", {"peace": True}, "invalid: itself"),
-        ],
-    ),
+    "deals": deals,
+    "deals that may be broken": lambda file: deals(file, rules=FREE._replace(binding=False)),
+    "a player that is lost for words": lambda file: deals(file, "hpp", partner=Partner(None)),
 }
 
 
@@ -329,8 +148,9 @@ def scene(tmp_path_factory):
 
     def get(name):
         if name not in found:
-            begin, rows = SCENES[name]
-            found[name] = played(begin(tmp_path_factory.mktemp("scene") / "game.jsonl"), rows)
+            rows = [row for scene, *row in read_table(__file__, "scenes") if scene == name]
+            session = SCENES[name](tmp_path_factory.mktemp("scene") / "game.jsonl")
+            found[name] = played(session, rows)
         return found[name]
 
     return get

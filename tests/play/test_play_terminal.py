@@ -11,6 +11,7 @@ import pytest
 from support.commands import refusal
 from support.search import searcher
 from support.serving import deals, seated
+from support.tables import read_table
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.play import mixed, offered
@@ -54,96 +55,43 @@ def typed(session: PlaySession, *lines: str, **options) -> str:
     return "\n".join(shown)
 
 
-# What is typed in a game, patterns that are shown in this order, and the phase in the end.
+# Game -> how it begins. In tables/terminal_games.jsonl stands what is typed in it, patterns that
+# are shown in this order, and the phase in the end.
 GAMES = {
-    "a whole game, the power chosen first": (
-        lambda file: seated(file, None, player=RUN, load=lambda name: make_bot("hold")),
-        ["mars", "", "eng", "a lon - par", "go", "A PAR H", "go", "", "A LON B", *["go"] * 3]
-        + ["board", "go", "quit"],
-        ["Which power do you play \\(ENGLAND, RUSSIA\\)\\?", "name one of them", "name one of them"]
-        + ["--- Spring 1901, movement ---", "ENGLAND +A LON - PAR\n", "orders: A LON B"]
-        + ["The game is over: ENGLAND, RUSSIA share a draw\\.", "saved in .*game.jsonl\\."],
-        "COMPLETED",
+    "a whole game, the power chosen first": lambda file: seated(
+        file, None, player=RUN, load=lambda name: make_bot("hold")
     ),
-    "a wrong order keeps the others": (
-        lambda file: seated(file),
-        ["A LON - PAR", "A LON - MOS", "A MOS H", "xyz", "board", "go"],
-        ["No: .*'A LON - MOS'", "No: ", "No: .*'xyz'", "ENGLAND +A LON - PAR"],
-        "F1901M",
+    "a wrong order keeps the others": lambda file: seated(file),
+    "an order replaces the unit's last, drop forgets it": lambda file: seated(
+        file, "pphpppp", Game("standard", max_years=1)
     ),
-    "an order replaces the unit's last, drop forgets it": (
-        lambda file: seated(file, "pphpppp", Game("standard", max_years=1)),
-        ["A PAR - BUR; A MAR S A PAR - BUR", "A PAR - PIC", "drop A MAR", "drop A MAR", "", "go"],
-        ["without one: A MAR, F BRE", "No: .*A MAR", "FRANCE +A PAR - PIC\n"],
-        "F1901M",
+    "words after a command are not passed over": lambda file: seated(file),
+    "undo, hint, help and legal": lambda file: seated(file),
+    "watching": lambda file: seated(file, "pp"),
+    "retreats and removals": lambda file: seated(
+        file, "pphpppp", Game.from_state("standard", WAR, max_years=5)
     ),
-    "words after a command are not passed over": (
-        lambda file: seated(file),
-        ["go A LON - PAR", "quit now", "A LON - MOON", "quit"],
-        ["No: type go alone", "No: type quit alone", "mean MOS\\?\n"],
-        "S1901M",
+    "votes": lambda file: seated(
+        file, "hpp", Game("three", max_years=3, draw_votes=True), draws_after=1901
     ),
-    "undo, hint, help and legal": (
-        lambda file: seated(file),
-        ["undo", "hint", "help", "legal", "legal A LON", "legal nowhere", "legal MOS"]
-        + ["A LON - HOL", "go", "undo", "exit"],
-        [
-            "No: .*no phase to take back",
-            "No: .*gives hints",
-            "TAB completes",
-            "A LON H; A LON - HOL",
-        ]
-        + ["No: .*(?i:nowhere)", "MOS: you have no orders to give", "=== Fall 1901", "=== Spring"],
-        "S1901M",
-    ),
-    "watching": (
-        lambda file: seated(file, "pp"),
-        ["help", "", "next", "A LON H", "undo", "", "", "", "", "undo", "quit"],
-        ["\\(Enter\\)       the next phase", "over> "],
-        "F1902M",
-    ),
-    "retreats and removals": (
-        lambda file: seated(file, "pphpppp", Game.from_state("standard", WAR, max_years=5)),
-        ["legal", "A MUN R TYR", "go", "A TYR D", "A BUR D", "go"],
-        ["A MUN is dislodged; it may retreat to BOH TYR", "A MUN R BOH; A MUN R TYR; A MUN D"]
-        + ["FRANCE must remove 1\\.", "No: 'A BUR D': FRANCE has only 1 to remove"],
-        "S1902M",
-    ),
-    "votes": (
-        lambda file: seated(
-            file, "hpp", Game("three", max_years=3, draw_votes=True), draws_after=1901
-        ),
-        ["draw maybe", "draw no", "help", "concede", "concede ITALY", "draw", "quit"],
-        ["No: type draw, or .*: draw no\\.", "votes for a draw: 2 of 3", "draw no       take that"]
-        + ["type: concede ENGLAND"] * 2
-        + ["ENGLAND votes for a draw", "over: ENGLAND, ITALY, RUSSIA have agreed to a draw"],
-        "COMPLETED",
-    ),
-    "conceding": (
-        lambda file: seated(file, "hpp", Game("three", max_years=3)),
-        ["draw", "deals", "concede england", "", "quit"],
-        ["No: .*--draws-after", "No: .*--press", "\\[has conceded\\]", "=== Fall 1901"],
-        "F1901M",
-    ),
-    "conceding to the last": (
-        lambda file: seated(file),
-        ["concede ENGLAND", "quit"],
-        ["The game is over: RUSSIA wins, as all others have conceded\\."],
-        "COMPLETED",
-    ),
+    "conceding": lambda file: seated(file, "hpp", Game("three", max_years=3)),
+    "conceding to the last": lambda file: seated(file),
 }
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_a_game_in_the_terminal(file, name):
-    begin, lines, patterns, phase = GAMES[name]
-    session = begin(file)
-    shown, at = typed(session, *lines), 0
-    for pattern in patterns:
+    parts = {"typed": [], "shown": [], "phase": []}
+    for game, part, text in read_table(__file__, "terminal_games"):
+        if game == name:
+            parts[part].append(text)
+    session = GAMES[name](file)
+    shown, at = typed(session, *parts["typed"]), 0
+    for pattern in parts["shown"]:
         found = re.compile(pattern).search(shown, at)
         assert found, (pattern, shown)
         at = found.end()
-    assert session.game.phase == phase
+    assert [session.game.phase] == parts["phase"]
 
 
 def test_saving_a_copy(file, tmp_path):
@@ -291,25 +239,7 @@ def test_players_take_turns_and_the_file_has_a_name(play):
 
 @pytest.mark.parametrize(
     "words, said",
-    [
-        ("--map small --power GAUL", "'GAUL' is not a power of map small (ENGLAND, RUSSIA)"),
-        ("--map small --guest ITALY", "'ITALY' is not a power of map small"),
-        ("--power ENGLAND --guest ENGLAND", "ENGLAND is both yours and a guest's"),
-        ("--map mars", "mars"),
-        ("--against nobody", "there is no player 'nobody'"),
-        ("--hint random", "random cannot give hints"),
-        ("--assume dumbbot", "--assume has no effect"),
-        ("--port 99999", "--port"),
-        ("--host 192.0.2.1", "192.0.2.1"),
-        ("--host nowhere.invalid", "'nowhere.invalid'"),
-        ("--save .", "is a folder"),
-        ("--save no/such/folder.jsonl", "there is no folder no/such"),
-        ("--save kept.jsonl", "--resume kept.jsonl"),
-        ("--resume missing.jsonl", "missing.jsonl: No such file"),
-        ("--resume kept.jsonl", "kept.jsonl cannot be continued"),
-        ("--resume empty.jsonl", "empty.jsonl has no game in it"),
-        ("--resume three.jsonl --map small", "three.jsonl cannot be continued"),
-    ],
+    read_table(__file__, "what_cannot_be_played_is_one_sentence"),
 )
 def test_what_cannot_be_played_is_one_sentence(words, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

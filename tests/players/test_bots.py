@@ -9,6 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from support.players import power_values
+from support.tables import read_text
 
 from diplomacy_engine.constants import (
     ARMY,
@@ -58,31 +59,7 @@ TRIANGLE = {
 }
 
 # Destination value (a hold counts 1 more), proximity 0, 1, 2, strength, competition.
-OPENING = """
-FRANCE   F BRE  MAO   64739013      0  58240  67172 1 0
-FRANCE   F BRE  ENG   41637352      0  34300  65492 1 1
-FRANCE   F BRE  PIC   31949187      0  29120  24332 2 0
-FRANCE   F BRE  GAS   31605491      0  29120  29120 3 0
-FRANCE   F BRE  BRE    3366473      0      0  30156 2 0
-FRANCE   A MAR  SPA   74578222 145600  58240  34944 1 0
-FRANCE   A MAR  BUR   38622508      0  34300  52808 2 1
-FRANCE   A MAR  GAS   31475923      0  29120  30156 3 0
-FRANCE   A MAR  MAR   31369532      0  29120  31192 1 0
-FRANCE   A MAR  PIE    6974903      0   5180  16184 1 1
-FRANCE   A PAR  PIC   31215124      0  29120  24332 2 0
-FRANCE   A PAR  PAR    1832660      0      0  18508 1 0
-FRANCE   A PAR  BRE    1164524      0      0  11648 2 0
-AUSTRIA  A BUD  SER  140947050 145600 118700 115848 1 0
-AUSTRIA  A BUD  RUM  116084406 145600  94080 104516 1 1
-AUSTRIA  A BUD  BUD   66468449      0  60460  69564 2 0
-AUSTRIA  A BUD  TRI   43020023  11100  36520  60704 3 1
-AUSTRIA  A BUD  GAL   41830705      0  35840  55516 2 1
-AUSTRIA  A BUD  VIE    6303125      0   2220  30560 2 0
-AUSTRIA  F TRI  ALB   34022144      0  31340  33560 1 0
-AUSTRIA  F TRI  VEN   10909870  25900   7400   6512 1 2
-AUSTRIA  F TRI  ADR    9795984      0   7400  25464 1 0
-AUSTRIA  F TRI  TRI    9608056  11100   7400  10708 3 1
-"""
+OPENING = read_text(__file__, "dumbbot_opening.txt").splitlines()
 
 
 PHASES = {
@@ -141,7 +118,7 @@ def node(graph, game_map, text):
 
 def test_opening_values():
     games = VectorGame("standard", 1)
-    for line in OPENING.split("\n")[1:-1]:
+    for line in OPENING:
         power, kind, _, goal, *numbers = line.split()
         value, p0, p1, p2, strength, competition = map(int, numbers)
         power = games.map.power_index[power]

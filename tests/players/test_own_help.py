@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.self_play import make_run, play_phase
+from support.tables import read_table
 
 from diplomacy_engine import Game, VectorGame, load_map, load_player, make_bot
 from diplomacy_engine.constants import ARMY, CONVOY, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
@@ -127,22 +128,7 @@ def test_a_learner_has_the_orders_of_its_settings(helps):
 
 @pytest.mark.parametrize(
     ("given", "played"),
-    [
-        # What fits stays.
-        ("A PAR S A GAS - BUR, A BUR - MAR, A GAS - BUR, F MAO H", None),
-        ("A PAR - BUR, A BUR - MAR, A GAS - PAR", None),
-        ("A PAR S A MUN - BUR, A BUR - MAR", None),  # of other powers nothing is known
-        # A support goes to what the unit does, if it can; else it is a hold.
-        ("A PAR S A BUR, A BUR - MAR", "A PAR H, A BUR - MAR"),
-        ("A GAS S A BUR, A BUR - MAR", "A GAS S A BUR - MAR, A BUR - MAR"),
-        ("A GAS S A BUR - MAR", "A GAS S A BUR"),
-        # A move against a unit that stays supports it; so do those that supported the move.
-        ("A PAR - BUR", "A PAR S A BUR"),
-        ("A PAR - BUR, A GAS S A PAR - BUR", "A PAR S A BUR, A GAS S A PAR"),
-        ("A GAS - PAR, A PAR - BUR", "A GAS S A PAR, A PAR S A BUR"),
-        ("F MAO C A GAS - NAF, A GAS - NAF VIA", None),
-        ("F MAO C A GAS - NAF", "F MAO S A GAS"),
-    ],
+    read_table(__file__, "orders_in_vain_are_mended"),
 )
 def test_orders_in_vain_are_mended(given, played):
     position = "standard S1902M; FRANCE A PAR, A BUR, A GAS, F MAO = PAR; GERMANY A MUN = MUN"

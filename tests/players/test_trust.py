@@ -9,6 +9,7 @@ import types
 import pytest
 from support.language import FakeServer, holds
 from support.serving import seated
+from support.tables import read_table
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
@@ -38,24 +39,7 @@ def test_what_is_only_read_needs_no_naming(name):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "llm:m@http://127.0.0.1:8000/v1",
-        "llm:a.toml",
-        "a.toml",
-        "script.py:Player",
-        "/tmp/x.py:a.b",
-        "C:\\x.py:Player",
-        "my_bots:Player",
-        "os:system",
-        "nash+llm:a.toml",
-        "fast:llm:a.toml",
-        "fast(leaf=llm:a.toml):b.pt",
-        "fast(assume=infer:self,my_bots:Player):b.pt",
-        "nash+fast(assume=llm:a.toml):b.pt",
-        "population:x.py:y",
-        "\nllm:a.toml",
-        "Llm:a.toml",
-    ],
+    read_table(__file__, "what_does_something_must_be_named"),
 )
 def test_what_does_something_must_be_named(name):
     assert needs_naming(name)

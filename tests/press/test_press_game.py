@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.tables import read_table
 
 from diplomacy_engine import Game, UserError
 from diplomacy_engine.press.daide import offer_text, read_message
@@ -57,17 +58,7 @@ def test_peace_by_two_offers():
 @pytest.mark.parametrize(
     "terms, words",
     [
-        ({"ours": ["A ROM H"]}, "A ROM H"),
-        ({"ours": ["A PAR - MOS"]}, "A PAR - MOS"),
-        ({"ours": ["A SPA H"]}, "no unit"),
-        ({"ours": [3]}, "list of texts"),
-        ({"zone": ["XYZ"]}, "XYZ"),
-        ({"zone": ["A PAR"]}, "not a province"),
-        ({"we_leave": ["SPA"]}, "no unit in SPA"),
-        ({"ours": ["A PAR H", "A PAR - SPA"]}, "contradicts"),
-        ({"ours": ["A PAR - SPA"], "zone": ["SPA"]}, "contradicts"),
-        ({"we_leave": ["LON"], "we_keep_out": ["HOL", "PAR", "POR", "WAL"]}, "nowhere to go"),
-        ({}, "1 to 8 clauses"),
+        *read_table(__file__, "impossible_offers"),
         ({"zone": ["SPA"] * 9}, "1 to 8 clauses"),
     ],
 )

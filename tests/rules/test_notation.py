@@ -1,6 +1,7 @@
 """Reading order texts: what is understood, what is corrected, and what is refused and why."""
 
 import pytest
+from support.tables import read_table
 
 from diplomacy_engine.constants import phase_kind
 from diplomacy_engine.rules.map import Map, load_map
@@ -37,46 +38,7 @@ def reading(game: Game, power: str, text: str) -> str:
 
 @pytest.mark.parametrize(
     ("power", "text", "order"),
-    [
-        # letter case, words, dashes
-        ("FRANCE", "A PAR - PIC", "A PAR - PIC"),
-        ("FRANCE", "a par - pic", "A PAR - PIC"),
-        ("FRANCE", "A PAR \u2013 PIC", "A PAR - PIC"),
-        ("FRANCE", "Army Paris moves to Picardy", "A PAR - PIC"),
-        ("FRANCE", "Army Paris holds.", "A PAR H"),
-        ("FRANCE", "A PAR S A BUR H", "A PAR S A BUR"),
-        ("FRANCE", "Army Paris supports Army Burgundy - Picardy", "A PAR S A BUR - PIC"),
-        ("FRANCE", "Fleet Mid-Atlantic Ocean - Irish Sea", "F MAO - IRI"),
-        ("FRANCE", "F mid-atlantic-english channel", "F MAO - ENG"),
-        ("FRANCE", "F MID - IRI", "F MAO - IRI"),
-        ("ENGLAND", "F NTH CONVOY Army London to Belgium", "F NTH C A LON - BEL"),
-        # VIA
-        ("ENGLAND", "A LON - BEL VIA", "A LON - BEL VIA"),
-        ("ENGLAND", "A LON - BEL", "A LON - BEL VIA"),
-        ("ENGLAND", "A LON - BEL BY CONVOY", "A LON - BEL VIA"),
-        ("ENGLAND", "A LON - YOR VIA", "A LON - YOR VIA"),
-        ("ENGLAND", "F NTH C A LON - YOR", "F NTH C A LON - YOR"),
-        ("FRANCE", "F MAO S A LON - BRE", "F MAO S A LON - BRE"),
-        # coasts: the ordered unit's
-        ("RUSSIA", "F STP - BAR", "F STP/NC - BAR"),
-        ("RUSSIA", "F STP/SC - BAR", "F STP/NC - BAR"),
-        ("RUSSIA", "Fleet St. Petersburg (North Coast) - Barents Sea", "F STP/NC - BAR"),
-        ("RUSSIA", "Fleet Saint Petersburg north coast H", "F STP/NC H"),
-        ("RUSSIA", "A MOS/NC H", "A MOS H"),
-        # coasts: where it goes
-        ("FRANCE", "F GAS - SPA", "F GAS - SPA/NC"),
-        ("FRANCE", "F MAO - SPA(SC)", "F MAO - SPA/SC"),
-        ("FRANCE", "A MAR - SPA/NC", "A MAR - SPA"),
-        ("FRANCE", "F GAS - BRE/NC", "F GAS - BRE"),
-        # coasts: supports
-        ("FRANCE", "F POR S F MAO - SPA", "F POR S F MAO - SPA"),
-        ("FRANCE", "F POR S F MAO - SPA/NC", "F POR S F MAO - SPA/NC"),
-        ("FRANCE", "F POR S F GAS - SPA", "F POR S F GAS - SPA/NC"),
-        ("FRANCE", "F POR S F SPA/NC", "F POR S F SPA/SC"),
-        ("ITALY", "F WES S F SPA/NC - MAO", "F WES S F SPA/SC - MAO"),
-        ("FRANCE", "F POR S A MAR - SPA/SC", "F POR S A MAR - SPA"),
-        ("RUSSIA", "F CON S F BUL/SC", "F CON S F BUL/EC"),
-    ],
+    read_table(__file__, "understood"),
 )
 def test_understood(power, text, order):
     assert reading(seas_and_coasts(), power, text) == order
@@ -85,44 +47,7 @@ def test_understood(power, text, order):
 @pytest.mark.parametrize(
     ("power", "text", "reason"),
     [
-        ("FRANCE", "", "empty"),
-        ("FRANCE", "A PAR", "nothing after the unit"),
-        ("FRANCE", "BRE - PIC", "there is no unit in BRE"),
-        ("FRANCE", "A PAR FLIES PIC", "'FLIES' is not one of"),
-        ("FRANCE", "A PAR - PIC - BRE", "'- BRE' at the end has no meaning"),
-        ("FRANCE", "A PARIA - PIC", "no province 'PARIA' on this map; did you mean PAR?"),
-        ("FRANCE", "A PAR - North See", "no province 'NORTH SEE' on this map; did you mean NTH?"),
-        ("FRANCE", "A PAR S", "a province is missing at its end"),
-        ("FRANCE", "A PAR S A BUR VIA", "does not say where the other unit is to go"),
-        ("FRANCE", "F MAO - SPA/XX", "'XX' after SPA is not a coast"),
-        ("FRANCE", "F MAO - SPA(NC", "the bracket after SPA is not closed"),
-        ("FRANCE", "F MAO - SPA", "the coast must be named: F MAO - SPA/NC or F MAO - SPA/SC"),
-        ("FRANCE", "F GAS S F MAO - SPA/WC", "cannot reach that coast"),
-        ("FRANCE", "A PAR - PAR", "already stands in PAR"),
-        ("FRANCE", "A PAR - MUN", "an army can never move from PAR to MUN"),
-        ("FRANCE", "A MAR - LYO", "LYO is a sea, which no army can enter"),
-        ("FRANCE", "F GAS - PAR", "PAR is inland, where no fleet can go"),
-        ("FRANCE", "F MAO - IRI VIA", "only an army can be convoyed"),
-        (
-            "FRANCE",
-            "A MAR - PIE VIA",
-            "no fleets on the board could convoy an army from MAR to PIE",
-        ),
-        ("FRANCE", "A PAR - PIC VIA", "an army can never be convoyed from PAR to PIC"),
-        ("FRANCE", "A LON H", "the unit in LON belongs to ENGLAND, not to FRANCE"),
-        ("FRANCE", "A PAR S A PAR", "cannot support itself"),
-        ("FRANCE", "A PAR S F BUR", "the unit in BUR is an army, not a fleet"),
-        ("FRANCE", "A PAR S A MAR", "an army in PAR cannot move to MAR"),
-        ("FRANCE", "A PAR S A BUR - PAR", "a move into its own province"),
-        ("FRANCE", "A MAR C A PAR - PIC", "only a fleet can convoy"),
-        ("FRANCE", "F GAS C A PAR - BRE", "a fleet in GAS is not at sea"),
-        ("FRANCE", "F MAO C A MAR - TUS", "no convoy from MAR to TUS over MAO is possible"),
-        (
-            "FRANCE",
-            "A PAR R PIC",
-            "a retreat is not possible in S1901M, which has only movement orders",
-        ),
-        ("FRANCE", "WAIVE", "a waive is not possible in S1901M"),
+        *read_table(__file__, "refused_with_the_reason"),
         ("FRANCE", "x" * 500, "a text of at most 200 characters"),
     ],
 )

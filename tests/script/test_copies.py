@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-import torch
 from support.commands import refusal
 from support.edits import drawn_by, drawn_by_player, learned_agent, write
 from support.training import load, refused, resume, train, write_config
@@ -133,25 +132,16 @@ def test_its_script_plays_it_where_it_is_named(mine, imported, tmp_path, capsys)
     assert drawn == drawn_by_player(str(run), 3, script="own") != otherwise
     words = ["evaluate", "--games", "2", "--against", "hold", "--player", str(run)]
     assert cli.main([*words, "--script", "own"]) == 0
-    started = train(tmp_path / "on", "--start-from", f"{ppo.__file__}:{run}", **FEW)
-    assert load(started)["args"]["start_from"] == f"{ppo.__file__}:{run}"
+    argv = ["--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(tmp_path / "on")]
+    refused(
+        [*argv, "--start-from", f"{ppo.__file__}:{run}"], Path(ppo.__file__).name, capsys=capsys
+    )
+    started = train(
+        tmp_path / "on", "--start-from", f"{script}:{run}", script=imported(script), **FEW
+    )
+    assert load(started)["args"]["start_from"] == f"{script}:{run}"
     copy = shutil.copytree(run, tmp_path / "copy")
     assert resume(copy, "--total-timesteps", "100", script=imported(script)) == 0
-
-
-def test_a_script_that_has_changed_is_noted(trained, tmp_path, imported, monkeypatch, capsys):
-    """Once a file; not for the kept policies, which are older than the script."""
-    path = tmp_path / "policy.pt"
-    torch.save(load(trained()) | {"script_sha256": "0" * 64}, path)
-    for note in (f"note: {Path(ppo.__file__).name} ", ""):
-        load_player(path)
-        err = capsys.readouterr().err
-        assert err.startswith(note) and bool(err) == bool(note)
-    registry._noted.clear()
-    monkeypatch.setattr(registry, "REFERENCE", tmp_path)
-    load_player(path)
-    load_player(trained())
-    assert capsys.readouterr().err == ""
 
 
 def test_defaults_of_a_copy_are_what_runs(mine, imported, tmp_path):

@@ -19,8 +19,8 @@ def question(position: str, power: str, max_years: int | None = None) -> Questio
 def question_of_game(game: Game, power: str) -> Question:
     games = game.vector_game
     decisions = games.decisions()
-    (found,) = [q for q in questions_of(games, decisions, {}) if q.power == power]
-    return found
+    (power_question,) = [q for q in questions_of(games, decisions, {}) if q.power == power]
+    return power_question
 
 
 class FakeServer:
@@ -45,13 +45,13 @@ class FakeServer:
                     number = len(outer.requests)
                     outer.requests.append(body)
                     outer.headers.append(dict(self.headers))
-                found = reply(body, number)
-                if callable(found):
+                answer = reply(body, number)
+                if callable(answer):
                     with contextlib.suppress(OSError):
-                        found(self)
+                        answer(self)
                     self.close_connection = True
                 else:
-                    self.send(200, completion(found))
+                    self.send(200, completion(answer))
 
             def send(self, status, content, **headers):
                 content = content if isinstance(content, bytes) else json.dumps(content).encode()

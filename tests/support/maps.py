@@ -7,50 +7,14 @@ from pathlib import Path
 
 from diplomacy_engine.rules.map import Map
 
+from .tables import read_text
+
 # Builds everywhere, neutral units, a coast that convoys, a coast of a name of its own.
 #
 #     NOR ------ ISL ------ SOU        ISL is an island where fleets convoy, NOR and SOU seas that
 #    /  |  \     (coast)   /  |  \       do not touch. MOU has a coast on NOR and one on the lake
 #  CAP  MOU  DUN        ROC BAY  DUN   LAK, which touches no other sea. HIL lies between them all.
-TRIBES = """\
-name = "tribes"
-powers = ["EAST", "WEST"]
-victory_supply_centers = 6
-max_years = 4
-builds = "any"
-neutral = "TRIBES"
-
-[start_units]
-EAST = ["A CAP", "F NOR"]
-WEST = ["A ROC", "F SOU"]
-TRIBES = ["A HIL", "F DUN"]
-
-[provinces]
-BAY = { name = "Bay", terrain = "coast", supply_center = true }
-CAP = { name = "Cape", terrain = "coast", supply_center = true, home_of = "EAST" }
-DUN = { name = "Dunes", terrain = "coast", supply_center = true }
-HIL = { name = "Hills", terrain = "land", supply_center = true }
-ISL = { name = "Island", terrain = "coast", supply_center = true, convoys = true }
-LAK = { name = "Lake", terrain = "sea" }
-MOU = { name = "Mouth", terrain = "coast", supply_center = true, coasts = ["NC", "RIVER"] }
-NOR = { name = "North Sea", terrain = "sea" }
-ROC = { name = "Rocks", terrain = "coast", supply_center = true, home_of = "WEST" }
-SOU = { name = "South Sea", terrain = "sea" }
-
-[army_borders]
-CAP = "HIL MOU"
-HIL = "BAY DUN MOU ROC"
-MOU = "ROC"
-
-[fleet_borders]
-CAP = "MOU/NC NOR"
-DUN = "NOR SOU"
-ISL = "NOR SOU"
-LAK = "MOU/RIVER"
-"MOU/NC" = "NOR"
-ROC = "BAY SOU"
-BAY = "SOU"
-"""
+TRIBES = read_text(__file__, "tribes.toml")
 
 
 def tribes(**others: object) -> Map:

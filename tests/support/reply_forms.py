@@ -25,12 +25,12 @@ def each(form: str) -> str:
 
 def objects(*keys: str, **more: object) -> str:
     """Return JSON with an object for each order: keys are `name=part`."""
-    found = []
+    orders = []
     for unit, goal, order in zip(UNITS, GOALS, FINAL):
         parts = {"u": unit, "g": goal, "o": order, "p": unit[2:], "m": "move", "M": "MOVE"}
         parts |= {"kind": "fleet" if unit[0] == "F" else "army", "k": unit[0], "tail": order[6:]}
-        found.append({key.split("=")[0]: parts[key.split("=")[1]] for key in keys})
-    return json.dumps({**more, "orders": found} if more else found)
+        orders.append({key.split("=")[0]: parts[key.split("=")[1]] for key in keys})
+    return json.dumps({**more, "orders": orders} if more else orders)
 
 
 LINES = "\n".join(FINAL)

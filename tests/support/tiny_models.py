@@ -26,29 +26,29 @@ def tokenizer(kind: str = "words"):
     lines = ["\n".join(texts[i : i + 3]) + "\n" for i in range(0, len(texts), 3)]
     special = ["<end>", "<unk>"]
     if kind == "metaspace":
-        made = Tokenizer(models.Unigram())
-        made.pre_tokenizer = pre_tokenizers.Metaspace()
-        made.decoder = decoders.Metaspace()
+        trained = Tokenizer(models.Unigram())
+        trained.pre_tokenizer = pre_tokenizers.Metaspace()
+        trained.decoder = decoders.Metaspace()
         trainer = trainers.UnigramTrainer(
             vocab_size=200, special_tokens=special, unk_token="<unk>", show_progress=False
         )
     else:
-        made = Tokenizer(models.BPE(unk_token="<unk>"))
+        trained = Tokenizer(models.BPE(unk_token="<unk>"))
         if kind == "no line end":
-            made.normalizer = normalizers.Replace("\n", "")
-        made.pre_tokenizer = pre_tokenizers.ByteLevel(
+            trained.normalizer = normalizers.Replace("\n", "")
+        trained.pre_tokenizer = pre_tokenizers.ByteLevel(
             add_prefix_space=False, use_regex=kind == "words"
         )
-        made.decoder = decoders.ByteLevel()
+        trained.decoder = decoders.ByteLevel()
         trainer = trainers.BpeTrainer(
             vocab_size=400,
             special_tokens=special,
             show_progress=False,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         )
-    made.train_from_iterator(lines, trainer)
+    trained.train_from_iterator(lines, trainer)
     ends = {"eos_token": "<end>", "pad_token": "<end>", "unk_token": "<unk>"}
-    return PreTrainedTokenizerFast(tokenizer_object=made, **ends)
+    return PreTrainedTokenizerFast(tokenizer_object=trained, **ends)
 
 
 def network(kind: str = "gpt2", size: int = 400, seed: int = 1):
@@ -76,7 +76,7 @@ def network(kind: str = "gpt2", size: int = 400, seed: int = 1):
 
 def save_model(folder: Path, kind: str = "gpt2", tokens: str = "words") -> Path:
     """Write a random model into a folder, as transformers reads it."""
-    found = tokenizer(tokens)
-    network(kind, len(found)).save_pretrained(folder)
-    found.save_pretrained(folder)
+    words = tokenizer(tokens)
+    network(kind, len(words)).save_pretrained(folder)
+    words.save_pretrained(folder)
     return folder

@@ -33,6 +33,7 @@ def request_fields(server: str, constraint: str, slots: Sequence[Slot]) -> dict:
 
 
 def parts(constraint: str, slots: Sequence[Slot]) -> list[list[Slot]]:
+    """Return slots in the parts in which they are asked, by what a server allows at once."""
     if constraint == "choice":
         return [[slot] for slot in slots]
     if constraint != "json":

@@ -10,6 +10,7 @@ from .settings import read_settings
 def load_language_player(
     spec: LanguageSpec, device: str, greedy: bool, seed: int
 ) -> LanguagePlayer:
+    """Return the player; UserError: wrong settings, or a model that cannot be loaded."""
     settings, name = read_settings(spec), short_name(spec)
     if not settings.is_local:
         return RemotePlayer(name, settings, greedy)

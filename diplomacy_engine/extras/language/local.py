@@ -1,7 +1,7 @@
 """A language model in this process as a player; the model itself is in model.py.
 Here are only texts and numbers, so that the engine needs no PyTorch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from ...games.vector_game import VectorGame
 from ...players.protocols import Explanation, Seedable
 from .player import Answer, Exchange, LanguagePlayer
 from .questions import Question, TalkQuestion
-from .replies import read_reply
+from .replies import Reading, read_reply
 from .settings import LanguageSettings
 
 MOST_SPOKEN = 40  # tokens of a sentence
@@ -55,49 +55,46 @@ class LocalPlayer(LanguagePlayer):
         value = np.full(decisions.count, np.nan, np.float32)
         return Explanation(np.concatenate(shares).astype(np.float32), value)
 
-    def _answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
-        if self.settings.constraint == "none" and isinstance(questions[0], Question):
-            return self._free_answers(questions)
-        answers, size = [], self.settings.batch
-        about_deals = isinstance(questions[0], TalkQuestion)
-        free = (0 if questions[0].slots else MOST_SPOKEN) if about_deals else None
+    def answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
+        free = self.settings.constraint == "none" and isinstance(questions[0], Question)
+        write, size = self._write_freely if free else self._write, self.settings.batch
+        answers = []
         for first in range(0, len(questions), size):
-            asked = questions[first : first + size]
-            prompts = [self.prompt(question) for question in asked]
-            for prompt, question, reply in zip(
-                prompts, asked, self.model.replies(prompts, asked, self.greedy, free)
-            ):
+            batch = questions[first : first + size]
+            prompts = [self.prompt(question) for question in batch]
+            for prompt, question, (reply, reading) in zip(prompts, batch, write(prompts, batch)):
+                numbers = [reading.numbers.get(s, NONE) for s in range(len(question.slots))]
                 messages = [{"role": "user", "content": prompt}]
                 tokens = len(reply.prompt), len(reply.tokens)
-                exchange = Exchange(question, messages, reply.text, "legal", *tokens, 0.0)
-                answers.append(Answer(reply.numbers, len(reply.numbers), [exchange]))
-                if self.recording and not about_deals:
+                exchange = Exchange(question, messages, reply.text, reading.verdict, *tokens, 0.0)
+                answers.append(
+                    Answer(numbers, len(reading.numbers), [exchange], 0, "no legal order")
+                )
+                if self.recording and not free and isinstance(question, Question):
                     self.trace.append((question.row, question.game.phase, question.power, reply))
         return answers
 
-    def _free_answers(self, questions: Sequence[Question]) -> list[Answer]:
-        """Ask for any text, and read it as that of a server."""
-        answers, size = [], self.settings.batch
-        for first in range(0, len(questions), size):
-            asked = questions[first : first + size]
-            prompts = [self.prompt(question) for question in asked]
-            limit = _FREE + self.settings.thinking
-            limit += _FREE_OF_AN_ORDER * max(len(question.slots) for question in asked)
-            free = [
-                TalkQuestion.of(question, prompt, [], [])._replace(one_line=False)
-                for question, prompt in zip(asked, prompts)
-            ]
-            replies = self.model.replies(prompts, free, self.greedy, limit)
-            for prompt, question, reply in zip(prompts, asked, replies):
-                slots = range(len(question.slots))
-                cut_off = len(reply.tokens) >= limit
-                reading = read_reply(question, slots, {}, reply.text, cut_off)
-                numbers = [reading.numbers.get(s, NONE) for s in slots]
-                verdict = "; ".join(reading.complaints) or "legal"
-                messages = [{"role": "user", "content": prompt}]
-                tokens = len(reply.prompt), len(reply.tokens)
-                exchange = Exchange(question, messages, reply.text, verdict, *tokens, 0.0)
-                answers.append(
-                    Answer(numbers, len(reading.numbers), [exchange], reason="no legal order")
-                )
-        return answers
+    def _write(
+        self, prompts: Sequence[str], questions: Sequence[Question | TalkQuestion]
+    ) -> Iterator[tuple[Reply, Reading]]:
+        """Have legal lines written, or a sentence for questions about deals without slots."""
+        free = None
+        if isinstance(questions[0], TalkQuestion):
+            free = 0 if questions[0].slots else MOST_SPOKEN
+        for reply in self.model.replies(prompts, questions, self.greedy, free):
+            yield reply, Reading(dict(enumerate(reply.numbers)), [])
+
+    def _write_freely(
+        self, prompts: Sequence[str], questions: Sequence[Question]
+    ) -> Iterator[tuple[Reply, Reading]]:
+        """Have any text written, and read it as that of a server."""
+        limit = _FREE + self.settings.thinking
+        limit += _FREE_OF_AN_ORDER * max(len(question.slots) for question in questions)
+        free = [
+            TalkQuestion.of(question, prompt, [], [])._replace(one_line=False)
+            for question, prompt in zip(questions, prompts)
+        ]
+        replies = self.model.replies(prompts, free, self.greedy, limit)
+        for question, reply in zip(questions, replies):
+            slots, cut_off = range(len(question.slots)), len(reply.tokens) >= limit
+            yield reply, read_reply(question, slots, {}, reply.text, cut_off)

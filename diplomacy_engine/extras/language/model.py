@@ -265,36 +265,25 @@ class LanguageModel:
                 logits, cache, mask = self._feed(drafts, cache, mask)
             with self.clock("choose"):
                 self._choose([(d, row) for d, row in zip(drafts, logits) if not d.done], greedy)
-        return [
-            # Where there are no lines that it may have to end, the end of text is no part of it.
-            draft.reply(
-                self.tokenizer.decode(
-                    draft.tokens
-                    if draft.question.slots
-                    else [t for t in draft.tokens if t != self.tokenizer.eos_token_id]
-                )
-            )
-            for draft in drafts
-        ]
+        return [draft.reply(self._text(draft)) for draft in drafts]
+
+    def _text(self, draft: Draft) -> str:
+        # Where there are no lines that it may have to end, the end of text is no part of it.
+        end = None if draft.question.slots else self.tokenizer.eos_token_id
+        return self.tokenizer.decode([token for token in draft.tokens if token != end])
 
     def _feed(self, drafts: Sequence[Draft], cache, mask: torch.Tensor):
         """Show the network what is pending; return logits (B, V), cache and mask (B, seen). Rows
         with less to show are filled up on the left, and what fills them is masked for good: so the
         last column is the last token of every row."""
-        width = max(1, max(len(draft.pending) for draft in drafts if not draft.done))
-        tokens = np.full((len(drafts), width), self.tokenizer.eos_token_id)
-        shown = np.zeros((len(drafts), width), np.int64)
-        for row, draft in enumerate(drafts):
-            if draft.done:  # nothing is asked of it any more
-                continue
-            count = len(draft.pending)
-            tokens[row, width - count :] = draft.pending
-            shown[row, width - count :] = 1
+        # Of a draft that is done nothing is asked any more.
+        tokens, shown = self._padded([[] if draft.done else draft.pending for draft in drafts])
+        for draft in drafts:
             draft.pending = []
-        positions = mask.sum(1, keepdim=True) + torch.from_numpy(shown).cumsum(1) - 1
-        mask = torch.cat([mask, torch.from_numpy(shown)], 1)
-        found = self.network(
-            input_ids=torch.from_numpy(tokens).to(self.device),
+        positions = mask.sum(1, keepdim=True) + shown.cumsum(1) - 1
+        mask = torch.cat([mask, shown], 1)
+        output = self.network(
+            input_ids=tokens.to(self.device),
             attention_mask=mask.to(self.device),
             position_ids=positions.clamp(min=0).to(self.device),
             past_key_values=cache,
@@ -302,11 +291,24 @@ class LanguageModel:
             logits_to_keep=1,
         )
         self.passes += 1
-        return found.logits[:, -1].float().cpu(), found.past_key_values, mask
+        return output.logits[:, -1].float().cpu(), output.past_key_values, mask
+
+    def _padded(
+        self, rows: Sequence[Sequence[int]], on_left: bool = True
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return rows of tokens (B, T), filled up on one side, and a mask (B, T) of them."""
+        width = max(1, max(map(len, rows)))
+        tokens = torch.full((len(rows), width), self.tokenizer.eos_token_id)
+        mask = torch.zeros(len(rows), width, dtype=torch.long)
+        for row, ids in enumerate(rows):
+            place = slice(width - len(ids), width) if on_left else slice(len(ids))
+            tokens[row, place] = torch.tensor(ids, dtype=torch.long)
+            mask[row, place] = 1
+        return tokens, mask
 
     def _choose(self, rows: Sequence[tuple[Draft, torch.Tensor]], greedy: bool) -> None:
         allowed = [draft.choices() for draft, _ in rows]
-        logits = torch.stack([found for _, found in rows])
+        logits = torch.stack([row_logits for _, row_logits in rows])
         logprobs, tokens = self._masked(logits, allowed)
         if greedy:
             chosen = logprobs.argmax(1)
@@ -333,10 +335,10 @@ class LanguageModel:
             tokens[row, : lengths[row]] = np.arange(size) if ids is None else ids
         index = torch.from_numpy(tokens).to(logits.device)
         beyond = torch.from_numpy(np.arange(lengths.max()) >= lengths[:, None]).to(logits.device)
-        found = logits.gather(1, index) / (self.settings.temperature or 1.0)
+        scaled = logits.gather(1, index) / (self.settings.temperature or 1.0)
         # Weights that have blown up give NaN, and then all choices are as good.
-        found = torch.nan_to_num(found, nan=0.0, posinf=1e30, neginf=-1e30)
-        return found.masked_fill(beyond, -torch.inf).log_softmax(1), index
+        scaled = torch.nan_to_num(scaled, nan=0.0, posinf=1e30, neginf=-1e30)
+        return scaled.masked_fill(beyond, -torch.inf).log_softmax(1), index
 
     def _tokens(self, question: Question | TalkQuestion) -> OrderTokens:
         if isinstance(question, TalkQuestion):
@@ -365,18 +367,12 @@ class LanguageModel:
     def log_probabilities(self, replies: Sequence[Reply]) -> LogProbabilities:
         """Return the log-probabilities of choices in replies, as they were written but with
         gradients: in the same tries, at the same temperature; forced tokens are left out."""
-        whole = [[*reply.prompt, *reply.tokens] for reply in replies]
-        width = max(map(len, whole))
-        tokens = np.full((len(whole), width), self.tokenizer.eos_token_id)
-        mask = np.zeros((len(whole), width), np.int64)
-        for row, found in enumerate(whole):
-            tokens[row, width - len(found) :] = found
-            mask[row, width - len(found) :] = 1
+        tokens, mask = self._padded([[*reply.prompt, *reply.tokens] for reply in replies])
         keep = 1 + max(len(reply.tokens) for reply in replies)
         logits = self.network(
-            input_ids=torch.from_numpy(tokens).to(self.device),
-            attention_mask=torch.from_numpy(mask).to(self.device),
-            position_ids=torch.from_numpy((mask.cumsum(1) - 1).clip(0)).to(self.device),
+            input_ids=tokens.to(self.device),
+            attention_mask=mask.to(self.device),
+            position_ids=(mask.cumsum(1) - 1).clamp(min=0).to(self.device),
             use_cache=False,
             logits_to_keep=keep,
         ).logits
@@ -405,56 +401,48 @@ class LanguageModel:
         """Return the probability of each legal order of each slot as a whole, given that it writes
         a legal one. Each slot comes after the likeliest orders of those before; in winter what
         these took has 0."""
-        orders, given, shares = self._tokens(question), [], []
-        last, cache, seen = self._show(self.prompt_tokens(prompt), None, 0)
+        orders, numbers, shares = self._tokens(question), [], []
+        last, cache, num_shown = self._show(self.prompt_tokens(prompt), None, 0)
         for slot in question.slots:
-            legal = question.open_slot(slot, given)
+            legal = question.open_slot(slot, numbers)
             paths = [orders.paths[number] for number in legal.numbers]
-            scores = np.concatenate(
-                [
-                    self._scores(paths[first : first + SCORED], last, cache, seen)
-                    for first in range(0, len(paths), SCORED)
-                ]
-            )
-            found = np.exp(scores - scores.max())
-            share = dict(zip(legal.numbers, found / found.sum()))
+            batches = (paths[first : first + SCORED] for first in range(0, len(paths), SCORED))
+            scores = [self._scores(batch, last, cache, num_shown) for batch in batches]
+            scores = np.concatenate(scores)
+            weights = np.exp(scores - scores.max())
+            share = dict(zip(legal.numbers, weights / weights.sum()))
             shares.append(np.array([share.get(number, 0.0) for number in slot.numbers]))
             best = int(scores.argmax())
-            given.append(legal.numbers[best])
-            if len(given) < len(question.slots):
-                last, cache, seen = self._show(paths[best], cache, seen)
+            numbers.append(legal.numbers[best])
+            if len(numbers) < len(question.slots):
+                last, cache, num_shown = self._show(paths[best], cache, num_shown)
         return shares
 
-    def _show(self, tokens: Sequence[int], cache, seen: int):
-        """Show the network one more text; return log-probabilities (V,), cache, tokens seen."""
-        found = self.network(
+    def _show(self, tokens: Sequence[int], cache, num_shown: int):
+        """Show the network one more text; return log-probabilities (V,), cache, tokens shown."""
+        output = self.network(
             input_ids=torch.tensor([tokens], device=self.device),
-            position_ids=torch.arange(seen, seen + len(tokens), device=self.device)[None],
+            position_ids=torch.arange(num_shown, num_shown + len(tokens), device=self.device)[None],
             past_key_values=cache,
             use_cache=True,
             logits_to_keep=1,
         )
-        last = found.logits[0, -1].float().log_softmax(0)
-        return last, found.past_key_values, seen + len(tokens)
+        last = output.logits[0, -1].float().log_softmax(0)
+        return last, output.past_key_values, num_shown + len(tokens)
 
     def _scores(
-        self, paths: Sequence[Sequence[int]], last: torch.Tensor, cache, seen: int
+        self, paths: Sequence[Sequence[int]], last: torch.Tensor, cache, num_shown: int
     ) -> np.ndarray:
-        width = max(1, max(map(len, paths)) - 1)
-        tokens = np.full((len(paths), width), self.tokenizer.eos_token_id)
-        mask = np.zeros((len(paths), width), np.int64)
-        for row, path in enumerate(paths):
-            tokens[row, : len(path) - 1] = path[:-1]
-            mask[row, : len(path) - 1] = 1
+        tokens, mask = self._padded([path[:-1] for path in paths], on_left=False)
+        width = tokens.shape[1]
         cache = copy.deepcopy(cache)
         cache.batch_repeat_interleave(len(paths))
-        before = torch.ones(len(paths), seen, dtype=torch.long)
+        before = torch.ones(len(paths), num_shown, dtype=torch.long)
+        places = torch.arange(num_shown, num_shown + width, device=self.device)
         logits = self.network(
-            input_ids=torch.from_numpy(tokens).to(self.device),
-            attention_mask=torch.cat([before, torch.from_numpy(mask)], 1).to(self.device),
-            position_ids=torch.arange(seen, seen + width, device=self.device)[None].expand(
-                len(paths), -1
-            ),
+            input_ids=tokens.to(self.device),
+            attention_mask=torch.cat([before, mask], 1).to(self.device),
+            position_ids=places.expand(len(paths), -1),
             past_key_values=cache,
             use_cache=True,
         ).logits
@@ -496,21 +484,22 @@ def load_language_model(
 
 
 def make_tiny_model(game_map: Map, seed: int):
+    """Return a random network and a tokenizer trained on a map's orders and prompts."""
     games = VectorGame(game_map, 1, threads=1, auto_reset=False)
     prompts = [prompt_text(q, "minimal") for q in questions_of(games, games.decisions(), {})]
     orders = vocabulary(game_map).texts
     texts = ["\n".join(orders[i : i + 3]) + "\n" for i in range(0, len(orders), 3)]
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=512,
         special_tokens=["<end>"],
         show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
-    made.train_from_iterator([*texts, *(len(texts) * prompts)[: len(texts)]], trainer)
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<end>", pad_token="<end>")
+    bpe.train_from_iterator([*texts, *(len(texts) * prompts)[: len(texts)]], trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bpe, eos_token="<end>", pad_token="<end>")
     torch.manual_seed(seed % 2**63)
     shape = {"n_positions": 4096, "n_embd": 64, "n_layer": 2, "n_head": 2}
     ends = {"bos_token_id": 0, "eos_token_id": 0}

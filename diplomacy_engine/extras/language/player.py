@@ -42,12 +42,12 @@ class Counts:
     seconds: float = 0.0  # that games have waited
     talks: int = 0  # questions about deals, and sentences
     not_understood: int = 0  # questions about deals without a possible answer
-    fallback_reasons: dict[str, int] = field(
-        default_factory=dict
-    )  # reason -> orders that fell back
+    fallback_reasons: dict[str, int] = field(default_factory=dict)  # reason -> orders
 
 
 class Exchange(NamedTuple):
+    """A request with its reply."""
+
     question: Question | TalkQuestion
     messages: list[dict]  # role and content
     reply: str
@@ -58,6 +58,8 @@ class Exchange(NamedTuple):
 
 
 class Answer(NamedTuple):
+    """What came of a question."""
+
     numbers: list[int]  # of each slot; NONE where no legal one came
     at_once: int  # slots ordered in the first reply
     exchanges: list[Exchange]
@@ -79,7 +81,7 @@ def add_thoughts(saved_games: Sequence[dict], players: Mapping[str, CountingPlay
 
 
 class LanguagePlayer:
-    """A language model as a player, wherever it runs; `_answers` says how it is asked. Of `keep`
+    """A language model as a player, wherever it runs; `answers` says how it is asked. Of `keep`
     games, from the first one on, the last prompt and reply of each decision are kept for
     `thoughts`."""
 
@@ -102,7 +104,7 @@ class LanguagePlayer:
 
     def begin(self, games: VectorGame, rows: np.ndarray) -> None:
         gone = set(rows.tolist())
-        self._told = {key: told for key, told in self._told.items() if key[0] not in gone}
+        self._told = {key: deals for key, deals in self._told.items() if key[0] not in gone}
         for row in rows.tolist():
             self._past.pop(row, None)
             self._game_number[row] = self._games_begun
@@ -119,7 +121,7 @@ class LanguagePlayer:
             return np.zeros(0, np.int32)
         questions = self.questions(games, decisions)
         begun = time.monotonic()
-        answers = self._answers(questions)
+        answers = self.answers(questions)
         self.counted.seconds += time.monotonic() - begun
         numbers = np.array([n for answer in answers for n in answer.numbers], np.int32)
         for question, answer in zip(questions, answers):
@@ -137,7 +139,7 @@ class LanguagePlayer:
         if not questions:
             return []
         begun = time.monotonic()
-        answers = self._answers(questions)
+        answers = self.answers(questions)
         self.counted.seconds += time.monotonic() - begun
         for question, answer in zip(questions, answers):
             self.counted.talks += 1
@@ -161,17 +163,14 @@ class LanguagePlayer:
         return prompt_text(question, settings.prompt, settings.history, settings.thinking)
 
     def counts(self) -> dict:
-        found = asdict(self.counted)
-        return found | {"seconds": round(found["seconds"], 3), "fallback": self.settings.fallback}
+        counts = asdict(self.counted)
+        return counts | {"seconds": round(counts["seconds"], 3), "fallback": self.settings.fallback}
 
     def thoughts(self, game_number: int, phase: str, power: str) -> dict:
         return self._thoughts.get((game_number, phase, power), {})
 
-    def answers(self, questions: Sequence[Question]) -> list[Answer]:
+    def answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
         """Ask, and nothing more: nothing is counted, logged, or left to the fallback."""
-        return self._answers(questions)
-
-    def _answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
         raise NotImplementedError
 
     def _remember(self, game: Game, row: int) -> None:
@@ -198,9 +197,9 @@ class LanguagePlayer:
         number = self._count_requests(question, answer)
         if number < self.keep and answer.exchanges:
             last = answer.exchanges[-1]
-            said = "\n".join(message["content"] for message in last.messages)
+            prompt = "\n".join(message["content"] for message in last.messages)
             key = number, question.game.phase, question.power
-            self._thoughts[key] = {"prompt": said, "reply": last.reply}
+            self._thoughts[key] = {"prompt": prompt, "reply": last.reply}
 
     def _count_requests(self, question: Question | TalkQuestion, answer: Answer) -> int:
         counted = self.counted
@@ -220,9 +219,8 @@ class LanguagePlayer:
         for exchange in exchanges:
             question = exchange.question
             line = {"game": number, "phase": question.game.phase, "power": question.power}
-            line |= {"messages": exchange.messages, "reply": exchange.reply}
-            line |= {"verdict": exchange.verdict, "tokens_in": exchange.tokens_in}
-            line |= {"tokens_out": exchange.tokens_out, "seconds": round(exchange.seconds, 3)}
+            line |= exchange._asdict() | {"seconds": round(exchange.seconds, 3)}
+            line.pop("question")
             lines.append(json.dumps(line) + "\n")
         self._append(lines)
 
@@ -244,17 +242,17 @@ class LanguagePlayer:
                 if (numbers[first : decisions.slot_start[d + 1]] == NONE).any()]  # fmt: skip
         if not rows:
             return numbers
-        asked = decisions.take(np.array(rows))
-        other = ask_player(games, asked, self._fallback)
+        incomplete = decisions.take(np.array(rows))
+        other = ask_player(games, incomplete, self._fallback)
         for i, d in enumerate(rows):
             own = numbers[decisions.slot_start[d] : decisions.slot_start[d + 1]]
-            theirs = other[asked.slot_start[i] : asked.slot_start[i + 1]]
-            given = [int(number) for number in own if number != NONE]
+            theirs = other[incomplete.slot_start[i] : incomplete.slot_start[i + 1]]
+            taken = [int(number) for number in own if number != NONE]
             for s in np.flatnonzero(own == NONE):
-                slot = questions[d].open_slot(questions[d].slots[s], given)
+                slot = questions[d].open_slot(questions[d].slots[s], taken)
                 choices = [int(n) for n in (theirs[s], *theirs) if n in slot.numbers]
                 # In winter the model may have taken what the fallback chose.
                 choices += slot.harmless() or slot.numbers
-                given.append(choices[0])
+                taken.append(choices[0])
                 own[s] = choices[0]
         return numbers

@@ -95,6 +95,7 @@ def talk_text(
 
 
 def sentence_text(question: Question, other: str, what: str) -> str:
+    """Return a prompt for one sentence to another power; `what` is what it goes with."""
     first = f"Diplomacy, map {question.game.map.name}, {question.game.phase}, {question.power}"
     return f"{first}\n\n{what}\nSay one short sentence to {other} with it.\n"
 

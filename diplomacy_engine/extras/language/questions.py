@@ -13,6 +13,8 @@ from ...textgame.game import Game
 
 
 class Question(NamedTuple):
+    """The orders of one power in one phase, a slot for each unit or adjustment."""
+
     game: Game  # the position, to be read
     row: int  # of it among the games
     power: str
@@ -22,18 +24,19 @@ class Question(NamedTuple):
     past: list[tuple[str, list[str]]]  # earlier movement phases: name, orders with their results
     deals: list[str] | None = None  # of this phase, in words; None: nobody negotiates
 
-    def open_slot(self, slot: Slot, given: Collection[int]) -> Slot:
-        """Return a slot with the legal orders left after those `given` in other slots. Only in
+    def open_slot(self, slot: Slot, taken_orders: Collection[int]) -> Slot:
+        """Return a slot with the legal orders left after the `taken_orders` of other slots. Only in
         winter do orders take each other's place: all but WAIVE do."""
         if not self.winter:
             return slot
-        taken = {self.province(number) for number in given if number != self.waive}
-        kept = [
+        taken = {self.province(number) for number in taken_orders if number != self.waive}
+        open_orders = [
             (number, text)
             for number, text in zip(slot.numbers, slot.texts)
             if number == self.waive or self.province(number) not in taken
         ]
-        return Slot(slot.unit, [number for number, _ in kept], [text for _, text in kept])
+        numbers, texts = map(list, zip(*open_orders)) if open_orders else ([], [])
+        return Slot(slot.unit, numbers, texts)
 
     def written(self, numbers: Collection[int]) -> list[str]:
         texts = self.game.vector_game.vocabulary.texts
@@ -62,7 +65,7 @@ class TalkQuestion(NamedTuple):
         slots = [Slot(unit, list(range(len(texts))), texts) for unit in units]
         return cls(question.game, question.row, question.power, prompt, slots, texts)
 
-    def open_slot(self, slot: Slot, given: Collection[int]) -> Slot:
+    def open_slot(self, slot: Slot, taken_orders: Collection[int]) -> Slot:
         return slot
 
     def written(self, numbers: Collection[int]) -> list[str]:
@@ -72,6 +75,7 @@ class TalkQuestion(NamedTuple):
 def questions_of(
     games: VectorGame, decisions: Decisions, past: dict[int, list[tuple[str, list[str]]]]
 ) -> Iterator[Question]:
+    """Yield a question for each decision; `past` has earlier movement phases by game row."""
     # Copies of a position share a Game: making one takes longer than all the rest here.
     shared = [array for name, array in games.state._asdict().items() if name != "seed"]
     copies: dict[bytes, Game] = {}
@@ -94,6 +98,7 @@ def questions_of(
 
 
 def orders_with_results(game: Game) -> list[str]:
+    """Return the last orders with their results, a line for each power that gave any."""
     games = game.vector_game
     state, texts, lines = games.state, games.vocabulary.texts, []
     for power, name in enumerate(games.map.powers):

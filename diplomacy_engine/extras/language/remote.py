@@ -20,11 +20,9 @@ from .settings import LanguageSettings
 
 MOST_BYTES = 4 * 2**20  # of a reply
 BUSY = (408, 409, 425, 429)  # and all from 500 on: worth another try
-_SHORTEST_PAUSE, _FIRST_PAUSE, _LONGEST_PAUSE = (
-    0.1,
-    0.5,
-    8.0,
-)  # seconds before a request is sent again
+_FIRST_PAUSE = 0.5  # seconds before a request is sent again, then twice as many each time
+_LONGEST_PAUSE = 8.0
+_SHORTEST_PAUSE = 0.1  # while a model is loaded, whatever the server says
 _TOKENS_OF_AN_ORDER = 40  # more than any tokenizer needs, names of JSON included
 _TOKENS = 100  # of a reply besides, since some models say a word first
 THOUGHTS = 4096  # tokens of a reply besides, for models that think unasked
@@ -54,7 +52,7 @@ class RemotePlayer(LanguagePlayer):
             settings.base_url, settings.model, settings.api_key(), settings.retries
         )
 
-    def _answers(self, questions: Sequence[Question]) -> list[Answer]:
+    def answers(self, questions: Sequence[Question]) -> list[Answer]:
         until = time.monotonic() + self.settings.deadline
         probing, answers = not self.server.answered, []
         # One request finds out whether there is a server.
@@ -73,12 +71,12 @@ class RemotePlayer(LanguagePlayer):
         return answers
 
     def _run(self, conversations: Sequence["_Conversation"], until: float) -> None:
-        todo, errors = iter(conversations), []
+        todo, errors, stopped = iter(conversations), [], threading.Event()
 
         def work() -> None:
             for conversation in todo:  # which all threads share
                 try:
-                    conversation.run()
+                    conversation.run(stopped)
                 except Exception as error:
                     errors.append(error)
 
@@ -89,19 +87,12 @@ class RemotePlayer(LanguagePlayer):
             thread.start()
         try:
             _join(threads, until + 0.05)
-        except BaseException:  # Ctrl-C
-            self._give_up(conversations)
-            raise
-        if any(thread.is_alive() for thread in threads):
-            self._give_up(conversations)
-            _join(threads, time.monotonic() + 1.0)
+        finally:  # also after Ctrl-C
+            stopped.set()
+            self.server.abandon()
+        _join(threads, time.monotonic() + 1.0)
         if errors:
             raise errors[0]
-
-    def _give_up(self, conversations: Sequence["_Conversation"]) -> None:
-        for conversation in conversations:
-            conversation.stop()
-        self.server.abandon()
 
 
 def _join(threads: Sequence[threading.Thread], until: float) -> None:
@@ -120,135 +111,115 @@ class _Conversation:
         self.trouble = self.unreachable = ""
         self.too_long, self.cut_off = False, False
         self.late = 0
-        self._under_way: tuple[list[dict], float] | None = None  # a request, and since when
-        self._stopped = False
-        self._lock = threading.Lock()
-
-    def stop(self) -> None:
-        with self._lock:
-            if self._under_way and not self._stopped:
-                self.late += 1
-                self._note(*self._under_way, "", "no answer in time", (0, 0))
-            self._stopped = True
-
-    def _note(
-        self, messages: list[dict], begun: float, reply: str, verdict: str, tokens: tuple[int, int]
-    ) -> None:
-        seconds = time.monotonic() - begun
-        self.exchanges.append(
-            Exchange(self.question, list(messages), reply, verdict, *tokens, seconds)
-        )
+        self.waiting = False  # for a reply
 
     def answer(self) -> Answer:
-        with self._lock:
-            self._stopped = True
-            numbers = [self.numbers.get(s, NONE) for s in range(len(self.question.slots))]
-            reason = TOO_LATE if self.late else self.trouble
-            return Answer(numbers, self.at_once, list(self.exchanges), self.late, reason)
+        """Return what has come of it, also while a request that does not end is under way."""
+        numbers = [self.numbers.get(s, NONE) for s in range(len(self.question.slots))]
+        late = self.late + self.waiting
+        reason = TOO_LATE if late else self.trouble
+        return Answer(numbers, self.at_once, list(self.exchanges), late, reason)
 
-    def run(self) -> None:
+    def run(self, stopped: threading.Event) -> None:
         settings, prompt = self.player.settings, self.player.prompt(self.question)
         slots = self.question.slots
         indices = {slot.unit: s for s, slot in enumerate(slots)}
         # About deals nobody is asked again: what is no possible answer is silence.
         reasks = 0 if isinstance(self.question, TalkQuestion) else settings.reasks
         for part in parts(settings.constraint, slots) if slots else [[]]:
-            asked = [indices[slot.unit] for slot in part]
-            messages = [{"role": "user", "content": prompt + self._so_far(asked)}]
+            open_slots = [indices[slot.unit] for slot in part]
+            messages = [{"role": "user", "content": prompt + self._so_far(open_slots)}]
             for attempt in range(reasks + 1):
                 before = self.trouble
-                reading, text = self._ask_in_full(messages, asked)
+                if stopped.is_set():
+                    return
+                reading, text = self._ask_in_full(messages, open_slots)
                 if reading is None:
                     break
-                with self._lock:
-                    if self._stopped:
-                        return
-                    self.numbers |= reading.numbers
-                    if attempt == 0:
-                        self.at_once += len(reading.numbers)
-                asked = [s for s in asked if s not in self.numbers]
+                self.numbers |= reading.numbers
+                if attempt == 0:
+                    self.at_once += len(reading.numbers)
+                open_slots = [s for s in open_slots if s not in self.numbers]
                 same = self.trouble == before != ILLEGAL
-                if not asked or attempt == reasks or same:
+                if not open_slots or attempt == reasks or same:
                     break
-                again = complaint(reading, self._open(asked))
+                again = complaint(reading, self._open(open_slots))
                 if self.trouble == ILLEGAL:
                     messages = [*messages, {"role": "assistant", "content": text[:4000]}]
                     messages.append({"role": "user", "content": again})
                 else:  # nothing of it is worth repeating
-                    again = f"{prompt}{self._so_far(asked)}\n{again}"
+                    again = f"{prompt}{self._so_far(open_slots)}\n{again}"
                     messages = [{"role": "user", "content": again}]
             if reading is None:
                 return  # the server does not answer, so no other part is asked for
 
-    def _ask_in_full(self, messages: list[dict], asked: list[int]) -> tuple[Reading | None, str]:
+    def _ask_in_full(
+        self, messages: list[dict], open_slots: list[int]
+    ) -> tuple[Reading | None, str]:
         """Ask, and once more with less of everything if that is too much for the model."""
         server, prompt = self.player.server, self.player.prompt(self.question)
-        reading, text = self._ask(messages, asked)
+        reading, text = self._ask(messages, open_slots)
         if self.too_long and server.thoughts:
             server.thoughts = 0  # the context has no room for them
-            reading, text = self._ask(messages, asked)
+            reading, text = self._ask(messages, open_slots)
         if self.too_long and isinstance(self.question, Question):
-            short = prompt_text(self.question, "minimal") + self._so_far(asked)
+            short = prompt_text(self.question, "minimal") + self._so_far(open_slots)
             if len(short) < len(prompt):
                 messages[:] = [{"role": "user", "content": short}]
-                reading, text = self._ask(messages, asked)
+                reading, text = self._ask(messages, open_slots)
         return reading, text
 
-    def _read(self, asked: Sequence[int], completion: "Completion") -> Reading:
+    def _read(self, open_slots: Sequence[int], completion: "Completion") -> Reading:
         question, cut_off = self.question, completion.ending == CUT_OFF
         if isinstance(question, TalkQuestion):
-            return read_choices(question, asked, completion.text, cut_off)
-        return read_reply(question, asked, self.numbers, completion.text, cut_off)
+            return read_choices(question, open_slots, completion.text, cut_off)
+        return read_reply(question, open_slots, self.numbers, completion.text, cut_off)
 
-    def _so_far(self, asked: Sequence[int]) -> str:
+    def _so_far(self, open_slots: Sequence[int]) -> str:
         slots = self.question.slots
-        if len(asked) == len(slots):
+        if len(open_slots) == len(slots):
             return ""
-        given = self.question.written(self.numbers.values())
-        lines = ["Ordered already:", *given] if given else []
-        return "\n".join([*lines, "Now only:", *(slots[s].unit for s in asked)]) + "\n"
+        orders = self.question.written(self.numbers.values())
+        lines = ["Ordered already:", *orders] if orders else []
+        return "\n".join([*lines, "Now only:", *(slots[s].unit for s in open_slots)]) + "\n"
 
-    def _open(self, asked: Sequence[int]) -> list:
-        given = list(self.numbers.values())
-        return [self.question.open_slot(self.question.slots[s], given) for s in asked]
+    def _open(self, open_slots: Sequence[int]) -> list:
+        ordered = list(self.numbers.values())
+        return [self.question.open_slot(self.question.slots[s], ordered) for s in open_slots]
 
-    def _ask(self, messages: list[dict], asked: list[int]) -> tuple[Reading | None, str]:
+    def _ask(self, messages: list[dict], open_slots: list[int]) -> tuple[Reading | None, str]:
         player, settings = self.player, self.player.settings
         begun = time.monotonic()
         until = min(self.until, begun + settings.timeout)
         fields = {}
-        if asked:
-            fields = request_fields(settings.server, settings.constraint, self._open(asked))
+        if open_slots:
+            fields = request_fields(settings.server, settings.constraint, self._open(open_slots))
         fields["temperature"] = 0 if player.greedy else settings.temperature
         limit = "max_completion_tokens" if settings.server == "openai" else "max_tokens"
         free = settings.thinking or player.server.thoughts
-        fields[limit] = _TOKENS + _TOKENS_OF_AN_ORDER * len(asked) + free * _MORE**self.cut_off
-        self.too_long = False
-        text, tokens, reading, late = "", (0, 0), None, False
-        with self._lock:
-            if self._stopped:
-                return None, ""
-            self._under_way = messages, begun
+        fields[limit] = _TOKENS + _TOKENS_OF_AN_ORDER * len(open_slots) + free * _MORE**self.cut_off
+        self.waiting, self.too_long = True, False
+        text, tokens, reading = "", (0, 0), None
         try:
-            found = player.server.complete(messages, until, **fields)
-            text, tokens = found.text, (found.tokens_in, found.tokens_out)
-            reading = self._read(asked, found)
-            if reading.complaints and (found.ending or not text.strip()):
-                reading.complaints.insert(0, found.ending or EMPTY)
-            self.trouble = found.ending or ("" if text.strip() else EMPTY) or ILLEGAL
-            self.cut_off = found.ending == CUT_OFF and free > 0
-            verdict = "; ".join(reading.complaints) or "legal"
+            completion = player.server.complete(messages, until, **fields)
+            text, tokens = completion.text, (completion.tokens_in, completion.tokens_out)
+            reading = self._read(open_slots, completion)
+            if reading.complaints and completion.ending:
+                reading.complaints.insert(0, completion.ending)
+            self.trouble = completion.ending or ILLEGAL
+            self.cut_off = completion.ending == CUT_OFF and free > 0
+            verdict = reading.verdict
         except NoReply as error:
-            verdict, late = str(error), isinstance(error, TooLate)
-            self.trouble = verdict
+            verdict = self.trouble = str(error)
+            self.late += isinstance(error, TooLate)
             self.too_long = isinstance(error, RequestTooLong)
             if isinstance(error, Unreachable):
                 self.unreachable = verdict
-        with self._lock:
-            self._under_way = None
-            if not self._stopped:
-                self.late += late
-                self._note(messages, begun, text, verdict, tokens)
+        self.waiting = False
+        seconds = time.monotonic() - begun
+        self.exchanges.append(
+            Exchange(self.question, list(messages), text, verdict, *tokens, seconds)
+        )
         return reading, text
 
 
@@ -262,6 +233,8 @@ TOO_LATE = "no answer in time"
 
 
 class Completion(NamedTuple):
+    """A server's answer; tokens are 0 where it does not count them."""
+
     text: str
     tokens_in: int
     tokens_out: int
@@ -288,7 +261,7 @@ class ChatServer(Server):
         sent = {"Content-Type": "application/json"}
         if self._key:
             sent["Authorization"] = f"Bearer {self._key}"
-        pause, left, begun = _FIRST_PAUSE, self.retries, time.monotonic()
+        pause, tries = _FIRST_PAUSE, self.retries
         while True:
             wait, loading = None, False
             try:
@@ -305,20 +278,16 @@ class ChatServer(Server):
                 if status < 500 and status not in BUSY:
                     raise self._refusal(status, content, str(trouble))
                 wait = _retry_after(headers)
-            except Refused:
-                raise
             except NoReply as error:
                 trouble = error
-            if isinstance(trouble, TooLate) or not (left or loading):
+            if isinstance(trouble, TooLate | Refused) or not (tries or loading):
                 raise trouble
             wait = pause if wait is None else max(wait, _SHORTEST_PAUSE * loading)
             if time.monotonic() + wait >= until:
-                if loading:
-                    waited = time.monotonic() - begun
-                    raise NoReply(f"{trouble} (waited for {waited:.0f} seconds)")
-                raise TooLate(f"no time is left to try again after {trouble}")
+                late = TooLate(f"no time is left to try again after {trouble}")
+                raise trouble if loading else late
             time.sleep(wait)
-            left -= not loading
+            tries -= not loading
             self.retried += 1
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -353,22 +322,19 @@ class ChatServer(Server):
         ending = {"length": CUT_OFF, "content_filter": DECLINED}.get(
             str(choice.get("finish_reason")), ""
         )
-        if not text.strip() and not ending:
+        if not ending and not text.strip():
             ending = DECLINED if refusal else IN_THOUGHTS if thoughts else EMPTY
         usage = answer.get("usage")
         counts = usage if isinstance(usage, dict) else {}
-        return Completion(
-            self.clean(text or str(refusal or "")),
-            _count(counts, "prompt_tokens"),
-            _count(counts, "completion_tokens"),
-            ending,
-        )
+        tokens = [counts.get(name) for name in ("prompt_tokens", "completion_tokens")]
+        tokens = [n if type(n) is int and 0 <= n < 10**9 else 0 for n in tokens]
+        return Completion(self.clean(text or str(refusal or "")), *tokens, ending)
 
     def _message(self, content: bytes) -> str:
         text = content.decode(errors="replace")
         try:
-            found = json.loads(text)
-            error = found.get("error", found)
+            answer = json.loads(text)
+            error = answer.get("error", answer)
             text = str(error.get("message", error) if isinstance(error, dict) else error)
         except (ValueError, AttributeError, RecursionError):
             pass
@@ -397,9 +363,9 @@ def _joined(content: bytes) -> object:
             return json.loads(text)
         parts = [json.loads(event) for event in events if event != "[DONE]"]
         message: dict[str, str] = {}
-        whole: dict = {"choices": [{"message": message}]}
+        answer: dict = {"choices": [{"message": message}]}
         for part in parts:
-            whole |= {name: part[name] for name in ("usage", "error") if part.get(name)}
+            answer |= {name: part[name] for name in ("usage", "error") if part.get(name)}
             for choice in part.get("choices") or ():
                 if choice.get("index", 0):
                     continue
@@ -407,8 +373,8 @@ def _joined(content: bytes) -> object:
                     if text and name != "role":
                         message[name] = message.get(name, "") + _text_of(text)
                 if choice.get("finish_reason"):
-                    whole["choices"][0]["finish_reason"] = choice["finish_reason"]
-        return whole
+                    answer["choices"][0]["finish_reason"] = choice["finish_reason"]
+        return answer
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -428,8 +394,3 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         return None
     return wait if 0 <= wait <= 3600 else None
-
-
-def _count(usage: dict, name: str) -> int:
-    value = usage.get(name)
-    return value if type(value) is int and 0 <= value < 10**9 else 0

@@ -3,17 +3,18 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import islice, takewhile
 from typing import NamedTuple
 
 from ..._suggest import printable, quoted
-from ...constants import SUPPORT_HOLD
 from ...errors import UserError
 from ...press.daide import is_daide
 from ...rules.map import Map
 from ...rules.notation import MAX_TEXT, no_order, order_texts, ordered_unit, read_order
 from .questions import Question, Slot, TalkQuestion
-from .thoughts import DRAFT, FINAL, MOST_LINES, PLAIN, Section, heading_kind, sections
+from .thoughts import DRAFT, FINAL, MOST_LINES, PLAIN, Section, decided, heading_kind, sections
 
 MOST_OF_A_LINE = 500  # letters
 MOST_SAID = 200  # letters of a sentence
@@ -40,7 +41,7 @@ _REASON = re.compile(
     r"|\s*[\u2012-\u2015]\s*",
     re.IGNORECASE,
 )
-_AND = re.compile(r"\s+(?:and|&)\s+(?=[AF]\s)")
+_TO = re.compile(r"\Ato ", re.IGNORECASE)
 _BETWEEN = re.compile(r"\s*(?:[|;,&]|\band\b)\s*", re.IGNORECASE)  # orders on one line
 _MOST_CUTS = 12  # of a line, from its end on
 _LABEL = re.compile(r"[:=\])|]\W*")
@@ -56,43 +57,48 @@ class Reading(NamedTuple):
     numbers: dict[int, int]  # slot -> order number, for those with a legal order
     complaints: list[str]  # what is wrong with lines and units, a sentence each
 
+    @property
+    def verdict(self) -> str:
+        return "; ".join(self.complaints) or "legal"
+
 
 def read_reply(
     question: Question,
-    asked: Sequence[int],
-    given: Mapping[int, int],
+    open_slots: Sequence[int],
+    ordered: Mapping[int, int],
     text: str,
     cut_off: bool = False,
 ) -> Reading:
-    """Return the legal orders of a reply for the slots `asked`; those `given` (slot -> number)
-    stay. Anything but orders is skipped. Of several lists the last whole one counts; if none is
-    whole, and they differ, no order does. A reply that is `cut_off` counts only if it begins with
-    its orders, or says where they begin."""
-    game, power = question.game.copy(), question.power
+    """Return the legal orders of a reply for `open_slots`; those already `ordered` (slot -> number)
+    stay. Anything but orders is skipped. Of several lists the last complete one counts; if none is
+    complete, and they differ, no order does. A reply that is `cut_off` counts only if it begins
+    with its orders, or says where they begin."""
+    game, slots = question.game.copy(), question.slots
     texts = game.vector_game.vocabulary.texts
-    accepted = [texts[number] for number in given.values()]
+    accepted = [texts[number] for number in ordered.values()]
     numbers: dict[int, int] = {}
-    lines, complaints = _decision(question, asked, text, cut_off)
-    kinds = game.unit_kinds
+    lines, complaints = _decision(question, open_slots, text, cut_off)
     for line in lines:
-        ordered, unit = {**given, **numbers}, ordered_unit(game.map, line, kinds)
-        places = map(question.province, ordered.values())
-        if not question.winter and unit is not None and unit.place.province in places:
+        taken = {*ordered.values(), *numbers.values()}
+        place = _province(question, line)
+        if not question.winter and place in map(question.province, taken):
             continue
         try:
-            game.submit(power, [*accepted, line])
-            number, slot = _slot_of(question, game, asked, ordered)
+            game.submit(question.power, [*accepted, line])
+            new = set(game.order_numbers().values()) - taken or {question.waive}
         except UserError as error:
             reason = str(error).removeprefix(f"{line!r:.200}: ")
             complaints.append(f"{quoted(line)} is not legal: {reason}")
             continue
-        if slot is None:
-            continue
-        accepted.append(texts[number])
-        numbers[slot] = number
-    missing = [question.slots[s].unit for s in asked if s not in numbers]
+        accepted.append(line)
+        for slot in open_slots:  # a move may settle the coast of an earlier support
+            legal = new.intersection(slots[slot].numbers)
+            if legal and not (question.winter and slot in numbers):
+                numbers[slot] = legal.pop()
+                new.remove(numbers[slot])
+    missing = [slots[s].unit for s in open_slots if s not in numbers]
     if not numbers and not complaints and text.strip():
-        example = question.slots[asked[0]].texts[0]
+        example = slots[open_slots[0]].texts[0]
         complaints.append(
             f"no line of it is an order, such as {example!r}; it begins {quoted(text.strip(), 60)}"
         )
@@ -102,20 +108,21 @@ def read_reply(
 
 
 def read_choices(
-    question: TalkQuestion, asked: Sequence[int], text: str, cut_off: bool = False
+    question: TalkQuestion, open_slots: Sequence[int], text: str, cut_off: bool = False
 ) -> Reading:
-    """Return the possible answers of a reply; none unless there are as many as asked for."""
+    """Return the possible answers of a reply; none unless there is one for each open slot."""
     if cut_off:
         return Reading({}, ["it is cut off"])
-    known = {_plain(text): number for number, text in enumerate(question.texts)}
-    lines: dict[int, list[int]] = {FINAL: [], PLAIN: [], DRAFT: []}
-    for section in sections(text):
-        plain = map(_plain, _lines_of(section, lambda line: _plain(line) in known))
-        lines[section.kind] += [known[line] for line in plain if line in known]
-    numbers = lines[FINAL] or lines[PLAIN]
-    if len(numbers) != len(asked):
-        return Reading({}, [f"{len(numbers)} lines are possible answers, not {len(asked)}"])
-    return Reading(dict(zip(asked, numbers)), [])
+    answers = {_plain(text): number for number, text in enumerate(question.texts)}
+
+    def numbers_of(section: Section) -> list[int]:
+        plain = map(_plain, _lines_of(section, lambda line: _plain(line) in answers))
+        return [answers[line] for line in plain if line in answers]
+
+    numbers = decided(sections(text), numbers_of)
+    if len(numbers) != len(open_slots):
+        return Reading({}, [f"{len(numbers)} lines are possible answers, not {len(open_slots)}"])
+    return Reading(dict(zip(open_slots, numbers)), [])
 
 
 def _plain(text: str) -> str:
@@ -125,13 +132,10 @@ def _plain(text: str) -> str:
 def sentence_of(text: str) -> str:
     """Return the first line of a reply as a power says it: one line of at most MOST_SAID letters.
     Nothing, if it could be read as an offer or an answer: what is said binds nobody."""
-    lines: dict[int, list[str]] = {FINAL: [], PLAIN: [], DRAFT: []}
-    for section in sections(text):
-        lines[section.kind] += [" ".join(line.split()) for line in section.lines]
-    spoken = [*filter(None, lines[FINAL] + lines[PLAIN])]
+    spoken = decided(sections(text), lambda section: [*filter(None, map(str.strip, section.lines))])
     if spoken and spoken[0][0] in "[{" and (texts := _json_texts(" ".join(spoken), str.strip)):
         spoken = texts if len(texts) == 1 else []  # in doubt nothing is said
-    line = next(iter(spoken), "").strip("`'\"* ")
+    line = " ".join(next(iter(spoken), "").split()).strip("`'\"* ")
     return "" if is_daide(line) else printable(line)[:MOST_SAID]
 
 
@@ -155,77 +159,85 @@ def _cleaned(line: str) -> str:
 
 
 def _decision(
-    question: Question, asked: Sequence[int], text: str, cut_off: bool
+    question: Question, open_slots: Sequence[int], text: str, cut_off: bool
 ) -> tuple[list[str], list[str]]:
     """Return the lines of a reply that count, and what is unclear about them."""
-    lines: dict[int, list[str]] = {FINAL: [], PLAIN: [], DRAFT: []}
     parts = sections(text)
-    for section in parts:
-        lines[section.kind] += _order_lines(question, section)
-    counting = lines[FINAL] or lines[PLAIN]
-    first = next(iter(_lines_of(parts[0], bool)), "{")
-    begins = first[0] in "[{" or bool(_order_lines(question, Section(PLAIN, [first])))
-    if cut_off and not (lines[FINAL] or begins):
+    order_lines = partial(_order_lines, question)
+    if cut_off:
+        first = next(iter(_lines_of(parts[0], bool)), "{")
+        if first[0] not in "[{" and not order_lines(Section(PLAIN, [first])):
+            parts = [part for part in parts if part.kind == FINAL]
+    lines = decided(parts, order_lines)
+    if cut_off and not lines:
         return [], ["it is cut off before its decision"]
-    chosen = _last_list(question, asked, counting)
-    if chosen is None:
+    lines = _last_list(question, open_slots, lines)
+    if lines is None:
         return [], ["it has several orders for a unit: write one for each, and nothing else"]
-    return chosen, []
+    return lines, []
 
 
-def _last_list(question: Question, asked: Sequence[int], lines: list[str]) -> list[str] | None:
-    """Return the last list of orders if it is whole, all lines if they agree, else None. A list
-    ends before an order for a unit that has one in it; in winter, when it is as long as asked."""
+def _province(question: Question, line: str) -> int | None:
+    """Return the province whose unit a line names."""
+    unit = ordered_unit(question.game.map, line, question.game.unit_kinds)
+    return None if unit is None else unit.place.province
+
+
+def _last_list(question: Question, open_slots: Sequence[int], lines: list[str]) -> list[str] | None:
+    """Return the last list of orders if it is complete, all lines if they agree, else None. A list
+    ends before an order for a unit that has one in it; in winter, when it has one for each slot."""
     game_map, kinds = question.game.map, question.game.unit_kinds
-    lists: list[tuple[dict, list[str]]] = [({}, [])]
+    lists: list[list[tuple]] = [[]]  # of line, province and order
     for line in lines:
-        orders, unit = lists[-1][0], ordered_unit(game_map, line, kinds)
-        try:
+        place, order = _province(question, line), None
+        with suppress(UserError):
             order = read_order(game_map, line, kinds)
-        except UserError:
-            order = None
-        place = None if unit is None else unit.place.province
-        full = len(orders) >= len(asked) if question.winter else place in orders
-        if order is not None and full:
-            orders = {}
-            lists.append((orders, []))
-        orders.setdefault((len(orders), place) if question.winter else place, order)
-        lists[-1][1].append(line)
-    orders, own = lists[-1]
-    if question.winter:
-        whole = len(orders) >= len(asked)
-        agree = all(set(one.values()) <= set(lists[0][0].values()) for one, _ in lists)
-    else:
-        whole = {question.province(question.slots[s].numbers[0]) for s in asked} <= orders.keys()
-        said = {place: order for one, _ in lists for place, order in one.items() if order}
-        agree = all(
-            order in (None, said.get(place)) for one, _ in lists for place, order in one.items()
+        full = (
+            len(lists[-1]) >= len(open_slots)
+            if question.winter
+            else any(place == other for _, other, _ in lists[-1])
         )
-    return lines if agree else own if whole else None
+        if order is not None and full:
+            lists.append([])
+        lists[-1].append((line, place, order))
+    last = lists[-1]
+    if question.winter:
+        complete = len(last) >= len(open_slots)
+        agree = {order for _, _, order in last} <= {order for _, _, order in lists[0]}
+    else:
+        own = {question.province(question.slots[s].numbers[0]) for s in open_slots}
+        complete = own <= {place for _, place, _ in last}
+        orders = {(place, order) for part in lists for _, place, order in part if order}
+        agree = len(orders) == len({place for place, _ in orders})
+    if agree:
+        return lines
+    return [line for line, _, _ in last] if complete else None
 
 
 def _order_lines(question: Question, section: Section) -> list[str]:
-    game_map, kinds = question.game.map, question.game.unit_kinds
+    game_map = question.game.map
     own = {question.province(slot.numbers[0]) for slot in question.slots}
 
-    def is_own(text: str) -> bool:
-        unit = ordered_unit(game_map, text, kinds)
-        return question.winter or (unit is not None and unit.place.province in own)
+    def are_orders(text: str) -> bool:
+        return not any(no_order(game_map, part) for part in order_texts(text) or [""])
 
-    def whole(said: str) -> bool:
-        return not any(no_order(game_map, part) for part in order_texts(said) or [""])
+    def is_own(text: str) -> bool:
+        return question.winter or _province(question, text) in own
+
+    def is_meant_as_order(line: str) -> bool:
+        place = _province(question, line)
+        if no_order(game_map, line):
+            return place in own and len(line.split()) <= 12
+        return place is not None or "WAIVE" in line.upper()
 
     orders, heading = [], ""
-    for line in _lines_of(section, whole):
-        line = _AND.sub("\n", line)
-        meant = list(
-            takewhile(lambda part: _is_meant_as_order(question, part, kinds), order_texts(line))
-        )
-        if not (meant and all(map(whole, meant))):
+    for line in _lines_of(section, are_orders):
+        meant = [*takewhile(is_meant_as_order, order_texts(line))]
+        if not (meant and all(map(are_orders, meant))):
             texts = _readings(game_map, line, heading)
-            meant = next((order_texts(t) for t in texts if whole(t) and is_own(t)), meant)
+            meant = next((order_texts(t) for t in texts if are_orders(t) and is_own(t)), meant)
         bare = len(line.split()) <= 4 and no_order(game_map, f"{line.rstrip(':')} H") == ""
-        heading = line.rstrip(":") if bare and not (meant and all(map(whole, meant))) else ""
+        heading = line.rstrip(":") if bare and not (meant and all(map(are_orders, meant))) else ""
         orders += [] if heading else meant
     return orders
 
@@ -238,29 +250,16 @@ def _readings(game_map: Map, line: str, heading: str) -> Iterator[str]:
     yield _BETWEEN.sub("\n", line)
     plain = " ".join(_MANNERS.sub(" ", line).split())
     labels = [line[label.end() :] for label in islice(_LABEL.finditer(line), 3)]
-    for text in (f"{heading} {line}", line, plain, *labels, _LABEL.sub(" ", line, 1)):
+    for text in (f"{heading} {line}", plain, *labels, _LABEL.sub(" ", line, 1)):
         yield text
         for cut in reversed([*_REASON.finditer(text)][-_MOST_CUTS:]):
-            if _is_reason(game_map, text[: cut.start()], text[cut.end() :], cut[0].strip()):
+            # What begins with a place is no reason: it may be where a supported unit is to go.
+            if ordered_unit(game_map, f"A {_TO.sub('', text[cut.end() :])}") is None:
                 yield text[: cut.start()]
     cells = [cell.strip() for cell in re.split(r"[|\t;,]", line) if cell.strip(" -:")]
-    yield from cells if "|" in line else ()
     for first in range(min(3, len(cells) - 1)):
         for last in range(min(len(cells), first + 5), first + 1, -1):
             yield " ".join(cells[first:last])
-
-
-def _is_reason(game_map: Map, order: str, reason: str, sign: str) -> bool:
-    """Return whether what follows an order is no part of it, such as where a unit is to go."""
-    if sign in ("(", "#", "//"):
-        return True
-    if len(reason.split()) < 2 or ordered_unit(game_map, f"A {reason}") is not None:
-        return False
-    try:
-        kind = read_order(game_map, order).kind
-    except UserError:
-        return True  # without A or F, or no order at all
-    return kind != SUPPORT_HOLD or reason[0].islower()
 
 
 def _json_texts(text: str, wanted: Callable[[str], object]) -> list[str]:
@@ -279,53 +278,24 @@ def _json_texts(text: str, wanted: Callable[[str], object]) -> list[str]:
                 key, held = "", [key]
             continue
         try:
-            said = json.loads(match[1])
+            value = json.loads(match[1])
         except ValueError:
             continue
         if match[2]:
-            key = said.replace("_", " ")
+            key = value.replace("_", " ")
             continue
         if drafts[-1] or heading_kind(key) == DRAFT:
-            key, dropped = "", dropped or bool(wanted(said))
+            key, dropped = "", dropped or bool(wanted(value))
             continue
-        held.append(said)
-        tried = (said, f"{key} {said}", " ".join(held[1:5]), " ".join(held[:5]))
+        held.append(value)
+        tried = (value, f"{key} {value}", " ".join(held[1:5]), " ".join(held[:5]))
         texts += [one for one in tried if wanted(one)][:1]
         key = ""
     return texts or [""] * dropped
 
 
-def _is_meant_as_order(question: Question, line: str, kinds: Sequence[int]) -> bool:
-    game_map = question.game.map
-    unit = ordered_unit(game_map, line, kinds)
-    if not no_order(game_map, line):
-        return unit is not None or "WAIVE" in line.upper()
-    if unit is None or len(line.split()) > 12:
-        return False
-    return (
-        any(ordered_unit(game_map, slot.texts[0]) == unit for slot in question.slots)
-        or line.isupper()
-    )
-
-
-def _slot_of(
-    question: Question, game, asked: Sequence[int], given: Mapping[int, int]
-) -> tuple[int, int | None]:
-    """Return the number of the last order that a game has taken, and the slot it is for. No slot if
-    that is not among those asked, or has an order."""
-    if game.orders[question.power][-1] == "WAIVE":
-        number = question.waive
-    else:
-        before = set(given.values())
-        new = [number for number in game.order_numbers().values() if number not in before]
-        if not new:
-            return question.waive, None
-        number = new[0]
-    free = [s for s in asked if s not in given]
-    return number, next((s for s in free if number in question.slots[s].numbers), None)
-
-
 def complaint(reading: Reading, slots: Sequence[Slot]) -> str:
+    """Return the text of another request, for the slots that still have no order."""
     lines = ["Not all of that can be carried out:"]
     lines += [f"- {sentence}" for sentence in reading.complaints[:20]]
     lines.append("Legal orders")

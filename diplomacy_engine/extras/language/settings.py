@@ -87,6 +87,7 @@ class LanguageSettings(TrainedWith):
 
 
 def read_settings(spec: LanguageSpec) -> LanguageSettings:
+    """Return the settings of a player's name; UserError: the file or a setting is wrong."""
     if spec.file:
         return settings_of(read_toml(spec.file, MOST_BYTES), spec.file)
     if not spec.url:
@@ -94,22 +95,22 @@ def read_settings(spec: LanguageSpec) -> LanguageSettings:
     return settings_of({"model": spec.model, "base_url": spec.url}, "llm:")
 
 
-def settings_of(found: Mapping, where: str) -> LanguageSettings:
+def settings_of(values: Mapping, where: str) -> LanguageSettings:
     """Return checked settings; `where` is what messages call them. A key is never repeated. Of a
-    model's own folder those in TRAINED_WITH hold, unless others are found."""
-    settings = convert(LanguageSettings, found, where)
+    model's own folder those in TRAINED_WITH hold, unless `values` has others."""
+    settings = convert(LanguageSettings, values, where)
     own = Path(settings.model) / TRAINED_WITH
     if settings.is_local and own.is_file():
         trained = convert(TrainedWith, read_toml(own, MOST_BYTES), own)
-        settings = convert(LanguageSettings, asdict(trained) | dict(found), where)
-    known = ("trie", "none") if settings.is_local else CONSTRAINTS[settings.server]
-    chosen, wrong = settings.constraint or known[0], ""
-    if chosen not in known:
-        who = f"server {settings.server!r}" if settings.server else settings.base_url
-        who = "a local model" if settings.is_local else who
+        settings = convert(LanguageSettings, asdict(trained) | dict(values), where)
+    constraints = ("trie", "none") if settings.is_local else CONSTRAINTS[settings.server]
+    chosen, wrong = settings.constraint or constraints[0], ""
+    if chosen not in constraints:
+        place = f"server {settings.server!r}" if settings.server else settings.base_url
+        place = "a local model" if settings.is_local else place
         fits = [name for name, kinds in CONSTRAINTS.items() if name and chosen in kinds]
         hint = f"; set 'server' to {' or '.join(fits)}" if fits and not settings.server else ""
-        wrong = f"constraint: {who} has no {quoted(chosen, 40)} ({', '.join(known)}){hint}"
+        wrong = f"constraint: {place} has no {quoted(chosen, 40)} ({', '.join(constraints)}){hint}"
     if settings.base_url:
         read_url(settings.base_url, f"{where}: base_url")
         key = settings.api_key()

@@ -44,14 +44,14 @@ class Talker(DealChooser, Silent):
         possible = possible_deals(talk.games, talk.decisions, rows)
         seats = np.arange(len(row)), talk.power
         able = possible.able[row, talk.power] & ~talk.known.dealt[seats][..., None]
-        asked, questions, choices = self._positions(talk), [], []
-        for s, position in enumerate(asked):
+        positions, questions, choices = self._positions(talk), [], []
+        for s, position in enumerate(positions):
             for group in partners:
                 receiver, slot = np.nonzero(able[s] & group[:, None])
                 if not len(receiver):
                     continue
-                who = (np.full(len(receiver), x) for x in (row[s], talk.game[s], talk.power[s]))
-                offers = deal_offers(possible, *who, receiver, slot)
+                seat = (np.full(len(receiver), x) for x in (row[s], talk.game[s], talk.power[s]))
+                offers = deal_offers(possible, *seat, receiver, slot)
                 texts = _texts(talk, offers)
                 powers = (talk.games.map.powers[q] for q in receiver)
                 lines = [*(f"to {power}: {t}" for power, t in zip(powers, texts)), NOTHING]
@@ -59,31 +59,31 @@ class Talker(DealChooser, Silent):
                 question = self._question(talk, s, position, shown, "one of these", units, lines)
                 questions.append(question)
                 choices.append((position, offers, texts))
-        made, sentences = [], []
+        offered, sentences = [], []
         for answer, (position, offers, texts) in zip(self.player.converse(questions), choices):
             (number,) = answer.numbers
             if 0 <= number < offers.count:
-                made.append(offers.take([number]))
+                offered.append(offers.take([number]))
                 other = talk.games.map.powers[offers.receiver[number]]
                 sentences.append((position, other, f"You offer {other}: {texts[number]}."))
         self.said = self._sentences(sentences)
-        return join_offers(made)
+        return join_offers(offered)
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
         texts, agreed = _texts(talk, offers), np.zeros(offers.count, bool)
         names = [talk.games.map.powers[power] for power in offers.sender]
         seats, which = np.unique(np.stack([talk.game, talk.power]), axis=1, return_inverse=True)
         groups = [np.flatnonzero(which.ravel() == seat) for seat in range(seats.shape[1])]
-        asked = self._positions(talk.take([group[0] for group in groups]))
+        positions = self._positions(talk.take([group[0] for group in groups]))
         questions = []
-        for position, group in zip(asked, groups):
+        for position, group in zip(positions, groups):
             lines = ["Offers to you", *(f"from {names[o]}: {texts[o]}" for o in group)]
             units = [f"answer {number}" for number in range(1, 1 + len(group))]
             task = "yes or no to each offer"
-            given = talk, group[0], position, lines, task, units, ANSWERS
-            questions.append(self._question(*given))
+            question = self._question(talk, group[0], position, lines, task, units, ANSWERS)
+            questions.append(question)
         sentences = {}
-        for position, group, answer in zip(asked, groups, self.player.converse(questions)):
+        for position, group, answer in zip(positions, groups, self.player.converse(questions)):
             for o, number in zip(group, answer.numbers):
                 agreed[o] = number == ANSWERS.index("yes")
                 verb = "agree to" if agreed[o] else "decline"
@@ -95,11 +95,11 @@ class Talker(DealChooser, Silent):
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
         """Pick one of each pair's offers: its own or one it agrees to, rather the first power's."""
         heard = np.flatnonzero(offers.sender != talk.power)
-        score, said = np.ones(offers.count), [""] * offers.count
+        score, sentences = np.ones(offers.count), [""] * offers.count
         score[heard] = self.answers(talk.take(heard), offers.take(heard))
         for o, text in zip(heard, self.said):
-            said[o] = text
-        self.said = said
+            sentences[o] = text
+        self.said = sentences
         return best_of_pairs(talk, offers, score)
 
     def refusal(self, talk: Talk, offers: Offers) -> str:
@@ -111,11 +111,11 @@ class Talker(DealChooser, Silent):
         others = has_units & (powers != talk.power[:, None])
         names, wish = talk.games.map.powers, np.zeros(others.shape, bool)
         questions, rows = [], np.flatnonzero(others.any(1))
-        asked = self._positions(talk)
+        positions = self._positions(talk)
         for s in rows:
             units = [f"peace with {names[q]}" for q in np.flatnonzero(others[s])]
-            given = talk, s, asked[s], ["Wishes", *units], "yes or no to each wish", units, ANSWERS
-            questions.append(self._question(*given))
+            lines, task = ["Wishes", *units], "yes or no to each wish"
+            questions.append(self._question(talk, s, positions[s], lines, task, units, ANSWERS))
         for s, answer in zip(rows, self.player.converse(questions)):
             wish[s, others[s]] = np.array(answer.numbers) == ANSWERS.index("yes")
         return wish
@@ -141,7 +141,7 @@ class Talker(DealChooser, Silent):
         units: Sequence[str],
         texts: Sequence[str],
     ) -> TalkQuestion:
-        """Return what side `s` of a talk is asked: `task`, after what it has heard (`lines`)."""
+        """Return a question about deals for seat `s`; its prompt tells broken deals first."""
         settings = self.player.settings
         form, history = settings.prompt, settings.history
         if talk.breaches is not None:
@@ -152,10 +152,10 @@ class Talker(DealChooser, Silent):
         prompt = talk_text(position, form, history, lines, task, len(units), talk.binding)
         return TalkQuestion.of(position, prompt, units, texts)
 
-    def _sentences(self, asked: Sequence[tuple[Question, str, str]]) -> list[str]:
+    def _sentences(self, subjects: Sequence[tuple[Question, str, str]]) -> list[str]:
         questions = [
             TalkQuestion.of(position, sentence_text(position, other, what), [], [])
-            for position, other, what in asked
+            for position, other, what in subjects
         ]
         return [
             sentence_of(answer.exchanges[-1].reply)
@@ -176,16 +176,16 @@ def _texts(talk: Talk, offers: Offers) -> list[str]:
 
 
 def _deals(talk: Talk, s: int) -> list[str]:
-    games, me, known = talk.games, int(talk.power[s]), talk.known
+    games, me, knowledge = talk.games, int(talk.power[s]), talk.known
     names, provinces = games.map.powers, games.map.provinces
-    partners = np.flatnonzero(known.dealt[s, me])
-    found = [f"peace with {names[q]}" for q in partners if known.peace[s, me, q]]
-    for v in np.flatnonzero(known.promised[s] != NONE):
+    partners = np.flatnonzero(knowledge.dealt[s, me])
+    deals = [f"peace with {names[q]}" for q in partners if knowledge.peace[s, me, q]]
+    for v in np.flatnonzero(knowledge.promised[s] != NONE):
         owner = names[games.state.unit_power[talk.game[s], v]]
-        found.append(f"{owner} orders {games.vocabulary.texts[known.promised[s, v]]}")
-    for q in partners[~known.peace[s, me, partners]]:
+        deals.append(f"{owner} orders {games.vocabulary.texts[knowledge.promised[s, v]]}")
+    for q in partners[~knowledge.peace[s, me, partners]]:
         for one, other in ((me, q), (q, me)):
-            for sets, verb in ((known.closed, "keeps out of"), (known.vacate, "leaves")):
+            for sets, verb in ((knowledge.closed, "keeps out of"), (knowledge.vacate, "leaves")):
                 bits = province_bits(sets[s, one, other], len(provinces))
-                found += [f"{names[one]} {verb} {provinces[v]}" for v in np.flatnonzero(bits)]
-    return found if talk.binding or not found else [*found, "Nobody is made to keep this."]
+                deals += [f"{names[one]} {verb} {provinces[v]}" for v in np.flatnonzero(bits)]
+    return deals if talk.binding or not deals else [*deals, "Nobody is made to keep this."]

@@ -5,6 +5,7 @@ began: many chat templates open it, and the reply has its end alone.
 """
 
 import re
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 MOST_LINES = 1000  # of a reply that are looked at, the last ones
@@ -43,6 +44,7 @@ _KINDS = (  # the first whose words stand in a heading
     (DRAFT, _THOUGHT + r"|\bexplanation|\brationale|\bnotes?\b|\bremarks?\b"),
 )  # fmt: skip
 _KIND_PATTERNS = [(kind, re.compile(words, re.IGNORECASE)) for kind, words in _KINDS]
+_ENDS = {"START_": "END_", "start_": "end_", "begin_of_": "end_of_", "unused94": "unused95"}
 
 
 class Section(NamedTuple):
@@ -76,16 +78,24 @@ def thought_end(text: str) -> str | None:
     begin = marks[0][0]
     if marks[0]["end"]:
         return None
-    for word, end in (("START_", "END_"), ("start_", "end_"), ("begin_of_", "end_of_")):
+    for word, end in _ENDS.items():
         if word in begin:
             return begin.replace(word, end)
-    if "channel" in begin or begin[0] not in "<[\u25c1" or begin == "<unused94>":
-        return "<unused95>" if begin == "<unused94>" else "<channel|>"
-    at = 2 if begin.startswith("<|") else 1
-    return f"{begin[:at]}/{begin[at:]}"
+    if "channel" in begin or begin[0] not in "<[\u25c1":
+        return "<channel|>"
+    return re.sub(r"(<\||.)", r"\1/", begin, count=1)
+
+
+def decided(parts: Sequence[Section], read: Callable[[Section], list]) -> list:
+    """Return what is read of the final sections, or else of the plain ones."""
+    for kind in (FINAL, PLAIN):
+        if lines := [line for part in parts if part.kind == kind for line in read(part)]:
+            return lines
+    return []
 
 
 def heading_kind(line: str) -> int:
+    """Return the kind of section that a heading begins."""
     kinds = (kind for kind, words in _KIND_PATTERNS if words.search(line))
     return next(kinds, PLAIN)
 
@@ -99,21 +109,21 @@ def sections(text: str) -> list[Section]:
     boxes = [box[1].strip() if (box := _BOX.match(line)) else None for line in lines]
     if any(boxes):  # of boxes those with a cross count
         lines = [line for line, box in zip(lines, boxes) if box != ""]
-    found, fenced = [Section(PLAIN, [])], False
+    parts, fenced = [Section(PLAIN, [])], False
     for line in lines:
-        kind, begin = found[-1].kind, line[:_LONGEST_HEADING]
+        kind, begin = parts[-1].kind, line[:_LONGEST_HEADING]
         if fence := _FENCE.match(begin):
             fenced = not fenced
             inner = DRAFT if heading_kind(fence[1]) == DRAFT else kind or FINAL
-            found.append(Section(inner if fenced else PLAIN, []))
+            parts.append(Section(inner if fenced else PLAIN, []))
         elif fenced:
-            found[-1].lines.append(line)
+            parts[-1].lines.append(line)
         elif begin == line and _HEADING.fullmatch(line) and (kind := heading_kind(line)):
-            found.append(Section(kind, []))
+            parts.append(Section(kind, []))
         elif (label := _LABEL.match(begin)) and (kind := heading_kind(label[1])):
-            found.append(Section(kind, [line[label.end() :]]))
+            parts.append(Section(kind, [line[label.end() :]]))
             if kind == DRAFT:
-                found.append(Section(found[-2].kind, []))
+                parts.append(Section(parts[-2].kind, []))
         else:
-            found[-1].lines.append(line)
-    return found
+            parts[-1].lines.append(line)
+    return parts

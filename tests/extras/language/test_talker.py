@@ -42,7 +42,7 @@ class Scripted(LanguagePlayer):
         self.wants, self.sentence = wants, sentence
         self.prompts = []
 
-    def _answers(self, questions):
+    def answers(self, questions):
         answers = []
         for question in questions:
             numbers = [slot.numbers[0] for slot in question.slots]

@@ -1,11 +1,9 @@
 """Games from elsewhere: the history of a webDiplomacy site, and blocks of order texts."""
 
 import json
-import random
 
 import pytest
 from support.commands import refusal
-from support.games import play_randomly
 from support.pages import blocks, page_text, quoted_lines
 from support.webdip import history, variant
 
@@ -63,10 +61,9 @@ def same_phases(one, other):
 
 @pytest.mark.parametrize("with_variant", [False, True])
 def test_a_history_is_the_game_again(tmp_path, with_variant):
-    game = Game("standard")
-    play_randomly(game, random.Random(5), 25)
-    file = tmp_path / "history.json"
-    file.write_text(json.dumps(history(game), indent=1))
+    saved, content = history("long")
+    game, file = Game.from_saved_game(saved), tmp_path / "history.json"
+    file.write_text(json.dumps(content, indent=1))
     (tmp_path / "variant.json").write_text(json.dumps(variant()))
     more = {"variant": tmp_path / "variant.json"} if with_variant else {}
     found, notes = played(file, **more)
@@ -77,10 +74,7 @@ def test_a_history_is_the_game_again(tmp_path, with_variant):
 
 
 def test_a_history_with_another_outcome_goes_on_from_it(tmp_path):
-    game = Game("standard")
-    game.submit("FRANCE", ["A PAR - BUR"])
-    game.adjudicate()
-    data = history(game)
+    _, data = history("first")  # in which FRANCE has ordered A PAR - BUR
     for unit in data["phases"][-1]["units"]:
         if unit["terrID"] == 48:
             unit["terrID"] = 45  # in Picardy instead of Burgundy
@@ -293,13 +287,13 @@ def test_centers_that_are_not_named_are_the_likely_ones():
 
 
 def test_whatever_a_file_has_can_be_pasted(tmp_path):
-    game = Game("standard")
-    play_randomly(game, random.Random(1), 4)
+    saved, content = history("short")
+    game = Game.from_saved_game(saved)
     state = game.to_state()
     for text in (
         json.dumps(state, indent=1),
         json.dumps(game.to_saved_game()),
-        json.dumps(history(game)),
+        json.dumps(content),
         json.dumps([{}, game.to_saved_game()]),
     ):
         found = Game.from_saved_game(read_pasted(text, STANDARD))

@@ -1,0 +1,180 @@
+"""Probes: code that computes another policy than the one that was trained is refused, wherever it
+was edited and whichever way the policy comes in."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from support.commands import refusal
+from support.edits import assert_refused, write
+from support.training import load, refused, resume, train, write_config
+
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import UserError, VectorGame, load_map, load_player
+from diplomacy_engine.learning import checkpoints, probes, registry
+from diplomacy_engine.learning.boards import BoardInputs
+from diplomacy_engine.players.loading import load_members
+from diplomacy_engine.players.policy.files import policy_file, ready_policies
+from diplomacy_engine.players.population import FOLDERS, read_population
+
+POLICY = "small-pure-1"
+SCRIPT = Path(ppo.__file__).name
+
+
+def edit_network(patch):
+    encode = ppo.Agent.encode
+
+    def edited(self, boards):
+        codes = encode(self, boards)
+        return codes._replace(view=codes.view * 1.1)
+
+    patch.setattr(ppo.Agent, "encode", edited)
+
+
+def edit_boards(patch):
+    call = BoardInputs.__call__
+
+    def edited(self, obs):
+        boards = call(self, obs)
+        return boards._replace(globals=boards.globals + 0.25)
+
+    patch.setattr(BoardInputs, "__call__", edited)
+
+
+def edit_observation(patch):
+    view_boards = VectorGame.view_boards
+
+    def edited(self, games, powers):
+        views = view_boards(self, games, powers)
+        return views._replace(board=np.flip(views.board, 1).copy())
+
+    patch.setattr(VectorGame, "view_boards", edited)
+
+
+def edit_legal_orders(patch):
+    def edited(self, games, decisions):
+        return decisions._replace(order=decisions.order[::-1].copy())
+
+    patch.setattr(ppo.Agent, "legal_orders", edited)
+
+
+@pytest.mark.parametrize("edit", [edit_network, edit_boards, edit_observation, edit_legal_orders])
+def test_a_bundled_policy_is_not_played_by_other_code(edit, monkeypatch, tmp_path, capsys):
+    load_player(POLICY)
+    edit(monkeypatch)
+    for name in (POLICY, f"fast(candidates=2 draws=2 profiles=2):{POLICY}"):
+        with pytest.raises(UserError, match=SCRIPT):
+            load_player(name)
+    words = ("evaluate", "--games", "2", "--player", POLICY, "--against", "hold")
+    assert SCRIPT in refusal(*words, capsys=capsys)
+    argv = ["--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(tmp_path / "r")]
+    refused([*argv, "--start-from", POLICY], SCRIPT, capsys=capsys)
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_copy_of_the_same_name_is_another_script(imported, tmp_path):
+    edits = [
+        ("codes.view).squeeze(-1)\n        orders", "codes.view * 2).squeeze(-1)\n        orders")
+    ]
+    path = write(tmp_path / SCRIPT, *edits)
+    assert imported(path)
+    with pytest.raises(UserError, match=str(path)):
+        load_player(f"{path}:{policy_file(POLICY)}")
+    unedited = write(tmp_path / "same" / SCRIPT)
+    assert imported(unedited)
+    assert load_player(f"{unedited}:{policy_file(POLICY)}").name
+
+
+def test_members_of_a_population(monkeypatch):
+    population = read_population(FOLDERS / "small")
+    members = [member for member in population.members if member.file][:3]
+    assert all(member.probe for member in population.members if member.file)
+    load_members(population, members, threads=1)
+    edit_network(monkeypatch)
+    for member in members:
+        with pytest.raises(UserError, match=member.name):
+            load_members(population, [member], threads=1)
+
+
+def test_every_bundled_policy_has_a_probe(capsys):
+    for name, path in ready_policies().items():
+        assert "probe" in checkpoints.read(path), name
+        load_player(name)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        torch.zeros(3),
+        torch.full((24,), torch.nan),
+        torch.zeros(24, dtype=torch.int64),
+        "x",
+        {},
+        None,
+    ],
+    ids=str,
+)
+def test_a_damaged_probe(stored, tmp_path):
+    path = tmp_path / "policy.pt"
+    torch.save(checkpoints.read(policy_file(POLICY)) | {"probe": stored}, path)
+    with pytest.raises(UserError, match="probe"):
+        load_player(path)
+
+
+def test_a_policy_without_a_probe_is_noted_once(tmp_path, capsys):
+    path = tmp_path / "policy.pt"
+    saved = checkpoints.read(policy_file(POLICY))
+    del saved["probe"]
+    torch.save(saved, path)
+    for shown in (True, False):
+        load_player(path)
+        err = capsys.readouterr().err
+        assert (str(path) in err) == bool(err) == shown
+
+
+def test_positions_are_of_several_phases_and_choices_are_legal():
+    for name in ("small", "three", "standard"):
+        games, decisions = probes.probe_positions(load_map(name))
+        assert len(set(games.state.phase.tolist())) > 1
+        choices = probes.fixed_choices(decisions)
+        assert (choices < np.diff(decisions.order_start)).all() and (choices >= 0).all()
+
+
+def test_an_attribute_that_training_changes_is_found_when_it_saves(imported, tmp_path, capsys):
+    """It is no weight and no buffer, so a checkpoint would play another policy."""
+    value = "value = self.critic(codes.view).squeeze(-1)"
+    updated = "    check_learned(run, losses, before, ranks)\n"
+    edits = [
+        (value, f"{value} * getattr(self, 'scale', 1.0)"),
+        (updated, f"{updated}    run.agent.scale = run.average.scale = 0.5\n"),
+    ]
+    assert_refused(edits, imported, tmp_path, "register_buffer", capsys=capsys, begins=True)
+
+
+def test_a_run_of_another_version_and_a_damaged_checkpoint(tmp_path, capsys):
+    run = train(tmp_path / "runs", total_timesteps=150, eval_interval=60)
+    newest = run / "checkpoint.pt"
+    steps = load(run)["global_step"]
+    other = shutil.copytree(run, tmp_path / "other")
+    (other / "args.json").write_text('{"wandb_project_name": "x"}')
+    torch.save(load(other) | {"run_format": 1}, other / "checkpoint.pt")
+    refused(["--resume", str(other)], "another version", capsys=capsys)
+    newest.unlink()  # it is the same file as the newest of checkpoints/
+    newest.write_bytes(b"damaged")
+    copies = sorted((run / "checkpoints").glob("*.pt"))
+    copies[-1].unlink()
+    message = refused(["--resume", str(run)], str(newest), copies[-2].name, capsys=capsys)
+    assert f"cp checkpoints/{copies[-2].name} checkpoint.pt" in message
+    shutil.copy(copies[-2], newest)
+    assert resume(run) == 0
+    assert load(run)["global_step"] == steps
+
+
+def test_its_own_run_is_not_continued_by_other_code(tmp_path, monkeypatch, capsys):
+    run = train(tmp_path / "runs", total_timesteps=60)
+    edit_network(monkeypatch)
+    registry._noted.clear()
+    refused(["--resume", str(run), "--total-timesteps", "120"], SCRIPT, capsys=capsys)
