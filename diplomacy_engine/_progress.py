@@ -75,6 +75,7 @@ class Progress:
         keep: bool = True,
         clock=time.monotonic,
     ):
+        """`total` steps of a `unit`; `clock` returns seconds; `file`: None is stdout."""
         self.total, self.unit, self.every = max(1, total), unit, every
         self._clock = clock
         self._console = _Console(

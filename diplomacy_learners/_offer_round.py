@@ -10,9 +10,11 @@ from diplomacy_engine.press.talk_views import SLOTS, TEMPLATE_OF, OfferViews, si
 
 
 class OfferRound:
-    """One round of offers in all games; all powers that are asked talk at once. Each is asked once,
-    for what it offers and what it would agree to, so its board is encoded once. `able` (E, P) says
-    who can talk; `told` is the talk of OfferViews of every seat, (E, P, ...)."""
+    """One round of offers in all games; all powers that are asked talk at once.
+
+    Each is asked once, for what it offers and what it would agree to, so its board is encoded once.
+    `able` (E, P) says who can talk; `talk` is the talk of OfferViews of every seat, (E, P, ...).
+    """
 
     def __init__(self, press: Press, decisions: Decisions, able: np.ndarray):
         self.press, self.decisions, self.able = press, decisions, able
@@ -22,19 +24,21 @@ class OfferRound:
         self.possible = possible_deals(games, decisions, rows)
         self.asked = np.zeros(able.shape, bool)
         talk = silence(OfferViews, able.size, games.num_powers).items()
-        self.told = {name: array.reshape(*able.shape, *array.shape[1:]) for name, array in talk}
-        self.told["peace"], self.told["dealt"] = press.deals.peace, press.deals.dealt
+        self.talk = {name: array.reshape(*able.shape, *array.shape[1:]) for name, array in talk}
+        self.talk["peace"], self.talk["dealt"] = press.deals.peace, press.deals.dealt
         # By receiver and sender: what would be agreed to, and how likely that answer was.
         self.agreed = np.zeros(self.possible.able.shape, bool)
         self.answer_logprob = np.zeros(self.agreed.shape, np.float32)
 
     def question(self, game: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return what powers (n,) of games (n,) can offer each other one, and its places. Then the
-        templates that each other one can offer them, or NONE, and their places."""
+        """Return what powers (n,) of games (n,) can offer each other one, and its places.
+
+        Then the templates that each other one can offer them, or NONE, and their places.
+        """
         row, able, places = self.row[game], self.possible.able, self.possible.places
         self.asked[game, power] = True
-        self.told["able"][game, power] = able[row, power]
-        self.told["places"][game, power] = places[row, power]
+        self.talk["able"][game, power] = able[row, power]
+        self.talk["places"][game, power] = places[row, power]
         heard = np.where(able[row, :, power], TEMPLATE_OF, NONE)
         return able[row, power], places[row, power], heard, places[row, :, power]
 
@@ -47,29 +51,32 @@ class OfferRound:
         agreed: np.ndarray,
         answer_logprob: np.ndarray,
     ) -> None:
-        """Keep what powers (n,) of games (n,) have said. `choice` (n,) is power * SLOTS + slot of
-        what is offered, or NONE; `agreed` (n, P, SLOTS) what they would agree to."""
-        self.told["choice"][game, power] = choice
-        self.told["talk_logprob"][game, power] = logprob
+        """Keep what powers (n,) of games (n,) have said.
+
+        `choice` (n,) is power * SLOTS + slot of what is offered, or NONE; `agreed` (n, P, SLOTS)
+        what they would agree to.
+        """
+        self.talk["choice"][game, power] = choice
+        self.talk["talk_logprob"][game, power] = logprob
         self.agreed[self.row[game], power] = agreed
         self.answer_logprob[self.row[game], power] = answer_logprob
 
     def settle(self) -> None:
         """Make the deals of what was offered and agreed to; who was not asked agrees to nothing."""
-        told = self.told
-        game, sender = np.nonzero(told["choice"] != NONE)
-        receiver, slot = np.divmod(told["choice"][game, sender].astype(np.int64), SLOTS)
+        talk = self.talk
+        game, sender = np.nonzero(talk["choice"] != NONE)
+        receiver, slot = np.divmod(talk["choice"][game, sender].astype(np.int64), SLOTS)
         row = self.row[game]
         agreed = self.agreed[row, receiver, sender, slot]
         offers = deal_offers(self.possible, row, game, sender, receiver, slot)
         self.press.settle(offers, agreed, self.decisions)
-        kept = self.asked[game, receiver]
+        answered = self.asked[game, receiver]
         game, row, sender, receiver, slot = (
-            array[kept] for array in (game, row, sender, receiver, slot)
+            array[answered] for array in (game, row, sender, receiver, slot)
         )
         heard = game, receiver, sender
-        told["heard"][heard] = TEMPLATE_OF[slot]
-        told["heard_places"][heard] = self.possible.places[row, sender, receiver, slot]
-        told["answer"][heard] = agreed[kept]
+        talk["heard"][heard] = TEMPLATE_OF[slot]
+        talk["heard_places"][heard] = self.possible.places[row, sender, receiver, slot]
+        talk["answer"][heard] = agreed[answered]
         of_answers = self.answer_logprob[row, receiver, sender, slot]
-        np.add.at(told["talk_logprob"], (game, receiver), of_answers)
+        np.add.at(talk["talk_logprob"], (game, receiver), of_answers)

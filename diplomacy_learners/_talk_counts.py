@@ -14,7 +14,7 @@ from diplomacy_engine.press.talk_views import SLOTS, TEMPLATE_OF, TEMPLATES
 
 class WishCounts(Kept):
     REBUILT = ("powers",)
-    said = "wishes"  # what the learner's part is called
+    label = "wishes"  # what the learner's part is called
 
     def __init__(self, powers: Sequence[str]):
         self.powers = list(powers)
@@ -32,12 +32,12 @@ class WishCounts(Kept):
         self.words += int(dealt.sum())
         self.words_kept += int((dealt & ~broken).sum())
 
-    def add(self, able: np.ndarray, told: Mapping[str, np.ndarray], learns: np.ndarray) -> None:
-        mine = told["wish"][learns]
+    def add(self, able: np.ndarray, talk: Mapping[str, np.ndarray], learns: np.ndarray) -> None:
+        mine = talk["wish"][learns]
         power = np.nonzero(learns)[1]
         np.add.at(self.asked, power, mine != NONE)
         np.add.at(self.wished, power, mine == 1)
-        self._add_deals(able, told["peace"])
+        self._add_deals(able, talk["peace"])
 
     def _add_deals(self, able: np.ndarray, deals: np.ndarray) -> None:
         both = able[:, :, None] & able[:, None] & (able.sum(1) > 1)[:, None, None]
@@ -51,11 +51,11 @@ class WishCounts(Kept):
         return sums
 
     def figures(self, sums: Mapping[str, Any]) -> dict[str, float]:
-        met, made = np.triu(sums["met"], 1), np.triu(sums["made"], 1)  # each pair once
+        met, dealt = np.triu(sums["met"], 1), np.triu(sums["made"], 1)  # each pair once
         figures = {}
         for name, counts, chances in (
-            (self.said, sums["wished"], sums["asked"]),
-            ("deals", made, met),
+            (self.label, sums["wished"], sums["asked"]),
+            ("deals", dealt, met),
         ):
             if chances.any():
                 figures[name] = float(counts.sum() / chances.sum())
@@ -63,7 +63,7 @@ class WishCounts(Kept):
                 pair = f"{self.powers[i]}_{self.powers[j]}"
                 figures[f"{name}/{pair}"] = float(counts[i, j] / chances[i, j])
         if sums["phases"]:
-            figures["deals_per_phase"] = float(made.sum() / sums["phases"])
+            figures["deals_per_phase"] = float(dealt.sum() / sums["phases"])
         if sums["words"]:
             figures["kept"] = float(sums["words_kept"] / sums["words"])
         return figures
@@ -72,7 +72,7 @@ class WishCounts(Kept):
 class OfferCounts(WishCounts):
     """Adds up the offers and answers of movement phases, in all and by template."""
 
-    said = "offers"
+    label = "offers"
 
     def _clear(self) -> None:
         super()._clear()
@@ -80,20 +80,20 @@ class OfferCounts(WishCounts):
         self.offered, self.heard, self.agreed = np.zeros((3, len(TEMPLATES)), np.int64)
         self.chances = 0
 
-    def add(self, able: np.ndarray, told: Mapping[str, np.ndarray], learns: np.ndarray) -> None:
-        could = told["able"][learns].any(2)
+    def add(self, able: np.ndarray, talk: Mapping[str, np.ndarray], learns: np.ndarray) -> None:
+        could = talk["able"][learns].any(2)
         power = np.nonzero(learns)[1]
         np.add.at(self.asked, power, could)
         self.chances += int(could.any(1).sum())
-        choice = told["choice"][learns].astype(np.int64)
-        made = choice != NONE
-        to, slot = np.divmod(choice[made], SLOTS)
-        np.add.at(self.wished, (power[made], to), 1)
+        choice = talk["choice"][learns].astype(np.int64)
+        offering = choice != NONE
+        to, slot = np.divmod(choice[offering], SLOTS)
+        np.add.at(self.wished, (power[offering], to), 1)
         np.add.at(self.offered, TEMPLATE_OF[slot], 1)
-        heard, answer = told["heard"][learns], told["answer"][learns]
+        heard, answer = talk["heard"][learns], talk["answer"][learns]
         np.add.at(self.heard, heard[heard != NONE], 1)
         np.add.at(self.agreed, heard[answer == 1], 1)
-        self._add_deals(able, told["dealt"])
+        self._add_deals(able, talk["dealt"])
 
     def figures(self, sums: Mapping[str, Any]) -> dict[str, float]:
         figures = super().figures(sums)

@@ -87,14 +87,17 @@ def parts_by_power(obs: engine.BoardViews, decisions: engine.Decisions) -> Itera
         yield Part(power, rows, slots, orders, obs.take(rows), own)
 
 
-def in_order(rows: list[np.ndarray], found: list[torch.Tensor]) -> torch.Tensor:
+def in_order(rows: list[np.ndarray], parts: list[torch.Tensor]) -> torch.Tensor:
     order = torch.from_numpy(np.argsort(np.concatenate(rows)))
-    return torch.cat(found).index_select(0, order.to(found[0].device))
+    return torch.cat(parts).index_select(0, order.to(parts[0].device))
 
 
 class Independent(nn.Module):
-    """A network for each power. None learns from another's seats. One optimizer steps them all;
-    Adam treats every weight by itself, so that is as good as several."""
+    """A network for each power.
+
+    None learns from another's seats. One optimizer steps them all; Adam treats every weight by
+    itself, so that is as good as several.
+    """
 
     def __init__(self, game_map: engine.Map, *network):
         super().__init__()
@@ -123,8 +126,8 @@ class Independent(nn.Module):
     def get_value(self, obs: engine.BoardViews) -> torch.Tensor:
         powers = np.unique(obs.power).tolist() or [0]
         rows = [np.flatnonzero(obs.power == power) for power in powers]
-        found = [self.powers[p].get_value(obs.take(own)) for p, own in zip(powers, rows)]
-        return in_order(rows, found)
+        values = [self.powers[p].get_value(obs.take(own)) for p, own in zip(powers, rows)]
+        return in_order(rows, values)
 
     def get_action_and_value(
         self,
@@ -136,32 +139,34 @@ class Independent(nn.Module):
     ) -> ppo.Action:
         drawn = np.empty(len(decisions.slot_province), np.int64)
         probability = torch.zeros(len(decisions.order))
-        rows, found = [], []
+        rows, actions = [], []
         for part in parts_by_power(obs, decisions):
-            given = None if chosen is None else chosen[part.slots]
+            own_chosen = None if chosen is None else chosen[part.slots]
             own_noise = noise[part.orders] if noise is not None and len(noise) else noise
             own_temperature = None if temperature is None else temperature[part.rows]
             agent = self.powers[part.power]
             action = agent.get_action_and_value(
-                part.obs, part.decisions, given, own_noise, own_temperature
+                part.obs, part.decisions, own_chosen, own_noise, own_temperature
             )
             drawn[part.slots] = action.chosen
             if chosen is None:
                 probability[part.orders] = action.probability.cpu()
             rows.append(part.rows)
-            found.append(action)
-        logprob = in_order(rows, [action.logprob for action in found])
-        value = in_order(rows, [action.value for action in found])
+            actions.append(action)
+        logprob = in_order(rows, [action.logprob for action in actions])
+        value = in_order(rows, [action.value for action in actions])
         if chosen is None:
             return ppo.Action(drawn, logprob, probability=probability, value=value)
-        entropy = in_order(rows, [action.entropy for action in found])
+        entropy = in_order(rows, [action.entropy for action in actions])
         return ppo.Action(drawn, logprob, entropy, value=value)
 
 
 class Central(Agent):
-    """A critic that also sees what the learner's other powers order in the same phase. Given the
-    board the others' orders do not depend on one's own, so the baseline stays unbiased (Lowe et al.
-    2017). It is for learning only: who plays, and `get_value`, do without."""
+    """A critic that also sees what the learner's other powers order in the same phase.
+
+    Given the board the others' orders do not depend on one's own, so the baseline stays unbiased
+    (Lowe et al. 2017). It is for learning only: who plays, and `get_value`, do without.
+    """
 
     def __init__(self, game_map: engine.Map, hidden: int = 64, *network):
         super().__init__(game_map, hidden, *network)
@@ -191,13 +196,14 @@ class Central(Agent):
 
     def value_of_mates(self, codes: Codes, orders: Orders, board: np.ndarray) -> torch.Tensor:
         tables = self.order_tables(codes, orders)
-        given = ops.sum_rows(orders.given_provinces, tables.provinces)
-        given = F.relu(given + ops.sum_rows(orders.given_kinds, tables.kinds))  # (S, H)
+        order_codes = ops.sum_rows(orders.given_provinces, tables.provinces)
+        order_codes = F.relu(order_codes + ops.sum_rows(orders.given_kinds, tables.kinds))  # (S, H)
         count = orders.decisions.count
-        own = given.new_zeros(count, given.shape[1]).index_add(0, orders.decision, given)
-        rows = torch.from_numpy(board.astype(np.int64)).to(given.device)
-        whole = own.new_zeros(len(codes.provinces), own.shape[1]).index_add(0, rows, own)
-        others = whole.index_select(0, rows) - own
+        own = order_codes.new_zeros(count, order_codes.shape[1])
+        own = own.index_add(0, orders.decision, order_codes)
+        rows = torch.from_numpy(board.astype(np.int64)).to(order_codes.device)
+        board_sum = own.new_zeros(len(codes.provinces), own.shape[1]).index_add(0, rows, own)
+        others = board_sum.index_select(0, rows) - own
         return self.mates(torch.cat([codes.view, others], 1)).squeeze(-1)
 
 
@@ -228,32 +234,39 @@ class Policies(OpponentPool):
 
     def act(
         self,
-        who: np.ndarray,
+        copies: np.ndarray,
         obs: engine.BoardViews,
         decisions: engine.Decisions,
         temperature: np.ndarray,
     ) -> np.ndarray:
         if self.each == 1:
-            return super().act(who, obs, decisions, temperature)
+            return super().act(copies, obs, decisions, temperature)
         networks = {
             number * self.each + power: network
             for number, agent in self.agents.items()
             for power, network in enumerate(agent.powers)
         }
-        key = who * self.each + decisions.power
+        key = copies * self.each + decisions.power
         order = np.argsort(key, kind="stable")
-        asked = decisions.take(order)
-        found = np.empty(len(decisions.slot_province), np.int64)
-        slots = ragged_rows(decisions.slot_start[order], asked.slot_start)
-        found[slots] = frozen.act(
-            networks, key[order], obs.take(order), asked, ops.draw_noise(asked), temperature[order]
+        sorted_decisions = decisions.take(order)
+        chosen = np.empty(len(decisions.slot_province), np.int64)
+        slots = ragged_rows(decisions.slot_start[order], sorted_decisions.slot_start)
+        chosen[slots] = frozen.act(
+            networks,
+            key[order],
+            obs.take(order),
+            sorted_decisions,
+            ops.draw_noise(sorted_decisions),
+            temperature[order],
         )
-        return found
+        return chosen
 
 
 class TeamRun(Run):
-    """A run of teams: what becomes of a team counts for its powers that are out, too. Otherwise no
-    sacrifice could be learned."""
+    """A run of teams: what becomes of a team counts for its powers that are out, too.
+
+    Otherwise no sacrifice could be learned.
+    """
 
     REBUILT = (*Run.REBUILT, "revalue")
 
@@ -286,8 +299,10 @@ class LearnerCritic(Critic):
 
 class Counterfactual:
     """The mean of what other draws would have brought, in the place of a decision's value.
+
     `alternatives` draws of the policy are adjudicated against what the others really ordered, and
-    played to the power's next decision. A retreat or a winter is valued by the critic."""
+    played to the power's next decision. A retreat or a winter is valued by the critic.
+    """
 
     def __init__(self, run: Run):
         self.count, critic = run.args.alternatives, LearnerCritic(run)
@@ -295,27 +310,34 @@ class Counterfactual:
         self.leaves = Leaves(run.games, critic, engine.load_player("dumbbot"))
 
     def values(
-        self, games: engine.VectorGame, seen: Experience, orders: np.ndarray, values: np.ndarray
+        self,
+        games: engine.VectorGame,
+        experience: Experience,
+        orders: np.ndarray,
+        values: np.ndarray,
     ) -> np.ndarray:
-        """Return the values (D,) of decisions, given the orders (E, V) of all. `values` (D,) are
-        the critic's, which stay those of retreats and winters."""
-        moving = in_movement(games.state, seen.decisions.game)
+        """Return the values (D,) of decisions, given the orders (E, V) of all.
+
+        `values` (D,) are the critic's, which stay those of retreats and winters.
+        """
+        moving = in_movement(games.state, experience.decisions.game)
         values = values.copy()
         if moving.any():
-            values[moving] = self.expected(games, seen.decisions.take(moving), orders)
+            values[moving] = self.expected(games, experience.decisions.take(moving), orders)
         return values
 
     def expected(
         self, games: engine.VectorGame, decisions: engine.Decisions, orders: np.ndarray
     ) -> np.ndarray:
-        count, asked = self.count, (decisions.game, decisions.power)
-        drawn, _ = self.draws.draw(games, decisions, phase_seeds(games, *asked, Salt.PLAIN, count))
+        count, seats = self.count, (decisions.game, decisions.power)
+        drawn, _ = self.draws.draw(games, decisions, phase_seeds(games, *seats, Salt.PLAIN, count))
         row, power = np.repeat(decisions.game, count), np.repeat(decisions.power, count)
         mine = games.state.unit_power[row] == power[:, None]
-        given = np.where(mine, drawn.reshape(len(row), -1), orders[row])
+        joint_orders = np.where(mine, drawn.reshape(len(row), -1), orders[row])
         # What follows is drawn alike for all alternatives.
-        follow = np.repeat(phase_seeds(games, *asked, Salt.FOLLOWING, 1), count)
-        return self.leaves.evaluate(games, row, power, given, follow).reshape(-1, count).mean(1)
+        follow = np.repeat(phase_seeds(games, *seats, Salt.FOLLOWING, 1), count)
+        values = self.leaves.evaluate(games, row, power, joint_orders, follow)
+        return values.reshape(-1, count).mean(1)
 
 
 def check_seating(args: Args, game_map: engine.Map) -> None:
@@ -336,9 +358,12 @@ def check_seating(args: Args, game_map: engine.Map) -> None:
 
 
 def assign_seats(run: Run, rows: np.ndarray) -> None:
-    """Seat learner and opponents in the new games `rows`. A side is a power, or a team of powers.
-    As in plain self-play, but the learner's sides are among those of `learner_powers`, if there are
-    any, and with `partners` of the pool it has one power of its team, the pool the others."""
+    """Seat learner and opponents in the new games `rows`.
+
+    A side is a power, or a team of powers. As in plain self-play, but the learner's sides are among
+    those of `learner_powers`, if there are any, and with `partners` of the pool it has one power of
+    its team, the pool the others.
+    """
     args, rng, seats = run.args, run.rng, run.seats
     side = run.game_map.teams.of_power  # (P,)
     shape, by_side = (len(rows), len(side)), (len(rows), int(side.max()) + 1)

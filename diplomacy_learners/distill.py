@@ -106,9 +106,12 @@ def play(
     others: list[Player],
     rng: np.random.Generator,
 ) -> Lesson:
-    """Play games to their end; return what they teach `policy`. It is taught what `player` orders,
-    of what it may choose itself, in each game for one power, while one of `others`, drawn by `rng`,
-    plays all other powers; for all powers if there are no others."""
+    """Play games to their end; return what they teach `policy`.
+
+    It is taught what `player` orders, of what it may choose itself, in each game for one power,
+    while one of `others`, drawn by `rng`, plays all other powers; for all powers if there are no
+    others.
+    """
     seat = np.arange(games.num_games) % games.num_powers
     rival = rng.integers(max(1, len(others)), size=games.num_games)
     begin_games(games, [player, *others], np.arange(games.num_games))
@@ -119,13 +122,13 @@ def play(
     while (games.state.end == RUNNING).any():
         decisions, orders = games.decisions(), games.new_orders()
         mine = (decisions.power == seat[decisions.game]) | (not others)
-        who = np.where(mine, 0, 1 + rival[decisions.game])
-        for number, asked in enumerate([player, *others]):
-            part = decisions.take(who == number)
+        decider = np.where(mine, 0, 1 + rival[decisions.game])
+        for number, orderer in enumerate([player, *others]):
+            part = decisions.take(decider == number)
             if not part.count:
                 continue
             part = part if number else policy.legal_orders(games, part)
-            numbers = ask_player(games, part, asked)
+            numbers = ask_player(games, part, orderer)
             games.write_orders(orders, part, numbers)
             if number:
                 continue
@@ -145,9 +148,12 @@ def play(
 def spread_out(
     args: Args, lesson: Lesson, policy: PolicyPlayer, searches: list[Search], moving: np.ndarray
 ) -> Lesson:
-    """Teach all candidates of which a search was sure that one of them is better, by policy *
-    exp(value / spread): the answer that gains most when each nat of distance from the policy costs
-    `spread` (piKL, Jacob et al. 2022). The searches are of the decisions that are `moving` (n,)."""
+    """Teach all candidates where a search was sure that one of them is better.
+
+    Their targets are policy * exp(value / spread): the answer that gains most when each nat of
+    distance from the policy costs `spread` (piKL, Jacob et al. 2022). The searches are of the
+    decisions that are `moving` (n,).
+    """
     means = np.concatenate([search.values.mean(2) for search in searches])
     orders = np.concatenate([search.candidates for search in searches])
     choice = np.concatenate([search.choice for search in searches])
@@ -156,11 +162,11 @@ def spread_out(
     if not len(rows):
         return lesson
     plain = np.setdiff1d(np.arange(count), rows)
-    made = lesson.take(rows)
-    decisions = made.experience.decisions
+    varied = lesson.take(rows)
+    decisions = varied.experience.decisions
     row = decisions.slot_decision
     numbers = orders[d[row], k[row], decisions.slot_province]
-    experience = made.experience._replace(chosen=order_positions(decisions, numbers))
+    experience = varied.experience._replace(chosen=order_positions(decisions, numbers))
     with torch.no_grad():
         logprob = policy.agent.agent.get_action_and_value(*experience).logprob
     weight = logprob.numpy() + means[d, k] / args.spread
@@ -170,8 +176,8 @@ def spread_out(
     share /= np.bincount(rows, share, count)[rows]
     share[share < 0.02] = 0
     share /= np.bincount(rows, share, count)[rows]
-    made = made._replace(experience=experience, share=share.astype(np.float32))
-    return Lesson.join([lesson.take(plain), made.take(np.flatnonzero(share))])
+    varied = varied._replace(experience=experience, share=share.astype(np.float32))
+    return Lesson.join([lesson.take(plain), varied.take(np.flatnonzero(share))])
 
 
 def learn(
@@ -181,8 +187,10 @@ def learn(
     lesson: Lesson,
     rng: np.random.Generator,
 ) -> dict[str, float]:
-    """Learn in epochs of minibatches; return the last epoch's mean figures. The loss is the
-    cross-entropy to the orders taught, and how far values have moved since."""
+    """Learn in epochs of minibatches; return the last epoch's mean figures.
+
+    The loss is the cross-entropy to the orders taught, and how far values have moved since.
+    """
     obs, boards = lesson.experience.obs, len(lesson.experience.obs.board)
     size = max(1, round(args.batch_size * boards / len(lesson.share)))  # boards of a minibatch
     by_board = np.argsort(obs.row, kind="stable")
@@ -200,8 +208,8 @@ def learn(
             (cross_entropy + args.vf_coef * 0.5 * distance).backward()
             nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
             optimizer.step()
-            found = cross_entropy, distance, scored.entropy.mean()
-            figures.append([part.item() for part in found])
+            terms = cross_entropy, distance, scored.entropy.mean()
+            figures.append([part.item() for part in terms])
     names = "cross_entropy", "value_distance", "entropy"
     return dict(zip(names, np.mean(figures, 0).tolist()))
 
@@ -232,8 +240,10 @@ def run(args: Args) -> int:
     def players(teacher: Agent, seed: int) -> tuple[PolicyPlayer, Player, list[Player]]:
         policy = policy_player(teacher, "policy", seed, settings=trained)
 
-        def load(who: PlayerSpec) -> Player:
-            return policy if who.text in ("self", "policy") else load_player(who, game_map=game_map)
+        def load(spec: PlayerSpec) -> Player:
+            if spec.text in ("self", "policy"):
+                return policy
+            return load_player(spec, game_map=game_map)
 
         others = [load(parse_player(name)) for name in args.against]
         search = parse_player(f"{args.search}:policy")

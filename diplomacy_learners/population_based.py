@@ -84,14 +84,14 @@ class Args(ppo.Args):
 def explored(settings: dict, first: Any, rng: np.random.Generator, anew: float = QUARTER) -> dict:
     """Return settings as another member of a population tries them: each is drawn around that of
     `first`, with probability `anew`, or changed by one of FACTORS."""
-    found = {}
+    varied = {}
     for name, value in settings.items():
         if rng.random() < anew:
             value, factor = getattr(first, name), lambda: SPREAD ** rng.uniform(-1, 1)
         else:
             factor = lambda: rng.choice(FACTORS)  # noqa: E731
-        found[name] = _varied(name, value, factor)
-    return found
+        varied[name] = _varied(name, value, factor)
+    return varied
 
 
 def _varied(name: str, value: Any, factor: Callable[[], float]) -> Any:
@@ -114,15 +114,17 @@ def _varied(name: str, value: Any, factor: Callable[[], float]) -> Any:
 
 
 class Member:
-    """A training of a population. `settings` are those that are varied, as this member has them;
-    None: as its run folder says, or around those of the population, which the first member begins
-    with."""
+    """A training of a population.
+
+    `settings` are those that are varied, as this member has them; None: as its run folder says, or
+    around those of the population, which the first member begins with.
+    """
 
     def __init__(self, home: Path, number: int, args: Args, settings: dict | None = None):
         self.home, self.number, self.args, self.name = home, number, args, f"member-{number}"
         if settings is None:
-            kept = self._kept_args() if self.folder else args
-            settings = {name: getattr(kept, name) for name in args.explore}
+            member_args = self._kept_args() if self.folder else args
+            settings = {name: getattr(member_args, name) for name in args.explore}
             if number and not self.folder:
                 rng = np.random.default_rng([args.seed, number])
                 settings = explored(settings, args, rng, anew=1.0)
@@ -130,8 +132,8 @@ class Member:
 
     @property
     def folder(self) -> Path | None:
-        found = sorted(self.home.glob(f"*__{self.name}__*/{CHECKPOINT}"))
-        return found[-1].parent if found else None
+        folders = sorted(self.home.glob(f"*__{self.name}__*/{CHECKPOINT}"))
+        return folders[-1].parent if folders else None
 
     def _kept_args(self) -> ppo.Args:
         values = RunFolder(self.folder).load_args() | {"resume": str(self.folder)}
@@ -184,12 +186,14 @@ class Member:
                     for name, value in figures.items():
                         events.add_scalar(name, value, saved["global_step"])
             lines = read_file(run.path / "metrics.jsonl", MOST_LINES).splitlines()
-            found = [line[m] for line in map(json.loads, lines) if (m := self.args.metric) in line]
-            saved |= {"score": found[-1] if found else None, "files": run.sizes()}
+            scores = [line[m] for line in map(json.loads, lines) if (m := self.args.metric) in line]
+            saved |= {"score": scores[-1] if scores else None, "files": run.sizes()}
 
     def rank(self) -> dict[str, float]:
-        """Return where the newest policy stands in the map's base population. Seats and draws are
-        the same each time: what differs is the policy alone."""
+        """Return where the newest policy stands in the map's base population.
+
+        Seats and draws are the same each time: what differs is the policy alone.
+        """
         args, game_map = self.args, load_map(self.args.map)
         population = read_population(population_folder(None, game_map), game_map)
         player = registry.load_player(self.folder / CHECKPOINT, seed=args.seed)
@@ -288,8 +292,8 @@ def trainable(tune: Any, home: Path, args: Args, first: int) -> type:
             return self.member.train(first + self.iteration + 1)
 
         def save_checkpoint(self, checkpoint_dir: str) -> None:
-            found = self.member.checkpoint(first + self.iteration)
-            shutil.copy(found, Path(checkpoint_dir) / CHECKPOINT)
+            path = self.member.checkpoint(first + self.iteration)
+            shutil.copy(path, Path(checkpoint_dir) / CHECKPOINT)
 
         def load_checkpoint(self, checkpoint: str) -> None:
             self.member.take_over(Path(checkpoint) / CHECKPOINT)
@@ -325,8 +329,8 @@ def make_folder(args: Args, map_name: str) -> Path:
 
 def resumed(args: Args) -> tuple[Path, Args]:
     home = Path(args.resume).resolve()
-    kept = convert(Args, RunFolder(home).load_args(), home / "args.json")
-    settings.check_changes(kept, args, ("address",))
+    saved_args = convert(Args, RunFolder(home).load_args(), home / "args.json")
+    settings.check_changes(saved_args, args, ("address",))
     return home, args
 
 
@@ -361,8 +365,8 @@ def train_population(home: Path, args: Args) -> None:
 
     class Lines(tune.Callback):
         def on_trial_result(self, iteration, trials, trial, result, **info) -> None:
-            found = f"{result['global_step']:,} decisions, {args.metric} {result['score']:.3f}"
-            print(f"{trial.custom_trial_name}: {found}", flush=True)
+            standing = f"{result['global_step']:,} decisions, {args.metric} {result['score']:.3f}"
+            print(f"{trial.custom_trial_name}: {standing}", flush=True)
 
     # Who is taken over from is drawn by Python's own generator, which Ray uses for much else. So
     # that it is the same after a kill, that is seeded anew right before each of these draws.
@@ -383,7 +387,7 @@ def train_population(home: Path, args: Args) -> None:
 
     cores = min(1.0, ray.cluster_resources()["CPU"] / args.members)
     configs = [{"number": member.number, "settings": member.settings} for member in members]
-    found = tune.Tuner(
+    results = tune.Tuner(
         tune.with_resources(trainable(tune, home, args, first), {"cpu": cores}),
         param_space={"member": tune.grid_search(configs)},
         tune_config=tune.TuneConfig(
@@ -407,8 +411,8 @@ def train_population(home: Path, args: Args) -> None:
             verbose=0,
         ),
     ).fit()
-    if found.errors:
-        reason = str(found.errors[0]).strip().splitlines()[-1]
+    if results.errors:
+        reason = str(results.errors[0]).strip().splitlines()[-1]
         raise UserError(f"a member of {home} has failed: {reason}")
     members = [Member(home, number, args) for number in range(args.members)]
     for score, member in sorted(((m.stand()["score"], m) for m in members), key=lambda x: -x[0]):

@@ -77,9 +77,11 @@ class TalkCodes(NamedTuple):
 
 
 class TalkingAgent(ppo.Agent):
-    """The script's network, of whose decisions talk is the first part. A class with heads for one
-    kind of talk has `draw_talk`, `score_talk` and `deals`. Where deals are not `binding` it sees
-    who broke one with it, and has a head for whether it keeps its own."""
+    """The script's network, of whose decisions talk is the first part.
+
+    A class with heads for one kind of talk has `draw_talk`, `score_talk` and `deals`. Where deals
+    are not `binding` it sees who broke one with it, and has a head for whether it keeps its own.
+    """
 
     wish_entropy = 1.0  # that of the settings while it learns
 
@@ -141,9 +143,11 @@ class TalkingAgent(ppo.Agent):
         noise: np.ndarray | None = None,
         temperature: np.ndarray | None = None,
     ) -> ppo.Action:
-        """Draw orders after the talk, or score those that are given, and the talk. As of the
-        script's network; but the log-probability is that of talk and orders, and the entropy is the
-        sum of that of the orders and, times `wish_entropy`, of the talk."""
+        """Draw orders after the talk, or score those that are given, and the talk.
+
+        As of the script's network; but the log-probability is that of talk and orders, and the
+        entropy is the sum of that of the orders and, times `wish_entropy`, of the talk.
+        """
         action = super().get_action(codes, orders, noise, temperature)
         if orders.picked is None:
             of_talk = on_device(codes.obs.talk_logprob, action.logprob.device)
@@ -182,27 +186,31 @@ class WishingAgent(TalkingAgent):
 
     @torch.no_grad()
     def draw_talk(
-        self, obs: BoardViews, asked: np.ndarray, noise: np.ndarray
+        self, obs: BoardViews, wishing: np.ndarray, noise: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return with whom each power wishes peace, (D, P) int8, and its log-probability (D,). A
-        wish is 1, none 0, and NONE where not `asked` (D, P). It is drawn by `noise` (D, P) in (0,
-        1); with 0.5 everywhere it is what is likelier."""
+        """Return with whom each power wishes peace, (D, P) int8, and its log-probability (D,).
+
+        A wish is 1, none 0, and NONE where not `wishing` (D, P). It is drawn by `noise` (D, P) in
+        (0, 1); with 0.5 everywhere it is what is likelier.
+        """
         logits = self.wish_logits(obs, self.encode_boards(self.inputs(obs))).float().cpu()
         wish = torch.from_numpy(noise) < logits.sigmoid()
-        wish = np.where(asked, wish.numpy(), NONE).astype(np.int8)
+        wish = np.where(wishing, wish.numpy(), NONE).astype(np.int8)
         return wish, answers_logprob_entropy(logits, wish)[0].sum(1).numpy()
 
     def score_talk(self, obs: TalkViews, codes: TalkCodes) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the log-probability (D,) of the wishes, and their mean entropy (0..1)."""
         logprob, entropy = answers_logprob_entropy(self.wish_logits(obs, codes), obs.wish)
-        asked = on_device(obs.wish != NONE, entropy.device).sum(1)
-        return logprob.sum(1), entropy.sum(1) / asked.clamp(min=1)
+        num_wishes = on_device(obs.wish != NONE, entropy.device).sum(1)
+        return logprob.sum(1), entropy.sum(1) / num_wishes.clamp(min=1)
 
 
 class OfferingAgent(TalkingAgent):
     """The network with heads for offers and answers, whose orders know with whom there are deals.
+
     An offer is scored from the codes of both powers, what kind it is, and the codes of the
-    provinces it is about: from where and to where a unit moves, and who supports it."""
+    provinces it is about: from where and to where a unit moves, and who supports it.
+    """
 
     def __init__(self, game_map: engine.Map, *network, **options: bool):
         super().__init__(game_map, *network, **options)
@@ -240,23 +248,24 @@ class OfferingAgent(TalkingAgent):
         row = obs.row[at]
         # The sum of their codes: provinces, kind, both powers.
         rows = np.where(about == NONE, 0, row[:, None] * x.shape[1] + about)
-        known = on_device(about != NONE, device).to(x.dtype).view(-1, 1)
-        deals = (rows_of(x.flatten(0, 1), rows) * known).view(len(at), 2, 3 * x.shape[-1]).sum(1)
+        is_place = on_device(about != NONE, device).to(x.dtype).view(-1, 1)
+        deals = (rows_of(x.flatten(0, 1), rows) * is_place).view(len(at), 2, 3 * x.shape[-1]).sum(1)
         deals = self.deal_places(deals)  # a swap's two moves are added up
-        who, of_who = np.unique(at, return_inverse=True)  # most decisions have nothing to say
-        whom, of_whom = np.unique(row * powers.shape[1] + power, return_inverse=True)
-        own = self.deal_own(rows_of(view, who))
-        deals = deals + rows_of(own, of_who) + rows_of(self.deal_kinds.weight, kind)
+        # Most decisions have nothing to say.
+        speaker, of_speaker = np.unique(at, return_inverse=True)
+        partner, of_partner = np.unique(row * powers.shape[1] + power, return_inverse=True)
+        own = self.deal_own(rows_of(view, speaker))
+        deals = deals + rows_of(own, of_speaker) + rows_of(self.deal_kinds.weight, kind)
         if not self.binding:
             deals = deals + self.breach(self.memory(obs))[at, power]
-        others = self.deal_other(rows_of(powers.flatten(0, 1), whom))
-        offered, answered = F.relu(deals + rows_of(others, of_whom)).split([len(d), len(to)])
+        others = self.deal_other(rows_of(powers.flatten(0, 1), partner))
+        offered, answered = F.relu(deals + rows_of(others, of_partner)).split([len(d), len(to)])
         nothing = F.relu(own + self.deal_kinds.weight[-1])
         last = powers.shape[1] * SLOTS
         offers = x.new_full((len(able), last + 1), -torch.inf)
         offers[:, last] = 0
-        columns = np.concatenate([q * SLOTS + slot, np.full(len(who), last)])
-        where = [on_device(i, device) for i in (np.concatenate([d, who]), columns)]
+        columns = np.concatenate([q * SLOTS + slot, np.full(len(speaker), last)])
+        where = [on_device(i, device) for i in (np.concatenate([d, speaker]), columns)]
         offers = offers.index_put(where, self.offer(torch.cat([offered, nothing])).squeeze(-1))
         where = [on_device(index, device) for index in (to, sender, k)]
         answers = x.new_zeros(heard.shape).index_put(where, self.agree(answered).squeeze(-1))
@@ -264,9 +273,9 @@ class OfferingAgent(TalkingAgent):
 
     def deals(self, obs: OfferViews, codes: Codes) -> torch.Tensor:
         added = codes.view.new_zeros(len(obs.row), self.deal.out_features)
-        for made, layer in ((obs.peace, self.peace), (obs.dealt, self.deal)):
-            at, power = np.nonzero(made)
-            partner = rows_of(codes.powers.flatten(0, 1), obs.row[at] * made.shape[1] + power)
+        for partners, layer in ((obs.peace, self.peace), (obs.dealt, self.deal)):
+            at, power = np.nonzero(partners)
+            partner = rows_of(codes.powers.flatten(0, 1), obs.row[at] * partners.shape[1] + power)
             added = added.index_add(0, on_device(at, added.device), layer(partner))
         return added
 
@@ -285,8 +294,8 @@ class OfferingAgent(TalkingAgent):
         offer (D,), or NONE; its log-probability; what is agreed to (D, P, any), and the
         log-probabilities of that."""
         codes = self.encode_boards(self.inputs(obs))
-        given = codes, able, places, heard, heard_places
-        offers, answers = (part.float().cpu() for part in self.talk_logits(obs, *given))
+        logits = self.talk_logits(obs, codes, able, places, heard, heard_places)
+        offers, answers = (part.float().cpu() for part in logits)
         logprobs, last = offers.log_softmax(1), offers.shape[1] - 1
         if noise is None:
             choice, noise = offers.argmax(1), np.full((len(able), 2), 0.5, np.float32)
@@ -296,9 +305,10 @@ class OfferingAgent(TalkingAgent):
             choice = choice.clamp(max=last)
         logprob = logprobs.gather(1, choice.unsqueeze(1)).squeeze(1)
         agreed = (torch.from_numpy(noise[:, 1:, None]) < answers.sigmoid()).numpy()
-        said = np.where(heard == NONE, NONE, agreed).astype(np.int8)
+        answer = np.where(heard == NONE, NONE, agreed).astype(np.int8)
         choice = np.where(choice == last, NONE, choice).astype(np.int16)
-        return choice, logprob.numpy(), said == 1, answers_logprob_entropy(answers, said)[0].numpy()
+        answer_logprob = answers_logprob_entropy(answers, answer)[0].numpy()
+        return choice, logprob.numpy(), answer == 1, answer_logprob
 
     def score_talk(self, obs: OfferViews, codes: TalkCodes) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the log-probability (D,) of offer and answers, and their mean entropy (0..1)."""
@@ -312,9 +322,9 @@ class OfferingAgent(TalkingAgent):
         count = possible.sum(1)
         share = each.sum(1) / count.clamp(min=2).log()
         logprob, entropy = answers_logprob_entropy(answers.squeeze(-1), obs.answer)
-        asked = on_device(obs.answer != NONE, offers.device).sum(1) + (count > 1)
+        num_choices = on_device(obs.answer != NONE, offers.device).sum(1) + (count > 1)
         of_offer = logprobs.gather(1, choice).squeeze(1)
-        return of_offer + logprob.sum(1), (share + entropy.sum(1)) / asked.clamp(min=1)
+        return of_offer + logprob.sum(1), (share + entropy.sum(1)) / num_choices.clamp(min=1)
 
 
 def rows_of(table: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
@@ -327,10 +337,10 @@ def answers_logprob_entropy(
     """Return the log-probabilities of answers of yes (1) and no (0), and their entropies (0..1), in
     the shape of the answers; 0 for those that are NONE and were not asked for."""
     answer = on_device(answer, logits.device)
-    asked, sign = (answer != NONE).to(logits.dtype), torch.where(answer == 1, 1.0, -1.0)
-    logprob, share = asked * F.logsigmoid(sign * logits), logits.sigmoid()
+    is_answer, sign = (answer != NONE).to(logits.dtype), torch.where(answer == 1, 1.0, -1.0)
+    logprob, share = is_answer * F.logsigmoid(sign * logits), logits.sigmoid()
     each = -(share * F.logsigmoid(logits) + (1 - share) * F.logsigmoid(-logits)) / np.log(2)
-    return logprob, asked * each
+    return logprob, is_answer * each
 
 
 class LearnerTalk(NamedTuple):
@@ -362,12 +372,14 @@ def rules_of(args: Args) -> PressRules:
 def speakers(
     run: Run, talking: engine.Decisions
 ) -> Iterator[tuple[TalkingAgent, np.ndarray, np.ndarray]]:
-    """Yield each network that talks, with the games (n,) and powers (n,) in which it does. Bots and
-    powers that order at random are silent."""
+    """Yield each network that talks, with the games (n,) and powers (n,) in which it does.
+
+    Bots and powers that order at random are silent.
+    """
     at = talking.game, talking.power
-    who = np.where(run.seats.warm_up[at] > 0, AT_RANDOM, run.seats.member[at])
+    member = np.where(run.seats.warm_up[at] > 0, AT_RANDOM, run.seats.member[at])
     for number, agent in {LEARNER: run.agent, **run.pool.agents}.items():
-        mine = np.flatnonzero(who == number)
+        mine = np.flatnonzero(member == number)
         if len(mine):
             yield agent, talking.game[mine], talking.power[mine]
 
@@ -386,12 +398,12 @@ def hold_wishes(
         obs = talk.views.of(obs, len(powers), breaches=breaches[game, power])
         with clock("inference"):
             wish[game, power], logprob[game, power] = agent.draw_talk(obs, others, noise)
-    told = {"wish": wish, "talk_logprob": logprob, "peace": talk.press.deals.peace}
-    told["breaches"] = breaches
+    talk_arrays = {"wish": wish, "talk_logprob": logprob, "peace": talk.press.deals.peace}
+    talk_arrays["breaches"] = breaches
     if talking.count:
         talk.press.propose(wish == 1)
-        talk.counts.add(able, told, run.seats.stream != NONE)
-    return told
+        talk.counts.add(able, talk_arrays, run.seats.stream != NONE)
+    return talk_arrays
 
 
 def hold_offers(
@@ -401,27 +413,27 @@ def hold_offers(
     talking = decisions.take(talk.press.talking()[decisions.game])
     able = who_can_answer(talking, run.seats.member.shape)
     offers = OfferRound(talk.press, decisions, able)
-    breaches = offers.told["breaches"] = breaches_of(talk.press)
+    breaches = offers.talk["breaches"] = breaches_of(talk.press)
     for agent, game, power in speakers(run, talking):
-        asked = offers.question(game, power)
+        question = offers.question(game, power)
         obs = agent.observe(games, game, power)
         obs = talk.views.of(obs, games.num_powers, breaches=breaches[game, power])
         noise = torch.rand(len(game), 1 + games.num_powers).numpy()
         with clock("inference"):
-            said = agent.draw_talk(obs, *asked, noise)
-        offers.note(game, power, *said)
+            reply = agent.draw_talk(obs, *question, noise)
+        offers.note(game, power, *reply)
     if talking.count:
         offers.settle()
-        talk.counts.add(able, offers.told, run.seats.stream != NONE)
-    return offers.told
+        talk.counts.add(able, offers.talk, run.seats.stream != NONE)
+    return offers.talk
 
 
 def breaches_of(press: Press) -> np.ndarray:
     """Return how many years ago each power broke a deal with each, (E, P, P); NONE where it did
     not, and where nobody talks now."""
     shape = press.deals.dealt.shape
-    found = press.breaches(*(index.ravel() for index in np.indices(shape[:2]))).reshape(shape)
-    return np.where(press.talking()[:, None, None], found, NONE).astype(np.int32)
+    ages = press.breaches(*(index.ravel() for index in np.indices(shape[:2]))).reshape(shape)
+    return np.where(press.talking()[:, None, None], ages, NONE).astype(np.int32)
 
 
 class TalkingAgentNetwork(AgentNetwork):
@@ -431,8 +443,8 @@ class TalkingAgentNetwork(AgentNetwork):
         super().__init__(agent)
         self.binding, self.draw_keeps = agent.binding, agent.draw_keeps
 
-    def draw_talk(self, obs: BoardViews, *asked: np.ndarray | None) -> tuple[np.ndarray, ...]:
-        return self.agent.draw_talk(obs, *asked)
+    def draw_talk(self, obs: BoardViews, *talk_inputs: np.ndarray | None) -> tuple[np.ndarray, ...]:
+        return self.agent.draw_talk(obs, *talk_inputs)
 
     @staticmethod
     def draw_noise(shape: tuple[int, ...], generator: torch.Generator) -> np.ndarray:
@@ -458,27 +470,27 @@ def play_phase(run: TalkRun, clock: startup.Clock) -> tuple[engine.StepResult, d
     press.remember(*run.memory)  # another one's after a checkpoint
     run.memory = press.memory
     decisions = games.decisions()
-    told = run.talk.hold(run.talk, run, decisions, clock)
+    talk_arrays = run.talk.hold(run.talk, run, decisions, clock)
 
-    def view(agent: TalkingAgent, asked: engine.Decisions) -> TalkViews | OfferViews:
-        return look(agent, asked.game, asked.power)
+    def view(agent: TalkingAgent, own: engine.Decisions) -> TalkViews | OfferViews:
+        return look(agent, own.game, own.power)
 
     def look(agent: TalkingAgent, *at: np.ndarray) -> TalkViews | OfferViews:
-        said = {name: array[at] for name, array in told.items()}
-        return run.talk.views.of(agent.observe(games, *at), games.num_powers, **said)
+        talk = {name: array[at] for name, array in talk_arrays.items()}
+        return run.talk.views.of(agent.observe(games, *at), games.num_powers, **talk)
 
     if press.binding:  # the orders are those that the deals leave
         return ppo.play_phase(run, clock, press.bound(decisions), view)
-    keeps = told["keeps"] = np.full(run.seats.member.shape, NONE, np.int8)
-    asked = decisions.take(press.deals.dealt.any(2)[decisions.game, decisions.power])
-    for agent, *at in speakers(run, asked):
+    keeps = talk_arrays["keeps"] = np.full(run.seats.member.shape, NONE, np.int8)
+    bound = decisions.take(press.deals.dealt.any(2)[decisions.game, decisions.power])
+    for agent, *at in speakers(run, bound):
         obs, noise = look(agent, *at), torch.rand(len(at[0])).numpy()
         with clock("inference"):
             keeps[*at], logprob = agent.draw_keeps(obs, noise)
-        told["talk_logprob"][*at] += logprob
+        talk_arrays["talk_logprob"][*at] += logprob
     broken = np.zeros(press.deals.dealt.shape, bool)
 
-    def judge(seen: Experience, orders: np.ndarray, values: np.ndarray) -> np.ndarray:
+    def judge(experience: Experience, orders: np.ndarray, values: np.ndarray) -> np.ndarray:
         broken[:] = press.judge(orders, decisions) > 0
         return values
 

@@ -44,28 +44,30 @@ def print_table(
     rows: Sequence[tuple[str, Sequence[str]]],
     title: str = "",
 ) -> None:
-    """Print a table of texts, in parts below each other if it is wider than WIDEST. No cell is cut,
-    unless it alone is wider than the console."""
+    """Print a table of texts, in parts below each other if it is wider than WIDEST.
+
+    No cell is cut, unless it alone is wider than the console.
+    """
     names = [first, *(name for name, _ in rows)]
-    cells = [columns, *(found for _, found in rows)]
+    cells = [columns, *(values for _, values in rows)]
     widths = [max(cell_len(row[i]) for row in cells) for i in range(len(columns))]
     longest = max(map(cell_len, names))
-    whole = min(console.width, WIDEST)
-    room = whole - longest - sum(widths) - _GAP * len(widths)
-    widest = whole - max(widths) - _GAP
-    width = longest if room >= 0 else min(longest, max(whole // 3, 20), max(widest, 8))
+    total_width = min(console.width, WIDEST)
+    room = total_width - longest - sum(widths) - _GAP * len(widths)
+    widest = total_width - max(widths) - _GAP
+    width = longest if room >= 0 else min(longest, max(total_width // 3, 20), max(widest, 8))
     names = ["\n".join(chop_cells(name, width)) for name in names]
     if title:
         console.print(f"\n{title}", markup=False)
-    for part in _parts(widths, whole - width):
+    for part in _parts(widths, total_width - width):
         table = Table(box=SIMPLE_HEAD, padding=(0, _GAP - 1, 0, 0), pad_edge=False, show_edge=False)
         table.add_column(escape(names[0]), no_wrap=False, min_width=width)
         for i in part:
-            number = any(found[i][:1] in "-+0123456789" for _, found in rows)
+            number = any(values[i][:1] in "-+0123456789" for _, values in rows)
             justify = "right" if number else "left"
             table.add_column(escape(columns[i]), justify=justify, min_width=widths[i])
-        for name, (_, found) in zip(names[1:], rows):
-            table.add_row(escape(name), *(escape(found[i]) for i in part))
+        for name, (_, values) in zip(names[1:], rows):
+            table.add_row(escape(name), *(escape(values[i]) for i in part))
         console.print()
         console.print(table)
 
@@ -99,12 +101,12 @@ def _parts(widths: Sequence[int], room: int) -> list[range]:
     return [range(i, i + 1) for i in range(count)]
 
 
-def no_draws(found: Iterable[Mapping[str, Mapping]]) -> bool:
-    return all(figures["draw"]["value"] == 0 for figures in found)
+def no_draws(figure_sets: Iterable[Mapping[str, Mapping]]) -> bool:
+    return all(figures["draw"]["value"] == 0 for figures in figure_sets)
 
 
-def notes_on_wins(found: Iterable[Mapping[str, Mapping]]) -> list[str]:
-    if no_draws(found):
+def notes_on_wins(figure_sets: Iterable[Mapping[str, Mapping]]) -> list[str]:
+    if no_draws(figure_sets):
         return ["no game was drawn: every win is a solo"]
     return [
         "win: a solo or, at the year limit, more centers than anybody else (by the rules a draw, "

@@ -407,7 +407,7 @@ class Ranked:
     """bots, checkpoints or run folders; with several, their mean rank is printed too"""
     saved_games: tuple[str, ...] = ()
     """games of a person, in place of --player"""
-    who: Annotated[str | None, arg(name="as")] = None
+    person: Annotated[str | None, arg(name="as")] = None
     """with --saved-games: the person's power, or name in them"""
     map: str | None = None
     """small, three, standard, or a map file; None: the player's"""

@@ -101,27 +101,29 @@ def run_match(
     figures: Callable[[dict], Iterable[Sequence]],
     rounds_up: bool = False,
 ) -> int:
-    """Play games between players, print the result, and write the files asked for. `seats` says how
-    many powers of so many each player has on average, `figures` gives rows of FIGURE_COLUMNS of a
-    result; with `rounds_up` all sides are played equally often."""
+    """Play games between players, print the result, and write the files asked for.
+
+    `seats` says how many powers of so many each player has on average, `figures` gives rows of
+    FIGURE_COLUMNS of a result; with `rounds_up` all sides are played equally often.
+    """
     check_files(arguments)
     press = press_rules(arguments, names)
     game_map = map_of(arguments.map, names)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     sides = len(game_map.teams.names) if rounds_up else 1
     games = -(-(arguments.games or GAMES) // sides) * sides
-    asked = sum(
+    model_decisions = sum(
         count
         for name, count in zip(names, seats(len(game_map.powers)))
         if any(isinstance(part, LanguageSpec) for part in parts(name))
     )
-    if asked:
-        asked *= games * DECISIONS.get(game_map.name, DECISIONS["standard"])
-        about = f"{games:,} games have about {asked:,.0f} decisions of language models"
+    if model_decisions:
+        model_decisions *= games * DECISIONS.get(game_map.name, DECISIONS["standard"])
+        about = f"{games:,} games have about {model_decisions:,.0f} decisions of language models"
         if arguments.games is None:
             raise UserError(f"{about}: choose how many to play with --games")
     players = load_players(names, game_map, arguments)
-    if asked:
+    if model_decisions:
         print(about, file=sys.stderr, flush=True)
     announce_compilation()
     models = counting(players)
@@ -149,14 +151,14 @@ def run_match(
         return 0
     interrupted = isinstance(report.cause, KeyboardInterrupt)
     cause = "interrupted" if interrupted else report.cause
-    kept = f"the result covers the {len(report.number):,} of {games:,} games that had ended"
-    return fail(f"{cause}; {kept}", 130 if interrupted else 2)
+    coverage = f"the result covers the {len(report.number):,} of {games:,} games that had ended"
+    return fail(f"{cause}; {coverage}", 130 if interrupted else 2)
 
 
 def counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:
     """Those among the players that count, or that talk and whose orders come from such."""
-    found = {p.name: p.player if isinstance(p, Silent) else p for p in players}
-    return {name: player for name, player in found.items() if isinstance(player, CountingPlayer)}
+    by_name = {p.name: p.player if isinstance(p, Silent) else p for p in players}
+    return {name: player for name, player in by_name.items() if isinstance(player, CountingPlayer)}
 
 
 def write_files(
@@ -179,8 +181,8 @@ def write_files(
 def figure_rows(player: str, against: str, parts: dict[str, dict]) -> Iterator[tuple]:
     """Yield rows of FIGURE_COLUMNS; `parts` are figures by power, "" for all seats."""
     for power, figures in parts.items():
-        for name, found in figures.items():
-            yield player, against, power, name, found["value"], found["low"], found["high"]
+        for name, figure in figures.items():
+            yield player, against, power, name, figure["value"], figure["low"], figure["high"]
 
 
 def _write_table(path: str, columns: Sequence[str], rows: Iterable[Iterable]) -> None:

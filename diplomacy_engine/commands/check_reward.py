@@ -50,17 +50,17 @@ def print_schemes(console: Console, result: dict) -> None:
     columns = "scheme", "sum of rewards", "largest change of it", "pairs in conflict", "in common"
     print_table(console, "among", columns, rows)
     for check, (among, _) in zip(result["checks"], rows):
-        left = SCHEMES.index(check["scheme"])
-        if left < len(SCHEMES) - 1:
+        index = SCHEMES.index(check["scheme"])
+        if index < len(SCHEMES) - 1:
             line = f"nothing contradicts {check['scheme']} in {check['pairs']:,} pairs of games"
             console.print(f"\n{among}: {line}", markup=False)
         # A social dilemma is neither competitive nor collaborative, and so has two to show.
-        for scheme in SCHEMES[max(0, left - 1 - (left == len(SCHEMES) - 1)) : left]:
+        for scheme in SCHEMES[max(0, index - 1 - (index == len(SCHEMES) - 1)) : index]:
             pair = check["against"][scheme]
-            who = ", ".join(f"{power} {name}" for power, name in pair["players"].items())
+            seating = ", ".join(f"{power} {name}" for power, name in pair["players"].items())
             console.print(
                 f"\n{among}: not {scheme} by pair {pair['pair']}, game seed {pair['seed']}\n"
-                f"  {who}: {_rewards(pair['rewards'])}\n"
+                f"  {seating}: {_rewards(pair['rewards'])}\n"
                 f"  with {pair['instead']} as {pair['power']}: {_rewards(pair['twin_rewards'])}",
                 markup=False,
             )

@@ -85,7 +85,7 @@ def _print_figures(
     for name in FIGURES:
         if name in same:
             continue
-        texts = [_figure_text(name, found[name], intervals) for found in columns.values()]
+        texts = [_figure_text(name, figures[name], intervals) for figures in columns.values()]
         rows.append((label(name), texts))
         if name in par:
             shares = (par[name].get(column) for column in columns)
@@ -93,7 +93,7 @@ def _print_figures(
     _console.print_table(console, "figure", list(columns), rows)
 
 
-def _figure_text(figure: str, found: dict[str, float], interval: bool) -> str:
+def _figure_text(figure: str, estimate: dict[str, float], interval: bool) -> str:
     if figure in RATES:
-        return share_text(found) if interval else percent(found["value"])
-    return mean_text(found, 3) if interval else f"{found['value']:.3f}"
+        return share_text(estimate) if interval else percent(estimate["value"])
+    return mean_text(estimate, 3) if interval else f"{estimate['value']:.3f}"

@@ -77,7 +77,7 @@ def _load_mixed(server: PlayServer) -> None:
 
 def _tell(session: PlaySession) -> None:
     """Print who the members of a population were, once the game is over, and how to be ranked."""
-    told = None
+    population = None
     for power, seat in (session.now.seats or {}).items() if session.game.is_over else ():
         if seat.player in session.drawn:
             population, member = _member(seat.player, session.game.map, session.record.seed)
@@ -86,10 +86,9 @@ def _tell(session: PlaySession) -> None:
                 f"{power} was {member.name}: {member.scheme}, rating {member.rating:.1f}, "
                 f"{place} of {len(population.members)} members"
             )
-            told = population
-    if told and session.now.powers_of(HOST):
+    if population and session.now.powers_of(HOST):
         print("Your rank among the members; name more of your games for a better figure:")
-        own = "" if told.folder.parent == FOLDERS else f" --population {told.folder}"
+        own = "" if population.folder.parent == FOLDERS else f" --population {population.folder}"
         print(f"python -m diplomacy_engine population rank --saved-games {session.file}{own}")
 
 
@@ -136,7 +135,7 @@ def _new_record(
     opponents = drawn_names(opponents, len(game.powers))
     seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
     if MIXED in opponents and not mixed(game.map.name, press is not None):
-        raise UserError(f"--against {MIXED}: no policies of map {game.map.name} come along")
+        raise UserError(f"--against {MIXED}: there are no bundled policies of map {game.map.name}")
     return PlayRecord(
         opponents=opponents,
         seats=_seats(arguments, game.map, opponents, seed, press is not None),
@@ -156,28 +155,34 @@ def _usual_opponents(arguments: Any, game_map: Map, talk: bool) -> list[str]:
 
 
 def mixed(map_name: str, talk: bool) -> list[str]:
-    """Return the players of a mixed table: the policies that come along, those that win most first;
-    where powers talk, through a negotiator."""
+    """Return the players of a mixed table: the bundled policies, those that win most first.
+
+    Where powers talk, a negotiator speaks for each.
+    """
     policies = policies_of(map_name) if find_spec("torch") else []
     return [f"nash+{name}" if talk else name for name in policies]
 
 
 def offered(map_name: str, talk: bool) -> dict[str, str]:
-    """Return who may be chosen on the page and what each is: the policies that come along, best
-    first, then the newest of the user's own runs of the map."""
+    """Return the players that may be chosen on the page, each with what it is.
+
+    The bundled policies come first, best first, then the newest of the user's own runs of the map.
+    """
     policies = mixed(map_name, False)
-    found = {MIXED: "a different policy for each"} if policies else {}
+    descriptions = {MIXED: "a different policy for each"} if policies else {}
     if talk:
-        found |= {f"nash+{name}": f"makes deals; {_described(name)}" for name in policies[:1]}
-        found |= dict.fromkeys(TALKERS, "makes deals")
-    found |= {name: _described(name) for name in policies}
+        descriptions |= {
+            f"nash+{name}": f"makes deals; {_described(name)}" for name in policies[:1]
+        }
+        descriptions |= dict.fromkeys(TALKERS, "makes deals")
+    descriptions |= {name: _described(name) for name in policies}
     own = Path("runs").glob(f"{glob.escape(map_name)}__*/{CHECKPOINT}") if policies else ()
     runs = sorted(own, key=os.path.getmtime, reverse=True)[:_RUNS]
-    found |= {str(file.parent): "your run" for file in runs}
+    descriptions |= {str(file.parent): "your run" for file in runs}
     for name in policies[:1]:
-        found[f"fast:{name}"] = "looks a phase ahead, slow"
+        descriptions[f"fast:{name}"] = "looks a phase ahead, slow"
     bots = dict.fromkeys(["dumbbot", *BOTS]) if not policies else BOTS
-    return found | {name: _BOTS.get(name, "a bot") for name in bots}
+    return descriptions | {name: _BOTS.get(name, "a bot") for name in bots}
 
 
 # Bots -> what they are for who plays; the variants of dumbbot go without.
@@ -202,20 +207,20 @@ def _described(policy: str) -> str:
 
 def _resumed(arguments: Any, named: Sequence[str]) -> tuple[Game, PlayRecord]:
     file, notes = arguments.resume, []
-    asked = press_rules(arguments, named if arguments.press else [], MOST_ROUNDS)
-    game, play = read_session(file, arguments.map, arguments.max_years, asked, notes.append)
+    rules = press_rules(arguments, named if arguments.press else [], MOST_ROUNDS)
+    game, play = read_session(file, arguments.map, arguments.max_years, rules, notes.append)
     print_notes(notes)
-    kept = [("--teams", arguments.teams or arguments.team_victory or None, None)]
+    fixed_flags = [("--teams", arguments.teams or arguments.team_victory or None, None)]
     if play is not None:
-        kept.append(("--press", asked, play.rules))
-        kept.append(("--draws-after", arguments.draws_after, play.draws_after))
-        kept.append(("--max-years", arguments.max_years, play.max_years))
+        fixed_flags.append(("--press", rules, play.rules))
+        fixed_flags.append(("--draws-after", arguments.draws_after, play.draws_after))
+        fixed_flags.append(("--max-years", arguments.max_years, play.max_years))
         if not arguments.against and any(map(_is_drawn, play.opponents)):
-            kept.append(("--seed", arguments.seed, play.seed))  # it draws who they are
-    for flag, wanted, found in kept:
-        if wanted not in (None, found):
+            fixed_flags.append(("--seed", arguments.seed, play.seed))  # it draws who they are
+    for flag, flag_value, saved_value in fixed_flags:
+        if flag_value not in (None, saved_value):
             raise UserError(f"{flag} cannot change the game in {file}; leave it out")
-    press = asked if play is None else play.rules
+    press = rules if play is None else play.rules
     if press is None:
         press_rules(arguments, named)  # nobody talks, so no player may
     if play is None:
@@ -249,13 +254,13 @@ def _opened(
 
     def load(name: str) -> Player:
         now, rules = (session.game, session.record.rules) if session else (game, record.rules)
-        given = {"greedy": arguments.greedy, "seed": record.seed}
+        options = {"greedy": arguments.greedy, "seed": record.seed}
         if name in drawn:
             population, member = drawn[name]
-            player = load_members(population, [member], threads=1, **given)[0]
+            player = load_members(population, [member], threads=1, **options)[0]
         else:
-            given |= {"script": arguments.script, "assume": arguments.assume, "careful": True}
-            player = load_player(name, game_map=now.map, **given)
+            options |= {"script": arguments.script, "assume": arguments.assume, "careful": True}
+            player = load_player(name, game_map=now.map, **options)
         _rehearse(_new_game(arguments, now.map, rules), name, player)
         return player
 
@@ -286,9 +291,9 @@ def _rehearse(trial: Game, name: str, player: Player) -> None:
     try:
         if trial.press is not None:
             players_talk(trial, dict.fromkeys(trial.powers, player), 0)
-        given = orders_by_player(trial, player, trial.powers, 0)
+        orders = orders_by_player(trial, player, trial.powers, 0)
         if isinstance(player, ExplainingPlayer):
-            advice(trial, player, next(iter(given)))
+            advice(trial, player, next(iter(orders)))
     except UserError:
         raise
     except Exception as error:  # a checkpoint's script is the user's own
@@ -315,8 +320,8 @@ def _seats(
         seats[power] = Seat(HOST)
     if not seats and not arguments.watch and not people:
         return None
-    left = [power for power in game_map.powers if power not in seats]
-    named = {power: opponents[n % len(opponents)] for n, power in enumerate(left)}
+    open_powers = [power for power in game_map.powers if power not in seats]
+    named = {power: opponents[n % len(opponents)] for n, power in enumerate(open_powers)}
     drawn = mixed_table(named, mixed(game_map.name, talk), seed)
     return seats | {power: Seat(PLAYER, name) for power, name in drawn.items()}
 

@@ -1,4 +1,4 @@
-"""`policies`: the trained policies that are included, and how well each plays."""
+"""`policies`: the bundled policies, and how well each plays."""
 
 from ..matches.figures import share_text
 from ..players.policy.files import policies_of, ready_policies, training_of, wins_against_dumbbot

@@ -60,7 +60,7 @@ MEMBER_BOTS = ("random", "hold", "chaos", "dumbbot-paquette", "dumbbot")
 TOURNAMENT = {"small": 20_000, "three": 10_000, "standard": 10_000}  # games that rate a new one
 OTHER_TOURNAMENT = 3_000
 COPIES = 5  # policies of a run
-RANKS = "ranks.json"  # of the policies that come along and are no members
+RANKS = "ranks.json"  # of the bundled policies that are not members
 
 
 def run_show(arguments: Show) -> int:
@@ -86,12 +86,12 @@ def run_rank(arguments: Rank) -> int:
     population = _population(arguments)
     game_map = population.map.with_teams(arguments.teams, arguments.team_victory)
     if arguments.player:
-        found = _rank_players(arguments, population, game_map)
+        ranks = _rank_players(arguments, population, game_map)
     else:
-        who, rng = arguments.who or PERSON, np.random.default_rng(arguments.seed)
+        person, rng = arguments.person or PERSON, np.random.default_rng(arguments.seed)
         replays = [replay for file in arguments.saved_games for replay in load_replays(file)]
-        found = {who: rank_person(population, replays, who, rng)}
-    print_ranks(population, found, game_map)
+        ranks = {person: rank_person(population, replays, person, rng)}
+    print_ranks(population, ranks, game_map)
     result = {
         "map": population.map.name,
         **({"teams": game_map.teams.text} if game_map.teams.text else {}),
@@ -99,7 +99,7 @@ def run_rank(arguments: Rank) -> int:
         "seed": arguments.seed,
         "max_years": population.max_years,
         "year_limit": population.year_limit,
-        "players": {name: asdict(standing) for name, standing in found.items()},
+        "players": {name: asdict(standing) for name, standing in ranks.items()},
     }
     write_result(arguments.json, result)
     return 0
@@ -124,15 +124,15 @@ def _rank_players(
     members = load_members(population, seed=arguments.seed, threads=arguments.threads)
     num_games = arguments.games or rank_games(population.map.name)
     announce_compilation()
-    found, seed, threads = {}, arguments.seed, arguments.threads
+    ranks, seed, threads = {}, arguments.seed, arguments.threads
     for player in players:
         with showing_progress(num_games) as progress:
             how = {"progress": progress, "seed": seed, "threads": threads, "game_map": game_map}
-            found[player.name] = rank_player(population, player, members, num_games, **how)
-    return found
+            ranks[player.name] = rank_player(population, player, members, num_games, **how)
+    return ranks
 
 
-def print_ranks(population: Population, found: dict[str, PopulationRank], game_map: Map) -> None:
+def print_ranks(population: Population, ranks: dict[str, PopulationRank], game_map: Map) -> None:
     console, teams = make_console(), game_map.teams.text
     console.print(
         f"among {len(population.members)} members of {population.title} on map "
@@ -150,12 +150,12 @@ def print_ranks(population: Population, found: dict[str, PopulationRank], game_m
                 f"{stands.games:,}" + (", provisional" if stands.games < PROVISIONAL else ""),
             ),
         )
-        for name, stands in found.items()
+        for name, stands in ranks.items()
     ]
     print_table(console, "player", ("rank", "rating", "population share", "games"), rows)
-    if len(found) > 1:
-        mean = np.mean([stands.rank for stands in found.values()])
-        console.print(f"\nmean rank of these {len(found)}: {mean:.1f}", markup=False)
+    if len(ranks) > 1:
+        mean = np.mean([stands.rank for stands in ranks.values()])
+        console.print(f"\nmean rank of these {len(ranks)}: {mean:.1f}", markup=False)
 
 
 _Share = Annotated[float, Meta(ge=0, le=100)]
@@ -243,8 +243,9 @@ def run_add(arguments: Add) -> int:
     threads = arguments.threads or usable_cores()
     members = load_members(population, seed=arguments.seed, threads=threads)
     weights = [{n: w.astype(np.float16).astype(np.float32) for n, w in policy.weights.items()}]
-    given = population, [new], weights, False, arguments.seed, threads
-    (player,) = populations.population_players(*given)
+    (player,) = populations.population_players(
+        population, [new], weights, greedy=False, seed=arguments.seed, threads=threads
+    )
     games = arguments.games or rank_games(game_map.name)
     announce_compilation()
     with showing_progress(games) as progress:

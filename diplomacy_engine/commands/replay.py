@@ -63,11 +63,11 @@ def run_replay(arguments: ReplayFlags) -> int:
 
 
 def _reviewed(policy: str, saved: Mapping, game_map: str | None) -> dict:
-    found = read_saved_game(saved, game_map)[1]
-    player = load_player(policy, game_map=found, seed=1)
+    saved_map = read_saved_game(saved, game_map)[1]
+    player = load_player(policy, game_map=saved_map, seed=1)
     if not isinstance(player, ExplainingPlayer):
         raise UserError(f"--review {policy}: only a trained policy can review games")
-    return review(saved, player, found)
+    return review(saved, player, saved_map)
 
 
 def show(replay: Replay, number: int | None = None) -> None:

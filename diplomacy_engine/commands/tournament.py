@@ -23,9 +23,9 @@ def run_tournament(arguments: Tournament) -> int:
 
 
 def _figures(result: dict) -> Iterator[tuple]:
-    for name, found in result["players"].items():
-        overall = {"rating": found["rating"]} | found["overall"]
-        columns = found.get("by_team", {}) | found["by_power"]
+    for name, entry in result["players"].items():
+        overall = {"rating": entry["rating"]} | entry["overall"]
+        columns = entry.get("by_team", {}) | entry["by_power"]
         yield from _matches.figure_rows(name, "", {"": overall} | columns)
     for name, row in result["cross_table"].items():
         for other, pair in row.items():

@@ -1,5 +1,8 @@
-"""Gymnasium and PettingZoo environments; `import diplomacy_engine` registers the ids. All take the
-arguments of DiplomacyEnv (`map=FILE` among them), but the last those of NegotiationEnv."""
+"""Gymnasium and PettingZoo environments; `import diplomacy_engine` registers the ids.
+
+All take the arguments of DiplomacyEnv (`map=FILE` among them), but the last those of
+NegotiationEnv.
+"""
 
 from typing import Any
 

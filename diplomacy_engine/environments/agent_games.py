@@ -25,8 +25,8 @@ from .kernels import (
     EVERY_STEP,
     AgentSeats,
     assign_decisions,
-    draw_seats,
     pick_decisions,
+    sample_seats,
     settle,
 )
 from .settings import AgentSettings
@@ -35,14 +35,16 @@ from .settings import AgentSettings
 def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -> list[Player]:
     """`opponents`: a bot's name, the path of a checkpoint, a Player, or a list of them."""
     several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
-    found = list(opponents) if several else [opponents]
-    if not found or not all(isinstance(each, str | Path) or hasattr(each, "act") for each in found):
+    choices = list(opponents) if several else [opponents]
+    if not choices or not all(
+        isinstance(each, str | Path) or hasattr(each, "act") for each in choices
+    ):
         raise UserError(f"opponents: expected players or their names, not {quoted(opponents)}")
     return [
         load_player(each, game_map=game_map, script=script)
         if isinstance(each, str | Path)
         else each
-        for each in found
+        for each in choices
     ]
 
 
@@ -51,8 +53,10 @@ def seeds_of(numbers: Sequence[int]) -> np.ndarray:
 
 
 class AgentBoards:
-    """E positions with an agent in each: what the forms read and write; see `assign_decisions`. A
-    `gap` of 1 puts an entry for "no order" before each province's orders."""
+    """E positions with an agent in each: what the forms read and write; see `assign_decisions`.
+
+    A `gap` of 1 puts an entry for "no order" before each province's orders.
+    """
 
     def __init__(self, games: VectorGame, gap: int):
         self.games, self._gap = games, gap
@@ -75,10 +79,10 @@ class AgentBoards:
         )
 
     def assign(
-        self, rows: np.ndarray, decisions: Decisions, who: np.ndarray, made: np.ndarray
+        self, rows: np.ndarray, decisions: Decisions, decider: np.ndarray, counts: np.ndarray
     ) -> np.ndarray:
         """Say who makes the decisions of `rows`, and note what agents may order (`assign_decisions`
-        explains `who` and `made`); return the rows without an agent's decision."""
+        explains `decider` and `counts`); return the rows without an agent's decision."""
         games = self.games
         idle = games.call(
             assign_decisions,
@@ -93,17 +97,20 @@ class AgentBoards:
             self.mask,
             self.queue,
             self.queued,
-            who,
-            made,
+            decider,
+            counts,
             self._idle,
         )
         return rows if idle == len(rows) else self._idle[:idle].copy()
 
 
 class AgentGames(AgentBoards):
-    """E games with an agent in each; a finished one stays until `start`. `reward` (E,) is since the
-    agent's last decision, `votes` (E,) whether it votes for a draw in the coming step (None: nobody
-    can). With `movement_only` retreats and adjustments are `dumbbot-deepdip`'s."""
+    """E games with an agent in each; a finished one stays until `start`.
+
+    `reward` (E,) is since the agent's last decision, `votes` (E,) whether it votes for a draw in
+    the coming step (None: nobody can). With `movement_only` retreats and adjustments are
+    `dumbbot-deepdip`'s.
+    """
 
     def __init__(
         self,
@@ -135,7 +142,7 @@ class AgentGames(AgentBoards):
         self._own = [RandomBot(), *([make_bot("dumbbot-deepdip")] if movement_only else [])]
         self.players: list[Player] = []
         self.set_opponents(settings.opponents)
-        self._who = np.zeros(num_games * powers, np.int16)
+        self._decider = np.zeros(num_games * powers, np.int16)
         self.nothing = np.zeros(self.mask_size, np.int8)
         if gap:
             self.nothing[games.table.province_first[:-1] + np.arange(provinces)] = 1
@@ -150,21 +157,23 @@ class AgentGames(AgentBoards):
         self._on_over: Callable[[np.ndarray], None] | None = None
 
     def set_opponents(self, opponents) -> None:
-        found = make_opponents(opponents, self.games.map, self._settings.script)
-        players, seat = [*found, *self._own], self._seats.seat
+        new_players = make_opponents(opponents, self.games.map, self._settings.script)
+        players, seat = [*new_players, *self._own], self._seats.seat
         if self.players:  # those of games that are not over keep their seats, under new numbers
             used, place = np.unique(seat, return_inverse=True)
             seat[:] = (len(players) + place).reshape(seat.shape)
             players += [self.players[number] for number in used]
-        self.players, self._num_opponents = players, len(found)
-        helper = len(found) + 1 if len(self._own) > 1 else NONE
-        self._seats = self._seats._replace(warm_up_player=len(found), helper=helper)
+        self.players, self._num_opponents = players, len(new_players)
+        helper = len(new_players) + 1 if len(self._own) > 1 else NONE
+        self._seats = self._seats._replace(warm_up_player=len(new_players), helper=helper)
         self._remembering = [p for p in players if isinstance(p, StatefulPlayer)]
-        self._made = np.zeros(len(players), np.int32)
+        self._player_counts = np.zeros(len(players), np.int32)
 
     def start(self, rows: np.ndarray, seeds: np.ndarray | None = None) -> None:
         """Start new games in `rows`, ascending integers, and play each to the agent's decision.
-        `seeds`, uint64, are what these rows' seeds come from now on; None goes on with theirs."""
+
+        `seeds`, uint64, are what these rows' seeds come from now on; None goes on with theirs.
+        """
         games = self.games
         if seeds is not None:
             games.seed_games(rows, seeds)
@@ -176,7 +185,7 @@ class AgentGames(AgentBoards):
         games.reset(rows)
         begin_games(games, self._remembering, rows)
         games.call(
-            draw_seats,
+            sample_seats,
             games.state,
             rows,
             self._power,
@@ -186,8 +195,11 @@ class AgentGames(AgentBoards):
         )
 
     def play(self, rows: np.ndarray, on_over: Callable[[np.ndarray], None] | None = None) -> None:
-        """Adjudicate `rows` and play on to the agent's decision or the game's end. `on_over` is
-        called with finished rows before new games start in them; without it these stay."""
+        """Adjudicate `rows` and play on to the agent's decision or the game's end.
+
+        `on_over` is called with finished rows before new games start in them; without it these
+        stay.
+        """
         self._on_over = on_over
         self.reward.fill(0)
         self.terminated.fill(False)
@@ -200,15 +212,15 @@ class AgentGames(AgentBoards):
         outcomes, game = self.games.outcomes(rows), np.arange(len(rows))
         mine, side = (game, self.agent[rows]), (game, self._teams.of_power[self.agent[rows]])
         by_side = outcomes.of_teams(self._teams.of_power) if self._teams.text else outcomes
-        found = {
+        result = {
             "win": by_side.win()[side],
             "solo": by_side.solo()[side],
             "centers": outcomes.centers[mine].astype(np.int64),
             "years": outcomes.years.astype(np.int64),
         }
         if self.votes is not None:
-            found["agreed"] = outcomes.ended == AGREED
-        return found | ({"eliminated": ~outcomes.alive[mine]} if self._teams.text else {})
+            result["agreed"] = outcomes.ended == AGREED
+        return result | ({"eliminated": ~outcomes.alive[mine]} if self._teams.text else {})
 
     def _ask_and_play(self, rows: np.ndarray) -> None:
         while len(rows):
@@ -281,16 +293,18 @@ class AgentGames(AgentBoards):
     def _ask(self, rows: np.ndarray) -> np.ndarray:
         games = self.games
         decisions = games.decisions(self._or_all(rows), reuse=True)
-        who, made = self._who[: decisions.count], self._made
-        made.fill(0)
-        rows = self.assign(rows, decisions, who, made)
-        for number, count in enumerate(made.tolist()):
+        decider, counts = self._decider[: decisions.count], self._player_counts
+        counts.fill(0)
+        rows = self.assign(rows, decisions, decider, counts)
+        for number, count in enumerate(counts.tolist()):
             if count:
-                mine = decisions if count == len(who) else self._picked(decisions, who, number)
+                mine = decisions
+                if count < len(decider):
+                    mine = self._picked(decisions, decider, number)
                 games.write_orders(self.orders, mine, ask_player(games, mine, self.players[number]))
         return rows
 
-    def _picked(self, decisions: Decisions, who: np.ndarray, player: int) -> Decisions:
+    def _picked(self, decisions: Decisions, decider: np.ndarray, player: int) -> Decisions:
         """The decisions that a player makes, in arrays that the next call overwrites."""
         buffers, slots = self._picked_buffers, len(decisions.slot_province)
         if (
@@ -301,5 +315,5 @@ class AgentGames(AgentBoards):
             # There are at least as many slots as decisions.
             buffers = empty_decisions(2 * slots, 2 * slots, 2 * len(decisions.order))
             self._picked_buffers = buffers
-        self.games.call(pick_decisions, decisions, who, player, buffers, self._counts)
+        self.games.call(pick_decisions, decisions, decider, player, buffers, self._counts)
         return filled(buffers, *self._counts.tolist())

@@ -79,10 +79,10 @@ def flat_space(scale: np.ndarray) -> spaces.Box:
     return spaces.Box(-1, 1, scale.shape, np.float32)
 
 
-def flattened(seen: Any, rows: int, scale: np.ndarray) -> np.ndarray:
+def flattened(obs: Any, rows: int, scale: np.ndarray) -> np.ndarray:
     """Return observations of `rows` agents as (rows, numbers) float32 from -1 to 1, each divided by
     its `flat_scale`, parts by their names."""
-    parts = [seen[name] for name in sorted(seen)] if isinstance(seen, dict) else [seen]
+    parts = [obs[name] for name in sorted(obs)] if isinstance(obs, dict) else [obs]
     flat = np.concatenate([np.reshape(part, (rows, -1)) for part in parts], 1)
     return (flat / scale).astype(np.float32)
 
@@ -100,13 +100,13 @@ def whole_numbers(action: Any, shape: tuple[int, ...]) -> np.ndarray:
     """An action as int64 of the given shape; UserError if it is no such thing."""
     array = np.asarray(action)
     if array.shape != shape or array.dtype.kind not in "iu":
-        found = f"{array.dtype} of shape {array.shape}"
-        raise UserError(f"an action must be integers of shape {shape}, not {found}")
+        actual = f"{array.dtype} of shape {array.shape}"
+        raise UserError(f"an action must be integers of shape {shape}, not {actual}")
     return np.asarray(array, np.int64, order="C")
 
 
-def row_of(seen: Any, row: int) -> Any:
-    return {k: array[row] for k, array in seen.items()} if isinstance(seen, dict) else seen[row]
+def row_of(obs: Any, row: int) -> Any:
+    return {k: array[row] for k, array in obs.items()} if isinstance(obs, dict) else obs[row]
 
 
 def unit_text(games: VectorGame, row: int, v: int) -> str:
@@ -126,9 +126,11 @@ def illegal_order(games: VectorGame, row: int, unit: str, order: str) -> UserErr
 
 
 class ProvinceForm:
-    """An action has one entry for each province: 0 for no order, else the order's place, from 1. A
-    province's orders stand in the order of the map's vocabulary. Masks have the entries of all
-    provinces one after the other."""
+    """An action has one entry for each province: 0 for no order, else the order's place, from 1.
+
+    A province's orders stand in the order of the map's vocabulary. Masks have the entries of all
+    provinces one after the other.
+    """
 
     agent_games: ClassVar = {"gap": 1}  # arguments of AgentGames
     has_masks = True
@@ -155,8 +157,11 @@ class ProvinceForm:
         return self._agents.mask[rows]
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Write the orders of actions (E, ...) int64; return the rows that are ready, and the
-        numbers of illegal orders (E,). If `strict`, one raises UserError instead."""
+        """Write the orders of actions (E, ...) int64.
+
+        Returns the rows that are ready, and the numbers of illegal orders (E,). If `strict`, an
+        illegal order raises UserError instead.
+        """
         games, bad = self._games, self._write(actions, strict)
         if strict and bad != NONE:
             row, v = divmod(bad, actions.shape[1])
@@ -181,8 +186,11 @@ class ProvinceForm:
 
 
 class SequentialForm(ProvinceForm):
-    """An action is the number of one order, for one unit after the other. `province` is whose unit
-    is to be ordered (V for an adjustment), `given` the orders already given in this phase."""
+    """An action is the number of one order, for one unit after the other.
+
+    `province` is whose unit is to be ordered (V for an adjustment), `given` the orders already
+    given in this phase.
+    """
 
     agent_games: ClassVar = {"gap": 0}
 
@@ -199,11 +207,11 @@ class SequentialForm(ProvinceForm):
         )
         self.action_space = spaces.Discrete(len(games.vocabulary))
         self._at = np.zeros(games.num_games, np.int64)
-        self._given = games.new_orders()
+        self._phase_orders = games.new_orders()
 
     def asked(self, rows: np.ndarray) -> None:
         self._at[rows] = 0
-        self._given[rows] = NONE
+        self._phase_orders[rows] = NONE
 
     def observe(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         agents = self._agents
@@ -211,7 +219,7 @@ class SequentialForm(ProvinceForm):
         province = agents.queue[rows, at].astype(np.int64)
         nothing = (province == NONE) | (agents.queued[rows] == 0)
         province[nothing] = agents.queue.shape[1]
-        return super().observe(rows) | {"given": self._given[rows], "province": province}
+        return super().observe(rows) | {"given": self._phase_orders[rows], "province": province}
 
     def masks(self) -> np.ndarray | None:
         agents = self._agents
@@ -233,24 +241,26 @@ class SequentialForm(ProvinceForm):
             strict,
             agents.mask,
             agents.orders,
-            self._given,
+            self._phase_orders,
             self._illegal,
         )
         if strict and bad != NONE:
             v, texts = int(agents.queue[bad, self._at[bad]]), games.vocabulary.texts
             unit = "adjustment" if v == NONE else unit_text(games, bad, v)
             action = int(actions[bad])
-            known = (
+            text = (
                 repr(texts[action]) if 0 <= action < len(texts) else f"not in 0..{len(texts) - 1}"
             )
-            raise illegal_order(games, bad, unit, f"action {action} ({known})")
+            raise illegal_order(games, bad, unit, f"action {action} ({text})")
         return np.flatnonzero(self._at == agents.queued), self._illegal
 
 
 class DeepDipForm(ProvinceForm):
-    """The DeepDip thesis' formulation of the game (Cruz 2019); docs/other_libraries.md says what
-    its numbers mean. There is no mask; invalid orders hold, and are ignored where the agent has no
-    unit. Retreats and adjustments are `dumbbot-deepdip`'s."""
+    """The DeepDip thesis' formulation of the game (Cruz 2019).
+
+    docs/other_libraries.md says what its numbers mean. There is no mask; invalid orders hold, and
+    are ignored where the agent has no unit. Retreats and adjustments are `dumbbot-deepdip`'s.
+    """
 
     agent_games: ClassVar = {"gap": 0, "movement_only": True}
     has_masks = False
@@ -294,8 +304,11 @@ FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": Dee
 
 
 class VoteForm:
-    """Another form, a MultiDiscrete one, whose actions end with a vote for a draw: 1 votes for one,
-    0 not; another number is illegal, and no vote. A mask has two more entries for it."""
+    """Another form, a MultiDiscrete one, whose actions end with a vote for a draw.
+
+    1 votes for one, 0 does not; another number is illegal, and no vote. A mask has two more entries
+    for it.
+    """
 
     def __init__(self, form: ProvinceForm, agents: AgentGames):
         self._form, self._agents = form, agents

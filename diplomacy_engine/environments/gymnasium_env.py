@@ -115,13 +115,15 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:
         """Start a new game; see gymnasium.Env.reset. There are no options."""
         super().reset(seed=seed)
-        seen = self._start(None if seed is None else seeds_of([seed]))
-        return row_of(seen, 0), self._info(0)
+        obs = self._start(None if seed is None else seeds_of([seed]))
+        return row_of(obs, 0), self._info(0)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
-        """Order, and play on to the next decision; see gymnasium.Env.step. NeedsReset: the game is
-        over, or none has begun. UserError: the action has the wrong shape or type, or strict and an
-        illegal order."""
+        """Order, and play on to the next decision; see gymnasium.Env.step.
+
+        NeedsReset: the game is over, or none has begun. UserError: the action has the wrong shape
+        or type, or strict and an illegal order.
+        """
         self._need_game(self._running)
         agents = self._agents
         actions = whole_numbers(action, self.action_space.shape)[None]
@@ -137,8 +139,8 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
             self._running = False
             for name, value in agents.outcome(ready).items():
                 info[name] = value[0].item()
-        seen = row_of(self._form.observe(agents.every_row), 0)
-        return seen, reward, terminated, truncated, info
+        obs = row_of(self._form.observe(agents.every_row), 0)
+        return obs, reward, terminated, truncated, info
 
     def render(self) -> np.ndarray | str | None:
         """Return the position as `render_mode` says; NeedsReset before `reset`."""
@@ -198,7 +200,9 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict]:
         """Order in every game, and play each on to its next decision; see VectorEnv.step.
-        NeedsReset: `reset` has not been called. UserError as for `DiplomacyEnv.step`."""
+
+        NeedsReset: `reset` has not been called. UserError as for `DiplomacyEnv.step`.
+        """
         self._need_game(self._running)
         agents, form = self._agents, self._form
         ready, illegal = form.take(whole_numbers(actions, self.action_space.shape), self._strict)
@@ -211,9 +215,9 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
             reward, terminated = agents.reward.copy(), agents.terminated.copy()
             truncated = agents.truncated.copy()
         over = terminated | truncated
-        seen = form.observe(agents.every_row)
+        obs = form.observe(agents.every_row)
         infos |= self._infos(np.where(over, 0, illegal))
-        return seen, reward, terminated, truncated, infos
+        return obs, reward, terminated, truncated, infos
 
     def render(self) -> tuple[np.ndarray | str, ...] | None:
         """Return the position of every game as `render_mode` says; NeedsReset before `reset`."""
@@ -232,7 +236,7 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
 
     def _note_final(self, infos: dict, rows: np.ndarray, illegal: np.ndarray) -> None:
         self._form.asked(rows)
-        seen = self._form.observe(rows)
+        obs = self._form.observe(rows)
         values = self._agents.outcome(rows)
         values |= {"illegal_orders": illegal[rows], "power": self._agents.agent[rows].astype(int)}
         if self._form.has_masks:
@@ -248,6 +252,6 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
             final |= {f"_{name}": over for name in values}
         infos["_final_obs"][rows] = True
         for i, row in enumerate(rows.tolist()):
-            infos["final_obs"][row] = row_of(seen, i)
+            infos["final_obs"][row] = row_of(obs, i)
         for name, value in values.items():
             infos["final_info"][name][rows] = value

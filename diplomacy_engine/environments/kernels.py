@@ -26,8 +26,8 @@ class AgentSeats(NamedTuple):
 
 
 @jit
-def draw_seats(state, rows, power, opponents, most_phases, seats):
-    """Draw what is drawn once a game, from its own seed: it is the same whatever is beside it.
+def sample_seats(state, rows, power, opponents, most_phases, seats):
+    """Sample what is sampled once a game, from its own seed: other games change nothing.
 
     Reads   `power`, the agent's, or NONE for a random one; `opponents`, how many players each
             seat's is drawn from
@@ -67,14 +67,27 @@ def _mask_decision(board, table, decisions, d, gap, mask, row):
 
 @jit
 def assign_decisions(
-    board, table, state, rows, decisions, seats, gap, orders, mask, queue, queued, who, made, idle
+    board,
+    table,
+    state,
+    rows,
+    decisions,
+    seats,
+    gap,
+    orders,
+    mask,
+    queue,
+    queued,
+    decider,
+    counts,
+    idle,
 ):
     """Say which player makes each decision, and note what the agents may order.
 
     Returns how many of the games have no decision of the agent; these are at the front of `idle`.
 
     Reads   decisions of games `rows`
-    Writes  who (D,) int16: a player's number, or AGENT; made: how many decisions each player makes;
+    Writes  decider (D,) int16: a player's number, or AGENT; counts: decisions of each player;
             seats.begun, where an agent decides;
             of `rows`: orders, emptied;
             mask (E, M) int8: order n of province v is at n + gap * (v + 1). With a gap of 1 the
@@ -94,27 +107,27 @@ def assign_decisions(
     for d in range(game.shape[0]):
         e, p = game[d], power[d]
         if seats.warm_up[e] > 0:
-            who[d] = seats.warm_up_player
+            decider[d] = seats.warm_up_player
         elif p != seats.agent[e]:
-            who[d] = seats.seat[e, p]
+            decider[d] = seats.seat[e, p]
         elif seats.helper != NONE and not is_movement(state.phase[e]):
-            who[d] = seats.helper
+            decider[d] = seats.helper
         else:
-            who[d] = AGENT
-        if who[d] != AGENT:
-            made[who[d]] += 1
+            decider[d] = AGENT
+        if decider[d] != AGENT:
+            counts[decider[d]] += 1
             continue
         seats.begun[e] = True
         queued[e] = slot_start[d + 1] - slot_start[d]
         for s in range(slot_start[d], slot_start[d + 1]):
             queue[e, s - slot_start[d]] = slot_province[s]
         _mask_decision(board, table, decisions, d, gap, mask, e)
-    left = 0
+    num_idle = 0
     for i in range(rows.shape[0]):
         if queued[rows[i]] == 0:
-            idle[left] = rows[i]
-            left += 1
-    return left
+            idle[num_idle] = rows[i]
+            num_idle += 1
+    return num_idle
 
 
 @jit
@@ -129,11 +142,11 @@ def mask_decisions(board, table, decisions, mask):
 
 
 @jit
-def pick_decisions(decisions, who, player, out, counts):
+def pick_decisions(decisions, decider, player, out, counts):
     """Copy the decisions of `player` to out; counts (3,): decisions, slots and orders copied."""
     copied, slots, orders = 0, 0, 0
     for d in range(decisions.game.shape[0]):
-        if who[d] != player:
+        if decider[d] != player:
             continue
         out.game[copied] = decisions.game[d]
         out.power[copied] = decisions.power[d]
@@ -229,11 +242,13 @@ def _in_slot(board, table, mask, e, v, number):
 
 
 @jit
-def take_unit_actions(board, table, actions, queue, at, strict, mask, orders, given, illegal):
+def take_unit_actions(
+    board, table, actions, queue, at, strict, mask, orders, phase_orders, illegal
+):
     """Write one order of each game, for the slot it is at, and move on to the next slot.
 
     Reads   actions (E,) int64, order numbers
-    Writes  orders and given (E, V); illegal (E,), 1 where an order is not legal in its slot;
+    Writes  orders and phase_orders (E, V); illegal (E,), 1 where an order is not legal in its slot;
             at (E,); mask (E, A): a province built or removed in cannot be chosen again. A strict
             call with such an order writes nothing but `illegal`
     Returns the first game with an illegal order, or NONE
@@ -249,7 +264,7 @@ def take_unit_actions(board, table, actions, queue, at, strict, mask, orders, gi
         number = actions[e]
         if not illegal[e] and number != table.waive:
             v = board.location_province[table.location[number]]
-            orders[e, v] = given[e, v] = number
+            orders[e, v] = phase_orders[e, v] = number
             if queue[e, at[e]] == NONE:
                 mask[e, table.province_first[v] : table.province_first[v + 1]] = 0
         at[e] += 1

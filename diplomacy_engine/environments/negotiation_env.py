@@ -41,17 +41,17 @@ class NegotiationEnv(gymnasium.Env):
     metadata: ClassVar = {"render_modes": []}
 
     def __init__(self, map: str | Path = "standard", **settings: Any):
-        found = self._settings = settings_of(TalkSettings, settings, self)
-        self._reward = None if found.reward == "valid" else make_steady_mix(found.reward)
-        self._games = VectorGame(map, 1, max_years=found.max_years, threads=1, auto_reset=False)
+        options = self._settings = settings_of(TalkSettings, settings, self)
+        self._reward = None if options.reward == "valid" else make_steady_mix(options.reward)
+        self._games = VectorGame(map, 1, max_years=options.max_years, threads=1, auto_reset=False)
         game_map = self._games.map
-        self._seat = None if found.power is None else game_map.power_number(found.power)
-        self._partner = load_player(f"{found.answers}+{found.orders_by}", game_map=game_map)
+        self._seat = None if options.power is None else game_map.power_number(options.power)
+        self._partner = load_player(f"{options.answers}+{options.orders_by}", game_map=game_map)
         provinces, powers = len(game_map.provinces), self._games.num_powers
         units = len(game_map.unit_powers) + 1
         self.observation_space = MultiDiscrete([powers + 1, 2, units] * provinces)
         action = MultiDiscrete([provinces, provinces, powers, provinces, provinces])
-        self.action_space = with_vote(action) if found.draw_votes else action
+        self.action_space = with_vote(action) if options.draw_votes else action
         self._press: Press | None = None
         self._power = 0
         self._seeded = self._running = False
@@ -80,8 +80,10 @@ class NegotiationEnv(gymnasium.Env):
         return {"valid": valid, "agreed": agreed, "broken": broken, "power": self._power}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
-        """Make an offer, and play on to the next movement phase; see gymnasium.Env.step. UserError:
-        the game is over or none has begun, or the action is of the wrong form."""
+        """Make an offer, and play on to the next movement phase; see gymnasium.Env.step.
+
+        UserError: the game is over or none has begun, or the action is of the wrong form.
+        """
         if not self._running:
             raise gymnasium.error.ResetNeeded("there is no game to step: call reset() first")
         if not self.action_space.contains(action):
@@ -116,8 +118,8 @@ class NegotiationEnv(gymnasium.Env):
     def _paid(self, result: StepResult) -> float:
         if self._reward is None:
             return 0.0
-        found = reward_input(result, self._games.board.victory_centers)
-        return float(self._reward(found)[0, self._power])
+        position = reward_input(result, self._games.board.victory_centers)
+        return float(self._reward(position)[0, self._power])
 
     def _speak(self, decisions: Decisions, numbers: list[int]) -> tuple[bool, bool]:
         mine, goal, other, theirs, its_goal = numbers
@@ -151,14 +153,14 @@ class NegotiationEnv(gymnasium.Env):
             return int(orders[kinds == HOLD][0])
         goes = games.board.location_province[games.table.target[orders]] == goal
         for kind in (MOVE, MOVE_VIA):
-            if (found := orders[goes & (kinds == kind)]).size:
-                return int(found[0])
+            if (candidates := orders[goes & (kinds == kind)]).size:
+                return int(candidates[0])
         return NONE
 
     def _observation(self) -> np.ndarray:
         board, state = self._games.board, self._games.state
-        seen = np.zeros((len(board.terrain), 3), np.int64)
-        seen[board.center_province, 0] = 1 + state.center_owner[0]
-        seen[:, 1] = board.province_center != NONE
-        seen[:, 2] = 1 + state.unit_power[0]
-        return seen.ravel()
+        obs = np.zeros((len(board.terrain), 3), np.int64)
+        obs[board.center_province, 0] = 1 + state.center_owner[0]
+        obs[:, 1] = board.province_center != NONE
+        obs[:, 2] = 1 + state.unit_power[0]
+        return obs.ravel()

@@ -62,6 +62,7 @@ class ObservationPlayer:
         strict: bool = False,
         generator: Seedable | None = None,
     ):
+        """See the class for the arguments."""
         self.name = name
         self._policy, self._form_class = policy, FORMS[convert(FormName, form, "form")]
         self._map = None if game_map is None else load_map(game_map)
@@ -75,8 +76,11 @@ class ObservationPlayer:
         self._form: Any = None
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32; see Player. UserError: another map, or
-        the policy's actions have the wrong shape or type, or strict and an illegal order."""
+        """Return an order number for each slot, (S,) int32; see Player.
+
+        UserError: another map, or the policy's actions have the wrong shape or type, or strict and
+        an illegal order.
+        """
         if self._helper is None:
             return self._ask(games, decisions)
         movement = in_movement(games.state, decisions.game)
@@ -93,10 +97,10 @@ class ObservationPlayer:
         place = np.argsort(-slots, kind="stable")  # so that those with slots left are in front
         orders = self._play(games, decisions.take(place))[np.argsort(place)]
         # An order of winter has no slot of its own: they come one after the other, by province.
-        given = np.take_along_axis(orders, np.argsort(orders == NONE, axis=1, kind="stable"), 1)
+        compact = np.take_along_axis(orders, np.argsort(orders == NONE, axis=1, kind="stable"), 1)
         decision, province = decisions.slot_decision, decisions.slot_province
         nth = np.arange(len(decision)) - decisions.slot_start[decision]
-        return np.where(province == NONE, given[decision, nth], orders[decision, province])
+        return np.where(province == NONE, compact[decision, nth], orders[decision, province])
 
     def _play(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """The orders of decisions, (D, V) int32, of which those with more slots come first. Each
@@ -106,16 +110,16 @@ class ObservationPlayer:
         boards.games.copy_from(games, decisions.game, rows, keep_seeds=True)
         boards.agent[rows] = decisions.power
         boards.queued[:] = 0
-        asked = decisions._replace(game=rows.astype(np.int32))
-        who, made = np.zeros(decisions.count, np.int16), np.zeros(1, np.int32)
-        boards.assign(rows, asked, who, made)
+        renumbered = decisions._replace(game=rows.astype(np.int32))
+        decider, counts = np.zeros(decisions.count, np.int16), np.zeros(1, np.int32)
+        boards.assign(rows, renumbered, decider, counts)
         form.asked(boards.every_row)
         one_by_one = form.action_space.shape == ()
         for done in range(slots.max() if one_by_one else 1):
-            left = rows[slots > done]
-            _, illegal = form.take(self._actions(form, left), False)
-            if self._strict and illegal[left].any():
-                row = left[illegal[left] > 0][0]
+            open_rows = rows[slots > done]
+            _, illegal = form.take(self._actions(form, open_rows), False)
+            if self._strict and illegal[open_rows].any():
+                row = open_rows[illegal[open_rows] > 0][0]
                 power = games.map.powers[decisions.power[row]]
                 raise UserError(f"player {quoted(self.name, 60)}: an order of {power} is illegal")
         return boards.orders[rows]
@@ -124,17 +128,17 @@ class ObservationPlayer:
         if self._map is not None and games.vocabulary.hash != vocabulary(self._map).hash:
             ours, theirs = self._map.name, games.map.name
             raise UserError(f"player {quoted(self.name, 60)} plays on {ours!r}, not {theirs!r}")
-        kept = self._boards.games if self._boards else None
-        if kept is None or kept.num_games < count or not kept.is_like(games):
-            kept = games.spare(count)
-            self._boards = AgentBoards(kept, self._form_class.agent_games["gap"])
+        spare = self._boards.games if self._boards else None
+        if spare is None or spare.num_games < count or not spare.is_like(games):
+            spare = games.spare(count)
+            self._boards = AgentBoards(spare, self._form_class.agent_games["gap"])
             self._form = self._form_class(self._boards)
             self._form = FlatForm(self._form) if self._flat else self._form
         return self._boards, self._form
 
     def _actions(self, form: Any, rows: np.ndarray) -> np.ndarray:
         """The policy's actions for `rows`, without votes."""
-        seen, masks = form.observe(rows), form.masks()
+        obs, masks = form.observe(rows), form.masks()
         if masks is not None:
             masks = masks[: len(rows)]
             masks = with_vote_open(masks) if self._draw_votes else masks
@@ -143,10 +147,10 @@ class ObservationPlayer:
         try:
             if self._single:
                 of_rows = [None] * len(rows) if masks is None else masks
-                alone = [row_of(seen, i) for i in range(len(rows))]
+                alone = [row_of(obs, i) for i in range(len(rows))]
                 actions: Any = list(map(self._policy, alone, of_rows))
             else:
-                actions = self._policy(seen, masks)
+                actions = self._policy(obs, masks)
             actions = whole_numbers(actions, (len(rows), *shape))
         except UserError as error:
             raise UserError(f"player {quoted(self.name, 60)}: {error}") from None

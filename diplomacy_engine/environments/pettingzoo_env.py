@@ -1,5 +1,7 @@
-"""A PettingZoo environment: all powers at once, one phase a step; with press two of movement. `env`
-makes the same for PettingZoo's AEC interface, by its own converter."""
+"""A PettingZoo environment: all powers at once, one phase a step; with press two of movement.
+
+`env` makes the same for PettingZoo's AEC interface, by its own converter.
+"""
 
 from copy import deepcopy
 from pathlib import Path
@@ -58,31 +60,31 @@ class DiplomacyParallelEnv(ParallelEnv):
     metadata: ClassVar = METADATA | {"name": "diplomacy_v0", "is_parallelizable": True}
 
     def __init__(self, map: str | Path = "small", **settings: Any):
-        found = self._settings = settings_of(PowersSettings, settings, self)
-        self.render_mode = found.render_mode
+        options = self._settings = settings_of(PowersSettings, settings, self)
+        self.render_mode = options.render_mode
         games = self._games = VectorGame(
-            found.map_of(map), 1, max_years=found.max_years, threads=1, auto_reset=False
+            options.map_of(map), 1, max_years=options.max_years, threads=1, auto_reset=False
         )
-        self._reward = found.reward_of(games.map)
+        self._reward = options.reward_of(games.map)
         self.possible_agents = list(games.map.powers)
         self.agents: list[str] = []
         powers, provinces = games.num_powers, len(games.board.terrain)
         observed, action = observation_space(games), province_space(games)
-        self._press = found.press and Press(games, found.press, binding=found.binding)
+        self._press = options.press and Press(games, options.press, binding=options.binding)
         self._wishing = False  # whether the coming step has wishes
         if self._press is not None:
             observed["peace"] = spaces.MultiBinary(powers)
             observed["closed"] = spaces.MultiBinary([powers, provinces])
             observed["bound"] = spaces.MultiBinary(provinces)
-            if not found.binding:
+            if not options.binding:
                 observed["breaches"] = spaces.Box(-1, 10_000, [powers], np.int32)
             action = spaces.Dict({"orders": action, "wish": MaskedActions([2] * powers)})
-            if found.draw_votes:
+            if options.draw_votes:
                 action["vote"] = spaces.Discrete(2)
-        elif found.draw_votes:
+        elif options.draw_votes:
             action = with_vote(action)
         self._scale = flat_scale(observed)
-        observed = flat_space(self._scale) if found.flat else observed
+        observed = flat_space(self._scale) if options.flat else observed
         self.observation_spaces = {name: deepcopy(observed) for name in self.possible_agents}
         self.action_spaces = {name: deepcopy(action) for name in self.possible_agents}
         self._every_power = np.arange(powers, dtype=np.int8)
@@ -125,7 +127,7 @@ class DiplomacyParallelEnv(ParallelEnv):
             if not self.action_spaces[name].contains(actions.get(name)):
                 raise UserError(f"not in the action space of {name}: {quoted(actions.get(name))}")
         games, shape = self._games, (len(self.possible_agents), len(self._games.board.terrain))
-        given, votes = np.zeros(shape, np.int64), np.zeros((1, shape[0]), bool)
+        numbers, votes = np.zeros(shape, np.int64), np.zeros((1, shape[0]), bool)
         wish = np.zeros((1, shape[0], shape[0]), bool)
         for power, name in enumerate(self.possible_agents):
             if name not in self.agents:
@@ -136,14 +138,14 @@ class DiplomacyParallelEnv(ParallelEnv):
                 action = action["orders"]
             elif self._settings.draw_votes:
                 *action, votes[0, power] = action
-            given[power] = action
+            numbers[power] = action
         if self._wishing:
             self._press.propose(wish)
             self._wishing, no = False, dict.fromkeys(self.agents, False)
             infos = self._infos(self.agents, *self._nothing())
             nothing = dict.fromkeys(self.agents, 0.0)
             return self._observe(self.agents), nothing, no, dict(no), infos
-        illegal, broken = self._take(given), self._nothing()[1]
+        illegal, broken = self._take(numbers), self._nothing()[1]
         if not self._settings.binding and self._press is not None:
             broken = self._press.judge(self._orders)[0] > 0
         result = games.step(self._orders, votes=votes if self._settings.draw_votes else None)
@@ -163,9 +165,9 @@ class DiplomacyParallelEnv(ParallelEnv):
         }
         rewards = {name: float(paid[p]) for name, p in zip(agents, numbers)}
         self._begin_phase()
-        seen, infos = self._observe(agents), self._infos(agents, illegal, broken)
+        observations, infos = self._observe(agents), self._infos(agents, illegal, broken)
         self.agents = [n for n in agents if not (terminated[n] or truncated[n])]
-        return seen, rewards, terminated, truncated, infos
+        return observations, rewards, terminated, truncated, infos
 
     def _nothing(self) -> tuple[np.ndarray, np.ndarray]:
         """No illegal orders, (P,) int64, and nobody who broke the peace, (P, P) bool."""
@@ -181,15 +183,15 @@ class DiplomacyParallelEnv(ParallelEnv):
             raise NeedsReset("there is no game: call reset() first")
         return render_game(self._games, 0, self.render_mode)
 
-    def _take(self, given: np.ndarray) -> np.ndarray:
+    def _take(self, numbers: np.ndarray) -> np.ndarray:
         """Write the orders of actions (P, V); return how many are illegal, (P,)."""
-        games, powers = self._games, len(given)
-        orders = np.full(given.shape, NONE, np.int32)
+        games, powers = self._games, len(numbers)
+        orders = np.full(numbers.shape, NONE, np.int32)
         illegal = np.zeros(powers, np.int64)
         first = games.table.province_first
         bad = games.call(
             take_province_actions,
-            given,
+            numbers,
             self._mask,
             first,
             self._settings.strict,
@@ -197,8 +199,8 @@ class DiplomacyParallelEnv(ParallelEnv):
             illegal,
         )
         if self._settings.strict and bad != NONE:
-            power, v = divmod(bad, given.shape[1])
-            order = province_action(games, int(given[power, v]), v)
+            power, v = divmod(bad, numbers.shape[1])
+            order = province_action(games, int(numbers[power, v]), v)
             unit = f"{self.possible_agents[power]}, {unit_text(games, 0, v)}"
             raise illegal_order(games, 0, unit, order)
         self._orders[0] = orders.max(0)  # a province is ordered in by one power, NONE is -1
@@ -209,29 +211,31 @@ class DiplomacyParallelEnv(ParallelEnv):
             np.zeros(len(self._every_power), np.int32), self._every_power
         )
         powers = {name: self.possible_agents.index(name) for name in agents}
-        seen = {
+        observations = {
             name: {"board": board[p], "last_order": last_order[p], "scalars": scalars[p]}
             for name, p in powers.items()
         }
         if self._press is not None:
-            self._add_peace(seen)
+            self._add_peace(observations)
         if self._settings.flat:
-            seen = {name: flattened(parts, 1, self._scale)[0] for name, parts in seen.items()}
-        return seen
+            observations = {
+                name: flattened(parts, 1, self._scale)[0] for name, parts in observations.items()
+            }
+        return observations
 
-    def _add_peace(self, seen: dict[str, dict[str, np.ndarray]]) -> None:
+    def _add_peace(self, observations: dict[str, dict[str, np.ndarray]]) -> None:
         every = self._every_power.astype(np.int64)
         view = self._press.observe(np.zeros_like(every), every)
         breaches = self._press.breaches(np.zeros_like(every), every)
         # Who is q to everybody: seats are counted from the observer on.
         seats = (every[None, :] - every[:, None]) % len(every)
-        for name, found in seen.items():
+        for name, obs in observations.items():
             p = self.possible_agents.index(name)
-            found["peace"] = view.peace[p, seats[p]].astype(np.int8)
-            found["closed"] = view.closed[p, seats[p]].astype(np.int8)
-            found["bound"] = view.bound[p].astype(np.int8)
+            obs["peace"] = view.peace[p, seats[p]].astype(np.int8)
+            obs["closed"] = view.closed[p, seats[p]].astype(np.int8)
+            obs["bound"] = view.bound[p].astype(np.int8)
             if not self._settings.binding:
-                found["breaches"] = breaches[p]
+                obs["breaches"] = breaches[p]
 
     def _infos(self, agents: list[str], illegal: np.ndarray, broken: np.ndarray) -> dict[str, dict]:
         """`illegal` (P,) counts orders, `broken` (P, P) says who broke the peace with whom."""

@@ -48,10 +48,10 @@ class EnvSettings:
     flat: bool = False
 
     def map_of(self, game_map: str | Path | Map) -> Map:
-        found = load_map(game_map)
+        loaded_map = load_map(game_map)
         if self.teams or self.team_victory:
-            found = found.with_teams(self.teams, self.team_victory)
-        return found
+            loaded_map = loaded_map.with_teams(self.teams, self.team_victory)
+        return loaded_map
 
     def reward_of(self, game_map: Map) -> RewardMix:
         return make_steady_mix(self.reward, game_map)

@@ -138,8 +138,8 @@ def order_numbers(decisions: Decisions, chosen: np.ndarray) -> np.ndarray:
 def order_positions(decisions: Decisions, numbers: np.ndarray) -> np.ndarray:
     """The positions (S,) int64 of order numbers in the slots' lists; else ValueError."""
     lengths = np.diff(decisions.order_start)
-    found = np.flatnonzero(decisions.order == np.repeat(numbers, lengths))
-    slots = np.searchsorted(decisions.order_start, found, "right") - 1
+    rows = np.flatnonzero(decisions.order == np.repeat(numbers, lengths))
+    slots = np.searchsorted(decisions.order_start, rows, "right") - 1
     if not np.array_equal(slots, np.arange(len(numbers))):
         raise ValueError("an order number is not in the list of its slot")
-    return found - decisions.order_start[:-1]
+    return rows - decisions.order_start[:-1]

@@ -66,8 +66,8 @@ class BoardViews(NamedTuple):
 
     def take(self, rows: np.ndarray) -> "BoardViews":
         """Return the views of the given rows, in that order, and only the boards they need."""
-        kept, row = np.unique(self.row[rows], return_inverse=True)
-        return BoardViews(*(array[kept] for array in self[:3]), row, self.power[rows])
+        boards, row = np.unique(self.row[rows], return_inverse=True)
+        return BoardViews(*(array[boards] for array in self[:3]), row, self.power[rows])
 
     def part(self, first: int, last: int) -> "BoardViews":
         return self.take(np.arange(first, last))

@@ -10,8 +10,10 @@ from .decisions import Decisions
 
 
 def without_orders(decisions: Decisions, unwanted: np.ndarray) -> Decisions:
-    """Return decisions without the orders that are `unwanted`, (N,) bool. A slot that would be left
-    with none keeps all of its."""
+    """Return decisions without the orders that are `unwanted`, (N,) bool.
+
+    A slot that would be left with none keeps all of its.
+    """
     lengths = np.diff(decisions.order_start)
     slot = np.repeat(np.arange(len(lengths)), lengths)
     some = np.bincount(slot[~unwanted], minlength=len(lengths)) > 0
@@ -25,9 +27,9 @@ def matched(decisions: Decisions, own: Decisions, numbers: np.ndarray) -> np.nda
     """Return the order numbers (S,) of the slots of `own` in the slots of `decisions`."""
     if own is decisions:
         return numbers
-    found = np.empty_like(numbers)
-    found[_slots(decisions, own)] = numbers
-    return found
+    reordered = np.empty_like(numbers)
+    reordered[_slots(decisions, own)] = numbers
+    return reordered
 
 
 def order_places(decisions: Decisions, own: Decisions) -> np.ndarray:

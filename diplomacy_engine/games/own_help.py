@@ -1,4 +1,4 @@
-"""Orders that help: other powers, for nothing where nobody talks; and own units, or in vain."""
+"""Filters: orders that aid other powers, and supports that cannot succeed."""
 
 import numpy as np
 
@@ -20,33 +20,36 @@ from .vector_game import VectorGame
 
 
 def own_choices(games: VectorGame, decisions: Decisions, helps: bool | np.ndarray) -> Decisions:
-    """Return decisions with the orders that a policy chooses from: all if it `helps` others, one
-    for all decisions or (D,) bool; else those in which no other power's unit takes part. There the
-    armies of a movement decision come before its fleets, which then see whom they can convoy."""
+    """Return decisions with only the orders that a policy chooses from.
+
+    If it `helps` others, one bool for all decisions or (D,), these are all; else those in which no
+    other power's unit takes part. There the armies of a movement decision come before its fleets,
+    which then see whom they can convoy.
+    """
     if np.all(helps):
         return decisions
     helps = np.broadcast_to(helps, decisions.count)
     lengths = np.diff(decisions.order_start)
     row = np.repeat(decisions.slot_decision, lengths)  # (N,) the decision that each order is of
     own = games.state.unit_power[decisions.game] == decisions.power[:, None]  # (D, V)
-    unaided = np.empty(len(row), bool)
+    own_only = np.empty(len(row), bool)
     unit_kind = games.state.unit_kind[decisions.game]
-    _find_unaided(games.board, games.table, decisions, own, unit_kind, unaided)
-    kept = helps[row] | unaided
+    _find_own_only(games.board, games.table, decisions, own, unit_kind, own_only)
+    allowed = helps[row] | own_only
     game = decisions.game[decisions.slot_decision]
     late = games.state.unit_kind[game, decisions.slot_province] == FLEET
     late &= in_movement(games.state, game) & ~helps[decisions.slot_decision]
     slots = np.lexsort((late, decisions.slot_decision))
     starts = np.zeros(len(slots) + 1, np.int32)
     np.cumsum(lengths[slots], out=starts[1:])
-    found = ragged_rows(decisions.order_start[:-1][slots], starts)
-    before = np.zeros(len(found) + 1, np.int32)
-    np.cumsum(kept[found], out=before[1:])
-    found = found[kept[found]]
+    order_rows = ragged_rows(decisions.order_start[:-1][slots], starts)
+    before = np.zeros(len(order_rows) + 1, np.int32)
+    np.cumsum(allowed[order_rows], out=before[1:])
+    order_rows = order_rows[allowed[order_rows]]
     return decisions._replace(
         slot_province=decisions.slot_province[slots],
         order_start=before[starts],
-        order=decisions.order[found],
+        order=decisions.order[order_rows],
     )
 
 
@@ -69,8 +72,8 @@ def _leads(table, start, goal, seas):
 
 
 @jit
-def _find_unaided(board, table, decisions, own, unit_kind, unaided):
-    """Write to unaided (N,) which orders no other power's unit takes part in; `own`, `unit_kind`
+def _find_own_only(board, table, decisions, own, unit_kind, own_only):
+    """Write to own_only (N,) which orders no other power's unit takes part in; `own`, `unit_kind`
     (D, V). Moves by convoy and convoys need own fleets that suffice, and no way by land."""
     for d in range(own.shape[0]):
         seas = _own_seas(table, own[d], unit_kind[d])
@@ -78,46 +81,51 @@ def _find_unaided(board, table, decisions, own, unit_kind, unaided):
         for n in range(decisions.order_start[slots[0]], decisions.order_start[slots[1]]):
             order = decisions.order[n]
             kind, other = table.kind[order], table.other_location[order]
-            unaided[n] = other == NONE or own[d, board.location_province[other]]
-            if unaided[n] and kind in (MOVE_VIA, CONVOY):
+            own_only[n] = other == NONE or own[d, board.location_province[other]]
+            if own_only[n] and kind in (MOVE_VIA, CONVOY):
                 army = table.location[order] if other == NONE else other
                 start = board.location_province[army]
                 goal = board.location_province[table.target[order]]
                 by_land = board.reach[ARMY, board.province_location[start], goal]
-                unaided[n] = not by_land and _leads(table, start, goal, seas)
+                own_only[n] = not by_land and _leads(table, start, goal, seas)
 
 
 def fitting(
-    games: VectorGame, given: np.ndarray, row: np.ndarray, orders: np.ndarray
+    games: VectorGame, unit_orders: np.ndarray, row: np.ndarray, orders: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the provinces of the units that `orders` (n,) are about, and whether the orders fit. A
-    support or convoy fits what its unit was `given` (rows, V), in `row` (n,); a move fits if the
-    unit that stands where it goes leaves. Of other orders nothing is said."""
+    """Return the provinces of the units that `orders` (n,) are about, and whether the orders fit.
+
+    `unit_orders` (rows, V) are the orders of all units, and `row` (n,) says in which row of these
+    each order belongs. A support or convoy fits if its unit does what it supports; a move fits if
+    the unit that stands where it goes leaves. Of other orders the result means nothing.
+    """
     province, kinds = games.board.location_province, games.table.kind
     kind, goal = kinds[orders], province[games.table.target[orders]]
     moves = (kind == MOVE) | (kind == MOVE_VIA)
     about = np.where(moves, goal, province[games.table.other_location[orders]])
-    there = given[row, about]
+    there = unit_orders[row, about]
     leaves = (kinds[there] == MOVE) | (kinds[there] == MOVE_VIA)
     goes = leaves & (province[games.table.target[there]] == goal)
     return about, np.select([moves, kind == SUPPORT_HOLD], [leaves, ~leaves], goes)
 
 
 def mended(games: VectorGame, decisions: Decisions, numbers: np.ndarray) -> np.ndarray:
-    """Return orders (S,) without those that cannot help, as `fitting` tells of own units. In the
-    place of a move against an own unit that stays, or of help that does not fit, comes a support of
-    what that unit does, or a hold."""
+    """Return orders (S,) with those replaced that `fitting` says cannot succeed.
+
+    A move against an own unit that stays, and a support or convoy of an own unit that does
+    something else, become a support of what that unit does, or a hold.
+    """
     numbers, kinds = numbers.copy(), games.table.kind
     row = decisions.slot_decision
     slot = np.repeat(np.arange(len(numbers)), np.diff(decisions.order_start))
     while True:
-        given = decisions.by_province(numbers, len(games.board.terrain))
-        about, fits = fitting(games, given, row, numbers)
+        unit_orders = decisions.by_province(numbers, len(games.board.terrain))
+        about, fits = fitting(games, unit_orders, row, numbers)
         concerns = np.isin(kinds[numbers], (MOVE, MOVE_VIA, SUPPORT_HOLD, SUPPORT_MOVE, CONVOY))
-        vain = concerns & ~fits & (given[row, about] != NONE)
-        n = np.flatnonzero(vain[slot])
+        futile = concerns & ~fits & (unit_orders[row, about] != NONE)
+        n = np.flatnonzero(futile[slot])
         of, order = slot[n], decisions.order[n]
-        helped, fits = fitting(games, given, row[of], order)
+        helped, fits = fitting(games, unit_orders, row[of], order)
         helps = np.isin(kinds[order], (SUPPORT_HOLD, SUPPORT_MOVE)) & fits & (helped == about[of])
         before = numbers.copy()
         for better in (kinds[order] == HOLD, helps):

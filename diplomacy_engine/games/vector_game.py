@@ -106,6 +106,7 @@ def _reset_rows(board, state, row_seed, rows):
 
 @jit
 def _copy_rows(other, sources, state, row_seed, destinations, keep_seeds):
+    """Copy rows `sources` (n,) of the state `other` to rows `destinations` (n,) of `state`."""
     for i in range(sources.shape[0]):
         e = destinations[i]
         copy_game(other, sources[i], state, e)
@@ -141,6 +142,7 @@ def _list_games(board, table, state, scratch, per_slot, rows, first, last, count
 
 @jit
 def _write_orders(table, location_province, decisions, first, last, numbers, orders):
+    """Write numbers (S,) of decisions first..last-1 to orders (E, V)."""
     for d in range(first, last):
         e = decisions.game[d]
         for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
@@ -180,6 +182,7 @@ class VectorGame:
         threads: int | None = None,
         auto_reset: bool = True,
     ):
+        """See the class for the arguments."""
         if num_games < 1:
             raise UserError(f"num_games must be at least 1, not {num_games}")
         if max_years is not None and not 0 <= max_years <= MOST_YEARS:
@@ -209,8 +212,8 @@ class VectorGame:
 
     def __reduce__(self) -> tuple:
         """Pickled as what differs from new games: no threads, code or tables of this process."""
-        given = self.map, self.num_games, 1, self.max_years, self.threads, self.auto_reset
-        return type(self), given, {"state": self.state, "row_seed": self.row_seed}
+        arguments = self.map, self.num_games, 1, self.max_years, self.threads, self.auto_reset
+        return type(self), arguments, {"state": self.state, "row_seed": self.row_seed}
 
     def __repr__(self) -> str:
         return f"VectorGame({self.map.name!r}, {self.num_games} games)"
@@ -390,8 +393,8 @@ class VectorGame:
 
     def view_boards(self, games: np.ndarray, powers: np.ndarray) -> BoardViews:
         """Return what `powers` (D,) see of `games` (D,), each game's board only once."""
-        kept, row = np.unique(games, return_inverse=True)
-        boards = self.observe_powers(kept, np.zeros(len(kept), np.int8))
+        viewed_games, row = np.unique(games, return_inverse=True)
+        boards = self.observe_powers(viewed_games, np.zeros(len(viewed_games), np.int8))
         return BoardViews(*boards, row, np.asarray(powers, np.int8))
 
     def new_orders(self) -> np.ndarray:

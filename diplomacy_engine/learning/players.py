@@ -38,6 +38,7 @@ class AgentNetwork:
         temperature: np.ndarray | None = None,
         noise: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (S,) positions in the slots' lists, (D,) log-probabilities and (D,) values."""
         if greedy:
             noise = ops.LIKELIEST
         elif noise is None:

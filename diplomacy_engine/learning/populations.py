@@ -104,6 +104,7 @@ class PolicyGroup:
         return found
 
     def _choose(self, rows: slice, who, obs, decisions, noise, temperature) -> np.ndarray:
+        """Return (slots,) order positions of decisions `rows`; other arguments are of all D."""
         own = decisions.part(rows.start, rows.stop)
         begin = decisions.order_start[decisions.slot_start[rows.start]]
         noise = noise[begin : begin + len(own.order)]
@@ -119,6 +120,7 @@ def population_players(
     seed: int,
     threads: int,
 ) -> list[PolicyPlayer]:
+    """Return a player for each of `members`, whose network has the arrays of `weights` by name."""
     learner, known, players = registry.plain(), {}, []
     for number, (member, arrays) in enumerate(zip(members, weights)):
         path = population.folder / member.file

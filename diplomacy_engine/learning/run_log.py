@@ -61,6 +61,7 @@ class RunLog:
         player: str | None = None,
         match_flags: str = "",
     ):
+        """`wandb`: a run of W&B; `player`: the learner's name in printed commands."""
         self.player, self.match_flags = player, match_flags
         self.folder, self.progress, self.game_map = folder, progress, game_map
         self.exploited = exploited and short_name(exploited)

@@ -56,12 +56,15 @@ class Evaluation(MatchReport):
     """The report of an evaluation: of two players, whose first has one side of every game."""
 
     def result(self, per_game: bool = False) -> dict:
-        """Return the figures of the first player as `evaluate --json` writes them. `overall` and
-        `by_power` are FIGURES with 95% intervals, `orders` OrderCounter.shares, `style`
-        OrderCounter.style, `by_result` ResultCounter.figures, `press` TalkCounter.figures where
-        powers talk. With teams `overall` and `by_team` are the team's, `by_power` each power's by
-        itself. `par`, if known: what the other player wins in each seat against copies of itself.
-        With `per_game`, too: for each game `game` (from 1 on), `power` (or `team`), and figures."""
+        """Return the figures of the first player as `evaluate --json` writes them.
+
+        `overall` and `by_power` are FIGURES with 95% intervals, `orders` OrderCounter.shares,
+        `style` OrderCounter.style, `by_result` ResultCounter.figures, `press` TalkCounter.figures
+        where powers talk. With teams `overall` and `by_team` are the team's, `by_power` each
+        power's by itself. `par`, if known: what the other player wins in each seat against copies
+        of itself. With `per_game`, too: for each game `game` (from 1 on), `power` (or `team`), and
+        figures.
+        """
         settings, (player, against) = self.settings, self.players
         game_map, years, teams = settings.game_map, settings.max_years, settings.game_map.teams
         every, of_sides = self.figures()

@@ -26,11 +26,13 @@ def wilson_interval(successes: float, count: int) -> tuple[float, float]:
 
 
 def mean_interval(strata: Sequence[np.ndarray], least: float, most: float) -> tuple[float, float]:
-    """Return the 95% interval of a mean over games of several kinds (strata), such as seats:
-    Student's, with the degrees of freedom of Satterthwaite (1946; Cochran, Sampling Techniques,
-    1977, 5.4). If a stratum has one value, all are one sample with `least` and `most` as two more
-    (Agresti and Coull 1998). Where all are alike, others may come as often as Wilson's interval for
-    none says."""
+    """Return the 95% interval of a mean over games of several kinds (strata), such as seats.
+
+    It is Student's, with the degrees of freedom of Satterthwaite (1946; Cochran, Sampling
+    Techniques, 1977, 5.4). If a stratum has one value, all are one sample with `least` and `most`
+    as two more (Agresti and Coull 1998). Where all are alike, others may come as often as Wilson's
+    interval for none says.
+    """
     values = np.concatenate(strata)
     count, mean = len(values), float(values.mean())
     if count == 1:
@@ -60,8 +62,10 @@ def summarize(
     seat: np.ndarray,
     ranges: Mapping[str, tuple[float, float]],
 ) -> dict[str, dict[str, float]]:
-    """Return value, low and high of FIGURES over games. Means are stratified by `seat` (games,),
-    the power played; `ranges` are those of MEANS."""
+    """Return value, low and high of FIGURES over games.
+
+    Means are stratified by `seat` (games,), the power played; `ranges` are those of MEANS.
+    """
     count = len(seat)
     summary = {}
     for name in RATES:

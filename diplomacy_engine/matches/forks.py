@@ -1,5 +1,7 @@
-"""Forked rollouts: play a position on many times, and compare. An advantage is relative to the
-group, in units of its spread, as in GRPO (Shao et al. 2024)."""
+"""Forked rollouts: play a position on many times, and compare.
+
+An advantage is relative to the group, in units of its spread, as in GRPO (Shao et al. 2024).
+"""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -106,8 +108,11 @@ def destinations(games: VectorGame, positions: int, copies: int) -> np.ndarray:
 def random_beginnings(
     games: VectorGame, most_phases: int, seed: int = 0, opening_share: float = 0.0
 ) -> np.ndarray:
-    """Play every game 0..most_phases phases with random orders from its own seed; return how many
-    (E,), drawn by `seed`. Games that end so, and `opening_share`, stay in the opening."""
+    """Play a random number of phases of every game with random orders.
+
+    Returns how many (E,), 0..most_phases, sampled by `seed`; the orders come from each game's own
+    seed. Games that would end so, and `opening_share` of all, stay in the opening.
+    """
     rng = np.random.default_rng(seed)
     phases = rng.integers(0, most_phases + 1, games.num_games)
     phases[rng.random(games.num_games) < opening_share] = 0

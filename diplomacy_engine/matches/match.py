@@ -51,8 +51,9 @@ class MatchSettings:
 
     def new_games(self, count: int) -> VectorGame:
         """Return so many games, which end for good."""
-        options = {"max_years": self.max_years, "threads": self.threads, "auto_reset": False}
-        return VectorGame(self.game_map, count, **options)
+        return VectorGame(
+            self.game_map, count, max_years=self.max_years, threads=self.threads, auto_reset=False
+        )
 
     def game_seeds(self, first: int, count: int) -> np.ndarray:
         """Return what games from number `first` (counted from 0) draw from, uint64: each by its

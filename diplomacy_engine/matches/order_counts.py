@@ -169,8 +169,10 @@ class OrderCounter:
         moved: np.ndarray,
         owner: np.ndarray | None,
     ) -> None:
-        """Count the orders of games (E,) bool that have just played a movement phase. `owner` (E,
-        C) are the owners of the centers before it, needed where there are teams."""
+        """Count the orders of games (E,) bool that have just played a movement phase.
+
+        `owner` (E, C) are the owners of the centers before it, needed where there are teams.
+        """
         state = games.state
         mine = (seat_player == self.player) & moved[:, None]
         nobody = np.zeros((len(mine), 1), bool)  # in the place of NONE, which is -1
@@ -255,11 +257,13 @@ class OrderCounter:
         return shares
 
     def style(self, games: int) -> dict[str, float]:
-        """Return how the player played so many games. `positions`: how many different ones 100
-        of the games have after the first year (`position_entropy` in bits). Shares: of supports
-        those that did not fit the order given there; of moves those against an own unit that
-        stayed; of bounced moves those tried in vain in the two movement phases before; of builds
-        those waived."""
+        """Return how the player played so many games.
+
+        `positions`: how many different ones 100 of the games have after the first year
+        (`position_entropy` in bits). Shares: of supports those that did not fit the order given
+        there; of moves those against an own unit that stayed; of bounced moves those tried in vain
+        in the two movement phases before; of builds those waived.
+        """
         counts, total = self.counts, self.positions.total()
         drawn, position_counts = min(GAMES, total), self.positions.values()
         missed = sum(comb(total - n, drawn) / comb(total, drawn) for n in position_counts)

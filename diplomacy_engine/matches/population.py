@@ -36,8 +36,11 @@ def rank_games(map_name: str) -> int:
 def candidate_seats(
     members: int, powers: int, num_games: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return who sits where, (E, powers), 0 the player, 1 + i member i; each table in every
-    rotation. Nobody comes again before all have come, or twice at a table."""
+    """Return who sits where, (E, powers): 0 the player, 1 + i member i.
+
+    Each table is played in every rotation. Nobody comes again before all have come, or twice at a
+    table.
+    """
     if members < powers - 1:
         raise UserError(f"a table of {powers} needs {powers - 1} members besides the player")
     tables = -(-num_games // powers)
@@ -92,8 +95,11 @@ def rank_after_games(
     rng: np.random.Generator,
     others: int = 0,
 ) -> PopulationRank:
-    """Where a player ranks. `seats` (E, seats): 0 is the player, once a game, 1 + i member i, whose
-    `ratings` stay, then `others`, rated along. `ranks` (E, seats): 1 = best; `rng` breaks ties."""
+    """Where a player ranks.
+
+    `seats` (E, seats): 0 is the player, once a game, 1 + i member i, whose `ratings` stay, then
+    `others`, rated along. `ranks` (E, seats): 1 = best; `rng` breaks ties.
+    """
     members = len(ratings)
     mean = np.array([MEAN, *ratings, *[MEAN] * others])
     deviation = np.array([DEVIATION, *[0.0] * members, *[DEVIATION] * others])

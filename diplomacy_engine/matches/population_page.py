@@ -19,7 +19,7 @@ from .population import PopulationRank
 
 class _Member(NamedTuple):
     name: str
-    kind: str  # "bot", "ready" for a policy that comes along, or neither
+    kind: str  # "bot", "ready" for a bundled policy, or neither
     scheme: str  # how it was trained
     typed: str  # where a command wants a player
     rating: dict[str, float]  # value, low and high

@@ -25,10 +25,12 @@ def fit_ratings(
     rng: np.random.Generator,
     counts: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return ratings after some games, (players,) means and deviations. A deviation of 0 makes an
-    anchor, which stays; without any, deviations are from the mean of all. `seats` (E, P) are
-    players, `ranks` (E, P) 1 for the best, ties broken by `rng`; `counts` (E,): how often each game
-    counts."""
+    """Return ratings after some games, (players,) means and deviations.
+
+    A deviation of 0 makes an anchor, which stays; without any, deviations are from the mean of all.
+    `seats` (E, P) are players, `ranks` (E, P) 1 for the best, ties broken by `rng`; `counts` (E,):
+    how often each game counts.
+    """
     players, (_, size) = len(mean), seats.shape
     spread = DEVIATION / 2 * np.sqrt(size)  # of what a difference of ratings is measured by
     before, mean = mean.astype(np.float64), mean.astype(np.float64)
@@ -72,8 +74,10 @@ def bootstrap_errors(
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
 ) -> np.ndarray:
-    """Return the standard errors (players,) of ratings after some games, 0 for anchors. Each
-    resample draws as many games with replacement, and ties are broken anew."""
+    """Return the standard errors (players,) of ratings after some games, 0 for anchors.
+
+    Each resample draws as many games with replacement, and ties are broken anew.
+    """
     games = len(seats)
     draws = rng.multinomial(games, np.full(games, 1 / games), resamples)
     rated = []

@@ -1,5 +1,8 @@
-"""Which scheme a reward is, by pairs of games that differ in one power's policy: the first that
-holds of those of Song et al. 2019 (Arena, 2.3.1). Games can contradict one, never prove it."""
+"""Which scheme a reward is, by pairs of games that differ in one power's policy.
+
+It is the first that holds of those of Song et al. 2019 (Arena, 2.3.1). Games can contradict a
+scheme, never prove it.
+"""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -51,8 +54,11 @@ def play_pairs(
     progress: Callable[[float], None] | None = None,
     **settings: Any,
 ) -> GamePairs:
-    """Play pairs of games and add up the rewards of each. The powers take turns in being exchanged;
-    who plays what is drawn. Pair i is the same however many there are, if policies are greedy."""
+    """Play pairs of games and add up the rewards of each.
+
+    The powers take turns in being exchanged; who plays what is drawn. Pair i is the same however
+    many there are, if policies are greedy.
+    """
     rules = match_settings(match, **settings)
     powers, count = len(rules.game_map.powers), len(players)
     draws = [np.random.default_rng([rules.seed, use]) for use in range(3)]
@@ -91,8 +97,11 @@ def play_pairs(
 
 
 def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
-    """Return which scheme pairs of games leave. `rewards` are (2, pairs, n) of n powers, or other
-    agents, in each game and in its pair; of `exchanged` (pairs,) the policy differs."""
+    """Return which scheme pairs of games leave.
+
+    `rewards` are (2, pairs, n) of n powers, or other agents, in each game and in its pair; of
+    `exchanged` (pairs,) the policy differs.
+    """
     tolerance = TOLERANCE * np.abs(rewards).max(initial=0.0)
     change = rewards[1] - rewards[0]
     change[np.abs(change) <= tolerance] = 0.0

@@ -193,10 +193,12 @@ def play_tables(
     keep_finished: bool = False,
     kind: type[Report] = MatchReport,
 ) -> Report:
-    """Play games, and return a report of this `kind`. `seats` (G, P): which of `players` plays each
-    power; `first`: the first game's number. Those below `samples` are saved, with what `think` says
-    of number and Game. `counted`: whose orders are. If the match breaks off, `keep_finished`
-    returns the games that have ended, and why."""
+    """Play games, and return a report of this `kind`.
+
+    `seats` (G, P): which of `players` plays each power; `first`: the first game's number. Those
+    below `samples` are saved, with what `think` says of number and Game. `counted`: whose orders
+    are. If the match breaks off, `keep_finished` returns the games that have ended, and why.
+    """
     counter = None if counted is None else OrderCounter(counted)
     talk = None if settings.press is None else TalkCounter()
     seeds = settings.game_seeds(first, len(seats))

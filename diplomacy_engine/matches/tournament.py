@@ -1,6 +1,8 @@
-"""Tournaments: mixed tables of several players, their ratings, and who ends ahead of whom. With
-more players than powers some sit out; with fewer some have several seats. Where a share is of
-games, each game counts once, however many seats the players have in it."""
+"""Tournaments: mixed tables of several players, their ratings, and who ends ahead of whom.
+
+With more players than powers some sit out; with fewer some have several seats. Where a share is of
+games, each game counts once, however many seats the players have in it.
+"""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,9 +23,12 @@ from .tables import play_tables
 def balanced_seats(
     players: int, powers: int, num_games: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the players (E, P) at the powers of so many games. Every `players` games in a row each
-    has each power once. A block of `players * powers` games seats tables drawn at random, each in
-    every rotation of the powers, so that those who meet meet with each other's powers too."""
+    """Return the players (E, P) at the powers of so many games.
+
+    Every `players` games in a row each has each power once. A block of `players * powers` games
+    seats tables drawn at random, each in every rotation of the powers, so that those who meet meet
+    with each other's powers too.
+    """
     seats = np.empty((num_games, powers), np.int64)
     first, chair = np.arange(players)[:, None], np.arange(powers)
     for start in range(0, num_games, players):
@@ -144,8 +149,11 @@ def play_tournament(
     keep_finished: bool = False,
     **settings: Any,
 ) -> Tournament:
-    """Play mixed tables of players with different names. With teams a player has all powers of one,
-    and what is said of powers is said of teams; only `by_power` is of each power by itself."""
+    """Play mixed tables of players with different names.
+
+    With teams a player has all powers of one, and what is said of powers is said of teams; only
+    `by_power` is of each power by itself.
+    """
     rules = match_settings(match, **settings)
     names = [player.name for player in players]
     teams, rng = rules.game_map.teams, np.random.default_rng(rules.seed)

@@ -51,7 +51,7 @@ _FAILURES = {"bounce", "void", "cut", "no convoy", "disrupted"}
 
 
 class _Drawn(NamedTuple):
-    given: GivenOrder
+    record: GivenOrder
     order: OrderText
     place: Point  # of the ordered unit
 
@@ -63,8 +63,10 @@ def order_marks(
     outcome: Mapping[str, Sequence[str]],
     retreating: bool,
 ) -> tuple[str, str, list[tuple[str, str, Point]]]:
-    """Return SVG text that belongs below the units, what belongs above them, and what is built. Of
-    `units` the text of a dislodged one begins with `*`; `outcome` are result words by unit."""
+    """Return SVG text that belongs below the units, what belongs above them, and what is built.
+
+    Of `units` the text of a dislodged one begins with `*`; `outcome` are result words by unit.
+    """
     drawn = list(_drawable(drawing, units, orders, retreating))
     paths = {}
     for each in drawn:
@@ -77,7 +79,7 @@ def order_marks(
     }
     below, above, built = [], [], []
     for each in drawn:
-        shown = each.given
+        shown = each.record
         failed = bool(_FAILURES & set(shown.words))
         lower, upper = _marks(each, paths, standing, list(units.values()), drawing, failed)
         classes = f"order {ORDER_VERBS[each.order.kind]}{' failed' if failed else ''}"
@@ -90,7 +92,7 @@ def order_marks(
         above.append(upper)
         if each.order.kind == BUILD and not failed:
             built.append((shown.power, shown.unit, each.place))
-    disbanded = {each.given.unit for each in drawn if each.order.kind == DISBAND}
+    disbanded = {each.record.unit for each in drawn if each.order.kind == DISBAND}
     for unit, words in outcome.items():
         key = f"*{unit}" if retreating else unit
         if key in units and "dislodged" in words:
@@ -147,6 +149,7 @@ def _marks(
     drawing: Drawing,
     failed: bool,
 ) -> tuple[str, str]:
+    """Return SVG of an order to lie below and above the units; `paths`, `standing`: by province."""
     order, place = each.order, each.place
     if order.kind in (MOVE, RETREAT):
         points = paths[order.unit.place.province]

@@ -106,6 +106,7 @@ def scene_svg(
     width: int | None = None,
     legend: bool = True,
 ) -> str:
+    """Return the SVG of a board; `orders` by power, `outcome` by unit; `width` in pixels."""
     game_map, layout = drawing.map, drawing.layout
     height = layout.height + (_LEGEND_HEIGHT if legend else 0)
     size = "" if width is None else f' width="{width}" height="{width * height / layout.width:.0f}"'
@@ -286,6 +287,7 @@ def unit_svg(
     dislodged: bool = False,
     extra: str = "",
 ) -> str:
+    """Return the SVG of a `unit` such as `A PAR` at `place` (x, y); `extra`: more CSS classes."""
     army = unit[0] == UNIT_LETTERS[ARMY]
     name = escape(drawing.map.province_names[province_of(unit)])
     kind = "army" if army else "fleet"

@@ -1,5 +1,7 @@
-"""Where the provinces of a map lie in a picture. The maps that come along are drawn (by
-docs/drawing/draw_maps.py); any other is laid out as discs."""
+"""Where the provinces of a map lie in a picture.
+
+The bundled maps are drawn (by docs/drawing/draw_maps.py); any other is laid out as discs.
+"""
 
 import json
 import textwrap

@@ -16,8 +16,10 @@ _FONT = 'font-family="system-ui, sans-serif"'
 
 
 def matrix_svg(names: Sequence[str], shares: np.ndarray) -> str:
-    """Return who ends above whom as a square of colors, row above column. `shares` are (players,
-    players); NaN where two never met."""
+    """Return who ends above whom as a square of colors, row above column.
+
+    `shares` are (players, players); NaN where two never met.
+    """
     count = len(names)
     cell = SIDE / count
     size, margin = min(10.0, cell), LABELS

@@ -1,5 +1,7 @@
 """What the pages that show games are made of: one stylesheet, one script, a map's facts as JSON.
-The script draws no board itself: board.py has drawn what lies on it in each phase."""
+
+The script draws no board itself: board.py has drawn what lies on it in each phase.
+"""
 
 import base64
 import hashlib

@@ -1,5 +1,7 @@
-"""PNG pictures, drawn from SVG by resvg: a wheel without other requirements for every platform. It
-knows no CSS variables: they are filled in first."""
+"""PNG pictures, drawn from SVG by resvg: a wheel without other requirements for every platform.
+
+It knows no CSS variables: they are filled in first.
+"""
 
 import importlib
 from io import BytesIO
@@ -28,8 +30,10 @@ def package(module: str, name: str) -> ModuleType:
 
 
 def pixels(svg: str, game_map: Map, width: int) -> np.ndarray:
-    """Return an SVG of board.py or chart.py as pixels, (height, width, 3) uint8. The sides are
-    even, as video formats want them: an odd last row or column is left out."""
+    """Return an SVG of board.py or chart.py as pixels, (height, width, 3) uint8.
+
+    The sides are even, as video formats want them: an odd last row or column is left out.
+    """
     with package("PIL.Image", "pillow").open(BytesIO(png(svg, game_map, width=width))) as image:
         array = np.asarray(image.convert("RGB"))
     return array[: len(array) // 2 * 2, : array.shape[1] // 2 * 2].copy()

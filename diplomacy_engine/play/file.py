@@ -73,9 +73,11 @@ def rebuild(
     orders: Mapping[str, list[str]] | None = None,
     press: PressRules | None = None,
 ) -> Game:
-    """Return a game as it stood after its first `phases` phases, with `orders` submitted; with
-    `press` powers talk from there on. The last movement phase, at which policies look, is no part
-    of a saved state: it is played again where this leads to the same position."""
+    """Return a game as it stood after its first `phases` phases, with `orders` submitted.
+
+    With `press` powers talk from there on. The last movement phase, at which policies look, is no
+    part of a saved state: it is played again where this leads to the same position.
+    """
     history = game.history[:phases]
     state = game.history[phases]["state"] if phases < len(game.history) else game.to_state()
     moves = [
@@ -133,8 +135,10 @@ def read_session(
     press: PressRules | None = None,
     note: Note = lambda text: None,
 ) -> tuple[Game, PlayRecord | None]:
-    """Return the last game in a file of ours or of another program, and its key `play`, if any;
-    without it the game has `max_years` and `press`. `note` is told what our rules contradict."""
+    """Return the last game in a file of ours or of another program, and its key `play`, if any.
+
+    Without that key the game has `max_years` and `press`. `note` gets what our rules contradict.
+    """
     saved = deque(read_games(file, game_map, note=note), maxlen=1)
     if not saved:
         raise UserError(f"{file} has no game in it")

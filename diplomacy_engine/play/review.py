@@ -54,8 +54,10 @@ def review(
     game_map: Map | str | None = None,
     powers: Sequence[str] | None = None,
 ) -> dict:
-    """Return a saved game with a player's `thoughts` of the decisions of powers; None: of all. None
-    are where nothing was to be ordered or another program played by other rules."""
+    """Return a saved game with a player's `thoughts` of the decisions of powers; None: of all.
+
+    None are where nothing was to be ordered or another program played by other rules.
+    """
     game, phases = Game.from_saved_game(saved, game_map), list(saved["phases"])
     for number, phase in enumerate(game.history):
         deciding = [p for p in powers or game.powers if has_decision(phase["state"], p)]

@@ -91,6 +91,7 @@ class PlaySession:
         choices: Choices = Choices(),  # noqa: B008
         drawn: Mapping[str, str] | None = None,
     ):
+        """`load` makes a player by its name; `choices`: what a new game can be chosen from."""
         self.file = self._first = Path(file)
         self.press, self.drawn = record.rules, dict(drawn or {})
         self.maps, self._new_game = list(choices.maps), choices.new_game
@@ -310,8 +311,10 @@ class PlaySession:
     # --- What people do -------------------------------------------------------------------------
 
     def submit(self, viewer: Viewer, step: int, orders: list[str]) -> None:
-        """Give the viewer's orders; the phase is played once all people have given theirs. The same
-        again changes nothing, even when the step was played meanwhile."""
+        """Give the viewer's orders; the phase is played once all people have given theirs.
+
+        The same again changes nothing, even when the step was played meanwhile.
+        """
         with self.lock:
             if self.now.answered.get(self._seat(viewer)) != (step, orders):
                 self._move(viewer, step, SessionState.submit, orders)

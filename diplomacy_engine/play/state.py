@@ -1,5 +1,7 @@
 """A game that people play, as it stands, and what each of them may do in it; no players, no file.
-A session copies its state, changes the copy by one of the moves here, and saves it."""
+
+A session copies its state, changes the copy by one of the moves here, and saves it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -71,8 +71,10 @@ def make_offer(
     players: Mapping[str, Player],
     seed: int,
 ) -> dict[int, str]:
-    """Offer a deal for a person; let a player that gets it answer. Return the offer's number and
-    why the player declined it, if it did."""
+    """Offer a deal for a person; let a player that gets it answer.
+
+    Return the offer's number and why the player declined it, if it did.
+    """
     number = game.offer(power, receiver, **terms)
     name = game.powers[game.said()[number - 1].receiver]
     if name not in players:
@@ -88,8 +90,10 @@ def make_offer(
 
 
 def answer_offer(game: Game, power: str, number: int, agreed: bool) -> None:
-    """Accept or decline an offer for a person; the same answer again changes nothing. `number`
-    counts the power's own offers: one among all would tell how much others talk."""
+    """Accept or decline an offer for a person; the same answer again changes nothing.
+
+    `number` counts the power's own offers: one among all would tell how much others talk.
+    """
     offers, wanted, reason = game.said(power), "deal" if agreed else "declined", "is not there"
     if 1 <= number <= len(offers):
         offer = offers[number - 1]

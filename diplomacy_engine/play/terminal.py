@@ -69,8 +69,11 @@ _MOST_HINTS = 4  # orders shown per unit
 
 
 class TextGame:
-    """A session played by one person in a terminal. `read` returns a line for a prompt; EOFError
-    ends the game. With `explain` the hint is shown whenever there is something to order."""
+    """A session played by one person in a terminal.
+
+    `read` returns a line for a prompt; EOFError ends the game. With `explain` the hint is shown
+    whenever there is something to order.
+    """
 
     def __init__(
         self,
@@ -392,8 +395,11 @@ class TextGame:
 
 
 def read_terms(game: Game, power: str, text: str) -> dict:
-    """Return what an offer of a power asks for, as keywords of Game.offer. `text` has, with `;`
-    between them, `peace`, orders of both sides' units, and `both|we|they out ENG`."""
+    """Return what an offer of a power asks for, as keywords of Game.offer.
+
+    `text` has, with `;` between them, `peace`, orders of both sides' units, and `both|we|they out
+    ENG`.
+    """
     terms: dict = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
         words = part.lower().split()

@@ -53,8 +53,10 @@ def order_view(game_map: Map, text: str) -> dict:
 
 
 def decision_view(game: Game, power: str) -> dict | None:
-    """Return what a power has to order now; None if nothing. For builds a unit is an open home
-    center."""
+    """Return what a power has to order now; None if nothing.
+
+    For builds a unit is an open home center.
+    """
     if game.is_over or power in game.conceded:
         return None
     owed, phase = game.adjustments.get(power, 0), phase_kind(game.phase)
@@ -162,8 +164,10 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
 
 
 def votes_view(game: Game, power: str | None) -> dict | None:
-    """Return how the vote for a draw stands; None without one. Who has voted, nobody is shown
-    before the phase is over."""
+    """Return how the vote for a draw stands; None without one.
+
+    Who has voted, nobody is shown before the phase is over.
+    """
     if not game.draw_votes or game.is_over:
         return None
     needed = contenders(game.vector_game, game.conceded)

@@ -38,18 +38,20 @@ def orders_for(
     games = game.vector_game
     names = list(game.map.powers if powers is None else powers)
     wanted = [game.map.power_number(name) for name in names]
-    found = {game.map.powers[power]: [] for power in wanted}
+    orders = {game.map.powers[power]: [] for power in wanted}
     decisions = games.decisions()
     decisions = decisions.take(np.flatnonzero(np.isin(decisions.power, wanted)))
     if not decisions.count:
-        return found
+        return orders
     numbers = ask_player(games, decisions, player)
     for d in range(decisions.count):
         slots = slice(*decisions.slot_start[d : d + 2].tolist())
-        given = numbers[slots]
-        texts = [games.vocabulary.texts[number] for number in given[given != NONE].tolist()]
-        found[game.map.powers[decisions.power[d]]] = texts
-    return found
+        own_numbers = numbers[slots]
+        texts = [
+            games.vocabulary.texts[number] for number in own_numbers[own_numbers != NONE].tolist()
+        ]
+        orders[game.map.powers[decisions.power[d]]] = texts
+    return orders
 
 
 class Candidate(NamedTuple):
@@ -93,19 +95,26 @@ def orders_by_player(
     if free:
         game.table.correct(orders, decisions, honest)
     # Who plans without lists may order what a deal forbids: then the unit keeps its promise.
-    texts, listed, given = games.vocabulary.texts, set(decisions.order.tolist()), {}
+    texts, listed, by_power = games.vocabulary.texts, set(decisions.order.tolist()), {}
     for d in range(decisions.count):
         power = game.map.powers[decisions.power[d]]
         numbers = [orders[0, v] for v in _provinces(games, decisions, d)]
-        given[power] = [texts[number] for number in numbers if number in listed]
-    return given
+        by_power[power] = [texts[number] for number in numbers if number in listed]
+    return by_power
 
 
 def _talk(game: Game, games: VectorGame, powers: np.ndarray) -> Talk:
     """Return what powers of a game are told; `games` is a copy with seeds of its own."""
     rows, powers = np.zeros(len(powers), np.int64), powers.astype(np.int64)
-    told = game.table.known(rows, powers), _breaches(game, powers), game.table.binding
-    return Talk(games, game.vector_game.decisions(), rows, powers, *told)
+    return Talk(
+        games,
+        game.vector_game.decisions(),
+        rows,
+        powers,
+        game.table.known(rows, powers),
+        _breaches(game, powers),
+        game.table.binding,
+    )
 
 
 def ordering(player: Player) -> Player:
@@ -113,9 +122,9 @@ def ordering(player: Player) -> Player:
 
 
 def seed_player(player: Player, seed: int) -> None:
-    found = ordering(player)
-    if isinstance(found, SamplingPlayer):
-        found.generator.manual_seed(seed)
+    source = ordering(player)
+    if isinstance(source, SamplingPlayer):
+        source.generator.manual_seed(seed)
 
 
 def _decisions(game: Game, powers: Collection[str]) -> Decisions:
@@ -152,23 +161,23 @@ def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
 
 def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
     """Return each unit's orders, the likeliest first; UserError if there is nothing to order."""
-    found = advice_to_all(game, player, [power])
-    if not found:
+    advices = advice_to_all(game, player, [power])
+    if not advices:
         raise UserError(f"{power} has no orders to give in {game.phase}")
     games, decisions = game.vector_game, _decisions(game, [power])
     if isinstance(player, ReasoningPlayer) and phase_kind(game.phase) == "movement":
         (reasons,) = player.reasons(games, decisions)
-        return found[power]._replace(tried=_tried(game, games.vocabulary.texts, power, reasons))
-    return found[power]
+        return advices[power]._replace(tried=_tried(game, games.vocabulary.texts, power, reasons))
+    return advices[power]
 
 
 def advice_to_all(
     game: Game, player: ExplainingPlayer, powers: Collection[str]
 ) -> dict[str, Advice]:
     """Return power -> what a player would do, for those with something to order; no search."""
-    games, decisions, found = game.vector_game, _decisions(game, powers), {}
+    games, decisions, advices = game.vector_game, _decisions(game, powers), {}
     if not decisions.count:
-        return found
+        return advices
     _show_past(game, player)
     explanation = player.explain(games, decisions)
     for d in range(decisions.count):
@@ -179,19 +188,19 @@ def advice_to_all(
             slots.append((slot.unit, ranked))
         value = float(explanation.value[d])
         power = game.powers[decisions.power[d]]
-        found[power] = Advice(None if math.isnan(value) else value, slots)
-    return found
+        advices[power] = Advice(None if math.isnan(value) else value, slots)
+    return advices
 
 
 def _tried(game: Game, texts: Sequence[str], power: str, reasons: Reasons) -> SearchReasons:
     candidates = []
     for k, orders in enumerate(reasons.candidates):
         value, error = (
-            None if math.isnan(found) else float(found)
-            for found in (reasons.value[k], reasons.error[k])
+            None if math.isnan(figure) else float(figure)
+            for figure in (reasons.value[k], reasons.error[k])
         )
-        given = [texts[number] for number in orders[orders != NONE]]
-        candidates.append(Candidate(given, value, error, float(reasons.share[k]), k == 0))
+        order_texts = [texts[number] for number in orders[orders != NONE]]
+        candidates.append(Candidate(order_texts, value, error, float(reasons.share[k]), k == 0))
     candidates.sort(key=lambda c: (-c.share, -math.inf if c.value is None else -c.value))
     candidates.sort(key=lambda c: (c.share == 0, c.value is None))
     state, expected = game.vector_game.state, {}
@@ -202,7 +211,7 @@ def _tried(game: Game, texts: Sequence[str], power: str, reasons: Reasons) -> Se
         share = float(counts[most] / counts.sum())
         expected.setdefault(owner, []).append((texts[numbers[most]], share))
     beliefs = {
-        name: {who: float(share[p]) for who, share in reasons.beliefs.items()}
+        name: {hypothesis: float(share[p]) for hypothesis, share in reasons.beliefs.items()}
         for p, name in enumerate(game.map.powers)
         if len(reasons.beliefs) > 1 and name in expected and name != power
     }
@@ -225,12 +234,12 @@ def next_offer(
 ) -> tuple[str, tuple[ClauseRow, ...]] | None:
     """Return a player's offer and its receiver in `offers` press; None if it has nothing to offer,
     or has offered it in this phase already."""
-    found = player.offers(asked(game, power, player, seed))
-    if not found.count:
+    offers = player.offers(asked(game, power, player, seed))
+    if not offers.count:
         return None
-    rows = zip(*(array[slice(*found.clause_start[:2])] for array in found[4:]))
+    rows = zip(*(array[slice(*offers.clause_start[:2])] for array in offers[4:]))
     clauses = tuple(tuple(map(int, row)) for row in rows)
-    offer = game.map.power_index[power], int(found.receiver[0]), clauses
+    offer = game.map.power_index[power], int(offers.receiver[0]), clauses
     if offer in [(o.sender, o.receiver, o.clauses) for o in game.said(power)]:
         return None
     return game.powers[offer[1]], clauses
@@ -270,9 +279,9 @@ def asked(game: Game, power: str, player: Player, seed: int) -> Talk:
 
 def _breaches(game: Game, powers: np.ndarray) -> np.ndarray:
     """Return Talk.breaches by the game's history, which a game that is taken up again has, too."""
-    found, year = np.full((len(game.powers),) * 2, NONE, np.int32), int(game.phase[1:-1])
+    ages, year = np.full((len(game.powers),) * 2, NONE, np.int32), int(game.phase[1:-1])
     for phase in game.history:
         for power, other in read_broken(phase, game.map):
             pair = game.map.power_index[other], game.map.power_index[power]
-            found[pair] = year - int(phase["name"][1:-1])
-    return found[powers]
+            ages[pair] = year - int(phase["name"][1:-1])
+    return ages[powers]

@@ -53,10 +53,12 @@ def _checked(numbers: object, decisions: Decisions, player: object) -> np.ndarra
 
 
 def ask_players(
-    games: VectorGame, decisions: Decisions, players: Sequence[Player], who: np.ndarray
+    games: VectorGame, decisions: Decisions, players: Sequence[Player], decider: np.ndarray
 ) -> np.ndarray:
-    """Return the orders of all, (E, V) int32; `who` (D,) says which of `players` decides. Each
-    player is asked once for all its decisions; those of a `group` together."""
+    """Return the orders of all, (E, V) int32; `decider` (D,) says which of `players` decides.
+
+    Each player is asked once for all its decisions; those of a `group` together.
+    """
     orders = games.new_orders()
     groups: dict[int, list[int]] = {}  # of players that are asked together
     for number, player in enumerate(players):
@@ -64,16 +66,16 @@ def ask_players(
         if group is not None:
             groups.setdefault(id(group), []).append(number)
             continue
-        rows = np.flatnonzero(who == number)
+        rows = np.flatnonzero(decider == number)
         if len(rows):
-            asked = decisions if len(rows) == decisions.count else decisions.take(rows)
-            games.write_orders(orders, asked, ask_player(games, asked, player))
+            own = decisions if len(rows) == decisions.count else decisions.take(rows)
+            games.write_orders(orders, own, ask_player(games, own, player))
     for numbers in groups.values():
-        rows = np.flatnonzero(np.isin(who, numbers))
+        rows = np.flatnonzero(np.isin(decider, numbers))
         if len(rows):
-            asked, group = decisions.take(rows), players[numbers[0]].group
-            found = group.act(games, asked, players, who[rows])
-            games.write_orders(orders, asked, _checked(found, asked, players[numbers[0]]))
+            own, group = decisions.take(rows), players[numbers[0]].group
+            answers = group.act(games, own, players, decider[rows])
+            games.write_orders(orders, own, _checked(answers, own, players[numbers[0]]))
     return orders
 
 

@@ -71,13 +71,13 @@ def load_player(
     Args:
         name: of the player, as names.py reads it.
         game_map: the map to be played; a checkpoint of another one is refused at once.
-        script: that plays a checkpoint whose name gives none; None: of those that come along the
-            one that it names; "own": the copy in its run folder, if that has trained it.
+        script: that plays a checkpoint whose name gives none; None: the bundled script that the
+            checkpoint names; "own": the copy in its run folder, if that has trained it.
         device: where the policy computes, as torch names it.
         greedy: likeliest orders instead of sampled ones; a bot always plays in its one way.
         seed: of the policy's draws; those of bots and searches come from the games' seeds.
         assume: who searches take the others for, if their names do not say it.
-        careful: a policy gives no order that cannot help, as own_help.mended says.
+        careful: a policy gives no order that cannot succeed, as own_help.mended says.
 
     PlayerError: there is no such player, or the checkpoint cannot be played. UserError: the name is
     not one of a player, or its parts do not fit each other.
@@ -119,8 +119,10 @@ def load_player(
 def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Player:
     where, policy = quoted(spec.text, 100), load(spec.policy)
     if not isinstance(policy, PolicyPlayer) or policy.settings is None:
-        who = quoted(spec.policy.text, 60)
-        raise UserError(f"{where}: {who} has no values to search with, as a trained policy has")
+        policy_name = quoted(spec.policy.text, 60)
+        raise UserError(
+            f"{where}: {policy_name} has no values to search with, as a trained policy has"
+        )
     name, options = short_name(spec), dict(spec.options)
     own: Draws = PolicyDraws(policy, options.pop("temperature", 1.0))
     varied = options.pop("varied", 0.0)
@@ -153,7 +155,7 @@ def make_assumptions(
 
 
 def _own_player(spec: OwnSpec, seed: int) -> Player:
-    who = quoted(spec.text, 300)
+    player_name = quoted(spec.text, 300)
     try:
         make = getattr(importlib.import_module(spec.module), spec.name)
         player = make() if spec.argument is None else make(spec.argument)
@@ -161,10 +163,10 @@ def _own_player(spec: OwnSpec, seed: int) -> Player:
         raise
     except Exception as error:  # whatever a user's module does wrong
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise PlayerError(f"player {who} cannot be made: {reason:.300}") from error
+        raise PlayerError(f"player {player_name} cannot be made: {reason:.300}") from error
     if not callable(getattr(player, "act", None)):
         kind = quoted(type(player).__name__)
-        raise PlayerError(f"{who} is not a player: it has no method act; it is a {kind}")
+        raise PlayerError(f"{player_name} is not a player: it has no method act; it is a {kind}")
     player.name = short_name(spec)
     if isinstance(player, SamplingPlayer):
         player.generator.manual_seed(seed)
@@ -200,12 +202,18 @@ def load_members(
     members = population.members if members is None else members
     policies = [member for member in members if member.file]
     weights = [read_weights(population, member) for member in policies]  # before torch is loaded
-    made: dict[str, Player] = {m.name: make_bot(m.name) for m in members if not m.file}
+    players: dict[str, Player] = {m.name: make_bot(m.name) for m in members if not m.file}
     if policies:
-        threads, populations = threads or usable_cores(), learning("populations")
-        given = population, policies, weights, greedy, seed, threads
-        made |= {player.name: player for player in populations.population_players(*given)}
-    return [made[member.name] for member in members]
+        policy_players = learning("populations").population_players(
+            population,
+            policies,
+            weights,
+            greedy=greedy,
+            seed=seed,
+            threads=threads or usable_cores(),
+        )
+        players |= {player.name: player for player in policy_players}
+    return [players[member.name] for member in members]
 
 
 def learning(module: str) -> Any:
@@ -227,8 +235,8 @@ def _checkpoint(spec: PolicySpec) -> Path:
             f"it is neither a bot ({', '.join(BOTS)}), a file, nor listed by "
             "`python -m diplomacy_engine policies`"
         )
-        known = (*BOTS, *NEGOTIATORS, *ready_policies())
-        reason += did_you_mean(spec.path.partition("+")[0], known)
+        names = (*BOTS, *NEGOTIATORS, *ready_policies())
+        reason += did_you_mean(spec.path.partition("+")[0], names)
     raise PlayerError(f"there is no player {quoted(spec.text, 300)}: {reason}")
 
 

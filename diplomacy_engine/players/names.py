@@ -19,7 +19,7 @@ from .population import MEMBER
 LANGUAGE = "llm:"
 GREEDY = "greedy"
 DRAWN = "population"
-MOST = 1000  # letters of a name, so that not too many can stand one in front of the other
+MOST = 1000  # letters of the longest name; bounds nesting
 SEARCH = "fast"
 # Option of a search -> what its value may be.
 SEARCHING: dict[str, Any] = {
@@ -60,7 +60,7 @@ class BotSpec(PlayerSpec): ...
 
 @dataclass(frozen=True)
 class PolicySpec(PlayerSpec):
-    path: str  # of the file, its run folder, or the name of one that comes along
+    path: str  # of the file, its run folder, or the name of a bundled policy
     script: str | None = None  # that plays it; None: the one that is found for it
     greedy: bool = False  # it gives its likeliest orders, whatever else is said
 
@@ -122,9 +122,9 @@ def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
     if text.startswith(LANGUAGE):
         return _language(text)
     for read in (_drawn, _voice, _search, _greedy):
-        found = read(text)
-        if found is not None:
-            return found
+        spec = read(text)
+        if spec is not None:
+            return spec
     if Path(text).suffix == MEMBER:
         return MemberSpec(text, text)
     script, own = _SCRIPT.fullmatch(text), _OWN.fullmatch(text)
@@ -151,42 +151,42 @@ def _language(text: str) -> LanguageSpec:
 
 
 def _drawn(text: str) -> DrawnSpec | None:
-    found = _DRAWN.fullmatch(text)
-    if found is None:
+    match = _DRAWN.fullmatch(text)
+    if match is None:
         return None
-    folder, number = found.groups()
+    folder, number = match.groups()
     return DrawnSpec(text, folder or None, None if number is None else int(number))
 
 
 def _voice(text: str) -> VoiceSpec | None:
-    found = _VOICE.fullmatch(text)
-    if found is None:
+    match = _VOICE.fullmatch(text)
+    if match is None:
         return None
-    kind, written, player = found.groups()
+    kind, written, player = match.groups()
     if kind not in VOICES:
         return None  # a file may be named so
     return VoiceSpec(text, kind, _read_options(text, written, VOICES[kind]), parse_player(player))
 
 
 def _search(text: str) -> SearchSpec | None:
-    found = _SEARCH.fullmatch(text)
-    if found is None:
+    match = _SEARCH.fullmatch(text)
+    if match is None:
         return None
-    written, policy = found.groups()
+    written, policy = match.groups()
     options = _read_options(text, written, SEARCHING)
     return SearchSpec(text, options, options.pop("assume", None), parse_player(policy))
 
 
-def _read_options(text: str, written: str | None, known: Mapping[str, Any]) -> dict[str, Any]:
+def _read_options(text: str, written: str | None, types: Mapping[str, Any]) -> dict[str, Any]:
     options = {}
     for part in (written or "").split():
         option, _, value = part.partition("=")
         where = f"{quoted(text, 100)}: {option[:60]}"
-        if option not in known:
-            names = ", ".join(known) or "there are none"
-            near = did_you_mean(option, known)
+        if option not in types:
+            names = ", ".join(types) or "there are none"
+            near = did_you_mean(option, types)
             raise UserError(f"{where}: unknown option ({names}){near}")
-        options[option] = convert(known[option], value, where, strict=False)
+        options[option] = convert(types[option], value, where, strict=False)
     return options
 
 
@@ -194,11 +194,11 @@ def _greedy(text: str) -> PolicySpec | MemberSpec | None:
     before, _, rest = text.partition(":")
     if before != GREEDY or not rest:
         return None
-    found = parse_player(rest)
-    if not isinstance(found, PolicySpec | MemberSpec):
+    spec = parse_player(rest)
+    if not isinstance(spec, PolicySpec | MemberSpec):
         what = quoted(rest.partition("@")[0], 60)  # behind that there may be a key
         raise UserError(f"{GREEDY}: must stand right before a policy, and {what} is not one")
-    return replace(found, text=text, greedy=True)
+    return replace(spec, text=text, greedy=True)
 
 
 def parts(player: str | PlayerSpec) -> Iterator[PlayerSpec]:
@@ -234,8 +234,10 @@ def assuming(player: PlayerSpec, assume: str | None) -> PlayerSpec:
 
 
 def drawn_names(names: Sequence[str], powers: int) -> list[str]:
-    """Return names with members that are drawn told apart: population#1, population#2, ... One that
-    stands alone is as many as there are powers, since several take turns at these."""
+    """Return names with members that are drawn told apart: population#1, population#2, ...
+
+    One that stands alone is as many as there are powers, since several take turns at these.
+    """
 
     def is_drawn(name: str) -> bool:
         return isinstance(parse_player(name), DrawnSpec)
@@ -245,8 +247,11 @@ def drawn_names(names: Sequence[str], powers: int) -> list[str]:
 
 
 def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
-    """Return what tables, pages and saved games call a player: a policy's own name, its run folder,
-    or its path below this folder, else folder and file. `folders` more stand before these."""
+    """Return what tables, pages and saved games call a player.
+
+    That is a policy's own name, its run folder, or its path below this folder, else folder and
+    file. `folders` more stand before these.
+    """
 
     def path_tail(path: str | Path, parts: int = 1) -> str:
         return "/".join(Path(os.path.abspath(path)).parts[1:][-parts - folders :])

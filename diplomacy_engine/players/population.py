@@ -1,5 +1,8 @@
-"""Base populations: frozen policies and bots with ratings. `population.json` has map, games,
-ratings and members, with the sha256 of each `{member}.npz`: plain arrays, so nothing runs code."""
+"""Base populations: frozen policies and bots with ratings.
+
+`population.json` has map, games, ratings and members, with the sha256 of each `{member}.npz`: plain
+arrays, so nothing runs code.
+"""
 
 import dataclasses
 import hashlib
@@ -27,7 +30,7 @@ from .policy.files import REFERENCE
 POPULATION = "population.json"
 MEMBER = ".npz"  # ends the name of a member's file
 FORMAT = 1
-FOLDERS = REFERENCE.parent / "population"  # of those that come along, one a map
+FOLDERS = REFERENCE.parent / "population"  # of the bundled populations, one a map
 MOST_LIST = 20_000_000  # bytes of population.json
 MOST_FILE = 20_000_000  # bytes of a member's file
 MOST_WEIGHTS = 200_000_000  # bytes of its arrays
@@ -67,7 +70,7 @@ class _Saved(Struct):
     members: Annotated[list[PopulationMember], Meta(min_length=2, max_length=MOST_MEMBERS)]
     met: _Table
     above: _Table
-    map_facts: dict | None = None  # of a map that does not come along
+    map_facts: dict | None = None  # of a map that is not bundled
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,18 +124,26 @@ def read_population(folder: str | Path, game_map: Map | None = None) -> Populati
     path = folder / POPULATION
     saved = read_json(_Saved, path, MOST_LIST)
     try:
-        come = saved.map in MAP_NAMES
-        found = load_map(saved.map) if come else Map(dict(saved.map_facts), saved.map)
-        wrong = _wrong(saved, found)
+        bundled = saved.map in MAP_NAMES
+        saved_map = load_map(saved.map) if bundled else Map(dict(saved.map_facts), saved.map)
+        wrong = _wrong(saved, saved_map)
     except (MapError, KeyError, TypeError, ValueError, AttributeError) as error:
         wrong = f"map: {str(error)[:200]}"
     if game_map is not None and vocabulary(game_map).hash != saved.vocabulary_hash:
-        wrong = wrong or f"map: {found.name}, not {game_map.name}"
+        wrong = wrong or f"map: {saved_map.name}, not {game_map.name}"
     if wrong:
         raise UserError(f"{path}: {wrong}")
-    made = saved.max_years, saved.year_limit, saved.games, saved.seed
-    tables = np.array(saved.met), np.array(saved.above)
-    return Population(folder, found, tuple(saved.members), *made, *tables)
+    return Population(
+        folder=folder,
+        map=saved_map,
+        members=tuple(saved.members),
+        max_years=saved.max_years,
+        year_limit=saved.year_limit,
+        games=saved.games,
+        seed=saved.seed,
+        met=np.array(saved.met),
+        above=np.array(saved.above),
+    )
 
 
 def _wrong(saved: _Saved, game_map: Map) -> str:

@@ -20,8 +20,8 @@ class Player(Protocol):
         A number that is not in its slot's list counts as no order: a unit holds, a dislodged one
         disbands, a build is waived, a removal is left to civil disorder. NONE is such a number.
 
-        The player sees nothing of what others order in this phase. The arrays of `decisions` may
-        serve for others after the call: copy what is to be kept.
+        The player sees nothing of what others order in this phase. The arrays of `decisions` are
+        reused after the call; copy what you keep.
         """
 
 
@@ -50,9 +50,11 @@ class Seedable(Protocol):
 
 @runtime_checkable
 class SamplingPlayer(Player, Protocol):
-    """A player that draws from a generator of its own, which `isinstance` finds. Where every phase
-    has a seed of its own, as in a game that may be stopped and gone on with, the generator is
-    seeded before each; elsewhere it runs on."""
+    """A player that samples from a generator of its own, which `isinstance` finds.
+
+    Where every phase has a seed of its own, as in a game that may be stopped and gone on with, the
+    generator is seeded before each; elsewhere it runs on.
+    """
 
     generator: Seedable
 

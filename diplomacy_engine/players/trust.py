@@ -19,8 +19,10 @@ _DRIVE = re.compile(r"^[A-Za-z]:[\\/]")  # begins a path on Windows
 
 def needs_naming(name: str) -> bool:
     """Tell whether a player's name is, or has within it, more than bots, policies and populations.
+
     That is a colon with anything else before it (`llm:...`, `module:Class`, `FILE.py:PATH`), or a
-    file of settings or code. A path with a colon in it looks the same, and is taken for that."""
+    file of settings or code. A path with a colon in it looks the same, and is taken for that.
+    """
     return any(map(_does_something, _PARTS.split(name)))
 
 
@@ -33,13 +35,15 @@ def _does_something(part: str) -> bool:
 
 
 def check_named(
-    names: Iterable[str], given: Collection[str], source: object, flag: str = "--against"
+    names: Iterable[str], typed_names: Collection[str], source: object, flag: str = "--against"
 ) -> None:
     """Raise UserError unless the command line names the players of a file that must be named.
-    `given` are the names on the command line; `source` is what the message calls the file, and
-    `flag` names players on the command line."""
+
+    `typed_names` are the names on the command line, where `flag` names players; `source` is what
+    the message calls the file.
+    """
     for name in names:
-        if needs_naming(name) and name not in given:
+        if needs_naming(name) and name not in typed_names:
             raise UserError(
                 f"{source} names the player {quoted(name, 300)}, which reads settings, asks a "
                 f"server or runs a script; if you trust it, name it with {flag}"

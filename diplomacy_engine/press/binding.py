@@ -273,11 +273,11 @@ def _check_side(kinds, aims, deals, decisions, d, sets):
             if not _keeps(kinds, aims, promise, promise, leaving, sets):
                 return CONTRADICTS
         elif leaving:  # else hold is left
-            found = False
+            has_keeping = False
             for i in range(decisions.order_start[s], decisions.order_start[s + 1]):
                 number = decisions.order[i]
-                found = found or _keeps(kinds, aims, number, NONE, leaving, sets)
-            if not found:
+                has_keeping = has_keeping or _keeps(kinds, aims, number, NONE, leaving, sets)
+            if not has_keeping:
                 return NOTHING_LEFT
     return CONFIRMED
 
@@ -298,7 +298,7 @@ def _copy_pair(source, i, p, q, target, j):
 
 @jit
 def confirm_offers(
-    board, kinds, aims, state, deals, talking, decisions, decision_of, offers, agreed, sets, kept,
+    board, kinds, aims, state, deals, talking, decisions, decision_of, offers, agreed, sets, backup,
     results,
 ):  # fmt: skip
     """Confirm offers, one after the other, each whole or not at all; results (O,) OfferResult.
@@ -319,7 +319,7 @@ def confirm_offers(
         if not (is_alive(state, e, p) and is_alive(state, e, q)):
             results[o] = DEAD_POWER
             continue
-        _copy_pair(deals, e, p, q, kept, 0)
+        _copy_pair(deals, e, p, q, backup, 0)
         result = CONFIRMED
         for me, other, side in ((p, q, SENDER), (q, p, RECEIVER)):
             if result == CONFIRMED:
@@ -331,7 +331,7 @@ def confirm_offers(
         if result == CONFIRMED:
             deals.dealt[e, p, q] = deals.dealt[e, q, p] = True
         else:
-            _copy_pair(kept, 0, p, q, deals, e)
+            _copy_pair(backup, 0, p, q, deals, e)
         results[o] = result
 
 

@@ -1,5 +1,8 @@
-"""The page that replays games: one file that needs nothing but itself. All phases are drawn here
-and stored compressed, so that the browser needs no second implementation of the drawing."""
+"""The page that replays games: one file that needs nothing but itself.
+
+All phases are drawn here and stored compressed, so that the browser needs no second implementation
+of the drawing.
+"""
 
 import base64
 import json

@@ -111,9 +111,12 @@ def load_replays(
     note: Note = lambda text: None,
     change: Callable[[dict, str | None], dict] | None = None,
 ) -> list[Replay]:
-    """Return the games of a file, of any kind that textgame/imports/games.py reads, or all sample
-    games of a run folder, each with the decisions after which it was played. `change` returns a
-    saved game of the map `game_map` as it is to be shown."""
+    """Return the games of a file, or all sample games of a run folder.
+
+    A file may be of any kind that textgame/imports/games.py reads. The name of a sample game has
+    the number of decisions after which it was played. `change` returns a saved game of the map
+    `game_map` as it is to be shown.
+    """
     if Path(path).is_dir():
         files = sorted(Path(path).glob("games/*.jsonl")) or sorted(Path(path).glob("*.jsonl"))
         if not files:
@@ -255,8 +258,11 @@ def thought_view(game_map: Map, thought: dict) -> dict:
 
 
 def order_lines(replay: Replay, number: int) -> list[dict]:
-    """Return the orders of a phase in words, and the units that held without one. Of each: power;
-    text; unit and words, both in words; result, its words; said, the result in a sentence."""
+    """Return the orders of a phase in words, and the units that held without one.
+
+    Of each: power; text; unit and words, both in words; result, its words; said, the result in a
+    sentence.
+    """
     game_map, frame, lines = replay.map, replay.frames[number], []
     last = number == len(replay.frames) - 1
     played = bool(frame.outcome) or not (last or frame.declared)  # a vote may have ended it
@@ -264,6 +270,7 @@ def order_lines(replay: Replay, number: int) -> list[dict]:
     without = "hold (no order)" if moved else "no order"
 
     def line(power: str, text: str, unit: str, words: str, result=(), sentence: str = "") -> dict:
+        """Return the fields of one order; `unit` and `words` are in words."""
         fields = {"power": power, "text": text, "unit": unit, "words": words}
         return fields | {"result": list(result), "said": sentence}
 

@@ -26,8 +26,11 @@ class ConvoyRoutes(NamedTuple):
 
 
 def convoy_routes(game_map: Map) -> ConvoyRoutes:
-    """Return the convoy routes of a map. MapError: there are more than MAX_CONVOY_ROUTES, as a
-    larger map of seas could take forever, or they use more than MAX_CONVOY_SEAS seas."""
+    """Return the convoy routes of a map.
+
+    MapError: there are more than MAX_CONVOY_ROUTES, as a larger map of seas could take forever, or
+    they use more than MAX_CONVOY_SEAS seas.
+    """
     origins, goals, route = _walks(game_map)
     # Only the way over one sea leads back to where it began, so to two coasts or to none.
     useful = goals.any(axis=1) & ((origins != goals).any(axis=1) | (_sizes(goals) > 1))
@@ -99,10 +102,10 @@ def _words(flags: np.ndarray) -> np.ndarray:
 def _set_bits(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return row and province of each set bit of words (n, words), in order."""
     rows, places = np.nonzero(words.view(np.uint8))  # most bytes are zero
-    found, bits = np.nonzero(
+    byte, bits = np.nonzero(
         np.unpackbits(words.view(np.uint8)[rows, places, None], axis=1, bitorder="little")
     )
-    return rows[found], places[found] * 8 + bits
+    return rows[byte], places[byte] * 8 + bits
 
 
 def _sizes(words: np.ndarray) -> np.ndarray:

@@ -325,6 +325,7 @@ def build_orders(board, table, v, buffer, n):
 
 @jit_inner
 def _adjustment_list(board, table, state, e, power, builds, buffer, n):
+    """Write the builds, else the removals, of a power from buffer[n] on; return the new n."""
     for v in range(board.terrain.shape[0]):
         if builds:
             if can_build_in(board, state, e, power, v):

@@ -218,7 +218,9 @@ def is_winter(phase):
 @jit_inner
 def next_random(state):
     """Return `(new state, 32 random bits)` of the generator SplitMix64 (Steele et al. 2014).
-    Kernels never touch numpy's generator: this one gives the same draws whatever the threads."""
+
+    Kernels never touch numpy's generator: this one gives the same draws whatever the threads.
+    """
     state = state + np.uint64(0x9E3779B97F4A7C15)
     z = state
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -264,9 +266,11 @@ class Salt(IntEnum):
 
 @jit_inner
 def decision_seed(state, e, power, salt):
-    """Return the generator state for one power's draws in one phase of one game. It depends on the
-    game's seed, its turn, the power and `salt` (see `Salt`) only, so draws do not depend on the
-    order or the number of threads in which games are visited."""
+    """Return the generator state for one power's draws in one phase of one game.
+
+    It depends on the game's seed, its turn, the power and `salt` (see `Salt`) only, so draws do not
+    depend on the order or the number of threads in which games are visited.
+    """
     mixed = state.seed[e] ^ (
         np.uint64(state.turn[e]) * np.uint64(0xD1342543DE82EF95)
         + np.uint64(power + 1) * np.uint64(0xAF251AF3B0F025B5)

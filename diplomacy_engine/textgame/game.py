@@ -96,6 +96,7 @@ class Game:
         binding: bool = True,
         draw_votes: bool = False,
     ):
+        """See the class for the arguments."""
         self.map = load_map(game_map)
         self.max_years, self.draw_votes = max_years, draw_votes
         self.conceded: list[str] = []

@@ -27,7 +27,7 @@ def test_who_is_not_asked_hears_nothing_and_agrees_to_nothing():
     choice, logprob = (power + 1) * SLOTS + slot, np.full(2, -1.0)
     talk.note(game, power, choice, logprob, heard != NONE, np.full(heard.shape, -0.5))
     talk.settle()
-    told = {name: array[0] for name, array in talk.told.items()}
+    told = {name: array[0] for name, array in talk.talk.items()}
     assert told["heard"][ITALY].tolist() == [TEMPLATE_OF[slot[0]], NONE, NONE]
     assert told["answer"][ITALY].tolist() == [1, NONE, NONE]
     assert told["talk_logprob"].tolist() == [-1, -1.5, 0]

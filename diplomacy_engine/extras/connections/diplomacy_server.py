@@ -167,6 +167,7 @@ class DiplomacySeats(_Seats):
         must_talk: bool = False,
         say: Say = print,
     ):
+        """`accounts`: power or ANY -> account; `say` prints a line."""
         super().__init__(wire, say)
         self._id, self._accounts = game_id, dict(accounts)
         self._reader = _GameReader(game_map, any_map, max_years)

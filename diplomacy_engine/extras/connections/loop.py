@@ -64,6 +64,7 @@ class SeatLoop:
         say: Say = print,
         sleep: Callable[[float], None] = time.sleep,
     ):
+        """`seed` seeds the player; `wait` for a server not yet there; `say` prints a line."""
         self.connection, self.player, self.seed = connection, player, seed
         self.draws, self.draws_after, self.talk = draws, draws_after, talk
         self.patience, self.wait = patience, wait

@@ -103,6 +103,7 @@ class WebdipSeat:
         say: Say = print,
         sleep: Callable[[float], None] = time.sleep,
     ):
+        """`country`: the site's number of the power; `say` prints a line."""
         self.name = site.name
         self._site, self._id, self._country = site, game_id, country
         self._map, self._max_years = game_map, max_years

@@ -46,12 +46,12 @@ class PlanScratch(NamedTuple):
     near: np.ndarray  # (V, most) int16, provinces of the units, of all powers, that reach it
     near_count: np.ndarray  # (V,) int16
     stamp: np.ndarray  # (1,) int64, grows with each count of opposition
-    seen: np.ndarray  # (V,) int64, stamp of the last count in which the unit there was counted
+    counted: np.ndarray  # (V,) int64, stamp of the last count in which the unit there was counted
     met: np.ndarray  # (P,) int32, units of each power in the present count
     number: np.ndarray  # (V,) int8, number of the own unit, or NONE
     place: np.ndarray  # (MAX_UNITS,) int16, province of each own unit
     helper: np.ndarray  # (MAX_HELPERS,) int8, own units that reach the center
-    found: np.ndarray  # (2 ** (MAX_HELPERS - 1),) int32, supporters of plans, bits of helpers
+    supporters: np.ndarray  # (2 ** (MAX_HELPERS - 1),) int32, supporters of plans, bits of helpers
     center: np.ndarray  # (C,) int16, provinces of the centers with plans, the worthiest first
     first: np.ndarray  # (C + 1,) int32, where each of them has its plans
     main: np.ndarray  # (MAX_PLANS,) int8, unit that moves or stays
@@ -73,12 +73,12 @@ def plan_scratch(board: Board) -> PlanScratch:
         near=np.zeros((provinces, most), np.int16),
         near_count=np.zeros(provinces, np.int16),
         stamp=np.zeros(1, np.int64),
-        seen=np.zeros(provinces, np.int64),
+        counted=np.zeros(provinces, np.int64),
         met=np.zeros(board.num_powers + has_neutral(board), np.int32),
         number=np.zeros(provinces, np.int8),
         place=np.zeros(MAX_UNITS, np.int16),
         helper=np.zeros(MAX_HELPERS, np.int8),
-        found=np.zeros(2 ** (MAX_HELPERS - 1), np.int32),
+        supporters=np.zeros(2 ** (MAX_HELPERS - 1), np.int32),
         center=np.zeros(centers, np.int16),
         first=np.zeros(centers + 1, np.int32),
         main=np.zeros(MAX_PLANS, np.int8),
@@ -123,8 +123,8 @@ def _meet(state, e, power, v, plans):
     for i in range(plans.near_count[v]):
         u = plans.near[v, i]
         other = state.unit_power[e, u]
-        if other != power and plans.seen[u] != plans.stamp[0]:
-            plans.seen[u] = plans.stamp[0]
+        if other != power and plans.counted[u] != plans.stamp[0]:
+            plans.counted[u] = plans.stamp[0]
             plans.met[other] += 1
 
 
@@ -135,7 +135,7 @@ def _count_at(state, e, power, v, supporters, plans):
     plans.met[:] = 0
     there = state.unit_power[e, v]
     if there != NONE and there != power:
-        plans.seen[v] = plans.stamp[0]
+        plans.counted[v] = plans.stamp[0]
         plans.met[there] = 1
     _meet(state, e, power, v, plans)
     unit = 0
@@ -213,7 +213,7 @@ def _plan_center(board, state, e, power, v, standoff, plans, count):
                 continue
             minimal = True  # subsets of a set of bits are smaller numbers, so they came before it
             for i in range(minimal_sets):
-                minimal = minimal and some & plans.found[i] != plans.found[i]
+                minimal = minimal and some & plans.supporters[i] != plans.supporters[i]
             if not minimal:
                 continue
             supporters = np.int64(0)
@@ -222,7 +222,7 @@ def _plan_center(board, state, e, power, v, standoff, plans, count):
                     supporters |= np.int64(1) << plans.helper[h]
             met = _opposition(board, state, e, power, v, plans.place[main], supporters, plans)
             if _bits(some) + 1 >= met + margin:
-                plans.found[minimal_sets] = some
+                plans.supporters[minimal_sets] = some
                 minimal_sets += 1
                 count = _add_plan(plans, first, count, main, supporters, not stays)
     return count

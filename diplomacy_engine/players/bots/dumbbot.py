@@ -231,13 +231,25 @@ class Dumbbot:
         orders = games.new_orders()
         numbers = np.empty(len(decisions.slot_province), np.int32)
         graph = node_graph(games.map, self.rules)
-        position = games.board, games.table, graph, games.state, decisions
 
         def order_slice(first: int, last: int, thread: int) -> None:
             if thread not in self._of_thread:
                 self._of_thread[thread] = self._working_arrays(games)
-            working, kind = self._of_thread[thread], (self.rules, self.salt)
-            games.call(self.kernel, *position, first, last, *kind, *working, orders, numbers)
+            games.call(
+                self.kernel,
+                games.board,
+                games.table,
+                graph,
+                games.state,
+                decisions,
+                first,
+                last,
+                self.rules,
+                self.salt,
+                *self._of_thread[thread],
+                orders,
+                numbers,
+            )
 
         games.run(order_slice, decisions.count, numbered=True)
         return numbers

@@ -59,8 +59,11 @@ def order_scratch(board: Board, graph: NodeGraph) -> OrderScratch:
 
 @jit_inner
 def insert(ranks, nodes, neighbors, count, rank, node, neighbor, merges):
-    """Insert a candidate into a list kept best first; return the list's new length. Of candidates
-    with equal value all are kept, in order, or the first inserted alone (`merges_equals`)."""
+    """Insert a candidate into a list kept best first; return the list's new length.
+
+    Of candidates with equal value all are kept, in order, or the first inserted alone
+    (`merges_equals`).
+    """
     at = count
     while at > 0 and ranks[at - 1] < rank:
         at -= 1
@@ -199,6 +202,7 @@ def support_hold(table, state, e, v, q):
 
 @jit_inner
 def support_move(table, state, e, v, q, scratch):
+    """Return the order of the unit in v to support the move of `scratch.mover[q]` to province q."""
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
     origin = scratch.mover[q]
     arc = table.move_arc[

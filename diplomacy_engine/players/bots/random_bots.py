@@ -11,18 +11,18 @@ from ...rules.state import Salt, decision_seed, is_movement, is_winter, random_b
 
 
 @jit_inner
-def _draw_adjustment(board, table, decisions, first, slot, restless, numbers, rng):
-    """Draw one build or removal for a slot of a winter decision, not in a province taken by slots
-    before it: WAIVE, which a restless bot never draws, or NONE if nothing is left."""
+def _sample_adjustment(board, table, decisions, first, slot, restless, numbers, rng):
+    """Sample a build or removal for a slot of a winter decision, in a province that no earlier slot
+    has taken: WAIVE, but never for a restless bot, or NONE if there is nothing to do."""
     start, stop = decisions.order_start[slot], decisions.order_start[slot + 1]
     province_of = board.location_province
     count = 0
-    for wanted in range(2):  # count what is open, then go to the one drawn
+    for wanted in range(2):  # count what is open, then go to the one sampled
         if wanted:
             if count == 0:
                 numbers[slot] = NONE
                 return rng
-            rng, left = random_below(rng, count)
+            rng, index = random_below(rng, count)
         for i in range(start, stop):
             number = decisions.order[i]
             waives = number == table.waive
@@ -36,18 +36,18 @@ def _draw_adjustment(board, table, decisions, first, slot, restless, numbers, rn
                 continue
             if not wanted:
                 count += 1
-            elif left == 0:
+            elif index == 0:
                 numbers[slot] = number
                 return rng
             else:
-                left -= 1
+                index -= 1
     return rng
 
 
 @jit
 def random_orders(board, table, state, decisions, first, last, restless, salt, numbers):
-    """Draw random legal orders (S,) for decisions first..last-1, uniformly for every slot; a
-    restless bot's among moves (convoyed ones, too), retreats or builds where there are any."""
+    """Sample legal orders (S,) for decisions first..last-1, uniformly for every slot; a restless
+    bot's among moves (also by convoy), retreats or builds where there are any."""
     for d in range(first, last):
         e = decisions.game[d]
         rng = decision_seed(state, e, decisions.power[d], salt)
@@ -57,7 +57,7 @@ def random_orders(board, table, state, decisions, first, last, restless, salt, n
         for s in range(begin, decisions.slot_start[d + 1]):
             start, stop = decisions.order_start[s], decisions.order_start[s + 1]
             if winter:
-                rng = _draw_adjustment(board, table, decisions, begin, s, restless, numbers, rng)
+                rng = _sample_adjustment(board, table, decisions, begin, s, restless, numbers, rng)
                 continue
             if restless and moving and start + 1 < stop:
                 # A list begins with the hold, then come all moves.
@@ -103,13 +103,22 @@ class RandomBot:
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         numbers = np.empty(len(decisions.slot_province), np.int32)
-        position, kind = (games.board, games.table, games.state), (self.restless, self.salt)
-        games.run(
-            lambda first, last: games.call(
-                random_orders, *position, decisions, first, last, *kind, numbers
-            ),
-            decisions.count,
-        )
+
+        def order_slice(first: int, last: int) -> None:
+            games.call(
+                random_orders,
+                games.board,
+                games.table,
+                games.state,
+                decisions,
+                first,
+                last,
+                self.restless,
+                self.salt,
+                numbers,
+            )
+
+        games.run(order_slice, decisions.count)
         return numbers
 
 

@@ -1,4 +1,4 @@
-"""Where a policy lies: in a run folder, in a file, or among those that come along."""
+"""Where a policy is: in a run folder, in a file, or bundled with the package."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from ...errors import UserError
 from ..bots import BOTS
 
 CHECKPOINT = "checkpoint.pt"
-POLICY = "policy.pt"  # a kept policy alone, as in runs/reference: no optimizer, no pool
+POLICY = "policy.pt"  # a policy alone, as in runs/reference: no optimizer, no pool
 
 
 # Second part of a name -> how the policy was trained.
@@ -24,8 +24,11 @@ _TRAINING = {
 
 
 def policy_file(path: str | Path) -> Path:
-    """Return a policy's file: of a folder checkpoint.pt, else policy.pt; of a policy that comes
-    along its file, unless one is named so here. Any other path is returned as it is."""
+    """Return a policy's file.
+
+    Of a folder that is checkpoint.pt, else policy.pt; of a bundled policy's name its file, unless
+    a file here has that name. Any other path is returned as it is.
+    """
     named, path = str(path), Path(path)
     if not os.path.isdir(path):  # which no name is too long for
         return path if os.path.isfile(path) else ready_policies().get(named, path)
@@ -49,8 +52,8 @@ def wins_against_dumbbot(policy: Path) -> dict[str, float] | None:
 
 def policies_of(map_name: str) -> list[str]:
     def wins(name: str) -> float:
-        found = wins_against_dumbbot(ready[name])
-        return found["value"] if found else 0.0
+        share = wins_against_dumbbot(ready[name])
+        return share["value"] if share else 0.0
 
     ready = ready_policies()
     names = (name for name in ready if name.startswith(f"{map_name}-"))

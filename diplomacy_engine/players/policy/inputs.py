@@ -1,6 +1,6 @@
-"""What a network is told of boards and orders: rows of tables, summed up into codes.
+"""A network's inputs: the rows of embedding tables that boards and orders are the sum of.
 
-An order's code is the sum of the codes of the provinces it is about, and of rows for how these
+An order's embedding is the sum of those of the provinces it is about, and of rows for how these
 stand to the deciding power, its class, and how it relates to the orders of earlier units. Nothing
 here grows with the order vocabulary.
 """
@@ -127,14 +127,16 @@ def global_features(views: BoardViews) -> np.ndarray:
     """Return what holds for whole boards, (G, num_globals) float32: which phase it is, the years
     played and left, and each power's centers, units and owed builds."""
     scalars = views.scalars.astype(np.float32)
-    phase, years, left = (scalars[:, [column]] for column in (PHASE, YEARS_PLAYED, YEARS_LEFT))
-    endless = left < 0
+    phase, years, years_left = (
+        scalars[:, [column]] for column in (PHASE, YEARS_PLAYED, YEARS_LEFT)
+    )
+    endless = years_left < 0
     return np.concatenate(
         [
             phase == np.arange(len(Phase)),
             np.minimum(years / 10, 3),
             endless,
-            np.where(endless, 1, np.minimum(left / 10, 1)),
+            np.where(endless, 1, np.minimum(years_left / 10, 1)),
             scalars[:, len(SCALARS) :] / 4,
         ],
         1,
@@ -166,21 +168,21 @@ def _stand(reach, boards, row, power, out, near, near_other):
     center it is, how many own and other units reach it. Decision d sees boards (G, V, F) row[d]."""
     provinces = boards.shape[1]
     for d in range(row.shape[0]):
-        seen = boards[row[d]]
+        board = boards[row[d]]
         me = power[d] + 1
         near[:] = 0
         near_other[:] = 0
         for v in range(provinces):
-            kind = seen[v, UNIT_KIND]
+            kind = board[v, UNIT_KIND]
             if kind != 0:  # a neutral unit has a kind and no owner
-                count = near if seen[v, UNIT_OWNER] == me else near_other
+                count = near if board[v, UNIT_OWNER] == me else near_other
                 reached = reach[kind - 1, v]
                 for u in range(provinces):
                     count[u] += reached[u]
         for v in range(provinces):
-            owner = seen[v, UNIT_OWNER]
-            unit = 0 if seen[v, UNIT_KIND] == 0 else (1 if owner == me else 2)
-            center = int(seen[v, CENTER_OWNER])
+            owner = board[v, UNIT_OWNER]
+            unit = 0 if board[v, UNIT_KIND] == 0 else (1 if owner == me else 2)
+            center = int(board[v, CENTER_OWNER])
             if center >= 2:
                 center = 2 if center == me + 1 else 3
             index = (unit * 4 + center) * 4 + min(near[v], 3)
@@ -188,8 +190,8 @@ def _stand(reach, boards, row, power, out, near, near_other):
 
 
 @jit_inner
-def relate(columns, given, begin, slot, number):
-    """Say how an order relates to the orders `given` to the slots begin..slot-1 of its decision.
+def relate(columns, slot_orders, begin, slot, number):
+    """Say how an order relates to `slot_orders`, those of the slots begin..slot-1 of its decision.
 
     Returns a number below NUM_RELATIONS, by kind: own moves into the same province (0, 1, 2+), what
     the unit concerned does (nothing yet, stays, goes to that province, goes elsewhere), supports of
@@ -201,7 +203,7 @@ def relate(columns, given, begin, slot, number):
     adjusts = kind in (BUILD, DISBAND)
     into, status, same, taken = 0, 0, 0, False
     for earlier in range(begin, slot):
-        past = given[earlier]
+        past = slot_orders[earlier]
         past_kind = columns.kind[past]
         goes = past_kind in (MOVE, MOVE_VIA)
         there = columns.place[past] == place
@@ -218,7 +220,8 @@ def relate(columns, given, begin, slot, number):
 
 
 @jit
-def _index(columns, decisions, row, standing, given, related, rows, blocked):
+def _index(columns, decisions, row, standing, slot_orders, related, rows, blocked):
+    """Write rows (N, ROWS) and blocked (N,); row (D,), standing (D, V), slot_orders (S,)."""
     slot_start, order_start, order = decisions.slot_start, decisions.order_start, decisions.order
     provinces = standing.shape[1]
     for d in range(row.shape[0]):
@@ -240,7 +243,7 @@ def _index(columns, decisions, row, standing, given, related, rows, blocked):
                 rows[n, RELATION] = NONE
                 blocked[n] = False
                 if related:
-                    relation, blocked[n] = relate(columns, given, begin, slot, number)
+                    relation, blocked[n] = relate(columns, slot_orders, begin, slot, number)
                     rows[n, RELATION] = FIRST_RELATION + relation
 
 
@@ -281,8 +284,11 @@ def order_rows(
     picked: np.ndarray | None = None,
     related: bool = True,
 ) -> OrderRows:
-    """Look up the rows of every legal order; `picked` (S,) are the numbers among the N orders that
-    slots are given, if known. Without `related` no relations to earlier orders are looked up."""
+    """Look up the table rows of every legal order.
+
+    `picked` (S,) is the index among the N orders of each slot's own, if the orders are to be
+    scored. Without `related` no relations to earlier orders are looked up.
+    """
     lengths = np.diff(decisions.order_start)
     assert lengths.min(initial=1) > 0, "a slot without a legal order would have no policy"
     games, provinces = views.last_order.shape
@@ -291,9 +297,9 @@ def order_rows(
     _stand(reach, views.board, views.row, views.power, standing, scratch[0], scratch[1])
     rows = np.empty((len(decisions.order), ROWS), np.int32)
     blocked = np.empty(len(decisions.order), bool)
-    known = picked is not None
-    given = decisions.order[picked] if known else np.empty(0, np.int32)
-    _index(columns, decisions, views.row, standing, given, known, rows, blocked)
+    scoring = picked is not None
+    slot_orders = decisions.order[picked] if scoring else np.empty(0, np.int32)
+    _index(columns, decisions, views.row, standing, slot_orders, scoring, rows, blocked)
     if not related:
         rows[:, RELATION] = NONE
     place = np.empty(games * provinces * NUM_BOARD, np.int32)

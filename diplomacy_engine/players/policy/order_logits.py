@@ -1,6 +1,6 @@
 """Kernels of a policy over legal orders.
 
-An order's score is the inner product of a weight vector with the positive part of its code; a
+An order's score is the inner product of a weight vector with the ReLU of its embedding (`code`); a
 slot's policy is the softmax over its legal orders. The lists are ragged and the sums short, so
 kernels are several times as fast as operations on whole arrays of codes (N, H).
 """
@@ -65,6 +65,7 @@ def _softmax(scores, blocked, first, last, probability):
 
 @jit_float
 def _forward(decisions, rows, blocked, board_table, kind_table, bases, weight, picked, code, out):
+    """Write `out`: (N,) probabilities and logs, (S,) log-probability, entropy, greatest entropy."""
     probability, logprobs, logprob, entropy, greatest = out
     order_start = decisions.order_start
     for slot in range(order_start.shape[0] - 1):
@@ -102,6 +103,7 @@ def _backward(
     d_bases,
     d_weight,
 ):
+    """Add to the gradients d_board, d_kind, d_bases and d_weight; d_logprob, d_entropy (S,)."""
     order_start = decisions.order_start
     for slot in range(order_start.shape[0] - 1):
         for n in range(order_start[slot], order_start[slot + 1]):
@@ -132,7 +134,7 @@ def _backward(
 
 
 @jit_float
-def _draw(
+def _sample(
     columns,
     decisions,
     rows,
@@ -149,10 +151,11 @@ def _draw(
     scores,
     probability,
     blocked,
-    given,
+    slot_orders,
     chosen,
     logprob,
 ):
+    """Sample order by order; write chosen, slot_orders (S,), logprob (D,), probability (N,)."""
     slot_start, order_start, order = decisions.slot_start, decisions.order_start, decisions.order
     code, base, plain = scratch[0], scratch[1], scratch[2]
     hidden = code.shape[0]
@@ -165,7 +168,7 @@ def _draw(
             first, last = order_start[slot], order_start[slot + 1]
             best, pick = np.float32(-np.inf), first
             for n in range(first, last):
-                relation, blocked[n] = relate(columns, given, begin, slot, order[n])
+                relation, blocked[n] = relate(columns, slot_orders, begin, slot, order[n])
                 if blocked[n]:
                     continue
                 rows[n, RELATION] = FIRST_RELATION + relation if autoregressive else NONE
@@ -178,7 +181,7 @@ def _draw(
             _softmax(scores, blocked, first, last, probability)
             logprob[d] += scores[pick]
             chosen[slot] = pick - first
-            given[slot] = order[pick]
+            slot_orders[slot] = order[pick]
             if autoregressive:
                 rows[pick, RELATION] = NONE
                 _code(plain, context[d], rows[pick], board_table, kind_table)
@@ -268,18 +271,18 @@ def draw_orders(
     noise: np.ndarray,
     temperature: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Choose orders, unit by unit; return (S,) positions of the chosen orders in the slots' lists,
-    (D,) log-probabilities, and (N,) probabilities, 0 if blocked.
+    """Sample orders, unit by unit.
 
-    context (D, H) is added to the code of each order of a decision; `earlier`, (H, H) and (H,), is
-    the layer through which a chosen order's code reaches later units; noise (N,) is Gumbel's, empty
-    for the likeliest orders; temperature is (D,).
+    Returns (S,) positions of the chosen orders in the slots' lists, (D,) log-probabilities, and
+    (N,) probabilities, 0 if blocked. context (D, H) is added to the code of each order of a
+    decision; `earlier`, (H, H) and (H,), is the layer through which a chosen order's code reaches
+    later units; noise (N,) is Gumbel's, empty for the likeliest orders; temperature is (D,).
     """
     slots, orders = len(decisions.slot_province), len(decisions.order)
-    chosen, given = np.empty(slots, np.int64), np.empty(slots, np.int32)
+    chosen, slot_orders = np.empty(slots, np.int64), np.empty(slots, np.int32)
     scores, probability = np.zeros((2, orders), np.float32)
     logprob, scratch = np.empty(len(context), np.float32), aligned(3, len(weight))
-    _draw(
+    _sample(
         columns,
         decisions,
         rows.rows,
@@ -295,7 +298,7 @@ def draw_orders(
         scores,
         probability,
         rows.blocked,
-        given,
+        slot_orders,
         chosen,
         logprob,
     )

@@ -28,8 +28,10 @@ class Network(Protocol):
         """Return what `powers` (D,) see of games `rows` (D,)."""
 
     def legal_orders(self, games: VectorGame, decisions: Decisions) -> Decisions:
-        """Return the decisions with the orders that the policy chooses from: some of each slot's,
-        of the same slots. Within a decision these may come in another order."""
+        """Return the decisions with only the orders that the policy chooses from.
+
+        The slots are the same, but within a decision they may come in another order.
+        """
 
     def act(
         self,
@@ -40,8 +42,11 @@ class Network(Protocol):
         temperature: np.ndarray | None = None,
         noise: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return which order of each slot's list it draws (S,), and per decision (D,) the
-        log-probability of all its orders and the value. Gumbel `noise` (N,) decides draws."""
+        """Sample an order for each slot.
+
+        Returns positions in the slots' lists (S,), and of each decision (D,) the log-probability
+        of all its orders and the value. Gumbel `noise` (N,) decides; None: `generator` makes it.
+        """
 
     def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation: ...
 
@@ -56,8 +61,11 @@ class Objective(NamedTuple):
 
     @classmethod
     def of(cls, settings: dict) -> "Objective":
-        """Return the objective of a checkpoint's settings. A reward of one's own is code, which the
-        policy's file does not run: its module must be imported already."""
+        """Return the objective of a checkpoint's settings.
+
+        A reward of one's own is code, which the policy's file does not run: its module must be
+        imported already.
+        """
         wrong = ""
         for module in code_of(settings["reward"]) - sys.modules.keys():
             wrong = (
@@ -74,9 +82,12 @@ class Objective(NamedTuple):
 
 
 class PolicyPlayer:
-    """A policy as a player of matches. It samples from its own generator. `settings` are those of
-    its training; None where nobody asks what its values mean. One that is `careful`, among people,
-    gives no order that cannot help, and does not open all games alike."""
+    """A policy as a player of matches.
+
+    It samples from its own generator. `settings` are those of its training; None where nobody asks
+    what its values mean. One that is `careful`, among people, gives no order that cannot help, and
+    does not open all games alike.
+    """
 
     careful = False
 
@@ -94,21 +105,21 @@ class PolicyPlayer:
     __repr__ = player_name
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        asked = self.legal_orders(games, decisions)
+        own = self.legal_orders(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
         opens = self.careful & (games.state.year[decisions.game] == games.board.first_year)
-        warmth = np.where(opens, OPENING_TEMPERATURE, np.float32(1))
-        chosen, _, _ = self.agent.act(obs, asked, self.generator, self.greedy, warmth)
-        numbers = matched(decisions, asked, order_numbers(asked, chosen))
+        temperature = np.where(opens, OPENING_TEMPERATURE, np.float32(1))
+        chosen, _, _ = self.agent.act(obs, own, self.generator, self.greedy, temperature)
+        numbers = matched(decisions, own, order_numbers(own, chosen))
         return mended(games, decisions, numbers) if self.careful else numbers
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        asked = self.legal_orders(games, decisions)
+        own = self.legal_orders(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
-        found = self.agent.explain(obs, asked)
+        explanation = self.agent.explain(obs, own)
         probability = np.zeros(len(decisions.order), np.float32)
-        probability[order_places(decisions, asked)] = found.probability
-        return found._replace(probability=probability)
+        probability[order_places(decisions, own)] = explanation.probability
+        return explanation._replace(probability=probability)
 
     def legal_orders(self, games: VectorGame, decisions: Decisions) -> Decisions:
         self.check_map(games)

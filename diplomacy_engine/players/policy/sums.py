@@ -1,4 +1,4 @@
-"""Kernels for the sums that a policy network makes of rows of tables and of provinces' codes.
+"""Kernels for a policy network's sums of rows of embedding tables and of provinces' embeddings.
 
 The sums are short and ragged: kernels read each row once, where operations on whole arrays would
 make several passes over memory.
@@ -29,8 +29,10 @@ class Neighbors(NamedTuple):
 
 
 def aligned(*shape: int) -> np.ndarray:
-    """Return an unfilled array of float32 that begins where a cache line does. NumPy's own begin
-    within one, so that every second vector of a row would lie in two."""
+    """Return an unfilled array of float32 that begins where a cache line does.
+
+    NumPy's own begin within one, so that every second vector of a row would lie in two.
+    """
     size = 4 * math.prod(shape)
     room = np.empty(size + 64, np.uint8)
     first = -room.ctypes.data % 64
@@ -62,40 +64,44 @@ def _sum_rows(rows, table, starts, out):
 
 
 @jit_float
-def _spread_rows(rows, slopes, d_table, d_starts):
+def _spread_rows(rows, grad_output, d_table, d_starts):
     each = rows.shape[0] // max(d_starts.shape[0], 1)
     for b in range(rows.shape[0]):
         if d_starts.shape[0] > 0:
             target = d_starts[b // each]
-            for h in range(slopes.shape[1]):
-                target[h] += slopes[b, h]
+            for h in range(grad_output.shape[1]):
+                target[h] += grad_output[b, h]
         for k in range(rows.shape[1]):
             if rows[b, k] != NONE:
                 target = d_table[rows[b, k]]
-                for h in range(slopes.shape[1]):
-                    target[h] += slopes[b, h]
+                for h in range(grad_output.shape[1]):
+                    target[h] += grad_output[b, h]
 
 
 def sum_rows(rows: np.ndarray, table: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return (sums, H) the sums of rows (sums, any) of a table (length, H) float32. `starts` (n, H)
-    are what they begin with, each for as many that follow each other; empty: nothing."""
+    """Return (sums, H) the sums of rows (sums, any) of a table (length, H) float32.
+
+    `starts` (n, H) are what they begin with, each for as many that follow each other; empty:
+    nothing.
+    """
     out = aligned(len(rows), table.shape[1])
     _sum_rows(rows, table, starts, out)
     return out
 
 
 def spread_rows(
-    rows: np.ndarray, slopes: np.ndarray, count: int, num_starts: int
+    rows: np.ndarray, grad_output: np.ndarray, count: int, num_starts: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the gradients of a table (count, H) and of starts from that of their `sum_rows`."""
-    d_table = zeros(count, slopes.shape[1])
-    d_starts = zeros(num_starts, slopes.shape[1])
-    _spread_rows(rows, slopes, d_table, d_starts)
+    d_table = zeros(count, grad_output.shape[1])
+    d_starts = zeros(num_starts, grad_output.shape[1])
+    _spread_rows(rows, grad_output, d_table, d_starts)
     return d_table, d_starts
 
 
 @jit_float
 def _exchange(start, province, share, own, near, out):
+    """Write out (G, V, H); `start` (V + 1,) says where a province's neighbors and shares begin."""
     for g in range(near.shape[0]):
         codes = near[g]
         for v in range(near.shape[1]):
@@ -111,11 +117,12 @@ def _exchange(start, province, share, own, near, out):
 
 
 @jit_float
-def _spread_exchange(start, province, share, slopes, out, d_own, d_near):
+def _spread_exchange(start, province, share, grad_output, out, d_own, d_near):
+    """Write d_own and d_near from grad_output, (G, V, H) each; `out` is what `_exchange` wrote."""
     for g in range(out.shape[0]):
         for v in range(out.shape[1]):
             for h in range(out.shape[2]):
-                d_own[g, v, h] = slopes[g, v, h] if out[g, v, h] > 0 else np.float32(0)
+                d_own[g, v, h] = grad_output[g, v, h] if out[g, v, h] > 0 else np.float32(0)
         codes = d_own[g]
         for v in range(out.shape[1]):
             code = d_near[g, v]
@@ -128,25 +135,25 @@ def _spread_exchange(start, province, share, slopes, out, d_own, d_near):
 
 
 def exchange(neighbors: Neighbors, own: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Return the positive part (G, V, H) of `own` plus the mean of the neighbors' `near`,
-    float32."""
+    """Return the ReLU (G, V, H) float32 of `own` plus the mean of the neighbors' `near`."""
     out = aligned(*near.shape)
     _exchange(*neighbors, own, near, out)
     return out
 
 
 def spread_exchange(
-    back: Neighbors, slopes: np.ndarray, out: np.ndarray
+    back: Neighbors, grad_output: np.ndarray, out: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the gradients of `own` and `near` from that of their `exchange`, which was `out`;
     `back` are the neighbors the other way around."""
     d_own, d_near = aligned(*out.shape), aligned(*out.shape)
-    _spread_exchange(*back, slopes, out, d_own, d_near)
+    _spread_exchange(*back, grad_output, out, d_own, d_near)
     return d_own, d_near
 
 
 @jit_float
 def _normalise(x, weight, bias, eps, moments, out):
+    """Write out (B, H) and moments (B, 2), mean and inverse deviation; weight and bias (H,)."""
     part = np.float32(1) / np.float32(x.shape[1])
     for b in range(x.shape[0]):
         total, squares = np.float32(0), np.float32(0)
@@ -162,20 +169,21 @@ def _normalise(x, weight, bias, eps, moments, out):
 
 
 @jit_float
-def _normalise_back(x, weight, moments, slopes, d_x, d_weight, d_bias):
+def _normalise_back(x, weight, moments, grad_output, d_x, d_weight, d_bias):
+    """Write d_x (B, H); add to d_weight and d_bias (H,); moments (B, 2) are `_normalise`'s."""
     part = np.float32(1) / np.float32(x.shape[1])
     for b in range(x.shape[0]):
         mean, scale = moments[b, 0], moments[b, 1]
         total, along = np.float32(0), np.float32(0)
         for h in range(x.shape[1]):
-            code, slope = (x[b, h] - mean) * scale, slopes[b, h]
+            code, slope = (x[b, h] - mean) * scale, grad_output[b, h]
             d_weight[h] += slope * code
             d_bias[h] += slope
             total += slope * weight[h]
             along += slope * weight[h] * code
         total, along = total * part, along * part * scale
         for h in range(x.shape[1]):
-            d_x[b, h] = scale * (slopes[b, h] * weight[h] - total - (x[b, h] - mean) * along)
+            d_x[b, h] = scale * (grad_output[b, h] * weight[h] - total - (x[b, h] - mean) * along)
 
 
 def normalise(
@@ -189,11 +197,11 @@ def normalise(
 
 
 def normalise_back(
-    x: np.ndarray, weight: np.ndarray, moments: np.ndarray, slopes: np.ndarray
+    x: np.ndarray, weight: np.ndarray, moments: np.ndarray, grad_output: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the gradients of x (B, H), weight and bias from that of their `normalise`."""
     d_x, d_weight, d_bias = aligned(*x.shape), zeros(x.shape[1]), zeros(x.shape[1])
-    _normalise_back(x, weight, moments, slopes, d_x, d_weight, d_bias)
+    _normalise_back(x, weight, moments, grad_output, d_x, d_weight, d_bias)
     return d_x, d_weight, d_bias
 
 
@@ -205,11 +213,11 @@ def _mean_provinces(owner, x, count, out):
         for p in range(out.shape[1]):
             for h in range(x.shape[2]):
                 out[g, p, h] = 0
-        whole = out[g, 0]
+        board_sum = out[g, 0]
         for v in range(x.shape[1]):
             code, power = x[g, v], owner[g, v]
             for h in range(x.shape[2]):
-                whole[h] += code[h]
+                board_sum[h] += code[h]
             if power > 0:
                 count[power] += 1
                 own = out[g, power]
@@ -222,25 +230,25 @@ def _mean_provinces(owner, x, count, out):
 
 
 @jit_float
-def _spread_means(owner, slopes, count, out):
+def _spread_means(owner, grad_output, count, out):
     for g in range(out.shape[0]):
         count[:] = 0
         for v in range(out.shape[1]):
             count[owner[g, v]] += 1
-        for p in range(slopes.shape[1]):
+        for p in range(grad_output.shape[1]):
             part = np.float32(1) / np.float32(out.shape[1] if p == 0 else max(count[p], 1))
             for h in range(out.shape[2]):
-                slopes[g, p, h] *= part
-        whole = slopes[g, 0]
+                grad_output[g, p, h] *= part
+        board_grad = grad_output[g, 0]
         for v in range(out.shape[1]):
             code, power = out[g, v], owner[g, v]
             if power > 0:
-                own = slopes[g, power]
+                own = grad_output[g, power]
                 for h in range(out.shape[2]):
-                    code[h] = whole[h] + own[h]
+                    code[h] = board_grad[h] + own[h]
             else:
                 for h in range(out.shape[2]):
-                    code[h] = whole[h]
+                    code[h] = board_grad[h]
 
 
 def mean_provinces(owner: np.ndarray, x: np.ndarray, num_powers: int) -> np.ndarray:
@@ -251,10 +259,10 @@ def mean_provinces(owner: np.ndarray, x: np.ndarray, num_powers: int) -> np.ndar
     return out
 
 
-def spread_means(owner: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+def spread_means(owner: np.ndarray, grad_output: np.ndarray) -> np.ndarray:
     """Return the gradient (G, V, H) of the codes from that of their `mean_provinces`."""
-    out = aligned(*owner.shape, slopes.shape[2])
-    _spread_means(owner, slopes.copy(), np.empty(slopes.shape[1], np.int64), out)
+    out = aligned(*owner.shape, grad_output.shape[2])
+    _spread_means(owner, grad_output.copy(), np.empty(grad_output.shape[1], np.int64), out)
     return out
 
 

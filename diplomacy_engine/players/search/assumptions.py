@@ -21,9 +21,11 @@ LEAST = 0.02  # share of the profiles that a hypothesis keeps, so that a change 
 
 
 class Assumptions:
-    """What each other power may be: even at the start of a game, then by Bayes' rule on the
-    orders given, unit by unit, with shares of draws (smoothed). Without `learns` each profile
-    draws one."""
+    """Beliefs about which of several players each other power is.
+
+    They are even at the start of a game, then follow Bayes' rule on the orders of each unit, whose
+    probabilities are smoothed shares of samples. Without `learns` each profile samples a player.
+    """
 
     def __init__(self, hypotheses: dict[str, Draws], learns: bool = True):
         self.hypotheses, self.learns = hypotheses, learns and len(hypotheses) > 1
@@ -63,10 +65,10 @@ class Assumptions:
         phase, year = state.phase[rows], state.year[rows].astype(np.int64)
         moved = np.isin(phase, (FALL_RETREATS, WINTER_ADJUSTMENTS))  # in fall
         last = 2 * year + moved - (phase == SPRING_MOVEMENT)
-        known = rows[(self._when[rows] == last) & (state.end[rows] == RUNNING)]
-        if len(known):
-            self._learn(games, known)
-            self._when[known] = NONE
+        ordered_rows = rows[(self._when[rows] == last) & (state.end[rows] == RUNNING)]
+        if len(ordered_rows):
+            self._learn(games, ordered_rows)
+            self._when[ordered_rows] = NONE
         moving = rows[in_movement(state, rows)]
         self._past.copy_from(games, moving, moving, keep_seeds=True)
         now = 2 * state.year[moving].astype(np.int64) + (state.phase[moving] == FALL_MOVEMENT)
@@ -74,17 +76,21 @@ class Assumptions:
 
     def _learn(self, games: VectorGame, rows: np.ndarray) -> None:
         past, state = self._past, games.state
-        asked = past.decisions(rows)
-        seeds = phase_seeds(past, asked.game, asked.power, Salt.WATCHING, TRIES)
-        legal = np.diff(asked.order_start)
-        decision = asked.slot_decision
-        given = state.last_order[asked.game[decision], asked.slot_province]
+        past_decisions = past.decisions(rows)
+        seeds = phase_seeds(past, past_decisions.game, past_decisions.power, Salt.WATCHING, TRIES)
+        legal = np.diff(past_decisions.order_start)
+        decision = past_decisions.slot_decision
+        last_orders = state.last_order[past_decisions.game[decision], past_decisions.slot_province]
         for number, draws in enumerate(self.hypotheses.values()):
-            drawn, _ = draws.draw(past, asked, seeds)
-            same = drawn[decision, :, asked.slot_province] == given[:, None]
+            drawn, _ = draws.draw(past, past_decisions, seeds)
+            same = drawn[decision, :, past_decisions.slot_province] == last_orders[:, None]
             share = (same.sum(1) + SMOOTHING) / (TRIES + SMOOTHING * legal)
-            log = np.where(given == NONE, 0.0, np.log(share))
-            np.add.at(self._log, (asked.game[decision], asked.power[decision], number), log)
+            log = np.where(last_orders == NONE, 0.0, np.log(share))
+            np.add.at(
+                self._log,
+                (past_decisions.game[decision], past_decisions.power[decision], number),
+                log,
+            )
 
     def draw(self, games: VectorGame, decisions: Decisions, seeds: np.ndarray) -> np.ndarray:
         """Return draws of what other powers order, (D, R, V) by province, from seeds (D, R)."""
@@ -92,12 +98,12 @@ class Assumptions:
             (draws,) = self.hypotheses.values()
             return draws.draw(games, decisions, seeds)[0]
         which = self._pick_hypotheses(games, decisions.game, decisions.power, seeds)
-        found = np.full((*seeds.shape, len(games.board.terrain)), NONE, np.int32)
+        orders = np.full((*seeds.shape, len(games.board.terrain)), NONE, np.int32)
         for number, draws in enumerate(self.hypotheses.values()):
             d, r = np.nonzero(which == number)
             if len(d):
-                found[d, r] = draws.draw(games, decisions.take(d), seeds[d, r][:, None])[0][:, 0]
-        return found
+                orders[d, r] = draws.draw(games, decisions.take(d), seeds[d, r][:, None])[0][:, 0]
+        return orders
 
     def pick(self, copies: VectorGame, decisions: Decisions, games: VectorGame, rows: np.ndarray):
         """Return which hypothesis gives orders when copies of `rows` (D,) are played on, (D,)."""

@@ -1,6 +1,9 @@
-"""Sampled best response (Anthony et al. 2020, *Learning to Play No-Press Diplomacy with Best
-Response Policy Iteration*, algorithm 1): candidates are drawn from a policy, profiles of the others
-from what they are taken for; a candidate is worth its mean value over these a phase later."""
+"""Sampled best response: a search one phase ahead, for `fast:POLICY` and `lookahead`.
+
+Anthony et al. 2020, *Learning to Play No-Press Diplomacy with Best Response Policy Iteration*,
+algorithm 1: candidates are sampled from a policy, and profiles of the others' orders from what
+these are taken for; a candidate is worth its mean value over the profiles a phase later.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +27,7 @@ HASH = np.random.default_rng(0x0D1B).integers(1, 2**62, 4096) * 2 + 1
 
 
 class SearchSettings(NamedTuple):
-    draws: int = 48  # own joint orders drawn
+    draws: int = 48  # own joint orders sampled
     candidates: int = 12  # of these tried, at most
     profiles: int = 14  # of the others' orders that each candidate meets
     halving: bool = True  # whether the worse half of them is dropped now and then, see `rounds`
@@ -33,7 +36,9 @@ class SearchSettings(NamedTuple):
 
     def rounds(self) -> list[int]:
         """Return 0, after how many profiles the worse half of the candidates is dropped, and all.
-        First after an eighth of them (at least 4), then each time that twice as many were met."""
+
+        First after an eighth of them (at least 4), then each time that twice as many were met.
+        """
         after = max(4, self.profiles // 8)
         edges = [0]
         while self.halving and after < self.profiles:
@@ -57,11 +62,13 @@ class Search(NamedTuple):
 
 
 def distinct(drawn: np.ndarray, logprob: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return which draws (D, n) are tried, (D, most) int64, and how many of each row that are. The
-    first draw, the likeliest ones, and for a quarter of the room those that were drawn next, so
-    that unlikely ones are among them. No two are the same."""
+    """Return which draws (D, n) are tried, (D, most) int64, and how many of each row that are.
+
+    The first draw, the likeliest ones, and for a quarter of the room those that were drawn next, so
+    that unlikely ones are among them. No two are the same.
+    """
     hashed = (drawn.astype(np.int64) * HASH[: drawn.shape[2]]).sum(2)
-    kept, count = np.zeros((len(drawn), most), np.int64), np.empty(len(drawn), np.int64)
+    indices, count = np.zeros((len(drawn), most), np.int64), np.empty(len(drawn), np.int64)
     for d, row in enumerate(hashed):
         _, first = np.unique(row, return_index=True)
         first.sort()
@@ -69,8 +76,8 @@ def distinct(drawn: np.ndarray, logprob: np.ndarray, most: int) -> tuple[np.ndar
         likely = ranked[: most - 1 - most // 4]
         rest = first[1:][~np.isin(first[1:], likely)]
         chosen = np.concatenate([first[:1], likely, rest])[:most]
-        kept[d, : len(chosen)], count[d] = chosen, len(chosen)
-    return kept, count
+        indices[d, : len(chosen)], count[d] = chosen, len(chosen)
+    return indices, count
 
 
 def with_likeliest(
@@ -113,25 +120,33 @@ class BestResponse(SearchPlayer):
         self.assumed.watch(games, rows)
 
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        found = self.search(games, decisions)
+        result = self.search(games, decisions)
         if self.note is not None:
-            self.note(found)
-        return found.candidates[np.arange(decisions.count), found.choice]
+            self.note(result)
+        return result.candidates[np.arange(decisions.count), result.choice]
 
     def reasons(self, games: VectorGame, decisions: Decisions) -> list[Reasons]:
-        found, reasons = self.search(games, decisions), []
+        result, reasons = self.search(games, decisions), []
         shares = self.assumed.probabilities(games, decisions.game)
-        for d, count in enumerate(found.count):
-            tried = ~np.isnan(found.values[d, :count])
+        for d, count in enumerate(result.count):
+            tried = ~np.isnan(result.values[d, :count])
             met = tried.sum(1)
-            total = np.where(tried, found.values[d, :count], 0.0)
+            total = np.where(tried, result.values[d, :count], 0.0)
             mean = total.sum(1) / np.where(met, met, np.nan)
             spread = np.where(tried, (total - mean[:, None]) ** 2, 0.0).sum(1)
             error = np.sqrt(spread / np.where(met > 1, (met - 1) * met, np.nan))
-            share = (np.arange(count) == found.choice[d]).astype(float)
+            share = (np.arange(count) == result.choice[d]).astype(float)
             beliefs = dict(zip(self.assumed.hypotheses, shares[d].T))
-            parts = found.candidates[d, :count], mean, error, share, found.profiles[d], beliefs
-            reasons.append(Reasons(*parts))
+            reasons.append(
+                Reasons(
+                    candidates=result.candidates[d, :count],
+                    value=mean,
+                    error=error,
+                    share=share,
+                    expected=result.profiles[d],
+                    beliefs=beliefs,
+                )
+            )
         return reasons
 
     def search(self, games: VectorGame, decisions: Decisions) -> Search:
@@ -139,8 +154,8 @@ class BestResponse(SearchPlayer):
         seeds = phase_seeds(games, decisions.game, decisions.power, Salt.CANDIDATES, settings.draws)
         drawn, logprob = self.own.draw(games, decisions, seeds)
         drawn, logprob = with_likeliest(self.own, games, decisions, drawn, logprob)
-        kept, count = distinct(drawn, logprob, settings.candidates)
-        candidates = np.take_along_axis(drawn, kept[:, :, None], 1)
+        indices, count = distinct(drawn, logprob, settings.candidates)
+        candidates = np.take_along_axis(drawn, indices[:, :, None], 1)
         profiles = self.profiles(games, decisions)
         follow = phase_seeds(
             games, decisions.game, decisions.power, Salt.FOLLOWING, settings.profiles
@@ -164,9 +179,15 @@ class BestResponse(SearchPlayer):
             )
             mine = candidates[d, k]
             orders = np.where(mine != NONE, mine, profiles[d, r])
-            given = decisions.game[d], decisions.power[d], orders, follow[d, r]
-            play_on = partial(self._play_on, games)
-            values[d, k, r] = leaves.evaluate(games, *given, settings.ahead, play_on)
+            values[d, k, r] = leaves.evaluate(
+                games,
+                rows=decisions.game[d],
+                powers=decisions.power[d],
+                orders=orders,
+                seeds=follow[d, r],
+                ahead=settings.ahead,
+                play_on=partial(self._play_on, games),
+            )
         choice = np.zeros(tries, np.int64)
         for d in np.flatnonzero(count > 1):
             k = np.flatnonzero(alive[d])
@@ -186,40 +207,40 @@ class BestResponse(SearchPlayer):
         powers: np.ndarray,
     ) -> np.ndarray:
         draws = [self.own, *self.assumed.hypotheses.values()]
-        who = 1 + self.assumed.pick(copies, decisions, games, rows)
-        who[decisions.power == powers] = 0
-        first: dict[int, int] = {}  # whoever draws from one player is asked at once
+        policy_of = 1 + self.assumed.pick(copies, decisions, games, rows)
+        policy_of[decisions.power == powers] = 0
+        first: dict[int, int] = {}  # draws of one player are made in one call
         same = np.array([first.setdefault(id(part.player), n) for n, part in enumerate(draws)])
-        who = same[who]
+        policy_of = same[policy_of]
         numbers = np.empty(len(decisions.slot_province), np.int32)
-        slots = who[decisions.slot_decision]
-        for number in np.unique(who):
-            numbers[slots == number] = draws[number].plain(copies, decisions.take(who == number))
+        slots = policy_of[decisions.slot_decision]
+        for number in np.unique(policy_of):
+            numbers[slots == number] = draws[number].plain(
+                copies, decisions.take(policy_of == number)
+            )
         return numbers
 
     def profiles(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         every = games.decisions(np.unique(decisions.game))
-        start = (
-            np.searchsorted(every.game, decisions.game),
-            np.searchsorted(every.game, decisions.game, "right"),
-        )
-        owner = np.repeat(np.arange(decisions.count), start[1] - start[0])
-        which = np.concatenate([np.arange(a, b) for a, b in zip(*start)])
+        firsts = np.searchsorted(every.game, decisions.game)
+        lasts = np.searchsorted(every.game, decisions.game, "right")
+        owner = np.repeat(np.arange(decisions.count), lasts - firsts)
+        which = np.concatenate([np.arange(a, b) for a, b in zip(firsts, lasts)])
         other = every.power[which] != decisions.power[owner]
         owner, which = owner[other], which[other]
-        asked = every.take(which)
+        others = every.take(which)
         profiles = np.full(
             (decisions.count, self.settings.profiles, len(games.board.terrain)), NONE, np.int32
         )
-        if asked.count:
+        if others.count:
             salt = Salt.PROFILES + decisions.power[owner].astype(np.int64)
-            seeds = np.empty((asked.count, self.settings.profiles), np.uint64)
+            seeds = np.empty((others.count, self.settings.profiles), np.uint64)
             for value in np.unique(salt):
                 mine = salt == value
                 seeds[mine] = phase_seeds(
-                    games, asked.game[mine], asked.power[mine], int(value), self.settings.profiles
+                    games, others.game[mine], others.power[mine], int(value), self.settings.profiles
                 )
-            drawn = self.assumed.draw(games, asked, seeds)
+            drawn = self.assumed.draw(games, others, seeds)
             for i, d in enumerate(owner):
                 profiles[d] = np.where(drawn[i] != NONE, drawn[i], profiles[d])
         return profiles

@@ -1,7 +1,7 @@
-"""Joint orders drawn from a player, many for each decision.
+"""Joint orders sampled from a player, many for each decision.
 
-All random numbers of a search come from the games' own seeds. So it draws the same whatever else is
-searched at the same time, in whatever order and with however many threads.
+All random numbers of a search come from the games' own seeds. So it samples the same whatever else
+is searched at the same time, in whatever order and with however many threads.
 """
 
 from typing import Protocol
@@ -20,12 +20,13 @@ from ..protocols import Explanation, Player
 
 ROOM = 512  # copies of games on which players are asked at once
 CHUNK = 64  # boards encoded at once: what a network computes of them fits into a core's cache
-MOST = 4096  # draws of a policy made at once, which bounds the memory for their lists of orders
-SHOWN = 64  # draws that show how often a player gives an order
+MOST = 4096  # samples of a policy made at once, which bounds the memory for their lists of orders
+SHOWN = 64  # samples that show how often a player gives an order
 
 
 @jit
 def _phase_seeds(state, rows, powers, salt, first, out):
+    """Write seeds `first` and on of powers (n,) in games `rows` (n,) to out (n, count)."""
     for i in range(rows.shape[0]):
         rng = decision_seed(state, rows[i], powers[i], salt)
         for k in range(first + out.shape[1]):
@@ -39,7 +40,9 @@ def phase_seeds(
     games: VectorGame, rows: np.ndarray, powers: np.ndarray, salt: int, count: int, first: int = 0
 ) -> np.ndarray:
     """Return (n, count) uint64 seeds, numbers `first` and on, of powers' draws in this phase.
-    `salt` is what they are used for, one of `Salt`."""
+
+    `salt` is what they are used for, one of `Salt`.
+    """
     out = np.empty((len(rows), count), np.uint64)
     rows, powers = np.asarray(rows, np.int64), np.asarray(powers, np.int64)
     _phase_seeds(games.state, rows, powers, int(salt), first, out)
@@ -67,17 +70,17 @@ def _uniform(seeds, slot_start, order_start, out):
 
 
 def order_noise(decisions: Decisions, seeds: np.ndarray) -> np.ndarray:
-    """Return (N,) float32 Gumbel noise: each decision's is drawn from its own seed (D,)."""
+    """Return (N,) float32 Gumbel noise, each decision's from its own seed (D,)."""
     out = np.empty(len(decisions.order), np.float32)
     _uniform(seeds, decisions.slot_start, decisions.order_start, out)
     return -np.log(-np.log(out))
 
 
 class Draws(Protocol):
-    """Draws joint orders of a player, always the same from the same seeds."""
+    """Samples joint orders of a player, always the same from the same seeds."""
 
     name: str
-    greedy: bool  # whether its one plain draw is the likeliest
+    greedy: bool  # whether `plain` gives the likeliest orders
     player: Player  # whose orders they are; `plain` is the same for all draws of one player
 
     def draw(
@@ -96,9 +99,11 @@ class Draws(Protocol):
 
 
 class PolicyDraws:
-    """Draws of a policy. A board is encoded once, however many orders are drawn for it. From draw
-    to draw the temperature rises evenly from 1 to `temperature`: a policy that is sure of itself
-    would draw one thing over and over."""
+    """Samples of a policy. A board is encoded once, however many orders are sampled for it.
+
+    From sample to sample the temperature rises evenly from 1 to `temperature`: a policy that is
+    sure of itself would sample the same orders over and over.
+    """
 
     def __init__(self, policy: PolicyPlayer, temperature: float = 1.0):
         self.policy, self.player, self.temperature = policy, policy, temperature
@@ -115,13 +120,13 @@ class PolicyDraws:
         logprob = np.empty(len(which), np.float32)
         for first in range(0, len(which), MOST):
             part = slice(first, first + MOST)
-            asked = self.policy.legal_orders(games, decisions.take(which[part]))
-            obs = self.policy.observe(games, asked.game, asked.power)
-            noise = order_noise(asked, seeds[part])
+            own = self.policy.legal_orders(games, decisions.take(which[part]))
+            obs = self.policy.observe(games, own.game, own.power)
+            noise = order_noise(own, seeds[part])
             chosen, logprob[part], _ = self.policy.agent.act(
-                obs, asked, temperature=temperatures[part], noise=noise
+                obs, own, temperature=temperatures[part], noise=noise
             )
-            orders[part] = asked.by_province(order_numbers(asked, chosen), orders.shape[1])
+            orders[part] = own.by_province(order_numbers(own, chosen), orders.shape[1])
         return orders.reshape(*shape, -1), logprob.reshape(shape)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
@@ -138,12 +143,12 @@ class PolicyDraws:
         ends = np.flatnonzero(np.diff(board // CHUNK)) + 1
         for part in np.split(np.arange(decisions.count), ends):
             full = decisions.take(part)
-            asked = self.policy.legal_orders(games, full)
-            seeds = phase_seeds(games, asked.game, asked.power, Salt.PLAIN, 1)[:, 0]
-            noise = order_noise(asked, seeds)
-            obs = self.policy.observe(games, asked.game, asked.power)
-            chosen, _, _ = self.policy.agent.act(obs, asked, greedy=self.greedy, noise=noise)
-            numbers.append(matched(full, asked, order_numbers(asked, chosen)))
+            own = self.policy.legal_orders(games, full)
+            seeds = phase_seeds(games, own.game, own.power, Salt.PLAIN, 1)[:, 0]
+            noise = order_noise(own, seeds)
+            obs = self.policy.observe(games, own.game, own.power)
+            chosen, _, _ = self.policy.agent.act(obs, own, greedy=self.greedy, noise=noise)
+            numbers.append(matched(full, own, order_numbers(own, chosen)))
         return np.concatenate(numbers)
 
 
@@ -157,22 +162,23 @@ class PlayerDraws:
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        asked, count = seeds.shape
+        num_decisions, count = seeds.shape
         spare = self._spare
         if spare is None or not spare.is_like(games):
             spare = self._spare = games.spare(ROOM)
-        found = np.empty((asked * count, len(games.board.terrain)), np.int32)
+        orders = np.empty((num_decisions * count, len(games.board.terrain)), np.int32)
         seeds = seeds.reshape(-1)
-        for first in range(0, len(found), spare.num_games):
-            part = np.arange(first, min(first + spare.num_games, len(found)))
+        for first in range(0, len(orders), spare.num_games):
+            part = np.arange(first, min(first + spare.num_games, len(orders)))
             rows = np.arange(len(part))
             mine = decisions.take(part // count)
             spare.copy_from(games, mine.game, rows)
             spare.seed_games(rows, seeds[part])
             mine = mine._replace(game=rows.astype(np.int32))
             numbers = ask_player(spare, mine, self.player)
-            found[part] = mine.by_province(numbers, found.shape[1])
-        return found.reshape(asked, count, -1), np.zeros((asked, count), np.float32)
+            orders[part] = mine.by_province(numbers, orders.shape[1])
+        logprob = np.zeros((num_decisions, count), np.float32)
+        return orders.reshape(num_decisions, count, -1), logprob
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
         shape = decisions.count, 0
@@ -191,14 +197,16 @@ class PlayerDraws:
             seeds = phase_seeds(games, decisions.game, decisions.power, Salt.PLAIN, SHOWN)
             drawn, _ = self.draw(games, decisions, seeds)
             decision = decisions.slot_decision
-            given = drawn[decision, :, decisions.slot_province]
-            share = (given[slots] == decisions.order[:, None]).mean(1, dtype=np.float32)
+            slot_orders = drawn[decision, :, decisions.slot_province]
+            share = (slot_orders[slots] == decisions.order[:, None]).mean(1, dtype=np.float32)
         return Explanation(share, np.full(decisions.count, np.nan, np.float32))
 
 
 def vary(decisions: Decisions, rows: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Choose any unit of each movement decision in `rows` (n,) and any legal order of it. The seeds
-    (n,) decide; returned are the slots (n,) and the order numbers (n,) int32."""
+    """Choose any unit of each movement decision in `rows` (n,) and any legal order of it.
+
+    The seeds (n,) decide; returned are the slots (n,) and the order numbers (n,) int32.
+    """
     first, ends = decisions.slot_start[rows], decisions.slot_start[rows + 1]
     slot = first + (seeds >> np.uint64(40)).astype(np.int64) % (ends - first)
     begin, end = decisions.order_start[slot], decisions.order_start[slot + 1]

@@ -41,17 +41,19 @@ PlayOn = Callable[[VectorGame, Decisions, np.ndarray, np.ndarray], np.ndarray]
 
 
 class Critic:
-    """The value that a policy has learned, of the reward from the power's own next decision on,
-    discounted once. So a step counts with what it has paid, and a board is looked at when the power
-    has to decide something there."""
+    """The value that a policy has learned: of the reward from a power's next decision on.
+
+    It is discounted once. So a step counts with the reward that it has paid, and a board is valued
+    when the power has to decide something there.
+    """
 
     def __init__(self, policy: PolicyPlayer):
         self.policy, self.objective = policy, Objective.of(policy.settings)
         self.discount, self.at_once = self.objective.gamma, False
 
     def paid(self, result: StepResult, victory_centers: int) -> np.ndarray:
-        found = reward_input(result, victory_centers, self.objective.pays_year_limit)
-        return self.objective.reward(found, 1.0)
+        position = reward_input(result, victory_centers, self.objective.pays_year_limit)
+        return self.objective.reward(position, 1.0)
 
     def look(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
         return self.policy.observe(games, rows, powers)
@@ -138,8 +140,11 @@ def _value_boards(board, state, rows, first, last, weights, near, expected, out)
 
 
 class CenterClaims:
-    """The value of a board by centers: owned, stood in, and within reach. From 0 to 1. A finished
-    game counts with its exact result, as `sum_of_squares` of scoring/outcomes.py."""
+    """The value of a board by centers: owned, stood in, and within reach.
+
+    From 0 to 1. A finished game counts with its exact result, as `sum_of_squares` of
+    scoring/outcomes.py.
+    """
 
     discount = 1.0
     at_once = True
@@ -162,17 +167,28 @@ class CenterClaims:
         out = np.empty((len(rows), powers))
 
         def value_slice(first: int, last: int) -> None:
-            scratch = np.empty((powers, provinces)), np.empty(powers)
-            position = games.board, games.state, rows
-            games.call(_value_boards, *position, first, last, WEIGHTS, *scratch, out)
+            games.call(
+                _value_boards,
+                games.board,
+                games.state,
+                rows,
+                first,
+                last,
+                WEIGHTS,
+                np.empty((powers, provinces)),
+                np.empty(powers),
+                out,
+            )
 
         games.run(value_slice, len(rows))
         return out
 
 
 class Leaves:
-    """Tries joint orders on copies of games, and values what comes of them. `following` gives all
-    orders until the power has to decide again."""
+    """Tries joint orders on copies of games, and values what comes of them.
+
+    `following` gives all orders until the power has to decide again.
+    """
 
     def __init__(self, games: VectorGame, value: LeafValue, following: Player):
         self.value, self.following = value, following
@@ -190,14 +206,22 @@ class Leaves:
         ahead: int = 0,
         play_on: PlayOn | None = None,
     ) -> np.ndarray:
-        """Return what joint orders (n, V) of all powers are worth to `powers` (n,), float64. The
-        seeds (n,) are of the draws that follow; `play_on` gives the orders of the `ahead` movement
-        phases that are played on."""
+        """Return what joint orders (n, V) of all powers are worth to `powers` (n,), float64.
+
+        The seeds (n,) are of the draws that follow; `play_on` gives the orders of the `ahead`
+        movement phases that are played on.
+        """
         spare, count = self.spare, len(rows)
         if count > ROOM:
             parts = [slice(first, first + ROOM) for first in range(0, count, ROOM)]
-            given = [(rows[part], powers[part], orders[part], seeds[part]) for part in parts]
-            return np.concatenate([self.evaluate(games, *some, ahead, play_on) for some in given])
+            return np.concatenate(
+                [
+                    self.evaluate(
+                        games, rows[part], powers[part], orders[part], seeds[part], ahead, play_on
+                    )
+                    for part in parts
+                ]
+            )
         self.tried += count
         copies = np.arange(count)
         spare.copy_from(games, rows, copies)
@@ -205,9 +229,9 @@ class Leaves:
         self._orders[:count] = orders
         total, boards, at = np.zeros(count), [], []
         discount, played = np.ones(count), np.zeros(count, np.int64)
-        pending, given = copies, self._orders
+        pending, pending_orders = copies, self._orders
         while len(pending):
-            result = spare.step(given, pending)
+            result = spare.step(pending_orders, pending)
             mine = np.arange(len(pending)), powers[pending]
             paid = self.value.paid(result, spare.board.victory_centers)[mine]
             total[pending] += discount[pending] * paid
@@ -225,12 +249,12 @@ class Leaves:
                 break
             decisions = decisions.take(~looked[decisions.game])
             on = in_movement(spare.state, decisions.game) & (played < ahead)[decisions.game]
-            given = orders_of(spare, self.following, decisions.take(~on))
+            pending_orders = orders_of(spare, self.following, decisions.take(~on))
             if on.any():
-                asked = decisions.take(on)
-                numbers = play_on(spare, asked, rows[asked.game], powers[asked.game])
-                spare.write_orders(given, asked, numbers)
-                played[np.unique(asked.game)] += 1
+                playing = decisions.take(on)
+                numbers = play_on(spare, playing, rows[playing.game], powers[playing.game])
+                spare.write_orders(pending_orders, playing, numbers)
+                played[np.unique(playing.game)] += 1
         if boards:
             at = np.concatenate(at)
             total[at] += discount[at] * self.value.values(boards)

@@ -15,9 +15,12 @@ from .uct import DecoupledUct, UctSettings
 
 
 class Osla:
-    """One-step look-ahead in every phase, as if nobody else gave an order. One unit (or build)
-    after the other tries all its orders, with those already chosen, and takes the one after which
-    the board is worth most by `CenterClaims`; equals are drawn, but what can be built is built."""
+    """One-step look-ahead in every phase, as if nobody else gave an order.
+
+    One unit (or build) after the other tries all its orders, with those already chosen, and takes
+    the one after which the board is worth most by `CenterClaims`; equals are drawn, but what can be
+    built is built.
+    """
 
     name = "osla"
 
@@ -47,8 +50,14 @@ class Osla:
             free = ~placed | (chosen[d, province] == NONE)  # a province may be ordered once
             orders = chosen[d]
             orders[placed, province[placed]] = order[placed]
-            given = decisions.game[d], decisions.power[d], orders, seeds[d]
-            worth = np.where(free, self._leaves.evaluate(games, *given) + noise[at], -np.inf)
+            values = self._leaves.evaluate(
+                games,
+                rows=decisions.game[d],
+                powers=decisions.power[d],
+                orders=orders,
+                seeds=seeds[d],
+            )
+            worth = np.where(free, values + noise[at], -np.inf)
             best = [part.argmax() for part in np.split(worth, lengths[:-1])]
             best += np.append(0, lengths[:-1])
             numbers[slot], chosen[deciding] = order[best], orders[best]

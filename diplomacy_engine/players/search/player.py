@@ -52,7 +52,7 @@ class SearchPlayer:
         return self.own.explain(games, decisions)
 
     def leaves(self, games: VectorGame) -> Leaves:
-        made = self._leaves
-        if made is None or not made.spare.is_like(games):
-            made = self._leaves = Leaves(games, self.value, Dumbbot())
-        return made
+        leaves = self._leaves
+        if leaves is None or not leaves.spare.is_like(games):
+            leaves = self._leaves = Leaves(games, self.value, Dumbbot())
+        return leaves

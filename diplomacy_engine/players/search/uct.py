@@ -34,7 +34,7 @@ class UctSettings(NamedTuple):
 class Trees(NamedTuple):
     """T trees of N nodes, the first the root; K joint orders of each of P powers."""
 
-    made: np.ndarray  # (T,) int64, nodes so far
+    num_nodes: np.ndarray  # (T,) int64, nodes so far
     rng: np.ndarray  # (T,) uint64, for the order in which orders are first tried
     low: np.ndarray  # (T, P) float64, least value that a power has seen
     high: np.ndarray  # (T, P) float64, greatest one
@@ -42,7 +42,7 @@ class Trees(NamedTuple):
     child: np.ndarray  # (T, N) int32, the first one, or NONE
     sibling: np.ndarray  # (T, N) int32, the next child of the same parent, or NONE
     over: np.ndarray  # (T, N) bool, whether the game has ended
-    known: np.ndarray  # (T, N) bool, whether joint orders were drawn
+    has_orders: np.ndarray  # (T, N) bool, whether joint orders were sampled
     profile: np.ndarray  # (T, N, P) int8, which order of each power led here
     value: np.ndarray  # (T, N, P) float64
     count: np.ndarray  # (T, N, P) int8, joint orders of a power
@@ -77,17 +77,19 @@ def new_trees(trees: int, nodes: int, powers: int, candidates: int, provinces: i
 
 @jit
 def _add_nodes(trees, which, parents, picked, values, over):
-    """Write a new node for each tree in `which`; its number is trees.made before. `picked` (T, P)
-    led there from parents (n,), NONE for a root; values are (n, P)."""
+    """Append a node to each tree in `which` (n,), below parents (n,), NONE for a root.
+
+    `picked` (T, P) are the choices that led there; values are (n, P).
+    """
     for i in range(which.shape[0]):
         t, parent = which[i], parents[i]
-        n = trees.made[t]
-        trees.made[t] += 1
+        n = trees.num_nodes[t]
+        trees.num_nodes[t] += 1
         trees.parent[t, n], trees.child[t, n], trees.sibling[t, n] = parent, NONE, NONE
         if parent != NONE:
             trees.sibling[t, n] = trees.child[t, parent]
             trees.child[t, parent] = n
-        trees.over[t, n], trees.known[t, n], trees.visits[t, n] = over[i], False, 0
+        trees.over[t, n], trees.has_orders[t, n], trees.visits[t, n] = over[i], False, 0
         for p in range(picked.shape[1]):
             trees.profile[t, n, p] = picked[t, p]
             trees.value[t, n, p] = values[i, p]
@@ -103,7 +105,7 @@ def _learn_orders(trees, which, nodes, unit_power, drawn):
     provinces = drawn.shape[2]
     for i in range(which.shape[0]):
         t, n = which[i], nodes[i]
-        trees.known[t, n] = True
+        trees.has_orders[t, n] = True
         for p in range(powers):
             units = 0
             for v in range(provinces):
@@ -169,7 +171,7 @@ def _descend(trees, which, exploration, at, picked, ends):
             if trees.over[t, n]:
                 ends[t] = OVER
                 break
-            if not trees.known[t, n]:
+            if not trees.has_orders[t, n]:
                 ends[t] = UNKNOWN
                 break
             for p in range(powers):
@@ -228,15 +230,17 @@ def _back_up(trees, which, leaves):
 
 
 class DecoupledUct(SearchPlayer):
-    """Grows a tree for each decision and gives the orders that were tried most at its root. `own`
-    draws the joint orders of all powers and, as they come, retreats and adjustments."""
+    """Grows a tree for each decision and gives the orders that were tried most at its root.
+
+    `own` draws the joint orders of all powers and, as they come, retreats and adjustments.
+    """
 
     def __init__(self, own: Draws, value: CenterClaims, name: str, settings: UctSettings):
         super().__init__(own, value, name)
         self.settings = settings
         self._trees: Trees | None = None
         self._boards: VectorGame | None = None  # of all nodes: row t * N + n
-        self._scratch: VectorGame | None = None  # where orders are drawn and played
+        self._scratch: VectorGame | None = None  # where orders are sampled and played
 
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         most = self._make_room(games, decisions.count)
@@ -253,10 +257,9 @@ class DecoupledUct(SearchPlayer):
         nodes = settings.leaves + 1
         node_bytes = settings.candidates * (4 * provinces + 12 * games.num_powers) + 30 * provinces
         trees = max(1, min(trees, MOST_TREES, MEMORY // (nodes * node_bytes)))
-        made = self._trees
-        if made is None or not self._scratch.is_like(games) or len(made.made) < trees:
-            shape = trees, nodes, games.num_powers, settings.candidates, provinces
-            self._trees = new_trees(*shape)
+        forest = self._trees
+        if forest is None or not self._scratch.is_like(games) or len(forest.num_nodes) < trees:
+            self._trees = new_trees(trees, nodes, games.num_powers, settings.candidates, provinces)
             self._boards = games.spare(trees * nodes)
             self._scratch = games.spare(trees * settings.draws)
         return trees
@@ -268,13 +271,13 @@ class DecoupledUct(SearchPlayer):
         seeds = phase_seeds(games, rows, powers, Salt.CANDIDATES, 2)
         boards.copy_from(games, rows, every * nodes)
         boards.seed_games(every * nodes, seeds[:, 0])
-        trees.made[every], trees.rng[every] = 0, seeds[:, 1]
+        trees.num_nodes[every], trees.rng[every] = 0, seeds[:, 1]
         trees.low[every], trees.high[every] = np.inf, -np.inf
         picked = np.zeros((len(every), games.num_powers), np.int8)
         none = np.full(len(every), NONE)
         over, value = np.zeros(len(every), np.bool_), np.zeros(picked.shape)
         scratch.call(_add_nodes, trees, every, none, picked, value, over)
-        self._draw(every, np.zeros(len(every), np.int64))
+        self._sample(every, np.zeros(len(every), np.int64))
         at, ends = np.empty(len(every), np.int64), np.empty(len(every), np.int8)
         for _ in range(settings.leaves):
             at[:] = 0
@@ -283,11 +286,11 @@ class DecoupledUct(SearchPlayer):
                 scratch.call(_descend, trees, waiting, settings.exploration, at, picked, ends)
                 waiting = waiting[ends[waiting] == UNKNOWN]
                 if len(waiting):
-                    self._draw(waiting, at[waiting])
+                    self._sample(waiting, at[waiting])
             leaves = at.copy()
             new = every[ends == NEW]
             if len(new):
-                leaves[new] = trees.made[new]
+                leaves[new] = trees.num_nodes[new]
                 self._play(new, at[new], picked)
             scratch.call(_back_up, trees, every, leaves)
         tried = trees.tried[every, 0, powers]
@@ -296,7 +299,7 @@ class DecoupledUct(SearchPlayer):
         orders = trees.orders[every, 0, best]
         return np.where(games.state.unit_power[rows] == powers[:, None], orders, NONE)
 
-    def _draw(self, which: np.ndarray, nodes: np.ndarray) -> None:
+    def _sample(self, which: np.ndarray, nodes: np.ndarray) -> None:
         boards, scratch, draws = self._boards, self._scratch, self.settings.draws
         source = which * self._trees.parent.shape[1] + nodes
         copies = np.arange(len(which) * draws)
@@ -341,15 +344,19 @@ class DecoupledUct(SearchPlayer):
             decisions = scratch.decisions(others, reuse=True)
             scratch.write_orders(orders, decisions, self.own.plain(scratch, decisions))
             scratch.step(orders, others)
-        boards.copy_from(scratch, rows, which * nodes_a_tree + trees.made[which], keep_seeds=True)
+        boards.copy_from(
+            scratch, rows, which * nodes_a_tree + trees.num_nodes[which], keep_seeds=True
+        )
         scratch.call(
             _add_nodes, trees, which, nodes, picked, self.value.shares(scratch, rows), over
         )
 
 
 class Mcts(DecoupledUct):
-    """Monte Carlo tree search: the baseline of PyTAG, where all powers choose at once. DumbBot
-    proposes every power's orders, and `CenterClaims` says what a board is worth."""
+    """Monte Carlo tree search: the baseline of PyTAG, where all powers choose at once.
+
+    DumbBot proposes every power's orders, and `CenterClaims` says what a board is worth.
+    """
 
     name = "mcts"
 

@@ -111,6 +111,7 @@ def _find_supports(
     index: np.ndarray,
     meets: np.ndarray,
 ) -> None:
+    """Write the supports that can be offered to `deals`; `index` (E,) of `rows`, or NONE."""
     table, board, state, powers = games.table, games.board, games.state, games.num_powers
     provinces, locations = len(board.terrain), len(board.location_province)
     of_slot = decisions.slot_decision

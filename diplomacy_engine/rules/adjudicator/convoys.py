@@ -40,15 +40,15 @@ def has_route(reach, province_location, facts, queue, army, risk):
         head += 1
         if reach[FLEET, location, goal]:
             return True
-        kept = 0
+        num_waiting = 0
         for i in range(waiting):
             if reach[FLEET, location, queue[1, i]]:
                 queue[0, tail] = queue[1, i]
                 tail += 1
             else:
-                queue[1, kept] = queue[1, i]
-                kept += 1
-        waiting = kept
+                queue[1, num_waiting] = queue[1, i]
+                num_waiting += 1
+        waiting = num_waiting
     return False
 
 

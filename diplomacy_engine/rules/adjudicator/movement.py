@@ -287,19 +287,19 @@ def decide(
                 if answer != MAYBE:
                     facts[armies[i], ARRIVES] = answer
                     grew = True
-        kept = 0
+        num_undecided = 0
         for i in range(count):
             v = undecided[i]
             answer = (
                 support_answer(facts, v) if facts[v, ROLE] == SUPPORTS else move_answer(facts, v)
             )
             if answer == MAYBE:
-                undecided[kept] = v
-                kept += 1
+                undecided[num_undecided] = v
+                num_undecided += 1
             else:
                 facts[v, ANSWER] = answer
                 grew = True
-        count = kept
+        count = num_undecided
         if grew:
             continue
         if count == 0:

@@ -58,7 +58,7 @@ def turn_rings(facts, undecided, count):
     Writes  facts ANSWER
     Rule    rulebook: three or more units may trade places in a ring, and two if one goes by convoy
     """
-    found = False
+    any_ring = False
     for i in range(count):
         first = undecided[i]
         v, steps = first, 0
@@ -68,11 +68,11 @@ def turn_rings(facts, undecided, count):
             if v == first:
                 break
         if steps > 0 and v == first:
-            found = True
+            any_ring = True
             while facts[v, ANSWER] == MAYBE:
                 facts[v, ANSWER] = YES
                 v = facts[v, GOAL]
-    return found
+    return any_ring
 
 
 @jit_inner
@@ -228,11 +228,11 @@ def find_core(lists, needs, count):
                     waiting[tail] = j
                     tail += 1
         if size > 0 and (smallest == 0 or size < smallest):
-            smallest, kept = size, 0
+            smallest, num_open = size, 0
             for j in range(count):
                 if marks[j] == 1:
-                    lists[CORE, kept] = lists[OPEN, j]
-                    kept += 1
+                    lists[CORE, num_open] = lists[OPEN, j]
+                    num_open += 1
     return smallest
 
 
@@ -246,14 +246,14 @@ def follow(reach, province_location, facts, queue, lists, size, length):
         for i in range(size):
             decision = lists[CORE, i]
             answer = equation(reach, province_location, facts, queue, decision)
-            known = get_answer(facts, decision)
-            if known == MAYBE:
+            previous = get_answer(facts, decision)
+            if previous == MAYBE:
                 if answer != MAYBE:
                     set_answer(facts, decision, answer)
                     lists[TRAIL, length] = decision
                     length += 1
                     grew = True
-            elif answer != MAYBE and answer != known:
+            elif answer != MAYBE and answer != previous:
                 return False, length
     return True, length
 
@@ -266,7 +266,7 @@ def count_solutions(reach, province_location, facts, queue, lists, size):
     Writes  lists[SOLUTION, :size], the first one found; facts are left as they were;
             lists[TRAIL], lists[GUESSES], as scratch
     """
-    found, length, depth = 0, 0, 0
+    num_solutions, length, depth = 0, 0, 0
     while True:
         consistent, length = follow(reach, province_location, facts, queue, lists, size, length)
         if consistent:
@@ -281,13 +281,13 @@ def count_solutions(reach, province_location, facts, queue, lists, size):
                 lists[TRAIL, length] = guess
                 length += 1
                 continue
-            found += 1
-            if found == 1:
+            num_solutions += 1
+            if num_solutions == 1:
                 for i in range(size):
                     lists[SOLUTION, i] = get_answer(facts, lists[CORE, i])
         # Back to the last guess that has not been tried both ways.
         again = False
-        while not again and depth > 0 and found < 2:
+        while not again and depth > 0 and num_solutions < 2:
             start = lists[GUESSES, depth - 1]
             guess = lists[TRAIL, start]
             again = get_answer(facts, guess) == YES
@@ -303,7 +303,7 @@ def count_solutions(reach, province_location, facts, queue, lists, size):
             while length > 0:
                 length -= 1
                 set_answer(facts, lists[TRAIL, length], MAYBE)
-            return found
+            return num_solutions
 
 
 @jit_inner
