@@ -23,6 +23,7 @@ from ..players.names import (
     SEARCH,
     UNBOUND,
     LanguageSpec,
+    PlayerSpec,
     SearchSpec,
     VoiceSpec,
     assuming,
@@ -35,7 +36,7 @@ from ..press.negotiators.negotiation import Silent
 from ..press.press import PressRules
 from ..rules.map import Map, load_map
 from ._console import make_console
-from ._flags import GameFlags, MatchFlags
+from ._flags import GameFlags, MatchFlags, PlayerFlags
 
 GAMES = 1000  # of a match
 # Decisions of a power in a game among DumbBots, each a request to a language model.
@@ -50,25 +51,26 @@ def no_effect(arguments: Any, flags: Iterable[str], why: str) -> None:
             raise UserError(f"--{name.replace('_', '-')} has no effect: {why}")
 
 
-def press_rules(arguments: Any, names: Sequence[str], rounds: int = 1) -> PressRules | None:
-    voices = [(name, parse_player(name)) for name in names]
-    talking = {name: spec.kind for name, spec in voices if isinstance(spec, VoiceSpec)}
+def press_rules(
+    arguments: Any, players: Sequence[str | PlayerSpec], rounds: int = 1
+) -> PressRules | None:
+    voices = [spec for spec in map(parse_player, players) if isinstance(spec, VoiceSpec)]
     if arguments.press is None:
         no_effect(arguments, ("press_rounds", "open_press", "binding"), "it needs --press")
     binding = getattr(arguments, "binding", None) != "no"
-    for name, kind in talking.items():
-        needs = "--binding no" if binding and kind in UNBOUND else ""
+    for voice in voices:
+        needs = "--binding no" if binding and voice.kind in UNBOUND else ""
         needs = needs if arguments.press else "--press"
         if needs:
-            raise UserError(f"{quoted(name, 100)} has no effect: it needs {needs}")
+            raise UserError(f"{quoted(voice.text, 100)} has no effect: it needs {needs}")
     if arguments.press is None:
         return None
     rounds = arguments.press_rounds or (1 if arguments.press == "mutual" else rounds)
     return PressRules(arguments.press, rounds, binding, arguments.open_press)
 
 
-def check_assume(arguments: Any, names: Sequence[str]) -> None:
-    searches = [part for n in names for part in parts(n) if isinstance(part, SearchSpec)]
+def check_assume(arguments: PlayerFlags, players: Sequence[str | PlayerSpec]) -> None:
+    searches = [part for p in players for part in parts(p) if isinstance(part, SearchSpec)]
     if not searches:
         no_effect(arguments, ("assume",), f"no player is written {SEARCH}:...")
 
@@ -107,22 +109,23 @@ def run_match(
     FIGURE_COLUMNS of a result; with `rounds_up` all sides are played equally often.
     """
     check_files(arguments)
-    press = press_rules(arguments, names)
-    game_map = map_of(arguments.map, names)
+    specs = [parse_player(name) for name in names]
+    press = press_rules(arguments, specs)
+    game_map = map_of(arguments.map, specs)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     sides = len(game_map.teams.names) if rounds_up else 1
     games = -(-(arguments.games or GAMES) // sides) * sides
     model_decisions = sum(
         count
-        for name, count in zip(names, seats(len(game_map.powers)))
-        if any(isinstance(part, LanguageSpec) for part in parts(name))
+        for spec, count in zip(specs, seats(len(game_map.powers)))
+        if any(isinstance(part, LanguageSpec) for part in parts(spec))
     )
     if model_decisions:
         model_decisions *= games * DECISIONS.get(game_map.name, DECISIONS["standard"])
         about = f"{games:,} games have about {model_decisions:,.0f} decisions of language models"
         if arguments.games is None:
             raise UserError(f"{about}: choose how many to play with --games")
-    players = load_players(names, game_map, arguments)
+    players = load_players(specs, game_map, arguments)
     if model_decisions:
         print(about, file=sys.stderr, flush=True)
     announce_compilation()
@@ -193,29 +196,30 @@ def _write_table(path: str, columns: Sequence[str], rows: Iterable[Iterable]) ->
     atomic_write(path, text.getvalue().encode())
 
 
-def map_of(name: str | None, players: Sequence[str], usual: str = "small") -> Map:
+def map_of(name: str | None, players: Sequence[str | PlayerSpec], usual: str = "small") -> Map:
     if name is not None:
         return load_map(name)
     return next(filter(None, map(policy_map, players)), None) or load_map(usual)
 
 
 def load_players(
-    names: Sequence[str], game_map: Map, arguments: Any, careful: bool = False
+    names: Sequence[str | PlayerSpec], game_map: Map, arguments: Any, careful: bool = False
 ) -> list[Player]:
-    check_assume(arguments, names)
+    specs = [parse_player(name) for name in names]
+    check_assume(arguments, specs)
     players = [
         load_player(
-            name,
+            spec,
             game_map=game_map,
             script=arguments.script,
             greedy=arguments.greedy,
-            seed=len(names) * arguments.seed + number,
+            seed=len(specs) * arguments.seed + number,
             assume=arguments.assume,
             careful=careful,
         )
-        for number, name in enumerate(names)
+        for number, spec in enumerate(specs)
     ]
-    apart = short_names([assuming(parse_player(name), arguments.assume) for name in names])
+    apart = short_names([assuming(spec, arguments.assume) for spec in specs])
     teams = game_map.teams.text
     for player, name in zip(players, apart):
         settings = getattr(player, "settings", None)

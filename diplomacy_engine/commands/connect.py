@@ -6,7 +6,7 @@ import secrets
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -39,7 +39,7 @@ from ..records import convert
 from ..rules.map import Map, load_map
 from ..textgame.imports.webdiplomacy import FIRST_YEAR
 from ._console import make_console, print_table
-from ._flags import Diplomacy, Webdip
+from ._flags import Diplomacy, SeatFlags, Webdip
 from ._matches import load_players, no_effect
 
 DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
@@ -103,7 +103,7 @@ def _environment_number(name: str) -> int | None:
     return convert(kind, text, f"WEBDIP_{name}", strict=False) if text else None
 
 
-def _list(arguments: Any, wire: Wire) -> int:
+def _list(arguments: Diplomacy, wire: Wire) -> int:
     no_effect(arguments, ("game_id", "power", "player", "save"), "with --list nobody plays")
     try:
         rows = list_games(wire, _accounts(arguments)("list", 1))
@@ -116,7 +116,7 @@ def _list(arguments: Any, wire: Wire) -> int:
     return 0
 
 
-def _powers(arguments: Any) -> tuple[list[str], bool]:
+def _powers(arguments: Diplomacy) -> tuple[list[str], bool]:
     names = [power.upper() for power in arguments.power]
     alone = len(names) > 1 and not {ANY, DUMMIES}.isdisjoint(arguments.power)
     if alone or len(set(names)) < len(names):
@@ -133,7 +133,7 @@ def _powers(arguments: Any) -> tuple[list[str], bool]:
     return arguments.power, False
 
 
-def _accounts(arguments: Any) -> Callable[[str, int], Account]:
+def _accounts(arguments: Diplomacy) -> Callable[[str, int], Account]:
     user, file = arguments.user, arguments.password_file
     if bool(user) != bool(file):
         raise UserError("--user and --password-file go together")
@@ -153,7 +153,7 @@ def say(text: str) -> None:
 
 
 def _play(
-    arguments: Any,
+    arguments: SeatFlags,
     connect: Callable[[Map, int | None], Connection],
     carries_talk: bool = False,
 ) -> int:

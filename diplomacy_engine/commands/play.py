@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -104,7 +103,7 @@ def _print_links(server: PlayServer) -> None:
     print(f"python -m diplomacy_engine play --resume {session.file} continues it.", flush=True)
 
 
-def _session(arguments: Any) -> PlaySession:
+def _session(arguments: Play) -> PlaySession:
     hint = [arguments.hint] if arguments.hint else []
     named = [*(arguments.against or ()), *hint]
     if arguments.resume:
@@ -123,14 +122,14 @@ def _session(arguments: Any) -> PlaySession:
     return _opened(arguments, game, record, maps)
 
 
-def _new_game(arguments: Any, game_map: Map, press: PressRules | None) -> Game:
+def _new_game(arguments: Play, game_map: Map, press: PressRules | None) -> Game:
     years, votes = arguments.max_years or game_map.max_years, arguments.draws_after is not None
     rules = {} if press is None else dict(zip(("press", "press_rounds", "binding"), press))
     return Game(game_map, max_years=years, draw_votes=votes, **rules)
 
 
 def _new_record(
-    arguments: Any, game: Game, press: PressRules | None, opponents: Sequence[str]
+    arguments: Play, game: Game, press: PressRules | None, opponents: Sequence[str]
 ) -> PlayRecord:
     opponents = drawn_names(opponents, len(game.powers))
     seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
@@ -146,7 +145,7 @@ def _new_record(
     )
 
 
-def _usual_opponents(arguments: Any, game_map: Map, talk: bool) -> list[str]:
+def _usual_opponents(arguments: Play, game_map: Map, talk: bool) -> list[str]:
     """Return who plays where nobody was named: on the page a mixed table of the map's policies."""
     plain = arguments.text or arguments.watch or arguments.resume
     if plain:
@@ -205,7 +204,7 @@ def _described(policy: str) -> str:
     return f"{training_of(policy)}{share}"
 
 
-def _resumed(arguments: Any, named: Sequence[str]) -> tuple[Game, PlayRecord]:
+def _resumed(arguments: Play, named: Sequence[str]) -> tuple[Game, PlayRecord]:
     file, notes = arguments.resume, []
     rules = press_rules(arguments, named if arguments.press else [], MOST_ROUNDS)
     game, play = read_session(file, arguments.map, arguments.max_years, rules, notes.append)
@@ -244,7 +243,7 @@ def _resumed(arguments: Any, named: Sequence[str]) -> tuple[Game, PlayRecord]:
 
 
 def _opened(
-    arguments: Any, game: Game, record: PlayRecord, maps: Sequence[str] = ()
+    arguments: Play, game: Game, record: PlayRecord, maps: Sequence[str] = ()
 ) -> PlaySession:
     """Return a session, which is saved from here on. Its players are tried once loaded."""
     session = None
@@ -303,7 +302,7 @@ def _rehearse(trial: Game, name: str, player: Player) -> None:
 
 
 def _seats(
-    arguments: Any,
+    arguments: Play,
     game_map: Map,
     opponents: list[str],
     seed: int,
@@ -330,7 +329,7 @@ def _power(game_map: Map, name: str) -> str:
     return game_map.powers[game_map.power_number(name)]
 
 
-def _file(arguments: Any, game_map: Map, own: str | None) -> Path:
+def _file(arguments: Play, game_map: Map, own: str | None) -> Path:
     """Return where the game is kept: in its `own` file, or a new one; no other is overwritten."""
     name = arguments.save or own
     if name:

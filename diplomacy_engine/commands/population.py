@@ -105,7 +105,7 @@ def run_rank(arguments: Rank) -> int:
     return 0
 
 
-def _population(arguments: Any) -> Population:
+def _population(arguments: Rank | Show) -> Population:
     if arguments.population:
         game_map = load_map(arguments.map) if arguments.map else None
         return read_population(arguments.population, game_map)
@@ -118,7 +118,7 @@ def _population(arguments: Any) -> Population:
 
 
 def _rank_players(
-    arguments: Any, population: Population, game_map: Map
+    arguments: Rank, population: Population, game_map: Map
 ) -> dict[str, PopulationRank]:
     players = load_players(arguments.player, game_map, arguments)
     members = load_members(population, seed=arguments.seed, threads=arguments.threads)
@@ -298,7 +298,7 @@ def _packed_members(
     return members
 
 
-def _trained(arguments: Any, game_map: Map, recipe: _Recipe) -> Iterator[RecipeRun]:
+def _trained(arguments: Make, game_map: Map, recipe: _Recipe) -> Iterator[RecipeRun]:
     full = arguments.decisions or recipe.decisions.get(game_map.name)
     if full is None:
         raise UserError(f"{arguments.recipe or RUNS}: decisions.{game_map.name}: is missing")
@@ -326,7 +326,7 @@ def _trained(arguments: Any, game_map: Map, recipe: _Recipe) -> Iterator[RecipeR
 
 
 def _training_flags(
-    arguments: Any, name: str, number: int, decisions: int, words: list[str]
+    arguments: Make, name: str, number: int, decisions: int, words: list[str]
 ) -> list[str]:
     own = f"--map {arguments.map} --exp-name population-{name} --seed {number} --processes 1"
     own += f" --total-timesteps {decisions}"
