@@ -205,8 +205,8 @@ class Agent(nn.Module):
         self.global_features = layer_init(nn.Linear(inputs.num_globals, hidden))
 
         def layers(std: float = 2**0.5, bias: bool = True) -> nn.ModuleList:
-            made = (nn.Linear(hidden, hidden, bias) for _ in range(num_layers))
-            return nn.ModuleList(layer_init(layer, std) for layer in made)
+            linears = (nn.Linear(hidden, hidden, bias) for _ in range(num_layers))
+            return nn.ModuleList(layer_init(layer, std) for layer in linears)
 
         # Each layer adds to a province's code what it makes of that and of its neighbors' mean.
         self.own, self.near, self.out = layers(), layers(bias=False), layers(0.5)
@@ -390,8 +390,8 @@ class Seats(NamedTuple):
         row, power = np.nonzero(self.stream != NONE)
         order = np.argsort(self.stream[row, power])
         streams, row, power = self.stream[row, power][order], row[order], power[order]
-        kept = among[streams]
-        return streams[kept], row[kept], power[kept]
+        chosen = among[streams]
+        return streams[chosen], row[chosen], power[chosen]
 
 
 def assign_seats(run: "Run", rows: np.ndarray) -> None:
@@ -714,9 +714,7 @@ def learn(run: Run, ranks: startup.Ranks, log: startup.RunLog) -> None:
 def train(setup: startup.Setup, ranks: startup.Ranks, until: int | None = None, **parts) -> bool:
     """Play, learn, evaluate and save until all decisions are made; False if it stops before.
 
-    It stops if a signal asks for it, in an evaluation too, which a resumed run does anew; with
-    `until`, after the first evaluation from that step on, as members of a population do. Other
-    learners give `parts` of their own, by the names below.
+    `until`: it stops after the first evaluation from that step on. Other learners give `parts`.
     """
     make_run, play = parts.get("make_run", Run), parts.get("play", play_phase)
     seat, assess = parts.get("seat", assign_seats), parts.get("assess", evaluate)

@@ -88,7 +88,9 @@ class Orders:
         They name provinces from provinces[k] on, by board * V + province."""
         decisions, (rows, blocked, named) = self.decisions, self.lookup
         begins = decisions.order_start[decisions.slot_start[firsts]]
-        edges = np.array([np.searchsorted(known, provinces) for known in named])  # (roles, K + 1)
+        edges = np.array(
+            [np.searchsorted(province_rows, provinces) for province_rows in named]
+        )  # (roles, K + 1)
         sizes = np.diff(edges)
         # A part's table has only what it names, again role by role.
         before = np.cumsum([0, *edges[:-1, -1]])[:, None] + edges[:, :-1]
@@ -96,9 +98,9 @@ class Orders:
         places = rows[:, :NUM_BOARD]
         places += np.where(places == NONE, 0, np.repeat(shift, np.diff(begins), 0))
         parts = []
-        for known, size in zip(self.named, sizes):
-            first = on_device(np.repeat(provinces[:-1], size), known.device)
-            parts.append((known - first).split(size.tolist()))
+        for province_rows, size in zip(self.named, sizes):
+            first = on_device(np.repeat(provinces[:-1], size), province_rows.device)
+            parts.append((province_rows - first).split(size.tolist()))
         spans = zip(itertools.pairwise(firsts.tolist()), itertools.pairwise(begins.tolist()))
         for ((first, last), (begin, end)), of_part in zip(spans, zip(*parts)):
             lookup = OrderRows(rows[begin:end], blocked[begin:end], ())

@@ -127,8 +127,8 @@ def _arrays(saved: Any) -> Any:
     if isinstance(saved, torch.Tensor):
         return saved.numpy().copy()
     if isinstance(saved, dict):
-        found = {key: _arrays(item) for key, item in saved.items()}
-        return _TUPLES[tuple(found)](**found) if tuple(found) in _TUPLES else found
+        arrays = {key: _arrays(item) for key, item in saved.items()}
+        return _TUPLES[tuple(arrays)](**arrays) if tuple(arrays) in _TUPLES else arrays
     if isinstance(saved, list):
         return [_arrays(item) for item in saved]
     return saved
@@ -182,8 +182,8 @@ def check_run(run: Any, ranks: Ranks) -> None:
     advice = "draw it at random before `seed_generators(own.seed)`"
     _check_same(ranks.gather(_hashes(shared, "run")), advice)
     saved = _saved(policy | {"run": shared, "ranks": [own]})
-    made = run.setup.learner.weights(asdict(run.args), run.game_map)
-    for name in policy["model"].keys() ^ made.keys():
+    expected = run.setup.learner.weights(asdict(run.args), run.game_map)
+    for name in policy["model"].keys() ^ expected.keys():
         raise UserError(
             f"a checkpoint of this run could not be played, for only one has {name}: the run's "
             "network, or what make_agent makes; change networks in Agent, or in make_agent"
@@ -250,11 +250,11 @@ def pack_rank(run: Any) -> dict:
 
 def _generators(run: Any) -> dict[str, Any]:
     """Return the global generators of this process by name."""
-    found = {"torch": torch.default_generator, "random": random.getstate.__self__}
-    found["numpy"] = np.random.get_state.__self__
+    generators = {"torch": torch.default_generator, "random": random.getstate.__self__}
+    generators["numpy"] = np.random.get_state.__self__
     if run.setup.device.type == "cuda":
-        found["cuda"] = torch.cuda.default_generators[run.setup.device.index]
-    return found
+        generators["cuda"] = torch.cuda.default_generators[run.setup.device.index]
+    return generators
 
 
 def _hashes(value: Any, name: str) -> dict[str, str]:

@@ -62,33 +62,33 @@ def read(path: str | Path) -> dict:
 def _check_sizes(file: BinaryIO, parts: zipfile.ZipFile) -> None:
     """Raise ValueError if a file unpacks to more than itself, which torch.save's do not."""
     size = file.seek(0, os.SEEK_END)
-    found = parts.infolist()
-    if any(part.compress_type != zipfile.ZIP_STORED for part in found):
+    members = parts.infolist()
+    if any(part.compress_type != zipfile.ZIP_STORED for part in members):
         raise ValueError("a part is compressed")
-    if size > MOST_BYTES or sum(part.file_size for part in found) > size:
+    if size > MOST_BYTES or sum(part.file_size for part in members) > size:
         raise ValueError("its parts are too large")
-    if any(part.file_size > MOST_NAMED for part in found if part.filename.endswith(".pkl")):
+    if any(part.file_size > MOST_NAMED for part in members if part.filename.endswith(".pkl")):
         raise ValueError("its dictionary is too large")
 
 
 def _is_small(value: object) -> bool:
     """Tell whether going through a value comes to an end; lists may hold each other many times."""
-    seen, pending = 0, [value]
+    num_items, pending = 0, [value]
     while pending:
         value = pending.pop()
         if isinstance(value, dict | list | tuple | set | frozenset):
-            seen += len(value)
-            if seen > MOST_ITEMS:
+            num_items += len(value)
+            if num_items > MOST_ITEMS:
                 return False
             pending += value.values() if isinstance(value, dict) else value
     return True
 
 
-def check_weights(found: Any, expected: Mapping[str, torch.Tensor]) -> None:
-    if not isinstance(found, dict) or found.keys() != expected.keys():
+def check_weights(weights: Any, expected: Mapping[str, torch.Tensor]) -> None:
+    if not isinstance(weights, dict) or weights.keys() != expected.keys():
         raise ValueError("its weights do not match")
     for name, like in expected.items():
-        weight = found[name]
+        weight = weights[name]
         if getattr(weight, "shape", None) != like.shape or weight.dtype != like.dtype:
             raise ValueError(f"the shape of {name} is not what its settings say")
         if not is_sound([weight], []):
@@ -99,8 +99,8 @@ def is_sound(
     weights: Iterable[torch.Tensor], moments: Iterable[Mapping[str, torch.Tensor]]
 ) -> bool:
     """Tell whether weights, and what Adam keeps of each, are numbers that have not blown up."""
-    kept = (tensor for figures in moments for tensor in figures.values())
-    return _within(weights, MOST_WEIGHT) and _within(kept, MOST_MOMENT)
+    tensors = (tensor for figures in moments for tensor in figures.values())
+    return _within(weights, MOST_WEIGHT) and _within(tensors, MOST_MOMENT)
 
 
 def _within(tensors: Iterable[torch.Tensor], most: float) -> bool:
@@ -119,8 +119,8 @@ def fitting(path: str | Path, script: str | Path) -> Iterator[None]:
 
 
 def reason(error: Exception) -> str:
-    said = " ".join(str(error)[:1000].split())[:120]
-    return f"{type(error).__name__}: {printable(said)}"
+    message = " ".join(str(error)[:1000].split())[:120]
+    return f"{type(error).__name__}: {printable(message)}"
 
 
 def map_of(saved: dict, path: str | Path) -> Map:

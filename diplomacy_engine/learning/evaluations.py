@@ -27,10 +27,10 @@ def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options:
         shares = {"lookahead": 2, "mcts": 5 if provinces <= 50 else 20}  # which are slow
         more = {bot: args.eval_games // part for bot, part in shares.items() if bot not in games}
         games |= {bot: count for bot, count in more.items() if count}
-        said = ", ".join(f"{count} games against {bot}" for bot, count in games.items())
+        description = ", ".join(f"{count} games against {bot}" for bot, count in games.items())
         if run.game_map.name == "small":
-            said += "; against a perfect player, who wins as RUSSIA, about 50% is the most"
-        log.message(f"last evaluation: {said}")
+            description += "; against a perfect player, who wins as RUSSIA, about 50% is the most"
+        log.message(f"last evaluation: {description}")
 
     def play(number: int, name: str, count: int) -> Evaluation:
         drawn = [args.seed, run.step, number]
@@ -62,7 +62,9 @@ def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options:
     if None in everywhere:
         raise Stopped
     reports = {
-        name: own.join([found[name] for found in everywhere if name in found])
+        name: own.join(
+            [reports_of_rank[name] for reports_of_rank in everywhere if name in reports_of_rank]
+        )
         for name, own in parts.items()
     }
     log.evaluations(reports, run.step, args.eval_bots, run.setup.policy(run.average, run.step))

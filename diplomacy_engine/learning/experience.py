@@ -47,8 +47,8 @@ class Batch(NamedTuple):
     def sums(self) -> dict[str, np.ndarray]:
         """Return `batch`: its size, and the sums that `statistics.explained_variance` needs."""
         returns = self.returns.astype(np.float64)
-        left = (self.returns - self.values).astype(np.float64)
-        sums = [array.sum() for array in (returns, returns**2, left, left**2)]
+        residuals = (self.returns - self.values).astype(np.float64)
+        sums = [array.sum() for array in (returns, returns**2, residuals, residuals**2)]
         return {"batch": np.array([len(returns), *sums])}
 
     def tensors(self, device: torch.device) -> dict[str, torch.Tensor]:

@@ -30,19 +30,19 @@ def update_average(average: nn.Module, agent: nn.Module, updates: int, power: fl
     """Weights after update n count about as n ** power (polynomial decay, Shamir & Zhang 2013).
     So do running statistics, which then fit them; buffers of whole numbers are the newest."""
     share = (power + 1) / (power + 1 + updates)
-    for kept, new in zip(average.parameters(), agent.parameters(), strict=True):
-        kept.lerp_(new.detach(), share)
-    for kept, new in zip(average.buffers(), agent.buffers(), strict=True):
-        if kept.is_floating_point():
-            new = torch.where(kept == new, new, kept.lerp(new, share))  # -inf stays
-        kept.copy_(new)
+    for mean, new in zip(average.parameters(), agent.parameters(), strict=True):
+        mean.lerp_(new.detach(), share)
+    for mean, new in zip(average.buffers(), agent.buffers(), strict=True):
+        if mean.is_floating_point():
+            new = torch.where(mean == new, new, mean.lerp(new, share))  # -inf stays
+        mean.copy_(new)
 
 
 def stackable(agent: nn.Module) -> bool:
     """Tell whether `Stack` finds all weights of an agent, which may have layers of its own."""
-    known = "province_features", "power", "order_kinds", "inputs"
+    stacked_names = "province_features", "power", "order_kinds", "inputs"
     return all(
-        name in known or isinstance(layer, nn.LayerNorm) or type(layer) is nn.Linear
+        name in stacked_names or isinstance(layer, nn.LayerNorm) or type(layer) is nn.Linear
         for name, layer in agent.named_modules()
         if [*layer.parameters(recurse=False), *layer.buffers(recurse=False)]
     )
@@ -128,9 +128,9 @@ def ask(
     alike but for their weights are asked in one call, unless the answer depends on these."""
 
     def answer(agent: nn.Module, first: int, last: int) -> tuple[Decisions, BoardViews]:
-        asked = agent.legal_orders(games, decisions.part(first, last))
-        obs = view(agent, asked) if view else agent.observe(games, asked.game, asked.power)
-        return asked, obs
+        legal = agent.legal_orders(games, decisions.part(first, last))
+        obs = view(agent, legal) if view else agent.observe(games, legal.game, legal.power)
+        return legal, obs
 
     numbers = np.unique(who).tolist() or [next(iter(agents))]
     parts = []
@@ -144,8 +144,8 @@ def ask(
             parts += [answer(agents[number], *span) for number, span in spans]
     if len(parts) == 1:
         return parts[0]
-    asked, obs = zip(*parts)
-    return join_decisions(asked), obs[0].join(obs)
+    legal, obs = zip(*parts)
+    return join_decisions(legal), obs[0].join(obs)
 
 
 @torch.inference_mode()
@@ -169,9 +169,9 @@ def act(
     # A board is there once for each network that looks at it, one network's after the other's.
     network = np.repeat(np.arange(len(numbers)), np.diff(firsts))
     count = len(obs.board)
-    kept, row = np.unique(network * count + obs.row, return_inverse=True)
-    edges = np.searchsorted(kept, np.arange(len(firsts)) * count)  # (K + 1,)
-    board, last_order, scalars = (array[kept % count] for array in obs[:3])
+    board_keys, row = np.unique(network * count + obs.row, return_inverse=True)
+    edges = np.searchsorted(board_keys, np.arange(len(firsts)) * count)  # (K + 1,)
+    board, last_order, scalars = (array[board_keys % count] for array in obs[:3])
     obs = obs._replace(board=board, last_order=last_order, scalars=scalars, row=row)
     boards = inputs(obs)
     orders = inputs.orders(boards, decisions)
@@ -199,12 +199,15 @@ def _codes(
     which = [of_number.get(int(number), int(number)) for number in numbers]
     begins = [k for k in range(len(which)) if k == 0 or which[k] is not which[k - 1]]
     ends = np.array([*begins, len(which)])
-    for seen, k, end in zip(boards.split(firsts[ends], edges[ends]), ends, ends[1:]):
+    for part, k, end in zip(boards.split(firsts[ends], edges[ends]), ends, ends[1:]):
         if not isinstance(which[k], Stack):
-            yield agents[which[k]].encode(seen)
+            yield agents[which[k]].encode(part)
             continue
         sizes = np.diff(edges[k : end + 1])
-        found = which[k].encode(seen, numbers[k:end], sizes)
+        codes_of_stack = which[k].encode(part, numbers[k:end], sizes)
         views = np.diff(firsts[k : end + 1]).tolist()
-        of_boards = (codes.split(sizes.tolist()) for codes in (found.provinces, found.powers))
-        yield from map(Codes, *of_boards, found.view.split(views))
+        of_boards = (
+            codes.split(sizes.tolist())
+            for codes in (codes_of_stack.provinces, codes_of_stack.powers)
+        )
+        yield from map(Codes, *of_boards, codes_of_stack.view.split(views))

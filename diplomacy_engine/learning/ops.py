@@ -62,7 +62,7 @@ def draw_orders(
     provinces, kinds, context, weight, *layer = (_array(table) for table in (*tables[:4], *layer))
     if temperature is None:
         temperature = np.ones(len(context), np.float32)
-    chosen, *found = order_logits.draw_orders(
+    chosen, *tensors = order_logits.draw_orders(
         orders.columns,
         orders.decisions,
         orders.lookup,
@@ -75,7 +75,7 @@ def draw_orders(
         noise,
         temperature,
     )
-    return chosen, *map(torch.from_numpy, found)
+    return chosen, *map(torch.from_numpy, tensors)
 
 
 def sum_rows(
@@ -108,9 +108,9 @@ def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, tor
     """Return log-probability and entropy (share of the greatest), (D,), of the orders picked."""
     bases = tables.context.index_select(0, orders.decision)  # (S, H)
     if tables.earlier is not None:  # a unit's orders see what earlier units were given
-        given = bases + sum_rows(orders.given_provinces, tables.provinces)
-        given = given + sum_rows(orders.given_kinds, tables.kinds)
-        bases = bases + sum_of_earlier(tables.earlier(F.relu(given)), orders)
+        hidden = bases + sum_rows(orders.given_provinces, tables.provinces)
+        hidden = hidden + sum_rows(orders.given_kinds, tables.kinds)
+        bases = bases + sum_of_earlier(tables.earlier(F.relu(hidden)), orders)
     logprob, entropy, max_entropy = score_slots(orders, tables, bases)
     share = sum_slots(entropy, orders) / sum_slots(max_entropy, orders).clamp(min=1e-6)
     return sum_slots(logprob, orders), share
@@ -152,9 +152,9 @@ class _RowSums(torch.autograd.Function):
         return torch.from_numpy(sums.sum_rows(rows, _array(table), _array(starts)))
 
     @staticmethod
-    def backward(ctx, slopes: torch.Tensor):
-        found = sums.spread_rows(ctx.rows, _array(slopes), *ctx.counts)
-        return None, *map(torch.from_numpy, found)
+    def backward(ctx, grad_output: torch.Tensor):
+        gradients = sums.spread_rows(ctx.rows, _array(grad_output), *ctx.counts)
+        return None, *map(torch.from_numpy, gradients)
 
 
 class _ProvinceMeans(torch.autograd.Function):
@@ -164,8 +164,8 @@ class _ProvinceMeans(torch.autograd.Function):
         return torch.from_numpy(sums.mean_provinces(owner, _array(codes), num_powers))
 
     @staticmethod
-    def backward(ctx, slopes: torch.Tensor):
-        return torch.from_numpy(sums.spread_means(ctx.owner, _array(slopes))), None, None
+    def backward(ctx, grad_output: torch.Tensor):
+        return torch.from_numpy(sums.spread_means(ctx.owner, _array(grad_output))), None, None
 
 
 class _Exchange(torch.autograd.Function):
@@ -176,9 +176,9 @@ class _Exchange(torch.autograd.Function):
         return torch.from_numpy(out)
 
     @staticmethod
-    def backward(ctx, slopes: torch.Tensor):
-        found = sums.spread_exchange(ctx.back, _array(slopes), ctx.out)
-        return *map(torch.from_numpy, found), None
+    def backward(ctx, grad_output: torch.Tensor):
+        gradients = sums.spread_exchange(ctx.back, _array(grad_output), ctx.out)
+        return *map(torch.from_numpy, gradients), None
 
 
 class _Normalised(torch.autograd.Function):
@@ -190,11 +190,13 @@ class _Normalised(torch.autograd.Function):
         return torch.from_numpy(out).view_as(x)
 
     @staticmethod
-    def backward(ctx, slopes: torch.Tensor):
+    def backward(ctx, grad_output: torch.Tensor):
         rows, weight, moments = ctx.saved
-        found = sums.normalise_back(rows, weight, moments, _array(slopes).reshape(rows.shape))
-        d_x, d_weight, d_bias = map(torch.from_numpy, found)
-        return d_x.view_as(slopes), d_weight, d_bias, None
+        gradients = sums.normalise_back(
+            rows, weight, moments, _array(grad_output).reshape(rows.shape)
+        )
+        d_x, d_weight, d_bias = map(torch.from_numpy, gradients)
+        return d_x.view_as(grad_output), d_weight, d_bias, None
 
 
 class _EarlierSums(torch.autograd.Function):
@@ -204,9 +206,9 @@ class _EarlierSums(torch.autograd.Function):
         return torch.from_numpy(sums.sum_earlier(slot_start, _array(codes)))
 
     @staticmethod
-    def backward(ctx, slopes: torch.Tensor):
-        found = sums.sum_earlier(ctx.slot_start, _array(slopes), backwards=True)
-        return torch.from_numpy(found), None
+    def backward(ctx, grad_output: torch.Tensor):
+        gradient = sums.sum_earlier(ctx.slot_start, _array(grad_output), backwards=True)
+        return torch.from_numpy(gradient), None
 
 
 class _SlotScores(torch.autograd.Function):
@@ -224,8 +226,8 @@ class _SlotScores(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, d_logprob: torch.Tensor, d_entropy: torch.Tensor, _):
-        slopes = _array(d_logprob), _array(d_entropy)
-        return None, *map(torch.from_numpy, order_logits.score_gradients(*ctx.saved, *slopes))
+        gradients = _array(d_logprob), _array(d_entropy)
+        return None, *map(torch.from_numpy, order_logits.score_gradients(*ctx.saved, *gradients))
 
 
 assert NONE == -1  # so that rows + 1 are those of a padded table

@@ -26,10 +26,10 @@ def sum_rows(
     rows: torch.Tensor | np.ndarray, table: torch.Tensor, starts: torch.Tensor | None = None
 ) -> torch.Tensor:
     rows = rows if isinstance(rows, torch.Tensor) else on_device(rows, table.device)
-    found = _sum_padded(rows, _padded(table))
+    sums = _sum_padded(rows, _padded(table))
     if starts is None:
-        return found
-    return found + starts.repeat_interleave(len(rows) // max(1, len(starts)), 0)
+        return sums
+    return sums + starts.repeat_interleave(len(rows) // max(1, len(starts)), 0)
 
 
 def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, torch.Tensor]:
@@ -104,7 +104,8 @@ def draw_orders(
     gumbel = gumbel * on_device(temperature, device)[decider[slot]]
 
     bases, logprob = tables.context.clone(), tables.context.new_zeros(count)
-    given = decider.new_zeros(count, len(steps) - 1)  # which of the N each earlier unit was given
+    # Which of the N orders each earlier unit was given.
+    earlier_orders = decider.new_zeros(count, len(steps) - 1)
     picks, logprobs = torch.empty_like(decider), torch.empty_like(gumbel)
     provinces, kinds = _padded(tables.provinces), _padded(tables.kinds)  # once for all turns
     spans = zip(itertools.pairwise(slot_edges.tolist()), itertools.pairwise(order_edges.tolist()))
@@ -112,7 +113,7 @@ def draw_orders(
         mine, own, who = slot[begin:end] - first, rows[begin:end], decider[first:last]
         parts = _sum_padded(own[:, :NUM_BOARD], provinces)
         parts = parts + _sum_padded(own[:, NUM_BOARD:RELATION], kinds)
-        relation, blocked = _relate(facts, slice(begin, end), given[who[mine], :turn])
+        relation, blocked = _relate(facts, slice(begin, end), earlier_orders[who[mine], :turn])
         codes = bases[who[mine]] + parts
         if tables.earlier is not None:
             codes = codes + tables.kinds[FIRST_RELATION + relation]
@@ -124,7 +125,7 @@ def draw_orders(
         pick = pick.scatter_reduce(0, mine, place.where(perturbed == best, end - begin), "amin")
         logprobs[begin:end] = _log_softmax(scores, mine, last - first)
         logprob.index_add_(0, who, logprobs[begin + pick])
-        given[who, turn] = picks[first:last] = begin + pick
+        earlier_orders[who, turn] = picks[first:last] = begin + pick
         if tables.earlier is not None:
             plain = tables.context[who] + parts[pick]
             bases.index_add_(0, who, tables.earlier(F.relu(plain)))

@@ -73,18 +73,18 @@ class PolicyGroup:
         self, games: VectorGame, decisions: Decisions, players: Sequence[Player], who: np.ndarray
     ) -> np.ndarray:
         """Return order numbers (S,) int32; `players[who[d]]`, of this group, decides d."""
-        known = [self.number.get(id(player), -1) for player in players]
-        mine = np.array(known)[who]
+        player_numbers = [self.number.get(id(player), -1) for player in players]
+        mine = np.array(player_numbers)[who]
         order = np.argsort(mine, kind="stable")
         mine = mine[order]
         full = decisions.take(order)
         self.players[mine[0]].check_map(games)
-        asked, obs = frozen.ask(self.agents, mine, games, full)
+        legal, obs = frozen.ask(self.agents, mine, games, full)
         numbers, firsts = np.unique(mine, return_index=True)
-        begins = asked.order_start[asked.slot_start[[*firsts, len(mine)]]]  # of their orders
+        begins = legal.order_start[legal.slot_start[[*firsts, len(mine)]]]  # of their orders
         # Each draws from its own generator what it would draw alone. One that is greedy draws
         # nothing: at a temperature of 0 the noise counts for nothing.
-        noise = np.zeros(len(asked.order), np.float32)
+        noise = np.zeros(len(legal.order), np.float32)
         for number, (begin, end) in zip(numbers, itertools.pairwise(begins)):
             if not self.greedy[number]:
                 noise[begin:end] = ops.gumbel(int(end - begin), self.players[number].generator)
@@ -94,14 +94,14 @@ class PolicyGroup:
         wanted = np.arange(1, self.threads) * len(mine) // self.threads
         cuts = np.unique([0, *starts[np.searchsorted(starts, wanted, "right") - 1], len(mine)])
         jobs = [
-            self.pool.submit(self._choose, slice(first, last), mine, obs, asked, noise, temperature)
+            self.pool.submit(self._choose, slice(first, last), mine, obs, legal, noise, temperature)
             for first, last in itertools.pairwise(cuts.tolist())
         ]
         chosen = np.concatenate([job.result() for job in jobs])
-        found = np.empty(len(chosen), np.int32)
-        slots = ragged_rows(decisions.slot_start[order], asked.slot_start)
-        found[slots] = matched(full, asked, order_numbers(asked, chosen))
-        return found
+        numbers_of_slots = np.empty(len(chosen), np.int32)
+        slots = ragged_rows(decisions.slot_start[order], legal.slot_start)
+        numbers_of_slots[slots] = matched(full, legal, order_numbers(legal, chosen))
+        return numbers_of_slots
 
     def _choose(self, rows: slice, who, obs, decisions, noise, temperature) -> np.ndarray:
         """Return (slots,) order positions of decisions `rows`; other arguments are of all D."""
@@ -121,20 +121,20 @@ def population_players(
     threads: int,
 ) -> list[PolicyPlayer]:
     """Return a player for each of `members`, whose network has the arrays of `weights` by name."""
-    learner, known, players = registry.plain(), {}, []
+    learner, agents, players = registry.plain(), {}, []
     for number, (member, arrays) in enumerate(zip(members, weights)):
         path = population.folder / member.file
         stored = {"probe": member.probe} if member.probe else {}
         settings = learner.settings({"args": member.settings})
         shape = repr([settings[name] for name in learner.network])
         model = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        if shape not in known:
+        if shape not in agents:
             saved = checkpoints.policy_dict(learner.file, settings, population.map, model, 0)
             agent = learner.agent(saved | stored, path).requires_grad_(False).eval()
-            known[shape] = agent
+            agents[shape] = agent
         else:  # a new network takes longer to make than a copy of one that is there
             with checkpoints.fitting(path, learner.file):
-                agent = frozen.frozen_copy(known[shape], model)
+                agent = frozen.frozen_copy(agents[shape], model)
                 computed = probes.probe(learner, agent, population.map)
             learner.check_probe(stored, computed, path)
         own = seed_from(seed, number) >> 1
@@ -171,24 +171,29 @@ KEPT = ("map", "reward", "gamma", "year_limit")
 
 def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
     newest, learner = policy_file(folder), registry.plain()
-    found: dict[int, Policy] = {}
+    policies: dict[int, Policy] = {}
     for path in (newest, *sorted(newest.parent.glob("checkpoints/*.pt"))):
-        if len(found) >= copies:
+        if len(policies) >= copies:
             break
         saved = checkpoints.read(path)
         registry.of_checkpoint(saved, path)  # not one of a script that is not bundled
         learner.agent(saved, path)  # says what is wrong if it cannot be played
         settings = learner.settings(saved)
         command = command_of(settings, saved["script_name"])
-        kept, seed = {name: settings[name] for name in (*learner.network, *KEPT)}, settings["seed"]
+        member_settings, seed = (
+            {name: settings[name] for name in (*learner.network, *KEPT)},
+            settings["seed"],
+        )
         with checkpoints.fitting(path, learner.file):
             for decisions, model in _models(saved).items():
                 weights = {name: weight.float().cpu().numpy() for name, weight in model.items()}
-                found.setdefault(decisions, Policy(decisions, kept, command, seed, weights))
-    ages = np.array(sorted(found))
+                policies.setdefault(
+                    decisions, Policy(decisions, member_settings, command, seed, weights)
+                )
+    ages = np.array(sorted(policies))
     wanted = ages[-1] * np.arange(1, copies + 1) / copies
     picked = {int(np.abs(ages - age).argmin()) for age in wanted}
-    return [found[int(ages[i])] for i in sorted(picked)]
+    return [policies[int(ages[i])] for i in sorted(picked)]
 
 
 def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:

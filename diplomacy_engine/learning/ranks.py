@@ -212,13 +212,13 @@ class Ranks:
         if self._link is None:
             return dict(sums)
         parts = [np.atleast_1d(np.asarray(value, np.float64)) for value in sums.values()]
-        whole = torch.from_numpy(np.concatenate([part.ravel() for part in parts]))
-        self._together(self._link.add, whole)
+        flat = torch.from_numpy(np.concatenate([part.ravel() for part in parts]))
+        self._together(self._link.add, flat)
         ends = np.cumsum([part.size for part in parts])[:-1]
-        found = zip(sums, np.split(whole.numpy(), ends), parts, sums.values())
+        totals = zip(sums, np.split(flat.numpy(), ends), parts, sums.values())
         return {
             name: total.reshape(part.shape) if isinstance(value, np.ndarray) else float(total[0])
-            for name, total, part, value in found
+            for name, total, part, value in totals
         }
 
     def moments(self, advantages: np.ndarray, epochs: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
@@ -278,9 +278,9 @@ class Ranks:
             result = function(*arguments)
         except UserError as error:
             failure = error
-        for found in self.gather(failure):
-            if found is not None:
-                raise found
+        for error in self.gather(failure):
+            if error is not None:
+                raise error
         return result
 
     def close(self) -> None:

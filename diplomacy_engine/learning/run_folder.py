@@ -169,8 +169,8 @@ class RunFolder:
                     except OSError:  # no hard links here
                         shutil.copyfile(self.checkpoint, temporary)
                     os.replace(temporary, copy)
-                kept = sorted(folder.glob("[0-9]" * 12 + ".pt"))
-                for old in kept[:-KEPT]:
+                copies = sorted(folder.glob("[0-9]" * 12 + ".pt"))
+                for old in copies[:-KEPT]:
                     old.unlink()
         finally:
             with contextlib.suppress(OSError):

@@ -138,8 +138,8 @@ class RunLog:
         left_out |= {"survival"} if len(self.game_map.powers) == 2 else set()
         names = overall.keys() - left_out if often else {"win", "solo", "draw", "centers"}
         figures = {f"{tag}/{name}": value for name, value in overall.items() if name in names}
-        for side, found in _by_side(result).items():
-            figures[f"{tag}/win_{side}"] = found["win"]["value"]
+        for side, figures_of_side in _by_side(result).items():
+            figures[f"{tag}/win_{side}"] = figures_of_side["win"]["value"]
         if often:
             convoys = bool((self.game_map.board.terrain == SEA).any())
             orders = result["orders"].items()
@@ -148,14 +148,14 @@ class RunLog:
         return figures
 
     def begin(self, args: RunSettings) -> None:
-        defaults, said = asdict(type(args)()), origins(args)
-        for line in said:
+        defaults, lines = asdict(type(args)()), origins(args)
+        for line in lines:
             self.progress.message(line)
         rows = "".join(
             f"| {name} | {_cell(value)} | {_cell(None if value == before else before)} |\n"
             for (name, value), before in zip(asdict(args).items(), defaults.values())
         )
-        about = "".join(f"{line}\n\n" for line in said)
+        about = "".join(f"{line}\n\n" for line in lines)
         table = f"| setting | value | default, if different |\n|---|---|---|\n{rows}"
         with self._writing_events():
             self.writer.add_text("settings", about + table)
@@ -221,8 +221,8 @@ class RunLog:
         shown = {"win_pool": played.get("win"), "draw_share": played.get("draw")}
         shown |= {"entropy": groups["losses"]["entropy"], "pool": groups["pool"]["size"]}
         wins = _wins(self._evaluations)
-        known = {name: value for name, value in shown.items() if value is not None}
-        self.progress.update(global_step, **wins, **known)
+        present = {name: value for name, value in shown.items() if value is not None}
+        self.progress.update(global_step, **wins, **present)
 
     def close(self) -> None:
         with suppress(OSError):  # of a full disk, which has been reported
@@ -369,7 +369,7 @@ def _by_side(result: dict) -> dict[str, dict]:
 
 
 def _wins(evaluations: Mapping[str, dict]) -> dict[str, float]:
-    return {f"win_{bot}": found["overall"]["win"]["value"] for bot, found in evaluations.items()}
+    return {f"win_{bot}": result["overall"]["win"]["value"] for bot, result in evaluations.items()}
 
 
 def _cell(value: object) -> str:

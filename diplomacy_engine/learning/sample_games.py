@@ -37,16 +37,16 @@ def thoughts(player: ExplainingPlayer, game: Game, power: str) -> dict[str, dict
     by unit the likeliest `orders`, of a search the best candidates `tried`."""
     if not has_decision(game.to_state(), power):
         return {}
-    found = advice(game, player, power)
+    hint = advice(game, player, power)
     units = {
         unit: [[text, round(share, 3)] for text, share in ranked[:CHOICES]]
-        for unit, ranked in found.slots
+        for unit, ranked in hint.slots
     }
-    thought: dict = {"value": None if found.value is None else round(found.value, 3)}
+    thought: dict = {"value": None if hint.value is None else round(hint.value, 3)}
     thought["orders"] = units
-    if found.tried:
+    if hint.tried:
         thought["tried"] = [
             [c.orders, None if c.value is None else round(c.value, 4), round(c.share, 3)]
-            for c in found.tried.candidates[:CHOICES]
+            for c in hint.tried.candidates[:CHOICES]
         ]
     return {power: thought}

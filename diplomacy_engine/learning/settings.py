@@ -91,8 +91,8 @@ def parse_args(args_class: type[_Args], argv: list[str] | None = None) -> _Args:
     return tyro.cli(args_class, **command_line(args_class, argv))
 
 
-def load_config(args_class: type[_Args], path: str | Path, **given: Any) -> _Args:
-    return convert(args_class, read_toml(path, MAX_FILE_BYTES) | given, path)
+def load_config(args_class: type[_Args], path: str | Path, **overrides: Any) -> _Args:
+    return convert(args_class, read_toml(path, MAX_FILE_BYTES) | overrides, path)
 
 
 def map_file(game_map: str) -> Path | None:
@@ -109,9 +109,9 @@ def origins(args: Any) -> list[str]:
     before, lines = type(args)(), []
     path = args.config or map_file(args.map)
     if path:
-        found = with_file(type(args), args.map, args.config)
-        lines.append(f"settings file {Path(path).name}: {flags_of(before, vars(found))}")
-        before = found
+        file_args = with_file(type(args), args.map, args.config)
+        lines.append(f"settings file {Path(path).name}: {flags_of(before, vars(file_args))}")
+        before = file_args
     flags = flags_of(before, vars(args))
     return [*lines, f"flags: {flags}"] if flags else lines
 
@@ -132,22 +132,22 @@ def flags_of(defaults: Any, values: dict[str, Any]) -> str:
     return " ".join(words)
 
 
-def check_changes(kept: Any, given: Any, changeable: Sequence[str]) -> None:
-    changed = sorted(name for name, value in vars(kept).items() if value != getattr(given, name))
+def check_changes(old: Any, new: Any, changeable: Sequence[str]) -> None:
+    changed = sorted(name for name, value in vars(old).items() if value != getattr(new, name))
     other = [f"--{_dashes(name)}" for name in changed if name not in ("resume", *changeable)]
     if other:
         may = ", ".join(f"--{_dashes(name)}" for name in changeable)
         raise UserError(f"{', '.join(other)} cannot be changed on resume; only {may} can")
 
 
-def exit_status(train: Callable[[_Args], int], args: _Args, kept: str) -> int:
+def exit_status(train: Callable[[_Args], int], args: _Args, remark: str) -> int:
     """Train with some settings; what the user did wrong, or Ctrl-C, is said in one sentence."""
     try:
         return train(args)
     except UserError as error:
         return fail(error)
     except KeyboardInterrupt:
-        return fail(f"interrupted; {kept}", 130)
+        return fail(f"interrupted; {remark}", 130)
 
 
 def _dashes(name: str) -> str:
@@ -155,24 +155,24 @@ def _dashes(name: str) -> str:
 
 
 def _given(words: list[str], name: str) -> str | None:
-    found = None
+    last = None
     for flag, value in itertools.pairwise(words):
         if flag.startswith("--") and flag[2:].replace("-", "_") == name:
-            found = value
-    return found
+            last = value
+    return last
 
 
 def _default(args_class: type[_Args], words: list[str]) -> _Args:
     names = {field.name for field in dataclasses.fields(args_class)}
-    given = {name: _given(words, name) if name in names else None for name in _DECIDING}
-    empty = [f"--{_dashes(name)}" for name, value in given.items() if value == ""]
+    flags = {name: _given(words, name) if name in names else None for name in _DECIDING}
+    empty = [f"--{_dashes(name)}" for name, value in flags.items() if value == ""]
     if empty:  # as of a shell's variable that is not set
         raise UserError(f"{empty[0]} is empty")
-    if given["resume"] is not None:
-        return _resumed(args_class, given["resume"])
+    if flags["resume"] is not None:
+        return _resumed(args_class, flags["resume"])
     if "config" not in names:
         return args_class()
-    game_map, config, start = given["map"], given["config"], given["start_from"]
+    game_map, config, start = flags["map"], flags["config"], flags["start_from"]
     if config and (config in MAP_NAMES or map_file(config)):
         meant = f"--map {config}" if config in MAP_NAMES else f"--config {map_file(config)}"
         raise UserError(f"--config {config} is not a file: did you mean {meant}?")

@@ -226,8 +226,8 @@ def check_policy(learner: Learner, args: RunSettings, game_map: Map) -> None:
             weight += 0.1 * torch.randn(weight.shape)
         before = frozen.settings_of(agent)
         positions = _positions(learner, agent, game_map)
-        for what, found, own in _compared(learner, agent, twin, positions):
-            if not (np.shape(found) == np.shape(own) and np.allclose(found, own, atol=1e-3)):
+        for what, other, own in _compared(learner, agent, twin, positions):
+            if not (np.shape(other) == np.shape(own) and np.allclose(other, own, atol=1e-3)):
                 raise UserError(f"{learner.name}: with the learner's weights {what}: {WHERE}")
         after = frozen.settings_of(agent)
         for name in sorted(before.keys() | after.keys()):

@@ -30,8 +30,8 @@ def finished_games(
     `learns` (E, P) where the learner; `side` (P,). `copy_score`: a win counts 1, a draw 0.5."""
     rows = rows[learns[rows].any(1)]
     years = result.year[rows] - first_year + 1
-    found = (result.ended, result.winner, result.centers, result.alive)
-    outcomes = Outcomes(*(array[rows] for array in found), years)
+    arrays = (result.ended, result.winner, result.centers, result.alive)
+    outcomes = Outcomes(*(array[rows] for array in arrays), years)
     sides = int(side.max()) + 1
     if sides < len(side):
         outcomes = outcomes.of_teams(side)
@@ -158,9 +158,9 @@ class Episodes(Kept):
 
 def explained_variance(sums: np.ndarray) -> float:
     """Return how much of the returns' variance the values explain; 1 is all of it."""
-    count, total, squares, left, left_squares = sums.tolist()
+    count, total, squares, residual, residual_squares = sums.tolist()
     variance = squares / count - (total / count) ** 2
-    unexplained = left_squares / count - (left / count) ** 2
+    unexplained = residual_squares / count - (residual / count) ** 2
     return 1 - unexplained / variance if variance > 1e-12 else 0.0
 
 
