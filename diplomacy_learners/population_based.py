@@ -220,7 +220,9 @@ class Member:
             for group in theirs["run"]["optimizer"]["param_groups"]:
                 for part in group.keys() & {"lr", "initial_lr"}:  # in proportion, if they differ
                     group[part] = new_rate if group[part] == rate else group[part] * new_rate / rate
-            saved |= {part: theirs[part] for part in ("model", "global_step", "run", "ranks")}
+            saved.pop("probe", None)  # it is of the policy that is replaced
+            parts = ("model", "probe", "global_step", "run", "ranks")
+            saved |= {part: theirs[part] for part in parts if part in theirs}
             run.save_args(before | self.settings)
         if (own, before) == (step, before | self.settings):
             return  # this, too, is the second time

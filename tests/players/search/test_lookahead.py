@@ -88,13 +88,13 @@ def test_uct_keeps_its_budget_and_its_books():
     decisions = games.decisions()
     player.choose(games, decisions)
     trees, count = player._trees, decisions.count
-    assert (trees.visits[:count, 0] == 100).all() and (trees.made[:count] <= 101).all()
+    assert (trees.visits[:count, 0] == 100).all() and (trees.num_nodes[:count] <= 101).all()
     for t in range(count):
-        assert trees.over[t, : trees.made[t]].sum() <= 100
-        for n in range(trees.made[t]):
+        assert trees.over[t, : trees.num_nodes[t]].sum() <= 100
+        for n in range(trees.num_nodes[t]):
             of_power = trees.tried[t, n].sum(1)
             assert (of_power[trees.count[t, n] > 0] == trees.visits[t, n]).all()
-        children = np.bincount(trees.parent[t, 1 : trees.made[t]])
+        children = np.bincount(trees.parent[t, 1 : trees.num_nodes[t]])
         known = np.flatnonzero(children)
         assert (children[known] <= trees.visits[t, known]).all()
 
