@@ -392,9 +392,10 @@ def load_map(name: "str | Path | Map") -> Map:
 @lru_cache(maxsize=16)
 def _map_again(facts: str, source: str, teams: str, team_victory: int) -> Map:
     """Return a map that was copied or pickled, the same each time: its vocabulary is there."""
-    game_map = load_map(source) if source in MAP_NAMES else None
-    if game_map is None or game_map.facts != json.loads(facts):
-        game_map = Map(json.loads(facts), source)
+    content = json.loads(facts)
+    game_map = load_map(content["name"]) if content["name"] in MAP_NAMES else None
+    if game_map is None or game_map.facts != content:
+        game_map = Map(content, source)
     return game_map.with_teams(teams, team_victory)
 
 
