@@ -59,9 +59,12 @@ class Setup:
     def policy(self, agent: nn.Module, global_step: int) -> dict:
         script, options = self.learner.file, asdict(self.args)
         model = agent.state_dict()
-        if model.keys().isdisjoint(self.learner.weights(options, self.game_map)):
+        expected = self.learner.weights(options, self.game_map).keys()
+        if model.keys().isdisjoint(expected):
             consume_prefix_in_state_dict_if_present(model, COMPILED)
         policy = checkpoints.policy_dict(script, options, self.game_map, model, global_step)
+        if model.keys() != expected:  # `check_run` says so
+            return policy
         return policy | {"probe": self._probe(agent, model)}
 
     def _probe(self, agent: torch.nn.Module, model: dict) -> torch.Tensor:
