@@ -177,7 +177,7 @@ def check_run(run: Any, ranks: Ranks) -> None:
     if schedules and run.args.anneal_lr:
         kind = type(schedules[0]).__name__
         raise UserError(f"a {kind} sets the learning rate, and so does --anneal-lr: turn one off")
-    policy, own = run.setup.policy(run.average, run.step), pack_rank(run)
+    policy, own = run.setup.policy(run), pack_rank(run)
     shared = pack(run)
     advice = "draw it at random before `seed_generators(own.seed)`"
     _check_same(ranks.gather(_hashes(shared, "run")), advice)
@@ -232,7 +232,7 @@ def save(run: Any, ranks: Ranks, log: Any) -> None:
         _check_same([hashes for _, hashes in everywhere], advice)
         if ranks.rank > 0:
             return
-        saved = run.setup.policy(run.average, run.step) | {
+        saved = run.setup.policy(run) | {
             "run_format": RUN_FORMAT,
             "run": shared,
             "ranks": [torch.load(io.BytesIO(part), weights_only=True) for part, _ in everywhere],

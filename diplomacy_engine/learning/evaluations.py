@@ -67,4 +67,4 @@ def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options:
         )
         for name, own in parts.items()
     }
-    log.evaluations(reports, run.step, args.eval_bots, run.setup.policy(run.average, run.step))
+    log.evaluations(reports, run.step, args.eval_bots, run.setup.policy(run))

@@ -124,7 +124,7 @@ def population_players(
     learner, agents, players = registry.plain(), {}, []
     for number, (member, arrays) in enumerate(zip(members, weights)):
         path = population.folder / member.file
-        stored = {"probe": member.probe} if member.probe else {}
+        stored = {"probe": torch.tensor(member.probe)} if member.probe else {}
         settings = learner.settings({"args": member.settings})
         shape = repr([settings[name] for name in learner.network])
         model = {name: torch.from_numpy(array) for name, array in arrays.items()}

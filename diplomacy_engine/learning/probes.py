@@ -14,36 +14,60 @@ import numpy as np
 import torch
 from torch import nn
 
+from ..constants import Phase
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..rules.map import Map
 
 TOLERANCE = 1e-3  # other processors, and a GPU, differ by less
-NUM_GAMES = 4
-STRIDE = 0.6180339887498949  # golden ratio: its multiples fill (0, 1) evenly
+ROUNDING = 1e-5  # and of large values by a share less than this
+LEAST_LOGPROB = -100.0  # what is less probable, such as what a policy masks, counts as this
+# A position is the first in one of these phases that comes after so many others.
+STOPS = (
+    (0, (Phase.SPRING_MOVEMENT,)),
+    (3, (Phase.FALL_MOVEMENT,)),
+    (6, (Phase.SPRING_MOVEMENT,)),
+    (3, (Phase.SPRING_RETREATS, Phase.FALL_RETREATS)),
+    (3, (Phase.WINTER_ADJUSTMENTS,)),
+)
+NUM_GAMES = 64  # that are looked through for them: few units are dislodged
+MOST_PHASES = 40  # of each; on some maps a phase never comes
+STRIDE = 0.6180339887498949  # golden ratio: its multiples by squares fill (0, 1) without a pattern
 
 
-def spread(count: int) -> np.ndarray:
-    """Return `count` numbers in (0, 1), the same on every machine."""
-    return np.arange(1, count + 1) * STRIDE % 1
+def spread(count: int, phase: int = 0) -> np.ndarray:
+    """Return `count` numbers in (0, 1), the same on every machine, and others in each phase."""
+    return np.arange(1 + 1000 * phase, 1 + 1000 * phase + count) ** 2 * STRIDE % 1
 
 
-def fixed_choices(decisions: Decisions) -> np.ndarray:
+def fixed_choices(decisions: Decisions, phase: int = 0) -> np.ndarray:
     """Return a legal order of each slot (S,) int64, as a position in the slot's list."""
     lengths = np.diff(decisions.order_start)
-    return (spread(len(lengths)) * lengths).astype(np.int64)
+    return (spread(len(lengths), phase) * lengths).astype(np.int64)
 
 
 @functools.lru_cache(maxsize=8)
 def probe_positions(game_map: Map) -> tuple[VectorGame, Decisions]:
-    """Return games of a map that stand 0, 3, 6 and 9 phases after its beginning, and their
-    decisions. What was ordered is chosen by `fixed_choices`."""
-    games = VectorGame(game_map, NUM_GAMES, seed=0, max_years=20, threads=1)
-    for phase in range(3 * NUM_GAMES - 3):
-        decisions, orders = games.decisions(), games.new_orders()
-        numbers = decisions.order[decisions.order_start[:-1] + fixed_choices(decisions)]
-        games.write_orders(orders, decisions, numbers)
-        games.step(orders, np.flatnonzero(3 * np.arange(NUM_GAMES) > phase))
+    """Return games of a map, each in a phase of STOPS, and their decisions.
+
+    What was ordered before is chosen by `fixed_choices`. A game stands at its beginning where no
+    such phase has come.
+    """
+    source = VectorGame(game_map, NUM_GAMES, seed=0, max_years=20, threads=1)
+    games, missing = source.spare(len(STOPS)), dict(enumerate(STOPS))
+    games.copy_from(source, np.zeros(len(STOPS), np.int64), np.arange(len(STOPS)))
+    for phase in range(MOST_PHASES):
+        decisions, orders = source.decisions(), source.new_orders()
+        for place, (least, phases) in list(missing.items()):
+            rows = decisions.game[np.isin(source.state.phase[decisions.game], phases)]
+            if phase >= least and len(rows):
+                games.copy_from(source, rows[:1], np.array([place]))
+                del missing[place]
+        if not missing:
+            break
+        numbers = decisions.order[decisions.order_start[:-1] + fixed_choices(decisions, phase)]
+        source.write_orders(orders, decisions, numbers)
+        source.step(orders)
     return games, games.decisions()
 
 
@@ -64,21 +88,25 @@ def probe(learner: Any, agent: nn.Module, game_map: Map) -> torch.Tensor:
     _, sampled, value = player.agent.act(obs, legal, noise=noise.astype(np.float32))
     scored = agent.get_action_and_value(obs, legal, fixed_choices(legal)).logprob
     agent.train(training)
-    parts = torch.from_numpy(sampled), scored.float().cpu(), torch.from_numpy(value)
-    return torch.cat(parts)
+    logprobs = torch.cat([torch.from_numpy(sampled), scored.float().cpu()])
+    return torch.cat([logprobs.clamp(min=LEAST_LOGPROB), torch.from_numpy(value)])
 
 
-def difference(stored: object, computed: torch.Tensor) -> float | None:
-    """Return the greatest difference of two probes; None if the stored one is not of their kind."""
-    stored = torch.as_tensor(stored) if isinstance(stored, list) else stored
-    if (
-        not isinstance(stored, torch.Tensor)
-        or stored.shape != computed.shape
-        or not stored.is_floating_point()
-        or not bool(stored.isfinite().all())
-    ):
-        return None
-    return float((stored - computed).abs().max())
+def is_sound(stored: object, size: int) -> bool:
+    """Tell whether what a file has as a probe is `size` finite numbers (3 D,) of float32."""
+    return (
+        isinstance(stored, torch.Tensor)
+        and stored.layout == torch.strided
+        and stored.device.type == "cpu"
+        and (stored.dtype, tuple(stored.shape)) == (torch.float32, (size,))
+        and bool(stored.isfinite().all())
+    )
+
+
+def difference(stored: torch.Tensor, computed: torch.Tensor) -> float:
+    """Return the greatest difference of two probes, less rounding; infinite if one has none."""
+    gap = (stored - computed).abs() - ROUNDING * stored.abs()
+    return float(gap.nan_to_num(torch.inf).max())
 
 
 @contextmanager

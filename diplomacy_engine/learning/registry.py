@@ -94,7 +94,7 @@ class Learner:
 
     def _own_script(self, saved: dict, path: str | Path) -> str:
         copy = _copy_of_script(saved, Path(path))
-        if copy is None or copy.resolve() == self.file:
+        if copy is None or file_sha256(self.file) == saved["script_sha256"]:
             return ""
         return "; `--script own` plays it by the script in its folder"
 
@@ -106,14 +106,16 @@ class Learner:
                 unsure = f"{self.name} may compute another policy than the one that was trained"
                 print(f"note: {path} has no probe: {unsure}", file=sys.stderr)
             return
-        gap = probes.difference(saved["probe"], computed)
-        if gap is None:
+        if not probes.is_sound(saved["probe"], len(computed)):
             raise UserError(f"{path}: probe: damaged, or of other positions")
+        gap = probes.difference(saved["probe"], computed)
         if gap > probes.TOLERANCE:
+            edited = "the edit, or edit a copy of another name"
+            if file_sha256(self.file) == saved["script_sha256"]:
+                edited = "what has changed in diplomacy_engine, or in what the script imports"
             raise UserError(
                 f"{path}: {self.file} computes another policy than the one that was trained "
-                f"(it differs by {gap:.2g}): undo the edit, or edit a copy of another name"
-                f"{self._own_script(saved, path)}"
+                f"(it differs by {gap:.2g}): undo {edited}{self._own_script(saved, path)}"
             )
 
     def weights(self, settings: dict, game_map: Map) -> dict[str, torch.Tensor]:

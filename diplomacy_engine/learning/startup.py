@@ -56,33 +56,31 @@ class Setup:
     saved: dict | None = None  # the checkpoint that is gone on with
     folder: RunFolder | None = None  # where that lies
 
-    def policy(self, agent: nn.Module, global_step: int) -> dict:
-        script, options = self.learner.file, asdict(self.args)
+    def policy(self, run: Any) -> dict:
+        """Return what a checkpoint of a run has of its policy, the average.
+
+        TrainingError: a checkpoint would play another policy than the run does.
+        """
+        script, options, agent = self.learner.file, asdict(self.args), run.average
         model = agent.state_dict()
         expected = self.learner.weights(options, self.game_map).keys()
         if model.keys().isdisjoint(expected):
             consume_prefix_in_state_dict_if_present(model, COMPILED)
-        policy = checkpoints.policy_dict(script, options, self.game_map, model, global_step)
+        policy = checkpoints.policy_dict(script, options, self.game_map, model, run.step)
         if model.keys() != expected:  # `check_run` says so
             return policy
-        return policy | {"probe": self._probe(agent, model)}
-
-    def _probe(self, agent: torch.nn.Module, model: dict) -> torch.Tensor:
-        """Return the probe of a network as whoever loads its checkpoint will make it anew.
-
-        TrainingError: the agent itself says something else, because of what `model` does not hold.
-        """
-        with probes.kept_generators(), checkpoints.fitting("a checkpoint", self.learner.file):
+        with probes.kept_generators(), checkpoints.fitting("a checkpoint", script):
             fresh = self.learner.make_agent(vars(self.args), self.game_map)
             fresh.load_state_dict(model)
             computed = probes.probe(self.learner, fresh, self.game_map)
-            own = probes.probe(self.learner, agent, self.game_map)
-        if probes.difference(own, computed) > probes.TOLERANCE:
-            raise TrainingError(
-                "a checkpoint of this run would play another policy: training has changed an "
-                "attribute of the agent that is neither a weight nor a buffer; `register_buffer` it"
-            )
-        return computed
+            for part in (agent, run.agent):
+                newest = {name: weight.clone() for name, weight in part.state_dict().items()}
+                part.load_state_dict(agent.state_dict())
+                own = probes.probe(self.learner, part, self.game_map)
+                part.load_state_dict(newest)
+                if probes.difference(own, computed) > probes.TOLERANCE:
+                    raise TrainingError(_unlike(part, fresh))
+        return policy | {"probe": computed}
 
     def resume(self, run: Any, ranks: Ranks) -> bool:
         checkpoint_state.check_run(run, ranks)
@@ -95,6 +93,17 @@ class Setup:
                 why = checkpoints.reason(error)
                 raise UserError(f"{self.folder.checkpoint}: cannot be continued ({why})") from error
         return True
+
+
+def _unlike(agent: nn.Module, fresh: nn.Module) -> str:
+    """Say that an agent is another than one made anew of its weights, and by which attributes."""
+    own, new = frozen.settings_of(agent), frozen.settings_of(fresh)
+    changed = [f"agent.{name}" for name in own if name and own[name] != new.get(name)]
+    return (
+        "a checkpoint of this run would play another policy: training has changed "
+        f"{' or '.join(changed) or 'an attribute of the agent'}, which is neither a weight nor a "
+        "buffer; `register_buffer` it"
+    )
 
 
 Train = Callable[[Setup, Ranks], bool]  # plays and learns; returns whether it came to its end

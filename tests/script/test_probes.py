@@ -13,6 +13,7 @@ from support.training import load, refused, resume, train, write_config
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, VectorGame, load_map, load_player
+from diplomacy_engine.constants import Phase
 from diplomacy_engine.learning import checkpoints, probes, registry
 from diplomacy_engine.learning.boards import BoardInputs
 from diplomacy_engine.players.loading import load_members
@@ -53,6 +54,27 @@ def edit_observation(patch):
     patch.setattr(VectorGame, "view_boards", edited)
 
 
+def edit_winter(patch):
+    call = BoardInputs.__call__
+
+    def edited(self, obs):
+        boards = call(self, obs)
+        winter = boards.globals[:, [Phase.WINTER_ADJUSTMENTS]]
+        return boards._replace(globals=boards.globals + winter)
+
+    patch.setattr(BoardInputs, "__call__", edited)
+
+
+def edit_into_nothing(patch):
+    encode = ppo.Agent.encode
+
+    def edited(self, boards):
+        codes = encode(self, boards)
+        return codes._replace(view=codes.view * torch.nan)
+
+    patch.setattr(ppo.Agent, "encode", edited)
+
+
 def edit_legal_orders(patch):
     def edited(self, games, decisions):
         return decisions._replace(order=decisions.order[::-1].copy())
@@ -60,7 +82,17 @@ def edit_legal_orders(patch):
     patch.setattr(ppo.Agent, "legal_orders", edited)
 
 
-@pytest.mark.parametrize("edit", [edit_network, edit_boards, edit_observation, edit_legal_orders])
+EDITS = (
+    edit_network,
+    edit_boards,
+    edit_observation,
+    edit_winter,
+    edit_into_nothing,
+    edit_legal_orders,
+)
+
+
+@pytest.mark.parametrize("edit", EDITS)
 def test_a_bundled_policy_is_not_played_by_other_code(edit, monkeypatch, tmp_path, capsys):
     load_player(POLICY)
     edit(monkeypatch)
@@ -87,6 +119,15 @@ def test_a_copy_of_the_same_name_is_another_script(imported, tmp_path):
     assert load_player(f"{unedited}:{policy_file(POLICY)}").name
 
 
+def test_its_script_is_named_only_if_that_is_another(tmp_path, monkeypatch):
+    """An edit of the package would play it otherwise by any script."""
+    run = train(tmp_path / "runs", total_timesteps=60)
+    edit_boards(monkeypatch)
+    with pytest.raises(UserError, match="diplomacy_engine") as refusal_of_package:
+        load_player(run)
+    assert "--script" not in str(refusal_of_package.value)
+
+
 def test_members_of_a_population(monkeypatch):
     population = read_population(FOLDERS / "small")
     members = [member for member in population.members if member.file][:3]
@@ -111,11 +152,14 @@ def test_every_bundled_policy_has_a_probe(capsys):
         torch.zeros(3),
         torch.full((24,), torch.nan),
         torch.zeros(24, dtype=torch.int64),
+        torch.zeros(24, device="meta"),
+        torch.zeros(24).to_sparse(),
+        ["x"] * 24,
         "x",
         {},
         None,
     ],
-    ids=str,
+    ids=lambda value: f"{value!s:.30}",
 )
 def test_a_damaged_probe(stored, tmp_path):
     path = tmp_path / "policy.pt"
@@ -135,23 +179,40 @@ def test_a_policy_without_a_probe_is_noted_once(tmp_path, capsys):
         assert (str(path) in err) == bool(err) == shown
 
 
-def test_positions_are_of_several_phases_and_choices_are_legal():
-    for name in ("small", "three", "standard"):
-        games, decisions = probes.probe_positions(load_map(name))
-        assert len(set(games.state.phase.tolist())) > 1
-        choices = probes.fixed_choices(decisions)
-        assert (choices < np.diff(decisions.order_start)).all() and (choices >= 0).all()
+@pytest.mark.parametrize("name", ["small", "three", "standard"])
+def test_positions_are_of_every_kind_of_phase_and_choices_are_legal(name):
+    games, decisions = probes.probe_positions(load_map(name))
+    phases = games.state.phase.tolist()
+    assert phases[:3] == [Phase.SPRING_MOVEMENT, Phase.FALL_MOVEMENT, Phase.SPRING_MOVEMENT]
+    assert phases[3] in (Phase.SPRING_RETREATS, Phase.FALL_RETREATS)
+    assert phases[4] == Phase.WINTER_ADJUSTMENTS
+    assert set(decisions.game.tolist()) == set(range(5))
+    choices = probes.fixed_choices(decisions)
+    assert (choices < np.diff(decisions.order_start)).all() and (choices >= 0).all()
 
 
-def test_an_attribute_that_training_changes_is_found_when_it_saves(imported, tmp_path, capsys):
+def test_an_impossible_order_and_large_values_are_no_difference():
+    """Two builds in one province, or an order that a policy masks, have no finite logarithm."""
+    stored = torch.tensor([-1.0, 4e4])
+    assert probes.difference(stored, torch.tensor([-1.0005, 4e4 + 0.1])) <= probes.TOLERANCE
+    assert probes.difference(stored, torch.tensor([-1.005, 4e4])) > probes.TOLERANCE
+    stored = checkpoints.read(policy_file("standard-pure-1"))["probe"]
+    assert stored.min() == probes.LEAST_LOGPROB
+    assert load_player("standard-pure-1").name
+
+
+@pytest.mark.parametrize("attribute", ["run.agent.scale", "run.average.scale"])
+def test_an_attribute_that_training_changes_is_found_when_it_saves(
+    attribute, imported, tmp_path, capsys
+):
     """It is no weight and no buffer, so a checkpoint would play another policy."""
     value = "value = self.critic(codes.view).squeeze(-1)"
     updated = "    check_learned(run, losses, before, ranks)\n"
     edits = [
         (value, f"{value} * getattr(self, 'scale', 1.0)"),
-        (updated, f"{updated}    run.agent.scale = run.average.scale = 0.5\n"),
+        (updated, f"{updated}    {attribute} = 0.5\n"),
     ]
-    assert_refused(edits, imported, tmp_path, "register_buffer", capsys=capsys, begins=True)
+    assert_refused(edits, imported, tmp_path, "agent.scale", capsys=capsys, begins=True)
 
 
 def test_a_run_of_another_version_and_a_damaged_checkpoint(tmp_path, capsys):
