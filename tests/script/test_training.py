@@ -53,9 +53,11 @@ from diplomacy_engine import UserError, evaluate_player, load_map, make_bot
 from diplomacy_engine._files import file_sha256
 from diplomacy_engine.learning import checkpoint_state, evaluations, registry, run_log, startup
 from diplomacy_engine.learning.players import policy_player
+from diplomacy_engine.learning.probes import probe_positions
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.matches.figures import wilson_interval
+from diplomacy_engine.rules.map import MAP_NAMES
 from diplomacy_engine.textgame.saved_game import read_saved_games
 
 FEW = {"total_timesteps": 200}
@@ -237,6 +239,8 @@ def test_an_evaluation_is_broken_off_and_done_anew(
     name, evaluations, trained, tmp_path, monkeypatch, capsys
 ):
     """The first, then the last, each against the second of its bots; nothing of it is logged."""
+    for map_name in MAP_NAMES:  # whose steps would count as the evaluation's
+        probe_positions(load_map(map_name))
     folder, total = None, (TINY | SETTINGS[name])["total_timesteps"]
     for number, sent in ((1, signal.SIGHUP), (evaluations, signal.SIGINT)):
         with monkeypatch.context() as patch:
