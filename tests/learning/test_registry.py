@@ -109,7 +109,7 @@ def test_bundled_learners_are_found_by_name():
         file = REPOSITORY / (module.replace(".", "/") + ".py")
         assert file.is_file() and file.name == name
     found = registry.of_checkpoint(checkpoints.read(POLICY), POLICY)
-    assert found is ppo.LEARNER_HERE and found.file == TRAINER.resolve()
+    assert found is ppo.LEARNER_SPEC and found.file == TRAINER.resolve()
 
 
 def test_a_pickle_with_code_is_not_loaded(tmp_path):

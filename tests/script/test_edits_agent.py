@@ -13,7 +13,7 @@ from diplomacy_engine.players.asking import orders_of
 
 # What is edited, by what stands in its place.
 OBSERVE = "        return games.view_boards(rows, powers)\n"
-LISTS = "        return engine.own_choices(games, decisions, self.help_others)\n"
+LISTS = "        return engine.own_choices(games, decisions, self.cross_support)\n"
 ENCODE = "    def encode(self, boards: Boards) -> Codes:\n"
 BOARD = "        board = self.global_features(boards.globals)"
 GLOBALS = "nn.Linear(inputs.num_globals, hidden)"
@@ -28,7 +28,7 @@ NORMS = "        self.norms = nn.ModuleList("
 LAST_NORM = "        x = self.norms[-1](x)\n"
 NO_HOLDS = (
     LISTS,
-    "        decisions = engine.own_choices(games, decisions, self.help_others)\n"
+    "        decisions = engine.own_choices(games, decisions, self.cross_support)\n"
     "        holds = games.table.kind[decisions.order] == engine.constants.HOLD\n"
     "        return engine.without_orders(decisions, holds)\n",
 )

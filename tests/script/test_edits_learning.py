@@ -23,7 +23,7 @@ ADAM = (
 SEATS = "        self.seats = Seats("
 OF_RANK = '    OF_RANK = ("games", '
 PAID = "    buffer.pay(streams, rewards)\n"
-RUN = "class Run(Kept):\n"
+RUN = "class Run(Stateful):\n"
 CRITIC = "        self.critic = nn.Sequential("
 LAST_NORM = "        x = self.norms[-1](x)\n"
 VALUED = "        return self.get_action(codes, orders, noise, temperature)._replace(value=value)\n"
@@ -35,7 +35,7 @@ BATCH_NORM = (
     (CRITIC, f"        self.batch_norm = nn.BatchNorm1d(hidden)\n{CRITIC}"),
     (LAST_NORM, f"{LAST_NORM}        x = self.batch_norm(x.flatten(0, 1)).view_as(x)\n"),
 )
-REWARD_SCALE = '''class RewardScale(Kept):
+REWARD_SCALE = '''class RewardScale(Stateful):
     """The deviation of what has been paid."""
 
     def __init__(self):
@@ -156,7 +156,7 @@ WORKS = {  # edit -> the replacements, settings
          ("import sys\n", "import random\nimport sys\n")],
         {"kept": "own_draws"},
     ),
-    "a schedule": (SCHEDULE, {"anneal_lr": False, "kept": "schedule"}),
+    "a schedule": (SCHEDULE, {"anneal": False, "kept": "schedule"}),
     "a curve of one's own": (
         [(RETURNED, f'    metrics["ratio"], metrics["half"] = ratio.max(), 0.5\n{RETURNED}')],
         {"metric": "ratio"},
@@ -194,7 +194,7 @@ REFUSED = {  # edit -> the replacements, what is named, settings
         ["run.reference", "seed_generators"],
         {"processes": 2},
     ),
-    "two schedules": (SCHEDULE, ["LambdaLR", "--anneal-lr"], {}),
+    "two schedules": (SCHEDULE, ["LambdaLR", "--anneal"], {}),
     "dropout": (
         [(LAST_NORM, LAST_NORM[:-1] + " * F.dropout(torch.ones(()), 0.1, self.training)\n")],
         ["mine.py", "dropout"],
@@ -220,8 +220,8 @@ REFUSED = {  # edit -> the replacements, what is named, settings
         {},
     ),
     "a state that is not kept": (
-        [(SCALED[0][0], SCALED[0][1].replace("RewardScale(Kept)", "RewardScale")), *SCALED[1:]],
-        ["run.reward_scale", "Kept"],
+        [(SCALED[0][0], SCALED[0][1].replace("RewardScale(Stateful)", "RewardScale")), *SCALED[1:]],
+        ["run.reward_scale", "Stateful"],
         {},
     ),
 }  # fmt: skip

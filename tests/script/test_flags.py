@@ -24,13 +24,13 @@ WORDS = {
     "--num_envs=3": {"num_envs": 3},
     "--num-envs 3 --num_envs 4": {"num_envs": 4},
     "--total-timesteps 1e6 --num-envs=2.5e2": {"total_timesteps": 1_000_000, "num_envs": 250},
-    "--learning_rate=0.001 --anneal_lr=True": {"learning_rate": 0.001, "anneal_lr": True},
-    "--learning_rate 1 --anneal_lr False": {"learning_rate": 1.0, "anneal_lr": False},
-    "--anneal-ent no --cuda 1 --track=False": {"anneal_ent": False, "cuda": True, "track": False},
-    "--no-anneal-lr --track": {"anneal_lr": False, "track": True},
-    "--no-anneal-lr --anneal-lr": {"anneal_lr": True},
-    "--target-kl=None --max-years none": {"target_kl": None, "max_years": None},
-    "--target-kl 0.1 --max-years 1e2": {"target_kl": 0.1, "max_years": 100},
+    "--learning_rate=0.001 --anneal=True": {"learning_rate": 0.001, "anneal": True},
+    "--learning_rate 1 --anneal False": {"learning_rate": 1.0, "anneal": False},
+    "--anneal no --cuda 1 --track=False": {"anneal": False, "cuda": True, "track": False},
+    "--no-anneal --track": {"anneal": False, "track": True},
+    "--no-anneal --anneal": {"anneal": True},
+    "--start-from=None --max-years none": {"start_from": None, "max_years": None},
+    "--max-years 1e2": {"max_years": 100},
     "--eval-bots hold random --seed 2": {"eval_bots": ("hold", "random"), "seed": 2},
     "--eval-bots=['hold','random']": {"eval_bots": ("hold", "random")},
     "--eval_bots ('hold',)": {"eval_bots": ("hold",)},
@@ -73,9 +73,9 @@ def test_a_flag_wins_over_the_file_and_the_file_over_the_default(tmp_path, monke
 
 
 def test_flags_give_the_settings_again():
-    values = {"track": True, "anneal_lr": False, "reward": "a b", "eval_bots": ["hold"], "gone": 1}
+    values = {"track": True, "anneal": False, "reward": "a b", "eval_bots": ["hold"], "gone": 1}
     flags = settings.flags_of(ppo.Args(), values)
-    assert flags == "--track --reward 'a b' --no-anneal-lr --eval-bots hold"
+    assert flags == "--track --reward 'a b' --no-anneal --eval-bots hold"
 
 
 def test_help_has_the_values_of_the_settings_file(tmp_path, monkeypatch, capsys):
