@@ -20,7 +20,6 @@ Shapes. A letter means this and nothing else, here and in diplomacy_engine (cons
     T  decisions that a stream holds       B  transitions of a minibatch
 """
 
-import itertools
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -502,24 +501,24 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str,
     epochs = [batch.split(args.num_minibatches, run.rng) for _ in range(args.update_epochs)]
     # Size of each minibatch on all ranks together, mean and deviation of its advantages.
     moments = ranks.moments(batch.advantages, epochs)  # (epochs, minibatches, 3)
-    minibatches = zip(itertools.chain(*epochs), moments.reshape(-1, 3), strict=True)
     parts = []  # this rank's share of each minibatch, and its metrics there
-    for rows, (count, mean, deviation) in minibatches:
-        if not count:
-            continue
-        share, metrics = len(rows) / float(count), {}
-        run.optimizer.zero_grad()
-        if share:
-            minibatch = batch.take(rows)
-            new = agent.get_action_and_value(*minibatch.experience)
-            old = minibatch.tensors(device)
-            old["advantages"] = (old["advantages"] - mean) / (deviation + 1e-8)
-            loss, metrics = ppo_loss(args, ent_coef, new, old)
-            (loss * share).backward()  # so that the sum over all ranks is the mean
-        ranks.sum_gradients(agent.parameters())
-        nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
-        run.optimizer.step()
-        parts.append((share, {n: torch.as_tensor(m).detach() for n, m in metrics.items()}))
+    for minibatches, of_minibatch in zip(epochs, moments, strict=True):
+        for rows, (count, mean, deviation) in zip(minibatches, of_minibatch, strict=True):
+            if not count:
+                continue
+            share, metrics = len(rows) / float(count), {}
+            run.optimizer.zero_grad()
+            if share:
+                minibatch = batch.take(rows)
+                new = agent.get_action_and_value(*minibatch.experience)
+                old = minibatch.tensors(device)
+                old["advantages"] = (old["advantages"] - mean) / (deviation + 1e-8)
+                loss, metrics = ppo_loss(args, ent_coef, new, old)
+                (loss * share).backward()  # so that the sum over all ranks is the mean
+            ranks.sum_gradients(agent.parameters())
+            nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
+            run.optimizer.step()
+            parts.append((share, {n: torch.as_tensor(m).detach() for n, m in metrics.items()}))
     ranks.average_buffers(agent.eval())  # it plays as it is kept, by running statistics
     return ranks.mean_metrics(parts)
 
@@ -732,12 +731,14 @@ def advance(run: Run, ranks: Ranks, log: RunLog) -> bool:
     return bool(total["stop"])
 
 
-def train(setup: Setup, ranks: Ranks, stop_after: int | None = None, make_run: type = Run) -> bool:
+def train(
+    setup: Setup, ranks: Ranks, stop_after: int | None = None, make_run: type | None = None
+) -> bool:
     """Play, learn, evaluate and save until all decisions are made; False if it stops before.
 
     `stop_after`: it stops after the first evaluation from that step on.
     """
-    run, args = make_run(setup, ranks), setup.args
+    run, args = (make_run or Run)(setup, ranks), setup.args
     if not setup.resume(run, ranks):
         run.seat(np.arange(run.games.num_games))
 

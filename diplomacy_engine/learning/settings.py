@@ -76,8 +76,9 @@ def in_groups(default: Any) -> type:
         for heading, name, comment, text in _FIELD.findall(inspect.getsource(part)):
             group = re.sub(r"\W+", "_", heading.lower()) or group
             text = text or comment
-            if name in hints and group != HIDDEN:  # else a base class has it
-                hint = Annotated[hints.pop(name), tyro.conf.arg(help=" ".join(text.split()))]
+            hint = hints.pop(name, None)  # else a base class has had it
+            if hint is not None and group != HIDDEN:
+                hint = Annotated[hint, tyro.conf.arg(help=" ".join(text.split()))]
                 flag = name, hint, dataclasses.field(default=getattr(default, name))
                 groups.setdefault(group, []).append(flag)
     parts = []

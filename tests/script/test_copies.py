@@ -31,7 +31,7 @@ PLAYER = """
 def make_player(agent, *about):
     twin = frozen.frozen_copy(agent)
     twin.autoregressive = not twin.autoregressive
-    return players.policy_player(twin, *about)
+    return registry.policy_player(twin, *about)
 
 
 LEARNER_SPEC = """

@@ -23,7 +23,7 @@ CRITIC = "        self.critic = nn.Sequential("
 SAMPLE = "        members = rng.choice(self.copies, shape, p=self.weights())\n"
 WEIGHTS = "        args, count = self.args, len(self.copies)\n"
 PAID = "    rewards = run.reward.weigh(paid, min(1.0, run.step / run.args.total_timesteps))\n"
-TEMPERED = "        drawn = args.opponent_temperature ** rng.random(shape)\n"
+TEMPERED = "            temperature = args.opponent_temperature**exponents\n"
 NORMS = "        self.norms = nn.ModuleList("
 LAST_NORM = "        x = self.norms[-1](x)\n"
 NO_HOLDS = (
@@ -74,8 +74,8 @@ WORKS = {
         {"pool_interval": 40},
     ),
     "a temperature's schedule": (
-        [(TEMPERED, "        left = 1 - run.step / args.total_timesteps\n"
-                    "        drawn = args.opponent_temperature ** (left * rng.random(shape))\n")],
+        [(TEMPERED, "            frac = 1 - self.step / args.total_timesteps\n"
+                    "            temperature = args.opponent_temperature ** (frac * exponents)\n")],
         {"opponent_temperature": 3.0},
     ),
     "a reward in place": (

@@ -76,7 +76,8 @@ WORKS = {  # edit -> the replacements, settings
     "KL to a reference": (
         [(AVERAGE, f"        self.reference = frozen.frozen_copy(self.agent)\n{AVERAGE}"),
          (LOSS, f"{LOSS}                with torch.no_grad():\n"
-                "                    about = run.reference.get_action_and_value(*own.experience)\n"
+                "                    seen = minibatch.experience\n"
+                "                    about = run.reference.get_action_and_value(*seen)\n"
                 "                logratio = about.logprob - new.logprob\n"
                 "                kl = ((logratio.exp() - 1) - logratio).mean()\n"
                 '                loss, metrics["reference_kl"] = loss + 0.1 * kl, kl\n')],
@@ -114,7 +115,7 @@ WORKS = {  # edit -> the replacements, settings
         {"weight": "second.weight"},
     ),
     "an auxiliary loss": (
-        [HEAD, (LOSS, f"{LOSS}                boards = agent.inputs(own.experience.obs)\n"
+        [HEAD, (LOSS, f"{LOSS}                boards = agent.inputs(minibatch.experience.obs)\n"
                       "                view = agent.encode(boards).view\n"
                       "                guess = agent.second(view)[:, 0]\n"
                       "                years = torch.full_like(guess, 3.0)\n"
