@@ -368,15 +368,15 @@ class Buffer(Stateful):
         self.logprobs = np.zeros(shape, np.float32)
         self.ends = np.zeros(shape, bool)  # the last transition of a game
         self.closed = np.zeros(shape, bool)
-        self.row = np.zeros(shape, np.int64)  # its number in `seen`, which is in order of time
+        self.row = np.zeros(shape, np.int64)  # its number in `experience`, in order of time
         self.count = np.zeros(shape[1], np.int64)  # transitions of each stream
         self.open = np.zeros(shape[1], bool)
         self.seat = np.zeros((2, shape[1]), np.int64)  # game and power of each stream
-        self.seen: list[Experience] = []
-        self.num_rows = 0  # decisions in `seen`
+        self.experience: list[Experience] = []
+        self.num_rows = 0  # decisions in `experience`
 
     def add(
-        self, streams: np.ndarray, seen: Experience, logprobs: np.ndarray, values: np.ndarray
+        self, streams: np.ndarray, experience: Experience, logprobs: np.ndarray, values: np.ndarray
     ) -> None:
         """Store a new decision of each of `streams`; it closes the stream's open one."""
         was_open = self.open[streams]
@@ -387,9 +387,9 @@ class Buffer(Stateful):
         self.row[t, streams] = self.num_rows + np.arange(len(streams))
         self.count[streams] += 1
         self.open[streams] = True
-        self.seat[:, streams] = seen.decisions.game, seen.decisions.power
+        self.seat[:, streams] = experience.decisions.game, experience.decisions.power
         self.num_rows += len(streams)
-        self.seen.append(seen)
+        self.experience.append(experience)
 
     def open_seats(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the streams (n,) with an open transition, and the game and power of each."""
@@ -411,13 +411,13 @@ class Buffer(Stateful):
 
     def take_batch(self, advantages: np.ndarray) -> Batch:
         """Return closed transitions with their `advantages` (T, streams); open ones carry over."""
-        seen, closed = Experience.join(self.seen), self.closed
+        everything, closed = Experience.join(self.experience), self.closed
         values, advantages = self.values[closed], advantages[closed]
-        experience = seen.take(self.row[closed])
+        experience = everything.take(self.row[closed])
         batch = Batch(experience, self.logprobs[closed], values, advantages, advantages + values)
         streams = np.flatnonzero(self.open)
         t = self.count[streams] - 1
-        carried = seen.take(self.row[t, streams])
+        carried = everything.take(self.row[t, streams])
         logprobs, values = self.logprobs[t, streams], self.values[t, streams]
         rewards = self.rewards[t, streams]
         self.clear(self.rewards.shape)
@@ -602,9 +602,9 @@ class Run(Stateful):
 
     def play(self, clock: Clock) -> tuple[StepResult, dict[str, int]]:
         """Play one phase of every game; return its result and by how much each counter rises."""
-        orders, seen, action = self.ask_for_orders(self.games.decisions(), clock)
-        self.store(seen, action, orders)
-        counts = {"global_step": seen.decisions.count, "order_steps": len(seen.chosen)}
+        orders, experience, action = self.ask_for_orders(self.games.decisions(), clock)
+        self.store(experience, action, orders)
+        counts = {"global_step": experience.decisions.count, "order_steps": len(experience.chosen)}
         return self.games.step(orders), counts | {"env_steps": self.games.num_games}
 
     def observe(self, agent: nn.Module, decisions: Decisions) -> BoardViews:
@@ -627,7 +627,7 @@ class Run(Stateful):
         with clock("inference"), torch.no_grad():
             action = self.agent.get_action_and_value(obs, own, noise=noise)
         games.write_orders(orders, own, engine.order_numbers(own, action.chosen))
-        seen = Experience(obs, own, action.chosen)
+        experience = Experience(obs, own, action.chosen)
 
         # Its frozen copies, all together, each for its own seats.
         rows = np.argsort(members, kind="stable")
@@ -643,14 +643,14 @@ class Run(Stateful):
             theirs = decisions.take(members == number)
             if theirs.count:
                 games.write_orders(orders, theirs, engine.ask_player(games, theirs, bot))
-        return orders, seen, action
+        return orders, experience, action
 
-    def store(self, seen: Experience, action: Action, orders: np.ndarray) -> None:
+    def store(self, experience: Experience, action: Action, orders: np.ndarray) -> None:
         """Keep what the learner saw and chose, open until its stream's next decision; `orders`
         (E, V) are those of all powers."""
-        streams = self.seats.stream[seen.decisions.game, seen.decisions.power]
+        streams = self.seats.stream[experience.decisions.game, experience.decisions.power]
         logprobs, values = action.logprob.cpu().numpy(), action.value.cpu().numpy()
-        self.buffer.add(streams, seen, logprobs, values)
+        self.buffer.add(streams, experience, logprobs, values)
         self.episodes.decide(streams)
 
     def evaluate(self, ranks: Ranks, log: RunLog, last: bool, **options) -> None:

@@ -297,12 +297,12 @@ class TeamRun(Run):
             learns = np.arange(len(side)) == score.argmax(1)[:, None]
         self.fill_seats(rows, learns, place, members)
 
-    def store(self, seen: Experience, action: ppo.Action, orders: np.ndarray) -> None:
+    def store(self, experience: Experience, action: ppo.Action, orders: np.ndarray) -> None:
         if self.counterfactual:
             values = action.value.cpu().numpy()
-            values = self.counterfactual.values(self.games, seen, orders, values)
+            values = self.counterfactual.values(self.games, experience, orders, values)
             action = action._replace(value=torch.from_numpy(values))
-        super().store(seen, action, orders)
+        super().store(experience, action, orders)
 
     def plays_on(self, result: engine.StepResult) -> np.ndarray:
         return engine.alive_with_team(result.alive, self.game_map.teams.of_power)

@@ -397,13 +397,15 @@ class TalkRun(Run):
             with clock("inference"):
                 keeps[game, power], logprob = agent.draw_keeps(obs, noise)
             talk["talk_logprob"][game, power] += logprob
-        orders, seen, action = super().ask_for_orders(press.bound(decisions, keeps != 0), clock)
+        orders, experience, action = super().ask_for_orders(
+            press.bound(decisions, keeps != 0), clock
+        )
         self.broken = press.judge(orders, decisions) > 0
-        return orders, seen, action
+        return orders, experience, action
 
-    def store(self, seen: Experience, action: ppo.Action, orders: np.ndarray) -> None:
+    def store(self, experience: Experience, action: ppo.Action, orders: np.ndarray) -> None:
         """Keep the learner's decisions; those that break its word pay `break_cost`."""
-        super().store(seen, action, orders)
+        super().store(experience, action, orders)
         if self.talk.press.binding:
             return
         learns = self.seats.stream != NONE

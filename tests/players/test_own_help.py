@@ -117,7 +117,7 @@ def test_a_learner_has_the_orders_of_its_settings(helps):
     for _ in range(7):
         play_phase(run)
     board, table, found = run.games.board, run.games.table, []
-    for obs, decisions, _ in run.buffer.seen:
+    for obs, decisions, _ in run.buffer.experience:
         decision = np.repeat(decisions.slot_decision, np.diff(decisions.order_start))
         helper = np.isin(table.kind[decisions.order], HELP)
         there = board.location_province[table.other_location[decisions.order]]

@@ -10,7 +10,7 @@ from support.training import load, metrics
 V_LOSS = '    v_loss = 0.5 * ((new.value - old["returns"]) ** 2).mean()\n'
 PG_LOSS = "    pg_loss = torch.max(pg_loss1, pg_loss2).mean()\n"
 RETURNED = "    return loss, metrics\n"
-LOSS = "                loss, metrics = ppo_loss(args, ent_coef, new, own.tensors(device))\n"
+LOSS = "                loss, metrics = ppo_loss(args, ent_coef, new, old)\n"
 ZERO_GRAD = "            run.optimizer.zero_grad()\n"
 SUMMED = "            ranks.sum_gradients(agent.parameters())\n"
 CLIPPED = "            nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)\n"

@@ -124,7 +124,7 @@ def test_the_help_of_a_command_has_every_flag_and_every_number_a_range(name, mon
     for flag, hint in hints.items():
         word = flag.replace("_", "-")
         hidden = word in NOT_IN_HELP and issubclass(args_class, ppo.Args)
-        assert (f"--{word} " in shown) != hidden
+        assert bool(re.search(rf"--{word}[ ,]", shown)) != hidden
         kinds = [hint, *typing.get_args(hint)]
         metas = [meta for kind in kinds for meta in getattr(kind, "__metadata__", ())]
         assert not {int, float} & {*kinds} or any(isinstance(meta, Meta) for meta in metas), flag
