@@ -24,7 +24,7 @@ from .experience import Experience
 from .ranks import Ranks, TrainingError
 from .run_folder import RunFolder
 
-RUN_FORMAT = 5  # of what a checkpoint holds besides the policy
+RUN_FORMAT = 6  # of what a checkpoint holds besides the policy
 LEAST_RATE = 1e-8  # below it a step may be lost in rounding
 _TUPLES = {
     kind._fields: kind for kind in (Experience, BoardViews, TalkViews, OfferViews, Decisions)
