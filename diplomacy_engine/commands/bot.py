@@ -121,7 +121,7 @@ def _speak_dui(host: Host, lines: IO[bytes], out: IO[bytes]) -> None:
             case "isready":
                 answer = "readyok\n"
             case "position":
-                position = dui.position_of(rest)
+                position = dui.position_of(rest, load_map("standard"))
             case "setpower":
                 power = rest.strip().upper()
             case "go" if position is None:

@@ -3,9 +3,12 @@ the standard map. docs/protocol.md says what it lacks beside ours."""
 
 import re
 
+from ...constants import ARMY, FLEET
 from ...errors import UserError
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
+from ...rules.map import Map
+from ...rules.notation import province_of
 from .lines import ByPower, Position, positions_of
 from .process import Process
 
@@ -70,8 +73,12 @@ def dfen(position: Position) -> str:
     return "/".join([phase, *(",".join(part) or "-" for part in (units, owned, gone))])
 
 
-def position_of(line: str) -> Position:
-    """Return the position of a line of DUI; UserError says what cannot be read."""
+def position_of(line: str, game_map: Map) -> Position:
+    """Return the position of a line of DUI; UserError says what cannot be read.
+
+    Where a bounce forbids a retreat is not told: a dislodged unit may go to any free neighbor but
+    that from which it was attacked.
+    """
     parts = line.split("/")
     match = re.fullmatch(r"(\d{4})(sm|sr|fm|fr|fb)", parts[0])
     if len(parts) != 4 or match is None:
@@ -79,6 +86,7 @@ def position_of(line: str) -> Position:
     season, kind = _PHASES_BACK[match[2]]
     units: ByPower = {name: [] for name in _POWERS.values() if name != "NEUTRAL"}
     centers: ByPower = {name: [] for name in units}
+    gone = []
     position = Position(0, f"{season}{match[1]}{kind}", units, centers, [], new=True)
     for field, star in ((parts[1], ""), (parts[3], "*")):
         for text in field.split(",") if field != "-" else ():
@@ -86,13 +94,31 @@ def position_of(line: str) -> Position:
             if unit is None or unit[1] not in _POWERS:
                 raise UserError(f"not a unit: {text:.40}")
             place = our_place(f"{unit[3]}/{unit[4]}" if unit[4] else unit[3])
-            units[_POWERS[unit[1]]].append(f"{star}{unit[2].upper()} {place}")
+            text = f"{unit[2].upper()} {place}"
+            units[_POWERS[unit[1]]].append(star + text)
+            if star:
+                gone.append((_POWERS[unit[1]], text, our_place(unit[5] or "")))
     for text in parts[2].split(",") if parts[2] != "-" else ():
         if text[:1] not in _POWERS:
             raise UserError(f"not a center: {text:.40}")
         if text[0] != "N":
             centers[_POWERS[text[0]]].append(our_place(text[1:]))
+    taken = {province_of(t[2:]) for texts in units.values() for t in texts if t[0] != "*"}
+    for power, text, attacker in gone:
+        places = _neighbors(game_map, text)
+        free = [place for place in places if province_of(place) not in taken | {attacker}]
+        position.retreats.setdefault(power, {})[text] = free
     return position
+
+
+def _neighbors(game_map: Map, unit: str) -> list[str]:
+    """Return where a unit such as `F STP/SC` could move on an empty map."""
+    board, kind = game_map.board, ARMY if unit[0] == "A" else FLEET
+    here = game_map.location_index.get(unit[2:])
+    if here is None:
+        raise UserError(f"there is no place {unit[2:]:.20}")
+    near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
+    return [game_map.locations[number] for number in near]
 
 
 class Engine:

@@ -35,7 +35,7 @@ class Process:
             )
         except (OSError, ValueError, IndexError) as error:
             reason = getattr(error, "strerror", None) or str(error) or "it is empty"
-            raise UserError(f"program {quoted(command, 100)} cannot be started: {reason}") from None
+            raise UserError(f"program {quoted(command, 300)} cannot be started: {reason}") from None
         self._last_words: deque[bytes] = deque(maxlen=20)
         errors = self._child.stderr
         self._listener = threading.Thread(
@@ -56,8 +56,7 @@ class Process:
         timer.start()
         try:
             if line is not None:
-                self._child.stdin.write(line + b"\n")
-                self._child.stdin.flush()
+                self.send(line)
             answer = self._child.stdout.readline(MOST_BYTES + 1)
         except (OSError, ValueError):
             answer = b""
@@ -84,7 +83,7 @@ class Process:
         text = " ".join(printable(last[-4 * SHOWN :].decode(errors="replace")).split())
         more = f"; it said {quoted(text[-SHOWN:], SHOWN)}" if text else ""
         where = f" in {phase}" if phase else ""
-        return UserError(f"program {quoted(self.command, 100)} {what}{where}{more}")
+        return UserError(f"program {quoted(self.command, 300)} {what}{where}{more}")
 
     def close(self) -> None:
         """End the program: its input is closed, and if that does not, it is killed."""
