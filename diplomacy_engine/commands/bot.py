@@ -7,11 +7,11 @@ from typing import IO
 import msgspec
 import numpy as np
 
-from .. import __version__
 from ..constants import NONE
 from ..errors import UserError
 from ..extras.programs import dui
 from ..extras.programs.lines import (
+    ABOUT,
     PROTOCOL,
     Answer,
     Hello,
@@ -89,7 +89,7 @@ def _speak(host: Host, lines: IO[bytes], out: IO[bytes]) -> None:
 
 def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
     if line.hello is not None:
-        name = f"{host.player.name} (diplomacy-engine {__version__})"
+        name = f"{host.player.name} ({ABOUT})"
         return Answer(hello=Hello(PROTOCOL, name, None, ["last_orders"]))
     if line.map is not None and line.data is not None:
         maps[line.map] = _map_of(line.map, line.data)
@@ -116,7 +116,7 @@ def _speak_dui(host: Host, lines: IO[bytes], out: IO[bytes]) -> None:
         answer = ""
         match word:
             case "dui":
-                about = f"id name {host.player.name}\nid author diplomacy-engine {__version__}"
+                about = f"id name {host.player.name}\nid author {ABOUT}"
                 answer = f"{about}\nprotocol_version 1\nduiok\n"
             case "isready":
                 answer = "readyok\n"

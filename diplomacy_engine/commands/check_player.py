@@ -11,6 +11,7 @@ from ..players.checking import check_player
 from ..players.loading import load_player
 from ..rules.map import load_map
 from ._flags import CheckPlayer
+from ._matches import faults_text
 
 GAMES = 64  # of the measurement, in all of which all powers are asked
 SECONDS = 2.0
@@ -31,11 +32,6 @@ def run_check_player(arguments: CheckPlayer) -> int:
     seconds = time.perf_counter() - begun
     faults = getattr(player, "faults", {})
     if faults.get("illegal") or faults.get("missing"):
-        illegal, missing, asked = (faults[name] for name in ("illegal", "missing", "decisions"))
-        example = f", such as {player.example}" if player.example else ""
-        raise UserError(
-            f"player {player.name:.60} gave {illegal:,} orders that are not legal and left out "
-            f"{missing:,} in {asked:,} decisions{example}"
-        )
+        raise UserError(faults_text(player))
     print(f"{player.name}: nothing is wrong; {count / seconds:,.0f} decisions a second")
     return 0

@@ -154,7 +154,7 @@ class Engine:
             for power in position.powers:
                 self.process.send(f"setpower {power.lower()}".encode())
                 go = f"go movetime {self.movetime}"
-                said = self._until(go, "bestorders", f"{position.name}, {power}")
-                orders[power] = [our_order(text) for text in said.split(";") if text.strip()]
+                answer = self._until(go, "bestorders", f"{position.name}, {power}")
+                orders[power] = [our_order(text) for text in answer.split(";") if text.strip()]
             answers.append((position, orders))
         return answers

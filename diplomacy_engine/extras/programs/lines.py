@@ -1,5 +1,6 @@
 """The lines of docs/protocol.md, one JSON object each, and the positions that they hold."""
 
+import sys
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -25,6 +26,7 @@ from ...rules.state import adjustments_owed
 from ...textgame.position import STATE_KEYS, load_state
 
 PROTOCOL = 1
+ABOUT = f"diplomacy-engine {sys.modules[__package__.partition('.')[0]].__version__}"
 MOST_BYTES = 16 * 2**20  # of a line
 ByPower = dict[str, list[str]]
 
@@ -289,14 +291,14 @@ def _load_one_by_one(games: VectorGame, positions: Sequence[Position]) -> None:
 def decisions_of(games: VectorGame, positions: Sequence[Position]) -> Decisions:
     """Return what the powers of positions that are set up have to decide."""
     texts = texts_of(games.map)
-    asked = np.zeros((games.num_games, len(texts.powers)), bool)
+    pending = np.zeros((games.num_games, len(texts.powers)), bool)
     for position in positions:
         for power in position.powers:
             if power not in texts.power:
                 raise UserError(f"game {position.game}: there is no power {power!r:.40}")
-            asked[position.game, texts.power[power]] = True
+            pending[position.game, texts.power[power]] = True
     decisions = games.decisions(np.array([position.game for position in positions]))
-    return decisions.take(asked[decisions.game, decisions.power])
+    return decisions.take(pending[decisions.game, decisions.power])
 
 
 def order_texts(

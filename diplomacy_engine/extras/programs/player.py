@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ... import __version__
 from ...constants import DISBAND, HOLD, NONE, phase_name
 from ...errors import UserError
 from ...games.decisions import Decisions
@@ -17,6 +16,7 @@ from ...rules.map import MAP_NAMES, Map, load_map
 from ...rules.notation import matching_orders, read_order
 from .dui import Engine
 from .lines import (
+    ABOUT,
     PROTOCOL,
     Answer,
     ByPower,
@@ -53,7 +53,7 @@ class Program:
     def __init__(self, command: str, timeout: float):
         self.process = Process(command, timeout)
         self.map, self.requests, self.orders_told = None, 0, True
-        hello = Line(hello=Hello(PROTOCOL, f"diplomacy-engine {__version__}", list(MAP_NAMES)))
+        hello = Line(hello=Hello(PROTOCOL, ABOUT, list(MAP_NAMES)))
         answer = self._ask(hello, "its first line")
         if answer.hello is None or answer.hello.protocol != PROTOCOL:
             raise self.process.fault(f"does not speak version {PROTOCOL} of the protocol")
@@ -94,9 +94,9 @@ class Program:
         phase = positions[0].name
         answer = self._ask(line, phase)
         if answer.reply != self.requests or len(answer.orders) != len(positions):
-            asked = f"request {self.requests} of {len(positions)} positions"
-            found = f"reply {answer.reply} with {len(answer.orders)}"
-            raise self.process.fault(f"answered {asked} by {found}", phase)
+            request = f"request {self.requests} of {len(positions)} positions"
+            reply = f"reply {answer.reply} with {len(answer.orders)}"
+            raise self.process.fault(f"answered {request} by {reply}", phase)
         return list(zip(positions, answer.orders))
 
 
@@ -186,6 +186,6 @@ def _meant(games: VectorGame, text: str, orders: list[int]) -> int | None:
 def _is_taken(games: VectorGame, numbers: np.ndarray, number: int) -> bool:
     """Tell whether a build or removal is in a province that has one already."""
     provinces, locations = games.board.location_province, games.table.location
-    given = [n for n in numbers.tolist() if n not in (NONE, games.table.waive)]
+    ordered = [n for n in numbers.tolist() if n not in (NONE, games.table.waive)]
     here = provinces[locations[number]]
-    return number != games.table.waive and bool((provinces[locations[given]] == here).any())
+    return number != games.table.waive and bool((provinces[locations[ordered]] == here).any())

@@ -75,11 +75,11 @@ class Process:
             self._child.stdin.write(line + b"\n")
             self._child.stdin.flush()
 
-    def fault(self, what: str, phase: str = "", said: bytes = b"") -> UserError:
+    def fault(self, what: str, phase: str = "", output: bytes = b"") -> UserError:
         """Return the error that a program has done something; it is over with it."""
         self.close()
         self._listener.join(GRACE)
-        last = said or b"".join(self._last_words)
+        last = output or b"".join(self._last_words)
         text = " ".join(printable(last[-4 * SHOWN :].decode(errors="replace")).split())
         more = f"; it said {quoted(text[-SHOWN:], SHOWN)}" if text else ""
         where = f" in {phase}" if phase else ""

@@ -278,3 +278,13 @@ def test_a_dialogue_of_dui():
         "A vie H",
         "F tri H",
     ]
+
+
+def test_the_dialogue_of_the_page():
+    """What the page says that `bot hold` answers is what it answers."""
+    page = (REPOSITORY / "docs" / "protocol.md").read_text()
+    dialogue = page.partition("## A dialogue")[2].split("```")[1].strip().splitlines()
+    asked = [line[2:] for line in dialogue if line.startswith("> ")]
+    out = io.BytesIO()
+    bot._speak(bot.Host(load_player("hold")), io.BytesIO("\n".join(asked).encode()), out)
+    assert out.getvalue().decode().splitlines() == [x[2:] for x in dialogue if x[0] == "<"]
