@@ -1,5 +1,6 @@
 """`bot`: a player of ours for other programs, which speaks lines of text."""
 
+import gc
 import sys
 from collections.abc import Iterator
 from typing import IO
@@ -69,6 +70,8 @@ class Host:
 
 def run_bot(arguments: Bot) -> int:
     player = load_player(arguments.player, greedy=arguments.greedy, seed=arguments.seed)
+    gc.freeze()  # positions are many small objects and hold no cycles: looking for them is slow
+    gc.set_threshold(100_000)
     speak = _speak_dui if arguments.protocol == "dui" else _speak
     speak(Host(player), sys.stdin.buffer, sys.stdout.buffer)
     return 0

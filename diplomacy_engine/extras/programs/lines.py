@@ -99,6 +99,10 @@ class Texts:
         codes = [game_map.provinces[v] for v in board.center_province]
         self.center, self.center_number = codes, {code: c for c, code in enumerate(codes)}
         self.locations = locations
+        self.near: dict[str, dict[str, int]] = {}  # unit -> place -> bit of a retreat to there
+        for text, (kind, number, _) in self.place.items():
+            near = board.neighbor[kind, number, : board.neighbor_count[kind, number]].tolist()
+            self.near[text] = {locations[place]: 1 << i for i, place in enumerate(near)}
 
 
 @lru_cache(maxsize=16)
@@ -243,8 +247,7 @@ def _load(games: VectorGame, texts: Texts, positions: Sequence[Position]) -> Non
         for power, units in position.retreats.items():
             for unit, places in units.items():
                 kind, location, province = texts.place[unit]
-                near = games.board.neighbor[kind, location].tolist()
-                bits = sum(1 << near.index(texts.locations.index(place)) for place in places)
+                bits = sum(texts.near[unit][place] for place in places)
                 dislodged.append((row, texts.power[power], kind, location, province, bits))
         for power, orders in position.last_orders.items():
             owner = texts.power[power]

@@ -131,10 +131,11 @@ class ProgramPlayer:
         answers = self.program.orders(games, decisions, new, self.generator.take())
         self._new -= rows
         orders = {position.game: by_power for position, by_power in answers}
-        for d, (game, power) in enumerate(zip(decisions.game.tolist(), decisions.power.tolist())):
-            texts = orders[game].get(games.map.powers[power], ())
-            first, end = decisions.slot_start[d : d + 2].tolist()
-            self._read(games, decisions, (game, power), slice(first, end), texts, numbers)
+        seats = list(zip(decisions.game.tolist(), decisions.power.tolist()))
+        texts = [orders[game].get(games.map.powers[power], []) for game, power in seats]
+        for d in _not_plain(games, decisions, texts, numbers).tolist():
+            slots = slice(*decisions.slot_start[d : d + 2].tolist())
+            self._read(games, decisions, seats[d], slots, texts[d], numbers)
         self.faults["decisions"] += decisions.count
         return numbers
 
@@ -172,6 +173,29 @@ class ProgramPlayer:
                 kinds = games.table.kind[orders]
                 numbers[slots.start + slot] = orders[int(np.isin(kinds, (HOLD, DISBAND)).argmax())]
             self.faults["missing"] += not (winter and games.table.waive in orders)
+
+
+def _not_plain(
+    games: VectorGame, decisions: Decisions, texts: list[list[str]], numbers: np.ndarray
+) -> np.ndarray:
+    """Write the orders of decisions that have one legal order for each unit, as the vocabulary
+    writes it, to `numbers` (S,); return the other decisions (n,). `texts`: of each decision."""
+    known, slot_counts = games.vocabulary.number, np.diff(decisions.slot_start)
+    parts = [[known.get(text, NONE) for text in orders] for orders in texts]
+    lengths = np.array([len(part) for part in parts])
+    flat = np.array([number for part in parts for number in part], np.int64)
+    row = np.repeat(np.arange(len(parts)), lengths)
+    by_province = np.full((len(parts), len(games.board.terrain)), NONE, np.int64)
+    provinces = games.board.location_province[games.table.location[flat]]
+    by_province[row[flat != NONE], provinces[flat != NONE]] = flat[flat != NONE]
+    ordered = by_province[decisions.slot_decision, decisions.slot_province]
+    same = decisions.order == np.repeat(ordered, np.diff(decisions.order_start))
+    legal = np.logical_or.reduceat(same, decisions.order_start[:-1])
+    legal &= decisions.slot_province != NONE  # a build may be in any of its slots
+    plain = np.logical_and.reduceat(legal, decisions.slot_start[:-1]) & (lengths == slot_counts)
+    slots = plain[decisions.slot_decision]
+    numbers[slots] = ordered[slots]
+    return np.flatnonzero(~plain)
 
 
 def _meant(games: VectorGame, text: str, orders: list[int]) -> int | None:
