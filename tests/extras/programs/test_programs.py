@@ -1,6 +1,7 @@
 """Programs as players: they play as in process, and whatever goes wrong has a name."""
 
 import io
+import json
 import os
 import pickle
 import shutil
@@ -91,8 +92,9 @@ def test_a_tournament_ends_with_the_same_ratings(tmp_path, capsys):
         files.append(tmp_path / f"{len(files)}.json")
         argv = ["tournament", "--map", "three", "--games", "6", "--json", str(files[-1])]
         assert main([*argv, "--players", *bots, "hold"]) == 0, capsys.readouterr().err
-    first, second = (file.read_text().replace(OURS + " ", "") for file in files)
-    assert first == second
+    first, second = (json.loads(file.read_text().replace(OURS + " ", "")) for file in files)
+    programs = second.pop("programs")
+    assert first == second and programs["dumbbot"].keys() == {"decisions"}
 
 
 @pytest.mark.parametrize(
@@ -288,3 +290,15 @@ def test_the_dialogue_of_the_page():
     out = io.BytesIO()
     bot._speak(bot.Host(load_player("hold")), io.BytesIO("\n".join(asked).encode()), out)
     assert out.getvalue().decode().splitlines() == [x[2:] for x in dialogue if x[0] == "<"]
+
+
+def test_the_bridge_sets_up_the_positions_of_the_package():
+    pytest.importorskip("diplomacy")
+    from examples.package_bridge import game_of
+
+    source = sample_positions(load_map("standard"))
+    for position in positions_of(source, source.decisions(), ()):
+        state = {"retreats": position.retreats, "name": position.name, "units": position.units}
+        game = game_of(state | {"centers": position.centers})
+        here = {power: set(units) for power, units in position.units.items() if units}
+        assert {p: set(u) for p, u in game.get_state()["units"].items() if u} == here
