@@ -42,7 +42,7 @@ def say(**answer): print(json.dumps(answer), flush=True)
     return load_player(spec)
 
 
-@pytest.mark.parametrize("name", ["small", "three", "standard"])
+@pytest.mark.parametrize("name", ["small", "standard"])
 def test_positions_come_out_as_they_went_in(name):
     """In all phases, with what was ordered last; retreats, coasts, seeds and turns."""
     source = sample_positions(load_map(name))
@@ -60,7 +60,13 @@ def test_positions_come_out_as_they_went_in(name):
     assert np.array_equal(slow.state.unit_location[rows], games.state.unit_location[rows])
 
 
-@pytest.mark.parametrize("name", ["dumbbot", "random", "greedy:small-pure-1"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dumbbot",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("random", "greedy:small-pure-1")),
+    ],
+)
 def test_a_bot_of_ours_plays_as_in_process(name):
     """To the digit: draws depend on the games' seeds, which the program is told."""
     results = []
