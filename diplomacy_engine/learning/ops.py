@@ -2,6 +2,7 @@
 rows of tables, its score the inner product of a weight with the code's positive part. On a CPU
 kernels are several times as fast as whole arrays, (N, H); elsewhere see plain_ops.py."""
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,13 +13,14 @@ from torch.nn import functional as F
 
 from ..constants import NONE
 from ..games.decisions import Decisions
-from ..players.policy import order_logits, sums
+from ..players.policy import order_logits, products, sums
 from ..players.policy.inputs import NetworkInputs
 from . import plain_ops
 from .boards import BoardInputs, Boards, Orders
 from .plain_ops import OrderTables
 
 LIKELIEST = np.zeros(0, np.float32)  # in the place of noise
+MANY = 100  # rows from which on a call of a kernel for products pays
 KERNEL_DEVICES = ("cpu",)  # tests empty it, and so do on a CPU what a GPU does
 
 
@@ -31,6 +33,27 @@ class LayerNorm(nn.LayerNorm):
         if not uses_kernels(x):
             return super().forward(x)
         return _apply(_Normalised, x, self.weight, self.bias, self.eps)
+
+
+class Linear(nn.Linear):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        flat = x.reshape(-1, x.shape[-1])
+        if not (uses_kernels(x) and products.fits(self.weight.shape) and len(flat) > MANY):
+            return super().forward(x)
+        rows = [np.arange(len(flat))]
+        return _apply(_Products, flat, self.weight, self.bias, rows).view(*x.shape[:-1], -1)
+
+
+def linear_by_role(
+    codes: torch.Tensor, named: Sequence[torch.Tensor], weight: torch.Tensor, bias: torch.Tensor
+) -> torch.Tensor:
+    """Return (all named, H) what each part of a layer, (roles * H, K) and (roles * H,), makes of
+    the rows of codes (any, K) that are named (any,) for its role, one role after the other."""
+    if uses_kernels(codes) and products.fits((len(weight) // len(named), weight.shape[1])):
+        return _apply(_Products, codes, weight, bias, [rows.numpy() for rows in named])
+    rows = codes.index_select(0, torch.cat([*named])).split([len(part) for part in named])
+    parts = zip(rows, weight.chunk(len(named)), bias.chunk(len(named)))
+    return torch.cat([F.linear(*part) for part in parts])
 
 
 def draw_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
@@ -143,6 +166,22 @@ def _apply(function: type[torch.autograd.Function], *arguments: Any) -> torch.Te
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
     return tensor.detach().contiguous().numpy()
+
+
+class _Products(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias, rows: Sequence[np.ndarray]):
+        weights = _array(weight).reshape(len(rows), -1, weight.shape[1])
+        ctx.saved = _array(x), rows, weights
+        bias = None if bias is None else _array(bias).reshape(len(rows), -1)
+        return torch.from_numpy(products.multiply(*ctx.saved, bias))
+
+    @staticmethod
+    def backward(ctx, grad_output: torch.Tensor):
+        gradients = products.multiply_gradients(*ctx.saved, _array(grad_output))
+        d_x, d_weights, d_bias = map(torch.from_numpy, gradients)
+        d_bias = d_bias.flatten() if ctx.needs_input_grad[2] else None
+        return d_x, d_weights.flatten(0, 1), d_bias, None
 
 
 class _RowSums(torch.autograd.Function):

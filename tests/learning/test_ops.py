@@ -173,3 +173,22 @@ def test_layer_norm_is_pytorchs():
         found = with_gradients(of(own), codes, weight, bias)
         for one, two in zip(found, with_gradients(of(plain), codes, weight, bias)):
             assert_same(one, two)
+
+
+@pytest.mark.parametrize("count", [1, 7, 301])
+def test_products_are_those_of_pytorch(count, monkeypatch):
+    monkeypatch.setattr(ops.products, "FAST", True)  # slow without AVX-512, but the same
+    monkeypatch.setattr(ops, "MANY", 0)
+    named = [torch.arange(7, 7 + count), torch.arange(count), torch.arange(0, count, 2)]
+
+    def products(x, weight, bias):
+        layer = ops.Linear(128, 64)
+        parameters = {"weight": weight[:64], "bias": bias[:64]}
+        alone = torch.func.functional_call(layer, parameters, x.view(5, -1, 128))
+        return alone, ops.linear_by_role(x, named, weight, bias)
+
+    tensors = random(310, 128), random(192, 128), random(192)
+    one = with_gradients(products, *tensors)
+    monkeypatch.setattr(ops, "KERNEL_DEVICES", ())
+    for own, plain in zip(one, with_gradients(products, *tensors)):
+        assert_same(own, plain)
