@@ -12,63 +12,48 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from ..._jit import jit, jit_float
+from ..._jit import jit
 from .sums import aligned, zeros
+from .vectors import BLOCK, LANES, VECTOR, Flat, add_row, number
 
 FAST = llvmlite.binding.get_host_cpu_features().get("avx512f", False)
-LANES, ROWS, BLOCK = 16, 4, 64  # floats of a vector; rows and columns of a tile
+ROWS = 4  # of a tile, which is BLOCK columns wide
+FIRST = ir.Constant(ir.IntType(32), 0)
+ALL_FIRST = ir.Constant(ir.VectorType(ir.IntType(32), LANES), None)
 CHUNK = 256  # rows whose products are summed while they are in the cache
 
 
 @intrinsic
 def _tile(typing, a, a_at, a_step, b, b_rows, column, first, last, out, out_at):
     """Add to four rows of out, from out_at on, the sum over k of a[a_at + k * a_step] times the
-    vector of 64 from `column` on of row b_rows[k] of b; all but b_rows by flat positions."""
+    vector of BLOCK from `column` on of row b_rows[k] of b; all but b_rows by flat positions."""
 
     def generate(context, builder, signature, arguments):
+        a, b, rows, out = (
+            Flat(context, builder, signature.args[n], arguments[n]) for n in (0, 3, 4, 8)
+        )
         _, a_at, a_step, _, _, column, first, last, _, out_at = arguments
-        kinds = signature.args
-        index, vector = ir.IntType(64), ir.VectorType(ir.FloatType(), LANES)
-
-        def data(number):
-            return context.make_array(kinds[number])(context, builder, arguments[number]).data
-
-        def pointer(base, at):
-            return builder.bitcast(builder.gep(base, [at]), vector.as_pointer())
-
-        a, b, rows, out = data(0), data(3), data(4), data(8)
-        width = context.make_array(kinds[3])(context, builder, arguments[3])
-        width = cgutils.unpack_tuple(builder, width.shape, 2)[1]
-        lanes = [ir.Constant(index, LANES * n) for n in range(BLOCK // LANES)]
         from_rows = cgutils.unpack_tuple(builder, a_at, ROWS)
         to_rows = cgutils.unpack_tuple(builder, out_at, ROWS)
-        sums = []
-        for row in to_rows:
-            for lane in lanes:
-                sums.append(cgutils.alloca_once(builder, vector))
-                place = pointer(out, builder.add(row, lane))
-                builder.store(builder.load(place, align=4), sums[-1])
-        with cgutils.for_range_slice(builder, first, last, ir.Constant(index, 1)) as (k, _):
-            row = builder.load(builder.gep(rows, [k]))
-            row = context.cast(builder, row, kinds[4].dtype, types.int64)
-            start = builder.add(builder.mul(row, width), column)
-            parts = [builder.load(pointer(b, builder.add(start, n)), align=4) for n in lanes]
-            for r, at in enumerate(from_rows):
-                scalar = builder.load(builder.gep(a, [builder.add(at, builder.mul(k, a_step))]))
-                one = builder.insert_element(
-                    ir.Constant(vector, ir.Undefined), scalar, ir.Constant(ir.IntType(32), 0)
-                )
-                zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), None)
-                scalar = builder.shuffle_vector(one, one, zeros)
-                for n, part in enumerate(parts):
-                    total = sums[r * len(lanes) + n]
-                    product = builder.fmul(scalar, part, flags=("contract",))
-                    product = builder.fadd(product, builder.load(total), flags=("contract",))
-                    builder.store(product, total)
-        for r, row in enumerate(to_rows):
-            for n, lane in enumerate(lanes):
-                value = builder.load(sums[r * len(lanes) + n])
-                builder.store(value, pointer(out, builder.add(row, lane)), align=4)
+        sums = [
+            [cgutils.alloca_once(builder, VECTOR) for _ in range(BLOCK // LANES)] for _ in to_rows
+        ]
+        for totals, at in zip(sums, to_rows):
+            for total, vector in zip(totals, out.load(at, BLOCK)):
+                builder.store(vector, total)
+        with cgutils.for_range_slice(builder, first, last, number(1)) as (k, _):
+            row = builder.mul(rows.number(k), b.shape[1])
+            vectors = b.load(builder.add(row, column), BLOCK)
+            for totals, at in zip(sums, from_rows):
+                factor = a.scalar(builder.add(at, builder.mul(k, a_step)))
+                factor = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), factor, FIRST)
+                factor = builder.shuffle_vector(factor, factor, ALL_FIRST)
+                for total, vector in zip(totals, vectors):
+                    product = builder.fmul(factor, vector, flags=("contract",))
+                    sum_ = builder.fadd(product, builder.load(total), flags=("contract",))
+                    builder.store(sum_, total)
+        for totals, at in zip(sums, to_rows):
+            out.store([builder.load(total) for total in totals], at)
         return context.get_dummy_value()
 
     return types.none(a, a_at, a_step, b, b_rows, column, first, last, out, out_at), generate
@@ -135,13 +120,12 @@ def multiply_gradients(
         part = grad[begin : begin + len(own)]
         _multiply(part, every[: len(own)], weights[r], every, d_x, own)
         _multiply_back(part, x, own, d_weights[r])
-        _add_rows(part, d_bias[r])
+        _add_rows(part, d_bias[r : r + 1])
         begin += len(own)
     return d_x, d_weights, d_bias
 
 
-@jit_float
+@jit
 def _add_rows(rows, out):
     for b in range(rows.shape[0]):
-        for h in range(rows.shape[1]):
-            out[h] += rows[b, h]
+        add_row(out, 0, rows, b)
