@@ -14,9 +14,9 @@ from numba.extending import intrinsic
 
 from ..._jit import jit
 from .sums import aligned, zeros
-from .vectors import BLOCK, LANES, VECTOR, Flat, add_row, number
+from .vectors import BLOCK, COMPILED, LANES, VECTOR, Flat, add_row, number
 
-FAST = llvmlite.binding.get_host_cpu_features().get("avx512f", False)
+FAST = COMPILED and llvmlite.binding.get_host_cpu_features().get("avx512f", False)
 ROWS = 4  # of a tile, which is BLOCK columns wide
 FIRST = ir.Constant(ir.IntType(32), 0)
 ALL_FIRST = ir.Constant(ir.VectorType(ir.IntType(32), LANES), None)

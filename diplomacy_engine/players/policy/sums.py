@@ -85,6 +85,11 @@ def spread_rows(
     return d_table, d_starts
 
 
+def add_to_rows(rows: np.ndarray, parts: np.ndarray, table: np.ndarray) -> None:
+    """Add parts (sums, H) to those rows (sums, any) of a table that each names."""
+    _spread_rows(rows, parts, table, table[:0])
+
+
 @jit_float
 def _exchange(start, province, share, own, near, out):
     """Write out (G, V, H); `start` (V + 1,) says where a province's neighbors and shares begin."""

@@ -5,14 +5,15 @@ passes every sum through memory: sums of rows of 64 then take three times as lon
 """
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils, config, types
 from numba.extending import intrinsic
 
-from ..._jit import jit_merged
+from ..._jit import jit_inner, jit_merged
 from ...constants import NONE
 
 LANES = 16  # floats of a vector; without AVX-512 the compiler makes two or four of one
 BLOCK = 64  # columns that are summed at once, four vectors
+COMPILED = not config.DISABLE_JIT  # in plain Python there are no vectors
 VECTOR = ir.VectorType(ir.FloatType(), LANES)
 
 
@@ -92,12 +93,17 @@ def _add(typing, columns, out, out_at, part, part_at):
     return types.none(columns, out, out_at, part, part_at), generate
 
 
+@jit_inner
+def _parts(width):
+    return (width - width % BLOCK, width - width % LANES) if COMPILED else (0, 0)
+
+
 @jit_merged
 def sum_row(out, o, start, s, table, rows, n, first, last):
     """Write row o of out: row s of start, plus the rows of the table that rows[n, first:last]
     name; NONE stands for no row. All are contiguous, and out and start may be the same."""
     width, at = table.shape[1], n * rows.shape[1] + first
-    by_block, by_vector = width - width % BLOCK, width - width % LANES
+    by_block, by_vector = _parts(width)
     for h in range(0, by_block, BLOCK):
         _sum(BLOCK, out, o * width + h, start, s * width + h, table, h, rows, at, last - first)
     for h in range(by_block, by_vector, LANES):
@@ -114,7 +120,7 @@ def sum_row(out, o, start, s, table, rows, n, first, last):
 def add_row(out, o, part, p):
     """Add row p of a contiguous array to row o of another."""
     width = out.shape[1]
-    by_block, by_vector = width - width % BLOCK, width - width % LANES
+    by_block, by_vector = _parts(width)
     for h in range(0, by_block, BLOCK):
         _add(BLOCK, out, o * width + h, part, p * width + h)
     for h in range(by_block, by_vector, LANES):
