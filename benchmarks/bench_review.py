@@ -174,7 +174,7 @@ def main() -> None:
     args = flags.parse_args()
     games, began = VectorGame(args.map, 40, args.seed, threads=1, auto_reset=False), time.time()
     policy = load_player(
-        args.policy or judging_policy(args.map), game_map=games.map, seed=args.seed
+        args.policy or judging_policy(games.map), game_map=games.map, seed=args.seed
     )
     file = args.cases and Path(args.cases)
     cases, plain = pickle.loads(file.read_bytes()) if file and file.is_file() else ([], [])

@@ -15,7 +15,9 @@ from ..players.asking import orders_of
 from ..players.policy.files import policies_of
 from ..players.protocols import ExplainingPlayer, SamplingPlayer
 from ..players.search.judge import GIVEN, Judge, JudgeSettings, Verdicts, make_judge
-from ..rules.map import Map
+from ..replays.replay import Replay
+from ..replays.reviewed import review_facts
+from ..rules.map import MAP_NAMES, Map, load_map
 from ..rules.notation import in_words, order_words
 from ..textgame.causes import played_orders, result_words
 from ..textgame.game import Game
@@ -326,8 +328,19 @@ def summary(decisions: Sequence[Reviewed], left_out: Sequence[dict]) -> dict:
     return {"decisions": kept, "powers": powers, "left_out": list(left_out)}
 
 
-def judging_policy(map_name: str) -> str:
+def page_facts(replay: Replay, reviews: Reviews, decisions: Sequence[Reviewed]) -> dict:
+    """Return what the pages show of a review, which may still be under way."""
+    whole = summary(decisions, reviews.left_out)
+    judge, records = reviews.judge.name, [one._asdict() for one in decisions]
+    facts = review_facts(replay, records, judge, reviews.done, reviews.total)
+    return facts | {"powers": whole["powers"], "left_out": whole["left_out"]}
+
+
+def judging_policy(game_map: Map) -> str:
     """Return the name of who judges games of a map if nobody is named: its best policy from
     self-play, which plays no single opponent's weakness; `lookahead` without one."""
-    trained = [name for name in policies_of(map_name) if "dumbbot" not in name]
+    trained = [name for name in policies_of(game_map.name) if "dumbbot" not in name]
+    own = game_map.name not in MAP_NAMES or game_map.hash != load_map(game_map.name).hash
+    if own:
+        return "lookahead"
     return trained[0] if trained and find_spec("torch") else "lookahead"
