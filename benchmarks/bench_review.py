@@ -225,7 +225,7 @@ def report(deep: int, policy, games: VectorGame, cases: list, plain: list) -> No
         _, decisions, verdicts = judged(judge, games, orders, range(games.num_powers))
         points = 100 * np.column_stack([verdicts.loss, verdicts.error, verdicts.edge])
         marks += [mark_of(*each) for each in points]
-    more = make_judge(policy, games, JudgeSettings(samples=320, rounds=(40, 80, 160)))
+    more = make_judge(policy, games, JudgeSettings(samples=10 * verdicts.values.shape[2]))
     for case in cases[:deep]:
         few.append(judged(judge, games, case.orders, [case.power])[2].loss)
         many.append(judged(more, games, case.orders, [case.power])[2].loss)

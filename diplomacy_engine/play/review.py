@@ -1,6 +1,8 @@
 """What went wrong in a game: each decision beside better orders, with its price and the reasons."""
 
+import contextlib
 import copy
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import NamedTuple
@@ -10,8 +12,9 @@ import numpy as np
 from ..constants import BOUNCE, DISLODGED, NONE, RUNNING, phase_kind
 from ..errors import UserError
 from ..games.vector_game import VectorGame
-from ..players.advice import has_decision
+from ..players.advice import has_decision, ordering
 from ..players.asking import orders_of
+from ..players.bots import make_bot
 from ..players.policy.files import policies_of
 from ..players.protocols import ExplainingPlayer, SamplingPlayer
 from ..players.search.judge import GIVEN, Judge, JudgeSettings, Verdicts, make_judge
@@ -334,6 +337,39 @@ def page_facts(replay: Replay, reviews: Reviews, decisions: Sequence[Reviewed]) 
     judge, records = reviews.judge.name, [one._asdict() for one in decisions]
     facts = review_facts(replay, records, judge, reviews.done, reviews.total)
     return facts | {"powers": whole["powers"], "left_out": whole["left_out"]}
+
+
+class ReviewJob:
+    """A review that a thread computes. `reviews` is None until it has begun; `trouble`: why it
+    could not go on."""
+
+    def __init__(self) -> None:
+        self.reviews: Reviews | None = None
+        self.decisions: list[Reviewed] = []
+        self.trouble = ""
+
+
+def begin_review(
+    game: Game, judges: Sequence[str], load: Callable[[str], object], powers: Sequence[str]
+) -> ReviewJob:
+    """Begin to review powers' decisions (none: all) by the first of `judges` that can be one, else
+    by lookahead."""
+    job, saved, game_map = ReviewJob(), game.to_saved_game(), game.map
+
+    def work() -> None:
+        try:
+            for name in (*judges, "lookahead"):
+                with contextlib.suppress(UserError):
+                    player = make_bot(name) if name == "lookahead" else ordering(load(name))
+                    job.reviews = Reviews(saved, player, game_map, powers, None, game.max_years)
+                    break
+            for part in job.reviews:
+                job.decisions += part
+        except Exception as error:  # a checkpoint's script is the user's own
+            job.trouble = f"{type(error).__name__}: {error}"
+
+    threading.Thread(target=work, daemon=True).start()
+    return job
 
 
 def judging_policy(game_map: Map) -> str:

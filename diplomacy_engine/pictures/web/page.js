@@ -776,6 +776,11 @@ export class Chart {
     this.place.replaceChildren(this.svg);
   }
 
+  clear() {
+    this.svg = this.text = null;
+    this.place.replaceChildren();
+  }
+
   show(at) {
     this.cursor.setAttribute("d", `M${this.x(at)} 8V204`);
   }

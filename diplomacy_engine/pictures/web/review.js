@@ -70,7 +70,7 @@ export class Review {
     this.values.mark(own.filter(({ mark }) => mark).map(({ number, mark }) => [number, mark]));
     const marked = this.marked(),
       listed = this.all ? marked : marked.slice(0, WORST);
-    place.replaceChildren(
+    const parts = [
       h("h2", {}, "Review"),
       this.progress(),
       this.tabs(),
@@ -86,7 +86,8 @@ export class Review {
           )
         : null,
       this.notes(),
-    );
+    ];
+    place.replaceChildren(...parts.filter(Boolean));
   }
 
   nothing() {
@@ -136,7 +137,7 @@ export class Review {
         "button",
         { class: "link", "aria-current": String(number === this.at), onclick: () => this.go(number) },
         h("b", { class: "mark", title: SIZES[mark] }, mark),
-        ` ${this.titles[number]}: ${points(loss)} points`,
+        ` ${this.titles[number].replace(", movement", "")}: ${points(loss)} points`,
       ),
     );
   }

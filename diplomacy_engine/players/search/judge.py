@@ -30,14 +30,15 @@ GAMES = 64  # of a policy against itself, which tell what its values mean
 MOST_YEARS = 35  # of them, where games have no limit
 RIDGE = 1e-3
 GIVEN, OWN = 0, 1  # places of the orders that were given and of the judge's own among candidates
-PLAYED_ON = 12  # movement phases that are played on, divided by the number of powers
+# Fewer powers are played on faster: of P powers, movement phases and samples by default.
+PLAYED_ON, SAMPLES = 12, 32  # max(1, PLAYED_ON // P) and SAMPLES * max(1, 7 // P)
 
 
 class JudgeSettings(NamedTuple):
-    samples: int = 32  # of the others' orders
+    samples: int | None = None  # of the others' orders; None: by powers
     draws: int = 16  # of the judge's own orders, which are candidates
     changes: int = 8  # more candidates, with one unit's order changed
-    rounds: tuple[int, ...] = (4, 8, 16)  # samples after which the worse half is dropped
+    dropping: int = 3  # times that the worse half is dropped, last after half of the samples
     ahead: int | None = None  # movement phases played on before a board is valued; None: by powers
 
 
@@ -134,16 +135,17 @@ class Judge:
             self._leaves = Leaves(games, self.value, following)
         rows, row = np.unique(decisions.game, return_inverse=True)
         places = own_places(games, decisions)
-        samples = self._sample(games, rows, settings.samples, Salt.PROFILES)[row]
+        total = settings.samples or SAMPLES * max(1, 7 // games.num_powers)
+        samples = self._sample(games, rows, total, Salt.PROFILES)[row]
         drawn = self._sample(games, rows, settings.draws, Salt.CANDIDATES)
         own = self._sample(games, rows, 1, Salt.CHOICE, greedy=True)
         tried = np.concatenate([orders[rows][:, None], own, drawn], 1)[row]
         candidates, count = _distinct(
             np.where(places[:, None], tried, NONE), 2 + settings.draws + settings.changes
         )
-        values = np.full((*candidates.shape[:2], settings.samples), np.nan)
+        values = np.full((*candidates.shape[:2], total), np.nan)
         alive = np.arange(candidates.shape[1]) < count[:, None]
-        edges = 0, *(edge for edge in settings.rounds if edge < settings.samples), settings.samples
+        edges = [0, *(total >> n for n in range(settings.dropping, 0, -1)), total]
         for number, (first, last) in enumerate(pairwise(edges)):
             if number == 1:
                 mean = np.where(alive, values[:, :, :first].mean(2), -np.inf)

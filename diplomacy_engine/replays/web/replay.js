@@ -52,8 +52,7 @@ async function open(wanted, phase) {
     legend($("legend"), map);
   }
   chart.set(chartText, facts.chart, entry.phases.length);
-  $("values").replaceChildren();
-  values.svg = values.text = null;
+  values.clear();
   const lines = found?.chart || expected;
   $("values").classList.toggle("thoughts", !found);
   if (lines) values.set(lines, facts.chart, entry.phases.length);
