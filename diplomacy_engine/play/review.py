@@ -132,7 +132,8 @@ class Reviews:
             return
         if last and not phase["results"] and (game.is_agreed or game.conceded):
             return  # it was not played
-        if not any(orders.get(power) for power in game.powers) and not phase["results"]:
+        ordered = any(orders.get(power) for power in game.powers)
+        if not ordered and not phase["results"] and phase_kind(name) == "movement":
             return self._leave_out(name, None, "no orders are known")
         try:
             built = rebuild(game, number)
@@ -212,8 +213,13 @@ class Reviews:
                 faults.append(f"{unit}: {words} bounced with your own {_listed(others)}")
             elif "void" in line.words:
                 faults.append(f"{unit}: {words} had no effect: {in_words(self.map, line.said)}")
-        for text in best if phase_kind(phase["name"]) != "movement" else ():
-            unit = " ".join(text.split()[:2])
+        moving = phase_kind(phase["name"]) == "movement"
+        ordered = {_unit(text) for text in given}
+        for text in best if moving else ():
+            if _unit(text) not in ordered and not text.endswith(" H"):
+                faults.append(f"{order_words(self.map, text)[0]} was given no order")
+        for text in () if moving else best:
+            unit = _unit(text)
             if text.endswith(" B") and len(given) < len(best):
                 faults.append(f"only {len(given)} of {len(best)} builds were ordered")
                 break
@@ -229,8 +235,15 @@ class Reviews:
         given, better = (verdicts.samples[d].copy() for _ in range(2))
         for orders, k in ((given, GIVEN), (better, best)):
             orders[:, places] = verdicts.candidates[d, k, places]
+        others = [p for p in range(self._games.num_powers) if p != power]
         worse, after = self._after(number, given), self._after(number, better)
         total, chances = len(given), []
+        for words, winner in (("you win", [power]), ("another power wins", others)):
+            one, other = (np.isin(games.state.winner, winner).mean() for games in (worse, after))
+            if abs(one - other) >= LIKELY:
+                chances.append(
+                    f"{words} at once in {one:.0%}, with the better orders in {other:.0%}"
+                )
         if phase_kind(self._history[number]["name"]) == "movement":
             failed = (worse.state.last_result & BOUNCE > 0).all(0)
             changed = verdicts.candidates[d, GIVEN] != verdicts.candidates[d, best]
@@ -244,10 +257,14 @@ class Reviews:
                 unit = self._games.state
                 text = self.map.unit_text(unit.unit_kind[number, v], unit.unit_location[number, v])
                 name = order_words(self.map, f"{text} H")[0]
-                chances.append(f"{name} is dislodged in {other:.0%}, not in {one:.0%}")
+                chances.append(
+                    f"{name} is dislodged in {other:.0%}, with the better orders in {one:.0%}"
+                )
         shares = (_holds(games, power).mean(0) for games in (worse, after))
         for v, (one, other) in self._largest(*shares):
-            chances.append(f"you hold {self._name(v)} in {one:.0%}, with these in {other:.0%}")
+            chances.append(
+                f"you hold {self._name(v)} in {one:.0%}, with the better orders in {other:.0%}"
+            )
         return chances
 
     def _largest(
@@ -299,6 +316,10 @@ def _holds(games: VectorGame, power: int) -> np.ndarray:
     standing[centers] = True
     alone = owned & (state.unit_power == NONE)
     return (standing & (state.unit_power == power)) | alone
+
+
+def _unit(text: str) -> str:
+    return " ".join(text.split()[:2])
 
 
 def _listed(names: Sequence[str]) -> str:

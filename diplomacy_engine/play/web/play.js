@@ -577,9 +577,9 @@ function drawEnd(view) {
 
 function showReview(facts) {
   state.review = facts;
-  review.set(facts, state.view.phases.map(phaseTitle));
-  if (facts?.chart) values.set(facts.chart, state.view.sides, state.view.phases.length);
+  if (facts) values.set(facts.chart, state.view.sides, state.view.phases.length);
   else values.clear();
+  review.set(facts, state.view.phases.map(phaseTitle));
 }
 
 // It is computed meanwhile: the page fills as it goes.
