@@ -28,7 +28,7 @@ from diplomacy_engine.games.decisions import Decisions
 from diplomacy_engine.play.review import judging_policy, mark_of
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.search.judge import (
-    GIVEN,
+    SUBMITTED,
     JudgeSettings,
     Verdicts,
     make_judge,
@@ -115,13 +115,13 @@ def plant(policy, history, row: int, rng) -> Planted | None:
             continue
         played = before.spare(1)
         played.copy_from(before, np.array([row]), np.array([0]))
-        given = played.new_orders()
-        given[0] = np.where(places, planted, mine)
+        submitted = played.new_orders()
+        submitted[0] = np.where(places, planted, mine)
         sequence = [past[row] for _, past in history[:number]]
         while played.state.end[0] == RUNNING:
-            sequence.append(given[0].copy())
-            played.step(given)
-            given = orders_of(played, policy)
+            sequence.append(submitted[0].copy())
+            played.step(submitted)
+            submitted = orders_of(played, policy)
         return Planted(power, int(number), cost, np.array(sequence))
     return None
 
@@ -129,10 +129,10 @@ def plant(policy, history, row: int, rng) -> Planted | None:
 def phases_of(games: VectorGame, orders: np.ndarray) -> VectorGame:
     """Return a game's positions before each phase, a row each."""
     rows, now = games.spare(len(orders)), games.spare(1)
-    for number, given in enumerate(orders):
+    for number, submitted in enumerate(orders):
         rows.copy_from(now, np.zeros(1, int), np.array([number]))
         each = now.new_orders()
-        each[0] = given
+        each[0] = submitted
         now.step(each)
     return rows
 
@@ -208,9 +208,9 @@ def report(deep: int, policy, games: VectorGame, cases: list, plain: list) -> No
         real = 0
         for d in higher if rank > 1 else ():
             best = verdicts.candidates[d, verdicts.best[d]]
-            given = verdicts.candidates[d, GIVEN]
+            submitted = verdicts.candidates[d, SUBMITTED]
             places, row = verdicts.places[d], int(decisions.game[d])
-            cost, _ = cost_of(policy, rows, row, case.power, places, best, given, PLAYED_OUT)
+            cost, _ = cost_of(policy, rows, row, case.power, places, best, submitted, PLAYED_OUT)
             real += cost >= case.cost
         ranks.append(rank)
         truly.append(rank == 1 or (loss[at] > 0 and real == len(higher)))

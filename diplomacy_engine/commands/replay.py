@@ -62,8 +62,8 @@ def run_replay(arguments: ReplayFlags) -> int:
 
 
 def _review(judge: str, reviews: list[dict], saved: dict, game_map: str | None) -> dict:
-    found, decisions = reviewed(saved, game_map, judge)
-    reviews.append(page_facts(make_replay(saved, game_map), found, decisions))
+    review, decisions = reviewed(saved, game_map, judge)
+    reviews.append(page_facts(make_replay(saved, game_map), review, decisions))
     return saved
 
 

@@ -17,7 +17,7 @@ from ..players.asking import orders_of
 from ..players.bots import make_bot
 from ..players.policy.files import policies_of
 from ..players.protocols import ExplainingPlayer, SamplingPlayer
-from ..players.search.judge import GIVEN, Judge, JudgeSettings, Verdicts, make_judge
+from ..players.search.judge import SUBMITTED, Judge, JudgeSettings, Verdicts, make_judge
 from ..replays.replay import Replay
 from ..replays.reviewed import review_facts
 from ..rules.map import MAP_NAMES, Map, load_map
@@ -36,7 +36,7 @@ BETTER = 3.0  # points by which orders marked ! are ahead of the judge's own
 SURE = 2.0  # standard errors that a difference must have for a mark
 WORST = 5  # decisions of a power that are listed first
 FORGIVING = 15.0  # points of loss after which a decision counts as 37 % accurate
-LIKELY = 0.25  # difference in probability that is given as a reason
+LIKELY = 0.25  # difference in probability that is told as a reason
 
 
 class Outlook(NamedTuple):
@@ -171,13 +171,13 @@ class Reviews:
         best, loss = int(verdicts.best[d]), 100 * float(verdicts.loss[d])
         error, worth = 100 * float(verdicts.error[d]), 100 * float(verdicts.worth[d])
         mark = mark_of(loss, error, *(100 * verdicts.edge[d]))
-        lists = [self._texts(verdicts.candidates[d, k]) for k in (GIVEN, best)]
+        lists = [self._texts(verdicts.candidates[d, k]) for k in (SUBMITTED, best)]
         reasons, in_this_game = [], ""
         if "?" in mark:
             reasons = self._faults(phase, name, *lists)
             reasons += self._chances(verdicts, d, number, power, best)
             in_this_game = self._in_this_game(verdicts, d, number, power, best)
-        hindsight = 100 * float(verdicts.hindsight[d, best] - verdicts.hindsight[d, GIVEN])
+        hindsight = 100 * float(verdicts.hindsight[d, best] - verdicts.hindsight[d, SUBMITTED])
         return Reviewed(
             phase=phase["name"],
             power=name,
@@ -197,7 +197,7 @@ class Reviews:
         return [self._games.vocabulary.texts[number] for number in orders[orders != NONE]]
 
     def _faults(
-        self, phase: Mapping, power: str, given: Sequence[str], best: Sequence[str]
+        self, phase: Mapping, power: str, submitted: Sequence[str], best: Sequence[str]
     ) -> list[str]:
         """Return what was wrong with orders whatever the others did, as it was in this game."""
         games = VectorGame(self.map, 1, threads=1, auto_reset=False)
@@ -214,30 +214,30 @@ class Reviews:
             elif "void" in line.words:
                 faults.append(f"{unit}: {words} had no effect: {in_words(self.map, line.said)}")
         moving = phase_kind(phase["name"]) == "movement"
-        ordered = {_unit(text) for text in given}
+        ordered = {_unit(text) for text in submitted}
         for text in best if moving else ():
             if _unit(text) not in ordered and not text.endswith(" H"):
                 faults.append(f"{order_words(self.map, text)[0]} was given no order")
         for text in () if moving else best:
             unit = _unit(text)
-            if text.endswith(" B") and len(given) < len(best):
-                faults.append(f"only {len(given)} of {len(best)} builds were ordered")
+            if text.endswith(" B") and len(submitted) < len(best):
+                faults.append(f"only {len(submitted)} of {len(best)} builds were ordered")
                 break
-            if " R " in text and not any(one.startswith(f"{unit} R ") for one in given):
+            if " R " in text and not any(one.startswith(f"{unit} R ") for one in submitted):
                 name, words = order_words(self.map, text)
                 faults.append(f"{name} was disbanded, and could {words}")
         return faults
 
     def _chances(self, verdicts: Verdicts, d: int, number: int, power: int, best: int) -> list[str]:
-        """Return what the given orders do worse than the best against the samples of the others'
-        orders, as adjudicating all of them shows: moves that never succeed, units and centers."""
+        """Return what the submitted orders do worse than the best against the samples, as
+        adjudicating them all shows: moves that never succeed, units and centers."""
         places = verdicts.places[d]
-        given, better = (verdicts.samples[d].copy() for _ in range(2))
-        for orders, k in ((given, GIVEN), (better, best)):
+        submitted, better = (verdicts.samples[d].copy() for _ in range(2))
+        for orders, k in ((submitted, SUBMITTED), (better, best)):
             orders[:, places] = verdicts.candidates[d, k, places]
         others = [p for p in range(self._games.num_powers) if p != power]
-        worse, after = self._after(number, given), self._after(number, better)
-        total, chances = len(given), []
+        worse, after = self._after(number, submitted), self._after(number, better)
+        total, chances = len(submitted), []
         for words, winner in (("you win", [power]), ("another power wins", others)):
             one, other = (np.isin(games.state.winner, winner).mean() for games in (worse, after))
             if abs(one - other) >= LIKELY:
@@ -246,9 +246,9 @@ class Reviews:
                 )
         if phase_kind(self._history[number]["name"]) == "movement":
             failed = (worse.state.last_result & BOUNCE > 0).all(0)
-            changed = verdicts.candidates[d, GIVEN] != verdicts.candidates[d, best]
+            changed = verdicts.candidates[d, SUBMITTED] != verdicts.candidates[d, best]
             for v in np.flatnonzero(failed & places & changed):
-                unit, words = order_words(self.map, self._games.vocabulary.texts[given[0, v]])
+                unit, words = order_words(self.map, self._games.vocabulary.texts[submitted[0, v]])
                 chances.append(f"{unit}: {words} fails against all {total} samples of their orders")
             for v, (one, other) in self._largest(
                 *((games.state.last_result & DISLODGED > 0).mean(0) for games in (after, worse)),
@@ -346,18 +346,18 @@ def summary(decisions: Sequence[Reviewed], left_out: Sequence[dict]) -> dict:
         mine = [one for one in decisions if one.power == power]
         marks = {mark: sum(one.mark == mark for one in mine) for mark in ("!", "?!", "?", "??")}
         powers[power] = {"accuracy": accuracy([one.loss for one in mine]), "marks": marks}
-    kept = [one._asdict() for one in decisions]
-    for one in kept:
+    records = [one._asdict() for one in decisions]
+    for one in records:
         del one["reasons"], one["hindsight"], one["in_this_game"]
-    return {"decisions": kept, "powers": powers, "left_out": list(left_out)}
+    return {"decisions": records, "powers": powers, "left_out": list(left_out)}
 
 
 def page_facts(replay: Replay, reviews: Reviews, decisions: Sequence[Reviewed]) -> dict:
     """Return what the pages show of a review, which may still be under way."""
-    whole = summary(decisions, reviews.left_out)
+    record = summary(decisions, reviews.left_out)
     judge, records = reviews.judge.name, [one._asdict() for one in decisions]
     facts = review_facts(replay, records, judge, reviews.done, reviews.total)
-    return facts | {"powers": whole["powers"], "left_out": whole["left_out"]}
+    return facts | {"powers": record["powers"], "left_out": record["left_out"]}
 
 
 class ReviewJob:

@@ -37,14 +37,14 @@ def review_facts(
 
 def _changes(replay: Replay, decision: Mapping) -> list[tuple[str, str, str]]:
     """Return of each unit that is to order something else: its name, its order, the better one."""
-    given, best = (_by_unit(decision[key]) for key in ("orders", "best"))
+    submitted, best = (_by_unit(decision[key]) for key in ("orders", "best"))
     changes = []
-    for unit in sorted({*given, *best}):
-        if given.get(unit) == best.get(unit):
+    for unit in sorted({*submitted, *best}):
+        if submitted.get(unit) == best.get(unit):
             continue
         words = [
             order_words(replay.map, texts[unit]) if unit in texts else ("", "no order")
-            for texts in (given, best)
+            for texts in (submitted, best)
         ]
         changes.append((words[0][0] or words[1][0], words[0][1], words[1][1]))
     return changes

@@ -29,7 +29,10 @@ from .leaves import CenterClaims, LeafValue, Leaves
 GAMES = 64  # of a policy against itself, which tell what its values mean
 MOST_YEARS = 35  # of them, where games have no limit
 RIDGE = 1e-3
-GIVEN, OWN = 0, 1  # places of the orders that were given and of the judge's own among candidates
+SUBMITTED, OWN = (
+    0,
+    1,
+)  # places of the orders that were given and of the judge's own among candidates
 # Fewer powers are played on faster: of P powers, movement phases and samples by default.
 PLAYED_ON, SAMPLES = 12, 32  # max(1, PLAYED_ON // P) and SAMPLES * max(1, 7 // P)
 
@@ -56,14 +59,14 @@ class Worth:
         played = VectorGame(
             games.map, GAMES, max_years=games.max_years or MOST_YEARS, auto_reset=False
         )
-        player, seen = SimpleNamespace(name=policy.name, act=PolicyDraws(policy).plain), []
+        player, decided = SimpleNamespace(name=policy.name, act=PolicyDraws(policy).plain), []
         while (played.state.end == RUNNING).any():
             decisions = played.decisions()
-            seen.append((decisions, self.look(played, decisions.game, decisions.power)))
+            decided.append((decisions, self.look(played, decisions.game, decisions.power)))
             played.step(orders_of(played, player, decisions))
         scores = figure_values(played.outcomes(), played.board.victory_centers)["sum_of_squares"]
-        score = np.concatenate([scores[d.game, d.power] for d, _ in seen])
-        inputs = self._inputs([look for _, look in seen])
+        score = np.concatenate([scores[d.game, d.power] for d, _ in decided])
+        inputs = self._inputs([look for _, look in decided])
         self._mean, self._spread = inputs.mean(0), inputs.std(0) + 1e-6
         self._weights = _logistic((inputs - self._mean) / self._spread, score)
 
@@ -106,13 +109,15 @@ def _logistic(inputs: np.ndarray, score: np.ndarray) -> np.ndarray:
 class Verdicts(NamedTuple):
     """What came of D decisions; K candidates, R samples of the others' orders."""
 
-    candidates: np.ndarray  # (D, K, V) int32, own orders by province; GIVEN and OWN come first
+    candidates: np.ndarray  # (D, K, V) int32, own orders by province; SUBMITTED and OWN come first
     count: np.ndarray  # (D,) int64, of them; the rest are none
     values: np.ndarray  # (D, K, R) float64, worth 0..1; NaN where it was not tried
     hindsight: np.ndarray  # (D, K) float64, against what the others really ordered
     samples: np.ndarray  # (D, R, V) int32, orders of all powers
     places: np.ndarray  # (D, V) bool, provinces for which the decision gives orders
-    best: np.ndarray  # (D,) int64, candidate of the greatest worth; GIVEN if none is surely better
+    best: (
+        np.ndarray
+    )  # (D,) int64, candidate of the greatest worth; SUBMITTED if none is surely better
     worth: np.ndarray  # (D,) float64, of the orders that were given
     loss: np.ndarray  # (D,) float64, worth of the best less that
     error: np.ndarray  # (D,) float64, standard error of that difference
@@ -164,10 +169,10 @@ class Judge:
         self._fill(games, decisions, candidates, real, places, hindsight, listed, 0, 1, ahead=0)
         every, mean = np.arange(decisions.count), np.where(alive, values.mean(2), -np.inf)
         best = mean.argmax(1)
-        loss, error = _difference(values[every, best], values[:, GIVEN])
-        best = np.where(loss > error, best, GIVEN)
-        loss, error = np.where(best == GIVEN, 0.0, loss), error
-        edge = np.stack(_difference(values[:, GIVEN], values[:, OWN]), 1)
+        loss, error = _difference(values[every, best], values[:, SUBMITTED])
+        best = np.where(loss > error, best, SUBMITTED)
+        loss, error = np.where(best == SUBMITTED, 0.0, loss), error
+        edge = np.stack(_difference(values[:, SUBMITTED], values[:, OWN]), 1)
         return Verdicts(
             candidates=candidates,
             count=count,
@@ -176,7 +181,7 @@ class Judge:
             samples=samples,
             places=places,
             best=best,
-            worth=mean[:, GIVEN],
+            worth=mean[:, SUBMITTED],
             loss=loss,
             error=error,
             edge=edge,
@@ -272,18 +277,18 @@ def _distinct(tried: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
     count = np.empty(len(tried), np.int64)
     for d, row in enumerate(tried):
         _, first = np.unique(row, axis=0, return_index=True)
-        chosen = np.union1d(first, [GIVEN, OWN])
+        chosen = np.union1d(first, [SUBMITTED, OWN])
         count[d] = len(chosen)
         out[d, : len(chosen)] = row[chosen]
     return out, count
 
 
 def _better_half(mean: np.ndarray) -> np.ndarray:
-    """Return which candidates go on, (D, K) bool: the better half, and GIVEN and OWN."""
+    """Return which candidates go on, (D, K) bool: the better half, and SUBMITTED and OWN."""
     rank = np.argsort(np.argsort(-mean, 1, kind="stable"), 1, kind="stable")
     half = np.maximum(-(-np.isfinite(mean).sum(1) // 2), 2)
     going = rank < half[:, None]
-    going[:, [GIVEN, OWN]] = True
+    going[:, [SUBMITTED, OWN]] = True
     return going & np.isfinite(mean)
 
 
@@ -305,11 +310,11 @@ def _change(
     (D,) has it, then the best with any other order for one unit; `count` (D,) grows."""
     rng = np.random.default_rng(1)
     for d in np.flatnonzero(decisions.slot_province[decisions.slot_start[:-1]] != NONE):
-        given, good = candidates[d, GIVEN], candidates[d, best[d]]
+        submitted, good = candidates[d, SUBMITTED], candidates[d, best[d]]
         slots = np.arange(decisions.slot_start[d], decisions.slot_start[d + 1])
         new = []
-        for v in np.flatnonzero(given != good)[: changes // 2]:
-            new.append(np.where(np.arange(len(given)) == v, good, given))
+        for v in np.flatnonzero(submitted != good)[: changes // 2]:
+            new.append(np.where(np.arange(len(submitted)) == v, good, submitted))
         while len(new) < changes:
             slot = rng.choice(slots)
             number = rng.choice(decisions.order[slice(*decisions.order_start[slot : slot + 2])])
