@@ -1,6 +1,6 @@
 import { $, counted, h, nice, swatch } from "/page.js";
 
-// The review of a game: what each decision was worth, the worst ones first, better orders as arrows.
+// The review of a game: what each decision was worth, the worst first; better orders as arrows.
 
 const WORST = 5; // decisions that are listed before all others
 const SIZES = {
@@ -91,7 +91,9 @@ export class Review {
   }
 
   nothing() {
-    return this.power ? `${nice(this.power)} had nothing to decide here, or it is not reviewed.` : "";
+    return this.power
+      ? `${nice(this.power)} had nothing to decide here, or it is not reviewed.`
+      : "";
   }
 
   progress() {
@@ -135,7 +137,11 @@ export class Review {
       {},
       h(
         "button",
-        { class: "link", "aria-current": String(number === this.at), onclick: () => this.go(number) },
+        {
+          class: "link",
+          "aria-current": String(number === this.at),
+          onclick: () => this.go(number),
+        },
         h("b", { class: "mark", title: SIZES[mark] }, mark),
         ` ${this.titles[number].replace(", movement", "")}: ${points(loss)} points`,
       ),
@@ -152,18 +158,37 @@ export class Review {
     return h(
       "div",
       { class: "card" },
-      h("p", {}, mark ? h("b", { class: "mark", title: SIZES[mark] }, mark) : null, ` These orders ${lost.startsWith("lost") ? "" : "are "}${lost}`),
+      h(
+        "p",
+        {},
+        mark ? h("b", { class: "mark", title: SIZES[mark] }, mark) : null,
+        ` These orders ${lost.startsWith("lost") ? "" : "are "}${lost}`,
+      ),
       ...(changes.length
         ? [
             h(
               "table",
               {},
-              h("thead", {}, h("tr", {}, ...["Unit", "Order", "Better"].map((text) => h("th", { scope: "col" }, text)))),
-              h("tbody", {}, ...changes.map((row) => h("tr", {}, ...row.map((text) => h("td", {}, text))))),
+              h(
+                "thead",
+                {},
+                h(
+                  "tr",
+                  {},
+                  ...["Unit", "Order", "Better"].map((text) => h("th", { scope: "col" }, text)),
+                ),
+              ),
+              h(
+                "tbody",
+                {},
+                ...changes.map((row) => h("tr", {}, ...row.map((text) => h("td", {}, text)))),
+              ),
             ),
           ]
         : []),
-      reasons.length ? h("ul", { class: "reasons" }, ...reasons.map((text) => h("li", {}, text))) : null,
+      reasons.length
+        ? h("ul", { class: "reasons" }, ...reasons.map((text) => h("li", {}, text)))
+        : null,
       loss > 0 ? h("p", { class: "quiet" }, this.hindsight(decision)) : null,
       this.tryIt?.(decision),
     );
@@ -171,25 +196,37 @@ export class Review {
 
   hindsight({ hindsight, in_this_game: inThisGame }) {
     const more = hindsight >= 0 ? "more" : "less";
-    return `${inThisGame} In hindsight, against what the others did order, the better ones are worth ` +
-      `${points(Math.abs(hindsight))} points ${more}.`;
+    return (
+      `${inThisGame} In hindsight, against what the others did order, the better ones are worth ` +
+      `${points(Math.abs(hindsight))} points ${more}.`
+    );
   }
 
   notes() {
     const { judge, left_out: leftOut } = this.facts;
-    const texts = leftOut.map(({ phase, power, reason }) => `${phase}${power ? `, ${nice(power)}` : ""}: ${reason}`);
+    const texts = leftOut.map(
+      ({ phase, power, reason }) => `${phase}${power ? `, ${nice(power)}` : ""}: ${reason}`,
+    );
     return h(
       "details",
       { class: "quiet", id: "about-review", open: leftOut.length > 0 },
-      h("summary", {}, `Judged by ${judge}${leftOut.length ? `; ${counted(leftOut.length, "thing")} left out` : ""}`),
+      h(
+        "summary",
+        {},
+        `Judged by ${judge}`,
+        leftOut.length ? `; ${counted(leftOut.length, "thing")} left out` : "",
+      ),
       h(
         "p",
         {},
-        "Orders are judged by what could be expected when they were given. They and others met the " +
-          "same samples of what the judge expects the other powers to order; each was played on, and " +
-          "the judge's value of what came of it made into points: 100 for a solo, 0 if another power " +
-          "solos, else the share of the squared center counts. " +
-          Object.entries(SIZES).map(([mark, text]) => `${mark} ${text}`).join(", ") + ".",
+        "Orders are judged by what could be expected when they were given. They and others met " +
+          "the same samples of what the judge expects the other powers to order. Each was played " +
+          "on, and the judge's value of what came of it made into points: 100 for a solo, 0 if " +
+          "another power solos, else the share of the squared center counts. " +
+          Object.entries(SIZES)
+            .map(([mark, text]) => `${mark} ${text}`)
+            .join(", ") +
+          ".",
       ),
       texts.length ? h("ul", {}, ...texts.map((text) => h("li", {}, text))) : null,
     );
