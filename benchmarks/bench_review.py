@@ -37,9 +37,9 @@ from diplomacy_engine.players.search.judge import (
 from diplomacy_engine.scoring.outcomes import figure_values
 
 PLAYED_OUT, COSTLY = 200, 5.0
-SCREEN = 40  # of these come first: what is surely not costly is dropped after them
+SCREENS = 12, 40  # so many games come first: what is surely not costly is dropped after them
 MOST = 12  # decisions of a power that are tried
-OWN_GAMES = 60  # without a planted decision, for the judge's own marks
+OWN_GAMES = 60  # without a planted decision, by powers, for the judge's own marks
 
 
 class Planted(NamedTuple):
@@ -107,10 +107,12 @@ def plant(policy, history, row: int, rng) -> Planted | None:
         if (planted[places] == mine[places]).all():
             continue
         at = before, row, power, places, mine, planted
-        cost, error = cost_of(policy, *at, SCREEN)
-        if cost + 2 * error < COSTLY:
-            continue
-        cost, _ = cost_of(policy, *at, PLAYED_OUT)
+        for copies in SCREENS:
+            cost, error = cost_of(policy, *at, copies)
+            if cost + 2 * error < COSTLY:
+                break
+        else:
+            cost, _ = cost_of(policy, *at, PLAYED_OUT)
         if cost < COSTLY:
             continue
         played = before.spare(1)
@@ -221,7 +223,7 @@ def report(deep: int, policy, games: VectorGame, cases: list, plain: list) -> No
         print(f"... or all ranked above it cost as much, played out: {interval(sum(truly), count)}")
         print(f"among the worst three: {interval((ranks <= 3).sum(), count)}", flush=True)
     marks, few, many = [], [], []
-    for orders in plain[:OWN_GAMES]:
+    for orders in plain[: OWN_GAMES // games.num_powers]:
         _, decisions, verdicts = judged(judge, games, orders, range(games.num_powers))
         points = 100 * np.column_stack([verdicts.loss, verdicts.error, verdicts.edge])
         marks += [mark_of(*each) for each in points]

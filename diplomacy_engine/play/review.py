@@ -109,7 +109,7 @@ class Reviews:
         self.map, self.left_out = game.map, []
         self.powers = [game.map.powers[game.map.power_number(name)] for name in powers]
         self.powers = self.powers or game.powers
-        max_years = game.max_years = max_years or _year_limit(game)
+        max_years = game.max_years = max_years or _year_limit(saved, game)
         self._history = game.history
         games = VectorGame(
             game.map, max(1, len(game.history)), max_years=max_years or 0, auto_reset=False
@@ -165,6 +165,7 @@ class Reviews:
                     for d in range(decisions.count)
                 ]
             self.done += decisions.count
+        self.done = self.total  # also if some had no choice
 
     def _reviewed(self, verdicts: Verdicts, d: int, number: int, power: int) -> Reviewed:
         phase, name = self._history[number], self.map.powers[power]
@@ -300,8 +301,11 @@ class Reviews:
         return self.map.province_names[self.map.provinces[v]]
 
 
-def _year_limit(game: Game) -> int | None:
-    """Return after how many years a game ended at its limit; None: it did not."""
+def _year_limit(saved: Mapping, game: Game) -> int | None:
+    """Return a game's most years, as its file says or its end at a limit shows; None: no limit."""
+    play = saved.get("play")
+    if isinstance(play, Mapping) and isinstance(play.get("max_years"), int):
+        return play["max_years"]
     if not game.history or not game.is_draw or game.is_agreed:
         return None
     return int(game.history[-1]["name"][1:-1]) - int(game.map.board.first_year) + 1

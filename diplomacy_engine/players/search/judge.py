@@ -34,7 +34,7 @@ SUBMITTED, OWN = (
     1,
 )  # places of the orders that were given and of the judge's own among candidates
 # Fewer powers are played on faster: of P powers, movement phases and samples by default.
-PLAYED_ON, SAMPLES = 12, 32  # max(1, PLAYED_ON // P) and SAMPLES * max(1, 7 // P)
+PLAYED_ON, SAMPLES = 24, 32  # max(1, PLAYED_ON // P) and SAMPLES * max(1, 7 // P)
 
 
 class JudgeSettings(NamedTuple):

@@ -66,7 +66,7 @@ async function open(wanted, phase) {
   review.set(found, entry.titles);
   if (found && !phase) phase = entry.phases[review.marked()[0]?.number];
   show(Math.max(0, entry.phases.indexOf(phase)));
-  board.begin(ofTheLargest(map.powers));
+  board.begin(ofTheLargest(found ? [review.power ?? map.powers[0]] : map.powers));
 }
 
 // The provinces in this phase of the power that has most centers at the end, which is who won.
