@@ -112,7 +112,8 @@ class Verdicts(NamedTuple):
     candidates: np.ndarray  # (D, K, V) int32, own orders by province; SUBMITTED and OWN come first
     count: np.ndarray  # (D,) int64, of them; the rest are none
     values: np.ndarray  # (D, K, R) float64, worth 0..1; NaN where it was not tried
-    hindsight: np.ndarray  # (D, K) float64, against what the others really ordered
+    # (D, K) float64, against what the others really ordered: of SUBMITTED and the best, else NaN
+    hindsight: np.ndarray
     samples: np.ndarray  # (D, R, V) int32, orders of all powers
     places: np.ndarray  # (D, V) bool, provinces for which the decision gives orders
     best: (
@@ -150,6 +151,8 @@ class Judge:
         )
         values = np.full((*candidates.shape[:2], total), np.nan)
         alive = np.arange(candidates.shape[1]) < count[:, None]
+        alike = (candidates[:, SUBMITTED] == candidates[:, OWN]).all(1)
+        alive[alike, OWN] = False  # it need not be played twice
         edges = [0, *(total >> n for n in range(settings.dropping, 0, -1)), total]
         for number, (first, last) in enumerate(pairwise(edges)):
             if number == 1:
@@ -163,15 +166,16 @@ class Judge:
             if number:
                 alive &= _better_half(np.where(alive, values[:, :, :first].mean(2), -np.inf))
             self._fill(games, decisions, candidates, samples, places, values, alive, first, last)
-        hindsight = np.full((*candidates.shape[:2], 1), np.nan)
-        listed = np.arange(candidates.shape[1]) < count[:, None]
-        real = orders[decisions.game][:, None]
-        self._fill(games, decisions, candidates, real, places, hindsight, listed, 0, 1, ahead=0)
+        values[alike, OWN] = values[alike, SUBMITTED]
         every, mean = np.arange(decisions.count), np.where(alive, values.mean(2), -np.inf)
         best = mean.argmax(1)
         loss, error = _difference(values[every, best], values[:, SUBMITTED])
         best = np.where(loss > error, best, SUBMITTED)
-        loss, error = np.where(best == SUBMITTED, 0.0, loss), error
+        loss = np.where(best == SUBMITTED, 0.0, loss)
+        hindsight, both = np.full((*candidates.shape[:2], 1), np.nan), np.zeros_like(alive)
+        both[:, SUBMITTED] = both[every, best] = True
+        real = orders[decisions.game][:, None]
+        self._fill(games, decisions, candidates, real, places, hindsight, both, 0, 1, ahead=0)
         edge = np.stack(_difference(values[:, SUBMITTED], values[:, OWN]), 1)
         return Verdicts(
             candidates=candidates,
@@ -288,7 +292,7 @@ def _better_half(mean: np.ndarray) -> np.ndarray:
     rank = np.argsort(np.argsort(-mean, 1, kind="stable"), 1, kind="stable")
     half = np.maximum(-(-np.isfinite(mean).sum(1) // 2), 2)
     going = rank < half[:, None]
-    going[:, [SUBMITTED, OWN]] = True
+    going[:, [SUBMITTED, OWN]] = True  # if they are tried at all
     return going & np.isfinite(mean)
 
 
