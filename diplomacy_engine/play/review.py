@@ -360,6 +360,8 @@ def page_facts(replay: Replay, reviews: Reviews, decisions: Sequence[Reviewed]) 
     """Return what the pages show of a review, which may still be under way."""
     record = summary(decisions, reviews.left_out)
     judge, records = reviews.judge.name, [one._asdict() for one in decisions]
+    if judge == "lookahead":
+        judge += ", which counts centers within reach, for want of a trained policy"
     facts = review_facts(replay, records, judge, reviews.done, reviews.total)
     return facts | {"powers": record["powers"], "left_out": record["left_out"]}
 

@@ -99,7 +99,7 @@ def test_reasons_are_true():
     game = played(POSITION, orders)
     decisions, reviews = reviewed(game, make_bot("lookahead"), ["FRANCE"])
     (one,) = decisions
-    assert reviews.judge.name == "dumbbot" and one.best != one.orders
+    assert reviews.judge.name == "lookahead" and one.best != one.orders
     faults = reviews._faults(game.history[0], "FRANCE", one.orders, one.best)
     assert "Army Paris: move to Burgundy bounced with your own Army Marseilles" in faults
     assert any("support" in fault and "not moving to Spain" in fault for fault in faults)
@@ -186,6 +186,7 @@ def test_facts_of_a_review_under_way(judge):
     reviews = Reviews(game.to_saved_game(), judge, game.map, (), FEW)
     replay = make_replay(game.to_saved_game(), game.map)
     facts = page_facts(replay, reviews, [])
+    assert "for want of" not in facts["judge"]
     assert facts["done"] == 0 < facts["total"] and facts["chart"] == "" and not facts["decisions"]
 
 

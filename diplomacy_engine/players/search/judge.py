@@ -257,7 +257,9 @@ def make_judge(player: Player, games: VectorGame, settings: JudgeSettings | None
     if isinstance(player, BestResponse):
         if isinstance(player.own.player, PolicyPlayer):
             return make_judge(player.own.player, games, settings)
-        return Judge(player.own, player.value, settings)
+        judge = Judge(player.own, player.value, settings)
+        judge.name = player.name
+        return judge
     raise UserError(
         f"{quoted(str(player.name), 60)} cannot judge a game: only a trained policy, fast:POLICY "
         "and lookahead know what a board is worth"
