@@ -383,13 +383,16 @@ def begin_review(
     by lookahead."""
     job, saved, game_map = ReviewJob(), game.to_saved_game(), game.map
 
+    def begun(player: object) -> Reviews:
+        return Reviews(saved, player, game_map, powers, None, game.max_years)
+
     def work() -> None:
         try:
-            for name in (*judges, "lookahead"):
+            for name in judges:
                 with contextlib.suppress(UserError):
-                    player = make_bot(name) if name == "lookahead" else ordering(load(name))
-                    job.reviews = Reviews(saved, player, game_map, powers, None, game.max_years)
+                    job.reviews = begun(ordering(load(name)))
                     break
+            job.reviews = job.reviews or begun(make_bot("lookahead"))
             for part in job.reviews:
                 job.decisions += part
         except Exception as error:  # a checkpoint's script is the user's own
