@@ -221,18 +221,17 @@ const review = new Review({
   board,
   values,
   go: (number) => bar.jump(number),
-  tryIt: ({ number, power }) =>
-    h(
+  tryIt({ number, power }) {
+    if (state.game < facts.games.length - 1) return null; // the command resumes the last game
+    const phase = facts.games[state.game].phases[number];
+    const command = `--resume ${facts.file} --phase ${phase} --power ${power}`;
+    return h(
       "p",
       { class: "quiet" },
       "Try it from here: ",
-      h(
-        "code",
-        {},
-        `python -m diplomacy_engine play --resume ${facts.file} ` +
-          `--phase ${facts.games[state.game].phases[number]} --power ${power}`,
-      ),
-    ),
+      h("code", {}, `python -m diplomacy_engine play ${command}`),
+    );
+  },
 });
 $("game").addEventListener("change", () => {
   bar.pause();
