@@ -39,7 +39,6 @@ from diplomacy_engine.scoring.outcomes import figure_values
 PLAYED_OUT, COSTLY = 200, 5.0
 SCREENS = 12, 40  # so many games come first: what is surely not costly is dropped after them
 MOST = 12  # decisions of a power that are tried
-OWN_GAMES = 60  # without a planted decision, by powers, for the judge's own marks
 
 
 class Planted(NamedTuple):
@@ -172,7 +171,9 @@ def main() -> None:
     flags.add_argument("--seed", type=int, default=1)
     flags.add_argument("--minutes", type=float, default=1e9, help="of planting at the most")
     flags.add_argument("--cases", default=None, help="file that keeps what was planted")
+    flags.add_argument("--own", type=int, default=20, help="games for the judge's own marks")
     flags.add_argument("--deep", type=int, default=20, help="games for the judge of more samples")
+    flags.add_argument("--unchecked", action="store_true", help="play nothing out for the ranking")
     args = flags.parse_args()
     games, began = VectorGame(args.map, 40, args.seed, threads=1, auto_reset=False), time.time()
     policy = load_player(
@@ -194,10 +195,10 @@ def main() -> None:
                 file.write_bytes(pickle.dumps((cases, plain)))
             if len(cases) == args.games or time.time() - began > 60 * args.minutes:
                 break
-    report(args.deep, policy, games, cases, plain)
+    report(args, policy, games, cases, plain)
 
 
-def report(deep: int, policy, games: VectorGame, cases: list, plain: list) -> None:
+def report(args, policy, games: VectorGame, cases: list, plain: list) -> None:
     judge = make_judge(policy, games)
     print(f"{games.map.name}, {policy.name}: {len(cases)} planted decisions", flush=True)
     ranks, truly, decisions_of = [], [], 0
@@ -207,41 +208,44 @@ def report(deep: int, policy, games: VectorGame, cases: list, plain: list) -> No
         decisions_of += decisions.count
         higher = np.flatnonzero(loss > loss[at])
         rank = 1 + len(higher) if loss[at] > 0 else decisions.count
-        real = 0
-        for d in higher if rank > 1 else ():
+        ranks.append(rank)
+        if rank == 1 or args.unchecked:
+            truly.append(rank == 1)
+            continue
+        costs = []  # of the planted decision and of those that are ranked above it, both anew
+        for d in [at, *higher] if loss[at] > 0 else ():
             best = verdicts.candidates[d, verdicts.best[d]]
             submitted = verdicts.candidates[d, SUBMITTED]
             places, row = verdicts.places[d], int(decisions.game[d])
             cost, _ = cost_of(policy, rows, row, case.power, places, best, submitted, PLAYED_OUT)
-            real += cost >= case.cost
-        ranks.append(rank)
-        truly.append(rank == 1 or (loss[at] > 0 and real == len(higher)))
+            costs.append(cost)
+        truly.append(bool(costs) and min(costs) == costs[0])
     ranks, count = np.array(ranks), len(ranks)
     if count:
         print(f"decisions of the power: {decisions_of / count:.1f} a game")
         print(f"ranked worst: {interval((ranks == 1).sum(), count)}")
-        print(f"... or all ranked above it cost as much, played out: {interval(sum(truly), count)}")
+        if not args.unchecked:
+            share = interval(sum(truly), count)
+            print(f"... or all ranked above it cost as much, played out: {share}")
         print(f"among the worst three: {interval((ranks <= 3).sum(), count)}", flush=True)
     marks, few, many = [], [], []
-    for orders in plain[: OWN_GAMES // games.num_powers]:
+    for orders in plain[: args.own]:
         _, decisions, verdicts = judged(judge, games, orders, range(games.num_powers))
         points = 100 * np.column_stack([verdicts.loss, verdicts.error, verdicts.edge])
         marks += [mark_of(*each) for each in points]
     more = make_judge(policy, games, JudgeSettings(samples=10 * verdicts.values.shape[2]))
-    for case in cases[:deep]:
+    for case in cases[: args.deep]:
         few.append(judged(judge, games, case.orders, [case.power])[2].loss)
         many.append(judged(more, games, case.orders, [case.power])[2].loss)
-    shares = {mark: marks.count(mark) / len(marks) for mark in ("!", "?!", "?", "??")}
+    shares = {mark: marks.count(mark) / max(1, len(marks)) for mark in ("!", "?!", "?", "??")}
     print(f"marks of the judge's own {len(marks):,} decisions: ", end="")
     print(", ".join(f"{mark} {share:.2%}" for mark, share in shares.items()))
-    print(f"?? of its own: {interval(marks.count('??'), len(marks))}")
+    if marks:
+        print(f"?? of its own: {interval(marks.count('??'), len(marks))}", flush=True)
     if many:
         few, many = np.concatenate(few), np.concatenate(many)
-        print(
-            f"rank correlation with ten times the samples: {rank_correlation(few, many):.3f}",
-            end="",
-        )
-        print(f" ({len(few)} decisions)", flush=True)
+        correlation = f"{rank_correlation(few, many):.3f} ({len(few)} decisions)"
+        print(f"rank correlation with ten times the samples: {correlation}", flush=True)
     longest = max(plain, key=len)[:60]
     for powers in ([0], range(games.num_powers)):
         begun, used = time.perf_counter(), time.process_time()
