@@ -64,7 +64,7 @@ class Learner:
         return tuple(name for name in settings if name in settings.read)
 
     def settings(self, saved: dict) -> dict:
-        return asdict(self.args_class()) | saved["args"]
+        return asdict(self.args_class()) | checkpoints.with_new_names(saved["args"])
 
     def agent(self, saved: dict, path: str | Path) -> nn.Module:
         """Return the network of a checkpoint, on the CPU.
