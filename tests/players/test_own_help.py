@@ -151,16 +151,20 @@ def _games(asked: tuple) -> tuple:
 
 
 def test_among_people_openings_differ_and_nothing_is_in_vain():
-    openings, in_vain = {}, {}
+    usual, in_vain = {}, {}
     for careful in (False, True):
         games, game_map = VectorGame("standard", 60, seed=1), load_map("standard")
         player = load_player("standard-0.3-2", game_map=game_map, seed=5, careful=careful)
-        openings[careful] = len(np.unique(orders_of(games, player), axis=0))
+        orders, owner = orders_of(games, player), games.state.unit_power
+        usual[careful] = [
+            np.unique(orders[:, owner[0] == p], axis=0, return_counts=True)[1].max()
+            for p in range(games.num_powers)
+        ]
         for _ in range(14):
             games.step(orders_of(games, player))
         decisions = games.decisions()
         decisions = decisions.take(in_movement(games.state, decisions.game))
         given = player.act(games, decisions)
         in_vain[careful] = (mended(games, decisions, given) != given).sum()
-    assert openings[True] > 1.5 * openings[False]
+    assert max(usual[True]) < 36 < max(usual[False])  # games, of 60
     assert in_vain[True] == 0 < in_vain[False]
