@@ -9,15 +9,17 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 from msgspec.structs import replace
 
 from .._files import check_target
 from .._jit import announce_compilation
 from .._suggest import quoted
 from ..errors import UserError
+from ..matches.population import rank_person
 from ..play.file import GUEST, HOST, PLAYER, WATCH, PlayRecord, PressRecord, Seat, read_session
 from ..play.server import PlayServer
-from ..play.session import MIXED, Choices, PlaySession, mixed_table
+from ..play.session import MIXED, PERSON, Choices, PlaySession, mixed_table
 from ..play.talk import players_talk
 from ..play.terminal import TextGame
 from ..players.advice import advice, orders_by_player
@@ -35,6 +37,7 @@ from ..players.population import FOLDERS, Population, PopulationMember, drawn_me
 from ..players.protocols import ExplainingPlayer, Player
 from ..players.trust import check_named
 from ..press.press import MOST_ROUNDS, PressRules
+from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
 from ..textgame.game import Game
 from ._console import print_notes
@@ -85,7 +88,8 @@ def _tell(session: PlaySession) -> None:
                 f"{power} was {member.name}: {member.scheme}, rating {member.rating:.1f}, "
                 f"{place} of {len(population.members)} members"
             )
-    if population and session.now.powers_of(HOST):
+    if session.standing():
+        print(f"This game alone gives you {session.standing()}.")
         print("Your rank among the members; name more of your games for a better figure:")
         own = "" if population.folder.parent == FOLDERS else f" --population {population.folder}"
         print(f"python -m diplomacy_engine population rank --saved-games {session.file}{own}")
@@ -269,7 +273,16 @@ def _opened(
     file = _file(arguments, game.map, arguments.resume if record.tokens else None)
     choices = Choices(offered, mixed, maps, new_game)
     members = {name: member.name for name, (_, member) in drawn.items()}
-    session = PlaySession(game, file, load, record, choices, members)
+    population = next((own for own, _ in drawn.values()), None)
+
+    def rank(saved: dict) -> str:
+        rng = np.random.default_rng(record.seed)
+        try:
+            return rank_person(population, [make_replay(saved, game.map)], PERSON, rng).text()
+        except UserError:  # two people played
+            return ""
+
+    session = PlaySession(game, file, load, record, choices, members, rank)
     return session
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from ..constants import NONE, RUNNING
 from ..errors import UserError
 from ..players.advice import Advice, advice_to_all, has_decision
-from ..players.asking import orders_of
-from ..players.protocols import ExplainingPlayer, SamplingPlayer
+from ..players.asking import ask_players
+from ..players.protocols import ExplainingPlayer, Player, SamplingPlayer
 from ..rules.map import Map
 from ..textgame.game import Game
 from .file import rebuild
@@ -26,26 +26,49 @@ class Outlook(NamedTuple):
 
 
 def outlook(
-    game: Game, player: ExplainingPlayer, wanted: Callable[[], bool] = lambda: True
+    game: Game,
+    players: Mapping[str, Player],
+    wanted: Callable[[], bool] = lambda: True,
+    orders: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Outlook] | None:
-    """Return power -> how a game may end; None once it is not `wanted` any more."""
-    rows, games = np.zeros(GAMES, int), game.vector_game.spare(GAMES)
-    games.copy_from(game.vector_game, rows, np.arange(GAMES))
-    policy = copy.copy(getattr(getattr(player, "own", None), "policy", player))
-    if isinstance(policy, SamplingPlayer):
-        policy.generator = type(policy.generator)()  # the game's own draws stay as they are
-        policy.generator.manual_seed(1)
+    """Return power -> how a game may end; None once it is not `wanted` any more.
+
+    `players` play on for the powers; `orders` are given now by some of these.
+    """
+    rows, games = np.arange(GAMES), game.vector_game.spare(GAMES)
+    games.copy_from(game.vector_game, np.zeros(GAMES, int), rows)
+    games.seed_games(rows, rows.astype(np.uint64))
+    copies = {id(player): _own_draws(player) for player in players.values()}
+    playing, number = list(copies.values()), {one: n for n, one in enumerate(copies)}
+    seated = np.array([number[id(players[power])] for power in game.powers])
     gone = [game.map.power_index[name] for name in game.conceded]
+    trial, left_out = game.copy(), [*gone, *(game.map.power_index[name] for name in orders or ())]
+    for power, texts in (orders or {}).items():
+        trial.submit(power, texts)
+    fixed = trial.order_numbers()
     while (games.state.end == RUNNING).any():
         if not wanted():
             return None
         decisions = games.decisions()
-        orders = orders_of(games, policy, decisions.take(~np.isin(decisions.power, gone)))
-        games.step(orders)
+        decisions = decisions.take(~np.isin(decisions.power, left_out))
+        found = ask_players(games, decisions, playing, seated[decisions.power])
+        found[:, list(fixed)] = list(fixed.values())
+        games.step(found)
+        left_out, fixed = gone, {}
     outcomes, team = games.outcomes(), games.board.team
     won = (outcomes.winner[:, None] != NONE) & (team[outcomes.winner][:, None] == team)
     figures = zip(game.powers, won.sum(0).tolist(), outcomes.centers.mean(0).tolist())
     return {power: Outlook(GAMES, *row) for power, *row in figures}
+
+
+def _own_draws(player: Player) -> Player:
+    """Return a player without its search, which leaves the game's own draws as they are."""
+    player = copy.copy(getattr(getattr(player, "own", None), "policy", player))
+    player.group = None
+    if isinstance(player, SamplingPlayer):
+        player.generator = type(player.generator)()
+        player.generator.manual_seed(1)
+    return player
 
 
 def review(

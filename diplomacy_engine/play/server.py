@@ -180,6 +180,7 @@ def _game(session: PlaySession, viewer: Viewer, query: dict[str, int]) -> dict:
 
 _Text = Annotated[str, Meta(max_length=MAX_ORDER)]
 _Orders = Annotated[list[_Text], Meta(max_length=MAX_ORDERS)]
+_Compared = Annotated[list[_Orders], Meta(max_length=2)]
 _Terms = Annotated[list[_Text], Meta(max_length=MAX_TERMS)]
 _LISTS = ("ours", "theirs", "zone", "we_keep_out", "they_keep_out", "we_leave", "they_leave")
 _Offer = defstruct(
@@ -194,7 +195,6 @@ READS: dict[str, Callable] = {
     "/api/game": _game,
     "/api/board": lambda session, viewer, query: board_view(session, viewer, query.get("phase")),
     "/api/hint": lambda session, viewer, query: hint_view(session, viewer),
-    "/api/outlook": lambda session, viewer, query: outlook_view(session, viewer),
     "/api/texts": lambda session, viewer, query: texts_view(session, viewer, query.get("phase")),
     "/api/picture": lambda session, viewer, query: picture_view(
         session, viewer, query.get("phase"), bool(query.get("moving"))
@@ -233,6 +233,7 @@ ACTIONS: dict[str, tuple[Callable, dict[str, type]]] = {
     "/api/back": (PlaySession.take_back, {"step": int}),
     "/api/next": (PlaySession.go_on, {"step": int}),
     "/api/draft": (draft_view, {"orders": _Orders}),
+    "/api/outlook": (outlook_view, {"step": int, "orders": _Compared}),
 }
 _RECORDS = {path: defstruct("_Request", [*fields.items()]) for path, (_, fields) in ACTIONS.items()}
 

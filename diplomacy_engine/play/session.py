@@ -24,7 +24,7 @@ from .._suggest import quoted
 from ..games.votes import bot_votes
 from ..players.advice import Advice, advice, ordering, orders_by_player
 from ..players.names import short_name, short_names
-from ..players.protocols import ExplainingPlayer, Player
+from ..players.protocols import ExplainingPlayer, Player, SamplingPlayer
 from ..press.press import MOST_ROUNDS
 from ..rules.notation import order_texts
 from ..rules.state import seed_from
@@ -47,6 +47,7 @@ from .talk import players_talk
 
 PERSON = "a person"  # in a saved game, who had a person's seat
 MIXED = "mixed"  # as a player's name: one of those of the map's mixed table, drawn by the seed
+QUICK_BOTS = ("random", "hold", "chaos", "dumbbot", "dumbbot-paquette", "dumbbot-deepdip")
 MAX_IDLE = 10  # phases played at most while people who are not eliminated can only wait
 
 
@@ -90,10 +91,13 @@ class PlaySession:
         record: PlayRecord,
         choices: Choices = Choices(),  # noqa: B008
         drawn: Mapping[str, str] | None = None,
+        rank: Callable[[dict], str] = lambda saved: "",
     ):
-        """`load` makes a player by its name; `choices`: what a new game can be chosen from."""
+        """`load` makes a player by its name; `choices`: what a new game can be chosen from; `rank`
+        says where a saved game puts its person among the members `drawn`."""
         self.file = self._first = Path(file)
         self.press, self.drawn = record.rules, dict(drawn or {})
+        self._rank, self._standing = rank, None
         self.maps, self._new_game = list(choices.maps), choices.new_game
         self._load, self._offered, self._mixed = load, choices.offered, choices.mixed
         self.chosen: dict[str, str] = {}  # what the host last chose for the powers
@@ -111,6 +115,8 @@ class PlaySession:
         for name in (*record.opponents, *first.players()):
             if name != MIXED:
                 self._player(name)
+        if record.hint and self.rated:
+            raise PlayError("a game against members of a population is rated: it has no hints")
         if record.hint and self.hinting() is None:
             raise PlayError(f"{record.hint} cannot give hints, only a checkpoint can")
         self._written: tuple[int, int] | None = None
@@ -137,12 +143,11 @@ class PlaySession:
             return self._players[name]
 
     def hinting(self) -> ExplainingPlayer | None:
-        """Return the player that gives hints: the one named for it, or the best that can."""
+        """Return the player that gives hints: the one named for it, or the map's best policy."""
         if not self.can_hint:
             return None
-        rank = {name: n for n, name in enumerate(self.pool)}
-        names = [*sorted(self._players, key=lambda name: rank.get(name, -1)), *self.pool[:1]]
-        names = [self.record.hint] if self.record.hint else names
+        hint = self.record.hint
+        names = [hint] if hint else [*self.pool[:1], *self._players]
         players = (ordering(self._player(name)) for name in names)
         return next((one for one in players if isinstance(one, ExplainingPlayer)), None)
 
@@ -157,8 +162,15 @@ class PlaySession:
             time.sleep(0.05)  # whoever waits for a player goes first
 
     @property
+    def rated(self) -> bool:
+        """Whether people play against members of a population, to be ranked among them."""
+        return bool(self.drawn)
+
+    @property
     def can_hint(self) -> bool:
         """Whether there are hints; nobody is loaded for that."""
+        if self.rated:
+            return False
         if self.record.hint is not None:
             return bool(self.record.hint)
         players = map(ordering, self._players.values())
@@ -420,6 +432,8 @@ class PlaySession:
         with self.lock:
             self._check_host(viewer)
             self._check_step(step, over=True)
+            if self.rated:
+                raise PlayError("nothing is taken back in a rated game", "forbidden")
             after = self.now.copy()
             after.take_back(self.press)
             self.trouble = ""
@@ -447,13 +461,35 @@ class PlaySession:
             raise PlayError("no player here gives hints: play against a checkpoint, or name one")
         return player
 
-    def outlook(self, viewer: Viewer) -> Outlook | None:
-        """Return how the game may end for the viewer; None if it goes on meanwhile."""
+    def outlook(
+        self, viewer: Viewer, step: int, orders: Sequence[Sequence[str]]
+    ) -> list[Outlook] | None:
+        """Return how the game may end for the viewer after each of some orders, against the
+        players of the table; None if it goes on meanwhile."""
         with self.lock:
-            power, player, now = self._seat(viewer), self._adviser(), self.now
-            game = now.game.copy()
-        outlooks = outlook(game, player, lambda: self.now is now)
-        return outlooks and outlooks[power]
+            if step != self.now.step:
+                return None
+            power, adviser, now = self._seat(viewer), self._adviser(), self.now
+            game, players = now.game.copy(), dict.fromkeys(now.game.powers, adviser)
+            for name, player in self._speakers(now).items():
+                if isinstance(ordering(player), SamplingPlayer) or player.name in QUICK_BOTS:
+                    players[name] = ordering(player)
+        found = []
+        for texts in orders:
+            outlooks = outlook(game, players, lambda: self.now is now, {power: texts})
+            if outlooks is None:
+                return None
+            found.append(outlooks[power])
+        return found
+
+    def standing(self) -> str:
+        """Return the rank that a rated game gives, once it is over; else nothing."""
+        with self.lock:
+            if not (self.rated and self.game.is_over and self.now.powers_of(HOST)):
+                return ""
+            if self._standing is None:
+                self._standing = self._rank(self.saved_game())
+            return self._standing
 
     def review(self, viewer: Viewer) -> dict:
         """Return the game, which is over, with what the best policy thinks of the viewer's orders;

@@ -11,6 +11,7 @@ from ..constants import NONE, phase_kind
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.order_lists import without_orders
+from ..games.own_help import mended, own_choices
 from ..games.vector_game import VectorGame
 from ..press.daide import ClauseRow
 from ..press.deals import Offers, make_offers
@@ -104,19 +105,19 @@ def orders_by_player(
         if free:
             game.table.correct(orders, decisions, honest)
         # Who plans without lists may order what a deal forbids: then the unit keeps its promise.
-        listed, repeated = set(decisions.order.tolist()), {}
+        listed, repeated = set(decisions.order.tolist()), []
         for d in range(decisions.count):
             power = game.map.powers[decisions.power[d]]
             numbers = [orders[0, v] for v in _provinces(games, decisions, d)]
             own = by_power[power] = [texts[number] for number in numbers if number in listed]
             for move, supports in in_vain.items():
                 if move in own and _supports(own, move) <= supports:
-                    repeated.setdefault(int(decisions.power[d]), []).append(texts.index(move))
+                    repeated.append((decisions.power[d], texts.index(move)))
         if not repeated:
             break
-        decisions = decisions.take(np.isin(decisions.power, [*repeated]))
-        unwanted = np.isin(decisions.order, sum(repeated.values(), []))
-        decisions = without_orders(decisions, unwanted)
+        powers, unwanted = zip(*repeated)
+        decisions = decisions.take(np.isin(decisions.power, powers))
+        decisions = without_orders(decisions, np.isin(decisions.order, unwanted))
     return by_power
 
 
@@ -208,15 +209,28 @@ def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
 
 
 def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
-    """Return each unit's orders, the likeliest first; UserError if there is nothing to order."""
+    """Return each unit's orders, the likeliest first; UserError if there is nothing to order.
+
+    The first ones are mended together. Where nobody talks none takes part in what others do.
+    """
     advices = advice_to_all(game, player, [power])
     if not advices:
         raise UserError(f"{power} has no orders to give in {game.phase}")
-    games, decisions = game.vector_game, _decisions(game, [power])
-    if isinstance(player, ReasoningPlayer) and phase_kind(game.phase) == "movement":
+    advised, games, decisions = advices[power], game.vector_game, _decisions(game, [power])
+    if phase_kind(game.phase) != "movement":
+        return advised
+    texts = games.vocabulary.texts
+    helps = game.table is not None or bool(game.map.teams.text)
+    own = {texts[number] for number in own_choices(games, decisions, helps).order}
+    slots = [(unit, [one for one in ranked if one[0] in own]) for unit, ranked in advised.slots]
+    likeliest = np.array([texts.index(ranked[0][0]) for _, ranked in slots], np.int32)
+    first = {texts[number] for number in mended(games, decisions, likeliest)}
+    slots = [(unit, sorted(ranked, key=lambda one: one[0] not in first)) for unit, ranked in slots]
+    advised = advised._replace(slots=slots)
+    if isinstance(player, ReasoningPlayer):
         (reasons,) = player.reasons(games, decisions)
-        return advices[power]._replace(tried=_tried(game, games.vocabulary.texts, power, reasons))
-    return advices[power]
+        return advised._replace(tried=_tried(game, texts, power, reasons))
+    return advised
 
 
 def advice_to_all(

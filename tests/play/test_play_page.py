@@ -202,7 +202,7 @@ def test_hints(start, open_page):
     said = "Chance of a solo: below 3%. Centers at the end: about 1."  # everybody holds
     until(lambda: page.inner_text("#expects") == said)
     page.click("#what summary")
-    assert "England won 0 of these games (5 centers win)" in page.inner_text("#what")
+    assert "England won 0 (5 centers win), and ended with 1.0" in page.inner_text("#what")
     page.wait_for_selector("#board .hinted .order", state="attached")
     marks = page.locator("#board .hinted .order").all()
     assert [mark.get_attribute("data-order") for mark in marks] == ["A LON H"]
@@ -211,6 +211,12 @@ def test_hints(start, open_page):
     assert "%" in page.inner_text("#choices .order >> nth=0")
     page.click("#fill")
     drawn(page, "A LON H")
+    page.click("#hint")
+    page.keyboard.press("Escape")
+    unit(page, "A LON")
+    province(page, "PAR")
+    page.click("#hint")  # now there are orders to compare
+    until(lambda: "your orders below 3%, these below 3%" in page.inner_text("#expects"))
 
 
 def test_hints_of_a_search_show_what_it_tried(start, open_page):

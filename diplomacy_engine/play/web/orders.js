@@ -675,19 +675,24 @@ export class OrderPanel {
           h("span", { class: "quiet" }, percent(orders[0].probability)),
         ),
       );
-    const outlook = this.outlook(),
-      { won, games, centers } = outlook ?? {};
-    const share =
+    const [these, yours] = this.outlook() ?? [];
+    const share = ({ won, games }) =>
       won === 0
         ? `below ${percent(1 / games)}`
         : won === games
           ? `above ${percent(1 - 1 / games)}`
           : `about ${percent(won / games)}`;
-    const chance = outlook
-      ? `Chance of a solo: ${share}. Centers at the end: about ${Math.round(centers)}.`
+    const both = (told) =>
+      yours ? `your orders ${told(yours)}, these ${told(these)}` : told(these);
+    const chance = these
+      ? `Chance of a solo: ${both(share)}. ` +
+        `Centers at the end: ${both(({ centers }) => `about ${Math.round(centers)}`)}.`
       : "Playing on from here…";
+    const told = ({ won, centers }) =>
+      `${who} won ${won} (${this.view.victory} centers win), ` +
+      `and ended with ${centers.toFixed(1)} centers on average`;
     const what =
-      outlook &&
+      these &&
       h(
         "details",
         { id: "what" },
@@ -695,9 +700,10 @@ export class OrderPanel {
         h(
           "p",
           {},
-          `The policy has played on from here for all powers, ${games} times. ` +
-            `${who} won ${won} of these games (${this.view.victory} centers win), ` +
-            `and ended with ${centers.toFixed(1)} centers on average.`,
+          `The players of this table, with the policy in your place, have played ${these.games} ` +
+            `games from here after these orders: ${told(these)}.` +
+            (yours ? ` After those you had chosen: ${told(yours)}.` : "") +
+            " So few games can differ by chance.",
         ),
       );
     return h(
@@ -721,7 +727,7 @@ export class OrderPanel {
           title:
             "Each percentage assumes the likeliest orders of the units that the policy " +
             "decides on before",
-          onclick: () => this.fill(hint),
+          onclick: () => this.take(hint.slots.map(({ orders }) => orders[0].text)),
         },
         "Use these orders",
       ),
@@ -803,8 +809,9 @@ export class OrderPanel {
     this.unselect();
   }
 
-  fill(hint) {
-    this.take(hint.slots.map(({ orders }) => orders[0].text));
+  // The orders of a hint.
+  hinted({ slots }) {
+    return slots.map(({ orders }) => orders[0].text).filter((text) => text !== "WAIVE");
   }
 }
 

@@ -177,7 +177,8 @@ function take(view) {
   } else {
     if (before.given && !view.given && view.talk && !state.busy)
       say("A deal rules out an order you gave. Please give your orders again.", true);
-    panel.update(view);
+    if (before.you === view.you) panel.update(view);
+    else panel.begin(view); // in a sandbox the next power orders
     talk.update(view);
   }
   draw();
@@ -565,7 +566,10 @@ function drawEnd(view) {
     : view.by_concession
       ? `${won} All the others have conceded.`
       : won;
-  $("panel").replaceChildren(h("h2", { id: "end" }, text));
+  $("panel").replaceChildren(
+    h("h2", { id: "end" }, text),
+    view.rank ? h("p", { id: "rank" }, `Among the members this game gives you ${view.rank}.`) : "",
+  );
   $("panel").append(
     h(
       "div",
@@ -710,7 +714,7 @@ function drawVotes(view) {
 function drawTools(view) {
   const tools = [];
   const deciding = view.started && state.shown === null && view.decision && !view.given;
-  if (deciding && view.you)
+  if (deciding && view.you && !view.rated)
     tools.push(
       h(
         "button",
@@ -726,7 +730,7 @@ function drawTools(view) {
         state.hinting ? "Hide hint" : "Hint",
       ),
     );
-  if (view.host && view.started)
+  if (view.host && view.started && !view.rated)
     tools.push(
       h(
         "button",
@@ -987,8 +991,10 @@ async function fetchHint() {
   if (fetchingHint) return;
   fetchingHint = true;
   try {
-    const found = await ask("/api/hint");
-    if (found.step === state.view.step) state.hint = found;
+    const { you } = state.view,
+      found = await ask("/api/hint");
+    if (found.step !== state.view.step || you !== state.view.you) return;
+    state.hint = found;
     fetchOutlook();
   } catch (error) {
     state.hinting = false;
@@ -1001,10 +1007,14 @@ async function fetchHint() {
 
 // Games are played for it, which takes seconds: the hint does not wait.
 async function fetchOutlook() {
-  const { step, you } = state.view;
-  const found = await ask("/api/outlook").catch(() => null);
+  const { step, you } = state.view,
+    hinted = panel.hinted(state.hint),
+    own = panel.orders();
+  const differ = own.length && [...own].sort().join() !== [...hinted].sort().join();
+  const orders = differ ? [hinted, own] : [hinted];
+  const found = await ask("/api/outlook", { step, orders }).catch(() => null);
   if (step !== state.view.step || you !== state.view.you) return;
-  state.outlook = found;
+  state.outlook = found?.outlooks;
   draw();
 }
 
@@ -1047,8 +1057,6 @@ async function turnTo(power) {
   state.hint = state.outlook = null;
   try {
     take(await ask("/api/game"));
-    panel.begin(state.view);
-    draw();
   } catch (error) {
     say(sentence(error.message), true);
   }
