@@ -141,6 +141,7 @@ export class OrderPanel {
 
   unselect() {
     this.select(null);
+    this.say("");
     this.redraw();
   }
 
@@ -149,7 +150,13 @@ export class OrderPanel {
     Object.assign(this, { mode, other: null, narrowed: null });
     const orders = this.inMode();
     if (mode === "hold" || mode === "disband") this.choose(orders[0]);
-    else this.redraw();
+    else this.ask();
+  }
+
+  // Say over the board what to click next.
+  ask() {
+    this.say(this.guide().replace(", or pick from the list", ""));
+    this.redraw();
   }
 
   inMode() {
@@ -228,6 +235,8 @@ export class OrderPanel {
     const own = decision.units.find((place) => place.province === province);
     if (this.unit && province !== this.place(this.unit).province && this.target(province)) return;
     if (!own) {
+      const goal = ({ text, place }) => place === province && this.orders().includes(text);
+      if (!this.unit && decision.units.some(({ orders }) => orders.some(goal))) return; // again
       this.say(this.refusal(province), true);
       return;
     }
@@ -286,11 +295,16 @@ export class OrderPanel {
   target(province) {
     const two = this.mode === "support" || this.mode === "convoy";
     const key = two && !this.other ? "other" : "place";
-    const found = this.inMode().filter((order) => order[key] === province);
+    const own = this.orders();
+    let found = this.inMode().filter((order) => order[key] === province);
+    if (this.other && found.length > 1) {
+      const same = found.filter(({ text }) => own.includes(text.split(" S ")[1])); // its coast
+      if (same.length) found = same;
+    }
     if (found.length === 1) this.choose(found[0]);
     else if (found.length && key === "other") {
       this.other = province;
-      this.redraw();
+      this.ask();
     } else if (found.length) {
       this.narrowed = found; // several coasts: the unit asks
       this.redraw();
@@ -309,7 +323,7 @@ export class OrderPanel {
       if (!supports) return false;
       this.mode = "support";
       this.other = province;
-      this.redraw();
+      this.ask();
     } else return false;
     return true;
   }
@@ -340,29 +354,14 @@ export class OrderPanel {
   flyout() {
     const { decision, given } = this.view;
     if (!decision || given) return ["", []];
-    const button = (order, act) =>
-      h("button", { "data-offer": order.text, onclick: act }, order.words);
-    if (this.offered.length) {
-      const at = this.place(this.offered[0].unit).province;
-      const offers = this.offered.map((order) =>
-        button({ ...order, words: this.words(order.text) }, () => this.accept(order)),
-      );
-      return [
-        at,
-        [],
-        h("p", {}, "The convoy also needs:"),
-        ...offers,
-        h("button", { onclick: () => this.unselect() }, "Not now"),
-      ];
-    }
+    if (this.offered.length)
+      return [this.place(this.offered[0].unit).province, [], ...this.offers()];
     if (!this.unit) return ["", []];
     const at = this.place(this.unit).province,
       asked = this.narrowed ?? (this.mode === "build" ? this.inMode() : null);
-    if (asked) return [at, [], ...asked.map((order) => button(order, () => this.choose(order)))];
-    const marks = this.marks(),
-      guide = ["support", "convoy", "via"].includes(this.mode)
-        ? h("p", {}, this.guide().replace(", or pick from the list", ""))
-        : null;
+    if (asked) return [at, [], ...asked.map((order) => offerButton(order, () => this.choose(order)))];
+    // In whichever mode, so that nothing jumps.
+    const marked = this.place(this.unit).orders.flatMap(({ place, other }) => [place, other]);
     const modes = this.modes().map((mode) =>
       h(
         "button",
@@ -375,7 +374,18 @@ export class OrderPanel {
         MODES[mode].slice(1),
       ),
     );
-    return [at, marks.reach, ...modes, ...(guide ? [guide] : [])];
+    return [at, [...new Set(marked.filter(Boolean))], ...modes];
+  }
+
+  // The other half of a convoy.
+  offers() {
+    return [
+      h("p", {}, "The convoy also needs:"),
+      ...this.offered.map((order) =>
+        offerButton({ ...order, words: this.words(order.text) }, () => this.accept(order)),
+      ),
+      h("button", { onclick: () => this.unselect() }, "Not now"),
+    ];
   }
 
   // --- Drawing -----------------------------------------------------------------------------------
@@ -389,6 +399,7 @@ export class OrderPanel {
       h("h2", {}, this.heading()),
       this.unitList(decision),
     ];
+    if (this.offered.length) parts.push(h("div", { class: "buttons" }, ...this.offers()));
     if (this.unit) parts.push(this.orderList(hint));
     else if (!this.orders().length) parts.push(h("p", { class: "quiet" }, this.beginning()));
     parts.push(this.typing(decision));
@@ -813,6 +824,10 @@ export class OrderPanel {
   hinted({ slots }) {
     return slots.map(({ orders }) => orders[0].text).filter((text) => text !== "WAIVE");
   }
+}
+
+function offerButton({ text, words }, act) {
+  return h("button", { "data-offer": text, onclick: act }, words);
 }
 
 // The address has the seat's token after its #, so that a link within the page goes by script.

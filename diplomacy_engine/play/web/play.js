@@ -278,6 +278,7 @@ function drawParts(view) {
   chart.show(at);
   if (state.review) values.show(at);
   document.body.classList.toggle("looking", looking);
+  document.body.classList.toggle("deciding", Boolean(turn && !looking));
   history.replaceState(null, "", `#${state.token}${looking ? `/${view.phases[at]}` : ""}`);
 
   $("foot").replaceChildren();

@@ -17,8 +17,8 @@ from ...scoring.mixes import RewardMix, code_of, make_reward_mix
 from ..protocols import Explanation, Seedable
 
 OPENING_TEMPERATURE = np.float32(1.5)  # of a game's first year among people
-DRAWN_OPENINGS, HOTTEST = 64, 8.0  # draws for the first phase, at temperatures from 1 on
-OPENINGS, LARGEST_SHARE = 6, 0.4  # likeliest of these, and the largest probability of one
+DRAWN_OPENINGS, HOTTEST = 192, 5.0  # draws for the first phase, at temperatures from 1 on
+OPENINGS, LARGEST_SHARE = 3, 0.5  # likeliest of these, and the largest probability of one
 
 
 class Network(Protocol):
