@@ -257,9 +257,10 @@ def _opened(
 
     def load(name: str) -> Player:
         now, rules = (session.game, session.record.rules) if session else (game, record.rules)
-        options = {"greedy": arguments.greedy, "seed": record.seed}
-        if name in drawn:
-            population, member = drawn[name]
+        seed = session.record.seed if session else record.seed
+        options = {"greedy": arguments.greedy, "seed": seed}
+        if _is_drawn(name):
+            population, member = _member(name, now.map, seed)
             player = load_members(population, [member], threads=1, **options)[0]
         else:
             options |= {"script": arguments.script, "assume": arguments.assume, "careful": True}
@@ -268,21 +269,23 @@ def _opened(
         return player
 
     names = dict.fromkeys([*record.opponents, *([record.hint] if record.hint else [])])
-    drawn = {name: _member(name, game.map, record.seed) for name in names if _is_drawn(name)}
+    drawn = [name for name in names if _is_drawn(name)]
     check_assume(arguments, [*names])
     file = _file(arguments, game.map, arguments.resume if record.tokens else None)
     choices = Choices(offered, mixed, maps, new_game)
-    members = {name: member.name for name, (_, member) in drawn.items()}
-    population = next((own for own, _ in drawn.values()), None)
+
+    def draw(seed: int) -> dict[str, str]:
+        return {name: _member(name, game.map, seed)[1].name for name in drawn}
 
     def rank(saved: dict) -> str:
+        population, _ = _member(drawn[0], game.map, record.seed)
         rng = np.random.default_rng(record.seed)
         try:
             return rank_person(population, [make_replay(saved, game.map)], PERSON, rng).text()
         except UserError:  # two people played
             return ""
 
-    session = PlaySession(game, file, load, record, choices, members, rank)
+    session = PlaySession(game, file, load, record, choices, draw, rank)
     return session
 
 

@@ -48,6 +48,7 @@ from .talk import players_talk
 PERSON = "a person"  # in a saved game, who had a person's seat
 MIXED = "mixed"  # as a player's name: one of those of the map's mixed table, drawn by the seed
 QUICK_BOTS = ("random", "hold", "chaos", "dumbbot", "dumbbot-paquette", "dumbbot-deepdip")
+MOST_SANDBOXES = 20  # that are open at a time
 MAX_IDLE = 10  # phases played at most while people who are not eliminated can only wait
 
 
@@ -81,6 +82,7 @@ class PlaySession:
 
     `record` is the key `play` of the file, to go on with a session; without tokens one begins, in a
     game with the same press. `drawn` says who opponents really are, once the game is over.
+    `sandboxes` are those begun from it.
     """
 
     def __init__(
@@ -90,13 +92,14 @@ class PlaySession:
         load: Callable[[str], Player],
         record: PlayRecord,
         choices: Choices = Choices(),  # noqa: B008
-        drawn: Mapping[str, str] | None = None,
+        draw: Callable[[int], Mapping[str, str]] = lambda seed: {},
         rank: Callable[[dict], str] = lambda saved: "",
     ):
         """`load` makes a player by its name; `choices`: what a new game can be chosen from; `rank`
-        says where a saved game puts its person among the members `drawn`."""
+        says where a saved game puts its person among the members that `draw` draws by a seed."""
         self.file = self._first = Path(file)
-        self.press, self.drawn = record.rules, dict(drawn or {})
+        self.press, self._draw, self.drawn = record.rules, draw, draw(record.seed)
+        self.sandboxes: list[PlaySession] = []
         self._rank, self._standing = rank, None
         self.maps, self._new_game = list(choices.maps), choices.new_game
         self._load, self._offered, self._mixed = load, choices.offered, choices.mixed
@@ -283,9 +286,50 @@ class PlaySession:
             game.draw_votes = self.game.draw_votes
             after = SessionState(rebuild(game, 0, press=self.press), None, self.now.step + 1)
             record = replace(self.record, seed=(self.record.seed + 1) % 2**62)
-            numbered = (self._first.with_stem(f"{self._first.stem}-{n}") for n in count(2))
-            self._commit(after, record, next(file for file in numbered if not file.exists()))
-            self.trouble = ""
+            self.chosen = self.chosen or self._as_chosen()
+            self._commit(after, record, self._unused_file())
+            self.trouble, self._standing = "", None
+            with self._loading:
+                self.drawn = self._draw(record.seed)
+                self._players = {n: p for n, p in self._players.items() if n not in self.drawn}
+            for name in self.drawn:
+                self._player(name)
+
+    def _as_chosen(self) -> dict[str, str]:
+        """Return who sits where as the host would choose it."""
+        own, mixed = {HOST: "me", GUEST: "guest"}, MIXED in self.record.opponents
+        return {
+            power: own.get(seat.kind) or (MIXED if mixed else self._short.get(seat.player, ""))
+            for power, seat in self.now.seats.items()
+        }
+
+    def _unused_file(self, kind: str = "") -> Path:
+        numbered = (self._first.with_stem(f"{self._first.stem}{kind}-{n}") for n in count(2))
+        return next(file for file in numbered if not file.exists())
+
+    def sandbox(self, viewer: Viewer, phase: int | None) -> "PlaySession":
+        """Return a session of its own that goes on from a phase, all of whose orders its host
+        gives; None: from now. It is among `sandboxes`, of which the oldest make room."""
+        with self.lock:
+            if not viewer.host:
+                self._seat(viewer)
+            if self.rated and not self.game.is_over:
+                raise PlayError("a rated game is not tried out before it is over", "forbidden")
+            last = len(self.game.history) - self.game.is_over
+            game = rebuild(self.game, last if phase is None else min(phase, last))
+            game.conceded, game.draw_votes = [], False
+            record = PlayRecord(
+                opponents=self.record.opponents,
+                seats=dict.fromkeys(game.powers, Seat(HOST)),
+                hint=self.record.hint,
+                seed=self.record.seed,
+            )
+            choices = Choices(lambda name, _: self._offered(name, False), self._mixed)
+            opened = PlaySession(game, self._unused_file("-sandbox"), self._load, record, choices)
+            opened.sandboxes = self.sandboxes
+            self.sandboxes.append(opened)
+            del self.sandboxes[:-MOST_SANDBOXES]
+            return opened
 
     def paste(self, viewer: Viewer, text: str) -> list[str]:
         """Begin from a pasted position or game; return what does not agree with our rules."""

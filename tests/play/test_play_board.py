@@ -152,7 +152,7 @@ def test_in_winter_a_wrong_click_is_answered_in_words_of_winter(tmp_path, open_p
         drawn(page, "A LON B")
         page.click("#unit-LON")
         province(page, "PAR")
-        assert page.inner_text("#say") == "You cannot build in Paris."
+        assert page.inner_text("#say") == "You cannot build in Paris: it is not yours."
 
 
 COVERED = """async () => {

@@ -287,6 +287,25 @@ def test_a_sandbox_by_clicks(start, open_page):
     assert server.session.game.phase == "S1901M"
 
 
+def test_a_sandbox_from_the_game_and_back(start, open_page):
+    """A power that is done, or has nothing to order, is no dead end."""
+    server = start("hp", player="thinker")
+    page = open_page(server.link("host"))
+    page.click("#try")
+    page.wait_for_selector("#as-ENGLAND[aria-pressed=true]")
+    page.click("#submit")
+    page.wait_for_selector("#as-RUSSIA[aria-pressed=true]")
+    page.click("#as-ENGLAND")
+    page.wait_for_selector("#withdraw")
+    page.click("#as-RUSSIA")
+    page.click("#submit")
+    page.wait_for_selector("#continue")
+    page.click("#to-game")
+    page.wait_for_selector("#try")
+    assert page.inner_text("#title") == "Spring 1901, movement"
+    assert "Your turn" in page.inner_text("#panel") and server.session.now.step == 0
+
+
 def test_a_double_click_gives_one_order_and_focus_stays(start, open_page):
     """And the results list those who hold, beside the board."""
     page = open_page(start("pphpppp", Game("standard", max_years=3)).link("host"))
@@ -583,7 +602,7 @@ def test_people_vote_for_a_draw_and_concede_by_clicks(start, open_page):
     session, host = server.session, open_page(server.link("host"))
     guest = open_page(server.link("ITALY"), **PHONE)
     host.click("#vote")
-    until(lambda: "1 of 3 powers" in guest.inner_text("#votes"))
+    until(lambda: "1 of 3 for a draw" in guest.inner_text("#votes"))
     assert guest.get_attribute("#vote", "aria-pressed") == "false"
     host.click("#vote[aria-pressed=true]")
     until(lambda: "0 of 3 powers" in guest.inner_text("#votes"))

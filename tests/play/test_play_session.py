@@ -627,7 +627,7 @@ def test_rated_games_have_no_hints_and_end_with_a_rank(file):
     record = PlayRecord(
         opponents=["thinker"], seats={"ENGLAND": Seat(HOST), "RUSSIA": Seat(PLAYER, "thinker")}
     )
-    session = PlaySession(game, file, load, record, drawn={"thinker": "latest-1"}, rank=rank)
+    session = PlaySession(game, file, load, record, draw=drawn_at, rank=rank)
     view = game_view(session, viewer(session))
     assert view["rated"] and not (view["can_hint"] or view["can_take_back"] or view["rank"])
     refused("invalid", session.hint, viewer(session))
@@ -639,7 +639,38 @@ def test_rated_games_have_no_hints_and_end_with_a_rank(file):
     assert game_view(session, viewer(session))["rank"] == "rank of latest-1"
     with pytest.raises(PlayError, match="it has no hints"):
         record = PlayRecord(opponents=["thinker"], hint="thinker")
-        PlaySession(Game("small"), file.with_name("hint"), load, record, drawn={"thinker": "one"})
+        PlaySession(Game("small"), file.with_name("hint"), load, record, draw=drawn_at)
+
+
+def test_a_sandbox_goes_on_from_any_phase_and_leaves_the_game_as_it_is(file):
+    session = seated(file, "hg", Game("small", max_years=3))
+    session.submit(viewer(session), 0, ["A LON - PAR"])
+    session.submit(viewer(session, "RUSSIA"), 0, [])
+    before = file.read_text()
+    for phase, name in ((0, "S1901M"), (None, "F1901M"), (99, "F1901M")):
+        opened = session.sandbox(viewer(session, "RUSSIA"), phase)
+        assert opened.game.phase == name and opened.now.is_sandbox
+        assert not set(opened.tokens.values()) & set(session.tokens.values())
+    opened.let_order(viewer(opened), 0, "hold", ["ENGLAND", "RUSSIA"], {})
+    assert opened.game.phase == "W1901A" and len(session.sandboxes) == 3
+    assert file.read_text() == before and session.game.phase == "F1901M"
+    refused("forbidden", session.sandbox, viewer(session, "watch"), None)
+
+
+def test_a_new_game_keeps_seats_and_links_and_draws_others(file):
+    record = PlayRecord(
+        opponents=["thinker"], seats={"ENGLAND": Seat(PLAYER, "thinker"), "RUSSIA": Seat(HOST)}
+    )
+    session = PlaySession(Game("small", max_years=1), file, load, record, draw=drawn_at)
+    session.concede(viewer(session), 0)
+    links, drawn = session.tokens, session.drawn
+    session.new_game(viewer(session))
+    assert session.tokens == links and session.drawn != drawn
+    assert session.chosen == {"ENGLAND": "thinker", "RUSSIA": "me"}
+
+
+def drawn_at(seed):
+    return {"thinker": f"latest-{seed}"}
 
 
 def rank(saved):

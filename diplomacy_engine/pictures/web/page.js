@@ -132,7 +132,8 @@ export class Board {
     this.marks = {};
     this.zoom = 1;
     this.middle = null; // the point of the picture in the middle of the frame
-    this.frame = h("div", { id: "board" });
+    this.frame = h("div", { id: "board", class: "dip-board", "data-theme": theme.now });
+    this.wanted = false; // whether full names are
     this.smaller = h(
       "button",
       {
@@ -262,6 +263,15 @@ export class Board {
           `centers ${centers.join(", ") || "none"}.`,
       );
     });
+  }
+
+  // What a power has in the phase shown.
+  counts(power) {
+    const count = (kind) => this.svg?.querySelectorAll(kind).length ?? 0;
+    return {
+      centers: count(`.center[data-owner="${power}"]`),
+      units: count(`.unit[data-power="${power}"]:not(.built)`),
+    };
   }
 
   // Fill a layer of the picture with SVG text; those that it does not have yet lie on top.
@@ -434,7 +444,11 @@ export class Board {
 
   // Names keep their size, and go when they are too small.
   sized() {
-    const size = this.labelSize() * this.scale();
+    const scale = this.scale(),
+      full = this.wanted && this.map.sizes.names * scale >= LEGIBLE; // else codes
+    this.frame.classList.toggle("full", full);
+    this.frame.style.setProperty("--scale", scale);
+    const size = this.labelSize() * scale;
     this.frame.style.setProperty("--names", Math.min(1, TALL / size));
     this.frame.classList.toggle("far", size < LEGIBLE);
     this.putNames();
@@ -478,9 +492,10 @@ export class Board {
   }
 
   toggleNames() {
-    const full = this.frame.classList.toggle("full");
-    this.named.setAttribute("aria-pressed", String(full));
-    if (full && this.zoom < this.legible()) this.enlarge(this.legible());
+    this.wanted = !this.wanted;
+    this.named.setAttribute("aria-pressed", String(this.wanted));
+    this.frame.classList.toggle("full", this.wanted); // which its size asks for
+    if (this.wanted && this.zoom < this.legible()) this.enlarge(this.legible());
     this.sized();
   }
 

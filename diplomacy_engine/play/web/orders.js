@@ -64,7 +64,7 @@ export class OrderPanel {
 
   label(unit, province) {
     const kind = { A: "Army ", F: "Fleet " }[unit.length > 3 ? unit[0] : ""] ?? "";
-    return kind + this.name(province);
+    return kind + this.name(province) + unit.slice(unit.includes("/") ? -3 : unit.length);
   }
 
   // Something new in the same step: a deal may have ruled out what was chosen.
@@ -251,7 +251,7 @@ export class OrderPanel {
   refusal(province) {
     const where = this.name(province),
       { kind } = this.view.decision;
-    if (kind === "builds") return `You cannot build in ${where}.`;
+    if (kind === "builds") return `You cannot build in ${where}: ${this.unbuildable(province)}.`;
     if (!this.unit || kind === "removals")
       return `You have ${kind === "orders" ? "no unit" : "nothing to order"} in ${where}.`;
     const who = this.label(this.unit, this.place(this.unit).province);
@@ -267,6 +267,16 @@ export class OrderPanel {
         convoy: `${who} cannot convoy from ${where}.`,
       }[this.mode] ?? `${who} can only ${MODES[this.mode].toLowerCase()}.`
     );
+  }
+
+  unbuildable(province) {
+    const board = $("board"),
+      center = board.querySelector(`[data-center="${province}"]`);
+    if (!center) return "it is no supply center";
+    if (center.dataset.owner !== this.view.you) return "it is not yours";
+    if (board.querySelector(`.unit:not(.built)[data-unit*=" ${province}"]`))
+      return "a unit stands there";
+    return "it is not one of your home centers";
   }
 
   // The selected unit's moves to a province by convoy.

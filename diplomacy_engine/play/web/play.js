@@ -237,6 +237,7 @@ async function draw() {
     );
     lookAtOwn(view);
     drawResults(found);
+    drawPowers(view);
   } catch (error) {
     if (error.lost) connected(error.message);
     else say(sentence(error.message), true);
@@ -269,6 +270,7 @@ function drawParts(view) {
   const looking = state.shown !== null;
   $("title").textContent = looking ? phaseTitle(view.phases[at]) : view.title;
   const turn = view.started && view.decision && !view.given;
+  notice.tell(Boolean(turn), view.title);
   document.title = `${turn ? "Your turn · " : ""}${view.title} · Diplomacy`;
   $("who").textContent = view.started ? whoPlays(view) : "";
   $("bar").hidden = !view.started;
@@ -537,10 +539,21 @@ function drawContinue(view, at, now) {
   if (pictures.has(pictureKey())) drawResults(pictures.get(pictureKey()));
 }
 
+// Powers, one's own first, then those that went against it, as orders tell.
+function ownFirst(orders) {
+  const { you, powers } = state.view;
+  const own = orders.filter(({ power }) => power === you).map(({ text }) => text.slice(2, 5));
+  const against = ({ power, text }) =>
+    power !== you && text.includes(" - ") && own.includes(text.split(" - ")[1].slice(0, 3));
+  const foes = orders.filter(against).map(({ power }) => power);
+  const rank = (power) => (power === you ? 0 : foes.includes(power) ? 1 : 2);
+  return powers.map(({ power }) => power).sort((one, other) => rank(one) - rank(other));
+}
+
 function drawResults(found) {
   const place = $("results");
   if (!place) return;
-  const powers = state.view.powers.map(({ power }) => power);
+  const powers = ownFirst(found.orders);
   const thoughts = state.review?.thoughts[state.shown] ?? {};
   const head = (power) =>
     thoughts[power]
@@ -616,7 +629,7 @@ async function fetchReview() {
 }
 
 function drawWaiting(view) {
-  const parts = [];
+  const parts = view.sandbox ? [panel.sandboxBox()] : [];
   if (view.trouble) parts.push(h("p", { class: "bad" }, sentence(view.trouble)));
   if (view.given) {
     const list = view.given.map((text) => h("li", { title: text }, panel.words(text)));
@@ -672,16 +685,13 @@ function drawVotes(view) {
   const parts = [],
     { votes } = view;
   if (votes) {
-    const text =
-      `${votes.given} of ${votes.needed} powers have voted for a draw in this phase. ` +
-      "If all of them do, the game ends here and now.";
     parts.push(
-      h("h2", {}, "A draw?"),
-      h("p", {}, text),
+      h("span", {}, `${votes.given} of ${votes.needed} for a draw`),
       h(
         "button",
         {
           id: "vote",
+          title: "Once all have voted for a draw in a phase, the game ends",
           "aria-pressed": String(votes.mine),
           disabled: Boolean(state.busy),
           onclick: () => send("/api/vote", { draw: !votes.mine }),
@@ -752,6 +762,19 @@ function drawTools(view) {
         "Download game",
       ),
     );
+  const game = view.sandbox && sessionStorage.getItem("game");
+  if (view.started && game)
+    tools.push(
+      h("button", { id: "to-game", onclick: () => (location.hash = game) }, "Back to the game"),
+    );
+  else if (view.started && !view.sandbox && (view.host || view.you) && !(view.rated && !view.over))
+    tools.push(
+      h(
+        "button",
+        { id: "try", onclick: tryOut, title: "Give everybody's orders from this phase on" },
+        "Try out",
+      ),
+    );
   if (state.shown !== null && state.shown + 2 < view.phases.length)
     tools.push(
       h(
@@ -764,8 +787,10 @@ function drawTools(view) {
   if (deciding && state.hinting && !state.hint) fetchHint();
 }
 
+// Powers with what they have, or had in the phase looked at, which the board shows.
 function drawPowers(view) {
   if (!view.started) return;
+  const counted = (p) => (state.shown === null ? p : board.counts(p.power));
   const rows = view.powers.map((p) =>
     h(
       "tr",
@@ -797,8 +822,8 @@ function drawPowers(view) {
                   : "ordering",
         ),
       ),
-      h("td", {}, `${p.centers}`),
-      h("td", {}, `${p.units}`),
+      h("td", {}, `${counted(p).centers}`),
+      h("td", {}, `${counted(p).units}`),
     ),
   );
   const head = h(
@@ -964,6 +989,29 @@ function drawMore(view) {
   );
 }
 
+// A notice and a sound when it is one's turn, for who wants them.
+const notice = {
+  on: false,
+  turn: true, // whether it was one's turn before; the first time says nothing
+  tell(turn, title) {
+    if (this.on && turn && !this.turn) {
+      if (document.hidden) new Notification("Your turn", { body: title, icon: "/icon.svg" });
+      const sound = new AudioContext(),
+        tone = sound.createOscillator();
+      tone.connect(sound.destination);
+      tone.start();
+      tone.stop(sound.currentTime + 0.15);
+    }
+    this.turn = turn;
+  },
+  async toggle() {
+    const allowed = !this.on && (await window.Notification?.requestPermission?.()) === "granted";
+    this.on = allowed;
+    $("notice").setAttribute("aria-pressed", String(allowed));
+  },
+};
+$("notice").addEventListener("click", () => notice.toggle());
+
 // --- What is clicked -----------------------------------------------------------------------------
 
 // The number of a phase that was played; null: there is none of this name.
@@ -1051,6 +1099,17 @@ const panel = new OrderPanel({
   hint: () => (state.hinting ? state.hint : null),
   outlook: () => state.outlook,
 });
+
+// Go on from the phase looked at in a sandbox, whose page leads back.
+async function tryOut() {
+  try {
+    const { token } = await ask("/api/sandbox", { phase: state.shown });
+    sessionStorage.setItem("game", location.hash);
+    location.hash = token;
+  } catch (error) {
+    say(sentence(error.message), true);
+  }
+}
 
 // In a sandbox: give another power's orders, or let a player give some.
 async function turnTo(power) {
