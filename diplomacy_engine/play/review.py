@@ -51,9 +51,9 @@ def outlook(
             return None
         decisions = games.decisions()
         decisions = decisions.take(~np.isin(decisions.power, left_out))
-        found = ask_players(games, decisions, playing, seated[decisions.power])
-        found[:, list(fixed)] = list(fixed.values())
-        games.step(found)
+        all_orders = ask_players(games, decisions, playing, seated[decisions.power])
+        all_orders[:, list(fixed)] = list(fixed.values())
+        games.step(all_orders)
         left_out, fixed = gone, {}
     outcomes, team = games.outcomes(), games.board.team
     won = (outcomes.winner[:, None] != NONE) & (team[outcomes.winner][:, None] == team)

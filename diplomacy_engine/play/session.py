@@ -518,13 +518,13 @@ class PlaySession:
             for name, player in self._speakers(now).items():
                 if isinstance(ordering(player), SamplingPlayer) or player.name in QUICK_BOTS:
                     players[name] = ordering(player)
-        found = []
+        compared = []
         for texts in orders:
             outlooks = outlook(game, players, lambda: self.now is now, {power: texts})
             if outlooks is None:
                 return None
-            found.append(outlooks[power])
-        return found
+            compared.append(outlooks[power])
+        return compared
 
     def standing(self) -> str:
         """Return the rank that a rated game gives, once it is over; else nothing."""

@@ -330,6 +330,12 @@ def test_letters_names_and_a_text_for_those_who_cannot_see(sit):
         }).map((unit) => unit.dataset.unit)"""
     )
     assert hidden == []
+    assert page.locator("#board.full").count() == 1
+    page.set_viewport_size({"width": 900, "height": 500})
+    if page.is_enabled("#zoom-out"):
+        page.click("#zoom-out")
+    until(lambda: page.locator("#board.full").count() == 0)  # too small: codes
+    assert page.get_attribute("#names", "aria-pressed") == "true"
     opacity = "getComputedStyle(document.querySelector('#board .units')).opacity"
     assert page.evaluate(opacity) == "1"
     told = page.locator("#position p").all_inner_texts()

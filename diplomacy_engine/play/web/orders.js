@@ -369,7 +369,8 @@ export class OrderPanel {
     if (!this.unit) return ["", []];
     const at = this.place(this.unit).province,
       asked = this.narrowed ?? (this.mode === "build" ? this.inMode() : null);
-    if (asked) return [at, [], ...asked.map((order) => offerButton(order, () => this.choose(order)))];
+    if (asked)
+      return [at, [], ...asked.map((one) => offerButton(one, () => this.choose(one)))];
     // In whichever mode, so that nothing jumps.
     const marked = this.place(this.unit).orders.flatMap(({ place, other }) => [place, other]);
     const modes = this.modes().map((mode) =>

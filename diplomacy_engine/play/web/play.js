@@ -696,7 +696,7 @@ function drawVotes(view) {
           disabled: Boolean(state.busy),
           onclick: () => send("/api/vote", { draw: !votes.mine }),
         },
-        votes.mine ? "Withdraw my vote" : "Vote for a draw",
+        votes.mine ? "Withdraw vote" : "Vote draw",
       ),
     );
   }
@@ -760,6 +760,19 @@ function drawTools(view) {
         "button",
         { id: "download", onclick: download, title: "Save the game as a file, to replay or share" },
         "Download game",
+      ),
+    );
+  if (view.started && view.you && !view.sandbox && !view.over)
+    tools.push(
+      h(
+        "button",
+        {
+          id: "notice",
+          "aria-pressed": String(notice.on),
+          onclick: () => notice.toggle(),
+          title: "A notice of the browser and a sound when it is your turn",
+        },
+        "Tell me",
       ),
     );
   const game = view.sandbox && sessionStorage.getItem("game");
@@ -1005,12 +1018,10 @@ const notice = {
     this.turn = turn;
   },
   async toggle() {
-    const allowed = !this.on && (await window.Notification?.requestPermission?.()) === "granted";
-    this.on = allowed;
-    $("notice").setAttribute("aria-pressed", String(allowed));
+    this.on = !this.on && (await window.Notification?.requestPermission?.()) === "granted";
+    draw();
   },
 };
-$("notice").addEventListener("click", () => notice.toggle());
 
 // --- What is clicked -----------------------------------------------------------------------------
 

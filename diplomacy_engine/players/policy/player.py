@@ -122,9 +122,9 @@ class PolicyPlayer:
     def _opening(self, games: VectorGame, own: Decisions) -> np.ndarray:
         """Draw orders (S,) among each decision's likeliest, as evenly as LARGEST_SHARE demands."""
         drawn = own.take(np.repeat(np.arange(own.count), DRAWN_OPENINGS))
-        heat = np.tile(np.linspace(1, HOTTEST, DRAWN_OPENINGS, dtype=np.float32), own.count)
+        temperature = np.tile(np.linspace(1, HOTTEST, DRAWN_OPENINGS, dtype=np.float32), own.count)
         obs = self.observe(games, drawn.game, drawn.power)
-        chosen, logprob, _ = self.agent.act(obs, drawn, self.generator, temperature=heat)
+        chosen, logprob, _ = self.agent.act(obs, drawn, self.generator, temperature=temperature)
         numbers, parts = order_numbers(drawn, chosen), []
         orders = drawn.by_province(numbers, len(games.board.terrain))
         for d, (game, power) in enumerate(zip(own.game, own.power.tolist())):
