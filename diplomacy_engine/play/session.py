@@ -501,6 +501,8 @@ class PlaySession:
 
     def _adviser(self) -> ExplainingPlayer:
         player = self.hinting()
+        if self.rated:
+            raise PlayError("a rated game has no hints")
         if player is None:
             raise PlayError("no player here gives hints: play against a checkpoint, or name one")
         return player

@@ -630,7 +630,8 @@ def test_rated_games_have_no_hints_and_end_with_a_rank(file):
     session = PlaySession(game, file, load, record, draw=drawn_at, rank=rank)
     view = game_view(session, viewer(session))
     assert view["rated"] and not (view["can_hint"] or view["can_take_back"] or view["rank"])
-    refused("invalid", session.hint, viewer(session))
+    with pytest.raises(PlayError, match="a rated game has no hints"):
+        session.hint(viewer(session))
     session.submit(viewer(session), 0, [])
     refused("forbidden", session.take_back, viewer(session), session.now.step)
     session.concede(viewer(session), session.now.step)
