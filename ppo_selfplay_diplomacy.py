@@ -25,145 +25,108 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-import tyro
+import numpy as np
+import torch
 from msgspec import Meta
+from torch import nn
+from torch.nn import functional as F
 
-from diplomacy_engine.learning import settings
+import diplomacy_engine as engine
+from diplomacy_engine import BoardViews, Decisions, Map, StepResult, VectorGame
+from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
+from diplomacy_engine.learning import evaluations, frozen, ops, registry, startup, statistics
+from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
+from diplomacy_engine.learning.checkpoint_state import Stateful, check_learned, save, weight_bits
+from diplomacy_engine.learning.evaluations import Evaluation, Seeds
+from diplomacy_engine.learning.experience import Batch, Experience
+from diplomacy_engine.learning.players import load_opponent
+from diplomacy_engine.learning.startup import Clock, Ranks, RunLog, Setup, Stopped
 
 Count = Annotated[int, Meta(ge=1, le=10**9)]
+Size = Annotated[int, Meta(ge=1, le=10**6)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Weight = Annotated[float, Meta(ge=0, le=10**9)]
 
 
 @dataclass(frozen=True)
 class Args:
-    """Settings: the recipe for the small map. A map's file in configs/ and flags override them."""
+    """Settings: the recipe for the small map. A map's file in configs/ and flags override them.
+
+    Help for a flag is the comment beside its field, or the text below where the comment says why.
+    """
 
     # To begin with
-    map: str = "small"
-    """small, three, standard, or the path of a map file of your own"""
+    map: str = "small"  # small, three, standard, or the path of a map file of your own
     total_timesteps: Annotated[int, Meta(ge=1, le=10**15)] = 900_000  # more did not help
     """learner decisions in all; one decision is all orders of one power in one phase"""
-    seed: Annotated[int, Meta(ge=0, le=2**62)] = 1
-    """seed of all random numbers"""
-    processes: Annotated[int, Meta(ge=1, le=1024)] = 2
-    """processes that train together, one per core; another number gives another run"""
+    seed: Annotated[int, Meta(ge=0, le=2**62)] = 1  # seed of all random numbers
+    processes: Annotated[int, Meta(ge=1, le=1024)] = 2  # that train together, one per core
     resume: str | None = None
     """run folder to continue; only --total-timesteps, --track and --cuda may be changed"""
 
     # The run
-    config: str | None = None
-    """settings file (TOML); None: configs/{map}.toml if there is one"""
-    exp_name: str = Path(__file__).stem
-    """name of this experiment, part of the run folder's name"""
-    start_from: str | None = None
-    """checkpoint or run folder of a policy to begin with, instead of a random one"""
-    runs_folder: str = "runs"
-    """folder in which the run folder is made"""
-    cuda: bool = False
-    """use a GPU if there is one"""
-    track: bool = False
-    """log to Weights & Biases as well; WANDB_PROJECT and WANDB_ENTITY say where"""
+    config: str | None = None  # settings file (TOML); None: configs/{map}.toml if there is one
+    start_from: str | None = None  # policy to begin with (checkpoint or run folder), not at random
+    cuda: bool = False  # use a GPU if there is one
+    track: bool = False  # log to Weights & Biases as well (WANDB_PROJECT, WANDB_ENTITY)
 
     # Games
-    num_envs: Annotated[int, Meta(ge=1, le=10**6)] = 256
-    """games played at once, by all processes together"""
-    max_years: Annotated[int, Meta(ge=0, le=10_000)] | None = None
-    """game years after which a game ends; None: the map's, 0: never"""
+    num_envs: Size = 256  # games played at once, by all processes together
+    max_years: Annotated[int, Meta(ge=0, le=10_000)] | None = None  # of a game; None: the map's
     year_limit: Literal["draw", "truncate"] = "draw"
-    """draw: a draw by rule, which pays end rewards; truncate: a cut, the value is bootstrapped"""
+    """draw: a draw by rule, which pays end rewards; truncate: the value is bootstrapped"""
     reward: str = "sum_of_squares=1,lead_delta=1"  # also pays for keeping RUSSIA's lead small
     """a name, module:function, or a mix with weights: sum_of_squares=1,center_delta=1..0"""
-    learner_seats: Count = 1
-    """seats of each game that the learner plays and learns from"""
+    learner_seats: Count = 1  # seats of each game that the learner plays and learns from
     weak_seats: Share = 0.95  # more games as ENGLAND, which RUSSIA nearly always beats
     """how much more often the learner plays powers that win less: weight 1 - this * win rate"""
     opponent_temperature: Annotated[float, Meta(ge=0.01, le=100)] = 3.0  # so ENGLAND can win games
-    """opponents draw orders at a temperature between 1 and this, drawn for each seat"""
-    warm_up_share: Share = 0.0
-    """probability that a power begins a game with some phases of random orders"""
-    help_others: bool = True
-    """whether a unit may support or convoy other powers' units; yes for allies and who talks"""
+    """opponents sample orders at a temperature between 1 and this, sampled for each seat"""
+    random_start_prob: Share = 0.0  # probability that a power begins with phases of random orders
+    cross_support: bool = True  # allow supports and convoys of other powers' units
 
     # Opponents
     pool_size: Count = 20  # copies of the whole run: old ones are beatable opponents, too
-    """frozen copies that new games draw from"""
-    pool_interval: Count = 45_000
-    """learner decisions between two copies"""
+    """frozen copies that new games sample from"""
+    pool_interval: Count = 45_000  # learner decisions between two copies
     pool_sampling: Literal["latest", "recency", "pfsp"] = "latest"
-    """how a copy is drawn: newest with --latest-prob, by age, or by how hard it is to beat"""
-    latest_prob: Share = 0.5
-    """probability of the newest copy; the older ones share the rest evenly (0: all are alike)"""
-    pool_bots: tuple[str, ...] = ()
-    """bots, searches and policies (names or paths) to play against as well"""
-    pool_bot_prob: Share = 0.2
-    """probability that an opponent's seat goes to one of them, if there are any"""
+    """which copy: newest with --latest-prob, by age, or by how hard it is to beat"""
+    latest_prob: Share = 0.5  # probability of the newest copy, the rest uniform; 0: all uniform
+    pool_bots: tuple[str, ...] = ()  # bots, searches and policies to play against as well
+    pool_bot_prob: Share = 0.2  # probability that an opponent's seat goes to one of them
 
     # PPO
-    learning_rate: Weight = 1e-3
-    """step size of Adam"""
-    anneal_lr: bool = True
-    """let the learning rate fall linearly to 0"""
+    learning_rate: Weight = 1e-3  # step size of Adam
+    anneal: bool = True  # let the learning rate and the weight of the entropy fall linearly to 0
     num_steps: Annotated[int, Meta(ge=2, le=10**6)] = 16  # small updates; GAE needs a next decision
     """an update comes once a seat of the learner (a stream) has made this many decisions"""
-    gamma: Share = 0.99
-    """discount per decision"""
+    gamma: Share = 0.99  # discount per decision
     gae_lambda: Share = 0.8  # credits an order with about five decisions: learns faster at first
     """lambda of generalized advantage estimation"""
-    num_minibatches: Annotated[int, Meta(ge=1, le=10**6)] = 8
-    """minibatches of one epoch"""
-    update_epochs: Annotated[int, Meta(ge=1, le=10**6)] = 3
-    """epochs of one update"""
-    clip_coef: Weight = 0.2
-    """clipping range of the policy ratio"""
-    ent_coef: Weight = 0.05
-    """weight of the entropy, measured as a share (0..1) of the greatest possible one"""
-    anneal_ent: bool = True
-    """let the weight of the entropy fall linearly to 0"""
-    vf_coef: Weight = 0.5
-    """weight of the value loss"""
-    max_grad_norm: Weight = 0.5
-    """clipping norm of the gradient"""
-    target_kl: Weight | None = None
-    """stop an update's epochs once the mean KL divergence of one passes this"""
-    average_power: Weight = 2.0  # the newest weights go around in circles; their average does not
-    """play and freeze averaged weights, where update n has weight n ** AVERAGE_POWER; 0: newest"""
+    num_minibatches: Size = 8  # minibatches of one epoch
+    update_epochs: Size = 3  # epochs of one update
+    clip_coef: Weight = 0.2  # clipping range of the policy ratio
+    ent_coef: Weight = 0.05  # weight of the entropy, a share (0..1) of the greatest possible one
+    vf_coef: Weight = 0.5  # weight of the value loss
+    max_grad_norm: Weight = 0.5  # clipping norm of the gradient
+    average_exponent: Weight = 2.0  # the newest weights go around in circles, their average not
+    """play and freeze averaged weights, where update n has weight n ** this; 0: newest"""
 
     # Network
-    hidden: Annotated[int, Meta(ge=1, le=10**6)] = 64
-    """width of the network's layers"""
+    hidden: Size = 64  # width of the network's layers
     num_layers: Annotated[int, Meta(ge=0, le=1024)] = 0  # as good here, in half the time
     """rounds of exchange between neighboring provinces"""
-    autoregressive: bool = True
-    """a unit's orders see those already given to earlier units of the decision"""
+    autoregressive: bool = True  # a unit's orders see those of the decision's earlier units
 
-    # Evaluation and records
-    eval_interval: Count = 75_000
-    """learner decisions between evaluations against the bots, each with a checkpoint"""
-    eval_games: Annotated[int, Meta(ge=1, le=10**6)] = 200
-    """games of one evaluation against one bot, all seats equally often"""
-    eval_bots: tuple[str, ...] = ("random", "dumbbot")
-    """players to evaluate against, by name or path; by default never used for training"""
-    capture_games: Annotated[int, Meta(ge=0, le=1000)] = 1
-    """sample games of each evaluation against one bot, with the policy's thoughts and images"""
+    # Evaluation
+    eval_interval: Count = 75_000  # learner decisions between evaluations, each with a checkpoint
+    eval_games: Size = 200  # games of one evaluation against one bot, all seats equally often
+    eval_bots: tuple[str, ...] = ("random", "dumbbot")  # players to evaluate against
 
-
-if __name__ == "__main__" and {"-h", "--help"} & set(sys.argv):
-    tyro.cli(Args, **settings.command_line(Args))  # ends here: a help need not load PyTorch
-
-import numpy as np
-import torch
-from torch import nn
-from torch.nn import functional as F
-
-import diplomacy_engine as engine
-from diplomacy_engine import BoardViews, Decisions, Map, VectorGame
-from diplomacy_engine.constants import NONE
-from diplomacy_engine.learning import frozen, ops, players, registry, startup, statistics
-from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
-from diplomacy_engine.learning.checkpoint_state import Kept, check_learned, save, weight_bits
-from diplomacy_engine.learning.evaluations import evaluate
-from diplomacy_engine.learning.experience import Batch, Experience
+    # Not in --help
+    exp_name: str = Path(__file__).stem  # part of the run folder's name
+    runs_folder: str = "runs"  # folder in which the run folder is made
+    capture_games: Annotated[int, Meta(ge=0, le=1000)] = 1  # of an evaluation, with its thoughts
 
 
 def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
@@ -196,11 +159,11 @@ class Agent(nn.Module):
     """
 
     def __init__(
-        self, game_map: Map, hidden: int, num_layers: int, autoregressive=True, help_others=True
+        self, game_map: Map, hidden: int, num_layers: int, autoregressive=True, cross_support=True
     ):
         super().__init__()
         self.inputs = inputs = BoardInputs(game_map)  # makes tensors of boards and orders
-        self.autoregressive, self.help_others = autoregressive, help_others
+        self.autoregressive, self.cross_support = autoregressive, cross_support
         self.province_features = nn.Embedding(inputs.num_features, hidden)
         self.global_features = layer_init(nn.Linear(inputs.num_globals, hidden))
 
@@ -233,7 +196,7 @@ class Agent(nn.Module):
 
     def legal_orders(self, games: VectorGame, decisions: Decisions) -> Decisions:
         """Return D decisions with the orders that the policy chooses from, some for each slot."""
-        return engine.own_choices(games, decisions, self.help_others)
+        return engine.own_choices(games, decisions, self.cross_support)
 
     def encode(self, boards: Boards) -> Codes:
         """Return the codes of all provinces and powers of G boards, and of the D viewers."""
@@ -253,10 +216,10 @@ class Agent(nn.Module):
 
         Only provinces that a legal order names have rows, apart for each role they play in it.
         """
-        layer = self.order_provinces
-        roles = zip(orders.named_codes(codes), layer.weight.chunk(3), layer.bias.chunk(3))
+        weights, biases = (part.chunk(3) for part in self.order_provinces.parameters())
+        source, place, other = map(F.linear, orders.named_codes(codes), weights, biases)
         return ops.OrderTables(
-            provinces=torch.cat([F.linear(rows, weight, bias) for rows, weight, bias in roles]),
+            provinces=torch.cat([source, place, other]),
             kinds=self.order_kinds.weight,
             context=self.order_context(codes.view),  # (D, H), added to all orders of a decision
             weight=self.score.weight[0],
@@ -304,10 +267,10 @@ LEARNER = 0  # a member's number: the learner, then bots, then copies as they ar
 AT_RANDOM = NONE  # the number in a power's seat while it begins with random orders
 RANDOM_BOT = engine.load_player("random")
 RECENCY_DECAY = 0.8  # weight of a copy, relative to the next newer one
-WARM_UP_PHASES = 8  # the most phases of a random beginning
+RANDOM_START_PHASES = 8  # the most phases of a random beginning
 
 
-class OpponentPool(Kept):
+class OpponentPool(Stateful):
     """Who else sits at the tables: frozen copies of the learner, and perhaps bots.
 
     New games draw from `copies`, oldest first; `agents` also has older ones still at a table.
@@ -317,7 +280,7 @@ class OpponentPool(Kept):
 
     def __init__(self, args: Args, game_map: Map):
         self.args = args
-        bots = [players.load_opponent(name, game_map) for name in args.pool_bots]
+        bots = [load_opponent(name, game_map) for name in args.pool_bots]
         self.bots = dict(enumerate(bots, LEARNER + 1))
         self.agents: dict[int, Agent] = {}
         self.frozen_at: dict[int, int] = {}  # learner decisions, by number
@@ -360,10 +323,10 @@ class OpponentPool(Kept):
             members = np.where(rng.random(shape) < self.args.pool_bot_prob, bots, members)
         return members
 
-    def act(self, who: np.ndarray, obs, decisions, temperature) -> np.ndarray:
-        """Return what copies `who` (D,), in ascending order, choose, (S,): each by `get_action`."""
+    def act(self, members: np.ndarray, obs, decisions, temperature) -> np.ndarray:
+        """Return what copies `members` (D,), ascending, choose, (S,): each by `get_action`."""
         noise = ops.draw_noise(decisions)
-        return frozen.act(self.agents, who, obs, decisions, noise, temperature)
+        return frozen.act(self.agents, members, obs, decisions, noise, temperature)
 
     def record(self, games: np.ndarray, score: np.ndarray) -> None:
         """Count games (copies,) that are over, and the learner's score in them."""
@@ -382,42 +345,11 @@ class Seats(NamedTuple):
 
     member: np.ndarray  # int64, who gives the orders, by number
     stream: np.ndarray  # int64, the learner's column of the buffer; NONE: an opponent's seat
-    warm_up: np.ndarray  # int64, phases in which the power still orders at random
-    temperature: np.ndarray  # float32, of the draws; 1 for the learner
-
-    def learner(self, among: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return those of the streams `among` (streams,) bool that a seat has, game and power."""
-        row, power = np.nonzero(self.stream != NONE)
-        order = np.argsort(self.stream[row, power])
-        streams, row, power = self.stream[row, power][order], row[order], power[order]
-        chosen = among[streams]
-        return streams[chosen], row[chosen], power[chosen]
+    random_phases: np.ndarray  # int64, phases in which the power still orders at random
+    temperature: np.ndarray  # float32, at which orders are sampled; 1 for the learner
 
 
-def assign_seats(run: "Run", rows: np.ndarray) -> None:
-    """Seat learner and opponents in the new games `rows`.
-
-    The learner gets `learner_seats`, more often of powers with which it wins less. Opponents at a
-    higher temperature err, so it can win; random beginnings are positions its play never reaches.
-    """
-    args, rng, seats = run.args, run.rng, run.seats
-    shape = len(rows), len(run.game_map.powers)
-    # Weighted sampling without replacement (Efraimidis & Spirakis 2006): the lowest keys are in.
-    weights = np.maximum(1 - args.weak_seats * run.results.win_share, 0.05)
-    keys = rng.exponential(size=shape) / weights
-    place = keys.argsort(1).argsort(1)
-    learns = place < args.learner_seats
-    seats.member[rows] = np.where(learns, LEARNER, run.pool.sample(rng, shape))
-    seats.stream[rows] = np.where(learns, rows[:, None] * args.learner_seats + place, NONE)
-    if args.opponent_temperature != 1:
-        drawn = args.opponent_temperature ** rng.random(shape)
-        seats.temperature[rows] = np.where(learns, 1.0, drawn)
-    if args.warm_up_share > 0:
-        phases = rng.integers(1, WARM_UP_PHASES + 1, shape)
-        seats.warm_up[rows] = phases * (rng.random(shape) < args.warm_up_share)
-
-
-class Buffer(Kept):
+class Buffer(Stateful):
     """What the learner did since its last update, a column for each stream, filled at its own pace.
 
     A transition is open from its orders on. What closes it: the stream's next decision (`add`), the
@@ -436,55 +368,56 @@ class Buffer(Kept):
         self.logprobs = np.zeros(shape, np.float32)
         self.ends = np.zeros(shape, bool)  # the last transition of a game
         self.closed = np.zeros(shape, bool)
-        self.row = np.zeros(shape, np.int64)  # its number in `seen`, which is in order of time
+        self.row = np.zeros(shape, np.int64)  # its number in `experience`, in order of time
         self.count = np.zeros(shape[1], np.int64)  # transitions of each stream
         self.open = np.zeros(shape[1], bool)
-        self.seen: list[Experience] = []
-        self.num_rows = 0  # decisions in `seen`
+        self.seat = np.zeros((2, shape[1]), np.int64)  # game and power of each stream
+        self.experience: list[Experience] = []
+        self.num_rows = 0  # decisions in `experience`
 
     def add(
-        self, streams: np.ndarray, seen: Experience, logprobs: np.ndarray, values: np.ndarray
+        self, streams: np.ndarray, experience: Experience, logprobs: np.ndarray, values: np.ndarray
     ) -> None:
         """Store a new decision of each of `streams`; it closes the stream's open one."""
-        self.close(streams, values, ends=False)
+        was_open = self.open[streams]
+        self.close(streams[was_open], values[was_open], ends=False)
         t = self.count[streams]
         self.values[t, streams] = values
         self.logprobs[t, streams] = logprobs
         self.row[t, streams] = self.num_rows + np.arange(len(streams))
         self.count[streams] += 1
         self.open[streams] = True
+        self.seat[:, streams] = experience.decisions.game, experience.decisions.power
         self.num_rows += len(streams)
-        self.seen.append(seen)
+        self.experience.append(experience)
+
+    def open_seats(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the streams (n,) with an open transition, and the game and power of each."""
+        streams = np.flatnonzero(self.open)
+        return streams, *self.seat[:, streams]
 
     def pay(self, streams: np.ndarray, rewards: np.ndarray) -> None:
         """Add `rewards` (n,) to the open transitions of `streams` (n,)."""
         self.rewards[self.count[streams] - 1, streams] += rewards
 
-    def close(
-        self, streams: np.ndarray, next_values: np.ndarray | float, ends: bool = True
-    ) -> np.ndarray:
-        """Close the transitions of `streams` that are open, as the last ones of their games or as
-        followed by another; return which were. `next_values` are worth what comes after them.
-        """
-        next_values = np.broadcast_to(np.asarray(next_values, np.float32), streams.shape)
-        was_open = self.open[streams]
-        streams = streams[was_open]
+    def close(self, streams: np.ndarray, next_values: np.ndarray | float, ends: bool = True):
+        """Close the open transitions of `streams` (n,), as the last ones of their games or as
+        followed by another; `next_values` (n,) are worth what comes after them."""
         t = self.count[streams] - 1
-        self.next_values[t, streams] = next_values[was_open]
+        self.next_values[t, streams] = next_values
         self.ends[t, streams] = ends
         self.closed[t, streams] = True
         self.open[streams] = False
-        return streams
 
     def take_batch(self, advantages: np.ndarray) -> Batch:
         """Return closed transitions with their `advantages` (T, streams); open ones carry over."""
-        seen, closed = Experience.join(self.seen), self.closed
+        everything, closed = Experience.join(self.experience), self.closed
         values, advantages = self.values[closed], advantages[closed]
-        experience = seen.take(self.row[closed])
+        experience = everything.take(self.row[closed])
         batch = Batch(experience, self.logprobs[closed], values, advantages, advantages + values)
         streams = np.flatnonzero(self.open)
         t = self.count[streams] - 1
-        carried = seen.take(self.row[t, streams])
+        carried = everything.take(self.row[t, streams])
         logprobs, values = self.logprobs[t, streams], self.values[t, streams]
         rewards = self.rewards[t, streams]
         self.clear(self.rewards.shape)
@@ -494,55 +427,10 @@ class Buffer(Kept):
         return batch
 
 
-def play_phase(
-    run: "Run", clock: startup.Clock, decisions: Decisions | None = None, view=None, revalue=None
-) -> tuple[engine.StepResult, dict[str, int]]:
-    """Play one phase of every game; return its result and by how much each counter rises.
-
-    Other learners may give the `decisions`, with fewer legal orders, `view(agent, decisions)`: what
-    an agent sees, and `revalue(experience, orders, values)`: the learner's values that are kept.
-    """
-    games, seats, pool = run.games, run.seats, run.pool
-    decisions = decisions or games.decisions()
-    view = view or (lambda agent, asked: agent.observe(games, asked.game, asked.power))
-    at = decisions.game, decisions.power
-    who = np.where(seats.warm_up[at] > 0, AT_RANDOM, seats.member[at])  # (D,)
-    orders = games.new_orders()  # (E, V), merged below
-
-    # The learner.
-    learner = run.agent.legal_orders(games, decisions.take(who == LEARNER))
-    obs, noise = view(run.agent, learner), ops.draw_noise(learner)
-    with clock("inference"), torch.no_grad():
-        action = run.agent.get_action_and_value(obs, learner, noise=noise)
-    games.write_orders(orders, learner, engine.order_numbers(learner, action.chosen))
-
-    # Its frozen copies, all together, each for its own seats.
-    rows = np.argsort(who, kind="stable")[np.count_nonzero(who <= LEARNER + len(pool.bots)) :]
-    asked, obs_of_copies = frozen.ask(pool.agents, who[rows], games, decisions.take(rows), view)
-    with clock("inference"):
-        chosen = pool.act(who[rows], obs_of_copies, asked, seats.temperature[at][rows])
-    games.write_orders(orders, asked, engine.order_numbers(asked, chosen))
-
-    # Bots, and powers that begin at random.
-    for number, bot in {AT_RANDOM: RANDOM_BOT, **pool.bots}.items():
-        asked = decisions.take(who == number)
-        if asked.count:
-            games.write_orders(orders, asked, engine.ask_player(games, asked, bot))
-
-    # What the learner did is kept, until the stream's next decision closes it.
-    seen, values = Experience(obs, learner, action.chosen), action.value.cpu().numpy()
-    values = revalue(seen, orders, values) if revalue else values
-    streams = seats.stream[learner.game, learner.power]
-    run.buffer.add(streams, seen, action.logprob.cpu().numpy(), values)
-    run.episodes.decide(streams)
-    counts = {"global_step": learner.count, "order_steps": len(learner.slot_province)}
-    return games.step(orders), counts | {"env_steps": games.num_games}
-
-
-def pay_learner(run: "Run", result: engine.StepResult) -> None:
+def pay_learner(run: "Run", result: StepResult) -> None:
     """Pay the open transitions for the phase, and close those whose game is over."""
     buffer, truncates = run.buffer, run.args.year_limit == "truncate"
-    streams, row, power = run.seats.learner(buffer.open)
+    streams, row, power = buffer.open_seats()
     position = engine.reward_input(result, run.games.board.victory_centers, not truncates)
     paid = {name: reward(position)[row, power] for name, reward in run.reward.parts.items()}
     rewards = run.reward.weigh(paid, min(1.0, run.step / run.args.total_timesteps))
@@ -550,21 +438,21 @@ def pay_learner(run: "Run", result: engine.StepResult) -> None:
     run.episodes.pay(streams, rewards, paid)
 
     lives = run.plays_on(result)[row, power]
-    over = ~lives | (result.ended != engine.constants.RUNNING)[row]
+    over = ~lives | (result.ended != RUNNING)[row]
     # A cut is no end: the position's value stands for what would have come.
-    cut = over & lives & truncates & (result.ended == engine.constants.YEAR_LIMIT)[row]
-    ended = buffer.close(streams[over & ~cut], 0.0)
-    broken_off = buffer.close(streams[cut], run.values_of(row[cut], power[cut]))
-    run.episodes.end(np.concatenate([ended, broken_off]))
+    cut = over & lives & truncates & (result.ended == YEAR_LIMIT)[row]
+    buffer.close(streams[over & ~cut], 0.0)
+    buffer.close(streams[cut], run.values_of(row[cut], power[cut]))
+    run.episodes.end(streams[over])
 
 
-def games_over(run: "Run", result: engine.StepResult) -> tuple[np.ndarray, dict]:
+def games_over(run: "Run", result: StepResult) -> tuple[np.ndarray, dict]:
     """Return the rows whose game is over for the learner, and what is counted of those games."""
     seats = run.seats
-    learns, at_random = seats.stream != NONE, seats.warm_up > 0
-    seats.warm_up[:] -= at_random
+    learns, at_random = seats.stream != NONE, seats.random_phases > 0
+    seats.random_phases[:] -= at_random
     out = ~(run.plays_on(result) & learns).any(1)
-    rows = np.flatnonzero((result.ended != engine.constants.RUNNING) | out)
+    rows = np.flatnonzero((result.ended != RUNNING) | out)
     return rows, run.results.of_games(result, rows, seats.member, learns & ~at_random, run.pool)
 
 
@@ -607,38 +495,35 @@ def ppo_loss(
     return loss, metrics
 
 
-def update(run: "Run", batch: Batch, ent_coef: float, ranks: startup.Ranks) -> dict[str, float]:
+def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str, float]:
     """Learn from the batches of all ranks in epochs of minibatches; return the metrics' means."""
     args, agent, device = run.args, run.agent.train(), run.setup.device
     epochs = [batch.split(args.num_minibatches, run.rng) for _ in range(args.update_epochs)]
     # Size of each minibatch on all ranks together, mean and deviation of its advantages.
     moments = ranks.moments(batch.advantages, epochs)  # (epochs, minibatches, 3)
-    means = []  # of the metrics, by epoch
+    parts = []  # this rank's share of each minibatch, and its metrics there
     for minibatches, of_minibatch in zip(epochs, moments, strict=True):
-        parts = []
         for rows, (count, mean, deviation) in zip(minibatches, of_minibatch, strict=True):
             if not count:
                 continue
-            share, metrics = len(rows) / float(count), {}  # what this rank has of the minibatch
+            share, metrics = len(rows) / float(count), {}
             run.optimizer.zero_grad()
             if share:
-                own = batch.take(rows)
-                own = own._replace(advantages=(own.advantages - mean) / (deviation + 1e-8))
-                new = agent.get_action_and_value(*own.experience)
-                loss, metrics = ppo_loss(args, ent_coef, new, own.tensors(device))
+                minibatch = batch.take(rows)
+                new = agent.get_action_and_value(*minibatch.experience)
+                old = minibatch.tensors(device)
+                old["advantages"] = (old["advantages"] - mean) / (deviation + 1e-8)
+                loss, metrics = ppo_loss(args, ent_coef, new, old)
                 (loss * share).backward()  # so that the sum over all ranks is the mean
             ranks.sum_gradients(agent.parameters())
             nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
             run.optimizer.step()
             parts.append((share, {n: torch.as_tensor(m).detach() for n, m in metrics.items()}))
-        means.append(ranks.mean_metrics(parts))
-        if args.target_kl is not None and means[-1]["approx_kl"] > args.target_kl:
-            break
     ranks.average_buffers(agent.eval())  # it plays as it is kept, by running statistics
-    return {name: sum(epoch[name] for epoch in means) / len(means) for name in means[0]}
+    return ranks.mean_metrics(parts)
 
 
-class Run(Kept):
+class Run(Stateful):
     """Everything that changes while training goes on."""
 
     # Made anew by __init__; a checkpoint keeps all other attributes. Those OF_RANK differ from
@@ -646,7 +531,7 @@ class Run(Kept):
     REBUILT = ("args", "game_map", "setup", "reward")
     OF_RANK = ("games", "seats", "buffer", "episodes", "rng")
 
-    def __init__(self, setup: startup.Setup, ranks: startup.Ranks, pool: type = OpponentPool):
+    def __init__(self, setup: Setup, ranks: Ranks, pool: type = OpponentPool):
         args, game_map = setup.args, setup.game_map
         self.args, self.game_map, self.setup = args, game_map, setup
         own = ranks.share(args)  # this rank's part of the games, and a seed of its own
@@ -654,15 +539,21 @@ class Run(Kept):
         self.agent = setup.learner.make_agent(vars(args), game_map).to(setup.device).eval()
         if setup.weights:
             self.agent.load_state_dict(setup.weights)
-        self.average = frozen.frozen_copy(self.agent) if args.average_power else self.agent
+        self.average = frozen.frozen_copy(self.agent) if args.average_exponent else self.agent
         weights = self.agent.parameters()
         self.optimizer = torch.optim.Adam(weights, args.learning_rate, eps=1e-5, fused=True)
         if ranks.rank:  # only the first weights are the same draws on all ranks
             startup.seed_generators(own.seed)
         self.rng = np.random.default_rng(own.seed)  # seats, opponents, minibatches; torch's: orders
 
-        games = game_map, own.num_envs, own.seed, args.max_years, ranks.game_threads(setup.device)
-        self.games = VectorGame(*games, auto_reset=False)
+        self.games = VectorGame(
+            game_map,
+            own.num_envs,
+            seed=own.seed,
+            max_years=args.max_years,
+            threads=ranks.game_threads(setup.device),
+            auto_reset=False,
+        )
         self.pool = pool(args, game_map)
         self.pool.freeze(self.agent, 0)
         self.reward = engine.make_reward_mix(args.reward, game_map)
@@ -679,7 +570,111 @@ class Run(Kept):
         """Learner decisions made so far."""
         return self.results.counters["global_step"]
 
-    def plays_on(self, result: engine.StepResult) -> np.ndarray:
+    def seat(self, rows: np.ndarray) -> None:
+        """Seat learner and opponents in the new games `rows`.
+
+        The learner gets `learner_seats`, more often of powers with which it wins less.
+        """
+        args, shape = self.args, (len(rows), len(self.game_map.powers))
+        # Weighted sampling without replacement (Efraimidis & Spirakis 2006): the lowest keys win.
+        weights = np.maximum(1 - args.weak_seats * self.results.win_share, 0.05)
+        keys = self.rng.exponential(size=shape) / weights
+        place = keys.argsort(1).argsort(1)  # the rank of each key in its game
+        learns = place < args.learner_seats
+        self.fill_seats(rows, learns, place, self.pool.sample(self.rng, shape))
+
+    def fill_seats(
+        self, rows: np.ndarray, learns: np.ndarray, place: np.ndarray, members: np.ndarray
+    ) -> None:
+        """Give seats (n, P) of games `rows` (n,) to the learner's streams, by `place` in a game,
+        where it `learns`, else to `members`. These err at a higher temperature, so that it can win;
+        random beginnings are positions that its play never reaches."""
+        args, rng, seats, side = self.args, self.rng, self.seats, self.game_map.teams.of_power
+        seats.member[rows] = np.where(learns, LEARNER, members)
+        seats.stream[rows] = np.where(learns, rows[:, None] * args.learner_seats + place, NONE)
+        if args.opponent_temperature != 1:
+            exponents = rng.random((len(rows), side.max() + 1))[:, side]  # one for each team
+            temperature = args.opponent_temperature**exponents
+            seats.temperature[rows] = np.where(learns, 1.0, temperature)
+        if args.random_start_prob > 0:
+            phases = rng.integers(1, RANDOM_START_PHASES + 1, learns.shape)
+            seats.random_phases[rows] = phases * (rng.random(learns.shape) < args.random_start_prob)
+
+    def play(self, clock: Clock) -> tuple[StepResult, dict[str, int]]:
+        """Play one phase of every game; return its result and by how much each counter rises."""
+        orders, experience, action = self.ask_for_orders(self.games.decisions(), clock)
+        self.store(experience, action, orders)
+        counts = {"global_step": experience.decisions.count, "order_steps": len(experience.chosen)}
+        return self.games.step(orders), counts | {"env_steps": self.games.num_games}
+
+    def observe(self, agent: nn.Module, decisions: Decisions) -> BoardViews:
+        """Return what an agent sees of D decisions."""
+        return agent.observe(self.games, decisions.game, decisions.power)
+
+    def ask_for_orders(
+        self, decisions: Decisions, clock: Clock
+    ) -> tuple[np.ndarray, Experience, Action]:
+        """Split D decisions between learner, copies and bots; return all their orders (E, V), and
+        what the learner saw and chose."""
+        games, seats, pool = self.games, self.seats, self.pool
+        at = decisions.game, decisions.power
+        members = np.where(seats.random_phases[at] > 0, AT_RANDOM, seats.member[at])  # (D,)
+        orders = games.new_orders()  # (E, V), merged below
+
+        # The learner.
+        own = self.agent.legal_orders(games, decisions.take(members == LEARNER))
+        obs, noise = self.observe(self.agent, own), ops.draw_noise(own)
+        with clock("inference"), torch.no_grad():
+            action = self.agent.get_action_and_value(obs, own, noise=noise)
+        games.write_orders(orders, own, engine.order_numbers(own, action.chosen))
+        experience = Experience(obs, own, action.chosen)
+
+        # Its frozen copies, all together, each for its own seats.
+        rows = np.argsort(members, kind="stable")
+        rows = rows[np.count_nonzero(members <= LEARNER + len(pool.bots)) :]
+        theirs = decisions.take(rows)
+        theirs, obs = frozen.ask(pool.agents, members[rows], games, theirs, self.observe)
+        with clock("inference"):
+            chosen = pool.act(members[rows], obs, theirs, seats.temperature[at][rows])
+        games.write_orders(orders, theirs, engine.order_numbers(theirs, chosen))
+
+        # Bots, and powers that begin at random.
+        for number, bot in {AT_RANDOM: RANDOM_BOT, **pool.bots}.items():
+            theirs = decisions.take(members == number)
+            if theirs.count:
+                games.write_orders(orders, theirs, engine.ask_player(games, theirs, bot))
+        return orders, experience, action
+
+    def store(self, experience: Experience, action: Action, orders: np.ndarray) -> None:
+        """Keep what the learner saw and chose, open until its stream's next decision; `orders`
+        (E, V) are those of all powers."""
+        streams = self.seats.stream[experience.decisions.game, experience.decisions.power]
+        logprobs, values = action.logprob.cpu().numpy(), action.value.cpu().numpy()
+        self.buffer.add(streams, experience, logprobs, values)
+        self.episodes.decide(streams)
+
+    def evaluate(self, ranks: Ranks, log: RunLog, last: bool, **options) -> None:
+        """Play the policy against each bot, a part on each rank, and log it; `last`: searches, too.
+
+        Stopped: a signal came meanwhile; then nothing is logged, and the run has not changed.
+        """
+        args, game_map = self.args, self.game_map
+        games = dict.fromkeys(args.eval_bots, args.eval_games)
+        if last:
+            games |= evaluations.against_searches(args, game_map, log)
+
+        def play(bot: str, seeds: Seeds, part: tuple[int, int]) -> Evaluation:
+            make_player = self.setup.learner.make_player
+            player = make_player(self.average, "learner", seeds.player, settings=vars(args))
+            opponent = engine.load_player(bot, game_map=game_map, seed=seeds.opponent)
+            seats = game_map.contested(), player, opponent, games[bot]
+            settings = evaluations.match_settings(args, player, log) | options
+            return engine.evaluate_player(*seats, part=part, seed=seeds.games, **settings)
+
+        reports = evaluations.on_all_ranks(play, games, (args.seed, self.step), ranks)
+        log.evaluations(reports, self.step, args.eval_bots, self.setup.policy(self))
+
+    def plays_on(self, result: StepResult) -> np.ndarray:
         """Return for which powers (E, P) the game goes on if it does for any."""
         return result.alive
 
@@ -689,42 +684,67 @@ class Run(Kept):
             return self.agent.get_value(self.agent.observe(self.games, rows, powers)).cpu().numpy()
 
 
-def learn(run: Run, ranks: startup.Ranks, log: startup.RunLog) -> None:
+def learn(run: Run, ranks: Ranks, log: RunLog) -> None:
     """Estimate advantages of every finished transition of all streams, and learn from them."""
     args = run.args
     with log.clock("batching"):
         batch = run.buffer.take_batch(compute_gae(run.buffer, args.gamma, args.gae_lambda))
         sums = ranks.sum(batch.sums() | run.episodes.take())
     first = run.step - int(sums["batch"][0])  # so that the last batch is learned from, too
-    left = max(0.0, 1.0 - first / args.total_timesteps)
-    for group in run.optimizer.param_groups if args.anneal_lr else ():
-        group["lr"] = left * group.setdefault("initial_lr", group["lr"])
-    ent_coef = args.ent_coef * left if args.anneal_ent else args.ent_coef
+    frac = max(0.0, 1.0 - first / args.total_timesteps) if args.anneal else 1.0
+    for group in run.optimizer.param_groups if args.anneal else ():
+        group["lr"] = frac * group.setdefault("initial_lr", group["lr"])
+    ent_coef = args.ent_coef * frac
     with log.clock("learning"):
         before, losses = weight_bits(run.agent), update(run, batch, ent_coef, ranks)
         counters = run.results.counters
         if run.average is not run.agent:
-            frozen.update_average(run.average, run.agent, counters["updates"], args.average_power)
+            frozen.update_average(
+                run.average, run.agent, counters["updates"], args.average_exponent
+            )
     check_learned(run, losses, before, ranks)
     counters["updates"] += 1
     charts = {"learning_rate": run.optimizer.param_groups[0]["lr"], "ent_coef": ent_coef}
     log.update(counters, statistics.of_update(run, losses, sums, charts))
 
 
-def train(setup: startup.Setup, ranks: startup.Ranks, until: int | None = None, **parts) -> bool:
+def advance(run: Run, ranks: Ranks, log: RunLog) -> bool:
+    """Play one phase of every game, and learn if a stream is full; True if a signal came."""
+    with log.clock("games"):
+        result, counts = run.play(log.clock)
+    with log.clock("batching"):
+        pay_learner(run, result)
+    rows, finished = games_over(run, result)
+    # Summed over all ranks, so that each comes to the same conclusions.
+    flags = {"full": run.buffer.count.max() >= run.args.num_steps, "stop": log.stop.received}
+    total = ranks.sum(counts | finished | flags)
+    run.results.count(total)
+    run.pool.record(total["copy_games"], total["copy_score"])
+    with log.clock("games"):
+        run.games.reset(rows)
+        run.seat(rows)
+    if run.pool.is_due(run.step):
+        run.pool.freeze(run.average, run.step)
+        run.pool.forget(ranks.union(run.seats.member))
+    if total["full"]:
+        learn(run, ranks, log)
+    return bool(total["stop"])
+
+
+def train(
+    setup: Setup, ranks: Ranks, stop_after: int | None = None, make_run: type | None = None
+) -> bool:
     """Play, learn, evaluate and save until all decisions are made; False if it stops before.
 
-    `until`: it stops after the first evaluation from that step on. Other learners give `parts`.
+    `stop_after`: it stops after the first evaluation from that step on.
     """
-    make_run, play = parts.get("make_run", Run), parts.get("play", play_phase)
-    seat, assess = parts.get("seat", assign_seats), parts.get("assess", evaluate)
-    run, args = make_run(setup, ranks), setup.args
+    run, args = (make_run or Run)(setup, ranks), setup.args
     if not setup.resume(run, ranks):
-        seat(run, np.arange(run.games.num_games))
+        run.seat(np.arange(run.games.num_games))
 
-    def evaluate_and_save(log: startup.RunLog, **last: bool) -> None:
+    def evaluate_and_save(log: RunLog, last: bool = False) -> None:
         with log.clock("evaluation"):
-            assess(run, ranks, log, **last)
+            run.evaluate(ranks, log, last)
         run.evaluations, run.evaluated_at = run.evaluations + 1, run.step
         save(run, ranks, log)
 
@@ -732,31 +752,13 @@ def train(setup: startup.Setup, ranks: startup.Ranks, until: int | None = None, 
         while run.step < args.total_timesteps:
             if run.step // args.eval_interval > run.evaluated_at // args.eval_interval:
                 evaluate_and_save(log)
-                if until is not None and run.step >= until:
+                if stop_after is not None and run.step >= stop_after:
                     return False
-            with log.clock("games"):
-                result, counts = play(run, log.clock)
-            with log.clock("batching"):
-                pay_learner(run, result)
-            rows, finished = games_over(run, result)
-            # Summed over all ranks, so that each comes to the same conclusions.
-            flags = {"full": run.buffer.count.max() >= args.num_steps, "stop": log.stop.received}
-            total = ranks.sum(counts | finished | flags)
-            run.results.count(total)
-            run.pool.record(total["copy_games"], total["copy_score"])
-            with log.clock("games"):
-                run.games.reset(rows)
-                seat(run, rows)
-            if run.pool.is_due(run.step):
-                run.pool.freeze(run.average, run.step)
-                run.pool.forget(ranks.union(run.seats.member))
-            if total["full"]:
-                learn(run, ranks, log)
-            if total["stop"]:
-                raise startup.Stopped  # saves
+            if advance(run, ranks, log):
+                raise Stopped  # saves
         # A resumed run may have come so far; else open transitions count as they are valued.
         if ranks.sum({"rows": run.buffer.num_rows})["rows"]:
-            streams, row, power = run.seats.learner(run.buffer.open)
+            streams, row, power = run.buffer.open_seats()
             run.buffer.close(streams, run.values_of(row, power))
             learn(run, ranks, log)
         if run.evaluated_at < run.step:
@@ -769,12 +771,11 @@ def train(setup: startup.Setup, ranks: startup.Ranks, until: int | None = None, 
 
 def make_agent(options: dict, game_map: Map) -> Agent:
     """Return a new agent; what is read of `options`, the settings, says which network it is."""
-    names = "hidden", "num_layers", "autoregressive", "help_others"
+    names = "hidden", "num_layers", "autoregressive", "cross_support"
     return Agent(game_map, *(options[name] for name in names))
 
 
-LEARNER_HERE = registry.register(__name__, __file__, Args, make_agent)  # plays its checkpoints
+LEARNER_SPEC = registry.register(__name__, __file__, Args, make_agent)  # plays its checkpoints
 
 if __name__ == "__main__":
-    args = tyro.cli(Args, **settings.command_line(Args))
-    sys.exit(startup.main(LEARNER_HERE, train, args))
+    sys.exit(startup.main(LEARNER_SPEC, train))

@@ -74,7 +74,7 @@ def train(map_name: str, decisions: int, flags: list[str], runs_folder: str) -> 
     words += ["--eval-interval", never, "--eval-games", "2"]
     words += ["--capture-games", "0", *flags]
     args = parse_args(ppo.Args, words)
-    if ppo.startup.main(ppo.LEARNER_HERE, ppo.train, args) != 0:
+    if ppo.startup.main(ppo.LEARNER_SPEC, ppo.train, args) != 0:
         raise SystemExit(2)
     (folder,) = Path(runs_folder).iterdir()
     return folder

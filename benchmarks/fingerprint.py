@@ -24,9 +24,9 @@ from diplomacy_engine.players.policy.files import ready_policies
 REPOSITORY = Path(__file__).parents[1]
 TRAININGS = {  # name -> flags
     **{f"{m} {s}": f"--map {m} --seed {s}" for m in ("small", "three", "standard") for s in (1, 2)},
-    "both seats": "--map small --learner-seats 2 --warm-up-share 0.3",
-    "bots": "--map three --pool-bots dumbbot --pool-bot-prob 0.3 --average-power 0",
-    "truncated": "--map small --year-limit truncate --max-years 4 --target-kl 0.02",
+    "both seats": "--map small --learner-seats 2 --random-start-prob 0.3",
+    "bots": "--map three --pool-bots dumbbot --pool-bot-prob 0.3 --average-exponent 0",
+    "truncated": "--map small --year-limit truncate --max-years 4",
 }
 SAME = "--eval-interval 1_000_000 --eval-games 6 --capture-games 0"
 

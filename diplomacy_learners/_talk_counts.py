@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.learning.checkpoint_state import Kept
+from diplomacy_engine.learning.checkpoint_state import Stateful
 from diplomacy_engine.learning.ranks import Sums
 from diplomacy_engine.learning.statistics import Episodes
 from diplomacy_engine.press.talk_views import SLOTS, TEMPLATE_OF, TEMPLATES
 
 
-class WishCounts(Kept):
+class WishCounts(Stateful):
     REBUILT = ("powers",)
     label = "wishes"  # what the learner's part is called
 
@@ -46,7 +46,7 @@ class WishCounts(Kept):
         self.phases += int((able.sum(1) > 1).sum())
 
     def take(self) -> Sums:
-        sums = {name: getattr(self, name) for name in self.kept()}
+        sums = {name: getattr(self, name) for name in self.state_names()}
         self._clear()
         return sums
 

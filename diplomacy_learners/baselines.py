@@ -25,9 +25,8 @@ from torch.nn import functional as F
 
 import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.decisions import ragged_rows
-from diplomacy_engine.learning import frozen, ops, registry, settings, startup
+from diplomacy_engine.learning import frozen, ops, registry, startup
 from diplomacy_engine.learning.boards import Codes, Orders
 from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.players import policy_player
@@ -36,7 +35,7 @@ from diplomacy_engine.players.policy.player import PolicyPlayer
 from diplomacy_engine.players.search.draws import PolicyDraws, phase_seeds
 from diplomacy_engine.players.search.leaves import Critic, Leaves
 from diplomacy_engine.rules.state import Salt, in_movement
-from ppo_selfplay_diplomacy import LEARNER, WARM_UP_PHASES, Agent, OpponentPool, Run, layer_init
+from ppo_selfplay_diplomacy import Agent, OpponentPool, Run, layer_init
 
 FREEZE_GAMES = 400  # against the newest copy, before --freeze-score can freeze another
 
@@ -268,14 +267,42 @@ class TeamRun(Run):
     Otherwise no sacrifice could be learned.
     """
 
-    REBUILT = (*Run.REBUILT, "revalue")
+    REBUILT = (*Run.REBUILT, "counterfactual")
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
         check_seating(setup.args, setup.game_map)
         super().__init__(setup, ranks, Policies)
-        self.revalue = None
-        if self.args.scheme == "counterfactual":
-            self.revalue = partial(Counterfactual(self).values, self.games)
+        scheme = self.args.scheme
+        self.counterfactual = Counterfactual(self) if scheme == "counterfactual" else None
+
+    def seat(self, rows: np.ndarray) -> None:
+        """Seat learner and opponents in the new games `rows`.
+
+        A side is a power, or a team of powers. As in plain self-play, but the learner's sides are
+        among those of `learner_powers`, if there are any, and with `partners` of the pool it has
+        one power of its team, the pool the others.
+        """
+        args, rng, side = self.args, self.rng, self.game_map.teams.of_power  # (P,)
+        by_side = len(rows), int(side.max()) + 1
+        learners = [self.game_map.power_number(name) for name in args.learner_powers]
+        playable = np.isin(np.arange(len(side)), learners or np.arange(len(side)))  # (P,)
+        weights = np.maximum(1 - args.weak_seats * self.results.win_share, 0.05)
+        keys = rng.exponential(size=by_side) / weights  # the lowest are the learner's
+        keys[:, np.setdiff1d(side, side[playable])] = np.inf
+        learns = keys.argsort(1).argsort(1)[:, side] < (1 if args.teams else args.learner_seats)
+        members = self.pool.sample(rng, by_side)[:, side]
+        place = keys[:, side].argsort(1, kind="stable").argsort(1)  # the learner's come first
+        if args.partners == "pool":  # one power of the team is the learner's
+            score = rng.random((len(rows), len(side))) * (learns & playable)
+            learns = np.arange(len(side)) == score.argmax(1)[:, None]
+        self.fill_seats(rows, learns, place, members)
+
+    def store(self, experience: Experience, action: ppo.Action, orders: np.ndarray) -> None:
+        if self.counterfactual:
+            values = action.value.cpu().numpy()
+            values = self.counterfactual.values(self.games, experience, orders, values)
+            action = action._replace(value=torch.from_numpy(values))
+        super().store(experience, action, orders)
 
     def plays_on(self, result: engine.StepResult) -> np.ndarray:
         return engine.alive_with_team(result.alive, self.game_map.teams.of_power)
@@ -357,55 +384,17 @@ def check_seating(args: Args, game_map: engine.Map) -> None:
         raise engine.UserError("--scheme central needs --learner-seats 2 or more, or --teams")
 
 
-def assign_seats(run: Run, rows: np.ndarray) -> None:
-    """Seat learner and opponents in the new games `rows`.
-
-    A side is a power, or a team of powers. As in plain self-play, but the learner's sides are among
-    those of `learner_powers`, if there are any, and with `partners` of the pool it has one power of
-    its team, the pool the others.
-    """
-    args, rng, seats = run.args, run.rng, run.seats
-    side = run.game_map.teams.of_power  # (P,)
-    shape, by_side = (len(rows), len(side)), (len(rows), int(side.max()) + 1)
-    learners = [run.game_map.power_number(name) for name in args.learner_powers]
-    playable = np.isin(np.arange(len(side)), learners or np.arange(len(side)))  # (P,)
-    weights = np.maximum(1 - args.weak_seats * run.results.win_share, 0.05)
-    arrival = rng.exponential(size=by_side) / weights  # the first to arrive are the learner's
-    arrival[:, np.setdiff1d(side, side[playable])] = np.inf
-    learns = arrival.argsort(1).argsort(1)[:, side] < (1 if args.teams else args.learner_seats)
-    members = run.pool.sample(rng, by_side)[:, side]
-    place = arrival[:, side].argsort(1, kind="stable").argsort(1)  # the learner's come first
-    stream = rows[:, None] * args.learner_seats + place
-    if args.partners == "pool":  # one power of the team is the learner's
-        drawn = rng.random(shape) * (learns & playable)
-        learns = np.arange(len(side)) == drawn.argmax(1)[:, None]
-    seats.member[rows] = np.where(learns, LEARNER, members)
-    seats.stream[rows] = np.where(learns, stream, NONE)
-    if args.opponent_temperature != 1:
-        drawn = args.opponent_temperature ** rng.random(by_side)[:, side]
-        seats.temperature[rows] = np.where(learns, 1.0, drawn)
-    if args.warm_up_share > 0:
-        phases = rng.integers(1, WARM_UP_PHASES + 1, shape)
-        seats.warm_up[rows] = phases * (rng.random(shape) < args.warm_up_share)
-
-
-def train(setup: startup.Setup, ranks: Ranks, until: int | None = None) -> bool:
-    def play(run: TeamRun, clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
-        return ppo.play_phase(run, clock, revalue=run.revalue)
-
-    return ppo.train(setup, ranks, until, make_run=TeamRun, play=play, seat=assign_seats)
-
-
+train = partial(ppo.train, make_run=TeamRun)
 AGENTS = {"independent": Independent, "central": Central}
 
 
 def make_agent(options: dict, game_map: engine.Map) -> nn.Module:
-    names = "hidden", "num_layers", "autoregressive", "help_others"
+    names = "hidden", "num_layers", "autoregressive", "cross_support"
     network = (options[name] for name in names)
     return AGENTS.get(options["scheme"], Agent)(game_map, *network)
 
 
-LEARNER_HERE = registry.register(__name__, __file__, Args, make_agent, make_player)
+LEARNER_SPEC = registry.register(__name__, __file__, Args, make_agent, make_player)
 
 if __name__ == "__main__":
-    sys.exit(startup.main(LEARNER_HERE, train, settings.parse_args(Args)))
+    sys.exit(startup.main(LEARNER_SPEC, train))

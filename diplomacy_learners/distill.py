@@ -37,7 +37,7 @@ from diplomacy_engine.players.names import PlayerSpec, SearchSpec, parse_player
 from diplomacy_engine.players.policy.player import PolicyPlayer
 from diplomacy_engine.players.search.best_response import BestResponse, Search
 from diplomacy_engine.rules.state import in_movement
-from ppo_selfplay_diplomacy import LEARNER_HERE, Agent, Count, Weight
+from ppo_selfplay_diplomacy import LEARNER_SPEC, Agent, Count, Weight
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ def evaluate(args: Args, agent: Agent, game_map: Map, seed: int, trained: dict) 
 def run(args: Args) -> int:
     args = checked(args)
     script = args.policy.rpartition(".py:")[0]  # a network of one's own
-    learner = registry.of_file(f"{script}.py") if os.path.isfile(f"{script}.py") else LEARNER_HERE
+    learner = registry.of_file(f"{script}.py") if os.path.isfile(f"{script}.py") else LEARNER_SPEC
     if learner.load or learner.talks:
         raise UserError(f"--policy {args.policy}: {learner.name} cannot be distilled")
     start = learner.policy("policy", args.policy)

@@ -30,7 +30,6 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
-import tyro
 from msgspec import Meta
 from torch import nn
 
@@ -568,7 +567,7 @@ def main(args: Args) -> int:
     return settings.exit_status(train, args, "the last checkpoint is kept")
 
 
-LEARNER_HERE = registry.register(__name__, __file__, Args, load=load_checkpoint_player)
+LEARNER_SPEC = registry.register(__name__, __file__, Args, load=load_checkpoint_player)
 
 if __name__ == "__main__":
-    sys.exit(main(tyro.cli(Args, **settings.command_line(Args))))
+    sys.exit(main(settings.parse_args(Args)))

@@ -12,16 +12,15 @@ import sys
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import torch
-import tyro
 
 import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.learning import registry, settings, startup
-from diplomacy_engine.learning.evaluations import evaluate
+from diplomacy_engine.learning import registry, startup
 from diplomacy_engine.learning.run_log import NoLog
 
 
@@ -52,73 +51,75 @@ class League(ppo.OpponentPool):
         self.copies = [*others, joined, newest]
 
 
-def train_exploiter(run: ppo.Run, ranks: startup.Ranks, clock: startup.Clock) -> None:
-    """Let a copy of the learner learn to beat it, or in turn its whole pool, and join that."""
-    league, args, log = run.pool, run.args, NoLog()
-    log.clock = clock
-    kind = ("learner", "pool")[league.exploiters % 2]
-    copies = league.copies if kind == "pool" else league.copies[-1:]
-    number = league.exploiters + 1
-    # Opponents play as they are, and each of the pool is as likely as another.
-    own = replace(
-        args,
-        seed=args.seed + number,
-        total_timesteps=args.exploiter_timesteps,
-        opponent_temperature=1.0,
-        pool_sampling="latest",
-        latest_prob=0.0,
-        pool_bots=args.pool_bots if kind == "pool" else (),
-    )
-    weights = run.average.state_dict()
-    with torch.random.fork_rng(devices=[]):  # its own draws are not the learner's
-        exploiter = ppo.Run(replace(run.setup, args=own, weights=weights, saved=None), ranks)
-        exploiter.pool.agents = {number: league.agents[number] for number in copies}
-        exploiter.pool.copies, exploiter.pool.frozen_at = copies, league.frozen_at
-        ppo.assign_seats(exploiter, np.arange(exploiter.games.num_games))
-        while exploiter.step < own.total_timesteps:
-            result, counts = ppo.play_phase(exploiter, clock)
-            ppo.pay_learner(exploiter, result)
-            rows, finished = ppo.games_over(exploiter, result)
-            flags = {
-                "full": exploiter.buffer.count.max() >= own.num_steps,
-                "stop": ranks.stop.value,
-            }
-            total = ranks.sum(counts | finished | flags)
-            if total["stop"]:
-                raise startup.Stopped  # a resumed run trains it anew
-            exploiter.results.count(total)
-            exploiter.games.reset(rows)
-            ppo.assign_seats(exploiter, rows)
-            if total["full"]:
-                ppo.learn(exploiter, ranks, log)
-    league.exploiters = number
-    league.join(exploiter.average, run.step)
-    wins = [value for name, value in exploiter.results.take().items() if name.startswith("win_")]
-    if wins:  # a game of its has ended
-        league.wins[kind] = float(np.mean(wins))
+class Opponents(ppo.OpponentPool):
+    """Who an exploiter learns to beat: some of a league, which stay as they are."""
+
+    def is_due(self, global_step: int) -> bool:
+        return False
 
 
-def train(setup: startup.Setup, ranks: startup.Ranks, until: int | None = None) -> bool:
-    make_run = partial(ppo.Run, pool=League)
+class LeagueRun(ppo.Run):
+    """A run that trains an exploiter whenever one is due, before the next phase is played."""
 
-    def play(run: ppo.Run, clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
-        if run.step >= (run.pool.exploiters + 1) * run.args.exploiter_interval:
-            train_exploiter(run, ranks, clock)
-        return ppo.play_phase(run, clock)
+    REBUILT = (*ppo.Run.REBUILT, "ranks")
 
-    def assess(run: ppo.Run, ranks: startup.Ranks, log: startup.RunLog, **last: bool) -> None:
-        evaluate(run, ranks, log, **last)
+    def __init__(self, setup: startup.Setup, ranks: startup.Ranks):
+        if setup.args.pool_size < 2:
+            raise UserError("--pool-size 1 has no place for exploiters beside the learner's copy")
+        super().__init__(setup, ranks, pool=League)
+        self.ranks = ranks
+
+    def play(self, clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
+        if self.step >= (self.pool.exploiters + 1) * self.args.exploiter_interval:
+            self.train_exploiter(clock)
+        return super().play(clock)
+
+    def train_exploiter(self, clock: startup.Clock) -> None:
+        """Let a copy of the learner learn to beat it, or in turn its whole pool, and join that."""
+        league, args, ranks, log = self.pool, self.args, self.ranks, NoLog()
+        log.clock, log.stop = clock, SimpleNamespace(received=False)
+        kind = ("learner", "pool")[league.exploiters % 2]
+        copies = league.copies if kind == "pool" else league.copies[-1:]
+        number = league.exploiters + 1
+        # Opponents play as they are, and each of the pool is as likely as another.
+        own = replace(
+            args,
+            seed=args.seed + number,
+            total_timesteps=args.exploiter_timesteps,
+            opponent_temperature=1.0,
+            pool_sampling="latest",
+            latest_prob=0.0,
+            pool_bots=args.pool_bots if kind == "pool" else (),
+        )
+        weights = self.average.state_dict()
+        with torch.random.fork_rng(devices=[]):  # it samples apart from the learner
+            setup = replace(self.setup, args=own, weights=weights, saved=None)
+            exploiter = ppo.Run(setup, ranks, pool=Opponents)
+            exploiter.pool.agents = {number: league.agents[number] for number in copies}
+            exploiter.pool.copies, exploiter.pool.frozen_at = copies, league.frozen_at
+            exploiter.pool.games = dict.fromkeys(copies, 0.0)
+            exploiter.pool.score = dict.fromkeys(copies, 0.0)
+            exploiter.seat(np.arange(exploiter.games.num_games))
+            while exploiter.step < own.total_timesteps:
+                log.stop.received = ranks.stop.value
+                if ppo.advance(exploiter, ranks, log):
+                    raise startup.Stopped  # a resumed run trains it anew
+        league.exploiters = number
+        league.join(exploiter.average, self.step)
+        figures = exploiter.results.take().items()
+        wins = [value for name, value in figures if name.startswith("win_")]
+        if wins:  # a game of its has ended
+            league.wins[kind] = float(np.mean(wins))
+
+    def evaluate(self, ranks: startup.Ranks, log: startup.RunLog, last: bool) -> None:
+        super().evaluate(ranks, log, last)
         if ranks.rank == 0:
-            wins = {f"league/win_{kind}": win for kind, win in run.pool.wins.items()}
-            log.scalars(wins | {"league/exploiters": run.pool.exploiters}, run.step)
-
-    if setup.args.pool_size < 2:
-        raise UserError("--pool-size 1 has no place for exploiters beside the learner's copy")
-    return ppo.train(setup, ranks, until, make_run=make_run, play=play, assess=assess)
+            wins = {f"league/win_{kind}": win for kind, win in self.pool.wins.items()}
+            log.scalars(wins | {"league/exploiters": self.pool.exploiters}, self.step)
 
 
-LEARNER_HERE = registry.register(__name__, __file__, Args, ppo.make_agent)
+train = partial(ppo.train, make_run=LeagueRun)
+LEARNER_SPEC = registry.register(__name__, __file__, Args, ppo.make_agent)
 
 if __name__ == "__main__":
-    args = tyro.cli(Args, **settings.command_line(Args))
-    sys.exit(startup.main(LEARNER_HERE, train, args))
+    sys.exit(startup.main(LEARNER_SPEC, train))

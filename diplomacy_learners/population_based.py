@@ -49,7 +49,7 @@ from diplomacy_engine.records import convert
 QUARTER = 0.25  # of the members, and the probability that a setting is drawn anew
 SPREAD = 3.0  # it then is between a third and three times what the population began with
 FACTORS = (0.8, 1.2)  # by one of which others change
-SHARES = ("latest_prob", "pool_bot_prob", "warm_up_share", "weak_seats")  # at most 1
+SHARES = ("latest_prob", "pool_bot_prob", "random_start_prob", "weak_seats")  # at most 1
 RESTS = ("gae_lambda", "gamma")  # varied is what they lack to 1
 SIZES = ("clip_coef", "ent_coef", "learning_rate", "reward", "update_epochs")
 Varied = Literal[*SHARES, *RESTS, *SIZES]
@@ -150,7 +150,7 @@ class Member:
         if self.stand()["evaluations"] < target:
             shown = self.home / f"{self.name}.log"
             with open(shown, "a") as log, redirect_stdout(log), redirect_stderr(log):
-                ppo.train(self.begin(), Ranks(), until=0)
+                ppo.train(self.begin(), Ranks(), stop_after=0)
         stand = self.stand()
         if stand["evaluations"] < target:
             raise RuntimeError(f"{self.name} was stopped")
@@ -163,7 +163,7 @@ class Member:
 
     def begin(self) -> startup.Setup:
         """Return what the training begins or goes on with; others' copies have joined the pool."""
-        learner = ppo.LEARNER_HERE
+        learner = ppo.LEARNER_SPEC
         if self.folder is None:
             return startup.new_run(learner, self.own_args(), Ranks())
         own = self._kept_args()
@@ -237,7 +237,7 @@ class Member:
         """Yield its folder and the checkpoint there, which is written as the block leaves it."""
         run = RunFolder.open(self.folder)
         try:
-            with checkpoints.fitting(run.checkpoint, ppo.LEARNER_HERE.file):
+            with checkpoints.fitting(run.checkpoint, ppo.LEARNER_SPEC.file):
                 saved = checkpoints.read(run.checkpoint)
                 yield run, saved
                 content = io.BytesIO()
@@ -258,7 +258,7 @@ class Member:
             return {"evaluations": 0}
         path, args = path or self.folder / CHECKPOINT, self.args
         saved = checkpoints.read(path)
-        with checkpoints.fitting(path, ppo.LEARNER_HERE.file):
+        with checkpoints.fitting(path, ppo.LEARNER_SPEC.file):
             step, evaluations = saved["global_step"], saved["run"]["evaluations"]
             finished = saved["run"]["evaluated_at"] >= args.total_timesteps
         stand = {"evaluations": evaluations, "global_step": step, "done": finished}
@@ -312,7 +312,7 @@ def check(args: Args) -> None:
 
 def check_members(args: Args) -> str:
     first = Member(Path(args.runs_folder), 0, args, {}).own_args()
-    game_map = startup.new_run(ppo.LEARNER_HERE, first, Ranks()).game_map
+    game_map = startup.new_run(ppo.LEARNER_SPEC, first, Ranks()).game_map
     if args.eval_population:
         read_population(population_folder(None, game_map), game_map)
     return game_map.name

@@ -14,12 +14,12 @@ ppo_selfplay_diplomacy.py, which knows nothing of talk. Shapes are named as ther
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
-import tyro
 from torch import nn
 from torch.nn import functional as F
 
@@ -27,7 +27,7 @@ import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.observation import BoardViews
-from diplomacy_engine.learning import evaluations, ops, registry, settings, startup
+from diplomacy_engine.learning import ops, registry, startup
 from diplomacy_engine.learning.boards import Boards, Codes, Orders, on_device
 from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.players import AgentNetwork
@@ -352,7 +352,7 @@ class LearnerTalk(NamedTuple):
 
 
 class TalkRun(Run):
-    REBUILT = (*Run.REBUILT, "talk")
+    REBUILT = (*Run.REBUILT, "talk", "phase_talk", "broken")
     OF_RANK = (*Run.OF_RANK, "memory")
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
@@ -362,7 +362,62 @@ class TalkRun(Run):
         counts = kind.counts(self.game_map.powers)
         press = Press(self.games, *rules_of(self.args))
         self.talk, self.memory = LearnerTalk(press, counts, kind.views, kind.hold), press.memory
+        self.phase_talk: PhaseTalk = {}  # what is said in this phase,
+        self.broken = np.zeros(press.deals.dealt.shape, bool)  # and the words it breaks, (E, P, P)
         self.episodes = TalkEpisodes(len(self.buffer.open), self.reward.parts, counts)
+
+    def observe(self, agent: TalkingAgent, decisions: engine.Decisions) -> TalkViews | OfferViews:
+        return self.view_talk(agent, decisions.game, decisions.power)
+
+    def view_talk(
+        self, agent: TalkingAgent, games: np.ndarray, powers: np.ndarray
+    ) -> TalkViews | OfferViews:
+        """Return what an agent sees of the boards and the talk of `games` (n,) as `powers` (n,)."""
+        talk = {name: array[games, powers] for name, array in self.phase_talk.items()}
+        obs = agent.observe(self.games, games, powers)
+        return self.talk.views.of(obs, self.games.num_powers, **talk)
+
+    def ask_for_orders(
+        self, decisions: engine.Decisions, clock: startup.Clock
+    ) -> tuple[np.ndarray, Experience, ppo.Action]:
+        """Let all talk, then ask for the orders that their deals leave them.
+
+        Where words need not be kept, each says first whether it keeps its own.
+        """
+        press = self.talk.press
+        press.remember(*self.memory)  # another one's after a checkpoint
+        self.memory = press.memory
+        self.phase_talk = talk = self.talk.hold(self.talk, self, decisions, clock)
+        if press.binding:
+            return super().ask_for_orders(press.bound(decisions), clock)
+        keeps = talk["keeps"] = np.full(self.seats.member.shape, NONE, np.int8)
+        bound = decisions.take(press.deals.dealt.any(2)[decisions.game, decisions.power])
+        for agent, game, power in speakers(self, bound):
+            obs, noise = self.view_talk(agent, game, power), torch.rand(len(game)).numpy()
+            with clock("inference"):
+                keeps[game, power], logprob = agent.draw_keeps(obs, noise)
+            talk["talk_logprob"][game, power] += logprob
+        orders, experience, action = super().ask_for_orders(
+            press.bound(decisions, keeps != 0), clock
+        )
+        self.broken = press.judge(orders, decisions) > 0
+        return orders, experience, action
+
+    def store(self, experience: Experience, action: ppo.Action, orders: np.ndarray) -> None:
+        """Keep the learner's decisions; those that break its word pay `break_cost`."""
+        super().store(experience, action, orders)
+        if self.talk.press.binding:
+            return
+        learns = self.seats.stream != NONE
+        self.talk.counts.add_words(self.talk.press.deals.dealt[learns], self.broken[learns])
+        row, power = np.nonzero(learns & self.broken.any(2))
+        streams = self.seats.stream[row, power]
+        costs = -self.args.break_cost * self.broken.sum(2)[row, power]
+        self.buffer.pay(streams, costs)
+        self.episodes.pay(streams, costs, dict.fromkeys(self.episodes.parts, 0.0))
+
+    def evaluate(self, ranks: Ranks, log: startup.RunLog, last: bool) -> None:
+        super().evaluate(ranks, log, last, press=rules_of(self.args), think=None)
 
 
 def rules_of(args: Args) -> PressRules:
@@ -377,7 +432,7 @@ def speakers(
     Bots and powers that order at random are silent.
     """
     at = talking.game, talking.power
-    member = np.where(run.seats.warm_up[at] > 0, AT_RANDOM, run.seats.member[at])
+    member = np.where(run.seats.random_phases[at] > 0, AT_RANDOM, run.seats.member[at])
     for number, agent in {LEARNER: run.agent, **run.pool.agents}.items():
         mine = np.flatnonzero(member == number)
         if len(mine):
@@ -465,56 +520,11 @@ KINDS = {
 }
 
 
-def play_phase(run: TalkRun, clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
-    games, press = run.games, run.talk.press
-    press.remember(*run.memory)  # another one's after a checkpoint
-    run.memory = press.memory
-    decisions = games.decisions()
-    talk_arrays = run.talk.hold(run.talk, run, decisions, clock)
-
-    def view(agent: TalkingAgent, own: engine.Decisions) -> TalkViews | OfferViews:
-        return look(agent, own.game, own.power)
-
-    def look(agent: TalkingAgent, *at: np.ndarray) -> TalkViews | OfferViews:
-        talk = {name: array[at] for name, array in talk_arrays.items()}
-        return run.talk.views.of(agent.observe(games, *at), games.num_powers, **talk)
-
-    if press.binding:  # the orders are those that the deals leave
-        return ppo.play_phase(run, clock, press.bound(decisions), view)
-    keeps = talk_arrays["keeps"] = np.full(run.seats.member.shape, NONE, np.int8)
-    bound = decisions.take(press.deals.dealt.any(2)[decisions.game, decisions.power])
-    for agent, *at in speakers(run, bound):
-        obs, noise = look(agent, *at), torch.rand(len(at[0])).numpy()
-        with clock("inference"):
-            keeps[*at], logprob = agent.draw_keeps(obs, noise)
-        talk_arrays["talk_logprob"][*at] += logprob
-    broken = np.zeros(press.deals.dealt.shape, bool)
-
-    def judge(experience: Experience, orders: np.ndarray, values: np.ndarray) -> np.ndarray:
-        broken[:] = press.judge(orders, decisions) > 0
-        return values
-
-    dealt = press.deals.dealt.copy()
-    played = ppo.play_phase(run, clock, press.bound(decisions, keeps != 0), view, judge)
-    learns = run.seats.stream != NONE
-    run.talk.counts.add_words(dealt[learns], broken[learns])
-    row, power = np.nonzero(learns & broken.any(2))
-    streams, cost = run.seats.stream[row, power], -run.args.break_cost * broken.sum(2)[row, power]
-    run.buffer.pay(streams, cost)
-    run.episodes.pay(streams, cost, dict.fromkeys(run.episodes.parts, 0.0))
-    return played
-
-
-def evaluate(run: Run, ranks: Ranks, log: startup.RunLog, last: bool = False) -> None:
-    evaluations.evaluate(run, ranks, log, press=rules_of(run.args), think=None)
-
-
-def train(setup: startup.Setup, ranks: Ranks) -> bool:
-    return ppo.train(setup, ranks, make_run=TalkRun, play=play_phase, assess=evaluate)
+train = partial(ppo.train, make_run=TalkRun)
 
 
 def make_agent(options: dict, game_map: engine.Map) -> TalkingAgent:
-    names = "hidden", "num_layers", "autoregressive", "help_others"
+    names = "hidden", "num_layers", "autoregressive", "cross_support"
     network = (options[name] for name in names)
     return KINDS[options["press"]].agent(game_map, *network, binding=options["binding"] == "yes")
 
@@ -531,8 +541,7 @@ def make_player(
     return player(TalkingAgentNetwork(agent), name, generator, greedy, settings)
 
 
-LEARNER_HERE = registry.register(__name__, __file__, Args, make_agent, make_player, talks=True)
+LEARNER_SPEC = registry.register(__name__, __file__, Args, make_agent, make_player, talks=True)
 
 if __name__ == "__main__":
-    args = tyro.cli(Args, **settings.command_line(Args))
-    sys.exit(startup.main(LEARNER_HERE, train, args))
+    sys.exit(startup.main(LEARNER_SPEC, train))

@@ -14,4 +14,4 @@ def main() -> int:
         return fail(error)
     script = importlib.import_module("ppo_selfplay_diplomacy")
     args = learning("settings").parse_args(script.Args)
-    return startup.main(script.LEARNER_HERE, script.train, args)
+    return startup.main(script.LEARNER_SPEC, script.train, args)

@@ -24,7 +24,7 @@ from .experience import Experience
 from .ranks import Ranks, TrainingError
 from .run_folder import RunFolder
 
-RUN_FORMAT = 5  # of what a checkpoint holds besides the policy
+RUN_FORMAT = 6  # of what a checkpoint holds besides the policy
 LEAST_RATE = 1e-8  # below it a step may be lost in rounding
 _TUPLES = {
     kind._fields: kind for kind in (Experience, BoardViews, TalkViews, OfferViews, Decisions)
@@ -43,20 +43,20 @@ _GENERATORS = {
 }
 
 
-class Kept:
+class Stateful:
     """Checkpoints keep its attributes but those in REBUILT; OF_RANK differ between processes."""
 
     REBUILT: ClassVar[tuple[str, ...]] = ()
     OF_RANK: ClassVar[tuple[str, ...]] = ()
 
-    def kept(self) -> list[str]:
+    def state_names(self) -> list[str]:
         return [name for name in vars(self) if name not in (*self.REBUILT, *self.OF_RANK)]
 
 
 def pack(value: Any, name: str = "run") -> Any:
     """Return a value as plain ones and tensors; UserError, with `name` as its place, if not."""
-    if isinstance(value, Kept):
-        return {part: pack(getattr(value, part), f"{name}.{part}") for part in value.kept()}
+    if isinstance(value, Stateful):
+        return {part: pack(getattr(value, part), f"{name}.{part}") for part in value.state_names()}
     if isinstance(value, nn.Module | torch.optim.Optimizer):
         return value.state_dict()
     if hasattr(value, "state_dict"):  # such as a schedule's
@@ -81,15 +81,15 @@ def pack(value: Any, name: str = "run") -> Any:
     if value is None or isinstance(value, bool | int | float | str | torch.Tensor):
         return value
     raise UserError(
-        f"a checkpoint cannot keep {name}, a {type(value).__name__}: derive its class from `Kept`, "
-        "or if __init__ makes it anew just as it is, name it in REBUILT"
+        f"a checkpoint cannot keep {name}, a {type(value).__name__}: derive its class from "
+        "`Stateful`, or if __init__ makes it anew just as it is, name it in REBUILT"
     )
 
 
 def restore(live: Any, saved: Any) -> Any:
     """Return `saved`, which `pack` made of a value such as `live`; that may change, too."""
-    if isinstance(live, Kept):
-        for part in live.kept():
+    if isinstance(live, Stateful):
+        for part in live.state_names():
             setattr(live, part, restore(getattr(live, part), saved[part]))
         return live
     if hasattr(live, "load_state_dict"):
@@ -174,9 +174,9 @@ def check_run(run: Any, ranks: Ranks) -> None:
         if weight.requires_grad and id(weight) not in stepped:
             raise UserError(f"agent.{name} learns nothing: no optimizer of the run has it")
     schedules = [part for part in parts if isinstance(part, torch.optim.lr_scheduler.LRScheduler)]
-    if schedules and run.args.anneal_lr:
+    if schedules and run.args.anneal:
         kind = type(schedules[0]).__name__
-        raise UserError(f"a {kind} sets the learning rate, and so does --anneal-lr: turn one off")
+        raise UserError(f"a {kind} sets the learning rate, and so does --anneal: turn one off")
     policy, own = run.setup.policy(run), pack_rank(run)
     shared = pack(run)
     advice = "draw it at random before `seed_generators(own.seed)`"

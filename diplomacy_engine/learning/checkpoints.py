@@ -23,6 +23,11 @@ MOST_BYTES = 8 * 2**30  # of a file
 MOST_NAMED = 64 * 2**20  # bytes of a checkpoint's dictionary, its tensors apart
 MOST_ITEMS = 1_000_000  # in all dictionaries, lists and tuples of a checkpoint together
 MOST_WEIGHT = 1e6  # a weight beyond is one that learning has blown up
+RENAMED = {  # settings by their names in version 0.4
+    "help_others": "cross_support",
+    "average_power": "average_exponent",
+    "warm_up_share": "random_start_prob",
+}
 MOST_MOMENT = 1e30  # the same of Adam's running means of gradients and their squares
 
 
@@ -56,7 +61,12 @@ def read(path: str | Path) -> dict:
     named = about.map_facts.get("name") == about.map_name
     if not named or not isinstance(about.args.get("map"), str):
         raise UserError(f"{path}: the checkpoint does not name the map that it holds")
-    return saved
+    return saved | {"args": with_new_names(about.args)}
+
+
+def with_new_names(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings of a policy; those of version 0.4 by their names of today."""
+    return {RENAMED.get(name, name): value for name, value in args.items()}
 
 
 def _check_sizes(file: BinaryIO, parts: zipfile.ZipFile) -> None:

@@ -1,13 +1,16 @@
-"""Evaluations of a learner while it trains."""
+"""Evaluations of a learner while it trains: searches met at the end, seeds, parts by rank."""
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..matches.evaluation import Evaluation, evaluate_player
-from ..players.loading import load_player
+from ..matches.evaluation import Evaluation
+from ..players.protocols import Player
+from ..rules.map import Map
+from .checks import RunSettings
 from .probes import kept_generators
 from .ranks import Ranks
 from .run_log import RunLog
@@ -15,56 +18,69 @@ from .sample_games import thoughts
 from .signals import Stopped
 
 
-def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options: Any) -> None:
-    """Play the policy against each bot, a part on each rank, and log it; `last`: searches, too.
-    `Stopped` where a signal comes meanwhile: then nothing is logged, and the run has not changed.
-    """
-    args, parts, complete = run.args, {}, False
+class Seeds(NamedTuple):
+    """Seeds of one rank's games against one bot; `games` is that of all ranks."""
 
-    games = dict.fromkeys(args.eval_bots, args.eval_games)
-    provinces = len(run.game_map.provinces)
-    if last and provinces <= 100:  # searches of larger maps take hours
+    games: int
+    player: int
+    opponent: int
+
+
+def against_searches(args: RunSettings, game_map: Map, log: RunLog) -> dict[str, int]:
+    """Return how many games the last evaluation has against searches, and say what it plays."""
+    games, provinces = dict.fromkeys(args.eval_bots, args.eval_games), len(game_map.provinces)
+    more = {}
+    if provinces <= 100:  # searches of larger maps take hours
         shares = {"lookahead": 2, "mcts": 5 if provinces <= 50 else 20}  # which are slow
-        more = {bot: args.eval_games // part for bot, part in shares.items() if bot not in games}
-        games |= {bot: count for bot, count in more.items() if count}
-        description = ", ".join(f"{count} games against {bot}" for bot, count in games.items())
-        if run.game_map.name == "small":
-            description += "; against a perfect player, who wins as RUSSIA, about 50% is the most"
-        log.message(f"last evaluation: {description}")
+        counts = {bot: args.eval_games // part for bot, part in shares.items()}
+        more = {bot: count for bot, count in counts.items() if count and bot not in games}
+        described = (games | more).items()
+        text = ", ".join(f"{count} games against {bot}" for bot, count in described)
+        if game_map.name == "small":
+            text += "; against a perfect player, who wins as RUSSIA, about 50% is the most"
+        log.message(f"last evaluation: {text}")
+    return more
 
-    def play(number: int, name: str, count: int) -> Evaluation:
-        drawn = [args.seed, run.step, number]
-        seed = int(np.random.SeedSequence(drawn).generate_state(1)[0])  # of the games
-        own, theirs = np.random.SeedSequence([*drawn, ranks.rank]).generate_state(2).tolist()
-        player = run.setup.learner.make_player(run.average, "learner", own, settings=vars(args))
-        return evaluate_player(
-            run.game_map.contested(),
-            player,
-            load_player(name, game_map=run.game_map, seed=theirs),
-            games[name],
-            part=(ranks.rank, count),
-            samples=args.capture_games,
-            progress=log.stop.check,
-            seed=seed,
-            max_years=args.max_years or None,  # an evaluation needs some limit
-            year_limit=args.year_limit,
-            threads=1,
-            **{"think": partial(thoughts, player)} | options,
-        )
 
+def match_settings(args: RunSettings, player: Player, log: RunLog) -> dict[str, Any]:
+    """Return settings of `evaluate_player`: game length, sample games with thoughts, and an end on
+    a signal."""
+    return {
+        "max_years": args.max_years or None,  # an evaluation needs some limit
+        "year_limit": args.year_limit,
+        "samples": args.capture_games,
+        "think": partial(thoughts, player),
+        "progress": log.stop.check,
+        "threads": 1,
+    }
+
+
+def on_all_ranks(
+    play: Callable[[str, Seeds, tuple[int, int]], Evaluation],
+    games: Mapping[str, int],
+    entropy: tuple[int, ...],
+    ranks: Ranks,
+) -> dict[str, Evaluation]:
+    """Return the reports of `games` against bots, joined over all ranks.
+
+    `play(bot, seeds, (k, n))` plays part k of n of the games against a bot; a rank has none where
+    there are fewer games than ranks. `entropy`: numbers that the seeds depend on. `Stopped` where a
+    signal comes meanwhile. Global random numbers are afterwards as before.
+    """
+    parts, complete = {}, False
     with kept_generators(), suppress(Stopped):
-        for number, name in enumerate(games):
-            count = min(ranks.count, games[name])  # that have a game at all
-            if ranks.rank < count:
-                parts[name] = play(number, name, count)
+        for number, (bot, count) in enumerate(games.items()):
+            num_parts = min(ranks.count, count)
+            if ranks.rank < num_parts:
+                own = np.random.SeedSequence([*entropy, number, ranks.rank]).generate_state(2)
+                (shared,) = np.random.SeedSequence([*entropy, number]).generate_state(1)
+                seeds = Seeds(int(shared), *own.tolist())
+                parts[bot] = play(bot, seeds, (ranks.rank, num_parts))
         complete = True
     everywhere = ranks.gather(parts if complete else None)
     if None in everywhere:
         raise Stopped
-    reports = {
-        name: own.join(
-            [reports_of_rank[name] for reports_of_rank in everywhere if name in reports_of_rank]
-        )
-        for name, own in parts.items()
+    return {
+        bot: report.join([of_rank[bot] for of_rank in everywhere if bot in of_rank])
+        for bot, report in parts.items()
     }
-    log.evaluations(reports, run.step, args.eval_bots, run.setup.policy(run))

@@ -64,7 +64,7 @@ class Learner:
         return tuple(name for name in settings if name in settings.read)
 
     def settings(self, saved: dict) -> dict:
-        return asdict(self.args_class()) | saved["args"]
+        return asdict(self.args_class()) | checkpoints.with_new_names(saved["args"])
 
     def agent(self, saved: dict, path: str | Path) -> nn.Module:
         """Return the network of a checkpoint, on the CPU.
@@ -235,9 +235,13 @@ def load_player(
     greedy: bool = False,
     seed: int = 0,
     device: str = "cpu",
+    saved: dict | None = None,
 ) -> Player:
-    """Return a checkpoint's policy as a player; UserError says which other script may play it."""
-    saved = checkpoints.read(path)
+    """Return a checkpoint's policy as a player; UserError says which other script may play it.
+
+    `saved`: what `checkpoints.read` has returned of it, if that is known.
+    """
+    saved = saved or checkpoints.read(path)
     learner = of_checkpoint(saved, path, script)
     if learner.load:
         return learner.load(saved, path, greedy, seed, device)

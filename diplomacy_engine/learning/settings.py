@@ -25,20 +25,25 @@ from ..rules.map import MAP_NAMES
 from .run_folder import RunFolder
 
 MAX_FILE_BYTES = 1_000_000  # of a settings file; those that come along have some 3,000
+HIDDEN = "not_in_help"  # the group of flags that a help leaves out
 _Args = TypeVar("_Args")
-# In the source of a dataclass: a comment, or a field on some lines and its docstring.
+# In the source of a dataclass: a comment, or a field on some lines, the comment beside it and the
+# text below it, which is its help if there is one, else the comment.
 _FIELD = re.compile(
-    r'^    (?:# (.+)|(\w+):.*(?:\n(?:     .*|    [])}].*))*(?:\n    """((?:.|\n)*?)""")?)',
+    r"^    (?:# (.+)|(\w+):.*?(?:  # (.*))?(?:\n(?:     .*|    [])}].*))*"
+    r'(?:\n    """((?:.|\n)*?)""")?)$',
     re.MULTILINE,
 )
 
 
-def command_line(
-    args_class: type, argv: list[str] | None = None, about: str | None = None
-) -> dict[str, Any]:
-    """Return the words of the command line as `tyro.cli` reads them, and as default the dataclass
-    with the values of the settings file, or of the run to resume; what is wrong with these ends the
-    program. The help begins with `about`, else with the module's docstring."""
+def parse_args(
+    args_class: type[_Args], argv: list[str] | None = None, about: str | None = None
+) -> _Args:
+    """Return the settings of a command line, over those of the settings file or the resumed run.
+
+    Bad input and `--help` end the program; the help begins with `about`, else with the module's
+    docstring.
+    """
     first = os.environ.get("RANK", "0") == "0"  # of torchrun's processes one is enough to speak
     try:
         words = read_words(args_class, sys.argv[1:] if argv is None else argv)
@@ -57,7 +62,7 @@ def command_line(
     if {"-h", "--help"} & set(words):
         with ended_by_reader():
             tyro.cli(in_groups(default), **options | {"default": None})  # shows the help and exits
-    return options
+    return tyro.cli(args_class, **options)
 
 
 def in_groups(default: Any) -> type:
@@ -68,10 +73,12 @@ def in_groups(default: Any) -> type:
     groups: dict[str, list] = {}
     for part in reversed(type(default).__mro__[:-1]):
         group = Path(inspect.getfile(part)).stem
-        for comment, name, text in _FIELD.findall(inspect.getsource(part)):
-            group = re.sub(r"\W+", "_", comment.lower()) or group
-            if name in hints:  # else a base class has it
-                hint = Annotated[hints.pop(name), tyro.conf.arg(help=" ".join(text.split()))]
+        for heading, name, comment, text in _FIELD.findall(inspect.getsource(part)):
+            group = re.sub(r"\W+", "_", heading.lower()) or group
+            text = text or comment
+            hint = hints.pop(name, None)  # else a base class has had it
+            if hint is not None and group != HIDDEN:
+                hint = Annotated[hint, tyro.conf.arg(help=" ".join(text.split()))]
                 flag = name, hint, dataclasses.field(default=getattr(default, name))
                 groups.setdefault(group, []).append(flag)
     parts = []
@@ -85,10 +92,6 @@ def in_groups(default: Any) -> type:
 def _program() -> str | None:
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     return f"python -m {spec.name}" if spec else None  # tyro would name the file of a module
-
-
-def parse_args(args_class: type[_Args], argv: list[str] | None = None) -> _Args:
-    return tyro.cli(args_class, **command_line(args_class, argv))
 
 
 def load_config(args_class: type[_Args], path: str | Path, **overrides: Any) -> _Args:

@@ -36,14 +36,14 @@ from .ranks import RankLost, Ranks, TrainingError, keep_memory
 from .registry import BUNDLED, Learner
 from .run_folder import RunFolder, check_name
 from .run_log import NoLog, RunLog, near, start_wandb
-from .settings import check_changes
+from .settings import check_changes, parse_args
 from .signals import Stopped, StopSignals
 
 __all__ = ["Clock", "Ranks", "RunLog", "Setup", "Stopped", "logs", "main", "run"]
 COMPILED = "_orig_mod."  # names of a network's weights begin so where a run has compiled it
 STOPPED = 130  # exit status of a run that has been stopped before its end
 CHANGEABLE = ("total_timesteps", "track", "cuda")  # settings of a run that is resumed
-FREE = ("help_others",)  # settings of a network that may differ from those of --start-from
+FREE = ("cross_support",)  # settings of a network that may differ from those of --start-from
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,9 @@ def _unlike(agent: nn.Module, fresh: nn.Module) -> str:
 Train = Callable[[Setup, Ranks], bool]  # plays and learns; returns whether it came to its end
 
 
-def main(learner: Learner, train: Train, args: RunSettings) -> int:
+def main(learner: Learner, train: Train, args: RunSettings | None = None) -> int:
+    """Train with some settings, by default those of the command line; return the exit status."""
+    args = args or parse_args(learner.args_class)
     ranks = Ranks.of_torchrun() or Ranks()
     with _reported(ranks) as status:
         args, setup = ranks.agree(checked, args), None
@@ -190,12 +192,14 @@ def new_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
 def _with_teams(learner: Learner, args: RunSettings, game_map: Map) -> tuple[RunSettings, Map]:
     """Return settings and map with the teams of `args`, if any: a seat for each of the largest."""
     if learner.talks:
-        return replace(args, help_others=True), game_map
+        return replace(args, cross_support=True), game_map
     if not getattr(args, "teams", "") and not getattr(args, "team_victory", 0):
         return args, game_map
     game_map = game_map.with_teams(args.teams, args.team_victory)
     seats = int(np.bincount(game_map.teams.of_power).max())
-    return replace(args, teams=game_map.teams.text, learner_seats=seats, help_others=True), game_map
+    return replace(
+        args, teams=game_map.teams.text, learner_seats=seats, cross_support=True
+    ), game_map
 
 
 def _weights(learner: Learner, args: RunSettings, game_map: Map) -> dict:

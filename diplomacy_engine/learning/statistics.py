@@ -9,7 +9,7 @@ from ..constants import NONE
 from ..games.vector_game import StepResult
 from ..rules.map import Map
 from ..scoring.outcomes import Outcomes
-from .checkpoint_state import Kept
+from .checkpoint_state import Stateful
 from .ranks import Sums
 
 COUNTERS = ("global_step", "order_steps", "env_steps", "games", "updates")  # of a run so far
@@ -81,7 +81,7 @@ def selfplay_figures(sums: Mapping[str, float], global_step: int) -> dict[str, f
     return figures
 
 
-class Results(Kept):
+class Results(Stateful):
     """What has been counted, and how games went by side: a team, or a power that plays alone."""
 
     REBUILT = ("game_map",)
@@ -120,7 +120,7 @@ class Results(Kept):
         return figures
 
 
-class Episodes(Kept):
+class Episodes(Stateful):
     """Counts episodes, a stream's decisions in one game, and what they are paid by `parts`."""
 
     REBUILT = ("parts",)

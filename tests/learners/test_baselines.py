@@ -2,7 +2,6 @@
 what other orders would have brought; teams, the learner's own powers, partners of the pool."""
 
 import itertools
-from functools import partial
 
 import numpy as np
 import pytest
@@ -42,13 +41,13 @@ SMALL = {
     "reward": "score",
     "weak_seats": 0.0,
     "opponent_temperature": 1.0,
-    "average_power": 0.0,
+    "average_exponent": 0.0,
 }
 
 
 def agent_of(scheme: str, name: str = "three", seed: int = 1) -> torch.nn.Module:
     torch.manual_seed(seed)
-    network = {"hidden": 16, "num_layers": 1, "autoregressive": True, "help_others": True}
+    network = {"hidden": 16, "num_layers": 1, "autoregressive": True, "cross_support": True}
     return baselines.make_agent(network | {"scheme": scheme}, load_map(name))
 
 
@@ -56,13 +55,13 @@ def make_run(**changes) -> baselines.TeamRun:
     """Return a new run, its games with seats; with teams, give `learner_seats` as well."""
     args = baselines.Args(**SMALL | changes)
     game_map = load_map(args.map).with_teams(args.teams, args.team_victory)
-    setup = startup.Setup(baselines.LEARNER_HERE, args, game_map, CPU)
+    setup = startup.Setup(baselines.LEARNER_SPEC, args, game_map, CPU)
     run = baselines.TeamRun(setup, Ranks())
-    baselines.assign_seats(run, np.arange(args.num_envs))
+    run.seat(np.arange(args.num_envs))
     return run
 
 
-play_phase = partial(self_play.play_phase, assign_seats=baselines.assign_seats)
+play_phase = self_play.play_phase
 
 
 def asked(games: VectorGame):
@@ -117,7 +116,7 @@ def test_each_power_plays_by_its_own_network():
     likeliest, *_ = network.act(obs, decisions, greedy=True)
     starts = decisions.order_start[decisions.slot_start]
     for power, own in enumerate(agent.powers):
-        plain = ppo.LEARNER_HERE.make_player(own, "own").agent
+        plain = ppo.LEARNER_SPEC.make_player(own, "own").agent
         rows = np.flatnonzero(decisions.power == power)
         slots = np.concatenate([np.arange(*decisions.slot_start[r : r + 2]) for r in rows])
         orders = np.concatenate([np.arange(*starts[r : r + 2]) for r in rows])
@@ -203,14 +202,14 @@ def test_the_baseline_is_the_mean_over_all_orders_given_those_of_the_others():
 
 def test_the_learner_s_movement_decisions_alone_have_another_value():
     run = make_run(num_envs=12, num_steps=200, scheme="counterfactual", alternatives=3)
-    tried, mean = baselines.Counterfactual(run), 7.5
-    tried.expected = lambda games, decisions, orders: np.full(decisions.count, mean)
+    mean = 7.5
+    run.counterfactual.expected = lambda games, decisions, orders: np.full(decisions.count, mean)
     phases = set()
     for _ in range(12):
         before = run.buffer.count.copy()
         decisions = run.games.decisions()
         kind = dict(zip(decisions.game, in_movement(run.games.state, decisions.game)))
-        result, _ = ppo.play_phase(run, Clock(), revalue=partial(tried.values, run.games))
+        result, _ = run.play(Clock())
         for stream in np.flatnonzero(run.buffer.count > before):
             value = run.buffer.values[before[stream], stream]
             assert (value == mean) == kind[stream]
@@ -231,14 +230,14 @@ LOST = "three W1905A; ENGLAND A LON =; ITALY A ROM = ROM SPA; RUSSIA A MOS = MOS
 
 def test_without_flags_of_its_own_it_plays_as_plain_self_play_bit_for_bit():
     settings = {"map": "three", "num_envs": 24, "num_steps": 200, "max_years": 4, "hidden": 8}
-    settings |= {"learner_seats": 2, "warm_up_share": 0.3, "opponent_temperature": 2.0}
+    settings |= {"learner_seats": 2, "random_start_prob": 0.3, "opponent_temperature": 2.0}
     settings |= {"pool_bots": ("dumbbot",), "pool_bot_prob": 0.4, "weak_seats": 0.7}
     settings |= {"reward": "sum_of_squares=1,lead_delta=0.5..0"}
     found = []
-    for make, seat in ((self_play.make_run, ppo.assign_seats), (make_run, baselines.assign_seats)):
+    for make in (self_play.make_run, make_run):
         run = make(**settings)
         for _ in range(60):
-            play_phase(run, assign_seats=seat)
+            play_phase(run)
         parts = run.buffer, run.seats, run.results.win_share
         found.append([checkpoint_state.pack(part) for part in parts])
     assert differences(*found) == []
@@ -270,7 +269,7 @@ def test_a_power_that_is_out_is_paid_at_its_teams_end():
     """With its last decision; else no sacrifice could be learned."""
     run = make_run(num_envs=1, max_years=6, reward="sum_of_squares", **TEAM, **HOLD)
     while (run.seats.stream[0] != NONE).tolist() != [True, True, False]:
-        baselines.assign_seats(run, np.zeros(1, np.int64))
+        run.seat(np.zeros(1, np.int64))
     games, buffer, seats = run.games, run.buffer, run.seats
     load_state(games, Game.from_position(LOST).to_state())
     play_phase(run)
@@ -362,7 +361,7 @@ def test_a_run_begins_with_a_policy_of_plain_self_play(scheme):
     network = {name: start["args"][name] for name in ("hidden", "num_layers")}
     given = {"scheme": scheme, "start_from": "three-pure-2", "learner_seats": 2}
     args = baselines.Args(**SMALL | network | given)
-    run = baselines.TeamRun(startup.new_run(baselines.LEARNER_HERE, args, Ranks()), Ranks())
+    run = baselines.TeamRun(startup.new_run(baselines.LEARNER_SPEC, args, Ranks()), Ranks())
     model = run.agent.state_dict()
     for name, weight in start["model"].items():
         own = [f"powers.{p}.{name}" for p in range(3)] if scheme == "independent" else [name]

@@ -66,7 +66,7 @@ def test_settings_are_drawn_around_the_first():
 
 
 main = partial(command, pbt)
-TINY = {"pool_size": 4, "anneal_lr": False}
+TINY = {"pool_size": 4, "anneal": False}
 
 
 def population(folder: Path, *flags: str, **changes) -> list[pbt.Member]:

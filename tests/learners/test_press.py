@@ -1,7 +1,5 @@
 """Training with talk: talk and orders are one decision, and the policy plays with talk."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 import torch
@@ -31,12 +29,12 @@ from diplomacy_learners._offer_round import OfferRound
 def begin(**changes) -> press.TalkRun:
     """Return a new run on `three`, its games with seats."""
     settings = {"map": "three", "num_envs": 12, "learner_seats": 2, "num_steps": 16, "hidden": 8}
-    settings |= {"num_layers": 1, "reward": "score", "weak_seats": 0.0, "average_power": 0.0}
+    settings |= {"num_layers": 1, "reward": "score", "weak_seats": 0.0, "average_exponent": 0.0}
     settings |= {"opponent_temperature": 1.0}
     args = press.Args(**settings | changes)
-    setup = startup.Setup(press.LEARNER_HERE, args, load_map("three"), CPU)
+    setup = startup.Setup(press.LEARNER_SPEC, args, load_map("three"), CPU)
     run = press.TalkRun(setup, Ranks())
-    ppo.assign_seats(run, np.arange(args.num_envs))
+    run.seat(np.arange(args.num_envs))
     return run
 
 
@@ -58,7 +56,7 @@ def make_run(**changes) -> press.TalkRun:
     return run
 
 
-play_phase = partial(self_play.play_phase, play=press.play_phase)
+play_phase = self_play.play_phase
 
 
 def take_batch(run: press.TalkRun) -> Batch:

@@ -62,7 +62,7 @@ def test_an_update_is_the_same(name):
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_run_is_resumed_and_plays_without_one(processes, tmp_path, capsys):
-    run = train(tmp_path / "runs", "--cuda", "--processes", str(processes), average_power=2.0)
+    run = train(tmp_path / "runs", "--cuda", "--processes", str(processes), average_exponent=2.0)
     assert "rank 0 on cuda:0" in capsys.readouterr().out
     assert resume(run, "--total-timesteps", "900") == 0
     assert load(run)["global_step"] >= 900 and metrics(run)[-1]["global_step"] >= 900

@@ -43,7 +43,7 @@ def agents(map_name: str) -> list[ppo.Agent]:
     torch.manual_seed(1)
     torch.set_num_threads(1)
     settings, game_map = vars(ppo.Args()) | {"hidden": 24}, load_map(map_name)
-    helps = ({"help_others": n % 2 == 0} for n in range(len(SHAPES)))
+    helps = ({"cross_support": n % 2 == 0} for n in range(len(SHAPES)))
     found = [ppo.make_agent(settings | s | h, game_map).eval() for s, h in zip(SHAPES, helps)]
     found.append(Attending(game_map))
     found += [frozen.frozen_copy(agent) for agent in found]
@@ -122,7 +122,7 @@ def test_the_command_of_a_run_trains_the_same(population):
     assert words[0] == "ppo_selfplay_diplomacy.py"
     args = parse_args(ppo.Args, words[1:])
     assert {name: getattr(args, name) for name in member.settings} == member.settings
-    assert member.settings.keys() == {*ppo.LEARNER_HERE.network, *pop.KEPT}
+    assert member.settings.keys() == {*ppo.LEARNER_SPEC.network, *pop.KEPT}
     other = vars(ppo.Args()) | {"map": "small", "resume": "/x/runs/x", "scheme": "central"}
     command = pop.command_of(other, "baselines.py")
     assert command.startswith("-m diplomacy_learners.baselines --map small") and "/x" not in command

@@ -109,7 +109,7 @@ def test_bundled_learners_are_found_by_name():
         file = REPOSITORY / (module.replace(".", "/") + ".py")
         assert file.is_file() and file.name == name
     found = registry.of_checkpoint(checkpoints.read(POLICY), POLICY)
-    assert found is ppo.LEARNER_HERE and found.file == TRAINER.resolve()
+    assert found is ppo.LEARNER_SPEC and found.file == TRAINER.resolve()
 
 
 def test_a_pickle_with_code_is_not_loaded(tmp_path):
@@ -130,3 +130,13 @@ def test_a_policy_is_loaded_without_pytorchs_compiler():
         "sys.exit('torch._dynamo' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, timeout=300).returncode == 0
+
+
+def test_a_policy_of_version_0_4_plays_as_it_did(tmp_path):
+    """Its settings have other names; as a default, `cross_support` would give it other orders."""
+    saved = torch.load(POLICY.parents[1] / "standard__own__1" / "policy.pt", weights_only=True)
+    names = {new: old for old, new in checkpoints.RENAMED.items()}
+    args = {names.get(name, name): value for name, value in saved["args"].items()}
+    assert args["help_others"] is False
+    torch.save({**saved, "args": args}, tmp_path / "policy.pt")
+    assert not load_player(tmp_path / "policy.pt").agent.agent.cross_support

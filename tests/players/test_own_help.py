@@ -91,7 +91,7 @@ def test_armies_go_where_own_fleets_lead_and_choose_first(units, by_water):
 @pytest.mark.parametrize("helps", [True, False])
 def test_a_policy_is_asked_as_it_was_trained(games, helps):
     player = load_player("standard-pure-2", game_map=load_map("standard"), seed=5)
-    player.agent.agent.help_others = helps
+    player.agent.agent.cross_support = helps
     decisions = games.decisions()
     decision = np.repeat(decisions.slot_decision, np.diff(decisions.order_start))
     at = decisions.power[decision], decisions.game[decision]
@@ -113,11 +113,11 @@ def test_a_policy_is_asked_as_it_was_trained(games, helps):
 
 @pytest.mark.parametrize("helps", [True, False])
 def test_a_learner_has_the_orders_of_its_settings(helps):
-    run = make_run(map="standard", num_envs=8, learner_seats=4, help_others=helps)
+    run = make_run(map="standard", num_envs=8, learner_seats=4, cross_support=helps)
     for _ in range(7):
         play_phase(run)
     board, table, found = run.games.board, run.games.table, []
-    for obs, decisions, _ in run.buffer.seen:
+    for obs, decisions, _ in run.buffer.experience:
         decision = np.repeat(decisions.slot_decision, np.diff(decisions.order_start))
         helper = np.isin(table.kind[decisions.order], HELP)
         there = board.location_province[table.other_location[decisions.order]]

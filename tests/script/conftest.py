@@ -15,5 +15,5 @@ def imported(monkeypatch):
     before = set(sys.modules)
     yield lambda path: sys.modules[registry.of_file(path).args_class.__module__]
     for name in set(sys.modules) - before:
-        if getattr(sys.modules[name], "LEARNER_HERE", None):
+        if getattr(sys.modules[name], "LEARNER_SPEC", None):
             del sys.modules[name]

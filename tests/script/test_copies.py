@@ -31,10 +31,10 @@ PLAYER = """
 def make_player(agent, *about):
     twin = frozen.frozen_copy(agent)
     twin.autoregressive = not twin.autoregressive
-    return players.policy_player(twin, *about)
+    return registry.policy_player(twin, *about)
 
 
-LEARNER_HERE = """
+LEARNER_SPEC = """
 
 ACCEPTED = {
     "a score head in get_action": (
@@ -60,7 +60,7 @@ REFUSED = {
                           "            tables = tables._replace(weight=2 * tables.weight)\n"),
     ),
     "a player alone": (
-        ("LEARNER_HERE = ", PLAYER),
+        ("LEARNER_SPEC = ", PLAYER),
         (REGISTERED, REGISTERED.replace("make_agent", "make_agent, make_player")),
     ),
     "values alone": ((VALUED, VALUED.replace("=value", "=2 * value")),),

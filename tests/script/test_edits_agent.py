@@ -13,7 +13,7 @@ from diplomacy_engine.players.asking import orders_of
 
 # What is edited, by what stands in its place.
 OBSERVE = "        return games.view_boards(rows, powers)\n"
-LISTS = "        return engine.own_choices(games, decisions, self.help_others)\n"
+LISTS = "        return engine.own_choices(games, decisions, self.cross_support)\n"
 ENCODE = "    def encode(self, boards: Boards) -> Codes:\n"
 BOARD = "        board = self.global_features(boards.globals)"
 GLOBALS = "nn.Linear(inputs.num_globals, hidden)"
@@ -23,12 +23,12 @@ CRITIC = "        self.critic = nn.Sequential("
 SAMPLE = "        members = rng.choice(self.copies, shape, p=self.weights())\n"
 WEIGHTS = "        args, count = self.args, len(self.copies)\n"
 PAID = "    rewards = run.reward.weigh(paid, min(1.0, run.step / run.args.total_timesteps))\n"
-TEMPERED = "        drawn = args.opponent_temperature ** rng.random(shape)\n"
+TEMPERED = "            temperature = args.opponent_temperature**exponents\n"
 NORMS = "        self.norms = nn.ModuleList("
 LAST_NORM = "        x = self.norms[-1](x)\n"
 NO_HOLDS = (
     LISTS,
-    "        decisions = engine.own_choices(games, decisions, self.help_others)\n"
+    "        decisions = engine.own_choices(games, decisions, self.cross_support)\n"
     "        holds = games.table.kind[decisions.order] == engine.constants.HOLD\n"
     "        return engine.without_orders(decisions, holds)\n",
 )
@@ -74,8 +74,8 @@ WORKS = {
         {"pool_interval": 40},
     ),
     "a temperature's schedule": (
-        [(TEMPERED, "        left = 1 - run.step / args.total_timesteps\n"
-                    "        drawn = args.opponent_temperature ** (left * rng.random(shape))\n")],
+        [(TEMPERED, "            frac = 1 - self.step / args.total_timesteps\n"
+                    "            temperature = args.opponent_temperature ** (frac * exponents)\n")],
         {"opponent_temperature": 3.0},
     ),
     "a reward in place": (

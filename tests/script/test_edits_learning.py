@@ -10,7 +10,7 @@ from support.training import load, metrics
 V_LOSS = '    v_loss = 0.5 * ((new.value - old["returns"]) ** 2).mean()\n'
 PG_LOSS = "    pg_loss = torch.max(pg_loss1, pg_loss2).mean()\n"
 RETURNED = "    return loss, metrics\n"
-LOSS = "                loss, metrics = ppo_loss(args, ent_coef, new, own.tensors(device))\n"
+LOSS = "                loss, metrics = ppo_loss(args, ent_coef, new, old)\n"
 ZERO_GRAD = "            run.optimizer.zero_grad()\n"
 SUMMED = "            ranks.sum_gradients(agent.parameters())\n"
 CLIPPED = "            nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)\n"
@@ -23,7 +23,7 @@ ADAM = (
 SEATS = "        self.seats = Seats("
 OF_RANK = '    OF_RANK = ("games", '
 PAID = "    buffer.pay(streams, rewards)\n"
-RUN = "class Run(Kept):\n"
+RUN = "class Run(Stateful):\n"
 CRITIC = "        self.critic = nn.Sequential("
 LAST_NORM = "        x = self.norms[-1](x)\n"
 VALUED = "        return self.get_action(codes, orders, noise, temperature)._replace(value=value)\n"
@@ -35,7 +35,7 @@ BATCH_NORM = (
     (CRITIC, f"        self.batch_norm = nn.BatchNorm1d(hidden)\n{CRITIC}"),
     (LAST_NORM, f"{LAST_NORM}        x = self.batch_norm(x.flatten(0, 1)).view_as(x)\n"),
 )
-REWARD_SCALE = '''class RewardScale(Kept):
+REWARD_SCALE = '''class RewardScale(Stateful):
     """The deviation of what has been paid."""
 
     def __init__(self):
@@ -76,7 +76,8 @@ WORKS = {  # edit -> the replacements, settings
     "KL to a reference": (
         [(AVERAGE, f"        self.reference = frozen.frozen_copy(self.agent)\n{AVERAGE}"),
          (LOSS, f"{LOSS}                with torch.no_grad():\n"
-                "                    about = run.reference.get_action_and_value(*own.experience)\n"
+                "                    seen = minibatch.experience\n"
+                "                    about = run.reference.get_action_and_value(*seen)\n"
                 "                logratio = about.logprob - new.logprob\n"
                 "                kl = ((logratio.exp() - 1) - logratio).mean()\n"
                 '                loss, metrics["reference_kl"] = loss + 0.1 * kl, kl\n')],
@@ -114,7 +115,7 @@ WORKS = {  # edit -> the replacements, settings
         {"weight": "second.weight"},
     ),
     "an auxiliary loss": (
-        [HEAD, (LOSS, f"{LOSS}                boards = agent.inputs(own.experience.obs)\n"
+        [HEAD, (LOSS, f"{LOSS}                boards = agent.inputs(minibatch.experience.obs)\n"
                       "                view = agent.encode(boards).view\n"
                       "                guess = agent.second(view)[:, 0]\n"
                       "                years = torch.full_like(guess, 3.0)\n"
@@ -156,7 +157,7 @@ WORKS = {  # edit -> the replacements, settings
          ("import sys\n", "import random\nimport sys\n")],
         {"kept": "own_draws"},
     ),
-    "a schedule": (SCHEDULE, {"anneal_lr": False, "kept": "schedule"}),
+    "a schedule": (SCHEDULE, {"anneal": False, "kept": "schedule"}),
     "a curve of one's own": (
         [(RETURNED, f'    metrics["ratio"], metrics["half"] = ratio.max(), 0.5\n{RETURNED}')],
         {"metric": "ratio"},
@@ -194,7 +195,7 @@ REFUSED = {  # edit -> the replacements, what is named, settings
         ["run.reference", "seed_generators"],
         {"processes": 2},
     ),
-    "two schedules": (SCHEDULE, ["LambdaLR", "--anneal-lr"], {}),
+    "two schedules": (SCHEDULE, ["LambdaLR", "--anneal"], {}),
     "dropout": (
         [(LAST_NORM, LAST_NORM[:-1] + " * F.dropout(torch.ones(()), 0.1, self.training)\n")],
         ["mine.py", "dropout"],
@@ -220,8 +221,8 @@ REFUSED = {  # edit -> the replacements, what is named, settings
         {},
     ),
     "a state that is not kept": (
-        [(SCALED[0][0], SCALED[0][1].replace("RewardScale(Kept)", "RewardScale")), *SCALED[1:]],
-        ["run.reward_scale", "Kept"],
+        [(SCALED[0][0], SCALED[0][1].replace("RewardScale(Stateful)", "RewardScale")), *SCALED[1:]],
+        ["run.reward_scale", "Stateful"],
         {},
     ),
 }  # fmt: skip

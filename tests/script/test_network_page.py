@@ -54,7 +54,7 @@ def test_attention_trains_and_plays(train):
 
 
 def test_curiosity_pays_learns_and_is_kept(train):
-    text = before(SCRIPT, "class Run(Kept):\n", CURIOSITY + "\n\n")
+    text = before(SCRIPT, "class Run(Stateful):\n", CURIOSITY + "\n\n")
     average = "        self.average = "
     text = replaced(text, average, MADE + average)
     text = before(text, "    buffer.pay(streams, rewards)\n", PAID)

@@ -33,7 +33,7 @@ FLAGS = [
     ("--learning-rate nan", "--learning-rate: ", "finite"),
     # words of other programs, and what is easily mistaken
     ("--batch-size 256", "--batch-size"),
-    ("--anneal-lr maybe", "maybe"),
+    ("--anneal maybe", "maybe"),
     ("--map configs/three.toml", "--map configs/three.toml", "--config configs/three.toml"),
     ("--config small", "--config small", "--map small"),
     ("--config small_dumbbot", "--config small_dumbbot", "configs/small_dumbbot.toml"),

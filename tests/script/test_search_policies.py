@@ -114,7 +114,7 @@ def test_playing_on_sees_a_phase_further():
 def test_a_policy_that_talks_can_search(protocol):
     """What it sees has more parts than what others see; where nobody talks there are no deals."""
     press = pytest.importorskip("diplomacy_learners.press", exc_type=ImportError)
-    learner = press.LEARNER_HERE
+    learner = press.LEARNER_SPEC
     args = learner.args_class(map="three", hidden=8, press=protocol)
     agent = learner.make_agent(vars(args), load_map("three"))
     policy = learner.make_player(agent, "new", 1, False, vars(args))

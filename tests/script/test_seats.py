@@ -5,7 +5,7 @@ import pytest
 from support.self_play import learner_powers, make_run
 
 from diplomacy_engine.constants import NONE
-from ppo_selfplay_diplomacy import LEARNER, WARM_UP_PHASES, Run, assign_seats
+from ppo_selfplay_diplomacy import LEARNER, RANDOM_START_PHASES, Run
 
 
 def learns(run: Run) -> np.ndarray:
@@ -25,7 +25,7 @@ def test_seats_are_uniform(name, count):
         assert np.bincount(powers[:, 0]).min() > 900
         assert (run.seats.stream[rows, powers] == rows * count + np.arange(count)).all()
         before = run.seats.member.copy()
-        assign_seats(run, np.arange(0, 3000, 2))
+        run.seat(np.arange(0, 3000, 2))
         assert (run.seats.member[1::2] == before[1::2]).all()
         assert (run.seats.member[::2] != before[::2]).any()
 
@@ -34,7 +34,7 @@ def test_each_seat_draws_its_own_opponent():
     run = make_run(map="three", num_envs=3000)
     run.pool.freeze(run.agent, 10)
     run.pool.freeze(run.agent, 20)
-    assign_seats(run, np.arange(3000))
+    run.seat(np.arange(3000))
     others = run.seats.member[~learns(run)].reshape(3000, 2)
     newest, share = run.pool.copies[-1], run.args.latest_prob
     assert abs((others == newest).mean() - share) < 0.03
@@ -42,20 +42,20 @@ def test_each_seat_draws_its_own_opponent():
 
 
 def test_each_power_warms_up_for_its_own_random_number_of_phases():
-    warm_up = make_run(num_envs=2000, warm_up_share=0.5).seats.warm_up
-    np.testing.assert_allclose((warm_up > 0).mean(0), 0.5, atol=0.05)
-    assert (warm_up > 0).all(1).mean() == pytest.approx(0.25, abs=0.05)  # drawn apart
-    counts = np.bincount(warm_up[warm_up > 0], minlength=9)[1:]
-    assert len(counts) == WARM_UP_PHASES
+    phases = make_run(num_envs=2000, random_start_prob=0.5).seats.random_phases
+    np.testing.assert_allclose((phases > 0).mean(0), 0.5, atol=0.05)
+    assert (phases > 0).all(1).mean() == pytest.approx(0.25, abs=0.05)  # drawn apart
+    counts = np.bincount(phases[phases > 0], minlength=9)[1:]
+    assert len(counts) == RANDOM_START_PHASES
     np.testing.assert_allclose(counts / counts.sum(), 1 / 8, atol=0.03)
-    assert not make_run(num_envs=50).seats.warm_up.any()
+    assert not make_run(num_envs=50).seats.random_phases.any()
 
 
 @pytest.mark.parametrize(("weak_seats", "share"), [(0.0, 0.5), (0.5, 2 / 3), (1.0, 1 / 1.05)])
 def test_the_learner_sits_more_often_where_it_wins_less(weak_seats, share):
     run = make_run(num_envs=4000, weak_seats=weak_seats)
     run.results.win_share[:] = 0.0, 1.0
-    assign_seats(run, np.arange(4000))
+    run.seat(np.arange(4000))
     assert learns(run)[:, 0].mean() == pytest.approx(share, abs=0.03)
 
 

@@ -52,7 +52,7 @@ class Spy:
         self.learner_power = learner_powers(run)
         self.decisions = run.games.decisions()
         at = self.decisions.game, self.decisions.power
-        self.players = np.where(run.seats.warm_up[at] > 0, NONE, self.seats[at])
+        self.players = np.where(run.seats.random_phases[at] > 0, NONE, self.seats[at])
         self.mine = self.decisions.take(self.players == LEARNER)
         self.obs = run.games.view_boards(self.mine.game, self.mine.power)
         self.progress = min(1.0, run.step / run.args.total_timesteps)
@@ -100,7 +100,7 @@ def test_everybody_plays_his_own_seats(monkeypatch, learner_seats):
         pool_size=2,
         pool_bots=("hold",),
         pool_bot_prob=0.3,
-        warm_up_share=0.2,
+        random_start_prob=0.2,
     )
     pool, spy, games = run.pool, Spy(run, monkeypatch), run.games
     bot = 1  # after the learner; the copies follow
@@ -146,7 +146,7 @@ def test_everybody_plays_his_own_seats(monkeypatch, learner_seats):
 
 def test_opponents_choose_from_all_legal_orders(monkeypatch):
     """A learner that helps no other power cuts its own lists and those of its copies alone."""
-    run = make_run(map="standard", num_envs=6, help_others=False, pool_bots=("hold",))
+    run = make_run(map="standard", num_envs=6, cross_support=False, pool_bots=("hold",))
     run.seats.member[:] = np.where(run.seats.stream != NONE, LEARNER, 1)
     copies = run.seats.member[:, -1] == 1
     run.seats.member[copies, -1] = run.pool.copies[0]
@@ -275,9 +275,9 @@ def test_the_seed_decides_weights_games_and_seats():
 
 
 def test_a_game_that_ends_before_the_learner_takes_part_is_not_counted():
-    run = make_run(num_envs=30, warm_up_share=1.0, max_years=1)
-    run.seats.warm_up[:] = 40
-    run.seats.warm_up[:10] = 0
+    run = make_run(num_envs=30, random_start_prob=1.0, max_years=1)
+    run.seats.random_phases[:] = 40
+    run.seats.random_phases[:10] = 0
     counts = [play_phase(run) for _ in range(3)]
     # The year ends with the second phase, or the third where something was dislodged.
     assert sum(count["games"] for count in counts) == run.results.counters["games"] == 10

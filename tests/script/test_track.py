@@ -72,9 +72,9 @@ def test_every_figure_is_logged_once(begin, tmp_path, monkeypatch, capsys):
 def test_wandb_records_what_runs(begin, tmp_path, capsys):
     """As it would not where a sweep's command drops what is false, with args_no_boolean_flags."""
     runs, config, _ = begin
-    config |= {"anneal_ent": False, "hidden": 3, "num_layers": 1, "of_the_sweep": 5}
+    config |= {"anneal": False, "hidden": 3, "num_layers": 1, "of_the_sweep": 5}
     argv = [*TINY.split(), str(tmp_path)]
-    refused(argv, "anneal_ent, hidden: ", "${args}", capsys=capsys)
+    refused(argv, "anneal, hidden: ", "${args}", capsys=capsys)
     assert runs[0].exit_code == 2 and list(tmp_path.iterdir()) == []
 
 

@@ -48,10 +48,11 @@ from support.training import (
     write_config,
 )
 
+import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, evaluate_player, load_map, make_bot
 from diplomacy_engine._files import file_sha256
-from diplomacy_engine.learning import checkpoint_state, evaluations, registry, run_log, startup
+from diplomacy_engine.learning import checkpoint_state, registry, run_log, startup
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.probes import probe_positions
 from diplomacy_engine.learning.ranks import Ranks
@@ -137,11 +138,11 @@ def test_the_average_is_what_is_frozen_evaluated_and_kept(tmp_path, monkeypatch)
         used.append(player.agent.agent)
         return evaluated(game_map, player, *rest, **options)
 
-    made, froze, evaluated = ppo.Run.__init__, ppo.OpponentPool.freeze, evaluations.evaluate_player
+    made, froze, evaluated = ppo.Run.__init__, ppo.OpponentPool.freeze, engine.evaluate_player
     monkeypatch.setattr(ppo.Run, "__init__", make)
     monkeypatch.setattr(ppo.OpponentPool, "freeze", freeze)
-    monkeypatch.setattr(evaluations, "evaluate_player", evaluate)
-    saved = load(train(tmp_path / "runs", average_power=1.0, **FEW))
+    monkeypatch.setattr(engine, "evaluate_player", evaluate)
+    saved = load(train(tmp_path / "runs", average_exponent=1.0, **FEW))
     run, first, *rest = used
     assert first is run.agent and len(rest) > 3 and all(agent is run.average for agent in rest)
     average, learner = dict(run.average.state_dict()), dict(run.agent.state_dict())
@@ -191,7 +192,7 @@ def test_a_run_begins_with_the_policy_of_another(trained, tmp_path):
     """Whose settings are older: those that have gone do not matter, others have their defaults."""
     saved, older = load(trained()), tmp_path / "older.pt"
     saved["args"] |= {"gone_since": 0.5}
-    del saved["args"]["average_power"]
+    del saved["args"]["average_exponent"]
     torch.save(saved, older)
     flags = "--start-from", str(older), "--learning-rate", "0"
     run = load(train(tmp_path / "runs", *flags, **FEW))

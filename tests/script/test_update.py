@@ -72,10 +72,6 @@ def test_update_learns_from_every_transition_once_an_epoch(monkeypatch):
     assert any((agent.state_dict()[name] != before[name]).any() for name in before)
 
     seen.clear()
-    run = ready(agent, update_epochs=3, num_minibatches=4, target_kl=0.0)
-    update(run, some_batch(agent), 0.01, Ranks())
-    assert len(seen) == 4, "the first epoch's divergence should have stopped the update"
-    seen.clear()
     run = ready(agent, update_epochs=1, num_minibatches=50)
     update(run, some_batch(agent), 0.01, Ranks())
     assert sorted(itertools.chain(*seen)) == list(range(30)), "more minibatches than transitions"

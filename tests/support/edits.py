@@ -21,7 +21,12 @@ Replacements = Sequence[tuple[str, str]]
 SCRIPT = "ppo_selfplay_diplomacy.py"
 TEXT = (REPOSITORY / SCRIPT).read_text()
 # A run of a few updates, one evaluation and one checkpoint, with an average of its weights.
-FEW = {"total_timesteps": 150, "eval_bots": ["hold"], "eval_interval": 10**9, "average_power": 1.0}
+FEW = {
+    "total_timesteps": 150,
+    "eval_bots": ["hold"],
+    "eval_interval": 10**9,
+    "average_exponent": 1.0,
+}
 
 
 def write(path: Path, *edits: tuple[str, str]) -> Path:

@@ -105,7 +105,7 @@ def some_batch(agent: nn.Module, count: int = 30, name: str = "small") -> Batch:
 
 def ready(agent: nn.Module, rate: float = 1e-3, **changes) -> types.SimpleNamespace:
     """Return what `update` uses of a run."""
-    args, rng = make_args(**{"target_kl": None} | changes), np.random.default_rng(0)
+    args, rng = make_args(**changes), np.random.default_rng(0)
     optimizer = torch.optim.Adam(agent.parameters(), lr=rate)
     setup = types.SimpleNamespace(device=next(agent.parameters()).device)
     return types.SimpleNamespace(args=args, agent=agent, setup=setup, optimizer=optimizer, rng=rng)

@@ -1,6 +1,5 @@
 """Self-play in small: settings, policies and opponents of tiny runs, and slow references."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ from torch import nn
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.clock import Clock
+from diplomacy_engine.constants import NONE
 from diplomacy_engine.learning.experience import Batch
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.learning.startup import Setup
@@ -34,7 +34,7 @@ def make_args(**changes) -> Args:
         "year_limit": "draw",
         "weak_seats": 0.0,
         "opponent_temperature": 1.0,
-        "average_power": 0.0,
+        "average_exponent": 0.0,
         "pool_sampling": "latest",
         "pool_bots": (),
     }
@@ -44,8 +44,8 @@ def make_args(**changes) -> Args:
 def make_run(ranks: Ranks | None = None, **changes) -> Run:
     """Return a new run, its games with seats."""
     args = make_args(**changes)
-    run = Run(Setup(ppo.LEARNER_HERE, args, load_map(args.map), CPU), ranks or Ranks())
-    ppo.assign_seats(run, np.arange(run.games.num_games))
+    run = Run(Setup(ppo.LEARNER_SPEC, args, load_map(args.map), CPU), ranks or Ranks())
+    run.seat(np.arange(run.games.num_games))
     return run
 
 
@@ -71,25 +71,24 @@ def make_pool(copies: int = 1, agent: nn.Module | None = None, **changes) -> Opp
     return pool
 
 
-def play_phase(
-    run: Run, play: Callable = ppo.play_phase, assign_seats: Callable = ppo.assign_seats
-) -> dict[str, Any]:
+def play_phase(run: Run) -> dict[str, Any]:
     """Play one phase as the loop does; return what is counted."""
-    result, counts = play(run, Clock())
+    result, counts = run.play(Clock())
     ppo.pay_learner(run, result)
     rows, finished = ppo.games_over(run, result)
     counts |= finished
     run.results.count(counts)
     run.pool.record(counts["copy_games"], counts["copy_score"])
     run.games.reset(rows)
-    assign_seats(run, rows)
+    run.seat(rows)
     return counts
 
 
 def learner_powers(run: Run) -> np.ndarray:
     """Return the learner's powers in each game, by stream: (E, learner seats)."""
-    _, _, power = run.seats.learner(np.ones(len(run.buffer.open), bool))
-    return power.reshape(run.games.num_games, -1)
+    game, power = np.nonzero(run.seats.stream != NONE)
+    order = run.seats.stream[game, power].argsort()
+    return power[order].reshape(run.games.num_games, -1)
 
 
 def take_batch(buffer: Buffer, gamma: float, gae_lambda: float) -> Batch:

@@ -13,8 +13,9 @@ from types import ModuleType
 import pytest
 import torch
 
+import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.learning import evaluations, settings, startup
+from diplomacy_engine.learning import settings, startup
 
 torch.set_num_threads(1)  # as a run does
 REPOSITORY = Path(__file__).parents[2]
@@ -31,7 +32,7 @@ TINY = {
     "opponent_temperature": 1.0,
     "num_minibatches": 2,
     "update_epochs": 2,
-    "average_power": 0.0,
+    "average_exponent": 0.0,
     "pool_interval": 100,
     "pool_size": 3,
     "eval_interval": 300,
@@ -47,16 +48,15 @@ RICH = {
     "num_steps": 12,
     "total_timesteps": 1400,
     "learner_seats": 2,
-    "warm_up_share": 0.4,
+    "random_start_prob": 0.4,
     "weak_seats": 0.8,
     "opponent_temperature": 2.5,
     "max_years": 3,
     "year_limit": "truncate",
     "reward": "deepdip=0.1..0.2,center_delta=1",
     "autoregressive": False,
-    "anneal_lr": False,
-    "target_kl": 0.02,
-    "average_power": 2.0,
+    "anneal": False,
+    "average_exponent": 2.0,
     "pool_sampling": "pfsp",
     "pool_size": 2,
     "pool_interval": 150,
@@ -87,7 +87,7 @@ def main(argv: list[str], script: ModuleType = ppo) -> int:
         args = settings.parse_args(script.Args, argv)
     except SystemExit as end:
         return end.code
-    return startup.main(script.LEARNER_HERE, script.train, args)
+    return startup.main(script.LEARNER_SPEC, script.train, args)
 
 
 def torchrun(*words: object, processes: int = 2) -> subprocess.CompletedProcess:
@@ -219,14 +219,14 @@ def stop_in_step(monkeypatch, number: int, script: ModuleType = ppo) -> None:
 
 def stop_in_evaluation(monkeypatch, number: int, sent: int = signal.SIGTERM) -> None:
     """Have the process asked to stop as an evaluation begins to play a bot, the one so numbered."""
-    bots, evaluate_player = itertools.count(1), evaluations.evaluate_player
+    bots, evaluate_player = itertools.count(1), engine.evaluate_player
 
     def stopping(*args, **options):
         if next(bots) == number:
             os.kill(os.getpid(), sent)
         return evaluate_player(*args, **options)
 
-    monkeypatch.setattr(evaluations, "evaluate_player", stopping)
+    monkeypatch.setattr(engine, "evaluate_player", stopping)
 
 
 def signal_others_in_step(monkeypatch, number: int, sent: int) -> list[int]:
