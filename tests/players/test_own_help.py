@@ -167,4 +167,8 @@ def test_among_people_openings_differ_and_nothing_is_in_vain():
         given = player.act(games, decisions)
         in_vain[careful] = (mended(games, decisions, given) != given).sum()
     assert max(usual[True]) < 36 < max(usual[False])  # games, of 60
+    small = VectorGame("small", 60, seed=1)  # where an opening is one order
+    player = load_player("small-dumbbot-2", game_map=small.map, seed=5, careful=True)
+    england = orders_of(small, player)[:, small.state.unit_power[0] == 0]
+    assert np.unique(england, return_counts=True)[1].max() > 36
     assert in_vain[True] == 0 < in_vain[False]

@@ -18,6 +18,7 @@ from ..protocols import Explanation, Seedable
 
 OPENING_TEMPERATURE = np.float32(1.5)  # of a game's first year among people
 DRAWN_OPENINGS, HOTTEST = 192, 5.0  # draws for the first phase, at temperatures from 1 on
+OPENING_UNITS = 3  # with fewer, other openings are much worse
 OPENINGS, LARGEST_SHARE = 3, 0.5  # likeliest of these, and the largest probability of one
 
 
@@ -112,7 +113,8 @@ class PolicyPlayer:
         obs = self.observe(games, decisions.game, decisions.power)
         opens = self.careful & (games.state.year[decisions.game] == games.board.first_year)
         begins = opens & (games.state.phase[decisions.game] == SPRING_MOVEMENT)
-        if begins.all() and not self.greedy:
+        large = np.diff(decisions.slot_start) >= OPENING_UNITS
+        if decisions.count and (begins & large).all() and not self.greedy:
             return mended(games, decisions, matched(decisions, own, self._opening(games, own)))
         temperature = np.where(opens, OPENING_TEMPERATURE, np.float32(1))
         chosen, _, _ = self.agent.act(obs, own, self.generator, self.greedy, temperature)
