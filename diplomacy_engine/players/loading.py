@@ -23,6 +23,7 @@ from .names import (
     OwnSpec,
     PlayerSpec,
     PolicySpec,
+    ProgramSpec,
     SearchSpec,
     VoiceSpec,
     assuming,
@@ -101,6 +102,9 @@ def load_player(
                 return load_members(
                     population, members, greedy=greedy or spec.greedy, seed=seed, threads=1
                 )[0]
+            case ProgramSpec():
+                programs = importlib.import_module("diplomacy_engine.extras.programs.player")
+                return programs.ProgramPlayer(spec)
             case OwnSpec():
                 return _own_player(spec, seed)
             case PolicySpec():
