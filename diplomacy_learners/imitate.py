@@ -16,7 +16,7 @@ import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, NamedTuple
 
@@ -111,7 +111,7 @@ def read_examples(args: Args, game_map: Map) -> tuple[Examples, Examples, Counte
     parts: tuple[list, list] = [], []
     counts: Counter = Counter()
     for path in args.games:
-        for saved in read_games(path, game_map):
+        for saved in _games_of(path, game_map):
             examples = examples_of(saved, game_map, counts)
             if examples is not None:
                 number = zlib.crc32(str(saved.get("id", counts["games"])).encode())
@@ -121,6 +121,13 @@ def read_examples(args: Args, game_map: Map) -> tuple[Examples, Examples, Counte
         if not part:
             raise UserError(f"{', '.join(args.games)}: of {counts['games']} games none to {name}")
     return Examples.join(parts[False]), Examples.join(parts[True]), counts
+
+
+def _games_of(path: str, game_map: Map) -> Iterator[dict]:
+    try:
+        yield from read_games(path, game_map)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
 
 
 def examples_of(saved: Mapping, game_map: Map, counts: Counter) -> Examples | None:
@@ -298,7 +305,7 @@ class Imitation:
         return content.getvalue()
 
 
-def minibatches(examples: Examples, args: Args, first: int) -> Iterable[tuple[np.ndarray, float]]:
+def minibatches(examples: Examples, args: Args, first: int) -> Iterator[tuple[np.ndarray, float]]:
     """Yield the rows of minibatches from number `first` on, each with its learning rate's share."""
     boards = len(examples.experience.obs.board)
     by_board = np.argsort(examples.experience.obs.row, kind="stable")
@@ -314,32 +321,30 @@ def minibatches(examples: Examples, args: Args, first: int) -> Iterable[tuple[np
         yield rows, 0.5 * (1 + math.cos(math.pi * number / total))
 
 
-def begin(args: Args) -> tuple[Args, RunFolder, Map, dict | None]:
-    """Return the settings, folder and map of a run, and the checkpoint that it goes on from."""
-    if not args.resume:
-        if not args.games:
-            raise UserError("name the files of games to learn from, or --resume")
-        game_map = load_map(args.map)
-        name = game_map.name, "imitate", args.seed
-        folder = RunFolder.create(args.runs_folder, *name, asdict(args), __file__)
-        return args, folder, game_map, None
-    folder = RunFolder.open(args.resume)
+def resumed(path: str) -> tuple[Args, RunFolder, dict]:
+    """Return settings and folder of a run, and the checkpoint from which it goes on."""
+    folder = RunFolder.open(path)
     saved = checkpoints.read(folder.checkpoint)
     if "imitation" not in saved:
-        raise UserError(f"--resume {args.resume} is not a run of this learner")
-    args = replace(convert(Args, folder.load_args(), folder.path / "args.json"), resume=args.resume)
-    return args, folder, load_map(args.map), saved
+        raise UserError(f"--resume {path} is not a run of this learner")
+    args = convert(Args, folder.load_args(), folder.path / "args.json")
+    return replace(args, resume=path), folder, saved
 
 
 def run(args: Args) -> int:
-    args, folder, game_map, saved = begin(checked(args))
-    print(f"run folder: {folder.path}", flush=True)
-    training = Imitation(args, game_map)
-    if saved is not None:
-        training.load(saved)
+    args, folder, saved = resumed(args.resume) if args.resume else (checked(args), None, None)
+    if not args.games:
+        raise UserError("name the files of games to learn from, or --resume")
+    game_map = load_map(args.map)
     examples, held_out, counts = read_examples(args, game_map)
     described = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items())
     print(f"{described}; {len(examples.share):,} decisions, {len(held_out.share):,} held out")
+    training = Imitation(args, game_map)
+    if saved is not None:
+        training.load(saved)
+    name = game_map.name, "imitate", args.seed
+    folder = folder or RunFolder.create(args.runs_folder, *name, asdict(args), __file__)
+    print(f"run folder: {folder.path}", flush=True)
     few = np.random.default_rng(args.seed).permutation(len(held_out.share))[:MEASURED]
     held_out = held_out.take(np.sort(few))
     log, begun = SummaryWriter(str(folder.path)), time.monotonic()
@@ -370,7 +375,8 @@ def run(args: Args) -> int:
                 if stop.received or training.waited >= args.patience:
                     break
         else:
-            evaluate_and_save()
+            if training.step % args.eval_interval:
+                evaluate_and_save()
     log.close()
     folder.close()
     return STOPPED if stop.received else 0
