@@ -1,7 +1,7 @@
 """Measure how players, or people in recorded games, play: openings, supports, convoys, leaders.
 
     python benchmarks/style.py standard-own-1 standard-human dumbbot --games 210 --seed 1
-    python benchmarks/style.py games.jsonl   # what `import-game` reads; games of whoever sent orders
+    python benchmarks/style.py games.jsonl  # a file that `import-game` reads
 
 A player has all seats of its games. Of recorded games those count in which every power ordered
 more than holds in 1901.

@@ -22,7 +22,7 @@ from diplomacy_engine.play.file import PLAYER, Seat, pasted_game, read_session, 
 from diplomacy_engine.play.review import outlook, review
 from diplomacy_engine.play.session import MIXED, Choices, mixed_table
 from diplomacy_engine.play.state import PlayError
-from diplomacy_engine.play.view import board_view, decision_view, game_view, texts_view
+from diplomacy_engine.play.view import board_view, decision_view, game_view, hint_view, texts_view
 from diplomacy_engine.players.advice import advice, asked, has_decision, orders_by_player
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
@@ -585,6 +585,18 @@ def test_hints_are_the_explanation_in_words(file):
     assert not game_view(seated(file.with_name("none")), viewer(session))["can_hint"]
     with pytest.raises(PlayError, match="hold cannot give hints"):
         seated(file.with_name("other"), hint="hold")
+
+
+def test_hints_say_how_usual_orders_are_among_people(file):
+    players = {"thinker": Thinker(), "small-human": Thinker()}
+    choices = Choices(mixed=lambda *_: ["small-human"])
+    session = seated(file, load=players.get, player="thinker", choices=choices)
+    ((_, ranked),) = session.hint(viewer(session)).slots
+    (slot,) = hint_view(session, viewer(session))["slots"]
+    assert [one["usual"] for one in slot["orders"]] == [share for _, share in ranked]
+    session = seated(file.with_name("without"), load=players.get, player="thinker")
+    (slot,) = hint_view(session, viewer(session))["slots"]
+    assert {one["usual"] for one in slot["orders"]} == {None}
 
 
 def test_an_outlook_plays_on_beside_the_game():
