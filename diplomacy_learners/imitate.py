@@ -181,31 +181,31 @@ def experience_of(game: Game, senders: Iterable[str], counts: Counter) -> Experi
         orders = decisions.order[decisions.order_start[slot] : decisions.order_start[slot + 1]]
         if winter:  # a power's builds or removals one after the other, as they are numbered
             d = np.searchsorted(decisions.slot_start, slot, side="right") - 1
-            known = np.flatnonzero(np.isin(orders, list(numbers.values())))
+            places = np.flatnonzero(np.isin(orders, list(numbers.values())))
             place = slot - decisions.slot_start[d]
-            free[slot] = place < len(known)
+            free[slot] = place < len(places)
             default = np.flatnonzero(orders == table.waive)
             if free[slot]:
-                chosen[slot] = known[place]
+                chosen[slot] = places[place]
             elif len(default):
                 chosen[slot] = default[0]
             else:
                 free[decisions.slot_start[d] : decisions.slot_start[d + 1]] = False
         else:
-            known = np.flatnonzero(orders == numbers.get(int(decisions.slot_province[slot]), NONE))
+            places = np.flatnonzero(orders == numbers.get(int(decisions.slot_province[slot]), NONE))
             default = np.flatnonzero(np.isin(table.kind[orders], (HOLD, DISBAND)))
-            free[slot] = len(known) > 0
-            chosen[slot] = known[0] if len(known) else default[0]
+            free[slot] = len(places) > 0
+            chosen[slot] = places[0] if len(places) else default[0]
     counts["orders"] += int(free.sum())
     counts["not_given"] += int(slots - free.sum())
     rows = np.flatnonzero(np.add.reduceat(free, decisions.slot_start[:-1]) if slots else [])
     if not len(rows):
         return None
     obs = games.view_boards(np.zeros(len(rows), np.int64), decisions.power[rows])
-    whole = Experience(obs, decisions.take(rows), chosen[_slots_of(decisions, rows)])
+    experience = Experience(obs, decisions.take(rows), chosen[_slots_of(decisions, rows)])
     free = free[_slots_of(decisions, rows)]
-    narrowed = only(whole.decisions, whole.chosen, free)
-    return whole._replace(decisions=narrowed, chosen=np.where(free, whole.chosen, 0))
+    narrowed = only(experience.decisions, experience.chosen, free)
+    return experience._replace(decisions=narrowed, chosen=np.where(free, experience.chosen, 0))
 
 
 def _slots_of(decisions: Decisions, rows: np.ndarray) -> np.ndarray:
@@ -237,10 +237,10 @@ def measure(agent: ppo.Agent, examples: Examples) -> dict[str, float]:
         place[part.decisions.slot_start[:-1] + unit] = True
         right.append(_foretold(agent, part, place)[place & _is_open(part)])
     alone = _foretold(agent, moves, _is_open(moves))
-    whole = np.logical_and.reduceat(alone, moves.decisions.slot_start[:-1])
+    complete = np.logical_and.reduceat(alone, moves.decisions.slot_start[:-1])
     figures["accuracy"] = float(np.concatenate(right).mean())
     figures["accuracy_alone"] = float(alone[_is_open(moves)].mean())
-    figures["accuracy_sets"] = float(whole.mean())
+    figures["accuracy_sets"] = float(complete.mean())
     return figures
 
 
