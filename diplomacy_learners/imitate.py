@@ -37,6 +37,7 @@ from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.probes import probe
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.signals import StopSignals
+from diplomacy_engine.players.policy.player import Temperature
 from diplomacy_engine.records import convert
 from diplomacy_engine.textgame.imports.games import read_games
 
@@ -73,6 +74,8 @@ class Args:
     """minibatches between evaluations on held-out games, each with a checkpoint"""
     patience: ppo.Count = 8
     """evaluations without a lower held-out loss after which it stops"""
+    temperature: Temperature = 0.5
+    """temperature at which the policy plays; at 1, as uncertain as it is, it loses"""
     seed: Annotated[int, Meta(ge=0, le=2**62)] = 1
     """seed of all random numbers"""
     threads: Annotated[int, Meta(ge=1, le=1024)] = 1
@@ -297,9 +300,8 @@ class Imitation:
         network = {"hidden": args.hidden, "num_layers": args.num_layers, "cross_support": True}
         plain = ppo.Args(map=args.map, reward="sum_of_squares=1", gamma=1.0, **network)
         model = self.agent.state_dict()
-        policy = checkpoints.policy_dict(
-            learner.file, asdict(plain), self.game_map, model, self.step
-        )
+        settings = asdict(plain) | {"temperature": args.temperature}
+        policy = checkpoints.policy_dict(learner.file, settings, self.game_map, model, self.step)
         policy["probe"] = probe(learner, self.agent, self.game_map)
         torch.save(policy | {"imitation": self.state()}, content)
         return content.getvalue()

@@ -8,8 +8,16 @@ import pytest
 import torch
 from support.training import STOPPED, load
 
-from diplomacy_engine import Game, evaluate_player, load_map, load_player
+from diplomacy_engine import (
+    Game,
+    UserError,
+    VectorGame,
+    evaluate_player,
+    load_map,
+    load_player,
+)
 from diplomacy_engine.games.decisions import order_numbers
+from diplomacy_engine.players.policy.player import PolicyPlayer
 from diplomacy_learners import imitate
 
 SMALL = load_map("small")
@@ -102,6 +110,18 @@ def test_it_learns_what_a_bot_orders(file, tmp_path):
     assert last["accuracy_sets"] <= last["accuracy_alone"] + 0.05
     result = evaluate_player("small", load_player(path / "best.pt"), load_player("random"), 40)
     assert result.result()["overall"]["centers"]["value"] > 3
+
+
+def test_a_policy_plays_at_its_temperature(tmp_path):
+    """Near 0 it gives its likeliest orders."""
+    args, path = imitate.Args(map="small", hidden=16, temperature=0.01), tmp_path / "best.pt"
+    path.write_bytes(imitate.Imitation(args, SMALL).content())
+    games = VectorGame(SMALL, 30, seed=1)
+    decisions = games.decisions()
+    cold, sure = load_player(path, seed=1), load_player(f"greedy:{path}", seed=2)
+    assert (cold.act(games, decisions) == sure.act(games, decisions)).mean() > 0.9
+    with pytest.raises(UserError, match="policy: temperature"):
+        PolicyPlayer(cold.agent, "policy", cold.generator, settings={"temperature": "hot"})
 
 
 def test_a_stopped_run_goes_on_bit_for_bit(file, tmp_path, monkeypatch):
