@@ -26,7 +26,7 @@ FLOORS = (
     ("players", "replays"),
     ("press/negotiators",),
     ("players/loading.py", "players/advice.py"),
-    ("extras", "extras/language", "extras/maps"),
+    ("extras", "extras/language", "extras/maps", "extras/programs"),
     ("matches", MODEL),
     ("learning", "environments", "play", "extras/connections"),
     ("commands",),

@@ -131,6 +131,37 @@ class Policies:
 
 
 @dataclass
+class Bot:
+    """Be a player for another program: positions come in lines on standard input, orders go out in
+    lines on standard output, as docs/protocol.md says.
+
+    examples:
+      bot small-pure-2
+      bot fast:standard-own-2 --protocol dui
+    """
+
+    player: Positional[str]
+    """who gives the orders"""
+    protocol: Literal["lines", "dui"] = "lines"
+    """lines: one JSON object each; dui: the protocol DUI, on the standard map"""
+    greedy: bool = False
+    """a policy plays its likeliest orders instead of sampling"""
+    seed: Natural = 1
+    """of a policy's random numbers"""
+
+
+@dataclass
+class CheckPlayer:
+    """Say what is wrong with a player, such as a program of yours (cmd:COMMAND) or a class
+    (module:Class), or how many decisions it makes in a second."""
+
+    player: Positional[str]
+    """the player"""
+    map: str = "standard"
+    """small, three, standard, or the path of a map file"""
+
+
+@dataclass
 class CheckMap:
     """Read a map file; print everything that is wrong with it, or its counts."""
 

@@ -148,7 +148,13 @@ def run_match(
     if models:
         result["llm"] = {name: model.counts() for name, model in models.items()}
         add_thoughts(report.saved_games, models)
+    programs = {p.name: dict(p.faults) for p in players if hasattr(p, "faults")}
+    if programs:
+        result["programs"] = programs
     show(make_console(), result)
+    for player in players:
+        if hasattr(player, "faults") and (player.faults["illegal"] or player.faults["missing"]):
+            print(f"note: {faults_text(player)}", file=sys.stderr)
     write_files(arguments, result, figures(result), report.saved_games)
     if report.cause is None:
         return 0
@@ -156,6 +162,15 @@ def run_match(
     cause = "interrupted" if interrupted else report.cause
     coverage = f"the result covers the {len(report.number):,} of {games:,} games that had ended"
     return fail(f"{cause}; {coverage}", 130 if interrupted else 2)
+
+
+def faults_text(player: Any) -> str:
+    """Say how many orders of a program were not legal or missing."""
+    counts, example = player.faults, f", such as {player.example}" if player.example else ""
+    return (
+        f"{player.name} gave {counts['illegal']:,} orders that are not legal and left out "
+        f"{counts['missing']:,} in {counts['decisions']:,} decisions{example}"
+    )
 
 
 def counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:

@@ -27,6 +27,8 @@ COMMANDS = {
     "import-game": ("ImportGame", "turn a game played elsewhere into a saved game"),
     "connect diplomacy": ("Diplomacy", "seat a player on a server of that package"),
     "connect webdip": ("Webdip", "seat a player on a webDiplomacy site"),
+    "bot": ("Bot", "be a player for another program, by lines of text"),
+    "check-player": ("CheckPlayer", "tell what is wrong with a player, or how fast it is"),
     "check-map": ("CheckMap", "list everything that is wrong with a map file"),
     "import-map": ("ImportMap", "convert the map of another program to a map file"),
     "check-reward": ("CheckReward", "tell whether a reward makes powers rivals"),

@@ -236,9 +236,13 @@ def load_player(
     greedy: bool = False,
     seed: int = 0,
     device: str = "cpu",
+    saved: dict | None = None,
 ) -> Player:
-    """Return a checkpoint's policy as a player; UserError says which other script may play it."""
-    saved = checkpoints.read(path)
+    """Return a checkpoint's policy as a player; UserError says which other script may play it.
+
+    `saved`: what `checkpoints.read` has returned of it, if that is known.
+    """
+    saved = saved or checkpoints.read(path)
     learner = of_checkpoint(saved, path, script)
     if learner.load:
         return learner.load(saved, path, greedy, seed, device)

@@ -23,6 +23,7 @@ from .names import (
     OwnSpec,
     PlayerSpec,
     PolicySpec,
+    ProgramSpec,
     SearchSpec,
     VoiceSpec,
     assuming,
@@ -101,14 +102,18 @@ def load_player(
                 return load_members(
                     population, members, greedy=greedy or spec.greedy, seed=seed, threads=1
                 )[0]
+            case ProgramSpec():
+                programs = importlib.import_module("diplomacy_engine.extras.programs.player")
+                return programs.ProgramPlayer(spec)
             case OwnSpec():
                 return _own_player(spec, seed)
             case PolicySpec():
-                path, registry = _checkpoint(spec), learning("registry")
+                path, saved = _checkpoint(spec)
                 if game_map is not None:
-                    check_map(learning("checkpoints").read(path), f"checkpoint {path}", game_map)
-                likeliest = greedy or spec.greedy
-                player = registry.load_player(path, spec.script or script, likeliest, seed, device)
+                    check_map(saved, f"checkpoint {path}", game_map)
+                played_by, likeliest = spec.script or script, greedy or spec.greedy
+                load_policy = learning("registry").load_player
+                player = load_policy(path, played_by, likeliest, seed, device, saved=saved)
                 player.name, player.careful = short_name(spec), careful
                 return player
         raise PlayerError(f"{quoted(spec.text)} stands for members that only `play` draws")
@@ -184,8 +189,8 @@ def policy_map(name: str | Path | PlayerSpec) -> Map | None:
             return read_population(folder).map
     if not isinstance(spec, PolicySpec):
         return None
-    path, checkpoints = _checkpoint(spec), learning("checkpoints")
-    saved = checkpoints.read(path)
+    path, saved = _checkpoint(spec)
+    checkpoints = learning("checkpoints")
     with checkpoints.fitting(path, saved["script_name"]):
         return checkpoints.map_of(saved, path)
 
@@ -224,10 +229,13 @@ def language(module: str) -> Any:
     return importlib.import_module(f"diplomacy_engine.extras.language.{module}")
 
 
-def _checkpoint(spec: PolicySpec) -> Path:
+def _checkpoint(spec: PolicySpec) -> tuple[Path, dict]:
+    """Return a policy's file and checkpoint; a command that keeps the spec reads it once."""
+    if "checkpoint" in vars(spec):
+        return vars(spec)["checkpoint"]
     path = policy_file(spec.path)
     if os.path.isfile(path):
-        return path
+        return vars(spec).setdefault("checkpoint", (path, learning("checkpoints").read(path)))
     if os.path.isdir(spec.path):
         reason = f"the folder {spec.path} has neither {CHECKPOINT} nor {POLICY}"
     else:

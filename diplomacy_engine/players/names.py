@@ -40,9 +40,17 @@ VOICES: dict[str, dict[str, Any]] = {
     **{kind: _MINDING for kind in ("grudge", "sanction")},
 }
 UNBOUND = ("breaker", "grudge", "sanction")  # have an effect only where deals may be broken
+PROGRAMS: dict[str, dict[str, Any]] = {
+    "cmd": {"timeout": Annotated[float, Meta(ge=0.01, le=86_400)]},
+    "dui": {
+        "timeout": Annotated[float, Meta(ge=0.01, le=86_400)],
+        "movetime": Annotated[int, Meta(ge=1, le=86_400_000)],
+    },
+}
 _OPTIONS = r"(?:\(([^()]*)\))?"
 _VOICE = re.compile(rf"([a-z]+){_OPTIONS}\+(.+)", re.DOTALL)
 _SEARCH = re.compile(rf"{SEARCH}{_OPTIONS}:(.+)", re.DOTALL)
+_PROGRAM = re.compile(rf"(cmd|dui){_OPTIONS}:(.*)", re.DOTALL)
 _SCRIPT = re.compile(r"(.+?\.py):(.+)", re.DOTALL)
 # A name of one letter is a drive's.
 _OWN = re.compile(r"([^\W\d]\w+(?:\.[^\W\d]\w*)*):([^\W\d]\w*)(?::(.+))?", re.DOTALL)
@@ -98,6 +106,13 @@ class OwnSpec(PlayerSpec):
 
 
 @dataclass(frozen=True)
+class ProgramSpec(PlayerSpec):
+    kind: str  # one of PROGRAMS
+    options: Mapping[str, int | float]
+    command: str
+
+
+@dataclass(frozen=True)
 class SearchSpec(PlayerSpec):
     options: Mapping[str, int | float]
     assume: str | None  # who the others are taken for, see `assumption`; None: nobody said
@@ -121,7 +136,7 @@ def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
         return BotSpec(text)
     if text.startswith(LANGUAGE):
         return _language(text)
-    for read in (_drawn, _voice, _search, _greedy):
+    for read in (_program, _drawn, _voice, _search, _greedy):
         spec = read(text)
         if spec is not None:
             return spec
@@ -148,6 +163,14 @@ def _language(text: str) -> LanguageSpec:
             "llm:local:FOLDER or llm:MODEL@http://127.0.0.1:8000/v1"
         )
     return LanguageSpec(text, model=model, url=url)
+
+
+def _program(text: str) -> ProgramSpec | None:
+    match = _PROGRAM.fullmatch(text)
+    if match is None:
+        return None
+    kind, written, command = match.groups()
+    return ProgramSpec(text, kind, _read_options(text, written, PROGRAMS[kind]), command)
 
 
 def _drawn(text: str) -> DrawnSpec | None:

@@ -14,6 +14,7 @@ from ..errors import UserError
 # What may stand before a player within a name: `fast:PATH`, `pool:FOLDER`, `population:FOLDER`.
 _BEFORE = ("greedy", "fast", "pool", "infer", "population")
 _PARTS = re.compile(r"[+(),=\s]")  # between the players in a name, and what else it is made of
+_PROGRAM = re.compile(r"(?:^|[+(,=:\s])(?:cmd|dui)[(:]")  # which a name starts
 _DRIVE = re.compile(r"^[A-Za-z]:[\\/]")  # begins a path on Windows
 
 
@@ -23,7 +24,7 @@ def needs_naming(name: str) -> bool:
     That is a colon with anything else before it (`llm:...`, `module:Class`, `FILE.py:PATH`), or a
     file of settings or code. A path with a colon in it looks the same, and is taken for that.
     """
-    return any(map(_does_something, _PARTS.split(name)))
+    return bool(_PROGRAM.search(name)) or any(map(_does_something, _PARTS.split(name)))
 
 
 def _does_something(part: str) -> bool:

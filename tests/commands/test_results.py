@@ -10,6 +10,7 @@ from support.commands import SCRIPT, write_checkpoint
 from diplomacy_engine._progress import Progress
 from diplomacy_engine.commands import _matches
 from diplomacy_engine.commands.cli import main
+from diplomacy_engine.learning import checkpoints
 from diplomacy_engine.scoring.outcomes import FIGURES
 from diplomacy_engine.textgame.game import Game
 from diplomacy_engine.textgame.saved_game import read_saved_games
@@ -113,3 +114,12 @@ def test_progress(words, total, monkeypatch, capsys):
     assert len(set(steps)) > 3
     assert {(of, unit) for _, of, unit in seen} == {(total, "games")}
     assert capsys.readouterr().err == ""  # before ten seconds, where there is no terminal
+
+
+def test_a_command_reads_a_checkpoint_once(monkeypatch, capsys):
+    """Though it says the map, which it has to fit, and is played."""
+    read, paths = checkpoints.read, []
+    monkeypatch.setattr(checkpoints, "read", lambda path: paths.append(str(path)) or read(path))
+    words = "evaluate --player greedy:small-pure-1 --against small-pure-2 --games 2 --max-years 1"
+    assert main(words.split()) == 0, capsys.readouterr().err
+    assert len(paths) == len(set(paths)) == 2

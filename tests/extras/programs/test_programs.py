@@ -1,0 +1,310 @@
+"""Programs as players: they play as in process, and whatever goes wrong has a name."""
+
+import io
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from support.training import REPOSITORY
+
+from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_map, load_player
+from diplomacy_engine.commands import bot
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.extras.programs import dui
+from diplomacy_engine.extras.programs.lines import load_positions, positions_of
+from diplomacy_engine.extras.programs.player import ProgramPlayer
+from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.checking import check_player, sample_positions
+from diplomacy_engine.players.names import parse_player
+from diplomacy_engine.players.trust import needs_naming
+
+OURS = f"cmd:{sys.executable} -m diplomacy_engine bot"
+EXAMPLE = f"cmd:{sys.executable} {REPOSITORY}/examples/grabber.py"
+NODE = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+
+
+def program(tmp_path, body: str, timeout: float = 20) -> ProgramPlayer:
+    """Return a player of a program that says hello and then does as `body` says."""
+    text = f"""import json, sys, time
+HELLO = '{{"hello": {{"protocol": 1}}}}'
+def said(): return json.loads(sys.stdin.readline())
+def say(**answer): print(json.dumps(answer), flush=True)
+{body}
+"""
+    (tmp_path / "mine.py").write_text(text)
+    spec = parse_player(f"cmd(timeout={timeout}):{sys.executable} {tmp_path / 'mine.py'}")
+    return load_player(spec)
+
+
+@pytest.mark.parametrize("name", ["small", "standard"])
+def test_positions_come_out_as_they_went_in(name):
+    """In all phases, with what was ordered last; retreats, coasts, seeds and turns."""
+    source = sample_positions(load_map(name))
+    positions = positions_of(source, source.decisions(), ("last_orders",))
+    games = source.spare(source.num_games)
+    load_positions(games, positions)
+    rows = np.array([position.game for position in positions])
+    for field in source.state._fields:
+        here, there = (getattr(g.state, field)[rows] for g in (source, games))
+        assert np.array_equal(here, there), field
+    slow = source.spare(source.num_games)
+    for position in positions:  # texts in another form take the other way
+        position.units = {p: [f" {u}" for u in us] for p, us in position.units.items()}
+    load_positions(slow, positions)
+    assert np.array_equal(slow.state.unit_location[rows], games.state.unit_location[rows])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dumbbot",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("random", "greedy:small-pure-1")),
+    ],
+)
+def test_a_bot_of_ours_plays_as_in_process(name):
+    """To the digit: draws depend on the games' seeds, which the program is told."""
+    results = []
+    for player in (name, f"{OURS} {name}"):
+        report = evaluate_player("small", load_player(player), load_player("dumbbot"), 8, seed=4)
+        results.append(report.result()["overall"])
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("command", [EXAMPLE, pytest.param("node", marks=NODE)])
+def test_the_examples_play(command):
+    player = load_player(command.replace("node", f"cmd:node {REPOSITORY}/examples/grabber.js"))
+    report = evaluate_player("standard", player, load_player("hold"), 7, max_years=3, seed=2)
+    assert report.result()["overall"]["centers"]["value"] > 3.5
+    assert player.faults["decisions"] > 40
+    assert not player.faults["illegal"] and not player.faults["missing"], player.example
+
+
+@NODE
+def test_both_examples_order_alike():
+    games = sample_positions(load_map("three"))
+    python, node = load_player(EXAMPLE), load_player(f"cmd:node {REPOSITORY}/examples/grabber.js")
+    assert np.array_equal(orders_of(games, python), orders_of(games, node))
+
+
+def test_a_tournament_ends_with_the_same_ratings(tmp_path, capsys):
+    files = []
+    for bots in (["dumbbot", "random"], [f"{OURS} dumbbot", f"{OURS} random"]):
+        files.append(tmp_path / f"{len(files)}.json")
+        argv = ["tournament", "--map", "three", "--games", "6", "--json", str(files[-1])]
+        assert main([*argv, "--players", *bots, "hold"]) == 0, capsys.readouterr().err
+    first, second = (json.loads(file.read_text().replace(OURS + " ", "")) for file in files)
+    programs = second.pop("programs")
+    assert first == second and programs["dumbbot"].keys() == {"decisions"}
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ("sys.exit('no engine here')", ["has ended", "no engine here"]),
+        ("print('hello')", ["cannot be read", "hello"]),
+        ("say(hello={'protocol': 2})", ["version 1"]),
+        ("print('x' * 20_000_000)", ["16,777,216"]),
+    ],
+    ids=["ends", "nonsense", "another version", "a long line"],
+)
+def test_a_program_that_does_not_begin(body, names, tmp_path):
+    with pytest.raises(UserError) as error:
+        program(tmp_path, body)
+    assert all(name in str(error.value) for name in ["mine.py", *names])
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ("sys.stderr.write('out of ideas'); sys.exit(3)", ["has ended", "out of ideas"]),
+        ("time.sleep(60)", ["0.5 seconds"]),
+        ("print(7)", ["cannot be read", "7"]),
+        ("say(reply=9, orders=[])", ["request 1", "reply 9"]),
+        ("say(reply=1, orders=[])", ["with 0"]),
+        ("say(reply=1, orders=[7])", ["cannot be read"]),
+    ],
+    ids=["dies", "slow", "a number", "another reply", "too few", "wrong"],
+)
+def test_a_program_that_fails_in_a_game(body, names, tmp_path):
+    slow = 0.5 if "sleep" in body else 20
+    player = program(tmp_path, f"said(); print(HELLO, flush=True)\nsaid(), said()\n{body}", 20)
+    player.program.process.timeout = slow
+    with pytest.raises(UserError) as error:
+        orders_of(VectorGame("small", 2), player)
+    assert all(name in str(error.value) for name in ["mine.py", "S1901M", *names])
+    assert "\n" not in str(error.value)
+
+
+def test_orders_that_are_not_legal_count_as_holds(tmp_path):
+    orders = {"FRANCE": ["a par - bur", "A MAR - LON", "F XXX H"], "ITALY": []}
+    reply = f"say(reply=1, orders=[{orders!r}])"
+    player = program(tmp_path, f"said(); print(HELLO, flush=True)\nsaid(), said()\n{reply}")
+    games = VectorGame("standard", 1)
+    decisions = games.decisions()
+    seats = [games.map.power_index[power] for power in ("FRANCE", "ITALY")]
+    decisions = decisions.take(np.isin(decisions.power, seats))
+    numbers = player.act(games, decisions)
+    texts = {games.vocabulary.texts[number] for number in numbers}
+    holds = {"A MAR H", "F BRE H", "A ROM H", "A VEN H", "F NAP H"}
+    assert texts == {"A PAR - BUR", *holds}
+    assert player.faults == {"decisions": 2, "illegal": 2, "missing": 5}
+    assert player.example == "S1901M, FRANCE: A MAR - LON"
+
+
+def test_no_program_stays_behind(tmp_path):
+    script = f"""
+import sys, os
+from diplomacy_engine import load_player
+player = load_player({EXAMPLE!r})
+print(player.program.process._child.pid, flush=True)
+sys.stdin.readline()
+"""
+    for end in ("\n", "kill"):
+        host = subprocess.Popen(
+            [sys.executable, "-c", script], stdin=-1, stdout=-1, cwd=REPOSITORY, text=True
+        )
+        pid = int(host.stdout.readline())
+        if end == "kill":
+            host.kill()
+        host.communicate(None if end == "kill" else end)
+        for _ in range(100):
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                break
+            time.sleep(0.1)
+        else:
+            pytest.fail("it goes on")
+
+
+def test_a_pickled_player_starts_a_program_of_its_own():
+    player = load_player(EXAMPLE)
+    again = pickle.loads(pickle.dumps(player))
+    games = VectorGame("small", 2)
+    assert np.array_equal(orders_of(games, player), orders_of(games, again))
+
+
+def test_a_program_keeps_the_contract_of_players():
+    check_player(load_player(f"{OURS} chaos"), "three")
+    check_player(load_player(EXAMPLE), "standard")
+
+
+def test_what_a_file_names_does_not_start_a_program():
+    for name in ("cmd:rm x", "dui:engine", "nash+cmd:python x.py", "cmd(timeout=3):x"):
+        assert needs_naming(name)
+
+
+@pytest.mark.parametrize("name", ["cmd:", "cmd:/no/such/program", "cmd:'", "dui:"])
+def test_what_cannot_be_started_is_named(name, capsys):
+    assert main(["evaluate", "--player", name, "--games", "2"]) == 2
+    assert "cannot be started" in capsys.readouterr().err
+
+
+def test_check_player_names_what_is_wrong(tmp_path, capsys):
+    (tmp_path / "idle.py").write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    m = json.loads(line)\n"
+        "    if 'hello' in m: print(json.dumps({'hello': {'protocol': 1}}), flush=True)\n"
+        "    if 'request' in m:\n"
+        "        orders = [{p: ['A LON - MOS'] for p in x['powers']} for x in m['positions']]\n"
+        "        print(json.dumps({'reply': m['request'], 'orders': orders}), flush=True)\n"
+    )
+    argv = ["check-player", "--map", "small", f"cmd:{sys.executable} {tmp_path / 'idle.py'}"]
+    assert main(argv) == 2
+    assert "A LON - MOS" in capsys.readouterr().err
+
+
+# --- DUI ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("A VIE H", "A vie H"),
+        ("F NWG - STP/NC", "F nrg - stp/nc"),
+        ("A TYR S A VIE", "A tyr S A vie H"),
+        ("A GAL S A BUD - RUM", "A gal S A bud - rum"),
+        ("F MAO C A BRE - SPA", "F mao C A bre - spa"),
+        ("A VIE R BOH", "A vie R boh"),
+        ("F STP/SC B", "F stp/sc B"),
+        ("F LYO D", "F gol D"),
+        ("WAIVE", "W"),
+    ],
+)
+def test_orders_of_dui(ours, theirs):
+    assert dui.their_order(ours) == theirs and dui.our_order(theirs) == ours
+
+
+def test_positions_of_dui():
+    source = sample_positions(load_map("standard"))
+    for position in positions_of(source, source.decisions(), ()):
+        line = dui.dfen(position)
+        again = dui.position_of(line, source.map)
+        assert again.name == position.name
+        for field in ("units", "centers"):
+            here, there = getattr(position, field), getattr(again, field)
+            assert {p: sorted(x) for p, x in here.items() if x} == {
+                p: sorted(x) for p, x in there.items() if x
+            }
+
+
+@pytest.mark.parametrize("line", ["", "1901xx/-/-/-", "1901sm/Xavie/-/-", "1901sm/Aavie/Q/-"])
+def test_a_damaged_position_of_dui(line):
+    with pytest.raises(UserError, match="not a"):
+        dui.position_of(line, load_map("standard"))
+
+
+def test_dui_plays_on_the_standard_map():
+    player = load_player(
+        f"dui(movetime=50):{sys.executable} -m diplomacy_engine bot dumbbot --protocol dui"
+    )
+    report = evaluate_player("standard", player, load_player("hold"), 7, max_years=2, seed=2)
+    assert report.result()["overall"]["centers"]["value"] > 4
+    assert not player.faults["illegal"] and not player.faults["missing"], player.example
+    with pytest.raises(UserError, match="small"):
+        orders_of(VectorGame("small", 1), player)
+
+
+def test_a_dialogue_of_dui():
+    game = Game("standard")
+    (position,) = positions_of(game.vector_game, game.decisions(), ())
+    lines = f"dui\nisready\nposition {dui.dfen(position)}\n"
+    lines += "setpower austria\nunknown words\ngo movetime 10\nstop\nquit\ngo\n"
+    out = io.BytesIO()
+    bot._speak_dui(bot.Host(load_player("hold")), io.BytesIO(lines.encode()), out)
+    said = out.getvalue().decode().splitlines()
+    assert "duiok" in said and "readyok" in said
+    assert sorted(said[-1].removeprefix("bestorders ").split(" ; ")) == [
+        "A bud H",
+        "A vie H",
+        "F tri H",
+    ]
+
+
+def test_the_dialogue_of_the_page():
+    """What the page says that `bot hold` answers is what it answers."""
+    page = (REPOSITORY / "docs" / "protocol.md").read_text()
+    dialogue = page.partition("## A dialogue")[2].split("```")[1].strip().splitlines()
+    asked = [line[2:] for line in dialogue if line.startswith("> ")]
+    out = io.BytesIO()
+    bot._speak(bot.Host(load_player("hold")), io.BytesIO("\n".join(asked).encode()), out)
+    assert out.getvalue().decode().splitlines() == [x[2:] for x in dialogue if x[0] == "<"]
+
+
+def test_the_bridge_sets_up_the_positions_of_the_package():
+    pytest.importorskip("diplomacy")
+    from examples.package_bridge import game_of
+
+    source = sample_positions(load_map("standard"))
+    for position in positions_of(source, source.decisions(), ()):
+        state = {"retreats": position.retreats, "name": position.name, "units": position.units}
+        game = game_of(state | {"centers": position.centers})
+        here = {power: set(units) for power, units in position.units.items() if units}
+        assert {p: set(u) for p, u in game.get_state()["units"].items() if u} == here
