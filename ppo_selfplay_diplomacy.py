@@ -29,7 +29,7 @@ import numpy as np
 import torch
 from msgspec import Meta
 from torch import nn
-from torch.nn import functional as F
+from torch.nn import functional as F  # noqa: F401 (for what you add)
 
 import diplomacy_engine as engine
 from diplomacy_engine import BoardViews, Decisions, Map, StepResult, VectorGame
@@ -168,7 +168,7 @@ class Agent(nn.Module):
         self.global_features = layer_init(nn.Linear(inputs.num_globals, hidden))
 
         def layers(std: float = 2**0.5, bias: bool = True) -> nn.ModuleList:
-            linears = (nn.Linear(hidden, hidden, bias) for _ in range(num_layers))
+            linears = (ops.Linear(hidden, hidden, bias) for _ in range(num_layers))
             return nn.ModuleList(layer_init(layer, std) for layer in linears)
 
         # Each layer adds to a province's code what it makes of that and of its neighbors' mean.
@@ -178,8 +178,8 @@ class Agent(nn.Module):
         self.power = nn.Embedding(inputs.num_powers, hidden)
         self.order_provinces = layer_init(nn.Linear(hidden, 3 * hidden))  # source, place, other
         self.order_kinds = nn.Embedding(inputs.num_kinds, hidden)
-        self.order_context = layer_init(nn.Linear(3 * hidden, hidden))
-        self.earlier_orders = layer_init(nn.Linear(hidden, hidden), 0.5)
+        self.order_context = layer_init(ops.Linear(3 * hidden, hidden))
+        self.earlier_orders = layer_init(ops.Linear(hidden, hidden), 0.5)
         for table in (self.province_features, self.power):
             nn.init.normal_(table.weight, std=0.3)
         standings, kinds, relations = self.order_kinds.weight.data.split(inputs.kind_sizes)
@@ -187,7 +187,7 @@ class Agent(nn.Module):
         nn.init.normal_(kinds, std=0.3)  # what kind of order it is
         nn.init.zeros_(relations)  # how it relates to orders given to earlier units
         self.score = layer_init(nn.Linear(hidden, 1, bias=False), 0.1)
-        first = layer_init(nn.Linear(3 * hidden, hidden))
+        first = layer_init(ops.Linear(3 * hidden, hidden))
         self.critic = nn.Sequential(first, nn.ReLU(), layer_init(nn.Linear(hidden, 1), 1.0))
 
     def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
@@ -216,10 +216,9 @@ class Agent(nn.Module):
 
         Only provinces that a legal order names have rows, apart for each role they play in it.
         """
-        weights, biases = (part.chunk(3) for part in self.order_provinces.parameters())
-        source, place, other = map(F.linear, orders.named_codes(codes), weights, biases)
+        provinces, weights = codes.provinces.flatten(0, 1), self.order_provinces.parameters()
         return ops.OrderTables(
-            provinces=torch.cat([source, place, other]),
+            provinces=ops.linear_by_role(provinces, orders.named, *weights),
             kinds=self.order_kinds.weight,
             context=self.order_context(codes.view),  # (D, H), added to all orders of a decision
             weight=self.score.weight[0],

@@ -308,7 +308,32 @@ class Replay:
     map: str | None = None
     """map of the games; None: the one they name"""
     review: str | None = None
-    """policy whose likeliest orders and expected results stand beside those of the games"""
+    """who judges the games, as `review --player` does; the page shows the review"""
+
+
+@dataclass(kw_only=True)
+class Review:
+    """Find the decisions that cost most in games, and the orders that were better. Prints each
+    power's accuracy and worst decisions, and writes a page with all of them.
+
+    examples:
+      review games.jsonl --output review.html
+      review history.json --power FRANCE --json review.json
+    """
+
+    file: Positional[str]
+    """saved games, or games from elsewhere that `import-game` reads"""
+    power: tuple[str, ...] = ()
+    """whose decisions are reviewed; none: everybody's"""
+    player: str | None = None
+    """who judges: a trained policy, fast:POLICY or lookahead; None: the best policy from self-play
+    of the map, or lookahead if there is none"""
+    output: Annotated[str | None, arg(aliases=["-o"])] = None
+    """page to write (.html)"""
+    json: str | None = None
+    """file for the decisions, marks and accuracies; with several games, one line each"""
+    map: str | None = None
+    """map of the games; None: the one they name"""
 
 
 @dataclass(kw_only=True)
@@ -553,6 +578,8 @@ class Play(PlayerFlags, TeamFlags, Begin):
     draws_after: Year | None = None
     """people may vote for draws, and the other players do from this year on, unless they are close
     to winning; a game ends once all surviving powers do; None: nobody votes"""
+    phase: str | None = None
+    """with --resume: begin another game from this phase of the file's last one, such as F1901M"""
     seed: Natural | None = None
     """seed of the players' random choices; None: a new one each time"""
     save: str | None = None

@@ -148,12 +148,13 @@ def run_match(
     if models:
         result["llm"] = {name: model.counts() for name, model in models.items()}
         add_thoughts(report.saved_games, models)
-    programs = {p.name: dict(p.faults) for p in players if hasattr(p, "faults")}
+    programs = [getattr(player, "player", player) for player in players]  # behind those that talk
+    programs = [player for player in programs if hasattr(player, "faults")]
     if programs:
-        result["programs"] = programs
+        result["programs"] = {player.name: dict(player.faults) for player in programs}
     show(make_console(), result)
-    for player in players:
-        if hasattr(player, "faults") and (player.faults["illegal"] or player.faults["missing"]):
+    for player in programs:
+        if player.faults["illegal"] or player.faults["missing"]:
             print(f"note: {faults_text(player)}", file=sys.stderr)
     write_files(arguments, result, figures(result), report.saved_games)
     if report.cause is None:

@@ -59,8 +59,8 @@ class Host:
         new = [position.game for position in positions if position.new]
         if new:
             begin_games(games, [self.player], np.array(new))
-        if seed is not None and isinstance(self.player, SamplingPlayer):
-            self.player.generator.manual_seed(seed)
+        if seed is not None:
+            _seed(self.player, seed)
         decisions = decisions_of(games, positions)
         numbers = np.full(0, NONE, np.int32)
         if decisions.count:
@@ -92,6 +92,9 @@ def _speak(host: Host, lines: IO[bytes], out: IO[bytes]) -> None:
 
 def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
     if line.hello is not None:
+        if line.hello.greedy and hasattr(host.player, "greedy"):
+            host.player.greedy = True
+        _seed(host.player, line.hello.seed)
         name = f"{host.player.name} ({ABOUT})"
         return Answer(hello=Hello(PROTOCOL, name, None, ["last_orders"]))
     if line.map is not None and line.data is not None:
@@ -105,6 +108,11 @@ def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
         maps[name] = load_map(name)
     orders = host.orders(maps[name], line.positions, line.max_years, line.seed)
     return Answer(reply=line.request, orders=orders)
+
+
+def _seed(player: Player, seed: int) -> None:
+    if isinstance(player, SamplingPlayer):
+        player.generator.manual_seed(seed)
 
 
 def _map_of(name: str, facts: dict) -> Map:

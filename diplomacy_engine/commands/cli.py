@@ -24,6 +24,7 @@ COMMANDS = {
     "population make": ("Make", "make a population of training runs"),
     "population add": ("Add", "add a run's policy to a population"),
     "replay": ("Replay", "show saved games as a page, a picture or text"),
+    "review": ("Review", "find the worst decisions of games, and what was better"),
     "import-game": ("ImportGame", "turn a game played elsewhere into a saved game"),
     "connect diplomacy": ("Diplomacy", "seat a player on a server of that package"),
     "connect webdip": ("Webdip", "seat a player on a webDiplomacy site"),

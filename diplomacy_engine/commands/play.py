@@ -14,8 +14,19 @@ from msgspec.structs import replace
 from .._files import check_target
 from .._jit import announce_compilation
 from .._suggest import quoted
+from ..constants import canonical_phase
 from ..errors import UserError
-from ..play.file import GUEST, HOST, PLAYER, WATCH, PlayRecord, PressRecord, Seat, read_session
+from ..play.file import (
+    GUEST,
+    HOST,
+    PLAYER,
+    WATCH,
+    PlayRecord,
+    PressRecord,
+    Seat,
+    read_session,
+    rebuild,
+)
 from ..play.server import PlayServer
 from ..play.session import MIXED, Choices, PlaySession, mixed_table
 from ..play.talk import players_talk
@@ -106,6 +117,8 @@ def _print_links(server: PlayServer) -> None:
 def _session(arguments: Play) -> PlaySession:
     hint = [arguments.hint] if arguments.hint else []
     named = [*(arguments.against or ()), *hint]
+    if arguments.phase and not arguments.resume:
+        raise UserError("--phase needs --resume FILE, the game whose phase it is")
     if arguments.resume:
         game, record = _resumed(arguments, named)
         return _opened(arguments, game, record)
@@ -222,6 +235,13 @@ def _resumed(arguments: Play, named: Sequence[str]) -> tuple[Game, PlayRecord]:
     press = rules if play is None else play.rules
     if press is None:
         press_rules(arguments, named)  # nobody talks, so no player may
+    if arguments.phase:
+        names, phase = [past["name"] for past in game.history], canonical_phase(arguments.phase)
+        if phase not in names:
+            span = f"it goes from {names[0]} to {names[-1]}" if names else "it has none"
+            raise UserError(f"{file} has no phase {quoted(phase, 40)} that was played: {span}")
+        game, play = rebuild(game, names.index(phase), press=press), None
+        game.conceded = []
     if play is None:
         game.draw_votes |= arguments.draws_after is not None
         usual = arguments.against or _usual_opponents(arguments, game.map, press is not None)

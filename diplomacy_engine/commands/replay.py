@@ -1,23 +1,21 @@
 """`python -m diplomacy_engine replay`: a page, a picture, or the terminal."""
 
+import shlex
 import shutil
 import sys
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 from .._files import atomic_write, check_target
 from ..errors import UserError
 from ..pictures.png import png
-from ..play.review import review
-from ..players.loading import load_player
-from ..players.protocols import ExplainingPlayer
+from ..play.review import page_facts
 from ..replays.gif import gif
 from ..replays.page import page
-from ..replays.replay import Replay, frame_svg, frame_text, load_replays
-from ..textgame.saved_game import read_saved_game
+from ..replays.replay import Replay, frame_svg, frame_text, load_replays, make_replay
 from ._console import print_notes
 from ._flags import Replay as ReplayFlags
+from .review import reviewed
 
 _SUFFIXES = (".html", ".svg", ".png", ".gif")
 _CLEAR = "\x1b[2J\x1b[H"
@@ -33,8 +31,9 @@ def run_replay(arguments: ReplayFlags) -> int:
         check_target(target)
     is_page = target is not None and target.suffix.lower() == ".html"
     notes: list[str] = []
-    reviewed = partial(_reviewed, arguments.review) if arguments.review else None
-    replays = load_replays(arguments.file, arguments.map, notes.append, reviewed)
+    reviews: list[dict] = []
+    review = partial(_review, arguments.review, reviews) if arguments.review else None
+    replays = load_replays(arguments.file, arguments.map, notes.append, review)
     print_notes(notes)
     game = arguments.game or 1
     if game > len(replays):
@@ -48,7 +47,7 @@ def run_replay(arguments: ReplayFlags) -> int:
         return 0
     if is_page:
         title = Path(arguments.file).resolve().name
-        content = page(replays, title, bool(arguments.review)).encode()
+        content = page(replays, title, reviews, shlex.quote(arguments.file)).encode()
     elif target.suffix.lower() == ".gif":
         content = gif(replay, arguments.theme or "light", last=number)
     else:
@@ -62,12 +61,10 @@ def run_replay(arguments: ReplayFlags) -> int:
     return 0
 
 
-def _reviewed(policy: str, saved: Mapping, game_map: str | None) -> dict:
-    saved_map = read_saved_game(saved, game_map)[1]
-    player = load_player(policy, game_map=saved_map, seed=1)
-    if not isinstance(player, ExplainingPlayer):
-        raise UserError(f"--review {policy}: only a trained policy can review games")
-    return review(saved, player, saved_map)
+def _review(judge: str, reviews: list[dict], saved: dict, game_map: str | None) -> dict:
+    review, decisions = reviewed(saved, game_map, judge)
+    reviews.append(page_facts(make_replay(saved, game_map), review, decisions))
+    return saved
 
 
 def show(replay: Replay, number: int | None = None) -> None:

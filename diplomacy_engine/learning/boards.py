@@ -111,11 +111,6 @@ class Orders:
     def chosen(self) -> np.ndarray:
         return self.picked - self.decisions.order_start[:-1]
 
-    def named_codes(self, codes: Codes) -> tuple[torch.Tensor, ...]:
-        """Return the codes (any, H) of the provinces named as source, as place and as other."""
-        rows = codes.provinces.flatten(0, 1).index_select(0, torch.cat(self.named))
-        return rows.split([len(places) for places in self.named])
-
     @cached_property
     def decision(self) -> torch.Tensor:
         return on_device(self.decisions.slot_decision, self.named[0].device)

@@ -13,6 +13,7 @@ from ..constants import NONE
 from ..games.decisions import Decisions, join_decisions
 from ..games.observation import BoardViews
 from ..games.vector_game import VectorGame
+from . import ops
 from .boards import BoardInputs, Boards, Codes
 from .checkpoints import check_weights
 
@@ -40,9 +41,10 @@ def update_average(average: nn.Module, agent: nn.Module, updates: int, power: fl
 
 def stackable(agent: nn.Module) -> bool:
     """Tell whether `Stack` finds all weights of an agent, which may have layers of its own."""
+    linears = nn.Linear, ops.Linear
     stacked_names = "province_features", "power", "order_kinds", "inputs"
     return all(
-        name in stacked_names or isinstance(layer, nn.LayerNorm) or type(layer) is nn.Linear
+        name in stacked_names or isinstance(layer, nn.LayerNorm) or type(layer) in linears
         for name, layer in agent.named_modules()
         if [*layer.parameters(recurse=False), *layer.buffers(recurse=False)]
     )

@@ -2,6 +2,7 @@
 rows of tables, its score the inner product of a weight with the code's positive part. On a CPU
 kernels are several times as fast as whole arrays, (N, H); elsewhere see plain_ops.py."""
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,13 +13,14 @@ from torch.nn import functional as F
 
 from ..constants import NONE
 from ..games.decisions import Decisions
-from ..players.policy import order_logits, sums
+from ..players.policy import order_logits, products, sums
 from ..players.policy.inputs import NetworkInputs
 from . import plain_ops
 from .boards import BoardInputs, Boards, Orders
 from .plain_ops import OrderTables
 
 LIKELIEST = np.zeros(0, np.float32)  # in the place of noise
+MANY = 100  # rows from which on a call of a kernel for products pays
 KERNEL_DEVICES = ("cpu",)  # tests empty it, and so do on a CPU what a GPU does
 
 
@@ -31,6 +33,27 @@ class LayerNorm(nn.LayerNorm):
         if not uses_kernels(x):
             return super().forward(x)
         return _apply(_Normalised, x, self.weight, self.bias, self.eps)
+
+
+class Linear(nn.Linear):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        flat = x.reshape(-1, x.shape[-1])
+        if not (uses_kernels(x) and products.fits(self.weight.shape) and len(flat) > MANY):
+            return super().forward(x)
+        rows = [np.arange(len(flat))]
+        return _apply(_Products, flat, self.weight, self.bias, rows).view(*x.shape[:-1], -1)
+
+
+def linear_by_role(
+    codes: torch.Tensor, named: Sequence[torch.Tensor], weight: torch.Tensor, bias: torch.Tensor
+) -> torch.Tensor:
+    """Return (all named, H) what each part of a layer, (roles * H, K) and (roles * H,), makes of
+    the rows of codes (any, K) that are named (any,) for its role, one role after the other."""
+    if uses_kernels(codes) and products.fits((len(weight) // len(named), weight.shape[1])):
+        return _apply(_Products, codes, weight, bias, [rows.numpy() for rows in named])
+    rows = codes.index_select(0, torch.cat([*named])).split([len(part) for part in named])
+    parts = zip(rows, weight.chunk(len(named)), bias.chunk(len(named)))
+    return torch.cat([F.linear(*part) for part in parts])
 
 
 def draw_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
@@ -106,33 +129,10 @@ def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torc
 
 def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, torch.Tensor]:
     """Return log-probability and entropy (share of the greatest), (D,), of the orders picked."""
-    bases = tables.context.index_select(0, orders.decision)  # (S, H)
-    if tables.earlier is not None:  # a unit's orders see what earlier units were given
-        hidden = bases + sum_rows(orders.given_provinces, tables.provinces)
-        hidden = hidden + sum_rows(orders.given_kinds, tables.kinds)
-        bases = bases + sum_of_earlier(tables.earlier(F.relu(hidden)), orders)
-    logprob, entropy, max_entropy = score_slots(orders, tables, bases)
-    share = sum_slots(entropy, orders) / sum_slots(max_entropy, orders).clamp(min=1e-6)
-    return sum_slots(logprob, orders), share
-
-
-def score_slots(
-    orders: Orders, tables: OrderTables, bases: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return by slot (S,) log-probability, entropy and the greatest one; `bases` are (S, H)."""
-    if uses_kernels(bases):
-        return _SlotScores.apply(orders, tables.provinces, tables.kinds, bases, tables.weight)
-    return plain_ops.score_slots(orders, tables, bases)
-
-
-def sum_slots(parts: torch.Tensor, orders: Orders) -> torch.Tensor:
-    return parts.new_zeros(orders.decisions.count).index_add(0, orders.decision, parts)
-
-
-def sum_of_earlier(codes: torch.Tensor, orders: Orders) -> torch.Tensor:
-    if uses_kernels(codes):
-        return _EarlierSums.apply(codes, orders.decisions.slot_start)
-    return plain_ops.sum_of_earlier(codes, orders)
+    if not uses_kernels(tables.context):
+        return plain_ops.score_orders(orders, tables)
+    layer = () if tables.earlier is None else (tables.earlier.weight, tables.earlier.bias)
+    return _Scores.apply(orders, *tables[:4], *layer)
 
 
 def _apply(function: type[torch.autograd.Function], *arguments: Any) -> torch.Tensor:
@@ -143,6 +143,22 @@ def _apply(function: type[torch.autograd.Function], *arguments: Any) -> torch.Te
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
     return tensor.detach().contiguous().numpy()
+
+
+class _Products(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias, rows: Sequence[np.ndarray]):
+        weights = _array(weight).reshape(len(rows), -1, weight.shape[1])
+        ctx.saved = _array(x), rows, weights
+        bias = None if bias is None else _array(bias).reshape(len(rows), -1)
+        return torch.from_numpy(products.multiply(*ctx.saved, bias))
+
+    @staticmethod
+    def backward(ctx, grad_output: torch.Tensor):
+        gradients = products.multiply_gradients(*ctx.saved, _array(grad_output))
+        d_x, d_weights, d_bias = map(torch.from_numpy, gradients)
+        d_bias = d_bias.flatten() if ctx.needs_input_grad[2] else None
+        return d_x, d_weights.flatten(0, 1), d_bias, None
 
 
 class _RowSums(torch.autograd.Function):
@@ -199,35 +215,49 @@ class _Normalised(torch.autograd.Function):
         return d_x.view_as(grad_output), d_weight, d_bias, None
 
 
-class _EarlierSums(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, codes: torch.Tensor, slot_start: np.ndarray):
-        ctx.slot_start = slot_start
-        return torch.from_numpy(sums.sum_earlier(slot_start, _array(codes)))
+class _Scores(torch.autograd.Function):
+    """All of `plain_ops.score_orders` at once: its twenty operations are short."""
 
     @staticmethod
-    def backward(ctx, grad_output: torch.Tensor):
-        gradient = sums.sum_earlier(ctx.slot_start, _array(grad_output), backwards=True)
-        return torch.from_numpy(gradient), None
-
-
-class _SlotScores(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, orders: Orders, *tables: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        tables = tuple(map(_array, tables))
-        about = orders.decisions, orders.lookup
-        *policy, logprob, entropy, max_entropy = order_logits.score_orders(
-            *about, *tables, orders.picked
+    def forward(ctx, orders: Orders, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        provinces, kinds, context, weight, *layer = map(_array, tensors)
+        decisions = orders.decisions
+        decision, hidden = decisions.slot_decision, None
+        bases = context[decision]  # (S, H)
+        if layer:  # a unit's orders see what earlier units were given
+            hidden = sums.sum_rows(orders.given_provinces, provinces, bases)
+            hidden = sums.sum_rows(orders.given_kinds, kinds, hidden)
+            np.maximum(hidden, 0, out=hidden)
+            codes = F.linear(torch.from_numpy(hidden), *map(torch.from_numpy, layer))
+            bases += sums.sum_earlier(decisions.slot_start, _array(codes))
+        inputs = decisions, orders.lookup, provinces, kinds, bases, weight, orders.picked
+        *policy, logprob, entropy, greatest = order_logits.score_orders(*inputs)
+        logprob, share, most = (
+            np.bincount(decision, part, len(context)).astype(np.float32)
+            for part in (logprob, entropy, greatest)
         )
-        ctx.saved = *about, *tables, orders.picked, *policy, entropy
-        logprob, entropy, max_entropy = map(torch.from_numpy, (logprob, entropy, max_entropy))
-        ctx.mark_non_differentiable(max_entropy)
-        return logprob, entropy, max_entropy
+        most = np.maximum(most, 1e-6)
+        ctx.saved = (*inputs, *policy, entropy), decision, hidden, orders, most, layer
+        return torch.from_numpy(logprob), torch.from_numpy(share / most)
 
     @staticmethod
-    def backward(ctx, d_logprob: torch.Tensor, d_entropy: torch.Tensor, _):
-        gradients = _array(d_logprob), _array(d_entropy)
-        return None, *map(torch.from_numpy, order_logits.score_gradients(*ctx.saved, *gradients))
+    def backward(ctx, d_logprob: torch.Tensor, d_share: torch.Tensor):
+        saved, decision, hidden, orders, most, layer = ctx.saved
+        d_slots = _array(d_logprob)[decision], (_array(d_share) / most)[decision]
+        d_provinces, d_kinds, d_bases, d_weight = order_logits.score_gradients(*saved, *d_slots)
+        d_layer = []
+        if layer:
+            slot_start = orders.decisions.slot_start
+            d_codes = torch.from_numpy(sums.sum_earlier(slot_start, d_bases, backwards=True))
+            d_hidden = (d_codes @ torch.from_numpy(layer[0])).numpy() * (hidden > 0)
+            d_layer = [d_codes.T @ torch.from_numpy(hidden), d_codes.sum(0)]
+            sums.add_to_rows(orders.given_provinces, d_hidden, d_provinces)
+            sums.add_to_rows(orders.given_kinds, d_hidden, d_kinds)
+            d_bases += d_hidden
+        d_context = sums.zeros(len(most), d_bases.shape[1])
+        sums.add_to_rows(decision[:, None], d_bases, d_context)
+        gradients = map(torch.from_numpy, (d_provinces, d_kinds, d_context, d_weight))
+        return None, *gradients, *d_layer
 
 
 assert NONE == -1  # so that rows + 1 are those of a padded table

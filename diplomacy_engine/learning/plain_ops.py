@@ -43,6 +43,21 @@ def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torc
     return F.relu(own + inputs.borders @ near)
 
 
+def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, torch.Tensor]:
+    bases = tables.context.index_select(0, orders.decision)  # (S, H)
+    if tables.earlier is not None:  # a unit's orders see what earlier units were given
+        hidden = bases + sum_rows(orders.given_provinces, tables.provinces)
+        hidden = hidden + sum_rows(orders.given_kinds, tables.kinds)
+        bases = bases + sum_of_earlier(tables.earlier(F.relu(hidden)), orders)
+    logprob, entropy, max_entropy = score_slots(orders, tables, bases)
+    share = sum_slots(entropy, orders) / sum_slots(max_entropy, orders).clamp(min=1e-6)
+    return sum_slots(logprob, orders), share
+
+
+def sum_slots(parts: torch.Tensor, orders: Orders) -> torch.Tensor:
+    return parts.new_zeros(orders.decisions.count).index_add(0, orders.decision, parts)
+
+
 def score_slots(
     orders: Orders, tables: OrderTables, bases: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -55,7 +55,8 @@ PAGES = {
     "/talk.js": ("talk.js", "text/javascript"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
-SHARED = {"/page.css": "text/css", "/page.js": "text/javascript"}  # with the page of a replay
+# With the page of a replay.
+SHARED = {"/page.css": "text/css"} | dict.fromkeys(("/page.js", "/review.js"), "text/javascript")
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -219,6 +220,7 @@ ACTIONS: dict[str, tuple[Callable, dict[str, type]]] = {
         },
     ),
     "/api/another": (PlaySession.new_game, {}),
+    "/api/try": (PlaySession.try_from, {"phase": int, "power": str}),
     "/api/paste": (_paste, {"text": str}),
     "/api/seats": (PlaySession.choose_seats, {"seats": dict[str, str]}),
     "/api/orders": (PlaySession.submit, {"step": int, "orders": _Orders}),

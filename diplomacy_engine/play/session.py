@@ -41,7 +41,7 @@ from .file import (
     pasted_game,
     rebuild,
 )
-from .review import Outlook, outlook, review
+from .review import Outlook, ReviewJob, begin_review, judging_policy, outlook
 from .state import PlayError, SessionState
 from .talk import players_talk
 
@@ -105,6 +105,7 @@ class PlaySession:
         record = replace(record, opponents=list(dict.fromkeys(record.opponents)))
         self.record = replace(record, tokens=_new_tokens(game)) if begins else record
         self._players: dict[str, Player] = {}
+        self._reviews: dict[tuple[int, tuple[str, ...]], ReviewJob] = {}  # step, powers
         self._offer(game.map.name)
         own = dict(record.answered), dict(record.before)
         first = SessionState(game, record.seats, record.step, *own)
@@ -271,8 +272,7 @@ class PlaySession:
             game.draw_votes = self.game.draw_votes
             after = SessionState(rebuild(game, 0, press=self.press), None, self.now.step + 1)
             record = replace(self.record, seed=(self.record.seed + 1) % 2**62)
-            numbered = (self._first.with_stem(f"{self._first.stem}-{n}") for n in count(2))
-            self._commit(after, record, next(file for file in numbered if not file.exists()))
+            self._commit(after, record, self._next_file())
             self.trouble = ""
 
     def paste(self, viewer: Viewer, text: str) -> list[str]:
@@ -459,20 +459,47 @@ class PlaySession:
         outlooks = outlook(game, player, lambda: self.now is now)
         return outlooks and outlooks[power]
 
-    def review(self, viewer: Viewer) -> dict:
-        """Return the game, which is over, with what the best policy thinks of the viewer's orders;
-        of everybody's for who only watched, or had all powers."""
+    def review(self, viewer: Viewer) -> ReviewJob:
+        """Return the review of the viewer's decisions in a game that is over, which goes on by
+        itself; of everybody's for who only watched, or had all powers."""
         with self.lock:
             if not self.game.is_over:
                 raise PlayError("the game is not over")
-            player = self.hinting() if self.can_hint else None
-            if player is None and self.pool:
-                player = ordering(self._player(self.pool[0]))
-            if player is None:
-                raise PlayError("no policy of this map can review the game")
-            saved, game_map = self.game.to_saved_game(), self.game.map
-        sees_all = viewer.power is None or self.now.is_sandbox
-        return review(saved, player, game_map, None if sees_all else [viewer.power])
+            sees_all = viewer.power is None or self.now.is_sandbox
+            powers = () if sees_all else (viewer.power,)
+            if (self.now.step, powers) not in self._reviews:
+                names = [self.record.hint, judging_policy(self.game.map), *self.pool]
+                self._reviews[self.now.step, powers] = begin_review(
+                    self.game, [name for name in names if name], self._load, powers
+                )
+            return self._reviews[self.now.step, powers]
+
+    def try_from(self, viewer: Viewer, phase: int, power: str) -> None:
+        """Once a game is over, begin another from one of its phases: the host plays one power, and
+        players all others, each its own as far as there are any."""
+        with self.lock:
+            self._check_host(viewer)
+            if not self.game.is_over:
+                raise PlayError("the game is not over")
+            _check_one_of(power, self.game.powers, "powers of this map")
+            _check_one_of(phase, range(len(self.game.history)), "phases of this game")
+            others, usual = self.now.seats or {}, [*self.pool, *self.choices.values()][0]
+            seats = {
+                name: seat if seat.kind == PLAYER else Seat(PLAYER, usual)
+                for name, seat in others.items()
+            } | {power: Seat(HOST)}
+            after = SessionState(rebuild(self.game, phase, press=self.press), seats)
+            after.step = self.now.step + 1
+            for name in after.players():
+                self._player(name)
+            self._begin_phase(after)
+            self._commit(after, replace(self.record, seed=self.record.seed + 1), self._next_file())
+            self.trouble = ""
+            self._go_on()
+
+    def _next_file(self) -> Path:
+        numbered = (self._first.with_stem(f"{self._first.stem}-{n}") for n in count(2))
+        return next(file for file in numbered if not file.exists())
 
     def _check_host(self, viewer: Viewer) -> None:
         if not viewer.host:

@@ -20,12 +20,9 @@ from ..press.daide import ClauseRow, is_daide, message_words
 from ..press.deals import Clause, Side
 from ..replays.gif import gif
 from ..replays.replay import (
-    expected_svg,
     frame_svg,
     make_replay,
     order_lines,
-    thought_view,
-    values_of,
 )
 from ..rules.map import Map
 from ..rules.notation import order_words, province_of, read_order, rest_of_order
@@ -33,7 +30,9 @@ from ..textgame.game import Game
 from ..textgame.position import contenders
 from ..textgame.talk import Offer
 from .file import GUEST, PLAYER, WATCH
+from .review import page_facts
 from .session import PlaySession, Viewer
+from .state import PlayError
 
 TROUBLE = "a player could not go on"  # said to others than the host, whom it is told in full
 CANDIDATES = 6  # of those that a search has tried are shown
@@ -148,7 +147,7 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "given": game.orders.get(you) if you else None,
             "waiting": waiting,
             "can_hint": you is not None and session.can_hint,
-            "can_review": game.is_over and (session.can_hint or bool(session.pool)),
+            "can_review": game.is_over and bool(game.history),
             "can_go_on": viewer.host and session.now.can_go_on(),
             "can_take_back": viewer.host and session.now.last_own_phase() is not None,
             "trouble": session.trouble if viewer.host or not session.trouble else TROUBLE,
@@ -264,15 +263,15 @@ def picture_view(session: PlaySession, viewer: Viewer, number: int | None, movin
 
 
 def review_view(session: PlaySession, viewer: Viewer) -> dict:
-    replay = make_replay(session.review(viewer), session.game.map)
-    return {
-        "values": values_of(replay),
-        "chart": expected_svg(replay),
-        "thoughts": [
-            {power: thought_view(replay.map, one) for power, one in frame.thoughts.items()}
-            for frame in replay.frames
-        ],
-    }
+    """Return as much of the review as there is yet; `total` is 0 until it has begun."""
+    job = session.review(viewer)
+    if job.trouble:
+        raise PlayError(f"the review failed: {job.trouble}")
+    if job.reviews is None:
+        return {"done": 0, "total": 0}
+    with session.lock:
+        replay = make_replay(session.game.to_saved_game(), session.game.map)
+    return page_facts(replay, job.reviews, list(job.decisions))
 
 
 def past_view(session: PlaySession) -> list[dict]:

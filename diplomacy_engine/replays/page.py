@@ -18,8 +18,13 @@ from ..pictures.page import CHART, content_policy, map_facts, phase_facts, web_f
 from ..rules.map import Map
 from .replay import Replay, chart_svg, expected_svg, order_lines, thought_view, values_of
 
+_MODULE = r"^(export |import [^;]*;\n)"  # in a script of a page that has all of them in one
 
-def page(replays: Sequence[Replay], title: str, reviewed: bool = False) -> str:
+
+def page(
+    replays: Sequence[Replay], title: str, reviews: Sequence[dict] = (), file: str = ""
+) -> str:
+    """Return the page; `reviews`: of each replay, as reviewed.py gives it; `file` has the games."""
     maps: dict[Map, str] = {}
     games = [
         {
@@ -33,19 +38,19 @@ def page(replays: Sequence[Replay], title: str, reviewed: bool = False) -> str:
             "chart": _compressed(chart_svg(replay)),
             "values": values_of(replay),
             "expected": _compressed(expected_svg(replay)),
+            "review": _compressed(json.dumps(review)),
         }
-        for replay in replays
+        for replay, review in zip(replays, reviews or [None] * len(replays))
     ]
     shown = {
         key: facts | {"ground": _compressed(facts["ground"])}
         for key, facts in ((key, map_facts(drawing_of(game_map))) for game_map, key in maps.items())
     }
-    facts = {"games": games, "maps": shown, "chart": CHART, "reviewed": reviewed}
+    facts = {"games": games, "maps": shown, "chart": CHART, "file": file}
     # Inside a script element only this sign could end it.
     data = json.dumps(facts, separators=(",", ":")).replace("<", "\\u003c")
-    shared = re.sub(r"^export ", "", web_file("page.js"), flags=re.MULTILINE)
-    own = re.sub(r"^import [^;]*;\n", "", _web_file("replay.js"), flags=re.MULTILINE)
-    script = f"\n{shared}\n{own}"
+    scripts = web_file("page.js"), web_file("review.js"), _web_file("replay.js")
+    script = "\n" + "\n".join(re.sub(_MODULE, "", text, flags=re.MULTILINE) for text in scripts)
     parts = {
         "policy": content_policy(script, "img-src data:"),
         "title": escape(title),

@@ -67,8 +67,7 @@ def test_a_network_learns_the_same_without_kernels(name, autoregressive, monkeyp
     def noted(name, function):
         return lambda *args: calls.add(name) or function(*args)
 
-    kernels = {"score_slots", "sum_rows", "mean_provinces", "exchange"}
-    kernels |= {"sum_of_earlier"} if autoregressive else set()
+    kernels = {"score_orders", "sum_rows", "mean_provinces", "exchange"}
     for name in kernels:
         monkeypatch.setattr(plain_ops, name, noted(name, getattr(plain_ops, name)))
     monkeypatch.setattr(ops, "KERNEL_DEVICES", ())
@@ -140,11 +139,11 @@ def test_sums_over_slots():
         return torch.stack(rows)
 
     expected = with_gradients(slowly, codes)
-    for function in (ops.sum_of_earlier, plain_ops.sum_of_earlier):
-        found = with_gradients(lambda c, function=function: function(c, orders), codes)
-        for one, two in zip(found, expected):
-            assert_same(one, two)
-    sums = ops.sum_slots(codes[:, 0], orders)
+    for one, two in zip(
+        with_gradients(lambda c: plain_ops.sum_of_earlier(c, orders), codes), expected
+    ):
+        assert_same(one, two)
+    sums = plain_ops.sum_slots(codes[:, 0], orders)
     expected = torch.stack([codes[a:b, 0].sum() for a, b in itertools.pairwise(starts)])
     torch.testing.assert_close(sums, expected)
 
@@ -173,3 +172,22 @@ def test_layer_norm_is_pytorchs():
         found = with_gradients(of(own), codes, weight, bias)
         for one, two in zip(found, with_gradients(of(plain), codes, weight, bias)):
             assert_same(one, two)
+
+
+@pytest.mark.parametrize("count", [1, 7, 301])
+def test_products_are_those_of_pytorch(count, monkeypatch):
+    monkeypatch.setattr(ops.products, "FAST", True)  # slow without AVX-512, but the same
+    monkeypatch.setattr(ops, "MANY", 0)
+    named = [torch.arange(7, 7 + count), torch.arange(count), torch.arange(0, count, 2)]
+
+    def products(x, weight, bias):
+        layer = ops.Linear(128, 64)
+        parameters = {"weight": weight[:64], "bias": bias[:64]}
+        alone = torch.func.functional_call(layer, parameters, x.view(5, -1, 128))
+        return alone, ops.linear_by_role(x, named, weight, bias)
+
+    tensors = random(310, 128), random(192, 128), random(192)
+    one = with_gradients(products, *tensors)
+    monkeypatch.setattr(ops, "KERNEL_DEVICES", ())
+    for own, plain in zip(one, with_gradients(products, *tensors)):
+        assert_same(own, plain)

@@ -145,7 +145,7 @@ def test_every_route(tmp_path):
         assert ask("/api/vote", {"step": 2, "draw": True})["votes"]["mine"] is True
         assert ask("/api/concede", {"step": 2})["can_concede"] is False
         routes = {("GET", path) for path in READS} | {("POST", path) for path in ACTIONS}
-        left = {("POST", f"/api/{name}") for name in ("let", "next", "another")}
+        left = {("POST", f"/api/{name}") for name in ("let", "next", "another", "try")}
         left |= {("GET", f"/api/{name}") for name in ("hint", "outlook", "review")}
         assert routes - asked == left
 

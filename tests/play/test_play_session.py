@@ -18,8 +18,8 @@ from support.tables import read_table
 from diplomacy_engine.constants import NONE, phase_kind
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.play.file import PLAYER, Seat, pasted_game, read_session, rebuild
-from diplomacy_engine.play.review import outlook, review
+from diplomacy_engine.play.file import HOST, PLAYER, Seat, pasted_game, read_session, rebuild
+from diplomacy_engine.play.review import outlook
 from diplomacy_engine.play.session import MIXED, Choices, mixed_table
 from diplomacy_engine.play.state import PlayError
 from diplomacy_engine.play.view import board_view, decision_view, game_view, hint_view, texts_view
@@ -28,7 +28,7 @@ from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.press.press import PressRules
-from diplomacy_engine.replays.replay import expected_svg, make_replay, values_of
+from diplomacy_engine.replays.replay import make_replay
 from diplomacy_engine.textgame.game import Game
 from diplomacy_engine.textgame.saved_game import read_saved_games
 
@@ -300,23 +300,21 @@ def test_settings_and_another_game(file):
     assert len(tables) > 2
 
 
-def test_a_review_stands_beside_the_orders():
-    game, thinker = Game("three", 1), Thinker()
-    game.submit("ENGLAND", [game.legal_orders("LON")[-1]])
-    while not game.is_over:
-        game.adjudicate()
-    found = review(game.to_saved_game(), thinker, powers=["ENGLAND"])
-    assert set(found["phases"][0]["thoughts"]) == {"ENGLAND"}
-    thought = found["phases"][0]["thoughts"]["ENGLAND"]
-    legal = Game("three").legal_orders("LON")
-    (unit, choices), *_ = thought["orders"].items()
-    assert unit == "A LON" and thought["value"] == 2.25
-    assert choices[0] == (legal[0], 0.5) and choices[-1][0] == legal[-1]
-    assert len(choices) == 4, "three likely ones, and the one that was given"
-    replay = make_replay(found)
-    assert values_of(replay)["ENGLAND"][0] == 2.25 and "expected result" in expected_svg(replay)
-    everybody = review(game.to_saved_game(), thinker)["phases"][0]["thoughts"]
-    assert set(everybody) == set(game.powers)
+def test_a_game_is_tried_again_from_one_of_its_phases(tmp_path):
+    game = Game("three", 1)
+    session = seated(tmp_path / "a.jsonl", "hpp", game)
+    host = viewer(session)
+    with pytest.raises(PlayError, match="not over"):
+        session.try_from(host, 0, "ITALY")
+    while not session.game.is_over:
+        session.submit(host, session.now.step, [])
+    for phase, power in ((99, "ITALY"), (1, "NOBODY")):
+        with pytest.raises(PlayError, match="not one of"):
+            session.try_from(host, phase, power)
+    phase = session.game.history[1]["name"]
+    session.try_from(host, 1, "ITALY")
+    assert session.game.phase == phase and session.file.name == "a-2.jsonl"
+    assert session.now.powers_of(HOST) == ["ITALY"] and len(session.now.players()) == 1
 
 
 def test_texts_of_a_phase_can_be_pasted(tmp_path):

@@ -129,14 +129,14 @@ class Engine:
         self._until("dui", "duiok", "its first lines")
         self._until("isready", "readyok", "its first lines")
 
-    def _until(self, line: str, word: str, phase: str) -> str:
-        """Send a line, and return what follows `word` in the answer's last one."""
-        answer = self.process.ask(line.encode(), phase)
+    def _until(self, lines: str, word: str, phase: str) -> str:
+        """Send lines, and return what follows `word` in the answer's last one."""
+        answer = self.process.ask(lines.encode(), phase=phase)
         for _ in range(MOST_LINES):
             first, _, rest = answer.decode(errors="replace").strip().partition(" ")
             if first == word:
                 return rest
-            answer = self.process.ask(None, phase)
+            answer = self.process.ask(phase=phase)
         raise self.process.fault(f"did not say {word}", phase)
 
     def orders(
@@ -147,14 +147,12 @@ class Engine:
             raise self.process.fault(f"does not play on the map {games.map.name!r:.60}")
         answers = []
         for position in positions_of(games, decisions, (), new):
-            if position.new:
-                self.process.send(b"newgame")
-            self.process.send(f"position {dfen(position)}".encode())
+            lines = "newgame\n" * position.new + f"position {dfen(position)}\n"
             orders = {}
             for power in position.powers:
-                self.process.send(f"setpower {power.lower()}".encode())
-                go = f"go movetime {self.movetime}"
-                answer = self._until(go, "bestorders", f"{position.name}, {power}")
+                lines += f"setpower {power.lower()}\ngo movetime {self.movetime}"
+                answer = self._until(lines, "bestorders", f"{position.name}, {power}")
+                lines = ""
                 orders[power] = [our_order(text) for text in answer.split(";") if text.strip()]
             answers.append((position, orders))
         return answers

@@ -38,6 +38,8 @@ class Hello(Struct, omit_defaults=True):
     name: str = ""
     maps: list[str] | None = None  # that a program plays; None: any, given as data
     wants: list[str] = []  # of a program: `legal_orders`, `last_orders`
+    greedy: bool = False  # of a host: whether likeliest orders are asked for
+    seed: int = 0  # of a host: of the program's random numbers
 
 
 class Position(Struct, omit_defaults=True):

@@ -50,38 +50,36 @@ class Seed:
 class Program:
     """A program that speaks docs/protocol.md."""
 
-    def __init__(self, command: str, timeout: float):
-        self.process = Process(command, timeout)
-        self.map, self.requests, self.orders_told = None, 0, True
-        hello = Line(hello=Hello(PROTOCOL, ABOUT, list(MAP_NAMES)))
-        answer = self._ask(hello, "its first line")
+    def __init__(self, command: str, timeout: float, greedy: bool, seed: int):
+        self.process, self.map, self.requests = Process(command, timeout), None, 0
+        hello = Hello(PROTOCOL, ABOUT, list(MAP_NAMES), greedy=greedy, seed=seed)
+        answer = self._ask("its first line", Line(hello=hello))
         if answer.hello is None or answer.hello.protocol != PROTOCOL:
             raise self.process.fault(f"does not speak version {PROTOCOL} of the protocol")
         self.hello = answer.hello
 
-    def _ask(self, line: Line, phase: str) -> Answer:
-        reply = self.process.ask(encode(line), phase)
+    def _ask(self, phase: str, *lines: Line) -> Answer:
+        reply = self.process.ask(*map(encode, lines), phase=phase)
         try:
             return answer_decoder.decode(reply)
         except msgspec.MsgspecError as error:
             what = f"sent a line that cannot be read ({error})"
             raise self.process.fault(what, phase, reply) from None
 
-    def set_map(self, game_map: Map) -> None:
+    def _data_of(self, game_map: Map) -> Line:
         name = game_map.name
         bundled = name in MAP_NAMES and load_map(name).facts == game_map.facts
         maps = self.hello.maps
         if maps is not None and not (bundled and name in maps):
             raise self.process.fault(f"does not play on the map {name!r:.60}")
-        self.process.send(encode(Line(map=name, data=game_map.facts)))
         self.map = game_map
+        return Line(map=name, data=game_map.facts)
 
     def orders(
         self, games: VectorGame, decisions: Decisions, new: set[int], seed: int | None
     ) -> list[tuple[Position, ByPower]]:
         """Return each position in which decisions are pending with the orders that are given."""
-        if games.map is not self.map:
-            self.set_map(games.map)
+        lines = [] if games.map is self.map else [self._data_of(games.map)]
         positions = positions_of(games, decisions, self.hello.wants, new)
         self.requests += 1
         line = Line(
@@ -92,7 +90,7 @@ class Program:
             positions=positions,
         )
         phase = positions[0].name
-        answer = self._ask(line, phase)
+        answer = self._ask(phase, *lines, line)
         if answer.reply != self.requests or len(answer.orders) != len(positions):
             request = f"request {self.requests} of {len(positions)} positions"
             reply = f"reply {answer.reply} with {len(answer.orders)}"
@@ -104,20 +102,20 @@ class ProgramPlayer:
     """A program as a player. An order that is illegal or missing counts as a hold, and in
     `faults`; of those that are illegal the first is in `example`."""
 
-    def __init__(self, spec: ProgramSpec):
-        self.spec, self.name = spec, short_name(spec)
+    def __init__(self, spec: ProgramSpec, greedy: bool = False, seed: int = 0):
+        self.about, self.name = (spec, greedy, seed), short_name(spec)
         timeout = float(spec.options.get("timeout", TIMEOUT))
         if spec.kind == "dui":
             self.program = Engine(spec.command, timeout, spec.options.get("movetime", MOVETIME))
         else:
-            self.program = Program(spec.command, timeout)
+            self.program = Program(spec.command, timeout, greedy, seed)
         self.generator = Seed()
         self.faults: Counter = Counter()
         self.example = ""
         self._new: set[int] = set()
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return ProgramPlayer, (self.spec,)  # which starts another
+        return ProgramPlayer, self.about  # which starts another
 
     def begin(self, games: VectorGame, rows: np.ndarray) -> None:
         self._new.update(np.asarray(rows).tolist())
@@ -180,8 +178,8 @@ def _not_plain(
 ) -> np.ndarray:
     """Write the orders of decisions that have one legal order for each unit, as the vocabulary
     writes it, to `numbers` (S,); return the other decisions (n,). `texts`: of each decision."""
-    known, slot_counts = games.vocabulary.number, np.diff(decisions.slot_start)
-    parts = [[known.get(text, NONE) for text in orders] for orders in texts]
+    number_of, slot_counts = games.vocabulary.number, np.diff(decisions.slot_start)
+    parts = [[number_of.get(text, NONE) for text in orders] for orders in texts]
     lengths = np.array([len(part) for part in parts])
     flat = np.array([number for part in parts for number in part], np.int64)
     row = np.repeat(np.arange(len(parts)), lengths)

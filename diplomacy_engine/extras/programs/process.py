@@ -4,6 +4,7 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 import threading
 import weakref
 from collections import deque
@@ -43,9 +44,10 @@ class Process:
         )
         self._listener.start()
         self._end = weakref.finalize(self, _end, self._child)
+        _end_in_order()
 
-    def ask(self, line: bytes | None, phase: str = "") -> bytes:
-        """Send a line, if any, and return the next one that comes, without its end."""
+    def ask(self, *lines: bytes, phase: str = "") -> bytes:
+        """Send lines, and return the next one that comes, without its end."""
         slow = threading.Event()
 
         def give_up() -> None:
@@ -55,8 +57,9 @@ class Process:
         timer = threading.Timer(self.timeout, give_up)
         timer.start()
         try:
-            if line is not None:
-                self.send(line)
+            with suppress(OSError, ValueError):  # it has ended: its last line may say why
+                self._child.stdin.write(b"".join(line + b"\n" for line in lines))
+                self._child.stdin.flush()
             answer = self._child.stdout.readline(MOST_BYTES + 1)
         except (OSError, ValueError):
             answer = b""
@@ -69,11 +72,6 @@ class Process:
         if not answer.endswith(b"\n"):
             raise self.fault("has ended", phase)
         return answer.rstrip(b"\r\n")
-
-    def send(self, line: bytes) -> None:
-        with suppress(OSError, ValueError):  # what is wrong the next answer tells
-            self._child.stdin.write(line + b"\n")
-            self._child.stdin.flush()
 
     def fault(self, what: str, phase: str = "", output: bytes = b"") -> UserError:
         """Return the error that a program has done something; it is over with it."""
@@ -111,3 +109,10 @@ def _end(child: subprocess.Popen) -> None:
         child.wait(GRACE)
     _kill(child)
     child.wait()
+
+
+def _end_in_order() -> None:
+    """Let SIGTERM end this process as Ctrl-C does, so that programs end with it."""
+    main = threading.current_thread() is threading.main_thread()
+    if main and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

@@ -776,6 +776,11 @@ export class Chart {
     this.place.replaceChildren(this.svg);
   }
 
+  clear() {
+    this.svg = this.text = null;
+    this.place.replaceChildren();
+  }
+
   show(at) {
     this.cursor.setAttribute("d", `M${this.x(at)} 8V204`);
   }
@@ -785,11 +790,11 @@ export class Chart {
     return left + ((width - left - right) * at) / Math.max(this.count - 1, 1);
   }
 
-  // Number phases from 1 on.
-  number(phases) {
-    phases.forEach((at, i) =>
-      this.svg.append(drawn("text", { class: "tick turn", x: this.x(at), y: 11 }, `${i + 1}`)),
-    );
+  // Write marks over phases: the number of one, and its mark.
+  mark(marks) {
+    for (const old of this.place.querySelectorAll(".turn")) old.remove();
+    for (const [at, text] of marks)
+      this.svg.append(drawn("text", { class: "tick turn", x: this.x(at), y: 11 }, text));
   }
 }
 
@@ -885,46 +890,6 @@ export function expects(values, power, number) {
   return value === null
     ? ""
     : `expects ${hundredths(value)}${after === null ? "" : `, then ${hundredths(after)}`}`;
-}
-
-// The three decisions between which and the next the expected result changed most.
-export function turningPoints(values) {
-  const found = Object.entries(values).flatMap(([power, row]) => {
-    const known = row
-      .map((value, number) => ({ power, number, value }))
-      .filter(({ value }) => value !== null);
-    return known.slice(1).map(({ value }, i) => ({ ...known[i], after: value }));
-  });
-  const size = ({ value, after }) => Math.abs(after - value);
-  return found
-    .sort((one, other) => size(other) - size(one))
-    .slice(0, 3)
-    .sort((one, other) => one.number - other.number);
-}
-
-// A list of them, each of which leads to its phase.
-export function turnList(turns, titles, go) {
-  return h(
-    "div",
-    { id: "turns" },
-    h("h3", {}, "Turning points"),
-    h(
-      "ol",
-      {},
-      ...turns.map(({ power, number, value, after }) =>
-        h(
-          "li",
-          {},
-          h(
-            "button",
-            { class: "link", onclick: () => go(number) },
-            `${titles[number]}: ${nice(power)} expected ${hundredths(value)}, ` +
-              `then ${hundredths(after)}`,
-          ),
-        ),
-      ),
-    ),
-  );
 }
 
 // All orders of a game on one page; phases: {title, orders}; a title leads to its phase.

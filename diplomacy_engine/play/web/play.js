@@ -8,8 +8,6 @@ import {
   Chart,
   allOrders,
   breakable,
-  choiceLines,
-  expects,
   h,
   legend,
   listed,
@@ -20,10 +18,8 @@ import {
   spoken,
   swatch,
   theme,
-  turnList,
-  turningPoints,
-  unitOf,
 } from "/page.js";
+import { Review } from "/review.js";
 import { TalkPanel } from "/talk.js";
 
 const LONGEST = 90000; // bytes of what can be pasted
@@ -163,8 +159,8 @@ function take(view) {
   const was = before ? before.phases.length - 1 : played;
   if (!before || view.step !== before.step) {
     panel.begin(view);
-    state.hint = state.outlook = state.review = null;
-    $("values").replaceChildren();
+    state.hint = state.outlook = null;
+    showReview(null);
     say("");
     talk.begin(view);
     if (before && played > was)
@@ -276,6 +272,7 @@ function drawParts(view) {
   chart.set(view.chart, view.sides, view.phases.length);
   chart.show(at);
   if (state.review) values.show(at);
+  review.show(at);
   document.body.classList.toggle("looking", looking);
   history.replaceState(null, "", `#${state.token}${looking ? `/${view.phases[at]}` : ""}`);
 
@@ -539,15 +536,9 @@ function drawResults(found) {
   const place = $("results");
   if (!place) return;
   const powers = state.view.powers.map(({ power }) => power);
-  const thoughts = state.review?.thoughts[state.shown] ?? {};
-  const head = (power) =>
-    thoughts[power]
-      ? [h("small", { class: "count" }, expects(state.review.values, power, state.shown))]
-      : [];
-  const more = (line) => choiceLines(line, thoughts[line.power]?.orders[unitOf(line.text)]);
   place.replaceChildren(
     h("h2", {}, `What happened in ${found.title}`),
-    ...orderLists(powers, found.orders, head, more),
+    ...orderLists(powers, found.orders),
     found.talk.length
       ? h("div", { id: "said" }, h("h3", {}, "What you said and heard"), spoken(found.talk))
       : "",
@@ -578,32 +569,33 @@ function drawEnd(view) {
           )
         : null,
       view.can_review && !state.review
-        ? h("button", { id: "review", onclick: fetchReview }, "Review")
+        ? h("button", { id: "ask-review", onclick: fetchReview }, "Review")
         : null,
     ),
   );
-  if (state.review)
-    $("panel").append(
-      turnList(turningPoints(state.review.values), view.phases.map(phaseTitle), look),
-      h(
-        "p",
-        { class: "quiet" },
-        "Beside each order of the game stand the policy's likeliest ones, in bold type the one " +
-          "given. Each probability assumes the likeliest orders of the units before it. What a " +
-          "power expected is the policy's value of its position: more is better.",
-      ),
-    );
 }
 
+function showReview(facts) {
+  state.review = facts;
+  if (facts) values.set(facts.chart, state.view.sides, state.view.phases.length);
+  else values.clear();
+  review.set(facts, state.view.phases.map(phaseTitle));
+}
+
+// It is computed meanwhile: the page fills as it goes.
 async function fetchReview() {
-  say("A policy looks at every decision…");
-  $("review").disabled = true;
+  const { step } = state.view;
+  say("Judging the decisions…");
+  $("ask-review").disabled = true;
   try {
-    const found = await ask("/api/review");
-    state.review = found;
-    values.set(found.chart, state.view.sides, state.view.phases.length);
-    values.number(turningPoints(found.values).map(({ number }) => number));
-    say("");
+    for (let facts; !facts || facts.done < facts.total || !facts.total; await sleep(WAIT)) {
+      facts = await ask("/api/review");
+      if (step !== state.view.step) return;
+      if (facts.chart) showReview(facts);
+      say("");
+      draw();
+      if (facts.total && facts.done >= facts.total) break;
+    }
   } catch (error) {
     say(sentence(error.message), true);
   }
@@ -1028,6 +1020,20 @@ const board = new Board($("stage"), (province) => {
 const bar = new Bar($("bar"), look);
 const chart = new Chart($("chart"), (number) => bar.jump(number));
 const values = new Chart($("values"), (number) => bar.jump(number));
+const review = new Review({
+  place: $("review"),
+  board,
+  values,
+  go: (number) => bar.jump(number),
+  tryIt: ({ number, power }) =>
+    state.view.host
+      ? h(
+          "button",
+          { id: "try", onclick: () => send("/api/try", { phase: number, power }) },
+          "Try it from here",
+        )
+      : null,
+});
 const panel = new OrderPanel({
   say,
   redraw: draw,
@@ -1105,6 +1111,7 @@ listen(bar, board, {
     if (deciding()) panel.enter();
     else ["continue", "next"].map($).find(Boolean)?.click();
   },
+  b: ({ shiftKey }) => review.step(shiftKey ? -1 : 1),
   Escape: () => {
     talk.picking = false;
     panel.unselect();

@@ -7,7 +7,7 @@ kernels are several times as fast as operations on whole arrays of codes (N, H).
 
 import numpy as np
 
-from ..._jit import jit_float
+from ..._jit import jit_float, jit_merged
 from ...constants import NONE
 from ...games.decisions import Decisions
 from .inputs import (
@@ -20,22 +20,14 @@ from .inputs import (
     relate,
 )
 from .sums import aligned, zeros
+from .vectors import add_row, sum_row
 
 
-@jit_float
-def _code(code, base, rows, board_table, kind_table):
-    for h in range(code.shape[0]):
-        code[h] = base[h]
-    for k in range(NUM_BOARD):
-        if rows[k] != NONE:
-            summand = board_table[rows[k]]
-            for h in range(code.shape[0]):
-                code[h] += summand[h]
-    for k in range(NUM_BOARD, ROWS):
-        if rows[k] != NONE:
-            summand = kind_table[rows[k]]
-            for h in range(code.shape[0]):
-                code[h] += summand[h]
+@jit_merged
+def _code(code, c, bases, base, rows, n, board_table, kind_table):
+    """Write row c of code: the sum of row `base` of bases and of the tables' rows for order n."""
+    sum_row(code, c, bases, base, board_table, rows, n, 0, NUM_BOARD)
+    sum_row(code, c, code, c, kind_table, rows, n, NUM_BOARD, ROWS)
 
 
 @jit_float
@@ -73,8 +65,8 @@ def _forward(decisions, rows, blocked, board_table, kind_table, bases, weight, p
         possible = 0
         for n in range(first, last):
             possible += not blocked[n]
-            _code(code, bases[slot], rows[n], board_table, kind_table)
-            logprobs[n] = _score(code, weight)
+            _code(code, 0, bases, slot, rows, n, board_table, kind_table)
+            logprobs[n] = _score(code[0], weight)
         _softmax(logprobs, blocked, first, last, probability)
         sum_ = np.float32(0.0)
         for n in range(first, last):
@@ -113,24 +105,18 @@ def _backward(
                 slope += d_logprob[slot]
             if slope == 0:
                 continue
-            _code(code, bases[slot], rows[n], board_table, kind_table)
-            for h in range(code.shape[0]):
-                positive = code[h] > 0
-                d_weight[h] += slope * code[h] if positive else np.float32(0.0)
-                code[h] = slope * weight[h] if positive else np.float32(0.0)
-            base = d_bases[slot]
-            for h in range(code.shape[0]):
-                base[h] += code[h]
+            _code(code, 0, bases, slot, rows, n, board_table, kind_table)
+            for h in range(weight.shape[0]):
+                positive = code[0, h] > 0
+                d_weight[h] += slope * code[0, h] if positive else np.float32(0.0)
+                code[0, h] = slope * weight[h] if positive else np.float32(0.0)
+            add_row(d_bases, slot, code, 0)
             for k in range(NUM_BOARD):
                 if rows[n, k] != NONE:
-                    row = d_board[rows[n, k]]
-                    for h in range(code.shape[0]):
-                        row[h] += code[h]
+                    add_row(d_board, rows[n, k], code, 0)
             for k in range(NUM_BOARD, ROWS):
                 if rows[n, k] != NONE:
-                    row = d_kind[rows[n, k]]
-                    for h in range(code.shape[0]):
-                        row[h] += code[h]
+                    add_row(d_kind, rows[n, k], code, 0)
 
 
 @jit_float
@@ -157,8 +143,8 @@ def _sample(
 ):
     """Sample order by order; write chosen, slot_orders (S,), logprob (D,), probability (N,)."""
     slot_start, order_start, order = decisions.slot_start, decisions.order_start, decisions.order
-    code, base, plain = scratch[0], scratch[1], scratch[2]
-    hidden = code.shape[0]
+    base, plain = scratch[1], scratch[2]
+    hidden = base.shape[0]
     for d in range(slot_start.shape[0] - 1):
         begin = slot_start[d]
         for h in range(hidden):
@@ -172,8 +158,8 @@ def _sample(
                 if blocked[n]:
                     continue
                 rows[n, RELATION] = FIRST_RELATION + relation if autoregressive else NONE
-                _code(code, base, rows[n], board_table, kind_table)
-                rank = scores[n] = _score(code, weight)
+                _code(scratch, 0, scratch, 1, rows, n, board_table, kind_table)
+                rank = scores[n] = _score(scratch[0], weight)
                 if noise.shape[0] > 0:  # the highest of score + Gumbel noise is a sample
                     rank += temperature[d] * noise[n]
                 if rank > best:
@@ -184,7 +170,7 @@ def _sample(
             slot_orders[slot] = order[pick]
             if autoregressive:
                 rows[pick, RELATION] = NONE
-                _code(plain, context[d], rows[pick], board_table, kind_table)
+                _code(scratch, 2, context, d, rows, pick, board_table, kind_table)
                 for i in range(hidden):
                     total = earlier_bias[i]
                     weights = earlier_weight[i]
@@ -207,7 +193,7 @@ def score_orders(
     provinces in `rows.named`; bases (S, H) are added to the code of each order of a slot."""
     slots, orders = len(bases), len(decisions.order)
     out = tuple(np.empty(size, np.float32) for size in (orders, orders, slots, slots, slots))
-    code = aligned(len(weight))
+    code = aligned(1, len(weight))
     _forward(
         decisions,
         rows.rows,
@@ -241,7 +227,7 @@ def score_gradients(
     third and fourth result of `score_orders`."""
     inputs = board_table, kind_table, bases, weight
     gradients = tuple(zeros(*array.shape) for array in inputs)
-    code = aligned(len(weight))
+    code = aligned(1, len(weight))
     _backward(
         decisions,
         rows.rows,

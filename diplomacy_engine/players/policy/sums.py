@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit_float
+from ..._jit import jit, jit_float
 from ...constants import NONE
+from .vectors import add_row, sum_row
 
 
 class Neighbors(NamedTuple):
@@ -45,37 +46,22 @@ def zeros(*shape: int) -> np.ndarray:
     return out
 
 
-@jit_float
+@jit
 def _sum_rows(rows, table, starts, out):
-    each = rows.shape[0] // max(starts.shape[0], 1)
+    each = rows.shape[0] // starts.shape[0]
     for b in range(rows.shape[0]):
-        if starts.shape[0] > 0:
-            start = starts[b // each]
-            for h in range(table.shape[1]):
-                out[b, h] = start[h]
-        else:
-            for h in range(table.shape[1]):
-                out[b, h] = 0
-        for k in range(rows.shape[1]):
-            if rows[b, k] != NONE:
-                summand = table[rows[b, k]]
-                for h in range(table.shape[1]):
-                    out[b, h] += summand[h]
+        sum_row(out, b, starts, b // each, table, rows, b, 0, rows.shape[1])
 
 
-@jit_float
+@jit
 def _spread_rows(rows, grad_output, d_table, d_starts):
     each = rows.shape[0] // max(d_starts.shape[0], 1)
     for b in range(rows.shape[0]):
         if d_starts.shape[0] > 0:
-            target = d_starts[b // each]
-            for h in range(grad_output.shape[1]):
-                target[h] += grad_output[b, h]
+            add_row(d_starts, b // each, grad_output, b)
         for k in range(rows.shape[1]):
             if rows[b, k] != NONE:
-                target = d_table[rows[b, k]]
-                for h in range(grad_output.shape[1]):
-                    target[h] += grad_output[b, h]
+                add_row(d_table, rows[b, k], grad_output, b)
 
 
 def sum_rows(rows: np.ndarray, table: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -85,7 +71,7 @@ def sum_rows(rows: np.ndarray, table: np.ndarray, starts: np.ndarray) -> np.ndar
     nothing.
     """
     out = aligned(len(rows), table.shape[1])
-    _sum_rows(rows, table, starts, out)
+    _sum_rows(rows, table, starts if len(starts) else zeros(1, table.shape[1]), out)
     return out
 
 
@@ -97,6 +83,11 @@ def spread_rows(
     d_starts = zeros(num_starts, grad_output.shape[1])
     _spread_rows(rows, grad_output, d_table, d_starts)
     return d_table, d_starts
+
+
+def add_to_rows(rows: np.ndarray, parts: np.ndarray, table: np.ndarray) -> None:
+    """Add parts (sums, H) to those rows (sums, any) of a table that each names."""
+    _spread_rows(rows, parts, table, table[:0])
 
 
 @jit_float

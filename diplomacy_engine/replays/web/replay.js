@@ -18,10 +18,9 @@ import {
   spoken,
   swatch,
   theme,
-  turnList,
-  turningPoints,
   unitOf,
 } from "./page.js";
+import { Review } from "./review.js";
 
 // The page of a replay: unpacks its games and shows their phases.
 
@@ -38,27 +37,25 @@ async function open(wanted, phase) {
   const mine = ++state.loading,
     entry = facts.games[wanted],
     map = facts.maps[entry.map];
-  const [data, chartText, expected, ground] = await Promise.all([
+  const [data, chartText, expected, reviewed, ground] = await Promise.all([
     unpack(entry.data),
     unpack(entry.chart),
     unpack(entry.expected),
+    unpack(entry.review),
     state.shown === entry.map ? null : unpack(map.ground),
   ]);
   if (mine !== state.loading) return;
+  const found = JSON.parse(reviewed);
   Object.assign(state, { game: wanted, frames: JSON.parse(data), shown: entry.map });
   if (ground !== null) {
     board.setMap({ ...map, ground });
     legend($("legend"), map);
   }
   chart.set(chartText, facts.chart, entry.phases.length);
-  $("values").replaceChildren();
-  $("turning").replaceChildren();
-  if (expected) {
-    const turns = turningPoints(entry.values);
-    values.set(expected, facts.chart, entry.phases.length);
-    values.number(turns.map(({ number }) => number));
-    $("turning").replaceChildren(turnList(turns, entry.titles, (number) => bar.jump(number)));
-  }
+  values.clear();
+  const lines = found?.chart || expected;
+  $("values").classList.toggle("thoughts", !found);
+  if (lines) values.set(lines, facts.chart, entry.phases.length);
   $("game").value = String(wanted);
   $("title").textContent = document.title = entry.title;
   $("who").textContent = whoPlayed(entry, map);
@@ -66,8 +63,10 @@ async function open(wanted, phase) {
     (frame) => frame.thoughts || Object.values(frame.powers).some((power) => power.thought),
   );
   $("past").querySelector("details").open = false;
+  review.set(found, entry.titles);
+  if (found && !phase) phase = entry.phases[review.marked()[0]?.number];
   show(Math.max(0, entry.phases.indexOf(phase)));
-  board.begin(ofTheLargest(map.powers));
+  board.begin(ofTheLargest(found ? [review.power ?? map.powers[0]] : map.powers));
 }
 
 // The provinces in this phase of the power that has most centers at the end, which is who won.
@@ -102,6 +101,7 @@ function show(wanted) {
   bar.phase.title = phases[state.number];
   chart.show(state.number);
   if (values.svg) values.show(state.number);
+  review.show(state.number);
   list(frame, facts.maps[map].powers);
   const place =
     facts.games.length > 1
@@ -216,6 +216,23 @@ const board = new Board(stage, (province) =>
 const bar = new Bar($("bar"), show);
 const chart = new Chart($("chart"), (number) => bar.jump(number));
 const values = new Chart($("values"), (number) => bar.jump(number));
+const review = new Review({
+  place: $("review"),
+  board,
+  values,
+  go: (number) => bar.jump(number),
+  tryIt({ number, power }) {
+    if (state.game < facts.games.length - 1) return null; // the command resumes the last game
+    const phase = facts.games[state.game].phases[number];
+    const command = `--resume ${facts.file} --phase ${phase} --power ${power}`;
+    return h(
+      "p",
+      { class: "quiet" },
+      "Try it from here: ",
+      h("code", {}, `python -m diplomacy_engine play ${command}`),
+    );
+  },
+});
 $("game").addEventListener("change", () => {
   bar.pause();
   open(Number($("game").value), "");
@@ -236,11 +253,11 @@ facts.games.forEach((entry, index) =>
 );
 $("game").hidden = facts.games.length < 2;
 theme.begin();
-if (facts.reviewed) think();
 listen(bar, board, {
   p: () => {
     if (!$("think").hidden) think();
   },
+  b: ({ shiftKey }) => review.step(shiftKey ? -1 : 1),
 });
 window.addEventListener("hashchange", fromHash);
 if (typeof DecompressionStream === "undefined")

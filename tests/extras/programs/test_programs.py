@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -308,3 +309,33 @@ def test_the_bridge_sets_up_the_positions_of_the_package():
         game = game_of(state | {"centers": position.centers})
         here = {power: set(units) for power, units in position.units.items() if units}
         assert {p: set(u) for p, u in game.get_state()["units"].items() if u} == here
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_program_that_is_waited_for(sent, tmp_path):
+    (tmp_path / "deaf.py").write_text(
+        "import os, sys, time\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
+        'print(\'{"hello": {"protocol": 1}}\', flush=True)\n'
+        "time.sleep(60)\n"
+    )
+    player = f"cmd:{sys.executable} {tmp_path / 'deaf.py'}"
+    words = [sys.executable, "-m", "diplomacy_engine", "evaluate", "--player", player]
+    host = subprocess.Popen([*words, "--games", "2"], stdout=-1, stderr=-1, cwd=REPOSITORY)
+    for _ in range(300):
+        if (tmp_path / "pid").is_file() and (tmp_path / "pid").read_text():
+            break
+        time.sleep(0.1)
+    time.sleep(1)  # it is asked for orders
+    host.send_signal(sent)
+    host.communicate(timeout=30)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_behind_a_negotiator_a_program_is_counted(tmp_path, capsys):
+    file = tmp_path / "result.json"
+    player = f"peaceful+{EXAMPLE}"
+    words = ["evaluate", "--map", "three", "--press", "mutual", "--player", player]
+    assert main([*words, "--games", "3", "--max-years", "1", "--json", str(file)]) == 0
+    assert next(iter(json.loads(file.read_text())["programs"].values()))["decisions"] > 3

@@ -1,0 +1,62 @@
+"""What a page shows of a review: each decision in words, the better orders as arrows."""
+
+from collections.abc import Mapping, Sequence
+
+from ..constants import phase_kind
+from ..pictures.board import orders_svg
+from ..pictures.chart import values_svg
+from ..pictures.drawing import drawing_of
+from ..rules.notation import order_words, read_orders
+from .replay import Replay
+
+
+def review_facts(
+    replay: Replay, decisions: Sequence[Mapping], judge: str, done: int, total: int
+) -> dict:
+    """Return a review for review.js; decisions are Reviewed of play/review.py as dictionaries."""
+    numbers = {frame.scene.phase: number for number, frame in enumerate(replay.frames)}
+    worth: dict[str, list[float | None]] = {}
+    shown = []
+    for decision in decisions:
+        number, power = numbers[decision["phase"]], decision["power"]
+        row = worth.setdefault(power, [None] * len(replay.frames))
+        row[number] = decision["worth"] / 100
+        better = decision["loss"] > 0
+        shown.append(
+            {key: decision[key] for key in decision if key not in ("orders", "best", "phase")}
+            | {
+                "number": number,
+                "changes": _changes(replay, decision) if better else [],
+                "arrows": _arrows(replay, number, decision) if better else "",
+            }
+        )
+    names = [frame.scene.phase for frame in replay.frames]
+    chart = values_svg(drawing_of(replay.map), names, worth) if worth else ""
+    return {"decisions": shown, "judge": judge, "done": done, "total": total, "chart": chart}
+
+
+def _changes(replay: Replay, decision: Mapping) -> list[tuple[str, str, str]]:
+    """Return of each unit that is to order something else: its name, its order, the better one."""
+    submitted, best = (_by_unit(decision[key]) for key in ("orders", "best"))
+    changes = []
+    for unit in sorted({*submitted, *best}):
+        if submitted.get(unit) == best.get(unit):
+            continue
+        words = [
+            order_words(replay.map, texts[unit]) if unit in texts else ("", "no order")
+            for texts in (submitted, best)
+        ]
+        changes.append((words[0][0] or words[1][0], words[0][1], words[1][1]))
+    return changes
+
+
+def _by_unit(orders: Sequence[str]) -> dict[str, str]:
+    return {" ".join(text.split()[:2]): text for text in orders}
+
+
+def _arrows(replay: Replay, number: int, decision: Mapping) -> str:
+    scene = replay.frames[number].scene
+    ordered = scene.dislodged if phase_kind(scene.phase) == "retreats" else scene.units
+    best = {decision["power"]: decision["best"]}
+    orders = read_orders(replay.map, scene.phase, ordered, best, {})
+    return orders_svg(drawing_of(replay.map), scene, orders)

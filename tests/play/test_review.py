@@ -1,0 +1,205 @@
+"""The review of games: what is judged, marked, explained and left out, and how it is shown."""
+
+import json
+import re
+
+import pytest
+from support.players import Thinker
+
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.play.review import (
+    Reviewed,
+    Reviews,
+    accuracy,
+    judging_policy,
+    mark_of,
+    page_facts,
+    summary,
+)
+from diplomacy_engine.players.advice import orders_by_player
+from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.loading import load_player
+from diplomacy_engine.players.search.judge import JudgeSettings
+from diplomacy_engine.replays.replay import make_replay
+from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.textgame.game import Game
+
+pytestmark = pytest.mark.usefixtures("compiled")
+FEW = JudgeSettings(samples=16, draws=8, changes=4)
+# Paris attacks Burgundy twice, and a support of the one goes with neither.
+POSITION = (
+    "standard F1904M; FRANCE A PAR, A MAR, A GAS, F BRE = PAR MAR BRE SPA POR; "
+    "GERMANY A RUH = MUN BER KIE BEL HOL"
+)
+
+
+def played(position: str, orders: dict[str, list[str]], phases: int = 1) -> Game:
+    game = Game.from_position(position)
+    for power, texts in orders.items():
+        game.submit(power, texts)
+    for _ in range(phases):
+        game.adjudicate()
+    return game
+
+
+def reviewed(game: Game, player, powers=(), **options) -> tuple[list[Reviewed], Reviews]:
+    reviews = Reviews(game.to_saved_game(), player, game.map, powers, FEW, **options)
+    return [one for part in reviews for one in part], reviews
+
+
+@pytest.fixture(scope="module")
+def judge():
+    return load_player("small-pure-1")
+
+
+def blunder(judge) -> tuple[Game, list[Reviewed], Reviews]:
+    """Both powers play as the judge does, but for one who holds in the second phase."""
+    game = Game("small")
+    while not game.is_over and len(game.history) < 6:
+        for power, texts in orders_by_player(game, judge, game.powers, 5).items():
+            game.submit(power, texts)
+        if len(game.history) == 1:
+            game.submit("RUSSIA", [])
+        game.adjudicate()
+    return game, *reviewed(game, judge)
+
+
+def test_the_planted_decision_is_the_worst(judge):
+    game, decisions, reviews = blunder(judge)
+    assert reviews.done == reviews.total == len(decisions) and not reviews.left_out
+    mine = sorted((one for one in decisions if one.power == "RUSSIA"), key=lambda one: -one.loss)
+    assert mine[0].phase == game.history[1]["name"] and "?" in mine[0].mark
+    assert mine[0].best != mine[0].orders and mine[0].reasons
+    for one in decisions:
+        assert 0 <= one.worth <= 100 and one.loss >= 0
+        assert one.loss == 0 or one.loss >= one.uncertainty
+    record = summary(decisions, reviews.left_out)
+    fields = {"phase", "power", "orders", "best", "worth", "best_worth", "loss", "uncertainty"}
+    assert set(record["decisions"][0]) == fields | {"mark"}
+    assert record["powers"]["RUSSIA"]["accuracy"] < 100
+    again, _ = reviewed(game, judge)
+    assert again == decisions, "the same game is judged alike"
+
+
+def test_one_power_is_judged_as_among_all(judge):
+    game, decisions, _ = blunder(judge)
+    alone, _ = reviewed(game, judge, ["RUSSIA"])
+    assert {one.power for one in alone} == {"RUSSIA"}
+    assert [one.phase for one in alone] == [o.phase for o in decisions if o.power == "RUSSIA"]
+    with pytest.raises(UserError, match="NOBODY"):
+        reviewed(game, judge, ["NOBODY"])
+
+
+def test_reasons_are_true():
+    orders = {
+        "FRANCE": ["A PAR - BUR", "A MAR - BUR", "A GAS S A MAR - SPA", "F BRE H"],
+        "GERMANY": ["A RUH H"],
+    }
+    game = played(POSITION, orders)
+    decisions, reviews = reviewed(game, make_bot("lookahead"), ["FRANCE"])
+    (one,) = decisions
+    assert reviews.judge.name == "lookahead" and one.best != one.orders
+    faults = reviews._faults(game.history[0], "FRANCE", one.orders, one.best)
+    assert "Army Paris: move to Burgundy bounced with your own Army Marseilles" in faults
+    assert any("support" in fault and "not moving to Spain" in fault for fault in faults)
+
+
+def test_a_build_and_a_retreat_are_judged():
+    winter = "small W1901A; ENGLAND A PAR = LON PAR; RUSSIA A MOS = MOS"
+    game = played(winter, {"ENGLAND": [], "RUSSIA": []})
+    (one,), reviews = reviewed(game, make_bot("lookahead"))
+    assert one.orders == [] and one.power == "ENGLAND"
+    faults = reviews._faults(game.history[0], "ENGLAND", [], ["A LON B"])
+    assert faults == ["only 0 of 1 builds were ordered"]
+
+
+def test_marks_need_to_be_sure():
+    assert mark_of(20, 1, 0, 1) == "??" and mark_of(8, 1, 0, 1) == "?"
+    assert mark_of(3, 1, 0, 1) == "?!" and mark_of(2.9, 1, 0, 1) == ""
+    assert mark_of(20, 11, 0, 1) == "" and mark_of(0, 0, 5, 1) == "!"
+    assert mark_of(0, 0, 5, 3) == "" and mark_of(20, 1, 9, 1) == "??"
+    assert accuracy([0, 0]) == 100 and accuracy([15]) == pytest.approx(36.8)
+
+
+def test_what_is_left_out_is_told(judge):
+    game, decisions, _ = blunder(judge)
+    saved = game.to_saved_game()
+    saved["phases"][0] |= {"orders": {power: None for power in game.powers}, "results": {}}
+    saved["phases"][2]["orders"]["RUSSIA"] = ["A XYZ - PAR"]
+    reviews = Reviews(saved, judge, None, (), FEW)
+    rest = [one for part in reviews for one in part]
+    assert {one.phase for one in decisions} - {one.phase for one in rest} == {"S1901M"}
+    unknown, illegible = reviews.left_out
+    assert unknown["phase"] == "S1901M" and "no orders" in unknown["reason"]
+    assert illegible["power"] == "RUSSIA" and "A XYZ - PAR" in illegible["reason"]
+
+
+def test_nothing_is_judged_after_a_concession_or_in_a_phase_that_was_not_played():
+    game = Game("three")
+    game.adjudicate()
+    game.concede("ITALY")
+    game.adjudicate()
+    decisions, _ = reviewed(game, make_bot("lookahead"))
+    phases = [one.phase for one in decisions if one.power == "ITALY"]
+    assert phases == ["S1901M"], "the last decision before it counts"
+
+
+def test_who_can_judge(judge):
+    game = Game("small")
+    game.adjudicate()
+    with pytest.raises(UserError, match=r"thinker.*cannot judge"):
+        reviewed(game, Thinker())
+    with pytest.raises(UserError, match="trained on another map"):
+        reviewed(Game("three"), judge)
+    small = load_map("small")
+    assert judging_policy(small).startswith("small-pure")
+    other = small.with_teams("", 0)
+    assert judging_policy(other) == judging_policy(small)
+
+
+def test_the_page_needs_nothing_but_itself(tmp_path, judge, open_page, capsys):
+    game, _, _ = blunder(judge)
+    file, page, record = (tmp_path / name for name in ("game.jsonl", "review.html", "out.json"))
+    file.write_text(json.dumps(game.to_saved_game()) + "\n")
+    command = ["review", str(file), "--player", "small-pure-1", "--output", str(page)]
+    assert main([*command, "--json", str(record)]) == 0
+    assert "judged by small-pure-1" in capsys.readouterr().out
+    assert set(json.loads(record.read_text())) == {"decisions", "powers", "left_out"}
+    for width, height in ((1280, 800), (390, 844)):
+        view = open_page(page.as_uri(), viewport={"width": width, "height": height})
+        view.wait_for_selector(".blunders li")
+        assert view.evaluate("document.documentElement.scrollWidth") <= width
+        view.click("#review-RUSSIA")
+        view.locator(".blunders button").first.click()
+        assert view.evaluate("location.hash") == f"#{game.history[1]['name']}"
+        assert "lost" in view.inner_text(".card") and view.locator("#board .better .order").count()
+        assert f"--phase {game.history[1]['name']} --power RUSSIA" in view.inner_text(".card")
+        assert view.locator("#marks .mark").count() == view.locator("#values .turn").count() > 0
+        view.keyboard.press("Home")
+        view.keyboard.press("b")
+        assert view.evaluate("location.hash") != "#S1901M"
+
+
+def test_facts_of_a_review_under_way(judge):
+    game, _, _ = blunder(judge)
+    reviews = Reviews(game.to_saved_game(), judge, game.map, (), FEW)
+    replay = make_replay(game.to_saved_game(), game.map)
+    facts = page_facts(replay, reviews, [])
+    assert "for want of" not in facts["judge"]
+    assert facts["done"] == 0 < facts["total"] and facts["chart"] == "" and not facts["decisions"]
+
+
+def test_bad_flags_write_nothing(tmp_path, capsys):
+    file = tmp_path / "game.jsonl"
+    game = Game("small")
+    game.adjudicate()
+    file.write_text(json.dumps(game.to_saved_game()) + "\n")
+    for flags, reason in (
+        (["--output", str(tmp_path / "a.txt")], "must end in .html"),
+        (["--player", "random", "--output", str(tmp_path / "a.html")], "random.*cannot judge"),
+        (["--power", "FRANC", "--output", str(tmp_path / "a.html")], "FRANC"),
+    ):
+        assert main(["review", str(file), *flags]) == 2
+        assert re.search(reason, capsys.readouterr().err)
+    assert [path.name for path in tmp_path.iterdir()] == ["game.jsonl"]
