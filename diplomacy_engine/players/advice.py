@@ -3,6 +3,7 @@
 import contextlib
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -76,6 +77,7 @@ class Advice(NamedTuple):
     value: float | None  # the reward that it was trained on, as expected from here on, if it knows
     slots: list[tuple[str, list[tuple[str, float]]]]  # (unit, [(order, probability), ...])
     tried: SearchReasons | None = None  # of a player that searches, in movement phases
+    usual: Mapping[str, float] = MappingProxyType({})  # order -> its share among people
 
 
 def orders_by_player(
