@@ -47,7 +47,8 @@ def main() -> None:
     rows, ended, alive = [], games.outcomes(), asked.outcomes().alive
     began = time.perf_counter()
     for row in range(args.games):
-        found = outlook(Game.from_row(asked, row), players[0])
+        game, seated = Game.from_row(asked, row), [players[one] for one in seats[row]]
+        found = outlook(game, dict(zip(game.powers, seated)))
         for p, one in enumerate(found.values()):
             if alive[row, p]:
                 solo, centers = ended.winner[row] == p, ended.centers[row, p]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 from msgspec.structs import replace
 
 from .._files import check_target
@@ -16,6 +17,7 @@ from .._jit import announce_compilation
 from .._suggest import quoted
 from ..constants import canonical_phase
 from ..errors import UserError
+from ..matches.population import rank_person
 from ..play.file import (
     GUEST,
     HOST,
@@ -28,7 +30,7 @@ from ..play.file import (
     rebuild,
 )
 from ..play.server import PlayServer
-from ..play.session import MIXED, Choices, PlaySession, mixed_table
+from ..play.session import MIXED, PERSON, Choices, PlaySession, mixed_table
 from ..play.talk import players_talk
 from ..play.terminal import TextGame
 from ..players.advice import advice, orders_by_player
@@ -46,6 +48,7 @@ from ..players.population import FOLDERS, Population, PopulationMember, drawn_me
 from ..players.protocols import ExplainingPlayer, Player
 from ..players.trust import check_named
 from ..press.press import MOST_ROUNDS, PressRules
+from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
 from ..textgame.game import Game
 from ._console import print_notes
@@ -96,7 +99,8 @@ def _tell(session: PlaySession) -> None:
                 f"{power} was {member.name}: {member.scheme}, rating {member.rating:.1f}, "
                 f"{place} of {len(population.members)} members"
             )
-    if population and session.now.powers_of(HOST):
+    if session.standing():
+        print(f"This game alone gives you {session.standing()}.")
         print("Your rank among the members; name more of your games for a better figure:")
         own = "" if population.folder.parent == FOLDERS else f" --population {population.folder}"
         print(f"python -m diplomacy_engine population rank --saved-games {session.file}{own}")
@@ -273,9 +277,10 @@ def _opened(
 
     def load(name: str) -> Player:
         now, rules = (session.game, session.record.rules) if session else (game, record.rules)
-        options = {"greedy": arguments.greedy, "seed": record.seed}
-        if name in drawn:
-            population, member = drawn[name]
+        seed = session.record.seed if session else record.seed
+        options = {"greedy": arguments.greedy, "seed": seed}
+        if _is_drawn(name):
+            population, member = _member(name, now.map, seed)
             player = load_members(population, [member], threads=1, **options)[0]
         else:
             options |= {"script": arguments.script, "assume": arguments.assume, "careful": True}
@@ -284,12 +289,23 @@ def _opened(
         return player
 
     names = dict.fromkeys([*record.opponents, *([record.hint] if record.hint else [])])
-    drawn = {name: _member(name, game.map, record.seed) for name in names if _is_drawn(name)}
+    drawn = [name for name in names if _is_drawn(name)]
     check_assume(arguments, [*names])
     file = _file(arguments, game.map, arguments.resume if record.tokens else None)
     choices = Choices(offered, mixed, maps, new_game)
-    members = {name: member.name for name, (_, member) in drawn.items()}
-    session = PlaySession(game, file, load, record, choices, members)
+
+    def draw(seed: int) -> dict[str, str]:
+        return {name: _member(name, game.map, seed)[1].name for name in drawn}
+
+    def rank(saved: dict) -> str:
+        population, _ = _member(drawn[0], game.map, record.seed)
+        rng = np.random.default_rng(record.seed)
+        try:
+            return rank_person(population, [make_replay(saved, game.map)], PERSON, rng).text()
+        except UserError:  # two people played
+            return ""
+
+    session = PlaySession(game, file, load, record, choices, draw, rank)
     return session
 
 

@@ -1,4 +1,4 @@
-"""Filters: orders that aid other powers, and supports that cannot succeed."""
+"""Filters: orders that aid other powers, and orders that cannot succeed."""
 
 import numpy as np
 
@@ -113,7 +113,8 @@ def mended(games: VectorGame, decisions: Decisions, numbers: np.ndarray) -> np.n
     """Return orders (S,) with those replaced that `fitting` says cannot succeed.
 
     A move against an own unit that stays, and a support or convoy of an own unit that does
-    something else, become a support of what that unit does, or a hold.
+    something else, become a support of what that unit does, or a hold. So does a move by convoy
+    for which no own fleets convoy.
     """
     numbers, kinds = numbers.copy(), games.table.kind
     row = decisions.slot_decision
@@ -123,6 +124,8 @@ def mended(games: VectorGame, decisions: Decisions, numbers: np.ndarray) -> np.n
         about, fits = fitting(games, unit_orders, row, numbers)
         concerns = np.isin(kinds[numbers], (MOVE, MOVE_VIA, SUPPORT_HOLD, SUPPORT_MOVE, CONVOY))
         futile = concerns & ~fits & (unit_orders[row, about] != NONE)
+        for s in np.flatnonzero(kinds[numbers] == MOVE_VIA):
+            futile[s] |= not _convoyed(games, numbers[s], unit_orders[row[s]])
         n = np.flatnonzero(futile[slot])
         of, order = slot[n], decisions.order[n]
         helped, fits = fitting(games, unit_orders, row[of], order)
@@ -132,3 +135,21 @@ def mended(games: VectorGame, decisions: Decisions, numbers: np.ndarray) -> np.n
             numbers[of[better]] = order[better]
         if np.array_equal(numbers, before):
             return numbers
+
+
+def _convoyed(games: VectorGame, move: int, unit_orders: np.ndarray) -> bool:
+    """Whether the convoys among a power's orders (V,) make a way for a move."""
+    table, province = games.table, games.board.location_province
+    start, goal = province[table.location[move]], province[table.target[move]]
+    convoys = unit_orders[unit_orders != NONE]
+    convoys = convoys[table.kind[convoys] == CONVOY]
+    convoys = convoys[
+        (province[table.other_location[convoys]] == start)
+        & (province[table.target[convoys]] == goal)
+    ]
+    indices = table.sea_index[province[table.location[convoys]]].astype(np.uint64)
+    seas = np.bitwise_or.reduce(np.uint64(1) << indices, initial=np.uint64(0))
+    routes = slice(*table.route_first[start : start + 2].tolist())
+    return bool(
+        ((table.route_goal[routes] == goal) & (table.route_seas[routes] & ~seas == 0)).any()
+    )

@@ -226,7 +226,8 @@ def considered(drawing: Drawing, power: str, text: str, place: Point, share: flo
         f'<g class="thought" data-thought={quoteattr(text)} data-power="{power}">'
         f"<title>{escape(text)} ({power.capitalize()}): {share:.0%}</title>"
         f'<path class="line" d="{path}" stroke-width="{1.5 + 9 * share:.1f}"/>'
-        f'<text x="{x:.1f}" y="{y + 3:.1f}">{100 * share:.0f}</text></g>'
+        + (f'<text x="{x:.1f}" y="{y + 3:.1f}">{100 * share:.0f}</text>' if share < 0.95 else "")
+        + "</g>"
     )
 
 

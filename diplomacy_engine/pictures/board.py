@@ -11,11 +11,14 @@ What a page or a test may rely on in the SVG:
     .order[data-order][data-power]            an order, .failed if it did; its kind is a class, too
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
 
 from ..constants import (
     ARMY,
@@ -33,7 +36,7 @@ from .drawing import Drawing, drawing_of
 from .layout import LABEL_SIZE, NAME_SIZE, Layout, name_lines
 
 UNIT_RADIUS = 12.0
-DISLODGED_SHIFT = (20.0, 12.0)
+DISLODGED_GAP = 24.0  # between a dislodged unit and where it stood
 _LEGEND_HEIGHT = 34.0
 _SEASONS = ("Spring", "Spring", "Fall", "Fall", "Winter")
 _TITLE_WIDTH = 240.0  # of a phase in words, in a picture's legend
@@ -268,10 +271,18 @@ def _placed_marks(drawing: Drawing, scene: Scene, orders: Mapping, outcome: Mapp
 
 
 def unit_place(layout: Layout, unit: str, dislodged: bool = False) -> tuple[float, float]:
-    x, y = layout.units[location_of(unit)]
-    if dislodged:
-        x, y = x + DISLODGED_SHIFT[0], y + DISLODGED_SHIFT[1]
-    return x, y
+    """Return where a unit stands; a dislodged one where it is clear of names and neighbors."""
+    location = location_of(unit)
+    x, y = layout.units[location]
+    if not dislodged:
+        return x, y
+    taken = [place for other, place in layout.units.items() if other != location]
+    taken += layout.centers.values()
+    taken += [(u + part, v) for u, v in layout.labels.values() for part in (-12, 0, 12)]
+    turns = np.linspace(0, 2 * np.pi, 16, endpoint=False)
+    spots = [(x + DISLODGED_GAP * np.cos(a), y + DISLODGED_GAP * np.sin(a)) for a in turns]
+    u, v = max(spots, key=lambda spot: min(math.dist(spot, place) for place in taken))
+    return round(float(u), 1), round(float(v), 1)
 
 
 _TOKEN = 1.15  # size of a token beside the numbers of its outline

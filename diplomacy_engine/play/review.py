@@ -13,10 +13,10 @@ from ..constants import BOUNCE, DISLODGED, NONE, RUNNING, phase_kind
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..players.advice import has_decision, ordering
-from ..players.asking import orders_of
+from ..players.asking import ask_players
 from ..players.bots import make_bot
 from ..players.policy.files import policies_of
-from ..players.protocols import ExplainingPlayer, SamplingPlayer
+from ..players.protocols import Player, SamplingPlayer
 from ..players.search.judge import SUBMITTED, Judge, JudgeSettings, Verdicts, make_judge
 from ..replays.replay import Replay
 from ..replays.reviewed import review_facts
@@ -46,26 +46,49 @@ class Outlook(NamedTuple):
 
 
 def outlook(
-    game: Game, player: ExplainingPlayer, wanted: Callable[[], bool] = lambda: True
+    game: Game,
+    players: Mapping[str, Player],
+    wanted: Callable[[], bool] = lambda: True,
+    orders: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Outlook] | None:
-    """Return power -> how a game may end; None once it is not `wanted` any more."""
-    rows, games = np.zeros(GAMES, int), game.vector_game.spare(GAMES)
-    games.copy_from(game.vector_game, rows, np.arange(GAMES))
-    policy = copy.copy(getattr(getattr(player, "own", None), "policy", player))
-    if isinstance(policy, SamplingPlayer):
-        policy.generator = type(policy.generator)()  # the game's own draws stay as they are
-        policy.generator.manual_seed(1)
+    """Return power -> how a game may end; None once it is not `wanted` any more.
+
+    `players` play on for the powers; `orders` are given now by some of these.
+    """
+    rows, games = np.arange(GAMES), game.vector_game.spare(GAMES)
+    games.copy_from(game.vector_game, np.zeros(GAMES, int), rows)
+    games.seed_games(rows, rows.astype(np.uint64))
+    copies = {id(player): _own_draws(player) for player in players.values()}
+    playing, number = list(copies.values()), {one: n for n, one in enumerate(copies)}
+    seated = np.array([number[id(players[power])] for power in game.powers])
     gone = [game.map.power_index[name] for name in game.conceded]
+    trial, left_out = game.copy(), [*gone, *(game.map.power_index[name] for name in orders or ())]
+    for power, texts in (orders or {}).items():
+        trial.submit(power, texts)
+    fixed = trial.order_numbers()
     while (games.state.end == RUNNING).any():
         if not wanted():
             return None
         decisions = games.decisions()
-        orders = orders_of(games, policy, decisions.take(~np.isin(decisions.power, gone)))
-        games.step(orders)
+        decisions = decisions.take(~np.isin(decisions.power, left_out))
+        all_orders = ask_players(games, decisions, playing, seated[decisions.power])
+        all_orders[:, list(fixed)] = list(fixed.values())
+        games.step(all_orders)
+        left_out, fixed = gone, {}
     outcomes, team = games.outcomes(), games.board.team
     won = (outcomes.winner[:, None] != NONE) & (team[outcomes.winner][:, None] == team)
     figures = zip(game.powers, won.sum(0).tolist(), outcomes.centers.mean(0).tolist())
     return {power: Outlook(GAMES, *row) for power, *row in figures}
+
+
+def _own_draws(player: Player) -> Player:
+    """Return a player without its search, which leaves the game's own draws as they are."""
+    player = copy.copy(getattr(getattr(player, "own", None), "policy", player))
+    player.group = None
+    if isinstance(player, SamplingPlayer):
+        player.generator = type(player.generator)()
+        player.generator.manual_seed(1)
+    return player
 
 
 class Reviewed(NamedTuple):

@@ -29,6 +29,7 @@ from ..pictures.drawing import drawing_of
 from ..pictures.page import map_facts, web_file
 from ..records import convert, parse_json
 from ..rules.notation import order_texts
+from .file import HOST
 from .session import PlaySession, Viewer
 from .state import PlayError
 from .view import (
@@ -117,6 +118,11 @@ class PlayServer(socketserver.ThreadingTCPServer):
         shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{self.server_address[1]}/"
 
+    def session_of(self, token: str) -> PlaySession | None:
+        """Return the game, or the sandbox begun from it, that a token is of."""
+        sessions = [self.session, *self.session.sandboxes]
+        return next((one for one in sessions if one.owner(token) is not None), None)
+
     def link(self, viewer_name: str) -> str:
         """Return the link of the host, a power or a watcher; its token never leaves the browser's
         address bar, since what follows # is not sent."""
@@ -161,6 +167,10 @@ def _paste(session: PlaySession, viewer: Viewer, text: str) -> dict:
     return game_view(session, viewer) | {"notes": notes}
 
 
+def _sandbox(session: PlaySession, viewer: Viewer, phase: int | None) -> dict:
+    return {"token": session.sandbox(viewer, phase).tokens[HOST]}
+
+
 def _read(session: PlaySession, viewer: Viewer, text: str, orders: list[str]) -> dict:
     wrong, notes = {}, []  # text -> why it is no order; what was not taken as written
     for part in order_texts(text):
@@ -181,6 +191,7 @@ def _game(session: PlaySession, viewer: Viewer, query: dict[str, int]) -> dict:
 
 _Text = Annotated[str, Meta(max_length=MAX_ORDER)]
 _Orders = Annotated[list[_Text], Meta(max_length=MAX_ORDERS)]
+_Compared = Annotated[list[_Orders], Meta(max_length=2)]
 _Terms = Annotated[list[_Text], Meta(max_length=MAX_TERMS)]
 _LISTS = ("ours", "theirs", "zone", "we_keep_out", "they_keep_out", "we_leave", "they_leave")
 _Offer = defstruct(
@@ -195,7 +206,6 @@ READS: dict[str, Callable] = {
     "/api/game": _game,
     "/api/board": lambda session, viewer, query: board_view(session, viewer, query.get("phase")),
     "/api/hint": lambda session, viewer, query: hint_view(session, viewer),
-    "/api/outlook": lambda session, viewer, query: outlook_view(session, viewer),
     "/api/texts": lambda session, viewer, query: texts_view(session, viewer, query.get("phase")),
     "/api/picture": lambda session, viewer, query: picture_view(
         session, viewer, query.get("phase"), bool(query.get("moving"))
@@ -222,6 +232,7 @@ ACTIONS: dict[str, tuple[Callable, dict[str, type]]] = {
     "/api/another": (PlaySession.new_game, {}),
     "/api/try": (PlaySession.try_from, {"phase": int, "power": str}),
     "/api/paste": (_paste, {"text": str}),
+    "/api/sandbox": (_sandbox, {"phase": Annotated[int, Meta(ge=0)] | None}),
     "/api/seats": (PlaySession.choose_seats, {"seats": dict[str, str]}),
     "/api/orders": (PlaySession.submit, {"step": int, "orders": _Orders}),
     "/api/read": (_read, {"text": str, "orders": _Orders}),
@@ -235,6 +246,7 @@ ACTIONS: dict[str, tuple[Callable, dict[str, type]]] = {
     "/api/back": (PlaySession.take_back, {"step": int}),
     "/api/next": (PlaySession.go_on, {"step": int}),
     "/api/draft": (draft_view, {"orders": _Orders}),
+    "/api/outlook": (outlook_view, {"step": int, "orders": _Compared}),
 }
 _RECORDS = {path: defstruct("_Request", [*fields.items()]) for path, (_, fields) in ACTIONS.items()}
 
@@ -277,9 +289,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _told(self, error: UserError) -> bytes:
         """Return what went wrong; of the game's file only the name, as guests see it too."""
-        file, text = self.server.session.file, str(error)
-        for path in (os.path.realpath(file), str(file)):
-            text = text.replace(path, file.name)
+        session, text = self.server.session, str(error)
+        for file in (session.file, *(one.file for one in session.sandboxes)):
+            for path in (os.path.realpath(file), str(file)):
+                text = text.replace(path, file.name)
         return _error(text)
 
     def _check_source(self) -> None:
@@ -303,15 +316,13 @@ class _Handler(BaseHTTPRequestHandler):
         if url.path in SHARED:
             return web_file(url.path[1:]).encode(), f"{SHARED[url.path]}; charset=utf-8"
         if url.path == WAITING:  # answered while others hold the session, waiting for a player
-            self._token()
-            session = self.server.session
+            session = self._session()
             asking = {session.shown(name, Viewer(None)): p for name, p in session.asking.items()}
             return _json({"asking": asking}), "application/json"
         action = READS.get(url.path)
         if action is None:
             raise self._unknown(url.path)
-        viewer = self._viewer()
-        answer = _json(action(self.server.session, viewer, _numbers(url.query)))
+        answer = _json(action(self._session(), self._viewer(), _numbers(url.query)))
         if url.path == "/api/board":
             self.server.shown.set()
         return answer, "application/json"
@@ -321,7 +332,7 @@ class _Handler(BaseHTTPRequestHandler):
         path = _address(self.path).path
         if path not in ACTIONS:
             raise self._unknown(path)
-        viewer, session = self._viewer(), self.server.session
+        viewer, session = self._viewer(), self._session()
         request = convert(_RECORDS[path], parse_json(body, "the request"), "the request")
         answer = ACTIONS[path][0](session, viewer, *to_builtins(request).values())
         if answer is None:
@@ -344,14 +355,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = self.headers.get("Connection", "").lower() == "close"
         return body
 
-    def _token(self) -> str:
-        token = self.headers.get(TOKEN_HEADER, "")
-        if self.server.session.owner(token) is None:
+    def _session(self) -> PlaySession:
+        session = self.server.session_of(self.headers.get(TOKEN_HEADER, ""))
+        if session is None:
             raise Refusal(401, "this link is not one of this game's")
-        return token
+        return session
 
     def _viewer(self) -> Viewer:
-        return self.server.session.viewer(self._token(), self.headers.get(POWER_HEADER))
+        token, power = self.headers.get(TOKEN_HEADER, ""), self.headers.get(POWER_HEADER)
+        return self._session().viewer(token, power)
 
     def _unknown(self, path: str) -> Refusal:
         if path in ACTIONS or path in READS or path in PAGES or path in SHARED or path == WAITING:

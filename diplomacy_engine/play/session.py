@@ -24,7 +24,7 @@ from .._suggest import quoted
 from ..games.votes import bot_votes
 from ..players.advice import Advice, advice, ordering, orders_by_player
 from ..players.names import short_name, short_names
-from ..players.protocols import ExplainingPlayer, Player
+from ..players.protocols import ExplainingPlayer, Player, SamplingPlayer
 from ..press.press import MOST_ROUNDS
 from ..rules.notation import order_texts
 from ..rules.state import seed_from
@@ -47,6 +47,8 @@ from .talk import players_talk
 
 PERSON = "a person"  # in a saved game, who had a person's seat
 MIXED = "mixed"  # as a player's name: one of those of the map's mixed table, drawn by the seed
+QUICK_BOTS = ("random", "hold", "chaos", "dumbbot", "dumbbot-paquette", "dumbbot-deepdip")
+MOST_SANDBOXES = 20  # that are open at a time
 MAX_IDLE = 10  # phases played at most while people who are not eliminated can only wait
 
 
@@ -80,6 +82,7 @@ class PlaySession:
 
     `record` is the key `play` of the file, to go on with a session; without tokens one begins, in a
     game with the same press. `drawn` says who opponents really are, once the game is over.
+    `sandboxes` are those begun from it.
     """
 
     def __init__(
@@ -89,11 +92,15 @@ class PlaySession:
         load: Callable[[str], Player],
         record: PlayRecord,
         choices: Choices = Choices(),  # noqa: B008
-        drawn: Mapping[str, str] | None = None,
+        draw: Callable[[int], Mapping[str, str]] = lambda seed: {},
+        rank: Callable[[dict], str] = lambda saved: "",
     ):
-        """`load` makes a player by its name; `choices`: what a new game can be chosen from."""
+        """`load` makes a player by its name; `choices`: what a new game can be chosen from; `rank`
+        says where a saved game puts its person among the members that `draw` draws by a seed."""
         self.file = self._first = Path(file)
-        self.press, self.drawn = record.rules, dict(drawn or {})
+        self.press, self._draw, self.drawn = record.rules, draw, draw(record.seed)
+        self.sandboxes: list[PlaySession] = []
+        self._rank, self._standing = rank, None
         self.maps, self._new_game = list(choices.maps), choices.new_game
         self._load, self._offered, self._mixed = load, choices.offered, choices.mixed
         self.chosen: dict[str, str] = {}  # what the host last chose for the powers
@@ -112,6 +119,8 @@ class PlaySession:
         for name in (*record.opponents, *first.players()):
             if name != MIXED:
                 self._player(name)
+        if record.hint and self.rated:
+            raise PlayError("a game against members of a population is rated: it has no hints")
         if record.hint and self.hinting() is None:
             raise PlayError(f"{record.hint} cannot give hints, only a checkpoint can")
         self._written: tuple[int, int] | None = None
@@ -138,12 +147,11 @@ class PlaySession:
             return self._players[name]
 
     def hinting(self) -> ExplainingPlayer | None:
-        """Return the player that gives hints: the one named for it, or the best that can."""
+        """Return the player that gives hints: the one named for it, or the map's best policy."""
         if not self.can_hint:
             return None
-        rank = {name: n for n, name in enumerate(self.pool)}
-        names = [*sorted(self._players, key=lambda name: rank.get(name, -1)), *self.pool[:1]]
-        names = [self.record.hint] if self.record.hint else names
+        hint = self.record.hint
+        names = [hint] if hint else [*self.pool[:1], *self._players]
         players = (ordering(self._player(name)) for name in names)
         return next((one for one in players if isinstance(one, ExplainingPlayer)), None)
 
@@ -158,8 +166,15 @@ class PlaySession:
             time.sleep(0.05)  # whoever waits for a player goes first
 
     @property
+    def rated(self) -> bool:
+        """Whether people play against members of a population, to be ranked among them."""
+        return bool(self.drawn)
+
+    @property
     def can_hint(self) -> bool:
         """Whether there are hints; nobody is loaded for that."""
+        if self.rated:
+            return False
         if self.record.hint is not None:
             return bool(self.record.hint)
         players = map(ordering, self._players.values())
@@ -272,8 +287,50 @@ class PlaySession:
             game.draw_votes = self.game.draw_votes
             after = SessionState(rebuild(game, 0, press=self.press), None, self.now.step + 1)
             record = replace(self.record, seed=(self.record.seed + 1) % 2**62)
-            self._commit(after, record, self._next_file())
-            self.trouble = ""
+            self.chosen = self.chosen or self._as_chosen()
+            self._commit(after, record, self._unused_file())
+            self.trouble, self._standing = "", None
+            with self._loading:
+                self.drawn = self._draw(record.seed)
+                self._players = {n: p for n, p in self._players.items() if n not in self.drawn}
+            for name in self.drawn:
+                self._player(name)
+
+    def _as_chosen(self) -> dict[str, str]:
+        """Return who sits where as the host would choose it."""
+        own, mixed = {HOST: "me", GUEST: "guest"}, MIXED in self.record.opponents
+        return {
+            power: own.get(seat.kind) or (MIXED if mixed else self._short.get(seat.player, ""))
+            for power, seat in self.now.seats.items()
+        }
+
+    def _unused_file(self, kind: str = "") -> Path:
+        numbered = (self._first.with_stem(f"{self._first.stem}{kind}-{n}") for n in count(2))
+        return next(file for file in numbered if not file.exists())
+
+    def sandbox(self, viewer: Viewer, phase: int | None) -> "PlaySession":
+        """Return a session of its own that goes on from a phase, all of whose orders its host
+        gives; None: from now. It is among `sandboxes`, of which the oldest make room."""
+        with self.lock:
+            if not viewer.host:
+                self._seat(viewer)
+            if self.rated and not self.game.is_over:
+                raise PlayError("a rated game is not tried out before it is over", "forbidden")
+            last = len(self.game.history) - self.game.is_over
+            game = rebuild(self.game, last if phase is None else min(phase, last))
+            game.conceded, game.draw_votes = [], False
+            record = PlayRecord(
+                opponents=self.record.opponents,
+                seats=dict.fromkeys(game.powers, Seat(HOST)),
+                hint=self.record.hint,
+                seed=self.record.seed,
+            )
+            choices = Choices(lambda name, _: self._offered(name, False), self._mixed)
+            opened = PlaySession(game, self._unused_file("-sandbox"), self._load, record, choices)
+            opened.sandboxes = self.sandboxes
+            self.sandboxes.append(opened)
+            del self.sandboxes[:-MOST_SANDBOXES]
+            return opened
 
     def paste(self, viewer: Viewer, text: str) -> list[str]:
         """Begin from a pasted position or game; return what does not agree with our rules."""
@@ -420,6 +477,8 @@ class PlaySession:
         with self.lock:
             self._check_host(viewer)
             self._check_step(step, over=True)
+            if self.rated:
+                raise PlayError("nothing is taken back in a rated game", "forbidden")
             after = self.now.copy()
             after.take_back(self.press)
             self.trouble = ""
@@ -447,17 +506,41 @@ class PlaySession:
 
     def _adviser(self) -> ExplainingPlayer:
         player = self.hinting()
+        if self.rated:
+            raise PlayError("a rated game has no hints")
         if player is None:
             raise PlayError("no player here gives hints: play against a checkpoint, or name one")
         return player
 
-    def outlook(self, viewer: Viewer) -> Outlook | None:
-        """Return how the game may end for the viewer; None if it goes on meanwhile."""
+    def outlook(
+        self, viewer: Viewer, step: int, orders: Sequence[Sequence[str]]
+    ) -> list[Outlook] | None:
+        """Return how the game may end for the viewer after each of some orders, against the
+        players of the table; None if it goes on meanwhile."""
         with self.lock:
-            power, player, now = self._seat(viewer), self._adviser(), self.now
-            game = now.game.copy()
-        outlooks = outlook(game, player, lambda: self.now is now)
-        return outlooks and outlooks[power]
+            if step != self.now.step:
+                return None
+            power, adviser, now = self._seat(viewer), self._adviser(), self.now
+            game, players = now.game.copy(), dict.fromkeys(now.game.powers, adviser)
+            for name, player in self._speakers(now).items():
+                if isinstance(ordering(player), SamplingPlayer) or player.name in QUICK_BOTS:
+                    players[name] = ordering(player)
+        compared = []
+        for texts in orders:
+            outlooks = outlook(game, players, lambda: self.now is now, {power: texts})
+            if outlooks is None:
+                return None
+            compared.append(outlooks[power])
+        return compared
+
+    def standing(self) -> str:
+        """Return the rank that a rated game gives, once it is over; else nothing."""
+        with self.lock:
+            if not (self.rated and self.game.is_over and self.now.powers_of(HOST)):
+                return ""
+            if self._standing is None:
+                self._standing = self._rank(self.saved_game())
+            return self._standing
 
     def review(self, viewer: Viewer) -> ReviewJob:
         """Return the review of the viewer's decisions in a game that is over, which goes on by
@@ -493,13 +576,11 @@ class PlaySession:
             for name in after.players():
                 self._player(name)
             self._begin_phase(after)
-            self._commit(after, replace(self.record, seed=self.record.seed + 1), self._next_file())
+            self._commit(
+                after, replace(self.record, seed=self.record.seed + 1), self._unused_file()
+            )
             self.trouble = ""
             self._go_on()
-
-    def _next_file(self) -> Path:
-        numbered = (self._first.with_stem(f"{self._first.stem}-{n}") for n in count(2))
-        return next(file for file in numbered if not file.exists())
 
     def _check_host(self, viewer: Viewer) -> None:
         if not viewer.host:

@@ -149,7 +149,11 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "can_hint": you is not None and session.can_hint,
             "can_review": game.is_over and bool(game.history),
             "can_go_on": viewer.host and session.now.can_go_on(),
-            "can_take_back": viewer.host and session.now.last_own_phase() is not None,
+            "can_take_back": viewer.host
+            and not session.rated
+            and session.now.last_own_phase() is not None,
+            "rated": session.rated,
+            "rank": session.standing(),
             "trouble": session.trouble if viewer.host or not session.trouble else TROUBLE,
             "talk": None,
         }
@@ -332,9 +336,9 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
     }
 
 
-def outlook_view(session: PlaySession, viewer: Viewer) -> dict | None:
-    outlook = session.outlook(viewer)
-    return outlook and outlook._asdict()
+def outlook_view(session: PlaySession, viewer: Viewer, step: int, orders: list[list[str]]) -> dict:
+    outlooks = session.outlook(viewer, step, orders)
+    return {"outlooks": outlooks and [one._asdict() for one in outlooks]}
 
 
 def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[int, str]) -> dict:

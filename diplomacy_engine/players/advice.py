@@ -11,6 +11,8 @@ import numpy as np
 from ..constants import NONE, phase_kind
 from ..errors import UserError
 from ..games.decisions import Decisions
+from ..games.order_lists import without_orders
+from ..games.own_help import mended, own_choices
 from ..games.vector_game import VectorGame
 from ..press.daide import ClauseRow
 from ..press.deals import Offers, make_offers
@@ -26,6 +28,8 @@ from .protocols import (
     SamplingPlayer,
     WatchingPlayer,
 )
+
+MOST_ASKED = 3  # times that a player is asked for orders, if it repeats moves in vain
 
 
 def orders_for(
@@ -79,7 +83,10 @@ class Advice(NamedTuple):
 def orders_by_player(
     game: Game, player: Player, powers: Collection[str], seed: int
 ) -> dict[str, list[str]]:
-    """Return orders for those of `powers` with a decision; `seed` (0..2^64 - 1) is of the draws."""
+    """Return orders for those of `powers` with a decision; `seed` (0..2^64 - 1) is of the draws.
+
+    A move that bounced twice in a row against the same is not given again without more support.
+    """
     decisions = _decisions(game, powers)
     copy = game.copy()  # seeds of its own would end the deals of the game itself
     games = copy.vector_game
@@ -93,16 +100,58 @@ def orders_by_player(
     if free:
         honest = honest_seats([player], np.zeros((1, len(game.powers)), int))
         decisions = game.table.bound(decisions, honest)
-    orders = orders_of(games, player, decisions)
-    if free:
-        game.table.correct(orders, decisions, honest)
-    # Who plans without lists may order what a deal forbids: then the unit keeps its promise.
-    texts, listed, by_power = games.vocabulary.texts, set(decisions.order.tolist()), {}
-    for d in range(decisions.count):
-        power = game.map.powers[decisions.power[d]]
-        numbers = [orders[0, v] for v in _provinces(games, decisions, d)]
-        by_power[power] = [texts[number] for number in numbers if number in listed]
+    in_vain = _bounced_twice(game) if moving else {}
+    texts, by_power = games.vocabulary.texts, {}
+    for _ in range(MOST_ASKED):
+        orders = orders_of(games, player, decisions)
+        if free:
+            game.table.correct(orders, decisions, honest)
+        # Who plans without lists may order what a deal forbids: then the unit keeps its promise.
+        listed, repeated = set(decisions.order.tolist()), []
+        for d in range(decisions.count):
+            power = game.map.powers[decisions.power[d]]
+            numbers = [orders[0, v] for v in _provinces(games, decisions, d)]
+            own = by_power[power] = [texts[number] for number in numbers if number in listed]
+            for move, supports in in_vain.items():
+                if move in own and _supports(own, move) <= supports:
+                    repeated.append((decisions.power[d], texts.index(move)))
+        if not repeated:
+            break
+        powers, unwanted = zip(*repeated)
+        decisions = decisions.take(np.isin(decisions.power, powers))
+        decisions = without_orders(decisions, np.isin(decisions.order, unwanted))
     return by_power
+
+
+def _bounced_twice(game: Game) -> dict[str, int]:
+    """Return the moves that bounced in both last movement phases, each with the most supports of
+    its own power that it had; what stands at the goal is the same since then."""
+    past = [one for one in game.history[-5:] if phase_kind(one["name"]) == "movement"][-2:]
+    if len(past) < 2:
+        return {}
+    moves: dict[str, list[int]] = {}
+    for phase in past:
+        for texts in phase["orders"].values():
+            for text in texts or ():
+                if "bounce" in phase["results"].get(text.partition(" - ")[0], ()):
+                    moves.setdefault(text, []).append(_supports(texts, text))
+    states = [game.to_state(), *(phase["state"] for phase in past)]
+    return {
+        move: max(supports)
+        for move, supports in moves.items()
+        if len(supports) == 2 and len({_there(state, move) for state in states}) == 1
+    }
+
+
+def _there(state: Mapping, move: str) -> tuple[tuple[str, str], ...]:
+    goal = move.partition(" - ")[2][:3]
+    units = ((power, unit) for power, own in state["units"].items() for unit in own)
+    return tuple((power, unit) for power, unit in units if unit[2:5] == goal)
+
+
+def _supports(texts: Sequence[str], move: str) -> int:
+    unit, _, goal = move.partition(" - ")
+    return sum(f" S {unit} - {goal[:3]}" in text for text in texts)
 
 
 def _talk(game: Game, games: VectorGame, powers: np.ndarray) -> Talk:
@@ -162,15 +211,28 @@ def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
 
 
 def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
-    """Return each unit's orders, the likeliest first; UserError if there is nothing to order."""
+    """Return each unit's orders, the likeliest first; UserError if there is nothing to order.
+
+    The first ones are mended together. Where nobody talks none takes part in what others do.
+    """
     advices = advice_to_all(game, player, [power])
     if not advices:
         raise UserError(f"{power} has no orders to give in {game.phase}")
-    games, decisions = game.vector_game, _decisions(game, [power])
-    if isinstance(player, ReasoningPlayer) and phase_kind(game.phase) == "movement":
+    advised, games, decisions = advices[power], game.vector_game, _decisions(game, [power])
+    if phase_kind(game.phase) != "movement":
+        return advised
+    texts = games.vocabulary.texts
+    helps = game.table is not None or bool(game.map.teams.text)
+    own = {texts[number] for number in own_choices(games, decisions, helps).order}
+    slots = [(unit, [one for one in ranked if one[0] in own]) for unit, ranked in advised.slots]
+    likeliest = np.array([texts.index(ranked[0][0]) for _, ranked in slots], np.int32)
+    first = {texts[number] for number in mended(games, decisions, likeliest)}
+    slots = [(unit, sorted(ranked, key=lambda one: one[0] not in first)) for unit, ranked in slots]
+    advised = advised._replace(slots=slots)
+    if isinstance(player, ReasoningPlayer):
         (reasons,) = player.reasons(games, decisions)
-        return advices[power]._replace(tried=_tried(game, games.vocabulary.texts, power, reasons))
-    return advices[power]
+        return advised._replace(tried=_tried(game, texts, power, reasons))
+    return advised
 
 
 def advice_to_all(

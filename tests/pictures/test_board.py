@@ -17,7 +17,8 @@ from support.maps import tribes
 
 from diplomacy_engine import Game, load_map
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.pictures.arrows import cross
+from diplomacy_engine.pictures.arrows import considered, cross
+from diplomacy_engine.pictures.board import unit_place
 from diplomacy_engine.pictures.colors import (
     THEMES,
     contrast,
@@ -324,3 +325,20 @@ def test_a_missing_png_library_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "resvg_py", None)
     with pytest.raises(UserError, match="pip install resvg-py"):
         png(Game("small").to_svg(), load_map("small"))
+
+
+@pytest.mark.parametrize("name", MAP_NAMES)
+def test_dislodged_units_stand_clear_of_names_and_neighbors(name):
+    layout = layout_of(load_map(name))
+    for location, place in layout.units.items():
+        spot = unit_place(layout, f"A {location}", dislodged=True)
+        taken = [unit for other, unit in layout.units.items() if other != location]
+        taken += [(x + part, y) for x, y in layout.labels.values() for part in (-12, 0, 12)]
+        assert math.dist(spot, place) == pytest.approx(24, abs=0.1)
+        assert min(math.dist(spot, other) for other in taken) > 15
+
+
+def test_what_is_as_good_as_sure_has_no_number():
+    drawing = drawing_of(load_map("small"))
+    shown = [considered(drawing, "ENGLAND", "A LON - PAR", (9, 9), share) for share in (0.94, 0.95)]
+    assert ["<text" in one for one in shown] == [True, False]

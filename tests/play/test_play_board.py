@@ -1,10 +1,12 @@
 """Orders at the unit and a map that moves, in a real browser: one game of 16 units for all."""
 
+import numpy as np
 import pytest
 from support.clicks import province
 from support.serving import seated, serving
 from support.waiting import until
 
+from diplomacy_engine.constants import SEA
 from diplomacy_engine.textgame.game import Game
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -92,7 +94,7 @@ def test_orders_by_the_flyout_and_by_keys(sit):
     drawn(page, "A MUN S A BER - KIE")
     unit(page, "F BAL")
     page.keyboard.press("c")
-    assert "army to convoy" in page.inner_text("#flyout")
+    assert "army to convoy" in page.inner_text("#say")
     page.keyboard.press("Escape")
     assert page.locator("#flyout:visible").count() == 0
     unit(page, "F BAL")
@@ -150,7 +152,67 @@ def test_in_winter_a_wrong_click_is_answered_in_words_of_winter(tmp_path, open_p
         drawn(page, "A LON B")
         page.click("#unit-LON")
         province(page, "PAR")
-        assert page.inner_text("#say") == "You cannot build in Paris."
+        assert page.inner_text("#say") == "You cannot build in Paris: it is not yours."
+
+
+COVERED = """async () => {
+    const seen = { covered: [], marked: 0, jumps: 0, boxes: 0 };
+    const flyout = document.getElementById("flyout"), rest = () =>
+        new Promise((done) => setTimeout(done, 30));
+    const count = (label) => {
+        const box = flyout.getBoundingClientRect();
+        seen.boxes++;
+        for (const mark of document.querySelectorAll("#board [data-mark]")) {
+            const code = mark.dataset.mark;
+            const target = document.querySelector(`#board .unit[data-unit*=" ${code}"]`) ?? mark;
+            const { left, right, top, bottom } = target.getBoundingClientRect();
+            const x = (left + right) / 2, y = (top + bottom) / 2;
+            const frame = document.getElementById("board").getBoundingClientRect();
+            if (x < frame.left || x > frame.right || y < frame.top || y > frame.bottom) continue;
+            seen.marked++;
+            if (x > box.left && x < box.right && y > box.top && y < box.bottom)
+                seen.covered.push(`${label} ${code}`);
+        }
+        return `${Math.round(box.left)} ${Math.round(box.top)}`;
+    };
+    for (const id of [...document.querySelectorAll("#units .unit")].map(({ id }) => id)) {
+        document.getElementById(id).click();
+        await rest();
+        const first = count(id);
+        for (const mode of ["support", "convoy", "via"]) {
+            const button = flyout.querySelector(`[data-mode=${mode}]`);
+            button?.click();
+            await rest();
+            if (button && count(`${id} ${mode}`) !== first) seen.jumps++;
+        }
+    }
+    return seen;
+}"""
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("number", [3, 10, 17])
+def test_the_box_of_verbs_covers_nothing_to_be_tapped_and_does_not_jump(
+    tmp_path, open_page, size, number
+):
+    """In positions of so many units anywhere, with others between them."""
+    rng = np.random.default_rng(number)
+    board = (game := Game("standard")).map.board
+    places = rng.permutation(np.flatnonzero(board.terrain != SEA)).tolist()
+    seas = rng.permutation(np.flatnonzero(board.terrain == SEA)).tolist()
+    names, fleets = game.map.provinces, number // 3
+    armies = [f"A {names[v]}" for v in places[: number - fleets]]
+    own = armies + [f"F {names[v]}" for v in seas[:fleets]]
+    others = [f"A {names[v]}" for v in places[-8:]] + [f"F {names[seas[-1]]}"]
+    state = {"name": "S1901M", "units": {"GERMANY": own, "ENGLAND": others}}
+    game = Game.from_state("standard", state, max_years=3)
+    with serving(seated(tmp_path / "game.jsonl", "ppphppp", game)) as server:
+        page = open_page(server.link("host"), **size)
+        page.wait_for_selector("#submit")
+        page.wait_for_selector("#board .todo", state="attached")
+        seen = page.evaluate(COVERED)
+    assert seen["boxes"] >= number < seen["marked"]
+    assert seen["covered"] == [] and seen["jumps"] == 0
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
@@ -268,6 +330,12 @@ def test_letters_names_and_a_text_for_those_who_cannot_see(sit):
         }).map((unit) => unit.dataset.unit)"""
     )
     assert hidden == []
+    assert page.locator("#board.full").count() == 1
+    page.set_viewport_size({"width": 900, "height": 500})
+    if page.is_enabled("#zoom-out"):
+        page.click("#zoom-out")
+    until(lambda: page.locator("#board.full").count() == 0)  # too small: codes
+    assert page.get_attribute("#names", "aria-pressed") == "true"
     opacity = "getComputedStyle(document.querySelector('#board .units')).opacity"
     assert page.evaluate(opacity) == "1"
     told = page.locator("#position p").all_inner_texts()

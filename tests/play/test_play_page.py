@@ -202,7 +202,7 @@ def test_hints(start, open_page):
     said = "Chance of a solo: below 3%. Centers at the end: about 1."  # everybody holds
     until(lambda: page.inner_text("#expects") == said)
     page.click("#what summary")
-    assert "England won 0 of these games (5 centers win)" in page.inner_text("#what")
+    assert "England won 0 (5 centers win), and ended with 1.0" in page.inner_text("#what")
     page.wait_for_selector("#board .hinted .order", state="attached")
     marks = page.locator("#board .hinted .order").all()
     assert [mark.get_attribute("data-order") for mark in marks] == ["A LON H"]
@@ -211,6 +211,12 @@ def test_hints(start, open_page):
     assert "%" in page.inner_text("#choices .order >> nth=0")
     page.click("#fill")
     drawn(page, "A LON H")
+    page.click("#hint")
+    page.keyboard.press("Escape")
+    unit(page, "A LON")
+    province(page, "PAR")
+    page.click("#hint")  # now there are orders to compare
+    until(lambda: "your orders below 3%, these below 3%" in page.inner_text("#expects"))
 
 
 def test_hints_of_a_search_show_what_it_tried(start, open_page):
@@ -279,6 +285,81 @@ def test_a_sandbox_by_clicks(start, open_page):
     page.click("#takeback")
     page.wait_for_selector("#as-ENGLAND[aria-pressed=true]")
     assert server.session.game.phase == "S1901M"
+
+
+def test_a_support_takes_the_coast_and_old_phases_have_their_own_table(start, open_page):
+    """And a third click does nothing, what attacked comes first, an offer stands in the list."""
+    units = {"FRANCE": ["A BRE", "A GAS", "F MAO"], "GERMANY": ["A PAR"], "RUSSIA": ["F STP/SC"]}
+    centers = {"FRANCE": ["BRE"], "GERMANY": ["PAR", "MUN"], "RUSSIA": ["STP"]}
+    state = {"name": "F1901M", "units": units, "centers": centers}
+    server = start("ppggphp", Game.from_state("standard", state, max_years=3))
+    russia, page = open_page(server.link("host")), open_page(server.link("FRANCE"))
+    russia.wait_for_selector("#submit")
+    assert "Fleet St Petersburg/SC" in russia.inner_text("#units")
+    unit(page, "F MAO")
+    province(page, "SPA")
+    page.click('#flyout [data-offer="F MAO - SPA/SC"]')
+    page.click("#unit-A-GAS")
+    page.click("#mode-support")
+    unit(page, "F MAO")
+    province(page, "SPA")
+    drawn(page, "A GAS S F MAO - SPA/SC")
+    province(page, "SPA")
+    assert page.locator("#say.bad").count() == 0, "clicked again"
+    page.click("#unit-A-BRE")
+    page.keyboard.press("v")
+    page.click('#choices [data-order="A BRE - POR VIA"]')
+    page.wait_for_selector('#panel [data-offer="F MAO C A BRE - POR"]')
+    page.click('[aria-label="Delete A BRE - POR VIA"]')
+    server.session.submit(viewer(server.session, "GERMANY"), 0, ["A PAR - BRE"])
+    page.click("#submit")
+    russia.click("#submit")
+    page.wait_for_selector("#results li")
+    first = page.locator("#results h3").all_inner_texts()[:2]
+    assert first == ["France", "Germany"]
+    france = page.locator("#powers tbody tr").nth(2).locator("td")
+    until(lambda: france.all_inner_texts()[1:] == ["1", "3"])
+    page.click("#last")
+    until(lambda: france.all_inner_texts()[1:] == ["2", "3"])
+
+
+def test_boxes_of_weight_the_sea_and_a_notice_for_who_wants_it(start, open_page):
+    (game := Game("small", max_years=3)).take_up_talk("offers", 2, True)
+    page = open_page(start("hp", game, press=PressRules("offers", 2)).link("host"))
+    page.wait_for_selector("#submit")
+    boxes = """[...document.querySelectorAll("#right > div")].filter((div) =>
+        div.offsetHeight && getComputedStyle(div).borderTopWidth !== "0px").map(({ id }) => id)"""
+    assert page.evaluate(boxes) == ["panel", "talk", "powers", "foot"]
+    page.click("#partners button")
+    assert "Russia does not read words." in page.inner_text("#talk")
+    sea = """[getComputedStyle(document.getElementById("board")).backgroundColor,
+        getComputedStyle(document.querySelector("#board .water")).fill]"""
+    assert len(set(page.evaluate(sea))) == 1
+    assert page.get_attribute("#notice", "aria-pressed") == "false"
+    page.context.grant_permissions(["notifications"])
+    page.click("#notice")
+    page.wait_for_selector("#notice[aria-pressed=true]")
+    page.click("#submit")  # a sound once it is the next turn
+    page.wait_for_selector("#continue")
+
+
+def test_a_sandbox_from_the_game_and_back(start, open_page):
+    """A power that is done, or has nothing to order, is no dead end."""
+    server = start("hp", player="thinker")
+    page = open_page(server.link("host"))
+    page.click("#try")
+    page.wait_for_selector("#as-ENGLAND[aria-pressed=true]")
+    page.click("#submit")
+    page.wait_for_selector("#as-RUSSIA[aria-pressed=true]")
+    page.click("#as-ENGLAND")
+    page.wait_for_selector("#withdraw")
+    page.click("#as-RUSSIA")
+    page.click("#submit")
+    page.wait_for_selector("#continue")
+    page.click("#to-game")
+    page.wait_for_selector("#try")
+    assert page.inner_text("#title") == "Spring 1901, movement"
+    assert "Your turn" in page.inner_text("#panel") and server.session.now.step == 0
 
 
 def test_a_double_click_gives_one_order_and_focus_stays(start, open_page):
@@ -577,10 +658,10 @@ def test_people_vote_for_a_draw_and_concede_by_clicks(start, open_page):
     session, host = server.session, open_page(server.link("host"))
     guest = open_page(server.link("ITALY"), **PHONE)
     host.click("#vote")
-    until(lambda: "1 of 3 powers" in guest.inner_text("#votes"))
+    until(lambda: "1 of 3 for a draw" in guest.inner_text("#votes"))
     assert guest.get_attribute("#vote", "aria-pressed") == "false"
     host.click("#vote[aria-pressed=true]")
-    until(lambda: "0 of 3 powers" in guest.inner_text("#votes"))
+    until(lambda: "0 of 3 for a draw" in guest.inner_text("#votes"))
     assert fits(guest) and guest.locator("#vote").bounding_box()["height"] >= 36
     guest.tap("#give-up")
     guest.tap("#keep-on")

@@ -140,13 +140,15 @@ def test_every_route(tmp_path):
         assert "A MOS - UKR" in ask("/api/texts", who="watch")["orders"]
         found = ask("/api/saved", who="watch")
         assert Game.from_saved_game(found).phase == "F1901M" and "play" not in found
+        token = ask("/api/sandbox", {"phase": 0})["token"]
+        assert server.session_of(token).now.is_sandbox
         view = ask("/api/back", {"step": 1})
         assert view["phase"] == "S1901M" and view["step"] == 2
         assert ask("/api/vote", {"step": 2, "draw": True})["votes"]["mine"] is True
         assert ask("/api/concede", {"step": 2})["can_concede"] is False
         routes = {("GET", path) for path in READS} | {("POST", path) for path in ACTIONS}
         left = {("POST", f"/api/{name}") for name in ("let", "next", "another", "try")}
-        left |= {("GET", f"/api/{name}") for name in ("hint", "outlook", "review")}
+        left |= {("GET", "/api/hint"), ("POST", "/api/outlook"), ("GET", "/api/review")}
         assert routes - asked == left
 
 

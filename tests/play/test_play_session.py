@@ -18,9 +18,17 @@ from support.tables import read_table
 from diplomacy_engine.constants import NONE, phase_kind
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.play.file import HOST, PLAYER, Seat, pasted_game, read_session, rebuild
+from diplomacy_engine.play.file import (
+    HOST,
+    PLAYER,
+    PlayRecord,
+    Seat,
+    pasted_game,
+    read_session,
+    rebuild,
+)
 from diplomacy_engine.play.review import outlook
-from diplomacy_engine.play.session import MIXED, Choices, mixed_table
+from diplomacy_engine.play.session import MIXED, Choices, PlaySession, mixed_table
 from diplomacy_engine.play.state import PlayError
 from diplomacy_engine.play.view import board_view, decision_view, game_view, hint_view, texts_view
 from diplomacy_engine.players.advice import advice, asked, has_decision, orders_by_player
@@ -583,6 +591,89 @@ def test_hints_are_the_explanation_in_words(file):
     assert not game_view(seated(file.with_name("none")), viewer(session))["can_hint"]
     with pytest.raises(PlayError, match="hold cannot give hints"):
         seated(file.with_name("other"), hint="hold")
+    session = seated(file.with_name("pool"), "hp", load=load, choices=Choices(mixed=best_thinker))
+    assert session.hinting().name == "thinker", "the map's best, not an unknown opponent"
+
+
+def best_thinker(*_):
+    return ["thinker"]
+
+
+class Eager(Thinker):
+    """Would have other powers' moves supported, and own units that do not stay."""
+
+    def explain(self, games, decisions):
+        found = super().explain(games, decisions)
+        texts = [games.vocabulary.texts[number] for number in decisions.order]
+        wanted = {"A PAR S A MUN - BUR": 0.9, "A PAR S A MAR": 0.8, "A MAR - SPA": 0.9}
+        likely = np.array([wanted.get(text, 0.1) for text in texts], np.float32)
+        return found._replace(probability=likely)
+
+
+@pytest.mark.parametrize("press", [None, "offers"])
+def test_hints_are_mended_and_help_nobody_who_cannot_be_asked(press):
+    units = {"FRANCE": ["A PAR", "A MAR"], "GERMANY": ["A MUN"], "ITALY": ["A GAS"]}
+    game = Game.from_state("standard", {"name": "S1901M", "units": units})
+    if press:
+        game.take_up_talk(press, 2, True)
+    first = dict(advice(game, Eager(), "FRANCE").slots)["A PAR"][0][0]
+    assert first == ("A PAR S A MUN - BUR" if press else "A PAR H")
+
+
+def test_rated_games_have_no_hints_and_end_with_a_rank(file):
+    game = Game("small", max_years=1)
+    record = PlayRecord(
+        opponents=["thinker"], seats={"ENGLAND": Seat(HOST), "RUSSIA": Seat(PLAYER, "thinker")}
+    )
+    session = PlaySession(game, file, load, record, draw=drawn_at, rank=rank)
+    view = game_view(session, viewer(session))
+    assert view["rated"] and not (view["can_hint"] or view["can_take_back"] or view["rank"])
+    with pytest.raises(PlayError, match="a rated game has no hints"):
+        session.hint(viewer(session))
+    session.submit(viewer(session), 0, [])
+    refused("forbidden", session.take_back, viewer(session), session.now.step)
+    session.concede(viewer(session), session.now.step)
+    while not session.game.is_over:
+        session.go_on(viewer(session), session.now.step)
+    assert game_view(session, viewer(session))["rank"] == "rank of latest-1"
+    with pytest.raises(PlayError, match="it has no hints"):
+        record = PlayRecord(opponents=["thinker"], hint="thinker")
+        PlaySession(Game("small"), file.with_name("hint"), load, record, draw=drawn_at)
+
+
+def test_a_sandbox_goes_on_from_any_phase_and_leaves_the_game_as_it_is(file):
+    session = seated(file, "hg", Game("small", max_years=3))
+    session.submit(viewer(session), 0, ["A LON - PAR"])
+    session.submit(viewer(session, "RUSSIA"), 0, [])
+    before = file.read_text()
+    for phase, name in ((0, "S1901M"), (None, "F1901M"), (99, "F1901M")):
+        opened = session.sandbox(viewer(session, "RUSSIA"), phase)
+        assert opened.game.phase == name and opened.now.is_sandbox
+        assert not set(opened.tokens.values()) & set(session.tokens.values())
+    opened.let_order(viewer(opened), 0, "hold", ["ENGLAND", "RUSSIA"], {})
+    assert opened.game.phase == "W1901A" and len(session.sandboxes) == 3
+    assert file.read_text() == before and session.game.phase == "F1901M"
+    refused("forbidden", session.sandbox, viewer(session, "watch"), None)
+
+
+def test_a_new_game_keeps_seats_and_links_and_draws_others(file):
+    record = PlayRecord(
+        opponents=["thinker"], seats={"ENGLAND": Seat(PLAYER, "thinker"), "RUSSIA": Seat(HOST)}
+    )
+    session = PlaySession(Game("small", max_years=1), file, load, record, draw=drawn_at)
+    session.concede(viewer(session), 0)
+    links, drawn = session.tokens, session.drawn
+    session.new_game(viewer(session))
+    assert session.tokens == links and session.drawn != drawn
+    assert session.chosen == {"ENGLAND": "thinker", "RUSSIA": "me"}
+
+
+def drawn_at(seed):
+    return {"thinker": f"latest-{seed}"}
+
+
+def rank(saved):
+    return f"rank of {saved['players']['RUSSIA']}"
 
 
 def test_hints_say_how_usual_orders_are_among_people(file):
@@ -604,14 +695,17 @@ def test_an_outlook_plays_on_beside_the_game():
     state = {"name": "F1901M", "units": units, "centers": centers}
     game, player = Game.from_state("three", state, max_years=1), Sampler()
     before, drawn = game.to_saved_game(), player.generator.rng.bit_generator.state
-    found = outlook(game, Thinker())
+    alone = dict.fromkeys(game.powers, Thinker())
+    found = outlook(game, alone)
     assert found["RUSSIA"] == (32, 32, 8.0) and found["ENGLAND"] == (32, 0, 1.0)
-    assert outlook(game, player)["RUSSIA"].won < 32
+    assert outlook(game, dict.fromkeys(game.powers, player))["RUSSIA"].won < 32
+    assert outlook(game, alone | {"RUSSIA": player})["RUSSIA"].won < 32
+    assert outlook(game, alone, orders={"RUSSIA": ["A BUD - GAL"]})["RUSSIA"].centers == 7
     assert game.to_saved_game() == before
     game.concede("RUSSIA")
-    assert outlook(game, player)["RUSSIA"].won == 32
+    assert outlook(game, dict.fromkeys(game.powers, player))["RUSSIA"].won == 32
     assert player.generator.rng.bit_generator.state == drawn
-    assert outlook(game, Thinker(), lambda: False) is None
+    assert outlook(game, alone, lambda: False) is None
 
 
 def test_hints_of_a_search_say_what_it_tried():

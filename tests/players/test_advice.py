@@ -56,3 +56,49 @@ def test_who_listens_knows_its_deals_when_it_orders():
     del player.heard
     orders_by_player(Game("standard"), player, ["FRANCE"], 1)  # where nobody talks
     assert not hasattr(player, "heard")
+
+
+class Wants:
+    """Orders what it wants where it may, else the first order of a list."""
+
+    def __init__(self, *texts):
+        self.texts, self.name = texts, "wants"
+
+    def act(self, games, decisions):
+        wanted = [games.vocabulary.texts.index(text) for text in self.texts]
+        firsts = decisions.order[decisions.order_start[:-1]].copy()
+        for s in range(len(firsts)):
+            listed = decisions.order[slice(*decisions.order_start[s : s + 2])]
+            firsts[s] = next((number for number in wanted if number in listed), firsts[s])
+        return firsts
+
+
+@pytest.mark.parametrize(
+    ("bounces", "support", "repeats"),
+    [(2, (), False), (1, (), True), (2, ("A GAS S A PAR - BUR",), True)],
+)
+def test_what_bounced_twice_is_not_ordered_again_without_more_support(bounces, support, repeats):
+    units = {"FRANCE": ["A GAS", "A PAR"], "GERMANY": ["A MUN"]}
+    centers = {"FRANCE": ["MAR", "PAR"], "GERMANY": ["MUN"]}
+    game = Game.from_state("standard", {"name": "S1901M", "units": units, "centers": centers})
+    for _ in range(bounces):
+        game.submit("FRANCE", ["A PAR - BUR"])
+        game.submit("GERMANY", ["A MUN - BUR"])
+        game.adjudicate()
+    found = orders_by_player(game, Wants("A PAR - BUR", *support), ["FRANCE"], 1)["FRANCE"]
+    assert len(found) == 2 and set(support) <= set(found)
+    assert ("A PAR - BUR" in found) == repeats
+
+
+def test_a_unit_that_stands_there_anew_may_be_attacked_again():
+    units = {"FRANCE": ["A PAR"], "GERMANY": ["A BUR"]}
+    centers = {"FRANCE": ["PAR"], "GERMANY": ["MUN"]}
+    game = Game.from_state("standard", {"name": "S1901M", "units": units, "centers": centers})
+    for _ in range(2):
+        game.submit("FRANCE", ["A PAR - BUR"])
+        game.adjudicate()
+    found = [orders_by_player(game, Wants("A PAR - BUR"), ["FRANCE"], 1)]
+    game.submit("GERMANY", ["A BUR - RUH"])
+    game.adjudicate()
+    found.append(orders_by_player(game, Wants("A PAR - BUR"), ["FRANCE"], 1))
+    assert ["A PAR - BUR" in one["FRANCE"] for one in found] == [False, True]

@@ -5,6 +5,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const LEGIBLE = 10; // pixels; smaller names are not shown
 const TALL = 14; // pixels; names do not grow beyond it when the board does
 const PHONE = 560; // pixels; no wider board begins as large as a part of it
+const MARGIN = 20; // pixels between what is marked and the choices for a unit
 const LARGEST = 8; // times the size at which the whole board is seen
 
 export function h(tag, attributes = {}, ...children) {
@@ -131,7 +132,8 @@ export class Board {
     this.marks = {};
     this.zoom = 1;
     this.middle = null; // the point of the picture in the middle of the frame
-    this.frame = h("div", { id: "board" });
+    this.frame = h("div", { id: "board", class: "dip-board", "data-theme": theme.now });
+    this.wanted = false; // whether full names are
     this.smaller = h(
       "button",
       {
@@ -186,9 +188,9 @@ export class Board {
         this.larger,
       ),
       this.told,
-      this.flyout,
       this.words,
     );
+    place.after(this.flyout); // over the board, or on a phone below it
     for (const kind of ["pointerdown", "keydown"])
       // what was wrong is over with the next thing one does
       document.addEventListener(
@@ -261,6 +263,15 @@ export class Board {
           `centers ${centers.join(", ") || "none"}.`,
       );
     });
+  }
+
+  // What a power has in the phase shown.
+  counts(power) {
+    const count = (kind) => this.svg?.querySelectorAll(kind).length ?? 0;
+    return {
+      centers: count(`.center[data-owner="${power}"]`),
+      units: count(`.unit[data-power="${power}"]:not(.built)`),
+    };
   }
 
   // Fill a layer of the picture with SVG text; those that it does not have yet lie on top.
@@ -337,7 +348,7 @@ export class Board {
     told.style.top = `${above > 0 ? above : y - place.top + 22}px`;
   }
 
-  // Put what a choice needs beside a province: where it covers the fewest of `others`.
+  // Put what a choice needs as near to a province as it covers the fewest of `others`.
   showFlyout(province, others, ...parts) {
     this.flyout.replaceChildren(...parts);
     this.flyout.hidden = !parts.length;
@@ -359,34 +370,31 @@ export class Board {
     const { flyout } = this;
     flyout.classList.remove("away");
     if (flyout.hidden) return;
-    const stage = this.frame.parentElement.getBoundingClientRect(),
-      frame = this.frame.getBoundingClientRect();
+    const frame = this.frame.getBoundingClientRect();
     const wide = flyout.offsetWidth,
       tall = flyout.offsetHeight;
     const middle = (code) => {
       const [x, y] = this.spot(code);
-      return [x - stage.left, y - stage.top];
+      return [x - frame.left, y - frame.top];
     };
     const [x, y] = middle(this.beside.province),
-      others = this.beside.others.map(middle);
+      marked = [[x, y], ...this.beside.others.map(middle)];
     const hidden = x < 0 || y < 0 || x > frame.width || y > frame.height; // moved out of the frame
     flyout.classList.toggle("away", hidden);
-    const spots = [24, 70, 120]
-      .flatMap((gap) => [
-        [x - wide / 2, y + gap],
-        [x - wide / 2, y - gap - tall],
-        [x + gap, y - tall / 2],
-        [x - gap - wide, y - tall / 2],
-      ])
-      .map(([left, top]) => [
-        Math.max(4, Math.min(left, frame.width - wide - 4)),
-        Math.max(4, Math.min(top, frame.height - tall - 4)),
-      ]);
-    const covered = ([left, top]) =>
-      [...others, [x, y], [x, y]].filter(
-        ([u, v]) => u > left - 12 && u < left + wide + 12 && v > top - 12 && v < top + tall + 12,
-      ).length;
-    const [left, top] = spots.reduce((best, spot) => (covered(spot) < covered(best) ? spot : best));
+    const cost = (left, top) =>
+      Math.hypot(left + wide / 2 - x, top + tall / 2 - y) +
+      10000 *
+        marked.filter(
+          ([u, v]) =>
+            u > left - MARGIN &&
+            u < left + wide + MARGIN &&
+            v > top - MARGIN &&
+            v < top + tall + MARGIN,
+        ).length;
+    let [left, top, least] = [4, 4, Infinity];
+    for (let v = 4; v <= frame.height - tall - 4; v += 12)
+      for (let u = 4; u <= frame.width - wide - 4; u += 12)
+        if (cost(u, v) < least) [left, top, least] = [u, v, cost(u, v)];
     Object.assign(flyout.style, { left: `${left}px`, top: `${top}px` });
   }
 
@@ -436,7 +444,11 @@ export class Board {
 
   // Names keep their size, and go when they are too small.
   sized() {
-    const size = this.labelSize() * this.scale();
+    const scale = this.scale(),
+      full = this.wanted && this.map.sizes.names * scale >= LEGIBLE; // else codes
+    this.frame.classList.toggle("full", full);
+    this.frame.style.setProperty("--scale", scale);
+    const size = this.labelSize() * scale;
     this.frame.style.setProperty("--names", Math.min(1, TALL / size));
     this.frame.classList.toggle("far", size < LEGIBLE);
     this.putNames();
@@ -480,9 +492,10 @@ export class Board {
   }
 
   toggleNames() {
-    const full = this.frame.classList.toggle("full");
-    this.named.setAttribute("aria-pressed", String(full));
-    if (full && this.zoom < this.legible()) this.enlarge(this.legible());
+    this.wanted = !this.wanted;
+    this.named.setAttribute("aria-pressed", String(this.wanted));
+    this.frame.classList.toggle("full", this.wanted); // which its size asks for
+    if (this.wanted && this.zoom < this.legible()) this.enlarge(this.legible());
     this.sized();
   }
 
@@ -598,19 +611,17 @@ function moves(board) {
     },
     { passive: false },
   );
-  frame.parentElement.addEventListener(
-    "wheel",
-    (event) => {
-      if (event.deltaY >= 0 && board.zoom === 1) return; // the page scrolls
-      event.preventDefault();
-      board.enlarge(
-        board.zoom * 2 ** ((-event.deltaY * (event.deltaMode ? 20 : 1)) / 300),
-        event.clientX,
-        event.clientY,
-      );
-    },
-    { passive: false },
-  );
+  const wheel = (event) => {
+    if (event.deltaY >= 0 && board.zoom === 1) return; // the page scrolls
+    event.preventDefault();
+    board.enlarge(
+      board.zoom * 2 ** ((-event.deltaY * (event.deltaMode ? 20 : 1)) / 300),
+      event.clientX,
+      event.clientY,
+    );
+  };
+  for (const place of [frame.parentElement, board.flyout])
+    place.addEventListener("wheel", wheel, { passive: false });
   new ResizeObserver(() => board.resized()).observe(frame);
   return () => dragged;
 }

@@ -173,7 +173,8 @@ function take(view) {
   } else {
     if (before.given && !view.given && view.talk && !state.busy)
       say("A deal rules out an order you gave. Please give your orders again.", true);
-    panel.update(view);
+    if (before.you === view.you) panel.update(view);
+    else panel.begin(view); // in a sandbox the next power orders
     talk.update(view);
   }
   draw();
@@ -232,6 +233,7 @@ async function draw() {
     );
     lookAtOwn(view);
     drawResults(found);
+    drawPowers(view);
   } catch (error) {
     if (error.lost) connected(error.message);
     else say(sentence(error.message), true);
@@ -264,6 +266,7 @@ function drawParts(view) {
   const looking = state.shown !== null;
   $("title").textContent = looking ? phaseTitle(view.phases[at]) : view.title;
   const turn = view.started && view.decision && !view.given;
+  notice.tell(Boolean(turn), view.title);
   document.title = `${turn ? "Your turn · " : ""}${view.title} · Diplomacy`;
   $("who").textContent = view.started ? whoPlays(view) : "";
   $("bar").hidden = !view.started;
@@ -274,6 +277,7 @@ function drawParts(view) {
   if (state.review) values.show(at);
   review.show(at);
   document.body.classList.toggle("looking", looking);
+  document.body.classList.toggle("deciding", Boolean(turn && !looking));
   history.replaceState(null, "", `#${state.token}${looking ? `/${view.phases[at]}` : ""}`);
 
   $("foot").replaceChildren();
@@ -532,10 +536,21 @@ function drawContinue(view, at, now) {
   if (pictures.has(pictureKey())) drawResults(pictures.get(pictureKey()));
 }
 
+// Powers, one's own first, then those that went against it, as orders tell.
+function ownFirst(orders) {
+  const { you, powers } = state.view;
+  const own = orders.filter(({ power }) => power === you).map(({ text }) => text.slice(2, 5));
+  const against = ({ power, text }) =>
+    power !== you && text.includes(" - ") && own.includes(text.split(" - ")[1].slice(0, 3));
+  const foes = orders.filter(against).map(({ power }) => power);
+  const rank = (power) => (power === you ? 0 : foes.includes(power) ? 1 : 2);
+  return powers.map(({ power }) => power).sort((one, other) => rank(one) - rank(other));
+}
+
 function drawResults(found) {
   const place = $("results");
   if (!place) return;
-  const powers = state.view.powers.map(({ power }) => power);
+  const powers = ownFirst(found.orders);
   place.replaceChildren(
     h("h2", {}, `What happened in ${found.title}`),
     ...orderLists(powers, found.orders),
@@ -556,7 +571,10 @@ function drawEnd(view) {
     : view.by_concession
       ? `${won} All the others have conceded.`
       : won;
-  $("panel").replaceChildren(h("h2", { id: "end" }, text));
+  $("panel").replaceChildren(
+    h("h2", { id: "end" }, text),
+    view.rank ? h("p", { id: "rank" }, `Among the members this game gives you ${view.rank}.`) : "",
+  );
   $("panel").append(
     h(
       "div",
@@ -603,7 +621,7 @@ async function fetchReview() {
 }
 
 function drawWaiting(view) {
-  const parts = [];
+  const parts = view.sandbox ? [panel.sandboxBox()] : [];
   if (view.trouble) parts.push(h("p", { class: "bad" }, sentence(view.trouble)));
   if (view.given) {
     const list = view.given.map((text) => h("li", { title: text }, panel.words(text)));
@@ -659,21 +677,18 @@ function drawVotes(view) {
   const parts = [],
     { votes } = view;
   if (votes) {
-    const text =
-      `${votes.given} of ${votes.needed} powers have voted for a draw in this phase. ` +
-      "If all of them do, the game ends here and now.";
     parts.push(
-      h("h2", {}, "A draw?"),
-      h("p", {}, text),
+      h("span", {}, `${votes.given} of ${votes.needed} for a draw`),
       h(
         "button",
         {
           id: "vote",
+          title: "Once all have voted for a draw in a phase, the game ends",
           "aria-pressed": String(votes.mine),
           disabled: Boolean(state.busy),
           onclick: () => send("/api/vote", { draw: !votes.mine }),
         },
-        votes.mine ? "Withdraw my vote" : "Vote for a draw",
+        votes.mine ? "Withdraw vote" : "Vote draw",
       ),
     );
   }
@@ -702,7 +717,7 @@ function drawVotes(view) {
 function drawTools(view) {
   const tools = [];
   const deciding = view.started && state.shown === null && view.decision && !view.given;
-  if (deciding && view.you)
+  if (deciding && view.you && !view.rated)
     tools.push(
       h(
         "button",
@@ -718,7 +733,7 @@ function drawTools(view) {
         state.hinting ? "Hide hint" : "Hint",
       ),
     );
-  if (view.host && view.started)
+  if (view.host && view.started && !view.rated)
     tools.push(
       h(
         "button",
@@ -739,6 +754,32 @@ function drawTools(view) {
         "Download game",
       ),
     );
+  if (view.started && view.you && !view.sandbox && !view.over)
+    tools.push(
+      h(
+        "button",
+        {
+          id: "notice",
+          "aria-pressed": String(notice.on),
+          onclick: () => notice.toggle(),
+          title: "A notice of the browser and a sound when it is your turn",
+        },
+        "Tell me",
+      ),
+    );
+  const game = view.sandbox && sessionStorage.getItem("game");
+  if (view.started && game)
+    tools.push(
+      h("button", { id: "to-game", onclick: () => (location.hash = game) }, "Back to the game"),
+    );
+  else if (view.started && !view.sandbox && (view.host || view.you) && !(view.rated && !view.over))
+    tools.push(
+      h(
+        "button",
+        { id: "try", onclick: tryOut, title: "Give everybody's orders from this phase on" },
+        "Try out",
+      ),
+    );
   if (state.shown !== null && state.shown + 2 < view.phases.length)
     tools.push(
       h(
@@ -751,8 +792,10 @@ function drawTools(view) {
   if (deciding && state.hinting && !state.hint) fetchHint();
 }
 
+// Powers with what they have, or had in the phase looked at, which the board shows.
 function drawPowers(view) {
   if (!view.started) return;
+  const counted = (p) => (state.shown === null ? p : board.counts(p.power));
   const rows = view.powers.map((p) =>
     h(
       "tr",
@@ -784,8 +827,8 @@ function drawPowers(view) {
                   : "ordering",
         ),
       ),
-      h("td", {}, `${p.centers}`),
-      h("td", {}, `${p.units}`),
+      h("td", {}, `${counted(p).centers}`),
+      h("td", {}, `${counted(p).units}`),
     ),
   );
   const head = h(
@@ -951,6 +994,27 @@ function drawMore(view) {
   );
 }
 
+// A notice and a sound when it is one's turn, for who wants them.
+const notice = {
+  on: false,
+  turn: true, // whether it was one's turn before; the first time says nothing
+  tell(turn, title) {
+    if (this.on && turn && !this.turn) {
+      if (document.hidden) new Notification("Your turn", { body: title, icon: "/icon.svg" });
+      const sound = new AudioContext(),
+        tone = sound.createOscillator();
+      tone.connect(sound.destination);
+      tone.start();
+      tone.stop(sound.currentTime + 0.15);
+    }
+    this.turn = turn;
+  },
+  async toggle() {
+    this.on = !this.on && (await window.Notification?.requestPermission?.()) === "granted";
+    draw();
+  },
+};
+
 // --- What is clicked -----------------------------------------------------------------------------
 
 // The number of a phase that was played; null: there is none of this name.
@@ -979,8 +1043,10 @@ async function fetchHint() {
   if (fetchingHint) return;
   fetchingHint = true;
   try {
-    const found = await ask("/api/hint");
-    if (found.step === state.view.step) state.hint = found;
+    const { you } = state.view,
+      found = await ask("/api/hint");
+    if (found.step !== state.view.step || you !== state.view.you) return;
+    state.hint = found;
     fetchOutlook();
   } catch (error) {
     state.hinting = false;
@@ -993,10 +1059,14 @@ async function fetchHint() {
 
 // Games are played for it, which takes seconds: the hint does not wait.
 async function fetchOutlook() {
-  const { step, you } = state.view;
-  const found = await ask("/api/outlook").catch(() => null);
+  const { step, you } = state.view,
+    hinted = panel.hinted(state.hint),
+    own = panel.orders();
+  const differ = own.length && [...own].sort().join() !== [...hinted].sort().join();
+  const orders = differ ? [hinted, own] : [hinted];
+  const found = await ask("/api/outlook", { step, orders }).catch(() => null);
   if (step !== state.view.step || you !== state.view.you) return;
-  state.outlook = found;
+  state.outlook = found?.outlooks;
   draw();
 }
 
@@ -1047,14 +1117,23 @@ const panel = new OrderPanel({
   outlook: () => state.outlook,
 });
 
+// Go on from the phase looked at in a sandbox, whose page leads back.
+async function tryOut() {
+  try {
+    const { token } = await ask("/api/sandbox", { phase: state.shown });
+    sessionStorage.setItem("game", location.hash);
+    location.hash = token;
+  } catch (error) {
+    say(sentence(error.message), true);
+  }
+}
+
 // In a sandbox: give another power's orders, or let a player give some.
 async function turnTo(power) {
   state.power = power;
   state.hint = state.outlook = null;
   try {
     take(await ask("/api/game"));
-    panel.begin(state.view);
-    draw();
   } catch (error) {
     say(sentence(error.message), true);
   }

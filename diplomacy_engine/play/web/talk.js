@@ -282,7 +282,14 @@ export class TalkPanel {
       event.preventDefault();
       this.sendTo("/api/say", { to: power, text: this.words });
     };
-    return h("form", { class: "row", onsubmit: send }, field, h("button", { id: "write" }, "Send"));
+    const { person } = this.view.powers.find((one) => one.power === power);
+    return h(
+      "form",
+      { class: "row", onsubmit: send },
+      field,
+      h("button", { id: "write" }, "Send"),
+      person ? null : h("small", { class: "quiet" }, `${nice(power)} does not read words.`),
+    );
   }
 
   choose(power) {

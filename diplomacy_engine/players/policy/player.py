@@ -7,6 +7,7 @@ import numpy as np
 from msgspec import Meta
 
 from ..._suggest import player_name, quoted
+from ...constants import SPRING_MOVEMENT
 from ...errors import UserError
 from ...games.decisions import Decisions, order_numbers
 from ...games.observation import BoardViews
@@ -19,6 +20,9 @@ from ..protocols import Explanation, Seedable
 
 Temperature = Annotated[float, Meta(ge=0.01, le=100)]
 OPENING_TEMPERATURE = np.float32(1.5)  # of a game's first year among people
+DRAWN_OPENINGS, HOTTEST = 192, 5.0  # draws for the first phase, at temperatures from 1 on
+OPENING_UNITS = 3  # with fewer, other openings are much worse
+OPENINGS, LARGEST_SHARE = 3, 0.5  # likeliest of these, and the largest probability of one
 
 
 class Network(Protocol):
@@ -113,10 +117,36 @@ class PolicyPlayer:
         own = self.legal_orders(games, decisions)
         obs = self.observe(games, decisions.game, decisions.power)
         opens = self.careful & (games.state.year[decisions.game] == games.board.first_year)
+        begins = opens & (games.state.phase[decisions.game] == SPRING_MOVEMENT)
+        large = np.diff(decisions.slot_start) >= OPENING_UNITS
+        if decisions.count and (begins & large).all() and not self.greedy:
+            return mended(games, decisions, matched(decisions, own, self._opening(games, own)))
         temperature = self.temperature * np.where(opens, OPENING_TEMPERATURE, np.float32(1))
         chosen, _, _ = self.agent.act(obs, own, self.generator, self.greedy, temperature)
         numbers = matched(decisions, own, order_numbers(own, chosen))
         return mended(games, decisions, numbers) if self.careful else numbers
+
+    def _opening(self, games: VectorGame, own: Decisions) -> np.ndarray:
+        """Draw orders (S,) among each decision's likeliest, as evenly as LARGEST_SHARE demands."""
+        drawn = own.take(np.repeat(np.arange(own.count), DRAWN_OPENINGS))
+        temperature = np.tile(np.linspace(1, HOTTEST, DRAWN_OPENINGS, dtype=np.float32), own.count)
+        obs = self.observe(games, drawn.game, drawn.power)
+        chosen, logprob, _ = self.agent.act(obs, drawn, self.generator, temperature=temperature)
+        numbers, parts = order_numbers(drawn, chosen), []
+        orders = drawn.by_province(numbers, len(games.board.terrain))
+        for d, (game, power) in enumerate(zip(own.game, own.power.tolist())):
+            part = slice(d * DRAWN_OPENINGS, (d + 1) * DRAWN_OPENINGS)
+            _, first = np.unique(orders[part], axis=0, return_index=True)
+            first = first[np.argsort(-logprob[part][first])][:OPENINGS]
+            for evenness in np.geomspace(1, 1000, 50):
+                shares = np.exp((logprob[part][first] - logprob[part].max()) / evenness)
+                shares /= shares.sum()
+                if shares[0] <= LARGEST_SHARE:
+                    break
+            rng = np.random.default_rng([int(games.state.seed[game]), power])
+            row = part.start + rng.choice(first, p=shares)
+            parts.append(numbers[slice(*drawn.slot_start[row : row + 2])])
+        return np.concatenate(parts)
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
         own = self.legal_orders(games, decisions)
