@@ -636,7 +636,7 @@ class PlaySession:
         self.asking = {name: powers}
         try:
             player, seed = self._players[name], self._draw_seed(after)
-            orders = orders_by_player(after.game, player, powers, seed)
+            orders = orders_by_player(after.game, player, powers, seed, False)
         except Exception as error:  # a checkpoint's script is the user's own
             self._note_trouble(f"{name} could not give orders: {error}")
             raise PlayError(self.trouble) from error
