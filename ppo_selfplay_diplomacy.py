@@ -5,11 +5,11 @@
     torchrun --nproc_per_node=2 ppo_selfplay_diplomacy.py --map three  # ranks on several machines
     python -m diplomacy_engine evaluate --map small --player runs/small__.../checkpoint.pt
 
-Many games run at once. In each, a few seats (one by default) are the learner's; every other seat is
-played by a frozen copy of an earlier learner, drawn from a pool when the game starts and kept until
-it ends. A *decision* is one power's orders in one phase. Powers skip phases in which they have
-nothing to order, so each learner seat fills its own buffer, a *stream*, at its own pace; as soon as
-one stream is full, PPO learns from every finished transition of all of them.
+Many games run at once. In each, a few seats (one by default) are the learner's; every other seat
+is played by a frozen copy of an earlier learner, sampled from a pool when the game starts, until it
+ends. A *decision* is one power's orders in one phase. Powers skip phases in which they have nothing
+to order, so each learner seat fills its own buffer, a *stream*, at its own pace; as soon as one
+stream is full, PPO learns from every finished transition of all of them.
 
 Shapes. A letter means this and nothing else, here and in diplomacy_engine (constants.py):
 
@@ -143,7 +143,7 @@ class Action(NamedTuple):
     chosen: np.ndarray  # (S,) int64, positions in the slots' lists of legal orders
     logprob: torch.Tensor  # (D,), of all orders of a decision together, at temperature 1
     entropy: torch.Tensor | None = None  # (D,) of orders scored, as a share of the greatest (0..1)
-    probability: torch.Tensor | None = None  # (N,) of orders drawn: of every legal order
+    probability: torch.Tensor | None = None  # (N,) of sampled orders: of every legal order
     value: torch.Tensor | None = None  # (D,)
 
 
@@ -232,13 +232,13 @@ class Agent(nn.Module):
         noise: np.ndarray | None = None,
         temperature: np.ndarray | None = None,
     ) -> Action:
-        """Draw the orders of D decisions unit by unit, or score those that `orders` has as picked.
+        """Sample orders of D decisions unit by unit, or score those that `orders` has as picked.
 
-        This is the policy. Gumbel `noise` (N,) decides the draws, at a `temperature` (D,).
+        This is the policy. Gumbel `noise` (N,) decides the samples, at a `temperature` (D,).
         """
         tables = self.order_tables(codes, orders)
         if orders.picked is None:
-            chosen, logprob, probability = ops.draw_orders(orders, tables, noise, temperature)
+            chosen, logprob, probability = ops.sample_orders(orders, tables, noise, temperature)
             return Action(chosen, logprob, probability=probability)
         return Action(orders.chosen, *ops.score_orders(orders, tables))
 
@@ -254,7 +254,7 @@ class Agent(nn.Module):
         noise: np.ndarray | None = None,
         temperature: np.ndarray | None = None,
     ) -> Action:
-        """Do as `get_action`, with values: draw, or score the orders `chosen` (S,) int64."""
+        """Do as `get_action`, with values: sample, or score the orders `chosen` (S,) int64."""
         boards = self.inputs(obs)
         codes = self.encode(boards)
         value = self.critic(codes.view).squeeze(-1)
@@ -272,7 +272,7 @@ RANDOM_START_PHASES = 8  # the most phases of a random beginning
 class OpponentPool(Stateful):
     """Who else sits at the tables: frozen copies of the learner, and perhaps bots.
 
-    New games draw from `copies`, oldest first; `agents` also has older ones still at a table.
+    New games sample from `copies`, oldest first; `agents` also has older ones still at a table.
     """
 
     REBUILT = ("args", "bots")  # a checkpoint keeps all other attributes
@@ -324,7 +324,7 @@ class OpponentPool(Stateful):
 
     def act(self, members: np.ndarray, obs, decisions, temperature) -> np.ndarray:
         """Return what copies `members` (D,), ascending, choose, (S,): each by `get_action`."""
-        noise = ops.draw_noise(decisions)
+        noise = ops.sample_noise(decisions)
         return frozen.act(self.agents, members, obs, decisions, noise, temperature)
 
     def record(self, games: np.ndarray, score: np.ndarray) -> None:
@@ -541,7 +541,7 @@ class Run(Stateful):
         self.average = frozen.frozen_copy(self.agent) if args.average_exponent else self.agent
         weights = self.agent.parameters()
         self.optimizer = torch.optim.Adam(weights, args.learning_rate, eps=1e-5, fused=True)
-        if ranks.rank:  # only the first weights are the same draws on all ranks
+        if ranks.rank:  # only the first weights are the same samples on all ranks
             startup.seed_generators(own.seed)
         self.rng = np.random.default_rng(own.seed)  # seats, opponents, minibatches; torch's: orders
 
@@ -622,7 +622,7 @@ class Run(Stateful):
 
         # The learner.
         own = self.agent.legal_orders(games, decisions.take(members == LEARNER))
-        obs, noise = self.observe(self.agent, own), ops.draw_noise(own)
+        obs, noise = self.observe(self.agent, own), ops.sample_noise(own)
         with clock("inference"), torch.no_grad():
             action = self.agent.get_action_and_value(obs, own, noise=noise)
         games.write_orders(orders, own, engine.order_numbers(own, action.chosen))

@@ -9,8 +9,8 @@ ROOT = Path(__file__).parent
 # Folder inside the package, the folder from which its files are taken, and their pattern.
 CARRIED = (
     ("configs", ROOT / "configs", "**/*.toml"),
-    ("reference", ROOT / "runs" / "reference", "*__*__*/policy.pt"),
-    ("reference", ROOT / "runs" / "reference", "*__*__*/against_dumbbot.json"),
+    ("reference", ROOT / "runs" / "reference", "*__*/policy.pt"),
+    ("reference", ROOT / "runs" / "reference", "*__*/against_dumbbot.json"),
 )
 
 

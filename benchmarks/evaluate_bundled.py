@@ -58,7 +58,20 @@ EVALUATIONS = [
         "fast_until_1910",
         "--player fast:X --against dumbbot --games 140 --seed 1000 --max-years 10",
     ),
-    ("standard-(pure|own|long|0.3)-.", "style", "--against X --games 105 --seed 1"),
+    ("standard-(human|(pure|own|long|0.3)-.)", "style", "--against X --games 105 --seed 1"),
+    (
+        "standard-own-.",
+        "against_standard-human",
+        "--against standard-human --games 210 --seed 1000",
+    ),
+    *(
+        (
+            "standard-human",
+            f"against_standard-own-{seed}",
+            f"--against standard-own-{seed} --games 210 --seed 1000",
+        )
+        for seed in (1, 2, 3)
+    ),
 ]
 
 
@@ -133,7 +146,7 @@ def rows() -> Iterator[tuple[str, str, int, dict[int, str]]]:
         cells = shares([result], "solo"), shares([result], "win"), ", ".join(powers) + "%"
         yield "Three", f"three__pure__{seed}", 4, dict(enumerate(cells, 1))
     kinds = {kind: [f"standard__{kind}__{seed}" for seed in (1, 2, 3)] for kind in STANDARD}
-    kinds |= {kind: [f"standard__{kind}"] for kind in ("dumbbot__1", "dumbbot__1__long")}
+    kinds |= {kind: [f"standard__{kind}"] for kind in ("human", "dumbbot__1", "dumbbot__1__long")}
     for kind, names in kinds.items():
         bots = ["dumbbot", "dumbbot-paquette"]
         against = [[read(name, f"against_{bot}") for name in names] for bot in bots]

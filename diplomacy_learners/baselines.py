@@ -255,7 +255,7 @@ class Policies(OpponentPool):
             key[order],
             obs.take(order),
             sorted_decisions,
-            ops.draw_noise(sorted_decisions),
+            ops.sample_noise(sorted_decisions),
             temperature[order],
         )
         return chosen

@@ -79,7 +79,7 @@ class TalkCodes(NamedTuple):
 class TalkingAgent(ppo.Agent):
     """The script's network, of whose decisions talk is the first part.
 
-    A class with heads for one kind of talk has `draw_talk`, `score_talk` and `deals`. Where deals
+    A class with heads for one kind of talk has `sample_talk`, `score_talk` and `deals`. Where deals
     are not `binding` it sees who broke one with it, and has a head for whether it keeps its own.
     """
 
@@ -120,7 +120,7 @@ class TalkingAgent(ppo.Agent):
         return self.keeping(torch.cat([codes.view, codes.deals], 1)).squeeze(1)
 
     @torch.no_grad()
-    def draw_keeps(
+    def sample_keeps(
         self, obs: TalkViews | OfferViews, noise: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return whether each power keeps its deals, (D,) int8, and the log-probabilities, by
@@ -185,7 +185,7 @@ class WishingAgent(TalkingAgent):
         return (peace.to(partners.dtype).unsqueeze(-1) * partners).sum(1)
 
     @torch.no_grad()
-    def draw_talk(
+    def sample_talk(
         self, obs: BoardViews, wishing: np.ndarray, noise: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return with whom each power wishes peace, (D, P) int8, and its log-probability (D,).
@@ -280,7 +280,7 @@ class OfferingAgent(TalkingAgent):
         return added
 
     @torch.no_grad()
-    def draw_talk(
+    def sample_talk(
         self,
         obs: BoardViews,
         able: np.ndarray,
@@ -395,7 +395,7 @@ class TalkRun(Run):
         for agent, game, power in speakers(self, bound):
             obs, noise = self.view_talk(agent, game, power), torch.rand(len(game)).numpy()
             with clock("inference"):
-                keeps[game, power], logprob = agent.draw_keeps(obs, noise)
+                keeps[game, power], logprob = agent.sample_keeps(obs, noise)
             talk["talk_logprob"][game, power] += logprob
         orders, experience, action = super().ask_for_orders(
             press.bound(decisions, keeps != 0), clock
@@ -452,7 +452,7 @@ def hold_wishes(
         obs, noise = agent.observe(games, game, power), torch.rand(others.shape).numpy()
         obs = talk.views.of(obs, len(powers), breaches=breaches[game, power])
         with clock("inference"):
-            wish[game, power], logprob[game, power] = agent.draw_talk(obs, others, noise)
+            wish[game, power], logprob[game, power] = agent.sample_talk(obs, others, noise)
     talk_arrays = {"wish": wish, "talk_logprob": logprob, "peace": talk.press.deals.peace}
     talk_arrays["breaches"] = breaches
     if talking.count:
@@ -475,7 +475,7 @@ def hold_offers(
         obs = talk.views.of(obs, games.num_powers, breaches=breaches[game, power])
         noise = torch.rand(len(game), 1 + games.num_powers).numpy()
         with clock("inference"):
-            reply = agent.draw_talk(obs, *question, noise)
+            reply = agent.sample_talk(obs, *question, noise)
         offers.note(game, power, *reply)
     if talking.count:
         offers.settle()
@@ -496,13 +496,15 @@ class TalkingAgentNetwork(AgentNetwork):
 
     def __init__(self, agent: TalkingAgent):
         super().__init__(agent)
-        self.binding, self.draw_keeps = agent.binding, agent.draw_keeps
+        self.binding, self.sample_keeps = agent.binding, agent.sample_keeps
 
-    def draw_talk(self, obs: BoardViews, *talk_inputs: np.ndarray | None) -> tuple[np.ndarray, ...]:
-        return self.agent.draw_talk(obs, *talk_inputs)
+    def sample_talk(
+        self, obs: BoardViews, *talk_inputs: np.ndarray | None
+    ) -> tuple[np.ndarray, ...]:
+        return self.agent.sample_talk(obs, *talk_inputs)
 
     @staticmethod
-    def draw_noise(shape: tuple[int, ...], generator: torch.Generator) -> np.ndarray:
+    def sample_noise(shape: tuple[int, ...], generator: torch.Generator) -> np.ndarray:
         return torch.rand(shape, generator=generator).numpy()
 
 

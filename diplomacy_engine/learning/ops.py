@@ -56,7 +56,7 @@ def linear_by_role(
     return torch.cat([F.linear(*part) for part in parts])
 
 
-def draw_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
+def sample_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
     return gumbel(len(decisions.order), generator)
 
 
@@ -66,7 +66,7 @@ def gumbel(count: int, generator: torch.Generator | None = None) -> np.ndarray:
     return uniform.log_().neg_().log_().neg_().numpy()
 
 
-def draw_orders(
+def sample_orders(
     orders: Orders,
     tables: OrderTables,
     noise: np.ndarray | None = None,
@@ -74,9 +74,9 @@ def draw_orders(
 ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
     """Choose orders, unit by unit, by Gumbel `noise` (N,) or LIKELIEST; return positions (S,) in
     the slots' lists, log-probabilities (D,) at temperature 1, and probabilities (N,)."""
-    noise = draw_noise(orders.decisions) if noise is None else noise
+    noise = sample_noise(orders.decisions) if noise is None else noise
     if not uses_kernels(tables.context):
-        return plain_ops.draw_orders(orders, tables, noise, temperature)
+        return plain_ops.sample_orders(orders, tables, noise, temperature)
     if tables.earlier is None:
         width = len(tables.weight)
         layer = tables.weight.new_zeros(width, width), tables.weight.new_zeros(width)
@@ -85,7 +85,7 @@ def draw_orders(
     provinces, kinds, context, weight, *layer = (_array(table) for table in (*tables[:4], *layer))
     if temperature is None:
         temperature = np.ones(len(context), np.float32)
-    chosen, *tensors = order_logits.draw_orders(
+    chosen, *tensors = order_logits.sample_orders(
         orders.columns,
         orders.decisions,
         orders.lookup,

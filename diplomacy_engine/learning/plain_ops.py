@@ -1,4 +1,4 @@
-"""The operations of ops.py for any device. None waits for a GPU but the end of `draw_orders`."""
+"""The operations of ops.py for any device. None waits for a GPU but the end of `sample_orders`."""
 
 import itertools
 from typing import NamedTuple
@@ -88,7 +88,7 @@ def sum_of_earlier(codes: torch.Tensor, orders: Orders) -> torch.Tensor:
     return (table.cumsum(1) - table).flatten(0, 1).index_select(0, where)
 
 
-def draw_orders(
+def sample_orders(
     orders: Orders,
     tables: OrderTables,
     noise: np.ndarray,

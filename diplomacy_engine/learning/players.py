@@ -42,7 +42,7 @@ class AgentNetwork:
         if greedy:
             noise = ops.LIKELIEST
         elif noise is None:
-            noise = ops.draw_noise(decisions, generator)
+            noise = ops.sample_noise(decisions, generator)
         action = self.agent.get_action_and_value(
             obs, decisions, noise=noise, temperature=temperature
         )

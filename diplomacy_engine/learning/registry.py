@@ -34,6 +34,7 @@ BUNDLED = {
     "press.py": "diplomacy_learners.press",
     "baselines.py": "diplomacy_learners.baselines",
     "league.py": "diplomacy_learners.league",
+    "anchored.py": "diplomacy_learners.anchored",
     "language_model.py": "diplomacy_learners.language_model",
 }
 _known: dict[Path, "Learner"] = {}

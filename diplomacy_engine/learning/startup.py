@@ -275,7 +275,7 @@ def _positions(learner: Learner, agent: nn.Module, game_map: Map) -> list[Positi
         decisions = agent.legal_orders(games, full)
         check_orders(full, decisions, agent.legal_orders(games, decisions))
         obs = player.observe(games, full.game, full.power)
-        positions.append(Position(games, full, decisions, obs, ops.draw_noise(decisions)))
+        positions.append(Position(games, full, decisions, obs, ops.sample_noise(decisions)))
     return positions
 
 

@@ -498,7 +498,11 @@ class PlaySession:
     def hint(self, viewer: Viewer) -> Advice:
         with self.lock:
             power = self._seat(viewer)
-            return advice(self.game, self._adviser(), power)
+            hint, people = advice(self.game, self._adviser(), power), f"{self.game.map.name}-human"
+            if people not in self.pool:
+                return hint
+            usual = advice(self.game, ordering(self._player(people)), power)
+            return hint._replace(usual=dict(pair for _, ranked in usual.slots for pair in ranked))
 
     def _adviser(self) -> ExplainingPlayer:
         player = self.hinting()
@@ -632,7 +636,7 @@ class PlaySession:
         self.asking = {name: powers}
         try:
             player, seed = self._players[name], self._draw_seed(after)
-            orders = orders_by_player(after.game, player, powers, seed)
+            orders = orders_by_player(after.game, player, powers, seed, False)
         except Exception as error:  # a checkpoint's script is the user's own
             self._note_trouble(f"{name} could not give orders: {error}")
             raise PlayError(self.trouble) from error

@@ -246,8 +246,11 @@ class TextGame:
         if hint.value is not None:
             self.write(f"  it expects a reward of {hint.value:.2f} from here on")
         for unit, ranked in hint.slots:
-            best = ", ".join(f"{text} {percent(share, 0)}" for text, share in ranked[:_MOST_HINTS])
-            self.write(f"  {unit}: {best}")
+            best = []
+            for text, share in ranked[:_MOST_HINTS]:
+                usual = f" (people {percent(hint.usual[text], 0)})" if text in hint.usual else ""
+                best.append(f"{text} {percent(share, 0)}{usual}")
+            self.write(f"  {unit}: {', '.join(best)}")
 
     def _show_tried(self, tried: SearchReasons) -> None:
         """Show what a search has tried, best first, and what it expects of the others."""

@@ -324,7 +324,13 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
         "marks": orders_svg(drawing_of(game_map), scene, likeliest),
         "tried": tried,  # by a search
         "slots": [
-            {"unit": unit, "orders": [{"text": t, "probability": round(p, 4)} for t, p in ranked]}
+            {
+                "unit": unit,
+                "orders": [
+                    {"text": text, "probability": round(share, 4), "usual": hint.usual.get(text)}
+                    for text, share in ranked
+                ],
+            }
             for unit, ranked in hint.slots
         ],
     }

@@ -3,6 +3,7 @@
 import contextlib
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -76,14 +77,16 @@ class Advice(NamedTuple):
     value: float | None  # the reward that it was trained on, as expected from here on, if it knows
     slots: list[tuple[str, list[tuple[str, float]]]]  # (unit, [(order, probability), ...])
     tried: SearchReasons | None = None  # of a player that searches, in movement phases
+    usual: Mapping[str, float] = MappingProxyType({})  # order -> its share among people
 
 
 def orders_by_player(
-    game: Game, player: Player, powers: Collection[str], seed: int
+    game: Game, player: Player, powers: Collection[str], seed: int, stubborn: bool = True
 ) -> dict[str, list[str]]:
     """Return orders for those of `powers` with a decision; `seed` (0..2^64 - 1) is of the draws.
 
-    A move that bounced twice in a row against the same is not given again without more support.
+    One that is not `stubborn` does not repeat a move that bounced twice in a row against the same
+    without more support.
     """
     decisions = _decisions(game, powers)
     copy = game.copy()  # seeds of its own would end the deals of the game itself
@@ -98,7 +101,7 @@ def orders_by_player(
     if free:
         honest = honest_seats([player], np.zeros((1, len(game.powers)), int))
         decisions = game.table.bound(decisions, honest)
-    in_vain = _bounced_twice(game) if moving else {}
+    in_vain = _bounced_twice(game) if moving and not stubborn else {}
     texts, by_power = games.vocabulary.texts, {}
     for _ in range(MOST_ASKED):
         orders = orders_of(games, player, decisions)

@@ -78,7 +78,7 @@ def asked(games: VectorGame):
 def test_what_is_learned_from_is_what_was_drawn(scheme):
     agent = agent_of(scheme)
     obs, decisions = asked(VectorGame("three", 12, seed=3))
-    noise = ops.draw_noise(decisions, SEED().manual_seed(1))
+    noise = ops.sample_noise(decisions, SEED().manual_seed(1))
     with torch.no_grad():
         drawn = agent.get_action_and_value(obs, decisions, noise=noise)
         scored = agent.get_action_and_value(obs, decisions, drawn.chosen)
@@ -110,7 +110,7 @@ def test_each_power_plays_by_its_own_network():
     agent = agent_of("independent")
     obs, decisions = asked(VectorGame("three", 12, seed=3))
     network = baselines.make_player(agent, "it").agent
-    noise = ops.draw_noise(decisions, SEED().manual_seed(2))
+    noise = ops.sample_noise(decisions, SEED().manual_seed(2))
     heat = np.linspace(0.5, 2, decisions.count, dtype=np.float32)
     chosen, logprob, value = network.act(obs, decisions, noise=noise, temperature=heat)
     likeliest, *_ = network.act(obs, decisions, greedy=True)
@@ -146,7 +146,7 @@ def test_orders_do_not_depend_on_what_the_central_critic_sees():
     agent, plain = agent_of("central"), agent_of("self_play")
     plain.load_state_dict(agent.state_dict(), strict=False)
     obs, decisions = asked(VectorGame("three", 12, seed=3))
-    noise = ops.draw_noise(decisions, SEED().manual_seed(2))
+    noise = ops.sample_noise(decisions, SEED().manual_seed(2))
     with torch.no_grad():
         drawn = agent.get_action_and_value(obs, decisions, noise=noise)
         other = plain.get_action_and_value(obs, decisions, noise=noise)

@@ -168,7 +168,7 @@ def test_offers_are_drawn_as_often_as_they_are_likely():
     shares, agreed = np.zeros_like(likely), np.zeros(agreeing.shape)
     for _ in range(draws):
         noise = torch.rand(n, 1 + len(run.game_map.powers), generator=generator).numpy()
-        choice, logprob, said, said_logprob = agent.draw_talk(obs, *asked, noise)
+        choice, logprob, said, said_logprob = agent.sample_talk(obs, *asked, noise)
         shares[np.arange(n), choice] += 1  # NONE is the last
         agreed += said
     np.testing.assert_allclose(shares / draws, likely, atol=0.1)
@@ -178,7 +178,7 @@ def test_offers_are_drawn_as_often_as_they_are_likely():
     np.testing.assert_allclose(logprob, np.log(likely[np.arange(n), choice]), rtol=1e-3, atol=1e-4)
     each = np.log(np.where(said, agreeing, 1 - agreeing))
     np.testing.assert_allclose(said_logprob[heard], each[heard], rtol=1e-3, atol=1e-4)
-    choice, _, said, _ = agent.draw_talk(obs, *asked, None)
+    choice, _, said, _ = agent.sample_talk(obs, *asked, None)
     column = np.where(choice == NONE, likely.shape[1] - 1, choice)
     assert (column == likely.argmax(1)).all() and (said[heard] == (agreeing > 0.5)[heard]).all()
 
@@ -197,7 +197,7 @@ def test_a_player_says_what_the_policy_says_in_training(protocol, monkeypatch):
             run.agent.agree.bias += 2
     (copy,) = run.pool.agents.values()
     copy.load_state_dict(run.agent.state_dict())
-    player, draw = press.make_player(run.agent, "greedy", greedy=True), type(run.agent).draw_talk
+    player, draw = press.make_player(run.agent, "greedy", greedy=True), type(run.agent).sample_talk
 
     def likeliest(agent, obs, *asked):
         noise = None if protocol == "offers" else np.full_like(asked[-1], 0.5)
@@ -209,7 +209,7 @@ def test_a_player_says_what_the_policy_says_in_training(protocol, monkeypatch):
         for one in (trained, played):
             one.tally.broken_year[:] = run.talk.press.tally.broken_year
         with monkeypatch.context() as patch:
-            patch.setattr(type(run.agent), "draw_talk", likeliest)
+            patch.setattr(type(run.agent), "sample_talk", likeliest)
             talk = run.talk._replace(press=trained)
             told = talk.hold(talk, run, run.games.decisions(), startup.Clock())
         seats = np.zeros(run.seats.member.shape, int)
@@ -220,7 +220,7 @@ def test_a_player_says_what_the_policy_says_in_training(protocol, monkeypatch):
         made += len(at[0])
         obs = run.games.view_boards(at[0], at[1].astype(np.int8))
         obs = run.talk.views.of(obs, 3, **{name: array[at] for name, array in told.items()})
-        keeps, _ = run.agent.draw_keeps(obs, np.full(len(at[0]), 0.5, np.float32))
+        keeps, _ = run.agent.sample_keeps(obs, np.full(len(at[0]), 0.5, np.float32))
         assert np.array_equal(honest_seats([player], seats)[at], keeps == 1)
         both.update(keeps.tolist())
     assert made > 20 and both == {0, 1} and (run.talk.press.tally.broken_year >= 0).any()
@@ -307,13 +307,13 @@ def test_wishes_are_drawn_as_often_as_they_are_likely():
     obs = run.games.view_boards(rows, powers.astype(np.int8))
     asked = np.arange(3) != powers[:, None]
     noise = torch.rand(draws, 12, 3, generator=torch.Generator().manual_seed(2)).numpy()
-    wishes = np.array([agent.draw_talk(obs, asked, one)[0] for one in noise])
+    wishes = np.array([agent.sample_talk(obs, asked, one)[0] for one in noise])
     assert ((wishes == NONE) == ~asked).all()
     with torch.no_grad():
         codes = agent.encode_boards(agent.inputs(obs))
         likely = agent.wish_logits(obs, codes).sigmoid().numpy()
     np.testing.assert_allclose((wishes == 1).mean(0)[asked], likely[asked], atol=0.08)
-    wish, logprob = agent.draw_talk(obs, asked, np.full((12, 3), 0.5, np.float32))
+    wish, logprob = agent.sample_talk(obs, asked, np.full((12, 3), 0.5, np.float32))
     assert (wish[asked] == (likely > 0.5)[asked]).all()
     each = np.where(wish == 1, likely, 1 - likely)
     np.testing.assert_allclose(logprob, np.log(np.where(asked, each, 1)).sum(1), rtol=1e-4)

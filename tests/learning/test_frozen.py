@@ -26,7 +26,9 @@ def test_many_are_asked_as_each_alone(name, greedy, hot):
     who = np.sort(rng.choice([2, 4, 9], decisions.count))
     who[-1] = 11
     agents[11] = make_agent(name, 5)
-    noise = ops.LIKELIEST if greedy else ops.draw_noise(decisions, torch.Generator().manual_seed(3))
+    noise = (
+        ops.LIKELIEST if greedy else ops.sample_noise(decisions, torch.Generator().manual_seed(3))
+    )
     heat = rng.uniform(0.5, 3, decisions.count).astype(np.float32) if hot else None
     found = frozen.act(agents, who, obs, decisions, noise, heat)
     assert found.shape == decisions.slot_province.shape

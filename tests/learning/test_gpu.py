@@ -35,7 +35,7 @@ def test_orders_and_values_are_the_same(name, autoregressive):
     for device in DEVICES:
         options = {"scale": 3.0, "autoregressive": autoregressive}
         agents = {n: make_agent(name, n, **options).to(device) for n in range(3)}
-        noise = ops.draw_noise(decisions, torch.Generator().manual_seed(3))
+        noise = ops.sample_noise(decisions, torch.Generator().manual_seed(3))
         cases = {"noise": noise}, {"noise": noise, "temperature": heat}, {"greedy": True}
         drawn = [part for case in cases for part in act(agents[0], obs, decisions, **case)]
         copies = frozen.act(agents, who, obs, decisions, noise, heat)

@@ -83,7 +83,7 @@ def test_orders_drawn_without_kernels_are_the_same(name, autoregressive, monkeyp
     decisions, obs, _ = positions(name)
     agent = AgentNetwork(make_agent(name, scale=3.0, autoregressive=autoregressive))
     heat = np.linspace(0.5, 2.0, decisions.count, dtype=np.float32)
-    noise = ops.draw_noise(decisions, torch.Generator().manual_seed(3))
+    noise = ops.sample_noise(decisions, torch.Generator().manual_seed(3))
 
     def drawn() -> list:
         cases = {"noise": noise}, {"noise": noise, "temperature": heat}, {"greedy": True}

@@ -30,7 +30,7 @@ from diplomacy_engine.play.file import (
 from diplomacy_engine.play.review import outlook
 from diplomacy_engine.play.session import MIXED, Choices, PlaySession, mixed_table
 from diplomacy_engine.play.state import PlayError
-from diplomacy_engine.play.view import board_view, decision_view, game_view, texts_view
+from diplomacy_engine.play.view import board_view, decision_view, game_view, hint_view, texts_view
 from diplomacy_engine.players.advice import advice, asked, has_decision, orders_by_player
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
@@ -674,6 +674,18 @@ def drawn_at(seed):
 
 def rank(saved):
     return f"rank of {saved['players']['RUSSIA']}"
+
+
+def test_hints_say_how_usual_orders_are_among_people(file):
+    players = {"thinker": Thinker(), "small-human": Thinker()}
+    choices = Choices(mixed=lambda *_: ["small-human"])
+    session = seated(file, load=players.get, player="thinker", choices=choices)
+    ((_, ranked),) = session.hint(viewer(session)).slots
+    (slot,) = hint_view(session, viewer(session))["slots"]
+    assert [one["usual"] for one in slot["orders"]] == [share for _, share in ranked]
+    session = seated(file.with_name("without"), load=players.get, player="thinker")
+    (slot,) = hint_view(session, viewer(session))["slots"]
+    assert {one["usual"] for one in slot["orders"]} == {None}
 
 
 def test_an_outlook_plays_on_beside_the_game():

@@ -85,7 +85,7 @@ def test_what_bounced_twice_is_not_ordered_again_without_more_support(bounces, s
         game.submit("FRANCE", ["A PAR - BUR"])
         game.submit("GERMANY", ["A MUN - BUR"])
         game.adjudicate()
-    found = orders_by_player(game, Wants("A PAR - BUR", *support), ["FRANCE"], 1)["FRANCE"]
+    found = orders_by_player(game, Wants("A PAR - BUR", *support), ["FRANCE"], 1, False)["FRANCE"]
     assert len(found) == 2 and set(support) <= set(found)
     assert ("A PAR - BUR" in found) == repeats
 
@@ -97,8 +97,8 @@ def test_a_unit_that_stands_there_anew_may_be_attacked_again():
     for _ in range(2):
         game.submit("FRANCE", ["A PAR - BUR"])
         game.adjudicate()
-    found = [orders_by_player(game, Wants("A PAR - BUR"), ["FRANCE"], 1)]
+    found = [orders_by_player(game, Wants("A PAR - BUR"), ["FRANCE"], 1, False)]
     game.submit("GERMANY", ["A BUR - RUH"])
     game.adjudicate()
-    found.append(orders_by_player(game, Wants("A PAR - BUR"), ["FRANCE"], 1))
+    found.append(orders_by_player(game, Wants("A PAR - BUR"), ["FRANCE"], 1, False))
     assert ["A PAR - BUR" in one["FRANCE"] for one in found] == [False, True]

@@ -148,7 +148,8 @@ def test_what_is_no_player():
     "name", ["lookahead", "mcts", "mcts-plain", *(n for n in PLAYERS if "pure" in n)]
 )
 def test_what_a_player_thinks(name, map_name, make):
-    """Shares of a slot's orders add up to 1, and it orders as if it had not been asked."""
+    """Shares of a slot's orders add up to 1, less those that are not shown, and it orders as if it
+    had not been asked."""
     games, player = sample_positions(load_map(map_name)), make(name, map_name)
     assert isinstance(player, ExplainingPlayer)
     for row in range(games.num_games):
@@ -158,7 +159,7 @@ def test_what_a_player_thinks(name, map_name, make):
     assert (numbers == ask_player(games, decisions, make(name, map_name))).all()
     game = Game(map_name)
     shown = advice(game, player, game.powers[0])
-    assert all(abs(sum(share for _, share in ranked) - 1) < 1e-4 for _, ranked in shown.slots)
+    assert all(0 < sum(share for _, share in ranked) < 1.0001 for _, ranked in shown.slots)
     assert (shown.tried is not None) == (name == "lookahead" or name.startswith("fast"))
 
 

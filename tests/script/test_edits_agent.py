@@ -146,9 +146,9 @@ def test_a_mask_holds_everywhere(processes, imported, tmp_path):
     """A policy that may never hold does not: not in training, nor alone, greedy or in a search."""
     script, run = train_edited([NO_HOLDS], imported, tmp_path, processes, eval_interval=20)
     first = torch.load(min((run / "checkpoints").glob("*.pt")), weights_only=True)
-    seen = first["ranks"][-1]["buffer"]["seen"]
+    experience = first["ranks"][-1]["buffer"]["experience"]
     kinds = VectorGame("small", 1).table.kind
-    orders = np.concatenate([part["decisions"]["order"].numpy() for part in seen])
+    orders = np.concatenate([part["decisions"]["order"].numpy() for part in experience])
     assert (kinds[orders] == HOLD).mean() < 0.02
     assert holds_of(load_player(str(run), script=script.__file__), VectorGame("small", 30)) == 0
     name = f"{script.__file__}:{run}"

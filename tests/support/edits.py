@@ -99,7 +99,7 @@ def drawn_by(agent: torch.nn.Module, seed: int) -> list[int]:
     games = VectorGame("small", 40, seed=1, threads=1)
     decisions = games.decisions()
     own = agent.legal_orders(games, decisions)
-    noise = ops.draw_noise(own, torch.Generator().manual_seed(seed))
+    noise = ops.sample_noise(own, torch.Generator().manual_seed(seed))
     obs = agent.observe(games, own.game, own.power)
     with torch.no_grad():
         chosen = agent.get_action_and_value(obs, own, noise=noise).chosen

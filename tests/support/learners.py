@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from support.training import main, write_config
 
-from diplomacy_learners import baselines, exploit, league, press
+from diplomacy_learners import anchored, baselines, exploit, league, press
 
 # What a stopped run is to have under way.
 RICH = {
@@ -61,6 +61,9 @@ LEARNERS = {
     ),
     "league": Learner(
         partial(main, script=league), RICH | {"exploiter_interval": 120, "exploiter_timesteps": 40}
+    ),
+    "anchored": Learner(
+        partial(main, script=anchored), RICH | {"anchor": "three-pure-1", "anchor_coef": 0.01}
     ),
     "exploit": Learner(exploiting, RICH | ALONE, ("three-pure-1",)),
 }

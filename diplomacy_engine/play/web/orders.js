@@ -689,12 +689,16 @@ export class OrderPanel {
     const place = ({ unit }) => this.view.decision.units.findIndex((one) => one.unit === unit);
     const items = [...hint.slots]
       .sort((a, b) => place(a) - place(b))
-      .map(({ orders }) =>
+      .map(({ orders: [{ text, probability, usual }] }) =>
         h(
           "li",
-          { title: orders[0].text },
-          `${this.words(orders[0].text)} `,
-          h("span", { class: "quiet" }, percent(orders[0].probability)),
+          { title: text },
+          `${this.words(text)} `,
+          h(
+            "span",
+            { class: "quiet" },
+            percent(probability) + (usual === null ? "" : `, people ${percent(usual)}`),
+          ),
         ),
       );
     const [these, yours] = this.outlook() ?? [];

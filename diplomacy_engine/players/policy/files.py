@@ -19,6 +19,7 @@ _TRAINING = {
     "0.3": "self-play, other seeds too",
     "own": "self-play",
     "equilibrium": "self-play, made hard to exploit",
+    "human": "on games of people",
     "dumbbot": "against dumbbot",
 }
 
@@ -37,7 +38,7 @@ def policy_file(path: str | Path) -> Path:
 
 
 def ready_policies() -> dict[str, Path]:
-    files = sorted(REFERENCE.glob(f"*__*__*/{POLICY}"))
+    files = sorted(REFERENCE.glob(f"*__*/{POLICY}"))
     return {file.parent.name.replace("__", "-"): file for file in files}
 
 

@@ -244,7 +244,7 @@ def score_gradients(
     return gradients
 
 
-def draw_orders(
+def sample_orders(
     columns: OrderColumns,
     decisions: Decisions,
     rows: OrderRows,

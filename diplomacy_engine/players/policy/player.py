@@ -1,9 +1,10 @@
 """The policy of a network as a player. The network itself is the script's; here are only arrays."""
 
 import sys
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
+from msgspec import Meta
 
 from ..._suggest import player_name, quoted
 from ...constants import SPRING_MOVEMENT
@@ -13,9 +14,11 @@ from ...games.observation import BoardViews
 from ...games.order_lists import matched, order_places
 from ...games.own_help import mended
 from ...games.vector_game import VectorGame
+from ...records import convert
 from ...scoring.mixes import RewardMix, code_of, make_reward_mix
 from ..protocols import Explanation, Seedable
 
+Temperature = Annotated[float, Meta(ge=0.01, le=100)]
 OPENING_TEMPERATURE = np.float32(1.5)  # of a game's first year among people
 DRAWN_OPENINGS, HOTTEST = 192, 5.0  # draws for the first phase, at temperatures from 1 on
 OPENING_UNITS = 3  # with fewer, other openings are much worse
@@ -88,9 +91,9 @@ class Objective(NamedTuple):
 class PolicyPlayer:
     """A policy as a player of matches.
 
-    It samples from its own generator. `settings` are those of its training; None where nobody asks
-    what its values mean. One that is `careful`, among people, gives no order that cannot help, and
-    does not open all games alike.
+    It samples from its own generator. `settings` are those of its training, with the `temperature`
+    at which it plays if that is not 1; None where nobody asks what its values mean. One that is
+    `careful`, among people, gives no order that cannot help, and does not open all games alike.
     """
 
     careful = False
@@ -105,6 +108,8 @@ class PolicyPlayer:
     ):
         self.agent, self.name, self.generator = agent, name, generator
         self.greedy, self.settings = greedy, settings
+        temperature = (settings or {}).get("temperature", 1.0)
+        self.temperature = np.float32(convert(Temperature, temperature, f"{name}: temperature"))
 
     __repr__ = player_name
 
@@ -116,7 +121,7 @@ class PolicyPlayer:
         large = np.diff(decisions.slot_start) >= OPENING_UNITS
         if decisions.count and (begins & large).all() and not self.greedy:
             return mended(games, decisions, matched(decisions, own, self._opening(games, own)))
-        temperature = np.where(opens, OPENING_TEMPERATURE, np.float32(1))
+        temperature = self.temperature * np.where(opens, OPENING_TEMPERATURE, np.float32(1))
         chosen, _, _ = self.agent.act(obs, own, self.generator, self.greedy, temperature)
         numbers = matched(decisions, own, order_numbers(own, chosen))
         return mended(games, decisions, numbers) if self.careful else numbers
@@ -124,7 +129,8 @@ class PolicyPlayer:
     def _opening(self, games: VectorGame, own: Decisions) -> np.ndarray:
         """Draw orders (S,) among each decision's likeliest, as evenly as LARGEST_SHARE demands."""
         drawn = own.take(np.repeat(np.arange(own.count), DRAWN_OPENINGS))
-        temperature = np.tile(np.linspace(1, HOTTEST, DRAWN_OPENINGS, dtype=np.float32), own.count)
+        each = self.temperature * np.linspace(1, HOTTEST, DRAWN_OPENINGS, dtype=np.float32)
+        temperature = np.tile(each, own.count)
         obs = self.observe(games, drawn.game, drawn.power)
         chosen, logprob, _ = self.agent.act(obs, drawn, self.generator, temperature=temperature)
         numbers, parts = order_numbers(drawn, chosen), []

@@ -18,16 +18,16 @@ from .templates import DealChooser, deal_offers, possible_deals, read_offers
 class TalkingNetwork(Network, Protocol):
     """What a script's network offers that talks; the shapes are those of the script."""
 
-    def draw_talk(self, obs: BoardViews, *inputs: np.ndarray | None) -> tuple[np.ndarray, ...]:
+    def sample_talk(self, obs: BoardViews, *inputs: np.ndarray | None) -> tuple[np.ndarray, ...]:
         """Return what powers say, drawn by noise in (0, 1) that is the last of `inputs`."""
 
-    def draw_keeps(self, obs: BoardViews, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def sample_keeps(self, obs: BoardViews, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return whether powers keep their deals, 1 or 0, and the log-probability; (D,) each. Not
         asked where deals are `binding`."""
 
     binding: bool
 
-    def draw_noise(self, shape: tuple[int, ...], generator: Any) -> np.ndarray: ...
+    def sample_noise(self, shape: tuple[int, ...], generator: Any) -> np.ndarray: ...
 
 
 class WishingPlayer(PeaceNegotiator, PolicyPlayer):
@@ -41,12 +41,12 @@ class WishingPlayer(PeaceNegotiator, PolicyPlayer):
 
     def wishes(self, talk: Talk) -> np.ndarray:
         others = self._others(talk)
-        return self.agent.draw_talk(self._asked(talk), others, self._noise(others.shape))[0] == 1
+        return self.agent.sample_talk(self._asked(talk), others, self._noise(others.shape))[0] == 1
 
     def _noise(self, shape: tuple[int, ...]) -> np.ndarray:
         if self.greedy:
             return np.full(shape, 0.5, np.float32)
-        return self.agent.draw_noise(shape, self.generator)
+        return self.agent.sample_noise(shape, self.generator)
 
     def _asked(self, talk: Talk) -> TalkViews | OfferViews:
         obs = self.observe(talk.games, talk.game, talk.power)
@@ -76,7 +76,7 @@ class WishingPlayer(PeaceNegotiator, PolicyPlayer):
             if np.shape(self.breaks_deals) != deals.shape[1:3]:
                 self.breaks_deals = np.zeros(deals.shape[1:3], bool)
             obs = self.observe(talk.games, talk.game, talk.power)
-            keeps = self.agent.draw_keeps(obs, self._noise(n.shape))[0]
+            keeps = self.agent.sample_keeps(obs, self._noise(n.shape))[0]
             self.breaks_deals[talk.game, talk.power] = keeps == 0
 
     def observe(
@@ -106,7 +106,7 @@ class OfferingPlayer(DealChooser, WishingPlayer):
         arguments = {name: silent[name] if a is None else a for name, a in arguments.items()}
         for name in ("heard", "heard_places"):
             arguments[name] = arguments[name][:, :, None]
-        return self.agent.draw_talk(self._asked(talk), *arguments.values(), noise)
+        return self.agent.sample_talk(self._asked(talk), *arguments.values(), noise)
 
     def _offers_to(self, talk: Talk, partners: np.ndarray) -> Offers:
         rows, row = np.unique(talk.game, return_inverse=True)

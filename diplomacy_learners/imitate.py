@@ -1,0 +1,392 @@
+"""Learn to play as people do, from games that they have played.
+
+    python -m diplomacy_learners.imitate GAMES [GAMES ...] --map standard
+    python -m diplomacy_learners.imitate --resume runs/standard__imitate__1__...
+    python -m diplomacy_engine evaluate --player runs/standard__imitate__1__.../best.pt
+
+GAMES are whatever `import-game` reads, such as saved games of the `diplomacy` package, one a line.
+The network is that of ppo_selfplay_diplomacy.py, and its script plays the checkpoints. It learns
+each unit's order given those of the power's earlier units, and its value the share of the squares
+of all centers with which the power ends. One game in ten, by its id, is held out.
+"""
+
+import io
+import math
+import sys
+import time
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import torch
+from msgspec import Meta
+from torch import nn
+from torch.utils.tensorboard import SummaryWriter
+from tyro.conf import Positional
+
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import Decisions, Game, Map, UserError, load_map
+from diplomacy_engine.constants import DISBAND, HOLD, NONE, WINTER_ADJUSTMENTS
+from diplomacy_engine.flags import checked
+from diplomacy_engine.games.decisions import ragged_rows
+from diplomacy_engine.learning import checkpoints, ops, settings
+from diplomacy_engine.learning.experience import Experience
+from diplomacy_engine.learning.probes import probe
+from diplomacy_engine.learning.run_folder import RunFolder
+from diplomacy_engine.learning.signals import StopSignals
+from diplomacy_engine.players.policy.player import Temperature
+from diplomacy_engine.records import convert
+from diplomacy_engine.textgame.imports.games import read_games
+
+HELD_OUT = 10  # one game in so many measures what was learned
+MEASURED = 4_000  # most held-out decisions of one evaluation
+STOPPED = 130  # exit status
+
+
+@dataclass(frozen=True)
+class Args:
+    """Settings of an imitation."""
+
+    games: Positional[tuple[str, ...]] = ()
+    """files of games to learn from"""
+    map: str = "standard"
+    """map of the games"""
+    resume: str | None = None
+    """run folder to continue; its settings stay"""
+    epochs: ppo.Count = 8
+    """passes over all decisions"""
+    batch_size: ppo.Count = 256
+    """positions of a minibatch, each with the decisions of all powers"""
+    learning_rate: ppo.Weight = 1e-3
+    """step size of Adam, which falls to 0 along a cosine"""
+    vf_coef: ppo.Weight = 0.5
+    """weight of the value loss"""
+    max_grad_norm: ppo.Weight = 1.0
+    """clipping norm of the gradient"""
+    hidden: ppo.Size = 96
+    """width of the network's layers"""
+    num_layers: Annotated[int, Meta(ge=0, le=1024)] = 4
+    """rounds of exchange between neighboring provinces"""
+    eval_interval: ppo.Count = 500
+    """minibatches between evaluations on held-out games, each with a checkpoint"""
+    patience: ppo.Count = 8
+    """evaluations without a lower held-out loss after which it stops"""
+    temperature: Temperature = 0.5
+    """temperature at which the policy plays; at 1, as uncertain as it is, it loses"""
+    seed: Annotated[int, Meta(ge=0, le=2**62)] = 1
+    """seed of all random numbers"""
+    threads: Annotated[int, Meta(ge=1, le=1024)] = 1
+    """threads of the network"""
+    runs_folder: str = "runs"
+    """folder in which the run folder is made"""
+
+
+class Examples(NamedTuple):
+    """n decisions of people; a slot whose order is not known has one order to choose from."""
+
+    experience: Experience
+    share: np.ndarray  # (n,) float32, of all powers' squared centers at the end of the game
+    moving: np.ndarray  # (n,) bool, whether it is a movement phase
+
+    def take(self, rows: np.ndarray) -> "Examples":
+        return Examples(self.experience.take(rows), self.share[rows], self.moving[rows])
+
+    @staticmethod
+    def join(parts: "list[Examples]") -> "Examples":
+        experience, *arrays = zip(*parts)
+        return Examples(Experience.join(list(experience)), *map(np.concatenate, arrays))
+
+
+def only(decisions: Decisions, chosen: np.ndarray, free: np.ndarray) -> Decisions:
+    """Return decisions in which slots that are not `free` (S,) have their `chosen` (S,) order."""
+    first, lengths = decisions.order_start[:-1], np.diff(decisions.order_start)
+    order_start = np.zeros(len(first) + 1, np.int32)
+    np.cumsum(np.where(free, lengths, 1), out=order_start[1:])
+    rows = ragged_rows(np.where(free, first, first + chosen).astype(np.int32), order_start)
+    return decisions._replace(order_start=order_start, order=decisions.order[rows])
+
+
+def read_examples(args: Args, game_map: Map) -> tuple[Examples, Examples, Counter]:
+    """Return the decisions to learn from, those held out, and counts of what there was."""
+    parts: tuple[list, list] = [], []
+    counts: Counter = Counter()
+    for path in args.games:
+        for saved in _games_of(path, game_map):
+            examples = examples_of(saved, game_map, counts)
+            if examples is not None:
+                number = zlib.crc32(str(saved.get("id", counts["games"])).encode())
+                parts[number % HELD_OUT == 0].append(examples)
+                counts["games"] += 1
+    for part, name in zip(parts, ("learn from", "hold out")):
+        if not part:
+            raise UserError(f"{', '.join(args.games)}: of {counts['games']} games none to {name}")
+    return Examples.join(parts[False]), Examples.join(parts[True]), counts
+
+
+def _games_of(path: str, game_map: Map) -> Iterator[dict]:
+    try:
+        yield from read_games(path, game_map)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+
+
+def examples_of(saved: Mapping, game_map: Map, counts: Counter) -> Examples | None:
+    """Return the decisions of one saved game; powers that sent no orders in a phase have none."""
+    phases = saved["phases"]
+    game = Game.from_state(game_map, phases[0]["state"], game_map.max_years)
+    parts, seats = [], []
+    for phase in phases:
+        state = phase["state"]
+        if game.phase != phase["name"] or game.to_state()["units"] != state["units"]:
+            game = Game.from_state(game_map, state, game_map.max_years)
+        senders = [power for power, orders in phase["orders"].items() if orders]
+        for power in senders:
+            counts["not_legal"] += len(game.submit(power, phase["orders"][power], strict=False))
+        experience = experience_of(game, senders, counts)
+        if experience is not None:
+            moving = np.full(experience.decisions.count, game.phase.endswith("M"))
+            parts.append((experience, moving))
+            seats.append(experience.decisions.power)
+        if not game.is_over and phase is not phases[-1]:
+            game.adjudicate()
+    if not parts:
+        return None
+    experience, moving = zip(*parts)
+    share = final_shares(phases[-1]["state"]["centers"], game_map)[np.concatenate(seats)]
+    return Examples(Experience.join(list(experience)), share, np.concatenate(moving))
+
+
+def final_shares(centers: Mapping[str, list], game_map: Map) -> np.ndarray:
+    """Return each power's share (P,) of all squared centers; a solo is all of them."""
+    counts = np.array([len(centers.get(power) or ()) for power in game_map.powers], np.float32)
+    if counts.max() >= game_map.board.victory_centers:
+        counts *= counts == counts.max()
+    return counts**2 / max(1.0, float((counts**2).sum()))
+
+
+def experience_of(game: Game, senders: Iterable[str], counts: Counter) -> Experience | None:
+    """Return what `senders` decide with the orders submitted to a game, if anything is known.
+
+    A unit without a legal order, and a build that is not used, has no other order to choose from;
+    a decision of which nothing is known is left out.
+    """
+    games, table = game.vector_game, game.vector_game.table
+    powers = [game.map.power_index[power] for power in senders]
+    decisions = games.decisions()
+    decisions = decisions.take(np.isin(decisions.power, powers))
+    slots, numbers = len(decisions.slot_province), game.order_numbers()
+    winter = games.state.phase[0] == WINTER_ADJUSTMENTS
+    chosen, free = np.zeros(slots, np.int64), np.zeros(slots, bool)
+    for slot in range(slots):
+        orders = decisions.order[decisions.order_start[slot] : decisions.order_start[slot + 1]]
+        if winter:  # a power's builds or removals one after the other, as they are numbered
+            d = np.searchsorted(decisions.slot_start, slot, side="right") - 1
+            places = np.flatnonzero(np.isin(orders, list(numbers.values())))
+            place = slot - decisions.slot_start[d]
+            free[slot] = place < len(places)
+            default = np.flatnonzero(orders == table.waive)
+            if free[slot]:
+                chosen[slot] = places[place]
+            elif len(default):
+                chosen[slot] = default[0]
+            else:
+                free[decisions.slot_start[d] : decisions.slot_start[d + 1]] = False
+        else:
+            places = np.flatnonzero(orders == numbers.get(int(decisions.slot_province[slot]), NONE))
+            default = np.flatnonzero(np.isin(table.kind[orders], (HOLD, DISBAND)))
+            free[slot] = len(places) > 0
+            chosen[slot] = places[0] if len(places) else default[0]
+    counts["orders"] += int(free.sum())
+    counts["not_given"] += int(slots - free.sum())
+    rows = np.flatnonzero(np.add.reduceat(free, decisions.slot_start[:-1]) if slots else [])
+    if not len(rows):
+        return None
+    obs = games.view_boards(np.zeros(len(rows), np.int64), decisions.power[rows])
+    experience = Experience(obs, decisions.take(rows), chosen[_slots_of(decisions, rows)])
+    free = free[_slots_of(decisions, rows)]
+    narrowed = only(experience.decisions, experience.chosen, free)
+    return experience._replace(decisions=narrowed, chosen=np.where(free, experience.chosen, 0))
+
+
+def _slots_of(decisions: Decisions, rows: np.ndarray) -> np.ndarray:
+    slot_start = np.zeros(len(rows) + 1, np.int32)
+    np.cumsum(np.diff(decisions.slot_start)[rows], out=slot_start[1:])
+    return ragged_rows(decisions.slot_start[rows], slot_start)
+
+
+@torch.no_grad()
+def measure(agent: ppo.Agent, examples: Examples) -> dict[str, float]:
+    """Return how well an agent foretells decisions.
+
+    `loss`: nats an order. `accuracy`: of movement orders that were its likeliest given the orders
+    of the power's earlier units; `accuracy_alone`, `accuracy_sets`: of orders, and of decisions
+    with all orders, that were so without being told those.
+    """
+    experience = examples.experience
+    scored = agent.get_action_and_value(*experience)
+    orders = int((np.diff(experience.decisions.order_start) > 1).sum())
+    gap = scored.value.numpy() - examples.share
+    figures = {"loss": -float(scored.logprob.sum()) / max(1, orders)}
+    figures["value_error"] = float(np.sqrt((gap**2).mean()))
+    moves = examples.take(np.flatnonzero(examples.moving)).experience
+    num_units = np.diff(moves.decisions.slot_start)
+    right = []
+    for unit in range(num_units.max(initial=0)):
+        part = moves.take(np.flatnonzero(num_units > unit))
+        place = np.zeros(len(part.chosen), bool)
+        place[part.decisions.slot_start[:-1] + unit] = True
+        right.append(_foretold(agent, part, place)[place & _is_open(part)])
+    alone = _foretold(agent, moves, _is_open(moves))
+    complete = np.logical_and.reduceat(alone, moves.decisions.slot_start[:-1])
+    figures["accuracy"] = float(np.concatenate(right).mean())
+    figures["accuracy_alone"] = float(alone[_is_open(moves)].mean())
+    figures["accuracy_sets"] = float(complete.mean())
+    return figures
+
+
+def _is_open(experience: Experience) -> np.ndarray:
+    """Tell which slots (S,) have several orders to choose from."""
+    return np.diff(experience.decisions.order_start) > 1
+
+
+def _foretold(agent: ppo.Agent, experience: Experience, free: np.ndarray) -> np.ndarray:
+    """Tell of which slots (S,) the agent's likeliest order is the person's, where it is `free` to
+    choose and told the person's order of all other slots."""
+    obs, decisions, chosen = experience
+    orders = agent.get_action_and_value(obs, only(decisions, chosen, free), noise=ops.LIKELIEST)
+    return ~free | (orders.chosen == chosen)
+
+
+class Imitation:
+    """A training of an agent on examples, which a checkpoint continues from the same minibatch."""
+
+    def __init__(self, args: Args, game_map: Map):
+        torch.set_num_threads(args.threads)
+        torch.manual_seed(args.seed)
+        self.args, self.game_map = args, game_map
+        self.agent = ppo.Agent(game_map, args.hidden, args.num_layers)
+        self.optimizer = torch.optim.Adam(self.agent.parameters(), args.learning_rate, eps=1e-5)
+        self.step, self.best, self.waited = 0, math.inf, 0
+
+    def learn(self, part: Examples, frac: float) -> None:
+        """Take one step on a minibatch at `frac` (0..1) of the learning rate."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.args.learning_rate * frac
+        scored = self.agent.get_action_and_value(*part.experience)
+        orders = int((np.diff(part.experience.decisions.order_start) > 1).sum())
+        cross_entropy = -scored.logprob.sum() / max(1, orders)
+        value_loss = 0.5 * ((scored.value - torch.from_numpy(part.share)) ** 2).mean()
+        self.optimizer.zero_grad()
+        (cross_entropy + self.args.vf_coef * value_loss).backward()
+        nn.utils.clip_grad_norm_(self.agent.parameters(), self.args.max_grad_norm)
+        self.optimizer.step()
+
+    def state(self) -> dict:
+        about = {"step": self.step, "best": self.best, "waited": self.waited}
+        return about | {"optimizer": self.optimizer.state_dict()}
+
+    def load(self, saved: dict) -> None:
+        self.agent.load_state_dict(saved["model"])
+        self.optimizer.load_state_dict(saved["imitation"]["optimizer"])
+        for name in ("step", "best", "waited"):
+            setattr(self, name, saved["imitation"][name])
+
+    def content(self) -> bytes:
+        """Return a checkpoint that the plain script plays."""
+        args, learner, content = self.args, ppo.LEARNER_SPEC, io.BytesIO()
+        network = {"hidden": args.hidden, "num_layers": args.num_layers, "cross_support": True}
+        plain = ppo.Args(map=args.map, reward="sum_of_squares=1", gamma=1.0, **network)
+        model = self.agent.state_dict()
+        settings = asdict(plain) | {"temperature": args.temperature}
+        policy = checkpoints.policy_dict(learner.file, settings, self.game_map, model, self.step)
+        policy["probe"] = probe(learner, self.agent, self.game_map)
+        torch.save(policy | {"imitation": self.state()}, content)
+        return content.getvalue()
+
+
+def minibatches(examples: Examples, args: Args, first: int) -> Iterator[tuple[np.ndarray, float]]:
+    """Yield the rows of minibatches from number `first` on, each with its learning rate's share."""
+    boards = len(examples.experience.obs.board)
+    by_board = np.argsort(examples.experience.obs.row, kind="stable")
+    starts = np.searchsorted(examples.experience.obs.row[by_board], np.arange(boards + 1))
+    of_epoch = -(-boards // args.batch_size)
+    total = of_epoch * args.epochs
+    for number in range(first, total):
+        epoch, place = divmod(number, of_epoch)
+        if place == 0 or number == first:
+            order = np.random.default_rng([args.seed, epoch]).permutation(boards)
+        picked = order[place * args.batch_size : (place + 1) * args.batch_size]
+        rows = np.concatenate([by_board[starts[b] : starts[b + 1]] for b in picked])
+        yield rows, 0.5 * (1 + math.cos(math.pi * number / total))
+
+
+def resumed(path: str) -> tuple[Args, RunFolder, dict]:
+    """Return settings and folder of a run, and the checkpoint from which it goes on."""
+    folder = RunFolder.open(path)
+    saved = checkpoints.read(folder.checkpoint)
+    if "imitation" not in saved:
+        raise UserError(f"--resume {path} is not a run of this learner")
+    args = convert(Args, folder.load_args(), folder.path / "args.json")
+    return replace(args, resume=path), folder, saved
+
+
+def run(args: Args) -> int:
+    args, folder, saved = resumed(args.resume) if args.resume else (checked(args), None, None)
+    if not args.games:
+        raise UserError("name the files of games to learn from, or --resume")
+    game_map = load_map(args.map)
+    examples, held_out, counts = read_examples(args, game_map)
+    described = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items())
+    print(f"{described}; {len(examples.share):,} decisions, {len(held_out.share):,} held out")
+    training = Imitation(args, game_map)
+    if saved is not None:
+        training.load(saved)
+    name = game_map.name, "imitate", args.seed
+    folder = folder or RunFolder.create(args.runs_folder, *name, asdict(args), __file__)
+    print(f"run folder: {folder.path}", flush=True)
+    few = np.random.default_rng(args.seed).permutation(len(held_out.share))[:MEASURED]
+    held_out = held_out.take(np.sort(few))
+    log, begun = SummaryWriter(str(folder.path)), time.monotonic()
+
+    def evaluate_and_save() -> None:
+        figures = measure(training.agent.eval(), held_out)
+        training.agent.train()
+        improved = figures["loss"] < training.best
+        training.best = min(training.best, figures["loss"])
+        training.waited = 0 if improved else training.waited + 1
+        figures["minutes"] = (time.monotonic() - begun) / 60
+        for name, value in figures.items():
+            log.add_scalar(f"imitate/{name}", value, training.step)
+        folder.log(training.step, figures)
+        content = training.content()
+        folder.save_checkpoint(training.step, content)
+        if improved:
+            (folder.path / "best.pt").write_bytes(content)
+        shown = ", ".join(f"{name} {value:.3f}" for name, value in figures.items())
+        print(f"minibatch {training.step:,}: {shown}", flush=True)
+
+    with StopSignals() as stop:
+        for rows, frac in minibatches(examples, args, training.step):
+            training.learn(examples.take(rows), frac)
+            training.step += 1
+            if training.step % args.eval_interval == 0 or stop.received:
+                evaluate_and_save()
+                if stop.received or training.waited >= args.patience:
+                    break
+        else:
+            if training.step % args.eval_interval:
+                evaluate_and_save()
+    log.close()
+    folder.close()
+    return STOPPED if stop.received else 0
+
+
+def main(args: Args) -> int:
+    return settings.exit_status(run, args, "the last evaluated policy is kept")
+
+
+if __name__ == "__main__":
+    sys.exit(main(settings.parse_args(Args)))

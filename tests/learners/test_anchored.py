@@ -1,0 +1,63 @@
+"""Self-play beside an anchor: what a distance costs, and what may be an anchor."""
+
+import numpy as np
+import pytest
+from support.self_play import CPU, make_args, play_phase
+from support.training import refused, write_config
+
+from diplomacy_engine import load_map, load_player, order_numbers
+from diplomacy_engine.clock import Clock
+from diplomacy_engine.constants import NONE
+from diplomacy_engine.games.decisions import order_positions
+from diplomacy_engine.learning.ranks import Ranks
+from diplomacy_engine.learning.startup import Setup
+from diplomacy_learners import anchored
+
+
+def make_run(anchor, coef=0.5, **changes):
+    plain = vars(make_args(reward="terminal", hidden=64, num_layers=0, **changes))
+    args = anchored.Args(**plain | {"anchor": anchor, "anchor_coef": coef})
+    run = anchored.AnchoredRun(Setup(anchored.LEARNER_SPEC, args, load_map(args.map), CPU), Ranks())
+    run.seat(np.arange(run.games.num_games))
+    return run
+
+
+@pytest.mark.parametrize(
+    ("anchor", "changes"),
+    [
+        ("small-pure-1", {}),
+        ("standard-own-1", {"map": "standard", "cross_support": False}),  # armies come first there
+    ],
+)
+def test_a_decision_pays_for_its_distance_from_the_anchor(anchor, changes):
+    run, player = make_run(anchor, **changes), load_player(anchor)
+    full = run.games.decisions()
+    full = full.take(run.seats.stream[full.game, full.power] != NONE)
+    legal = player.legal_orders(run.games, full)
+    obs = player.observe(run.games, full.game, full.power)
+    run.play(Clock())
+    (_, own, chosen), provinces = run.buffer.experience[0], len(run.game_map.provinces)
+    orders = own.by_province(order_numbers(own, chosen), provinces)
+    numbers = orders[legal.slot_decision, legal.slot_province]
+    scored = player.agent.agent.get_action_and_value(obs, legal, order_positions(legal, numbers))
+    streams = run.seats.stream[own.game, own.power]
+    nats = run.buffer.logprobs[0, streams] - scored.logprob.detach().numpy()
+    np.testing.assert_allclose(run.buffer.rewards[0, streams], -0.5 * nats, rtol=1e-4, atol=1e-4)
+    assert (np.abs(nats) > 0.1).any()
+
+
+def test_a_copy_of_the_anchor_pays_nothing():
+    run = make_run("small-pure-1")
+    anchor = load_player("small-pure-1").agent.agent
+    run.agent.load_state_dict(anchor.state_dict())
+    for _ in range(4):
+        play_phase(run)
+    assert np.abs(run.buffer.rewards).max() < 1e-3
+
+
+def test_what_cannot_be_an_anchor_is_named(tmp_path, capsys):
+    config = write_config(tmp_path / "tiny.toml", map="standard", num_envs=4)
+    for anchor, names in (("dumbbot", ["dumbbot"]), ("standard-own-1", ["--no-cross-support"])):
+        flags = ["--cross-support", "--runs-folder", str(tmp_path / "runs"), "--processes", "1"]
+        argv = ["--config", config, "--anchor", anchor, *flags]
+        refused(argv, "--anchor", *names, capsys=capsys, script=anchored)

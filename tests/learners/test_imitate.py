@@ -1,0 +1,175 @@
+"""Learning from people's games: what is read of them, what is learned, and the command."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from support.training import STOPPED, load
+
+from diplomacy_engine import (
+    Game,
+    UserError,
+    VectorGame,
+    evaluate_player,
+    load_map,
+    load_player,
+)
+from diplomacy_engine.games.decisions import order_numbers
+from diplomacy_engine.players.policy.player import PolicyPlayer
+from diplomacy_learners import imitate
+
+SMALL = load_map("small")
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """Return a file of games of `dumbbot`, whose orders are easy to foretell."""
+    games = 60
+    bot, path = load_player("dumbbot"), tmp_path_factory.mktemp("games") / "games.jsonl"
+    report = evaluate_player("small", bot, bot, games, seed=3, samples=games, threads=1)
+    lines = [json.dumps({**g, "id": str(n)}) for n, g in enumerate(report.saved_games)]
+    path.write_text("\n".join(lines))
+    return path
+
+
+def texts_of(experience: imitate.Experience, game: Game) -> list[list[str]]:
+    """Return the orders from which each slot may choose."""
+    texts, decisions = game.vector_game.vocabulary.texts, experience.decisions
+    bounds = zip(decisions.order_start, decisions.order_start[1:])
+    return [[texts[n] for n in decisions.order[first:last]] for first, last in bounds]
+
+
+def test_what_a_person_ordered_is_learned_and_the_rest_left_out():
+    """A unit without a legal order has no other to choose from than to hold."""
+    game, counts = Game("standard"), Counter()
+    game.submit("FRANCE", ["A PAR - BUR", "A MAR - LON"], strict=False)
+    game.submit("ITALY", ["A ROM - LON"], strict=False)
+    experience = imitate.experience_of(game, ["FRANCE", "ITALY"], counts)
+    assert experience.decisions.power.tolist() == [game.map.power_index["FRANCE"]]
+    choices = texts_of(experience, game)
+    chosen = [options[n] for options, n in zip(choices, experience.chosen)]
+    assert sorted(chosen) == ["A MAR H", "A PAR - BUR", "F BRE H"]
+    assert sorted(map(len, choices)) == [1, 1, len(game.legal_orders("A PAR"))]
+    assert counts == {"orders": 1, "not_given": 5}
+
+
+def test_builds_come_in_one_order_and_unused_ones_are_waived():
+    state = {
+        "name": "W1901A",
+        "units": {"FRANCE": []},
+        "centers": {"FRANCE": ["PAR", "BRE", "MAR"]},
+    }
+    game, counts = Game.from_state("standard", state), Counter()
+    game.submit("FRANCE", ["A PAR B", "F BRE B"])
+    experience = imitate.experience_of(game, ["FRANCE"], counts)
+    choices = texts_of(experience, game)
+    chosen = [options[n] for options, n in zip(choices, experience.chosen)]
+    assert sorted(chosen[:2]) == ["A PAR B", "F BRE B"] and choices[2] == ["WAIVE"]
+    numbers = order_numbers(experience.decisions, experience.chosen)
+    assert numbers[0] < numbers[1]
+
+
+def test_removals_that_are_not_all_given_are_left_out():
+    units = {"FRANCE": ["A PAR", "A MAR", "A BUR"]}
+    state = {"name": "W1901A", "units": units, "centers": {"FRANCE": ["PAR"]}}
+    for orders, learned in ((["A MAR D"], False), (["A MAR D", "A BUR D"], True)):
+        game = Game.from_state("standard", state)
+        game.submit("FRANCE", orders)
+        assert (imitate.experience_of(game, ["FRANCE"], Counter()) is not None) == learned
+
+
+def test_the_value_is_the_final_share_of_squares():
+    shares = imitate.final_shares({"ENGLAND": ["LON"], "RUSSIA": ["MOS", "STP", "WAR"]}, SMALL)
+    assert shares.sum() == pytest.approx(1) and shares.max() == pytest.approx(0.9)
+    standard = load_map("standard")
+    won = {"FRANCE": ["PAR"] * 18, "ITALY": ["ROM"] * 12}
+    assert imitate.final_shares(won, standard).tolist() == [0, 0, 1, 0, 0, 0, 0]
+
+
+def test_games_are_held_out_by_their_ids(file):
+    whole = imitate.read_examples(imitate.Args(games=(str(file),)), SMALL)
+    again = imitate.read_examples(imitate.Args(games=(str(file), str(file))), SMALL)
+    assert [2 * len(part.share) for part in whole[:2]] == [len(part.share) for part in again[:2]]
+    assert whole[2]["games"] == 60 and len(whole[1].share) > 50
+
+
+def run(file, folder, *flags, status=0):
+    words = f"--map small --hidden 16 --num-layers 1 --batch-size 64 --runs-folder {folder}"
+    args = imitate.settings.parse_args(imitate.Args, [str(file), *words.split(), *flags])
+    assert imitate.main(args) == status
+    (path,) = folder.glob("*__imitate__*")
+    return path
+
+
+def test_it_learns_what_a_bot_orders(file, tmp_path):
+    path = run(file, tmp_path, "--epochs", "12", "--eval-interval", "40", "--learning-rate", "0.01")
+    first, *_, last = map(json.loads, (path / "metrics.jsonl").read_text().splitlines())
+    assert last["accuracy"] > 0.6 and last["loss"] < first["loss"] < 2
+    assert last["accuracy_sets"] <= last["accuracy_alone"] + 0.05
+    result = evaluate_player("small", load_player(path / "best.pt"), load_player("random"), 40)
+    assert result.result()["overall"]["centers"]["value"] > 3
+
+
+def test_a_policy_plays_at_its_temperature(tmp_path):
+    """Near 0 it mostly gives its likeliest orders, which at 1 are one in six."""
+    args, path = imitate.Args(map="small", hidden=16, temperature=0.01), tmp_path / "best.pt"
+    path.write_bytes(imitate.Imitation(args, SMALL).content())
+    games = VectorGame(SMALL, 30, seed=1)
+    decisions = games.decisions()
+    cold, sure = load_player(path, seed=1), load_player(f"greedy:{path}", seed=2)
+    assert (cold.act(games, decisions) == sure.act(games, decisions)).mean() > 0.5
+    with pytest.raises(UserError, match="policy: temperature"):
+        PolicyPlayer(cold.agent, "policy", cold.generator, settings={"temperature": "hot"})
+
+
+def test_a_stopped_run_goes_on_bit_for_bit(file, tmp_path, monkeypatch):
+    flags = "--epochs", "2", "--eval-interval", "9"
+    whole = run(file, tmp_path / "whole", *flags)
+    learn, steps = imitate.Imitation.learn, []
+    with monkeypatch.context() as patch:
+
+        def stopping(self, *minibatch):
+            steps.append(1)
+            if len(steps) == 5:
+                imitate.StopSignals._note(signals[0], 15, None)
+            learn(self, *minibatch)
+
+        class Watched(imitate.StopSignals):
+            def __enter__(self):
+                signals.append(self)
+                return super().__enter__()
+
+        signals: list = []
+        patch.setattr(imitate.Imitation, "learn", stopping)
+        patch.setattr(imitate, "StopSignals", Watched)
+        stopped = run(file, tmp_path / "stopped", *flags, status=STOPPED)
+    assert load(stopped)["imitation"]["step"] == 5
+    assert imitate.main(imitate.Args(resume=str(stopped))) == 0
+    expected, found = load(whole), load(stopped)
+    assert found["imitation"]["step"] == expected["imitation"]["step"]
+    for name, weight in expected["model"].items():
+        assert torch.equal(weight, found["model"][name])
+
+
+def test_without_lower_loss_it_stops(file, tmp_path):
+    path = run(file, tmp_path, "--learning-rate", "0", "--eval-interval", "2", "--patience", "3")
+    assert load(path)["imitation"]["step"] == 8
+
+
+@pytest.mark.parametrize(
+    ("games", "name"), [("none.jsonl", "none.jsonl"), ("one.jsonl", "hold out"), (None, "files")]
+)
+def test_games_that_are_missing_are_named(file, tmp_path, capsys, games, name):
+    (tmp_path / "one.jsonl").write_text(file.read_text().splitlines()[0])
+    files = () if games is None else (str(tmp_path / games),)
+    args = imitate.Args(games=files, map="small", runs_folder=str(tmp_path / "runs"))
+    assert imitate.main(args) == 2 and name in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_shares_are_of_the_power_that_decides(file):
+    learned, _, _ = imitate.read_examples(imitate.Args(games=(str(file),)), SMALL)
+    shares = learned.share
+    assert set(np.unique(shares)) <= {0, 1} or (shares.min() >= 0 and shares.max() <= 1)
