@@ -69,7 +69,7 @@ class AnchoredRun(ppo.Run):
         costs = (-self.args.anchor_coef * nats).astype(np.float32)
         streams = self.seats.stream[own.game, own.power]
         self.buffer.pay(streams, costs)
-        self.episodes.pay(streams, costs, dict.fromkeys(self.episodes.parts, 0.0))
+        self.episodes.pay(streams, costs)
 
     def anchor_logprobs(self, own: Decisions, chosen: np.ndarray) -> np.ndarray:
         """Return how probable (D,) the anchor finds the orders `chosen` (S,) of D decisions."""

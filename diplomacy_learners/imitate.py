@@ -204,17 +204,9 @@ def experience_of(game: Game, senders: Iterable[str], counts: Counter) -> Experi
     rows = np.flatnonzero(np.add.reduceat(free, decisions.slot_start[:-1]) if slots else [])
     if not len(rows):
         return None
-    obs = games.view_boards(np.zeros(len(rows), np.int64), decisions.power[rows])
-    experience = Experience(obs, decisions.take(rows), chosen[_slots_of(decisions, rows)])
-    free = free[_slots_of(decisions, rows)]
-    narrowed = only(experience.decisions, experience.chosen, free)
-    return experience._replace(decisions=narrowed, chosen=np.where(free, experience.chosen, 0))
-
-
-def _slots_of(decisions: Decisions, rows: np.ndarray) -> np.ndarray:
-    slot_start = np.zeros(len(rows) + 1, np.int32)
-    np.cumsum(np.diff(decisions.slot_start)[rows], out=slot_start[1:])
-    return ragged_rows(decisions.slot_start[rows], slot_start)
+    obs = games.view_boards(np.zeros(decisions.count, np.int64), decisions.power)
+    narrowed = only(decisions, chosen, free)
+    return Experience(obs, narrowed, np.where(free, chosen, 0)).take(rows)
 
 
 @torch.no_grad()

@@ -414,7 +414,7 @@ class TalkRun(Run):
         streams = self.seats.stream[row, power]
         costs = -self.args.break_cost * self.broken.sum(2)[row, power]
         self.buffer.pay(streams, costs)
-        self.episodes.pay(streams, costs, dict.fromkeys(self.episodes.parts, 0.0))
+        self.episodes.pay(streams, costs)
 
     def evaluate(self, ranks: Ranks, log: startup.RunLog, last: bool) -> None:
         super().evaluate(ranks, log, last, press=rules_of(self.args), think=None)

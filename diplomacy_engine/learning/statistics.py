@@ -134,9 +134,15 @@ class Episodes(Stateful):
     def decide(self, streams: np.ndarray) -> None:
         self.running[streams, 0] += 1
 
-    def pay(self, streams: np.ndarray, rewards: np.ndarray, parts: Mapping[str, np.ndarray]):
+    def pay(
+        self,
+        streams: np.ndarray,
+        rewards: np.ndarray,
+        parts: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        """Add rewards (n,) of streams (n,), and their `parts` by name; None: they are of none."""
         self.running[streams, 1] += rewards
-        for column, name in enumerate(self.parts, 2):
+        for column, name in enumerate(self.parts if parts is not None else (), 2):
             self.running[streams, column] += parts[name]
 
     def end(self, streams: np.ndarray) -> None:

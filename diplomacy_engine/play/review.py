@@ -21,7 +21,7 @@ from ..players.search.judge import SUBMITTED, Judge, JudgeSettings, Verdicts, ma
 from ..replays.replay import Replay
 from ..replays.reviewed import review_facts
 from ..rules.map import MAP_NAMES, Map, load_map
-from ..rules.notation import in_words, order_words
+from ..rules.notation import in_words, order_words, unit_of
 from ..textgame.causes import played_orders, result_words
 from ..textgame.game import Game
 from ..textgame.position import load_state
@@ -238,12 +238,12 @@ class Reviews:
             elif "void" in line.words:
                 faults.append(f"{unit}: {words} had no effect: {in_words(self.map, line.said)}")
         moving = phase_kind(phase["name"]) == "movement"
-        ordered = {_unit(text) for text in submitted}
+        ordered = {unit_of(text) for text in submitted}
         for text in best if moving else ():
-            if _unit(text) not in ordered and not text.endswith(" H"):
+            if unit_of(text) not in ordered and not text.endswith(" H"):
                 faults.append(f"{order_words(self.map, text)[0]} was given no order")
         for text in () if moving else best:
-            unit = _unit(text)
+            unit = unit_of(text)
             if text.endswith(" B") and len(submitted) < len(best):
                 faults.append(f"only {len(submitted)} of {len(best)} builds were ordered")
                 break
@@ -343,10 +343,6 @@ def _holds(games: VectorGame, power: int) -> np.ndarray:
     standing[centers] = True
     alone = owned & (state.unit_power == NONE)
     return (standing & (state.unit_power == power)) | alone
-
-
-def _unit(text: str) -> str:
-    return " ".join(text.split()[:2])
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from ..pictures.board import phase_title
 from ..players.advice import SearchReasons
 from ..press.daide import offer_words
 from ..replays.replay import make_replay
-from ..rules.notation import order_texts, province_of, read_order
+from ..rules.notation import order_texts, province_of, read_order, unit_of
 from ..textgame.game import Game
 from .file import HOST
 from .session import PlayError, PlaySession, Viewer
@@ -211,7 +211,7 @@ class TextGame:
 
     def _show_orders(self) -> None:
         winter = phase_kind(self.session.game.phase) == "adjustments"  # no unit needs an order
-        units = [] if winter else [u for u in self._legal() if u not in map(_unit, self.orders)]
+        units = [] if winter else [u for u in self._legal() if u not in map(unit_of, self.orders)]
         self.write(f"  orders: {'; '.join(self.orders) or 'none'}")
         if units:
             self.write(f"  without one: {', '.join(units)}")
@@ -219,7 +219,7 @@ class TextGame:
             self.write("  all have one; `go` submits them")
 
     def _drop(self, place: str) -> None:
-        remaining = [order for order in self.orders if _unit(order) != place.upper()]
+        remaining = [order for order in self.orders if unit_of(order) != place.upper()]
         if len(remaining) == len(self.orders):
             self.write(f"No: there is no order for {place.upper() or 'nothing'} to drop.")
         self.orders = remaining
@@ -435,10 +435,6 @@ _SIDES = {
 def _no(reason: object) -> str:
     text = f"No: {reason}"
     return text if text.endswith(("?", ".")) else f"{text}."
-
-
-def _unit(order: str) -> str:
-    return " ".join(order.split()[:2])
 
 
 def _complete_by(find: Callable[[str], list[str]]) -> None:

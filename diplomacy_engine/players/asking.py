@@ -9,6 +9,7 @@ from ..constants import NONE
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
+from ..rules.notation import unit_of
 from .protocols import Player, StatefulPlayer
 
 
@@ -100,7 +101,7 @@ def slots_of(games: VectorGame, decisions: Decisions, d: int) -> list[Slot]:
     for s in range(first, int(decisions.slot_start[d + 1])):
         numbers = decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]].tolist()
         texts = [games.vocabulary.texts[number] for number in numbers]
-        unit = " ".join(texts[0].split()[:2])
+        unit = unit_of(texts[0])
         if decisions.slot_province[s] == NONE:
             unit = f"{'removal' if texts[0].endswith(' D') else 'build'} {s - first + 1}"
         slots.append(Slot(unit, numbers, texts))

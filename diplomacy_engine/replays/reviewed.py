@@ -6,7 +6,7 @@ from ..constants import phase_kind
 from ..pictures.board import orders_svg
 from ..pictures.chart import values_svg
 from ..pictures.drawing import drawing_of
-from ..rules.notation import order_words, read_orders
+from ..rules.notation import order_words, read_orders, unit_of
 from .replay import Replay
 
 
@@ -51,7 +51,7 @@ def _changes(replay: Replay, decision: Mapping) -> list[tuple[str, str, str]]:
 
 
 def _by_unit(orders: Sequence[str]) -> dict[str, str]:
-    return {" ".join(text.split()[:2]): text for text in orders}
+    return {unit_of(text): text for text in orders}
 
 
 def _arrows(replay: Replay, number: int, decision: Mapping) -> str:

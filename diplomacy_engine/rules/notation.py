@@ -538,6 +538,11 @@ def read_unit(game_map: Map, text: str) -> tuple[UnitText, bool]:
     return UnitText(kind, place), text.lstrip().startswith("*")
 
 
+def unit_of(order: str) -> str:
+    """Return the unit of an order's text, such as `A PAR`."""
+    return " ".join(order.split(None, 2)[:2])
+
+
 def read_orders(
     game_map: Map,
     phase: str,

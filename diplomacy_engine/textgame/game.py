@@ -14,7 +14,6 @@ from ..constants import (
     DISBANDED,
     MOVE,
     NONE,
-    RESULT_WORDS,
     RETREAT,
     RUNNING,
     SUPPORT_MOVE,
@@ -672,7 +671,7 @@ class Game:
         units = self._unit_texts()
         self._games.step(self._order_array(chosen))
         return {
-            text: _words(int(state.last_result[0, v]) | (VOID if v in void else 0))
+            text: positions.result_words(int(state.last_result[0, v]) | (VOID if v in void else 0))
             for v, text in units.items()
         }
 
@@ -701,7 +700,7 @@ class Game:
         for v, goal in goals.items():
             if state.unit_power[0, goal] != NONE:
                 results[units[v]] = 0
-        return {text: _words(bits) for text, bits in results.items()}
+        return {text: positions.result_words(bits) for text, bits in results.items()}
 
     def _adjudicate_winter(self, chosen: dict[int, int]) -> dict[str, list[str]]:
         state, table = self._games.state, self._games.table
@@ -724,7 +723,7 @@ class Game:
         for v, text in units.items():
             if state.unit_power[0, v] == NONE and chosen.get(v, NONE) == NONE:
                 results[text] = DISBANDED | results.get(text, 0)
-        return {text: _words(bits) for text, bits in results.items()}
+        return {text: positions.result_words(bits) for text, bits in results.items()}
 
     def causes(self, phase: str | None = None) -> dict[str, dict[str, list[str]]]:
         """Return who was in the way of the orders of a phase that was played.
@@ -916,10 +915,6 @@ def _is_build(game_map: Map, text: str) -> bool:
         return read_order(game_map, text).kind == BUILD
     except UserError:
         return False
-
-
-def _words(bits: int) -> list[str]:
-    return [word for i, word in enumerate(RESULT_WORDS) if bits >> i & 1]
 
 
 def _texts(texts: Sequence[str], what: str = "what an offer names") -> list[str]:

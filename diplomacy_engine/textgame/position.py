@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -43,6 +43,7 @@ from ..rules.notation import (
     read_order,
     read_place,
     read_unit,
+    unit_of,
     unit_phrase,
 )
 from ..rules.phases import team_winner
@@ -244,6 +245,16 @@ def zobrist_hash(games: VectorGame) -> int:
     return hash_value
 
 
+def result_words(bits: int) -> list[str]:
+    """Return the words of an order's result bits; none if it succeeded."""
+    return [word for i, word in enumerate(RESULT_WORDS) if bits >> i & 1]
+
+
+def result_bits(words: Iterable[str]) -> int:
+    """Return the result bits of words; ValueError if one is none of RESULT_WORDS."""
+    return sum(1 << RESULT_WORDS.index(word) for word in set(words))
+
+
 def last_orders(games: VectorGame) -> dict[str, dict]:
     """Return the last movement phase as `state` dictionaries keep it: power -> texts, with a hold
     for a void or missing order, and unit -> result words, of those that have any."""
@@ -253,8 +264,8 @@ def last_orders(games: VectorGame) -> dict[str, dict]:
         orders.setdefault(games.map.unit_powers[state.last_power[0, v]], []).append(text)
         bits = int(state.last_result[0, v])
         if bits:
-            unit = " ".join(text.split()[:2])
-            results[unit] = [word for i, word in enumerate(RESULT_WORDS) if bits >> i & 1]
+            unit = unit_of(text)
+            results[unit] = result_words(bits)
     return {"last_orders": orders, "last_results": results} if orders else {}
 
 
@@ -282,7 +293,7 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
         v = read_unit(games.map, text)[0].place.province
         if state.last_order[0, v] == NONE:
             raise UserError(f"{quoted(text, 40)} has a last result, but no last order")
-        state.last_result[0, v] = sum(1 << RESULT_WORDS.index(word) for word in set(words))
+        state.last_result[0, v] = result_bits(words)
 
 
 def position_line(games: VectorGame) -> str:

@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...constants import NONE, RESULT_WORDS
+from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...players.asking import Slot, slots_of
 from ...textgame.game import Game
+from ...textgame.position import result_words
 
 
 class Question(NamedTuple):
@@ -105,7 +106,7 @@ def orders_with_results(game: Game) -> list[str]:
         shown = []
         for v in np.flatnonzero(state.last_power[0] == power):
             bits, number = int(state.last_result[0, v]), state.last_order[0, v]
-            words = [word for bit, word in enumerate(RESULT_WORDS) if bits >> bit & 1]
+            words = result_words(bits)
             shown.append(texts[number] + (f" ({', '.join(words)})" if words else ""))
         if shown:
             lines.append(f"{name}: {', '.join(shown)}")

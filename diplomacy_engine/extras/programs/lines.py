@@ -12,7 +12,6 @@ from ...constants import (
     ARMY,
     FLEET,
     NONE,
-    RESULT_WORDS,
     RUNNING,
     WINTER_ADJUSTMENTS,
     parse_phase,
@@ -22,8 +21,9 @@ from ...errors import UserError
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.map import Map
+from ...rules.notation import unit_of
 from ...rules.state import adjustments_owed
-from ...textgame.position import STATE_KEYS, load_state
+from ...textgame.position import STATE_KEYS, load_state, result_bits, result_words
 
 PROTOCOL = 1
 ABOUT = f"diplomacy-engine {sys.modules[__package__.partition('.')[0]].__version__}"
@@ -193,13 +193,8 @@ def _add_last_orders(
         text, position = order_texts[order], positions[n]
         position.last_orders.setdefault(texts.powers[power], []).append(text)
         if bits:
-            unit = " ".join(text.split(" ", 2)[:2])
-            position.last_results[unit] = _result_words(bits)
-
-
-@lru_cache(maxsize=256)
-def _result_words(bits: int) -> list[str]:
-    return [word for i, word in enumerate(RESULT_WORDS) if bits >> i & 1]
+            unit = unit_of(text)
+            position.last_results[unit] = result_words(bits)
 
 
 def _add_legal_orders(
@@ -215,7 +210,7 @@ def _add_legal_orders(
                 break  # each build may be any of them
             for order in orders[starts[slot] : starts[slot + 1]]:
                 text = order_texts[order]
-                by_unit.setdefault(" ".join(text.split(" ", 2)[:2]), []).append(text)
+                by_unit.setdefault(unit_of(text), []).append(text)
         positions[n].legal_orders[texts.powers[power]] = by_unit
 
 
@@ -254,8 +249,8 @@ def _load(games: VectorGame, texts: Texts, positions: Sequence[Position]) -> Non
         for power, orders in position.last_orders.items():
             owner = texts.power[power]
             for text in orders:
-                unit = " ".join(text.split(" ", 2)[:2])
-                bits = sum(1 << RESULT_WORDS.index(w) for w in position.last_results.get(unit, ()))
+                unit = unit_of(text)
+                bits = result_bits(position.last_results.get(unit, ()))
                 last[row, texts.place[unit][2]] = numbers[text], owner, bits
     fields = state.unit_power, state.unit_kind, state.unit_location
     _write(fields, standing)

@@ -29,10 +29,7 @@ from .leaves import CenterClaims, LeafValue, Leaves
 GAMES = 64  # of a policy against itself, which tell what its values mean
 MOST_YEARS = 35  # of them, where games have no limit
 RIDGE = 1e-3
-SUBMITTED, OWN = (
-    0,
-    1,
-)  # places of the orders that were given and of the judge's own among candidates
+SUBMITTED, OWN = 0, 1  # places among candidates: the orders that were given, the judge's own
 # Fewer powers are played on faster: of P powers, movement phases and samples by default.
 PLAYED_ON, SAMPLES = 24, 32  # max(1, PLAYED_ON // P) and SAMPLES * max(1, 7 // P)
 
@@ -116,9 +113,8 @@ class Verdicts(NamedTuple):
     hindsight: np.ndarray
     samples: np.ndarray  # (D, R, V) int32, orders of all powers
     places: np.ndarray  # (D, V) bool, provinces for which the decision gives orders
-    best: (
-        np.ndarray
-    )  # (D,) int64, candidate of the greatest worth; SUBMITTED if none is surely better
+    # (D,) int64, candidate of the greatest worth; SUBMITTED if none is surely better
+    best: np.ndarray
     worth: np.ndarray  # (D,) float64, of the orders that were given
     loss: np.ndarray  # (D,) float64, worth of the best less that
     error: np.ndarray  # (D,) float64, standard error of that difference
