@@ -717,7 +717,7 @@ def advance(run: Run, ranks: Ranks, log: RunLog) -> bool:
     # Summed over all ranks, so that each comes to the same conclusions.
     flags = {"full": run.buffer.count.max() >= run.args.num_steps, "stop": log.stop.received}
     total = ranks.sum(counts | finished | flags)
-    run.results.count(total)
+    run.results.count(total, run.pool.copies)
     run.pool.record(total["copy_games"], total["copy_score"])
     with log.clock("games"):
         run.games.reset(rows)

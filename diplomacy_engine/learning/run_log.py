@@ -32,9 +32,10 @@ from ..matches.figures import share_text
 from ..players.names import short_name, short_names
 from ..rules.map import Map
 from .checks import RunSettings
+from .report import report
 from .run_folder import RunFolder, refusing
 from .sample_games import show_games
-from .settings import origins
+from .settings import flags_of, origins
 
 # Counter -> its name in the summary of a run.
 SUMMARY = {
@@ -60,8 +61,11 @@ class RunLog:
         exploited: str | None = None,
         player: str | None = None,
         match_flags: str = "",
+        args: RunSettings | None = None,
     ):
-        """`wandb`: a run of W&B; `player`: the learner's name in printed commands."""
+        """`wandb`: a run of W&B; `player`: the learner's name in printed commands; `args`: for a
+        report at the end."""
+        self.args = args
         self.player, self.match_flags = player, match_flags
         self.folder, self.progress, self.game_map = folder, progress, game_map
         self.exploited = exploited and short_name(exploited)
@@ -255,14 +259,21 @@ class RunLog:
                 f"{1 / len(_by_side(exploited)):.1%} against itself; what this learner wins "
                 "beyond that is a lower bound on how far it can be exploited."
             )
-        steps = next_steps(
-            self.folder,
-            resume=self.stopped or not self.progress.finished,
-            player=self.player,
-            flags=self.match_flags,
-        )
-        if steps:
-            self.progress.message(steps)
+        goes_on = self.stopped or not self.progress.finished
+        steps = next_steps(self.folder, resume=goes_on, player=self.player, flags=self.match_flags)
+        for what, command in steps.items():
+            self.progress.message(f"{what}:\n  {command}")
+        if self.args and self._evaluations and not goes_on:
+            self._report(steps)
+
+    def _report(self, steps: Mapping[str, str]) -> None:
+        """Write report.md into the run folder."""
+        args, title, file = self.args, self.folder.path.name, self.folder.path / "metrics.jsonl"
+        again = f"{program()} {flags_of(type(args)(), vars(args))}".strip()
+        commands, minutes = {"train it again": again} | dict(steps), self.seconds / 60
+        evaluations = dict(reversed(self._evaluations.items()))  # what matters most comes first
+        text = report(title, origins(args), commands, minutes, file, evaluations)
+        atomic_write(self.folder.path / "report.md", text.encode())
 
     def intact(self) -> str:
         return "; the last checkpoint is intact" if self.folder.checkpoint.is_file() else ""
@@ -307,14 +318,14 @@ def program() -> str:
 
 def next_steps(
     folder: RunFolder, *, resume: bool, player: str | Path | None = None, flags: str = ""
-) -> str:
-    """Return commands with their purposes; nothing before a policy is saved."""
+) -> dict[str, str]:
+    """Return commands by purpose; none before a policy is saved."""
     if not folder.checkpoint.is_file():
-        return ""
+        return {}
     tools, player = "python -m diplomacy_engine", quote(str(player or near(folder.path)))
     steps = {
-        "measure how strong it is": f"{tools} evaluate --player {player} {flags}",
-        "play against it": f"{tools} play --against {player} {flags}",
+        "measure how strong it is": f"{tools} evaluate --player {player} {flags}".strip(),
+        "play against it": f"{tools} play --against {player} {flags}".strip(),
     }
     pages = sorted(folder.path.glob("games/*.html"))
     if pages:
@@ -322,7 +333,7 @@ def next_steps(
         steps["look at its last sample games"] = f"python -m webbrowser -t {quote(page)}"
     if resume:
         steps["continue it"] = f"{program()} --resume {quote(str(near(folder.path)))}"
-    return "\n".join(f"{what}:\n  {command.strip()}" for what, command in steps.items())
+    return steps
 
 
 def start_wandb(settings: dict[str, Any], folder: RunFolder, wandb_id: str | None) -> Any:
@@ -386,6 +397,7 @@ DASHBOARD = {
         "decisions of a game": "charts/episodic_length",
         "opponents' age in decisions": "selfplay/opponent_age",
         "copies frozen so far": "pool/frozen",
+        "rating among its own copies (Elo; the first has 0)": "pool/rating",
     },
     "learning": {
         "entropy, 0 to 1 (share of the greatest possible, not nats)": "losses/entropy",

@@ -427,4 +427,5 @@ def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 
         args.pool_bots[0] if len(args.pool_bots) == 1 == args.pool_bot_prob else None,
         None if learner.name in BUNDLED else f"{near(learner.file)}:{near(folder.path)}",
         " ".join(flags),
+        replace(args, resume=None),
     )

@@ -10,6 +10,7 @@ from ..games.vector_game import StepResult
 from ..rules.map import Map
 from ..scoring.outcomes import Outcomes
 from .checkpoint_state import Stateful
+from .copy_ratings import NOW, copy_ratings
 from .ranks import Sums
 
 COUNTERS = ("global_step", "order_steps", "env_steps", "games", "updates")  # of a run so far
@@ -27,7 +28,8 @@ def finished_games(
     copies: Sequence[int],
 ) -> Sums:
     """Return sums over the games `rows` in which the learner took part. `member` (E, P) played,
-    `learns` (E, P) where the learner; `side` (P,). `copy_score`: a win counts 1, a draw 0.5."""
+    `learns` (E, P) where the learner; `side` (P,). `copy_score`: a win counts 1, a draw 0.5;
+    `duels`: pairs of a side of the learner and one of a copy, the better `ahead`, a tie as half."""
     rows = rows[learns[rows].any(1)]
     years = result.year[rows] - first_year + 1
     arrays = (result.ended, result.winner, result.centers, result.alive)
@@ -44,7 +46,11 @@ def finished_games(
     scores = np.where(win, 1.0, np.where(draw, 0.5, 0.0))
     opponent = np.where(mine, NONE, member[rows[:, None], here.argmax(1)])  # (games, sides)
     frozen = [frozen_at[number] for number in opponent.ravel().tolist() if number in frozen_at]
-    met = (opponent[:, :, None] == np.array(copies)).any(1)  # (games, copies)
+    is_copy = opponent[:, :, None] == np.array(copies)  # (games, sides, copies)
+    met = is_copy.any(1)
+    reached = outcomes.centers + victory * 1000  # a victory comes before any count of centers
+    lead = np.sign(reached[:, :, None] - reached[:, None])  # (games, sides, sides)
+    ahead = np.einsum("gs,gst,gtc->c", mine, (lead + 1) / 2, is_copy)
     return {
         "games": len(rows),
         "opposed": int(opposed.sum()),
@@ -60,6 +66,8 @@ def finished_games(
         "side_wins": (mine & victory).sum(0).astype(np.float64),
         "copy_games": met.sum(0).astype(np.float64),
         "copy_score": (met * scores[:, None]).sum(0),
+        "duels": (mine.sum(1)[:, None] * is_copy.sum(1)).sum(0).astype(np.float64),
+        "duels_ahead": ahead,
     }
 
 
@@ -93,6 +101,8 @@ class Results(Stateful):
         # By side: running means of the learner's wins, and the games that they are of.
         self.win_share = np.zeros(len(game_map.teams.names))
         self.side_games = np.zeros(len(game_map.teams.names))
+        # Newest copy then -> copy -> pairs with it, and in how many the learner ended ahead.
+        self.duels: dict[int, dict[int, tuple[float, float]]] = {}
 
     def of_games(
         self, result: StepResult, rows: np.ndarray, member: np.ndarray, learns: np.ndarray, pool
@@ -101,7 +111,12 @@ class Results(Stateful):
         about = side, first_year, pool.frozen_at, pool.copies
         return finished_games(result, rows, member, learns, *about)
 
-    def count(self, total: Sums) -> None:
+    def count(self, total: Sums, copies: Sequence[int]) -> None:
+        row = self.duels.setdefault(copies[-1], {})
+        duels = np.stack([total["duels"], total["duels_ahead"]], 1)
+        for number, new in zip(copies, duels.tolist()):
+            if new[0]:
+                row[number] = tuple(np.add(row.get(number, (0.0, 0.0)), new).tolist())
         for name in self.counters.keys() & total.keys():
             self.counters[name] += int(total[name])
         for name in self.sums:
@@ -176,9 +191,11 @@ def of_update(
     """Return figures of an update by group, and forget them; `sums` are those of all ranks."""
     episodes, pool = run.episodes.figures(sums), run.pool
     frozen = pool.next_number - len(pool.bots) - 1  # copies so far
+    duels = run.results.duels
+    rating = {"rating": copy_ratings(duels)[NOW]} if any(duels.values()) else {}
     return episodes | {
         "losses": {**losses, "explained_variance": explained_variance(sums["batch"])},
         "selfplay": run.results.take(),
         "charts": {**charts, "batch_size": sums["batch"][0], **episodes["charts"]},
-        "pool": {"size": len(pool.copies), "frozen": frozen},
+        "pool": {"size": len(pool.copies), "frozen": frozen} | rating,
     }

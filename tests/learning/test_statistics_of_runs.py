@@ -28,6 +28,8 @@ def test_a_tie_of_two_powers_of_the_learner_is_no_win():
     assert sums["centers"] == 5 + 6 + 0 and sums["years"] == 15
     assert sums["side_games"].tolist() == [2, 2, 2] and sums["side_wins"].tolist() == [0, 1, 0]
     assert sums["copy_games"].tolist() == [0, 3] and sums["copy_score"].tolist() == [0, 2.0]
+    # Ahead of a copy: two of its powers with five centers, one with six of two, none with seven.
+    assert sums["duels"].tolist() == [0, 6] and sums["duels_ahead"].tolist() == [0, 4.0]
     assert (sums["opponents"], sums["frozen_at"]) == (3, 750)
     figures = statistics.selfplay_figures({n: sums[n] for n in statistics.SELFPLAY}, 1000)
     assert figures["opponent_age"] == 750 and figures["centers"] == 11 / 3

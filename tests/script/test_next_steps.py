@@ -14,6 +14,10 @@ from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.run_log import dashboard, next_steps
 
 
+def split(steps: dict[str, str]) -> dict[str, list[str]]:
+    return {what: shlex.split(command) for what, command in steps.items()}
+
+
 def told(text: str) -> dict[str, list[str]]:
     lines = text.splitlines()
     return {
@@ -45,7 +49,15 @@ def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
     assert cli.parse(words[3:])[1].against == (str(run),)
     words = found["continue it"]
     assert main(words[words.index("--resume") :]) == 0
-    assert "continue it" not in told(capsys.readouterr().out)  # it has made all its decisions
+    steps = told(capsys.readouterr().out)
+    assert "continue it" not in steps  # it has made all its decisions
+    report = (run / "report.md").read_text()
+    for what, words in steps.items():
+        assert f"{what.capitalize()}:\n\n    {shlex.join(words)}" in report
+    assert f"# {run.name}" in report and "--eval-interval 250" in report
+    last = [line for line in metrics(run) if "eval/random/win" in line]
+    assert len(last) > 1 and f"| {last[-1]['global_step']:,} | " in report
+    assert f"{100 * last[-1]['eval/random/win']:.1f}% (" in report
     names = set().union(*metrics(run))
     for charts in dashboard(["random", "hold"], ["ENGLAND", "RUSSIA"]).values():
         for _, (name,) in charts.values():  # TensorBoard has something to show
@@ -63,10 +75,10 @@ def test_paths_below_the_current_folder_are_short(tmp_path, monkeypatch, capsys)
 def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch):
     """A learner of the user's own is named, and so are teams."""
     run = RunFolder(tmp_path)
-    assert next_steps(run, resume=True) == ""  # nothing has been saved
+    assert next_steps(run, resume=True) == {}  # nothing has been saved
     run.checkpoint.touch()
     flags = "--teams ENGLAND+ITALY"
-    found = told(next_steps(run, resume=False, player="my learner.py:runs/x", flags=flags))
+    found = split(next_steps(run, resume=False, player="my learner.py:runs/x", flags=flags))
     words = ["evaluate", "--player", "my learner.py:runs/x", "--teams", "ENGLAND+ITALY"]
     assert found["measure how strong it is"][3:] == words
     assert cli.parse(found["play against it"][3:])[1].teams == "ENGLAND+ITALY"
@@ -76,8 +88,8 @@ def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch):
         ("/opt/venv/bin/diplomacy-train", ["diplomacy-train", "--resume", str(tmp_path)]),
     ):
         monkeypatch.setattr(sys, "argv", [called])
-        assert told(next_steps(run, resume=True))["continue it"][:3] == words
+        assert split(next_steps(run, resume=True))["continue it"][:3] == words
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "x")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    found = told(next_steps(run, resume=True))
+    found = split(next_steps(run, resume=True))
     assert found["continue it"][:2] == ["torchrun", "--nproc_per_node=2"]

@@ -291,7 +291,8 @@ def test_win_shares_are_running_means_of_each_power():
     rest = dict.fromkeys(statistics.SELFPLAY, 0.0)
     for games, wins in ([[3, 1, 0], [2, 0, 0]], [[1, 0, 0], [0, 0, 0]], [[2, 5, 0], [2, 4, 0]]):
         games, wins = np.array(games, float), np.array(wins, float)
-        results.count(rest | {"side_games": games, "side_wins": wins})
+        duels = dict.fromkeys(("duels", "duels_ahead"), np.zeros(1))
+        results.count(rest | duels | {"side_games": games, "side_wins": wins}, [1])
         expected += (1 - 0.995**games) * (wins / np.maximum(games, 1) - expected)
     np.testing.assert_allclose(results.win_share, expected)
     figures = results.take()

@@ -77,7 +77,7 @@ def play_phase(run: Run) -> dict[str, Any]:
     ppo.pay_learner(run, result)
     rows, finished = ppo.games_over(run, result)
     counts |= finished
-    run.results.count(counts)
+    run.results.count(counts, run.pool.copies)
     run.pool.record(counts["copy_games"], counts["copy_score"])
     run.games.reset(rows)
     run.seat(rows)

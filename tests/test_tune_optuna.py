@@ -1,0 +1,47 @@
+"""examples/tune_optuna.py: trials by Optuna, each of a training with every seed."""
+
+import pytest
+
+optuna = pytest.importorskip("optuna")
+tune_optuna = pytest.importorskip("examples.tune_optuna")
+
+SCRIPT = """
+import json, pathlib, sys
+flags = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+folder = pathlib.Path(flags["--runs-folder"], f"m__{flags['--exp-name']}__{flags['--seed']}__1")
+folder.mkdir(exist_ok=True)
+win = float(flags["--gae-lambda"]) - 0.01 * int(flags["--seed"])
+lines = [{"global_step": 1, "eval/dumbbot/win": 0.0}, {"global_step": 2, "eval/dumbbot/win": win}]
+(folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\\n" for line in lines))
+sys.exit(int(flags["--fails"]))
+"""
+
+
+def make_args(folder, **settings):
+    script = folder / "script.py"
+    script.write_text(SCRIPT)
+    settings = {"trials": 3, "flags": "--fails 0"} | settings
+    return tune_optuna.Args(script=script, runs_folder=folder / "tuned", **settings)
+
+
+def test_a_search_finds_the_best_trial_and_goes_on(tmp_path, capsys):
+    args = make_args(tmp_path)
+    assert tune_optuna.main(args) == tune_optuna.main(args) == 0
+    (study,) = optuna.get_all_study_summaries(f"sqlite:///{args.runs_folder}/trials.db")
+    trials = optuna.load_study(
+        study_name=study.study_name, storage=f"sqlite:///{args.runs_folder}/trials.db"
+    ).trials
+    assert len(trials) == 6 and "best of 6 trials" in capsys.readouterr().out
+    done = [trial for trial in trials if trial.state == optuna.trial.TrialState.COMPLETE]
+    for trial in done:
+        assert trial.value == pytest.approx(trial.params["gae_lambda"] - 0.015)  # of both seeds
+    for trial in trials:
+        folders = list(args.runs_folder.glob(f"m__trial{trial.number}__*"))
+        assert len(folders) == (2 if trial in done else 1)
+
+
+def test_a_training_that_fails_or_has_no_such_figure_ends_the_search(tmp_path, capsys):
+    assert tune_optuna.main(make_args(tmp_path, flags="--fails 3")) == 2
+    assert "exit status 3" in capsys.readouterr().err
+    assert tune_optuna.main(make_args(tmp_path, figure="eval/brane/win", seeds=1)) == 2
+    assert "metrics.jsonl has no eval/brane/win" in capsys.readouterr().err
