@@ -9,21 +9,22 @@ import numpy as np
 from gymnasium.spaces import MultiDiscrete
 
 from .._suggest import quoted
-from ..constants import AGREED, HOLD, MOVE, MOVE_VIA, NONE, RUNNING, SOLO
+from ..constants import AGREED, NONE, RUNNING, SOLO
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import StepResult, VectorGame
 from ..games.votes import bot_votes
 from ..players.asking import orders_of
 from ..players.loading import load_player
-from ..press.deals import CONFIRMED, Clause, Side, make_offers
+from ..press.deals import CONFIRMED, make_offers
 from ..press.negotiators.negotiation import Listener, honest_seats, talk_of
 from ..press.press import Press
 from ..scoring.mixes import make_steady_mix
 from ..scoring.rewards import reward_input
 from ..textgame.game import Game
 from .agent_games import seeds_of
-from .forms import with_vote
+from .forms import MaskedActions, with_vote, with_vote_open
+from .offers import clauses_of, offer_masks, offer_sizes
 from .settings import TalkSettings, settings_of
 
 VALID = 5.0  # paid for a valid offer, and taken for one that is not, with the reward `valid`
@@ -32,10 +33,11 @@ VALID = 5.0  # paid for a valid offer, and taken for one that is not, with the r
 class NegotiationEnv(gymnasium.Env):
     """One power of one game that talks; `step` makes an offer and plays to the next movement phase.
 
-    An offer is valid if it is to another living power, and if both units and orders are on the
-    board. A valid one is put to the other power; agreed to and confirmed it binds both. `info` has
-    `valid`, `agreed`, `power` (its index) and `broken`, whether the other power broke the deal; it
-    may with `binding=False`. Spaces and arguments: docs/other_libraries.md.
+    An offer is valid if it is to another living power, and both units can move so. `action_masks`
+    leaves out values that no valid offer has. A valid one is put to the other power; agreed to and
+    confirmed it binds both. `info` has `action_mask`, `valid`, `agreed`, `power` (its index) and
+    `broken`, whether the other power broke the deal; it may with `binding=False`. Spaces and
+    arguments: docs/other_libraries.md.
     """
 
     metadata: ClassVar = {"render_modes": []}
@@ -47,10 +49,9 @@ class NegotiationEnv(gymnasium.Env):
         game_map = self._games.map
         self._seat = None if options.power is None else game_map.power_number(options.power)
         self._partner = load_player(f"{options.answers}+{options.orders_by}", game_map=game_map)
-        provinces, powers = len(game_map.provinces), self._games.num_powers
-        units = len(game_map.unit_powers) + 1
-        self.observation_space = MultiDiscrete([powers + 1, 2, units] * provinces)
-        action = MultiDiscrete([provinces, provinces, powers, provinces, provinces])
+        powers, units = self._games.num_powers, len(game_map.unit_powers) + 1
+        self.observation_space = MultiDiscrete([powers + 1, 2, units] * len(game_map.provinces))
+        action = MaskedActions(offer_sizes(self._games))
         self.action_space = with_vote(action) if options.draw_votes else action
         self._press: Press | None = None
         self._power = 0
@@ -76,8 +77,15 @@ class NegotiationEnv(gymnasium.Env):
         self._power = int(self.np_random.integers(powers)) if self._seat is None else self._seat
         return self._observation(), self._info(False, False, False)
 
+    def action_masks(self) -> np.ndarray:
+        """Return which values of each number are in a valid offer, all in one (sum of nvec,) int8;
+        also the name by which sb3-contrib's MaskablePPO asks."""
+        masks = offer_masks(self._games, self._games.decisions(), self._power)
+        return with_vote_open(masks[None])[0] if self._settings.draw_votes else masks
+
     def _info(self, valid: bool, agreed: bool, broken: bool) -> dict:
-        return {"valid": valid, "agreed": agreed, "broken": broken, "power": self._power}
+        about = {"valid": valid, "agreed": agreed, "broken": broken, "power": self._power}
+        return about | {"action_mask": self.action_masks()}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
         """Make an offer, and play on to the next movement phase; see gymnasium.Env.step.
@@ -122,16 +130,9 @@ class NegotiationEnv(gymnasium.Env):
         return float(self._reward(position)[0, self._power])
 
     def _speak(self, decisions: Decisions, numbers: list[int]) -> tuple[bool, bool]:
-        mine, goal, other, theirs, its_goal = numbers
-        alive = self._games.outcomes().alive[0]
-        ours = self._move(decisions, self._power, mine, goal)
-        its = self._move(decisions, other, theirs, its_goal)
-        if other == self._power or not alive[other] or NONE in (ours, its):
+        clauses, other = clauses_of(self._games, decisions, self._power, numbers), numbers[2]
+        if clauses is None:
             return False, False
-        clauses = [
-            (Clause.ORDER, Side.SENDER, mine, ours),
-            (Clause.ORDER, Side.RECEIVER, theirs, its),
-        ]
         offers = make_offers([(0, self._power, other, clauses)])
         game, power = np.zeros(1, np.int64), np.array([other])
         agreed = self._partner.answers(talk_of(self._press, decisions, game, power), offers)
@@ -139,23 +140,6 @@ class NegotiationEnv(gymnasium.Env):
         if isinstance(self._partner, Listener):
             self._partner.hear(talk_of(self._press, decisions, game, power))
         return True, confirmed
-
-    def _move(self, decisions: Decisions, power: int, origin: int, goal: int) -> int:
-        """A power's legal order that moves its unit so, or lets it hold; NONE without one. By land
-        or sea rather than by convoy, and to the first coast where there are several."""
-        games = self._games
-        if games.state.unit_power[0, origin] != power:
-            return NONE
-        slot = int(np.flatnonzero(decisions.slot_province == origin)[0])
-        orders = decisions.order[decisions.order_start[slot] : decisions.order_start[slot + 1]]
-        kinds = games.table.kind[orders]
-        if origin == goal:
-            return int(orders[kinds == HOLD][0])
-        goes = games.board.location_province[games.table.target[orders]] == goal
-        for kind in (MOVE, MOVE_VIA):
-            if (candidates := orders[goes & (kinds == kind)]).size:
-                return int(candidates[0])
-        return NONE
 
     def _observation(self) -> np.ndarray:
         board, state = self._games.board, self._games.state

@@ -1,4 +1,4 @@
-"""A PettingZoo environment: all powers at once, one phase a step; with press two of movement.
+"""A PettingZoo environment: all powers at once, one phase a step, and with press steps of talk.
 
 `env` makes the same for PettingZoo's AEC interface, by its own converter.
 """
@@ -14,10 +14,12 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import parallel_to_aec
 
 from .._suggest import quoted
-from ..constants import NONE, RUNNING, YEAR_LIMIT
+from ..constants import HOLD, NONE, RUNNING, YEAR_LIMIT
 from ..errors import UserError
+from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..matches.forks import random_beginnings
+from ..press.deals import make_offers
 from ..press.press import Press
 from ..scoring.rewards import reward_input
 from ..scoring.teams import alive_with_team
@@ -37,7 +39,10 @@ from .forms import (
 )
 from .gymnasium_env import METADATA, NeedsReset, render_game
 from .kernels import mask_decisions, take_province_actions
+from .offers import clauses_of, offer_masks, offer_sizes
 from .settings import PowersSettings, settings_of
+
+STEPS = {"mutual": ("wishing",), "offers": ("offering", "answering")}  # of talk, by press
 
 
 class DiplomacyParallelEnv(ParallelEnv):
@@ -45,15 +50,16 @@ class DiplomacyParallelEnv(ParallelEnv):
 
     Actions, masks, press and votes are as docs/environments.md says. `infos[agent]["action_mask"]`
     is one int8 array, or with press a dictionary of such. With teams, an agent stays until its team
-    is out, and `eliminated` says whether it is itself. With press `wishing` says which step is
-    next, and with binding=False `broken` (P,) bool with whom it broke the peace. Observations then
-    have `peace` (P,), `closed` (P, V), `bound` (V,), and with binding=False `breaches` (P,). A vote
-    for a draw means nothing at the step of wishes, nor from a power that is eliminated.
+    is out, and `eliminated` says whether it is itself. With press `wishing`, or `offering` and
+    `answering`, say which step is next, and with binding=False `broken` (P,) bool with whom it
+    broke a deal. Observations then have `peace` (P,), `closed` (P, V), `bound` (V,), with `offers`
+    the `offers` (P, 5) of each power to answer, and with binding=False `breaches` (P,). A vote for
+    a draw means nothing at the steps of talk, nor from a power that is eliminated.
 
     Args:
         map: a map's name or file.
-        settings: see docs/environments.md; among them `press`: `mutual`, or None: nobody makes
-            peace; `binding`; and `break_cost`, taken from the reward of who breaks the peace with
+        settings: see docs/environments.md; among them `press`: `mutual`, `offers`, or None: nobody
+            talks; `binding`; and `break_cost`, taken from the reward of who breaks a deal with
             another power in a phase.
     """
 
@@ -71,14 +77,20 @@ class DiplomacyParallelEnv(ParallelEnv):
         powers, provinces = games.num_powers, len(games.board.terrain)
         observed, action = observation_space(games), province_space(games)
         self._press = options.press and Press(games, options.press, binding=options.binding)
-        self._wishing = False  # whether the coming step has wishes
+        self._talk: list[str] = []  # steps of talk before the phase is played, STEPS of its press
+        self._offers = make_offers([])  # to be answered
         if self._press is not None:
             observed["peace"] = spaces.MultiBinary(powers)
             observed["closed"] = spaces.MultiBinary([powers, provinces])
             observed["bound"] = spaces.MultiBinary(provinces)
             if not options.binding:
                 observed["breaches"] = spaces.Box(-1, 10_000, [powers], np.int32)
-            action = spaces.Dict({"orders": action, "wish": MaskedActions([2] * powers)})
+            parts = {"orders": action}
+            if options.press == "offers":
+                observed["offers"] = spaces.MultiDiscrete([[2, *[provinces] * 4]] * powers)
+                parts["offer"] = MaskedActions(offer_sizes(games))
+            parts["wish" if options.press == "mutual" else "answer"] = MaskedActions([2] * powers)
+            action = spaces.Dict(parts)
             if options.draw_votes:
                 action["vote"] = spaces.Discrete(2)
         elif options.draw_votes:
@@ -118,8 +130,8 @@ class DiplomacyParallelEnv(ParallelEnv):
     def step(self, actions: dict[str, Any]) -> tuple[dict, dict, dict, dict, dict]:
         """Play one phase with the actions of all `agents`; see pettingzoo.ParallelEnv.step.
 
-        With press, the step of wishes plays nothing and pays nothing. UserError: the game is over
-        or none has begun; an action is missing or not in its space; strict, and an illegal order.
+        The steps of talk play nothing and pay nothing. UserError: the game is over or none has
+        begun; an action is missing or not in its space; strict, and an illegal order.
         """
         if not self.agents:
             raise NeedsReset("there is no game: call reset() first")
@@ -128,20 +140,18 @@ class DiplomacyParallelEnv(ParallelEnv):
                 raise UserError(f"not in the action space of {name}: {quoted(actions.get(name))}")
         games, shape = self._games, (len(self.possible_agents), len(self._games.board.terrain))
         numbers, votes = np.zeros(shape, np.int64), np.zeros((1, shape[0]), bool)
-        wish = np.zeros((1, shape[0], shape[0]), bool)
         for power, name in enumerate(self.possible_agents):
             if name not in self.agents:
                 continue
             action = actions[name]
             if self._press is not None:
-                wish[0, power], votes[0, power] = action["wish"], action.get("vote", 0)
-                action = action["orders"]
+                votes[0, power], action = action.get("vote", 0), action["orders"]
             elif self._settings.draw_votes:
                 *action, votes[0, power] = action
             numbers[power] = action
-        if self._wishing:
-            self._press.propose(wish)
-            self._wishing, no = False, dict.fromkeys(self.agents, False)
+        if self._talk:
+            self._say(self._talk.pop(0), actions)
+            no = dict.fromkeys(self.agents, False)
             infos = self._infos(self.agents, *self._nothing())
             nothing = dict.fromkeys(self.agents, 0.0)
             return self._observe(self.agents), nothing, no, dict(no), infos
@@ -175,7 +185,30 @@ class DiplomacyParallelEnv(ParallelEnv):
         return np.zeros(powers, np.int64), np.zeros((powers, powers), bool)
 
     def _begin_phase(self) -> None:
-        self._wishing = self._press is not None and bool(self._press.talking()[0])
+        talks = self._press is not None and bool(self._press.talking()[0])
+        self._talk = list(STEPS[self._settings.press]) if talks else []
+
+    def _say(self, step: str, actions: dict[str, Any]) -> None:
+        """Take what `agents` say in a step of talk."""
+        powers = {self.possible_agents.index(name): actions[name] for name in self.agents}
+        if step == "offering":
+            games, rows = self._games, []
+            decisions = games.decisions()
+            for power, action in powers.items():
+                offer = action["offer"].tolist()
+                clauses = clauses_of(games, decisions, power, offer)
+                if clauses is not None:
+                    rows.append((0, power, offer[2], clauses))
+            self._offers = make_offers(rows)
+            return
+        said = np.zeros((1, *[len(self.possible_agents)] * 2), bool)
+        for power, action in powers.items():
+            said[0, power] = action["wish" if step == "wishing" else "answer"]
+        if step == "wishing":
+            self._press.propose(said)
+        else:
+            offers, self._offers = self._offers, make_offers([])
+            self._press.settle(offers, said[0, offers.receiver, offers.sender])
 
     def render(self) -> np.ndarray | str | None:
         """Return the position as `render_mode` says; NeedsReset before `reset`."""
@@ -234,15 +267,31 @@ class DiplomacyParallelEnv(ParallelEnv):
             obs["peace"] = view.peace[p, seats[p]].astype(np.int8)
             obs["closed"] = view.closed[p, seats[p]].astype(np.int8)
             obs["bound"] = view.bound[p].astype(np.int8)
+            if self._settings.press == "offers":
+                obs["offers"] = self._offers_to(p)[seats[p]]
             if not self._settings.binding:
                 obs["breaches"] = breaches[p]
 
+    def _offers_to(self, power: int) -> np.ndarray:
+        """Return what each power offers to one, (P, 5): whether it does, then as in `offer` its
+        unit's province and goal, and those of the unit of the one who answers."""
+        table, board, offers = self._games.table, self._games.board, self._offers
+        shown = np.zeros((len(self.possible_agents), 5), np.int64)
+        for o in np.flatnonzero(offers.receiver == power):
+            clauses = slice(*offers.clause_start[o : o + 2])
+            origin, order = offers.province[clauses], offers.order[clauses]
+            moves = table.kind[order] != HOLD
+            goal = np.where(moves, board.location_province[table.target[order]], origin)
+            shown[offers.sender[o]] = [1, *np.stack([origin, goal], 1).ravel()]
+        return shown
+
     def _infos(self, agents: list[str], illegal: np.ndarray, broken: np.ndarray) -> dict[str, dict]:
         """`illegal` (P,) counts orders, `broken` (P, P) says who broke the peace with whom."""
-        decisions = self._games.decisions()
+        every = decisions = self._games.decisions()
+        step = self._talk[0] if self._talk else None
         if self._press is not None:
             decisions = self._press.bound(decisions)
-        if self._wishing:
+        if step:
             decisions = decisions.take(np.zeros(0, np.int64))
         self._games.call(
             mask_decisions, self._games.board, self._games.table, decisions, self._mask
@@ -256,19 +305,36 @@ class DiplomacyParallelEnv(ParallelEnv):
             if self._games.map.teams.text:
                 infos[name]["eliminated"] = not alive[p]
             if self._press is not None:
-                open_to = alive & self._wishing & alive[p]
-                open_to[p] = False
-                wish = np.stack([np.ones_like(open_to), open_to], 1, dtype=np.int8).ravel()
-                mask = {"orders": mask, "wish": wish}
+                mask = {"orders": mask} | self._talk_masks(p, step, every, alive)
                 if self._settings.draw_votes:
                     mask["vote"] = vote
-                infos[name]["wishing"] = self._wishing
+                infos[name] |= {s: s == step for s in STEPS[self._settings.press]}
             elif self._settings.draw_votes:
                 mask = np.concatenate([mask, vote])
             if not self._settings.binding:
                 infos[name]["broken"] = broken[p]
             infos[name]["action_mask"] = mask
         return infos
+
+    def _talk_masks(
+        self, power: int, step: str | None, decisions: Decisions, alive: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Return the masks of what a power may say in a step; an offer to itself is silence."""
+        masks, open_to = {}, np.zeros(len(alive), bool)
+        if step == "wishing":
+            open_to = alive & alive[power]
+            open_to[power] = False
+        elif step == "answering":
+            open_to[self._offers.sender[self._offers.receiver == power]] = True
+        if self._settings.press == "offers":
+            offer = offer_masks(self._games, decisions, power) * (step == "offering")
+            parts = np.split(offer, np.cumsum(offer_sizes(self._games))[:-1])
+            parts[2][power] = 1
+            for part in parts:
+                part[0] |= not part.any()  # something must be left to choose
+            masks["offer"] = np.concatenate(parts)
+        answers = np.stack([np.ones_like(open_to), open_to], 1, dtype=np.int8).ravel()
+        return masks | {"wish" if self._settings.press == "mutual" else "answer": answers}
 
 
 parallel_env = DiplomacyParallelEnv

@@ -78,7 +78,7 @@ class AgentSettings(EnvSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class PowersSettings(EnvSettings):
-    press: Literal["mutual"] | None = None
+    press: Literal["mutual", "offers"] | None = None
     binding: bool = True
     break_cost: Annotated[float, Meta(ge=0)] = 0.0
 

@@ -51,6 +51,7 @@ class PolicyGroup:
                     self.stacks.append(frozen.Stack({n: self.agents[n] for n in own}))
         self.stack = np.repeat(np.arange(len(sizes)), sizes)  # of each, or what it is by itself
         self.greedy = np.array([player.greedy for player in self.players])
+        self.temperature = np.array([player.temperature for player in self.players])
         self.threads = threads
         self._start_threads()
 
@@ -88,7 +89,7 @@ class PolicyGroup:
         for number, (begin, end) in zip(numbers, itertools.pairwise(begins)):
             if not self.greedy[number]:
                 noise[begin:end] = ops.gumbel(int(end - begin), self.players[number].generator)
-        temperature = np.where(self.greedy[mine], np.float32(0), np.float32(1))
+        temperature = np.where(self.greedy[mine], np.float32(0), self.temperature[mine])
         # Each thread has about as many decisions, and all those of a stack.
         starts = np.flatnonzero(np.diff(self.stack[mine], prepend=-1))
         wanted = np.arange(1, self.threads) * len(mine) // self.threads
@@ -165,8 +166,9 @@ class Policy(NamedTuple):
     weights: dict[str, np.ndarray]
 
 
-# What a member's settings keep beside what its network is made of: what its values mean.
-KEPT = ("map", "reward", "gamma", "year_limit")
+# What a member's settings keep beside what its network is made of: what its values mean, and how it
+# plays, where that is not at temperature 1.
+KEPT = ("map", "reward", "gamma", "year_limit", "temperature")
 
 
 def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
@@ -181,7 +183,7 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
         settings = learner.settings(saved)
         command = command_of(settings, saved["script_name"])
         member_settings, seed = (
-            {name: settings[name] for name in (*learner.network, *KEPT)},
+            {name: settings[name] for name in (*learner.network, *KEPT) if name in settings},
             settings["seed"],
         )
         with checkpoints.fitting(path, learner.file):

@@ -391,6 +391,71 @@ def test_all_powers_play_the_game():
     assert eliminated and limits
 
 
+def test_offers_then_answers_then_orders():
+    """A movement phase has three steps; a deal's two moves are all that both units may order."""
+    game = parallel_env(map="small", press="offers", strict=True, max_years=4)
+    place = game.game.map.province_index
+    for number, space in enumerate(game.action_spaces.values()):
+        space.seed(number)
+    dealt = silent = 0
+    for seed in range(6):
+        seen, infos = game.reset(seed=seed)
+        while game.agents:
+            steps = ("offering", "answering")
+            movement = phase_kind(game.game.phase) == "movement"
+            assert [{infos[n][s] for n in game.agents} for s in steps] == [{movement}, {False}]
+            deals = []
+            if movement:
+                before = game.game.to_state()
+                offers = sample(game, infos)
+                seen, rewards, *_, infos = game.step(offers)
+                assert all(infos[name]["answering"] for name in game.agents)
+                answers = sample(game, infos)
+                for p, name in enumerate(game.possible_agents):
+                    other, mine = 1 - p, offers[name]["offer"].tolist()
+                    (shown,) = seen[game.possible_agents[other]]["offers"][1:]
+                    says = answers[game.possible_agents[other]]["answer"]
+                    assert infos[name]["action_mask"]["answer"][1::2].sum() <= 1
+                    if mine[2] == p or not shown[0]:
+                        silent += 1
+                        assert not shown.any() and not says[p]
+                    else:
+                        assert shown.tolist() == [1, *mine[:2], *mine[3:]]
+                        deals += [mine] if says[p] else []
+                seen, rewards, *_, infos = game.step(answers)
+                assert game.game.to_state() == before and set(rewards.values()) == {0.0}
+            for deal in deals[:1]:  # a second one may contradict the first
+                for origin, goal in (deal[:2], deal[3:]):
+                    name = next(n for n in game.agents for u in game.game.units[n]
+                                if place[u.split()[1][:3]] == origin)  # fmt: skip
+                    masks = game.action_space(name)["orders"].split(
+                        infos[name]["action_mask"]["orders"]
+                    )
+                    if len(deals) == 1 and goal != origin:  # a unit that stays may support
+                        assert masks[origin].sum() == 1 and seen[name]["bound"][origin]
+                        dealt += 1
+            seen, _, _, _, infos = game.step(sample(game, infos))
+    assert dealt > 5 and silent > 5
+
+
+def test_masks_of_offers_leave_only_what_some_valid_offer_has():
+    for name, valid_at_random in (("small", 0.03), ("standard", 0.003)):
+        env = gymnasium.make(f"Diplomacy-{name}-negotiation-v0").unwrapped
+        env.action_space.seed(1)
+        valid = 0
+        _, info = env.reset(seed=1)
+        for _ in range(200):
+            assert np.array_equal(info["action_mask"], env.action_masks())
+            action = env.action_space.sample(info["action_mask"])
+            masks = env.action_space.split(info["action_mask"])
+            _, _, terminated, truncated, info = env.step(action)
+            valid += info["valid"]
+            assert all(mask[number] for mask, number in zip(masks, action))
+            if terminated or truncated:
+                _, info = env.reset()
+        assert valid / 200 > valid_at_random
+
+
 def test_wishes_then_orders():
     """A movement phase has two steps; peace takes orders from the masks of the second."""
     game = parallel_env(map="three", press="mutual", strict=True, max_years=8)

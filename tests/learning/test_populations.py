@@ -20,6 +20,7 @@ from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.players.asking import ask_player, ask_players
 from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.loading import load_members
 from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
 
 SHAPES = ({}, {"hidden": 16}, {"num_layers": 1}, {"autoregressive": False})
@@ -54,11 +55,13 @@ def agents(map_name: str) -> list[ppo.Agent]:
 
 
 def policies(map_name: str, greedy: tuple[int, ...] = ()) -> list:
-    """Return these policies as players, which belong to no group yet; some may be greedy, and the
-    second and fourth kind help no other power."""
-    return [
+    """Return these policies as players, which belong to no group yet; some may be greedy, the third
+    plays at another temperature, and the second and fourth kind help no other power."""
+    players = [
         policy_player(agent, f"p{n}", n, n in greedy) for n, agent in enumerate(agents(map_name))
     ]
+    players[2].temperature = np.float32(0.2)
+    return players
 
 
 @pytest.mark.parametrize(
@@ -158,10 +161,13 @@ def test_a_population_is_replaced_as_a_whole(population, trained, tmp_path, monk
 
 
 def test_a_run_joins_a_population(population, trained, tmp_path, capsys):
-    """It is rated where it stands; the others' ratings and games stay; nobody joins twice."""
+    """It is rated where it stands; the others' ratings and games stay; nobody joins twice. It plays
+    at its own temperature."""
     made, run = tmp_path / "made", tmp_path / "other__run"
     shutil.copytree(population, made)
     shutil.copytree(trained(), run)
+    saved = torch.load(run / "checkpoint.pt", weights_only=True)
+    torch.save(saved | {"args": saved["args"] | {"temperature": 0.5}}, run / "checkpoint.pt")
     before, other = read_population(made), ["--games", "40", "--threads", "1"]
     words = ["population", "add", str(run), "--population", str(made), *other]
     assert main(words) == 0
@@ -171,6 +177,9 @@ def test_a_run_joins_a_population(population, trained, tmp_path, capsys):
     assert new.startswith("other__run-6") and new in shown and "of 9" in shown
     assert [m.rating for m in after.members if m.name != new] == [*before.ratings]
     assert (np.diff(after.ratings) <= 0).all() and after.member(new).sigma > 0
+    members = load_members(after)
+    temperatures = {p.name: p.temperature for p in members if hasattr(p, "temperature")}
+    assert temperatures.pop(new) == 0.5 and set(temperatures.values()) == {1.0}
     place = [m.name for m in after.members].index(new)
     rest = np.delete(np.arange(9), place)
     assert (after.met[np.ix_(rest, rest)] == before.met).all()
