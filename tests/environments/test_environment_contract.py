@@ -41,7 +41,7 @@ def talk(**settings):
 
 
 def press(**settings):
-    return parallel_env(press="mutual", **settings)
+    return parallel_env(**{"press": "mutual"} | settings)
 
 
 FORMS = {name: one(name) for name in ("provinces", "sequential", "deepdip")}
@@ -51,9 +51,12 @@ def free_press(**settings):
     return press(binding=False, **settings)
 
 
-ALL_POWERS = {
-    "all powers": parallel_env, "press": press, "free press": free_press, "in turn": aec_env
-}  # fmt: skip
+def offers(**settings):
+    return press(press="offers", **settings)
+
+
+TALKING = {"press": press, "free press": free_press, "offers": offers}
+ALL_POWERS = {"all powers": parallel_env, "in turn": aec_env} | TALKING
 ORDERING = FORMS | {"many": many} | ALL_POWERS  # in which agents order
 KINDS = ORDERING | {"negotiation": talk}
 each = pytest.mark.parametrize("kind", KINDS)
@@ -144,7 +147,7 @@ def test_gymnasium_finds_nothing_wrong(name):
 @pytest.mark.parametrize(
     ("name", "talk", "votes"),
     [
-        *itertools.product(["small"], [None, "mutual"], [False, True]),
+        *itertools.product(["small"], [None, "mutual", "offers"], [False, True]),
         ("standard", None, False),
         ("standard", "mutual", True),
     ],
@@ -210,7 +213,7 @@ def test_flat_observations(kind):
     scale = flat_scale(env.observation_space("RUSSIA") if kind in ALL_POWERS else space)
     for (seen, *others), (vector, *others_flat) in zip(plain, flat):
         assert others == others_flat
-        agents = seen.items() if kind in ("all powers", "press", "free press") else [(None, seen)]
+        agents = seen.items() if kind in ALL_POWERS and kind != "in turn" else [(None, seen)]
         for name, parts in agents:
             numbers = vector if name is None else vector[name]
             parts = parts if isinstance(parts, dict) else {"all": parts}
@@ -342,13 +345,14 @@ def test_an_agent_and_the_others_agree_to_a_draw(kind):
             assert not env.step(vote(env.action_space, yes))[2]
 
 
-@pytest.mark.parametrize("talk", [None, "mutual"])
+@pytest.mark.parametrize("talk", [None, "mutual", "offers"])
 def test_all_powers_agree_to_a_draw(talk):
     env = parallel_env("three", press=talk, draw_votes=True, reward="draw_size", max_years=3)
     _, infos = env.reset(seed=1)
 
     def step(*voters):
-        while infos["ITALY"].get("wishing"):  # where a vote means nothing
+        talks = "wishing", "offering", "answering"  # where a vote means nothing
+        while any(infos["ITALY"].get(name) for name in talks):
             found = env.step({n: vote(env.action_space(n), 1) for n in env.agents})
             assert not any(found[2].values())
             infos.update(found[-1])
@@ -421,7 +425,7 @@ AGENTS, POWERS = [*FORMS, "many"], [*ALL_POWERS]
         (AGENTS, {"opponents": "dumbot"}, "did you mean 'dumbbot'"),
         (["sequential"], {"draw_votes": True}, "draw_votes"),
         (["many"], {"form": "province"}, "did you mean 'provinces'"),
-        (["all powers", "in turn"], {"press": "offers"}, "press"),
+        (["all powers", "in turn"], {"press": "propose-choose"}, "press"),
         (["negotiation"], {"answers": "deler"}, "did you mean 'dealer'"),
     ],
 )
