@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from support.tables import read_table
 
 from benchmarks import bench_engine as bench
 from diplomacy_engine import VectorGame, load_map
@@ -103,14 +104,7 @@ def test_the_median_and_what_is_not_timed(monkeypatch):
     assert next(clock, None) is None
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        ("--map small --until-year 1900", "1901"),
-        ("--json none/bench.json", "none"),
-        ("--map nowhere", "nowhere"),
-    ],
-)
+@pytest.mark.parametrize(("words", "name"), read_table(__file__, "refusals"))
 def test_refusals(words, name, capsys):
     assert bench.main(words.split()) == 2
     assert name in capsys.readouterr().err

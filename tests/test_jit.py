@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.tables import read_text
 
 from diplomacy_engine import _jit
 from diplomacy_engine.games import vector_game
@@ -67,19 +68,7 @@ def test_a_kernel_for_other_kernels_cannot_be_called_from_python(kernel):
             call(3)
 
 
-COUNT = """
-from numba.core import event
-from diplomacy_engine import _jit
-_jit.announce_compilation()
-compiled = []
-class Count(event.Listener):
-    def on_start(self, e): compiled.append(e)
-    def on_end(self, e): pass
-event.register("numba:compile", Count())
-from diplomacy_engine import VectorGame
-VectorGame("small", 1)
-print(len(compiled))
-"""
+COUNT = read_text(__file__, "count.py.txt")
 
 
 def started_in(folder: Path, cache: Path) -> tuple[int, str]:

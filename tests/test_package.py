@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from support.pages import ROOT, code_spans, page_text
+from support.tables import read_text
 
 import diplomacy_engine
 from diplomacy_engine.players.policy.files import ready_policies
@@ -37,19 +38,7 @@ ONLY_SOURCES = (
     *("benchmarks", "docs", "examples", "findings"),
 )
 LEFT_OUT = ("tests", "runs/population", "runs/reference/other")
-PLAYS_AND_DRAWS = """
-import gymnasium
-from diplomacy_engine import Game
-from diplomacy_engine._files import CONFIGS
-from diplomacy_engine.pictures.png import pixels
-
-env = gymnasium.make("diplomacy_engine:Diplomacy-small-v0", opponents="random")
-env.reset(seed=1)
-env.step(env.action_space.sample())
-game = Game("small")
-print(game.phase, pixels(game.to_svg(), game.map, width=200).shape[1])
-print((CONFIGS / "three.toml").is_file())
-"""
+PLAYS_AND_DRAWS = read_text(__file__, "plays_and_draws.py.txt")
 EVALUATE = "diplomacy-engine evaluate --map small"
 NEEDS_PYTORCH = (
     f"{EVALUATE} --player small-pure-1 --against random",

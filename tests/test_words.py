@@ -5,6 +5,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from support.tables import read_table
 
 REPOSITORY = Path(__file__).parent.parent
 WORDS = {
@@ -45,20 +46,7 @@ def folder_of(file: str) -> str:
     return "/".join(parts[:2]) if parts[0] == PRODUCT[0] else parts[0]
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "found = 1",
-        "a, (found, b) = 1, (2, 3)",
-        "found: int = 1",
-        "[found for found in ()]",
-        "f = lambda found: 0",
-        "def f(*, found=None): ...",
-        "def f(*found): ...",
-        "with open('') as found: ...",
-        "(found := 1)",
-    ],
-)
+@pytest.mark.parametrize("source", read_table(__file__, "every_way_to_bind_a_name_counts"))
 def test_every_way_to_bind_a_name_counts(source):
     assert [name for _, name in bound_words(source)] == ["found"]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import SCRIPT, refusal, write_checkpoint
+from support.tables import read_table
 from support.training import REPOSITORY
 
 import diplomacy_engine
@@ -76,61 +77,9 @@ def test_a_reader_that_has_seen_enough(words, codes):
 
 
 HOLD = "evaluate --player hold "
-TWO = "tournament --players hold random "
-SEAT = "connect diplomacy localhost:1 --game-id g --power FRANCE --player hold "
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        ("evaluat", "did you mean 'evaluate'"),
-        ("population show small", "small"),
-        ("evaluate", "--player"),
-        ("evaluate --player dumbot", "did you mean 'dumbbot'"),
-        (HOLD + "--map smal", "did you mean 'small'"),
-        (HOLD + "--map HERE/map.toml", "map.toml: not TOML"),
-        (HOLD + "--games 0", "games"),
-        (HOLD + "--gamez 3", "--games"),
-        (HOLD + "--year-limit never", "--year-limit"),
-        (HOLD + "--draws-after soon", "--draws-after"),
-        (HOLD + "--assume dumbbot", "--assume"),
-        (HOLD + "--binding no", "--binding"),
-        ("evaluate --player nash+hold", "--press"),
-        (HOLD + "--teams ENGLAND+ENGLAND", "ENGLAND"),
-        (HOLD + "--json HERE/none/x.json", "HERE/none"),
-        (HOLD + "--save-games HERE", "is a folder"),
-        (HOLD + "--json HERE/x --csv HERE/x", "HERE/x"),
-        ("evaluate --map three --player HERE/a.pt --script HERE/train.py", "'three'"),
-        ("tournament", "--players"),
-        ("tournament --players dumbbot", "two"),
-        ("tournament --players hold hold", "'hold'"),
-        ("tournament --players small-pure-1 runs/reference/small__pure__1", "'small-pure-1'"),
-        ("tournament --players 'dumbbot, random,hold'", "'dumbbot, random,hold'"),
-        (TWO + "--games 1", "2 games"),
-        (TWO + "HERE/a.pt --map three --script HERE/train.py", "'three'"),
-        ("check-map none", "none"),
-        ("check-map HERE", "HERE"),
-        ("check-reward --reward nothing", "'nothing'"),
-        ("check-reward --reward score --players hold", "players"),
-        ("llm-prompt --power X", "'X'"),
-        ("llm-prompt --power FRANCE --player dumbbot", "dumbbot"),
-        ("llm-prompt --power FRANCE --position 'standard W1901A; FRANCE A BUR = BUR'", "BUR"),
-        ("llm-prompt --power FRANCE --position 'standard W1901A; FRANCE A PAR = PAR'", "W1901A"),
-        ("population rank", "--saved-games"),
-        ("population rank --player dumbbot --population HERE", "HERE/population.json"),
-        ("population make --map small --runs HERE", "--output"),
-        ("population make --map small --runs HERE --output HERE/made", "HERE/checkpoint.pt"),
-        ("population make --map small --output HERE", "HERE"),
-        ("connect webdip http://localhost:1 --key-file HERE/nofile", "nofile"),
-        (SEAT + "--vote-draw maybe", "--vote-draw"),
-        (SEAT + "--vote-draw 0", "--vote-draw"),
-        ("import-game HERE/nofile", "nofile"),
-        ("import-map HERE/nofile", "nofile"),
-        ("replay HERE/nofile --text", "nofile"),
-        ("replay HERE/nofile", "--output"),
-        ("replay HERE/nofile --output a.pdf", "a.pdf"),
-    ],
-)
+@pytest.mark.parametrize(("words", "name"), read_table(__file__, "refusals"))
 def test_refusals(words, name, tmp_path, capsys):
     (tmp_path / "map.toml").write_text("name = ")
     (tmp_path / "train.py").write_text(SCRIPT)
@@ -185,17 +134,7 @@ def test_players_by_name(tmp_path, script):
 
 
 @pytest.mark.parametrize(
-    ("changes", "settings", "name"),
-    [
-        ({}, {"game_map": "three"}, "a.pt was trained on map 'small', not on 'three'"),
-        ({"vocabulary_hash": "0"}, {"game_map": "small"}, "another version of map 'small'"),
-        ({"plays": "no bot"}, {}, "a.pt cannot be played: there is no bot"),
-        ({}, {"script": "none.py"}, "none.py"),
-        ({}, {"script": "other.py"}, "other.py is not a learner"),
-        ({}, {"script": "needs.py"}, "needs.py cannot be loaded: No module named"),
-        ({}, {"script": "text.txt"}, "text.txt"),
-        ({}, {"script": "typo.py"}, "typo.py cannot be loaded: invalid syntax"),
-    ],
+    ("changes", "settings", "name"), read_table(__file__, "checkpoints_that_cannot_be_played")
 )
 def test_checkpoints_that_cannot_be_played(changes, settings, name, tmp_path, script):
     for file, text in (

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode
+from support.tables import read_table
 
 from diplomacy_engine import Game, VectorGame, make_bot, make_reward, reward_input
 from diplomacy_engine.constants import NONE, phase_kind
@@ -590,18 +591,7 @@ def test_the_spaces_are_those_of_the_thesis():
         assert seen.reshape(-1, 3)[places[code]].tolist() == triple
 
 
-@pytest.mark.parametrize(
-    "words, valid",
-    [
-        ("PAR BUR ENGLAND LON NTH", True),
-        ("PAR PAR ENGLAND LON LON", True),  # both hold
-        ("PAR BUR FRANCE BRE MAO", False),  # to oneself
-        ("PAR MUN ENGLAND LON NTH", False),  # too far
-        ("LON NTH ENGLAND LON NTH", False),  # not its unit
-        ("PAR BUR ENGLAND BER KIE", False),  # somebody else's
-        ("PAR BUR ENGLAND YOR LON", False),  # nobody's
-    ],
-)
+@pytest.mark.parametrize("words, valid", read_table(__file__, "offers_by_hand"))
 def test_offers_by_hand(words, valid):
     env = NegotiationEnv("standard", power="FRANCE", orders_by="hold", answers="silent")
     env.reset(seed=1)

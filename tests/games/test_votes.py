@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.games import orderable, play_randomly, standard
+from support.tables import read_table
 from support.webdip import history
 
 from diplomacy_engine import Game, UserError, VectorGame, make_bot
@@ -254,17 +255,7 @@ def test_a_replay_says_how_it_ended():
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"draw_votes": "yes"}, ": draw_votes: "),
-        ({"draw_agreed": True}, "a draw was agreed, but the game goes on in S1905M"),
-        ({"conceded": ["SPAIN"]}, "'SPAIN' is not a power"),
-        ({"conceded": [["FRANCE"]]}, r": conceded\[0\]: "),
-        ({"votes": ["FRANCE"], "draw_votes": False}, "there are no votes for a draw in this game"),
-        ({"votes": ["SPAIN"]}, "'SPAIN' is not a power"),
-        ({"votes": ["RUSSIA"]}, "RUSSIA cannot vote: it is eliminated"),
-        ({"votes": ["FRANCE", "FRANCE"]}, "FRANCE has already voted for a draw in S1905M"),
-    ],
+    ("change", "words"), read_table(__file__, "a_saved_game_that_says_nonsense_of_draws")
 )
 def test_a_saved_game_that_says_nonsense_of_draws(change, words):
     saved = with_votes(two_alive()).to_saved_game()

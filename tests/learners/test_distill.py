@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from support.tables import read_table
 from support.training import STOPPED, command
 
 from diplomacy_engine import VectorGame, load_player, order_numbers
@@ -120,17 +121,7 @@ def test_the_command_that_is_interrupted(tmp_path, monkeypatch, capsys):
     assert any((one != other).any() for one, other in weights)
 
 
-@pytest.mark.parametrize(
-    ("words", "word"),
-    [
-        ([], "--policy"),
-        (["--policy", "nowhere"], "nowhere"),
-        (["--policy", POLICY, "--search", "slow"], "--search 'slow'"),
-        (["--policy", POLICY, "--search", "fast(profiles=0)"], "profiles"),
-        (["--policy", POLICY, "--eval-bot", "nobody"], "'nobody'"),
-        (["--policy", POLICY, "--rounds", "0"], "rounds"),
-    ],
-)
+@pytest.mark.parametrize(("words", "word"), read_table(__file__, "bad_command_lines"))
 def test_bad_command_lines(words, word, tmp_path, capsys):
     assert main([*words, "--runs-folder", str(tmp_path / "runs")]) == 2
     error = capsys.readouterr().err

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.tables import read_table
 
 pytest.importorskip("transformers", reason="transformers is not installed: pip install '.[llm]'")
 
@@ -266,19 +267,7 @@ def test_a_finished_run_has_nothing_left_to_do(finished):
     assert (finished / "checkpoint.pt").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("--seats FRANCE", "'FRANCE'"),
-        ("--device nothing", "--device 'nothing'"),
-        ("--copies 1", "copies"),
-        ("--model nowhere", "nowhere"),
-        ("--opponent RUSSIA=nobody", "'nobody'"),
-        ("--eval-bots nobody", "'nobody'"),
-        ("--resume nowhere", "nowhere"),
-        ("--resume {finished} --copies 4", "--copies"),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), read_table(__file__, "bad_settings_get_one_sentence"))
 def test_bad_settings_get_one_sentence(text, words, finished, tmp_path, capsys):
     folder = "" if "--resume" in text else f" --runs-folder {tmp_path}"
     assert main(text.format(finished=finished) + folder) == 2
@@ -289,12 +278,7 @@ def test_bad_settings_get_one_sentence(text, words, finished, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"model": {}},
-        {"vocabulary_hash": "other"},
-        {"tokenizer": "other"},
-        {"args": {"map": "small", "copies": 1}},
-    ],
+    read_table(__file__, "a_checkpoint_that_does_not_fit_is_not_played"),
     ids=lambda change: next(iter(change)),
 )
 def test_a_checkpoint_that_does_not_fit_is_not_played(change, finished, tmp_path):

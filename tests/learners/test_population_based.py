@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import torch
 from support.populations import write_population
+from support.tables import read_table
 from support.training import REPOSITORY, command, load, metrics, write_config
 from support.training import train as train_alone
 
@@ -176,19 +177,7 @@ def test_members_meet(members):
 
 
 @pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        (["--explore", "hidden"], "--explore"),
-        (["--metric", "population/rating"], "--metric population/rating"),
-        (["--processes", "2"], "--processes"),
-        (["--track"], "--track"),
-        (["--members", "1"], "members"),
-        (["--reward", "nothing"], "nothing"),
-        (["--map", "small.dip"], "small.dip"),
-        (["--address", "auto"], "no cluster"),
-        (["--resume", "nowhere"], "nowhere"),
-        ([], "needs Ray"),
-    ],
+    ("flags", "words"), read_table(__file__, "population_based_what_cannot_be")
 )
 def test_what_cannot_be(flags, words, tmp_path, capsys, monkeypatch):
     def init(*_, **__):

@@ -15,6 +15,7 @@ import pytest
 import torch
 from support.positions import ready, some_batch
 from support.self_play import make_agent
+from support.tables import read_text
 from support.training import REPOSITORY
 from torch import distributed
 
@@ -180,20 +181,7 @@ def test_one_process_is_enough():
         ranks.agree(int, "no")
 
 
-STARTING = """
-import os, time
-from diplomacy_engine.learning.ranks import Ranks
-
-def work(word, ranks):
-    ranks.gather((word, os.getpid()))
-    time.sleep(100)
-    return 0
-
-if __name__ == "__main__":
-    ranks = Ranks.start(2, work, "hello")
-    print(ranks.gather(None)[1], flush=True)
-    time.sleep(100)
-"""
+STARTING = read_text(__file__, "starting.py.txt")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process")

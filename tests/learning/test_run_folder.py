@@ -16,8 +16,6 @@ from diplomacy_engine.errors import UserError
 from diplomacy_engine.learning.run_folder import KEPT, RunFolder
 from diplomacy_engine.players.policy.files import policy_file
 
-REPOSITORY = Path(__file__).parents[2]
-
 
 @pytest.fixture
 def run(tmp_path):

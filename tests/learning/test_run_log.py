@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from support.tables import read_table
 
 from diplomacy_engine import evaluate_player, load_map, make_bot
 from diplomacy_engine._progress import Progress
@@ -84,12 +85,7 @@ def test_the_best_policy_is_kept(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "games", "searched"),
-    [
-        ("small", 200, ["100 games against lookahead", "40 games against mcts"]),
-        ("three", 300, ["150 games against lookahead", "60 games against mcts"]),
-        ("standard", 140, ["70 games against lookahead", "7 games against mcts"]),
-    ],
+    ("name", "games", "searched"), read_table(__file__, "a_run_ends_with_searches")
 )
 def test_a_run_ends_with_searches(name, games, searched):
     """So many that they take about a minute; and on small it says what is the most."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support.maps import TRIBES, tribes
 from support.players import power_values
+from support.tables import read_table
 
 from diplomacy_engine import Game
 from diplomacy_engine.commands import cli
@@ -19,20 +20,7 @@ def path(tmp_path):
     return str(path)
 
 
-@pytest.mark.parametrize(
-    ("player", "flags"),
-    [
-        ("random", ""),
-        ("chaos", ""),
-        ("dumbbot", ""),
-        ("dumbbot-paquette", ""),
-        ("brane", ""),
-        ("lookahead", ""),
-        ("mcts", ""),
-        ("nash+dumbbot", "--press offers"),
-        ("peaceful+dumbbot", "--press mutual"),
-    ],
-)
+@pytest.mark.parametrize(("player", "flags"), read_table(__file__, "players"))
 def test_players(player, flags, path, tmp_path, capsys):
     """What they order is legal, and their games are the same when played again by texts."""
     saved = tmp_path / "games.jsonl"

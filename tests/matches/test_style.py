@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.tables import read_table
 
 from diplomacy_engine import Game, evaluate_player, load_map, make_bot
 from diplomacy_engine.matches.order_counts import OrderCounter
@@ -30,21 +31,7 @@ FRANCE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("orders", "figures"),
-    [
-        (["A PAR S A BUR - PIC", "A BUR - PIC"], {}),
-        (["A PAR S A BUR - PIC", "A BUR - RUH"], {"unmatched_own_supports": 1}),
-        (["A PAR S A BUR", "A GAS S A BUR", "A BUR - PIC"], {"unmatched_own_supports": 1}),
-        (["A PAR S A BUR", "A GAS S A BUR - MAR"], {"unmatched_own_supports": 0.5}),
-        (["A BUR S A MUN - RUH"], {"unmatched_foreign_supports": 1}),
-        (["A BUR S A MUN", "A PAR - BRE"], {}),
-        (["A PAR - BUR"], {"moves_against_own": 1}),
-        (["A PAR - BUR", "A BUR - PIC"], {}),
-        (["F MAO C A GAS - NAF", "A GAS - NAF VIA"], {"convoyed_armies": 1}),
-        (["A GAS - NAF VIA"], {}),
-    ],
-)
+@pytest.mark.parametrize(("orders", "figures"), read_table(__file__, "what_is_odd_in_a_phase"))
 def test_what_is_odd_in_a_phase(orders, figures):
     expected = dict.fromkeys(counted(FRANCE), 0) | {"positions": 1} | figures
     assert counted(FRANCE, {"FRANCE": orders}) == pytest.approx(expected)

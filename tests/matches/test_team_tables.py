@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.tables import read_table
 
 from diplomacy_engine import Game, evaluate_player, load_map, make_bot
 from diplomacy_engine.commands.cli import main
@@ -67,15 +68,7 @@ def test_tournaments_seat_whole_teams():
     assert len(result["per_game"]) == 24
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
-        ("evaluate --player hold --games 6 --max-years 2", "teams ENGLAND+ITALY"),
-        ("tournament --players hold random --games 6 --max-years 2", "teams ENGLAND+ITALY"),
-        ("check-reward --reward score --pairs 30", "within ENGLAND+ITALY collaborative"),
-        ("check-reward --reward score --pairs 30", "not competitive by pair"),
-    ],
-)
+@pytest.mark.parametrize(("words", "shown"), read_table(__file__, "the_commands"))
 def test_the_commands(words, shown, capsys, tmp_path):
     file = str(tmp_path / "found.json")
     assert (

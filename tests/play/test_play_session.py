@@ -832,12 +832,7 @@ def test_who_talks_can_still_give_hints(file):
 
 
 @pytest.mark.parametrize(
-    "name, terms, reason",
-    [
-        ("silent+hold", {"peace": True}, "it makes no deals"),
-        ("peaceful+hold", {"zone": ["BEL"]}, "it agrees to peace and to nothing else"),
-        ("nash+hold", {"theirs": ["A MAR H"], "ours": ["A PAR H"]}, "it reckons the deal would"),
-    ],
+    "name, terms, reason", read_table(__file__, "a_player_says_why_it_declines")
 )
 def test_a_player_says_why_it_declines(file, name, terms, reason):
     session = deals(file, "hpp", partner=load_player(name, game_map="three"))
@@ -916,24 +911,7 @@ def test_a_file_of_an_earlier_version_goes_on(file):
 
 
 @pytest.mark.parametrize(
-    ("change", "name"),
-    [
-        ("", "has no game in it"),
-        ("{", "line 1"),
-        ({"map": "mars"}, "mars"),
-        ({"play": 3}, "play: "),
-        ({"format": 99}, "play.format: "),
-        ({"step": -1}, "play.step: "),
-        ({"tokens": {"host": "x"}}, "play.tokens[...]: "),
-        ({"tokens": {"host": "ü" * 20}}, "play.tokens[...]: "),
-        ({"tokens": {}}, "play.tokens: "),
-        ({"seats": {"ENGLAND": ["ghost", "x"]}}, "play.seats[...][0]: "),
-        ({"seats": {}}, "play.seats: "),
-        ({"answered": {"ENGLAND": [1]}}, "play.answered[...]: "),
-        ({"opponents": []}, "play.opponents: "),
-        ({"draws_after": "soon"}, "play.draws_after: "),
-        ({"press": {"rounds": 9}}, "play.press.rounds: "),
-    ],
+    ("change", "name"), read_table(__file__, "files_that_cannot_be_gone_on_with")
 )
 def test_files_that_cannot_be_gone_on_with(file, change, name):
     seated(file)

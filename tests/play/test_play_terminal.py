@@ -24,7 +24,6 @@ from diplomacy_engine.rules.map import MAP_NAMES
 from diplomacy_engine.textgame.game import Game
 from diplomacy_engine.textgame.saved_game import read_saved_games
 
-ROOT = Path(__file__).parents[2]
 RUN = "runs/small__x/checkpoint.pt"  # goes by its short name
 WAR = {
     "name": "F1901R",

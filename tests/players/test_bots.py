@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from support.players import power_values
-from support.tables import read_text
+from support.tables import read_table, read_text
 
 from diplomacy_engine.constants import (
     ARMY,
@@ -34,14 +34,11 @@ from diplomacy_engine.players.bots.dumbbot_rules import (
     DEEPDIP,
     NORMAN,
     PAQUETTE,
-    REAL,
     ROUNDED,
     TRUNCATED,
 )
 from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.textgame.game import Game
-
-QUICK = ("random", "hold", "chaos", "dumbbot", "dumbbot-paquette", "dumbbot-deepdip", "brane")
 
 # Three provinces next to each other, of which any number may be centers, and a fourth beyond CCC.
 TRIANGLE = {
@@ -204,20 +201,7 @@ def walk(values, sign, kind, draws=20_000):
     return found / draws
 
 
-@pytest.mark.parametrize(
-    ("values", "sign", "kind", "shares"),
-    [
-        ([100, 95], 1, TRUNCATED, [0.625, 0.375]),  # 0.5 * (1 - 0.25)
-        ([100, 95], 1, REAL, [0.75, 0.25]),  # 0.5 - 0.25
-        ([100, 80, 79], 1, TRUNCATED, [1, 0, 0]),
-        ([100, 90], 1, REAL, [1, 0]),
-        ([0, -5], 1, TRUNCATED, [0.5, 0.5]),
-        ([-10, -50], 1, TRUNCATED, [0.5, 0.5]),
-        ([5, 500, 9000], -1, TRUNCATED, [0.5, 0.25, 0.25]),  # removals: flat steps
-        ([5, 500, 9000], -1, REAL, [1, 0, 0]),
-        ([200, 205], -1, REAL, [0.625, 0.375]),
-    ],
-)
+@pytest.mark.parametrize(("values", "sign", "kind", "shares"), read_table(__file__, "pick"))
 def test_pick(values, sign, kind, shares):
     with np.errstate(over="ignore"):
         assert walk(values, sign, kind) == pytest.approx(shares, abs=0.015)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from support.tables import read_table
 
 from diplomacy_engine import UserError
 from diplomacy_engine.players.loading import PlayerError, load_player, policy_map
@@ -102,21 +103,7 @@ def test_short_names(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("fast(profile=3):x", "profile: .*'profiles'"),
-        ("fast(profiles=0):x", "profiles: "),
-        ("fast(sure=nan):x", "sure: "),
-        ("fast:dumbbot", "'dumbbot' has no values to search with"),
-        (f"fast:fast:{SMALL}", "has no values to search with"),
-        (f"fst(profiles=3):{SMALL}", "no player 'fst"),
-        (f"fast(assume=infr:self,dumbbot):{SMALL}", "infr:self"),
-        (f"fast(assume=infer:self,self):{SMALL}", "names a player twice"),
-        (f"fast(assume=infer:):{SMALL}", "an empty one"),
-        (f"fast(assume=pool:{SMALL}):{SMALL}", "there are no checkpoints in"),
-        ("greedy:llm:m@http://127.0.0.1/v1", "right before a policy, and 'llm:m' is not one"),
-        ("smal-pure-2", "no player 'smal-pure-2'.*did you mean 'small-pure-2'"),
-    ],
+    ("name", "message"), read_table(__file__, "wrong_names_are_refused_in_one_sentence")
 )
 def test_wrong_names_are_refused_in_one_sentence(name, message):
     with pytest.raises(UserError, match=message) as caught:

@@ -59,15 +59,7 @@ def test_nothing_else_is_left_out(games):
 
 
 @pytest.mark.parametrize(
-    ("units", "by_water"),
-    [
-        ("A LON, F NTH", "LON: BEL, DEN, EDI, HOL, NWY"),  # YOR has a way by land
-        ("A LON, F NTH, F NWG", "LON: BEL, CLY, DEN, EDI, HOL, NWY"),
-        ("A LON, F ENG =; FRANCE F MAO", "LON: BEL, BRE, PIC"),  # no way with another's fleet
-        ("A LON, F ENG, F MAO", "LON: BEL, BRE, GAS, NAF, PIC, POR, SPA"),
-        ("A LON, F YOR", ""),
-        ("A BEL, A LON, F NTH", "BEL: DEN, EDI, LON, NWY, YOR; LON: BEL, DEN, EDI, HOL, NWY"),
-    ],
+    ("units", "by_water"), read_table(__file__, "armies_go_where_own_fleets_lead_and_choose_first")
 )
 def test_armies_go_where_own_fleets_lead_and_choose_first(units, by_water):
     game = Game.from_position(f"standard S1902M; ENGLAND {units} =", "standard")

@@ -18,20 +18,7 @@ from diplomacy_engine.players.policy.player import Objective
 from diplomacy_engine.players.trust import check_named, needs_naming
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "dumbbot",
-        "small-pure-2",
-        "/home/me/My runs, old (2)/checkpoint.pt",
-        "C:\\runs\\checkpoint.pt",
-        "population",
-        "population:runs/population/small#3",
-        "nash(profiles=16)+runs/three__x",
-        "fast(draws=3 assume=infer:self,dumbbot):b.pt",
-        "nash+fast(assume=pool:runs/x):C:/b.pt",
-    ],
-)
+@pytest.mark.parametrize("name", read_table(__file__, "what_is_only_read_needs_no_naming"))
 def test_what_is_only_read_needs_no_naming(name):
     assert not needs_naming(name)
     check_named([name], [], "a file")

@@ -136,21 +136,7 @@ def test_saved_games_keep_the_talk():
     assert game.send("ENGLAND", "GLOBAL", "hello")["time_sent"] == sent == 5
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "YES ( PRP ( PCE ( ENG RUS ) ) )",
-        "PRP ( PCE ( ENG FRA ) )",
-        "PRP ( XDO ( ( ENG AMY SPA ) HLD ) )",
-        "PRP ( XDO ( ( ENG AMY PAR ) MTO MOS ) )",
-        "PRP ( XDO ( ( ENG AMY PAR ) HLD )",
-        "PRP ( ) )",
-        "PRP ( DMZ ( ENG RUS ) ( ABC ) )",
-        "PRP ( AND )",
-        "PRP (" * 50,
-        "PRP ( SLO ( ENG ) )",
-    ],
-)
+@pytest.mark.parametrize("text", read_table(__file__, "broken_talk_in_saved_games"))
 def test_broken_talk_in_saved_games(text):
     game = game_with("offers")
     game.send("ENGLAND", "RUSSIA", "hello (")

@@ -5,6 +5,7 @@ import tomllib
 
 import numpy as np
 import pytest
+from support.tables import read_table
 
 from diplomacy_engine.constants import ARMY, FLEET, NONE, SEA
 from diplomacy_engine.errors import UserError
@@ -66,49 +67,7 @@ def test_maps_load_by_name_path_and_object(tmp_path):
 
 # What is replaced in small.toml, by what, and the sentence that must come of it.
 LON = 'LON = { name = "London", terrain = "land", supply_center = true, home_of = "ENGLAND" }'
-WRONG = [
-    ('BUL = "GRE"', 'BUL = "GRE ANK"', "BUL - ANK: this border is listed twice"),
-    ('BUL = "GRE"', 'BUL = "GRE XYZ"', "BUL - XYZ: 'XYZ' is not a province"),
-    ('BUL = "GRE"', 'BUL = "GRE BUL"', "BUL - BUL: a province does not border itself"),
-    ('BUL = "GRE"', 'BUL = "GRE/NC"', "GRE has no coast 'NC'"),
-    ('BUL = "GRE"', "BUL = 3", "army_borders: 'BUL' must be a text"),
-    ("[fleet_borders]", '[fleet_borders]\nANK = "GRE"', "ANK is inland, where no fleet"),
-    ('ENGLAND = ["A LON"]', 'ENGLAND = ["F LON"]', "LON is inland, where no fleet can stand"),
-    ('ENGLAND = ["A LON"]', 'ENGLAND = ["A XYZ"]', "'XYZ' is not a province"),
-    ('ENGLAND = ["A LON"]', 'ENGLAND = ["London"]', "'London' is not a unit such as"),
-    ('ENGLAND = ["A LON"]', 'ENGLAND = "A LON"', "ENGLAND must have a list of units"),
-    ('ENGLAND = ["A LON"]', 'FRANCE = ["A LON"]', "start_units: unknown power 'FRANCE'"),
-    ('ENGLAND = ["A LON"]', 'ENGLAND = ["A MOS"]', "MOS already holds A MOS"),
-    (LON, LON.replace(', home_of = "ENGLAND"', ""), "power ENGLAND has no home center"),
-    (LON, LON.replace("ENGLAND", "FRANCE"), "LON.home_of: 'FRANCE'"),
-    (LON, LON.replace("supply_center = true, ", ""), "LON.home_of: a home center"),
-    (LON, LON.replace('"land"', '"sea"'), "ENGLAND 'A LON': LON is a sea, where no army"),
-    (LON, LON.replace('"land"', '"lake"'), "LON.terrain: invalid enum value 'lake'"),
-    (LON, LON.replace('name = "London", ', ""), "LON.name: is missing"),
-    (LON, LON.replace("name =", "nmae ="), "LON.nmae: unknown; did you mean 'name'"),
-    (LON, LON.replace(" }", ', coasts = ["NC", "SC"] }'), "LON.coasts: only"),
-    (
-        LON,
-        LON.replace("land", "coast").replace(" }", ', coasts = ["NC"] }'),
-        "LON.coasts: must be two",
-    ),
-    (LON, LON.replace(" }", ', aliases = ["PAR"] }'), "LON.aliases: 'PAR'"),
-    (LON, LON.replace(" }", ', aliases = ["a\\u001b"] }'), r"LON.aliases: 'a\x1b'"),
-    ('name = "London"', 'name = "Lon\\u0007don"', "LON.name: has control characters"),
-    ('name = "London"', 'name = ""', "LON.name: expected"),
-    (LON, "LON = 3", "LON: must be a table"),
-    (LON, "Lon = { name = 'London', terrain = 'land' }", "provinces.Lon: a code"),
-    ("victory_supply_centers = 5", "victory_supply_centers = 10", "10, out of reach with 9"),
-    ("victory_supply_centers = 5", "victory_supply_centers = 1", "with its home centers alone"),
-    ("victory_supply_centers = 5", "victory = 5", "victory: unknown"),
-    ("max_years = 20", "max_year = 20", "max_year: unknown; did you mean 'max_years'?"),
-    ('"S1901M"', '"F1901M"', "first_phase: expected"),
-    ('name = "small"', 'name = "my map"', "name: expected"),
-    ('name = "small"', "", "name: is missing"),
-    ('["ENGLAND", "RUSSIA"]', '["ENGLAND", "ENGLAND"]', "powers: one is listed twice"),
-    ('["ENGLAND", "RUSSIA"]', '["England", "RUSSIA"]', "powers[0]: expected"),
-    ("[provinces]", "[provinces", "not TOML"),
-]
+WRONG = read_table(__file__, "wrong_maps")
 
 
 @pytest.mark.parametrize(("old", "new", "sentence"), WRONG)

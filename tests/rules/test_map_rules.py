@@ -10,6 +10,7 @@ from reference.movement import adjudicate_movement
 from reference.orders import ReferenceMap, legal_orders
 from support.games import nonempty, orderable
 from support.maps import tribes
+from support.tables import read_table
 
 from diplomacy_engine import VectorGame
 from diplomacy_engine.constants import COASTS, NONE
@@ -178,20 +179,7 @@ def test_coasts_of_other_names_are_read_and_written(game_map):
 
 
 @pytest.mark.parametrize(
-    ("position", "order", "reason"),
-    [
-        ("W1901A; EAST A MOU = CAP ISL MOU", "A HIL B", "EAST does not own HIL"),
-        ("W1901A; EAST A MOU = CAP ISL MOU", "A MOU B", "MOU is occupied"),
-        ("W1901A; EAST A MOU = CAP ISL MOU", "F NOR B", "NOR is not a supply center"),
-        ("S1901M; TRIBES A HIL =", "A HIL - MOU", "the unit in HIL belongs to TRIBES"),
-        ("S1901M; EAST A ROC =; TRIBES A HIL =", "A ROC S A HIL - MOU", "HIL is neutral, so it"),
-        ("S1901M; EAST F NOR =; TRIBES A DUN =", "F NOR C A DUN - CAP", "DUN is neutral, so it"),
-        ("S1901M; EAST A CAP =; TRIBES F NOR =", "A CAP - DUN", "no fleets on the board could"),
-        ("S1901M; EAST F ROC, A BAY =", "F ROC C A BAY - DUN", "a fleet in ROC is not at sea"),
-        ("S1901M; EAST F LAK =", "F LAK - MOU/EC", r"'EC' after MOU is not a coast \(NC or RIVER"),
-        ("S1901M; EAST F LAK =", "F LAK - MOU EC", "'EC' at the end has no meaning"),
-        ("S1901M; EAST F LAK =", "F LAK - MOU/NC", "a fleet cannot move from LAK to MOU/NC"),
-    ],
+    ("position", "order", "reason"), read_table(__file__, "orders_that_are_refused")
 )
 def test_orders_that_are_refused(game_map, position, order, reason):
     game = Game.from_position(f"tribes {position}", game_map)

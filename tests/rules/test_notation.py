@@ -65,18 +65,8 @@ def test_refused_with_the_reason(power, text, reason):
 
 @pytest.mark.parametrize(
     ("units", "orders", "read"),
-    [
-        ("A MAR", ["A MAR - SPA VIA"], ["A MAR - SPA"]),
-        ("A MAR", ["A Mar - Spa via Lyo"], ["A MAR - SPA"]),
-        ("A PAR", ["A PAR - BUR VIA"], ["A PAR - BUR"]),  # inland
-        ("A MAR, F TYS", ["A MAR - SPA VIA", "F TYS C A MAR - SPA"], ["A MAR - SPA", None]),
-        ("A MAR, A GAS", ["A MAR - SPA VIA", "A GAS S A MAR - SPA"], ["A MAR - SPA", ""]),
-        ("A MAR", ["A MAR H", "A MAR - SPA VIA"], ["A MAR H", None]),
-        ("A PAR", ["A PAR - SPA VIA"], [None]),
-        ("F BRE", ["F BRE - MAO VIA"], [None]),
-        ("A MAR, F LYO", ["A MAR - SPA VIA"], ["A MAR - SPA VIA"]),  # a fleet could
-    ],
-)  # fmt: skip
+    read_table(__file__, "a_convoy_that_no_fleet_could_carry_goes_by_land"),
+)
 def test_a_convoy_that_no_fleet_could_carry_goes_by_land(units, orders, read):
     game = Game.from_position(f"standard S1901M; FRANCE {units} =")
     reasons = game.submit("FRANCE", orders, strict=False)

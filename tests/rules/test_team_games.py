@@ -1,6 +1,7 @@
 """Teams as they are written, and how their games end."""
 
 import pytest
+from support.tables import read_table
 
 from diplomacy_engine.constants import RUNNING, SOLO, TEAM, YEAR_LIMIT
 from diplomacy_engine.errors import UserError
@@ -40,18 +41,7 @@ def test_teams_of_one_power_are_no_teams(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("ENGLAND+ITALY,ITALY+RUSSIA", "ITALY is named twice, but each power has one place"),
-        ("ENGLAND+(ITALY+ENGLAND)", "ENGLAND is named twice"),
-        ("ENGLAND+FRANCE", "'FRANCE' is not a power of ENGLAND, ITALY, RUSSIA"),
-        ("ENGLAND+", "expected a power or a bracket, not nothing"),
-        ("ENGLAND++ITALY", "expected a power or a bracket, not '\\+'"),
-        ("(ENGLAND+ITALY", "a bracket is not closed"),
-        ("ENGLAND+ITALY)", "is out of place"),
-        ("ENGLAND ITALY", "is out of place"),
-        ("(" * 5000, "teams are nested more than 6 deep"),
-    ],
+    ("text", "reason"), read_table(__file__, "what_is_no_partition_is_refused")
 )
 def test_what_is_no_partition_is_refused(text, reason):
     with pytest.raises(UserError, match=reason):
@@ -75,13 +65,7 @@ HOMES = "ENGLAND A LON = LON NWY SWE; ITALY A ROM = ROM SPA POR; RUSSIA A MOS = 
 
 @pytest.mark.parametrize(
     ("victory", "russia", "winners"),
-    [
-        (7, "BER", []),  # six: one center below the count
-        (6, "BER", ["ENGLAND", "ITALY"]),
-        (6, "BER BUD CON GRE HOL", []),  # six each: a tie
-        (6, "BER BUD CON GRE HOL PAR", ["RUSSIA"]),  # and seven are more
-        (0, "BER", []),
-    ],
+    read_table(__file__, "a_team_wins_by_its_centers_after_a_fall"),
 )
 def test_a_team_wins_by_its_centers_after_a_fall(victory, russia, winners):
     game = play_fall(HOMES.format(russia), "ENGLAND+ITALY", victory)

@@ -4,6 +4,7 @@ import types
 
 import numpy as np
 import pytest
+from support.tables import read_table
 
 from diplomacy_engine.constants import AGREED, NONE, RUNNING, SOLO, YEAR_LIMIT
 from diplomacy_engine.errors import UserError
@@ -43,19 +44,7 @@ ELIMINATION = game(RUNNING, [4, 3, 3, 0], [4, 3, 2, 1], eliminated=[0, 0, 0, 1],
 
 
 @pytest.mark.parametrize(
-    ("name", "solo", "limit", "elimination"),
-    [
-        ("deepdip", [12, -3, -5, 0], [4, 3, 3, 0], -6),
-        ("terminal", [1, -1, -1, 0], [0.5, 0.5, 0.5, 0], -1),
-        ("score", [1, 1 / 2, 1 / 6, 0], [2 / 3, 1 / 2, 1 / 2, 0], 0),
-        ("leader", [0, -1 / 2, -5 / 6, 0], [0, -1 / 6, -1 / 6, 0], -4 / 6),
-        ("ordinal", [1, 2 / 3, 1 / 3, 0], [1, 1 / 2, 1 / 2, 0], 0),
-        ("sum_of_squares", [1, 0, 0, 0], [16 / 34, 9 / 34, 9 / 34, 0], 0),
-        ("draw_size", [1, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0], 0),
-        ("first_place", [1, 0, 0, 0], [1, 0, 0, 0], 0),
-        ("first_score", [1, 0, 0, 0], [2 / 3, 0, 0, 0], 0),
-        ("weakest", [0, 0, 0, 0], [0, 0, 0, 0], 0),
-    ],
+    ("name", "solo", "limit", "elimination"), read_table(__file__, "end_rewards")
 )
 def test_end_rewards(name, solo, limit, elimination):
     reward = make_reward(name)
@@ -77,15 +66,7 @@ def test_center_delta_is_paid_to_everyone_after_a_fall():
     assert not delta(ELIMINATION._replace(captured=np.array([False]))).any()
 
 
-@pytest.mark.parametrize(
-    ("name", "paid"),
-    [
-        ("centers_held", [4, 4, 2, 0]),
-        ("captures", [0, 1, 1, 0]),
-        ("three_to_centers", [81, 81, 9, 0]),
-        ("survival_time", [1, 1, 1, 0]),
-    ],
-)
+@pytest.mark.parametrize(("name", "paid"), read_table(__file__, "rewards_of_a_year"))
 def test_rewards_of_a_year(name, paid):
     fall = game(RUNNING, [4, 4, 2, 0], [5, 3, 1, 1], eliminated=[0, 0, 0, 1], v=6)
     reward = make_reward(name)
@@ -215,18 +196,7 @@ def test_weights_that_change_are_the_trainers():
     assert make_steady_mix("terminal=1,score=0.5..0.5").weights(0) == {"terminal": 1, "score": 0.5}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "score=x",
-        "score=nan",
-        "score=1@0.5",
-        "score=1..0@0",
-        "score=1..0@2",
-        "score=1,score=2",
-    ],
-)
+@pytest.mark.parametrize("text", read_table(__file__, "bad_mix"))
 def test_bad_mix(text):
     with pytest.raises(ValueError):
         make_reward_mix(text)

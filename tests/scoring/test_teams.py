@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.tables import read_table
 
 from diplomacy_engine.constants import NONE, RUNNING, SOLO, TEAM, YEAR_LIMIT
 from diplomacy_engine.errors import UserError
@@ -145,15 +146,7 @@ def test_outcomes_of_teams():
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("team2:score", "no level 'team2' of teams; there are: team, power, ENGLAND.RUSSIA"),
-        ("ENGLAND+ITALY:score", "no level 'ENGLAND.ITALY' of teams"),
-        ("team:nothing", "unknown reward 'nothing'"),
-        ("powr:score", "no level 'powr' of teams"),
-        ("nobody:score", "cannot import 'nobody'"),
-        ("team:score=1,team:score=2", "names 'team:score' twice"),
-    ],
+    ("text", "reason"), read_table(__file__, "levels_and_rewards_that_are_not_there")
 )
 def test_levels_and_rewards_that_are_not_there(text, reason):
     with pytest.raises(UserError, match=reason):
@@ -161,15 +154,7 @@ def test_levels_and_rewards_that_are_not_there(text, reason):
 
 
 @pytest.mark.parametrize(
-    ("text", "own"),
-    [
-        ("team:score=1,power:center_delta=0.2", False),
-        ("score, my:f=2", True),
-        ("team2:my:f", True),
-        ("my.team:score", True),
-        ("myteam:f", True),
-        ("ENGLAND+ITALY:score", False),
-    ],
+    ("text", "own"), read_table(__file__, "a_level_is_no_code_of_somebodys_own")
 )
 def test_a_level_is_no_code_of_somebodys_own(text, own):
     assert bool(code_of(text)) == own

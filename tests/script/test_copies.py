@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import refusal
-from support.edits import drawn_by, drawn_by_player, learned_agent, write
+from support.edits import drawn_by, drawn_by_player, learned_agent, named, read_edits, write
 from support.training import load, refused, resume, train, write_config
 
 import ppo_selfplay_diplomacy as ppo
@@ -18,59 +18,15 @@ from diplomacy_engine.learning import registry, settings
 
 FEW = {"total_timesteps": 60, "eval_bots": ["hold"]}
 
-# What is edited, by what stands in its place.
+EDITS = read_edits("copies")
 SETTING = "    gamma: Share = "
-INIT = "        self.score = layer_init("
-TABLES = "        tables = self.order_tables(codes, orders)\n"
-VALUED = "        return self.get_action(codes, orders, noise, temperature)._replace(value=value)\n"
 LAST_NORM = "        x = self.norms[-1](x)\n"
-SCORED = "*ops.score_orders(orders, tables))\n"
-REGISTERED = "registry.register(__name__, __file__, Args, make_agent)"
-HEAD = (INIT, f"        self.mine = nn.Linear(3 * hidden, hidden)\n{INIT}")
-PLAYER = """
-def make_player(agent, *about):
-    twin = frozen.frozen_copy(agent)
-    twin.autoregressive = not twin.autoregressive
-    return registry.policy_player(twin, *about)
 
 
-LEARNER_SPEC = """
-
-ACCEPTED = {
-    "a score head in get_action": (
-        HEAD,
-        (TABLES, TABLES + "        mine = tables.context + self.mine(codes.view)\n"
-                          "        tables = tables._replace(context=mine)\n"),
-    ),
-    "a sampling rule in get_action": (
-        (TABLES, TABLES + "        noise = noise if noise is None else noise * np.float32(0.5)\n"),
-    ),
-}  # fmt: skip
-REFUSED = {
-    "a score head in get_action_and_value": (
-        HEAD,
-        (VALUED, "        mine = codes.provinces + self.mine(codes.powers.mean(1))[:, None]\n"
-                 + VALUED.replace("codes", "codes._replace(provinces=mine)")),
-    ),
-    "scoring alone": (
-        (SCORED, SCORED.replace("tables", "tables._replace(weight=2 * tables.weight)")),
-    ),
-    "drawing alone": (
-        (TABLES, TABLES + "        if orders.picked is None:\n"
-                          "            tables = tables._replace(weight=2 * tables.weight)\n"),
-    ),
-    "a player alone": (
-        ("LEARNER_SPEC = ", PLAYER),
-        (REGISTERED, REGISTERED.replace("make_agent", "make_agent, make_player")),
-    ),
-    "values alone": ((VALUED, VALUED.replace("=value", "=2 * value")),),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("edit", ACCEPTED)
+@pytest.mark.parametrize("edit", named(EDITS, "works"))
 def test_a_policy_is_changed_in_one_place(edit, imported, tmp_path, capsys):
     """It trains, and a player of its checkpoint chooses what the learner would."""
-    script = imported(write(tmp_path / "mine.py", *ACCEPTED[edit]))
+    script = imported(write(tmp_path / "mine.py", *EDITS[edit].edits))
     run = train(tmp_path / "runs", script=script, learning_rate=0.01, **FEW)
     name, agent = f"{script.__file__}:{run}", learned_agent(script, run)
     assert f"--against {name}\n" in capsys.readouterr().out
@@ -78,9 +34,9 @@ def test_a_policy_is_changed_in_one_place(edit, imported, tmp_path, capsys):
     assert resume(run, "--total-timesteps", "80", script=script) == 0
 
 
-@pytest.mark.parametrize("edit", REFUSED)
+@pytest.mark.parametrize("edit", named(EDITS, "refused"))
 def test_a_policy_that_is_changed_for_some_alone_does_not_train(edit, imported, tmp_path, capsys):
-    script, runs = imported(write(tmp_path / "mine.py", *REFUSED[edit])), tmp_path / "runs"
+    script, runs = imported(write(tmp_path / "mine.py", *EDITS[edit].edits)), tmp_path / "runs"
     argv = ["--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(runs)]
     refused(argv, "mine.py", "`Agent.get_action`", capsys=capsys, script=script)
     assert not runs.exists()

@@ -24,78 +24,40 @@ POLICY = "small-pure-1"
 SCRIPT = Path(ppo.__file__).name
 
 
-def edit_network(patch):
-    encode = ppo.Agent.encode
-
-    def edited(self, boards):
-        codes = encode(self, boards)
-        return codes._replace(view=codes.view * 1.1)
-
-    patch.setattr(ppo.Agent, "encode", edited)
+def louder_in_winter(boards):
+    winter = boards.globals[:, [Phase.WINTER_ADJUSTMENTS]]
+    return boards._replace(globals=boards.globals + winter)
 
 
-def edit_boards(patch):
-    call = BoardInputs.__call__
-
-    def edited(self, obs):
-        boards = call(self, obs)
-        return boards._replace(globals=boards.globals + 0.25)
-
-    patch.setattr(BoardInputs, "__call__", edited)
-
-
-def edit_observation(patch):
-    view_boards = VectorGame.view_boards
-
-    def edited(self, games, powers):
-        views = view_boards(self, games, powers)
-        return views._replace(board=np.flip(views.board, 1).copy())
-
-    patch.setattr(VectorGame, "view_boards", edited)
-
-
-def edit_winter(patch):
-    call = BoardInputs.__call__
-
-    def edited(self, obs):
-        boards = call(self, obs)
-        winter = boards.globals[:, [Phase.WINTER_ADJUSTMENTS]]
-        return boards._replace(globals=boards.globals + winter)
-
-    patch.setattr(BoardInputs, "__call__", edited)
+# What is edited: a class, its method, and what becomes of the value that it returns.
+EDITS = {
+    "network": (ppo.Agent, "encode", lambda codes: codes._replace(view=codes.view * 1.1)),
+    "into nothing": (ppo.Agent, "encode", lambda codes: codes._replace(view=codes.view * np.nan)),
+    "boards": (BoardInputs, "__call__", lambda boards: boards._replace(globals=boards.globals + 1)),
+    "winter": (BoardInputs, "__call__", louder_in_winter),
+    "observation": (
+        VectorGame,
+        "view_boards",
+        lambda views: views._replace(board=np.flip(views.board, 1).copy()),
+    ),
+    "legal orders": (
+        ppo.Agent,
+        "legal_orders",
+        lambda legal: legal._replace(order=legal.order[::-1].copy()),
+    ),
+}
 
 
-def edit_into_nothing(patch):
-    encode = ppo.Agent.encode
-
-    def edited(self, boards):
-        codes = encode(self, boards)
-        return codes._replace(view=codes.view * torch.nan)
-
-    patch.setattr(ppo.Agent, "encode", edited)
-
-
-def edit_legal_orders(patch):
-    def edited(self, games, decisions):
-        return decisions._replace(order=decisions.order[::-1].copy())
-
-    patch.setattr(ppo.Agent, "legal_orders", edited)
-
-
-EDITS = (
-    edit_network,
-    edit_boards,
-    edit_observation,
-    edit_winter,
-    edit_into_nothing,
-    edit_legal_orders,
-)
+def edit_code(patch, edit: str) -> None:
+    owner, name, change = EDITS[edit]
+    method = getattr(owner, name)
+    patch.setattr(owner, name, lambda *args: change(method(*args)))
 
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_a_bundled_policy_is_not_played_by_other_code(edit, monkeypatch, tmp_path, capsys):
     load_player(POLICY)
-    edit(monkeypatch)
+    edit_code(monkeypatch, edit)
     for name in (POLICY, f"fast(candidates=2 draws=2 profiles=2):{POLICY}"):
         with pytest.raises(UserError, match=SCRIPT):
             load_player(name)
@@ -122,7 +84,7 @@ def test_a_copy_of_the_same_name_is_another_script(imported, tmp_path):
 def test_its_script_is_named_only_if_that_is_another(tmp_path, monkeypatch):
     """An edit of the package would play it otherwise by any script."""
     run = train(tmp_path / "runs", total_timesteps=60)
-    edit_boards(monkeypatch)
+    edit_code(monkeypatch, "boards")
     with pytest.raises(UserError, match="diplomacy_engine") as refusal_of_package:
         load_player(run)
     assert "--script" not in str(refusal_of_package.value)
@@ -133,7 +95,7 @@ def test_members_of_a_population(monkeypatch):
     members = [member for member in population.members if member.file][:3]
     assert all(member.probe for member in population.members if member.file)
     load_members(population, members, threads=1)
-    edit_network(monkeypatch)
+    edit_code(monkeypatch, "network")
     for member in members:
         with pytest.raises(UserError, match=member.name):
             load_members(population, [member], threads=1)
@@ -236,6 +198,6 @@ def test_a_run_of_another_version_and_a_damaged_checkpoint(tmp_path, capsys):
 
 def test_its_own_run_is_not_continued_by_other_code(tmp_path, monkeypatch, capsys):
     run = train(tmp_path / "runs", total_timesteps=60)
-    edit_network(monkeypatch)
+    edit_code(monkeypatch, "network")
     registry._noted.clear()
     refused(["--resume", str(run), "--total-timesteps", "120"], SCRIPT, capsys=capsys)

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from support.tables import read_table
 
 from benchmarks import evaluate_bundled
 from diplomacy_engine import evaluate_player, load_map, load_player, make_bot
@@ -46,14 +47,7 @@ def test_its_evaluations_are_of_a_thousand_games(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "file"),
-    [
-        ("small-pure-1", "against_dumbbot"),
-        ("three-pure-2", "against_dumbbot-paquette"),
-        ("standard-own-1", "against_random"),
-    ],
-)
+@pytest.mark.parametrize(("name", "file"), read_table(__file__, "an_evaluation_repeats"))
 def test_an_evaluation_repeats(name, file):
     (words, path), *_ = [
         (words, path)

@@ -14,62 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from support.tables import read_table
 from support.training import REPOSITORY, files, load, refused, train, write_config
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, load_map
 from diplomacy_engine.learning.checks import check_memory
 from diplomacy_engine.learning.ranks import Ranks
-
-KEPT = "runs/reference/small__pure__1"
-FLAGS = [
-    # tyro's
-    ("--num-env 3", "--num-env, 3", "--num-envs INT"),
-    ("--kl-coef 0.5", "--kl-coef"),
-    ("--pool-sampling newest", "--pool-sampling", "'pfsp'"),
-    ("small", "small"),
-    # ranges
-    ("--num-envs 1e20", "--num-envs: ", "<= 1000000"),
-    ("--learning-rate nan", "--learning-rate: ", "finite"),
-    # words of other programs, and what is easily mistaken
-    ("--batch-size 256", "--batch-size"),
-    ("--anneal maybe", "maybe"),
-    ("--map configs/three.toml", "--map configs/three.toml", "--config configs/three.toml"),
-    ("--config small", "--config small", "--map small"),
-    ("--config small_dumbbot", "--config small_dumbbot", "configs/small_dumbbot.toml"),
-    ("--config nowhere.toml", "nowhere.toml"),
-    ("--config ", "--config is empty"),
-    ("--start-from ", "--start-from is empty"),
-    ("--resume small-pure-1", "--resume small-pure-1", "--start-from"),
-    ("--resume {run}/games", "{run}/games"),
-    # players
-    ("--pool-bots nobody", "--pool-bots", "'nobody'"),
-    ("--eval-bots dumbbot,random", "--eval-bots", "'dumbbot,random'", "spaces"),
-    ("--eval-bots nash+dumbbot", "--eval-bots", "nash+dumbbot", "diplomacy_learners.press"),
-    ("--pool-bots nash+dumbbot", "--pool-bots", "nash+dumbbot"),
-    (f"--pool-bots fast(assume=infer:self,hold):{KEPT}", "--pool-bots", "infer:"),
-    ("--pool-bots fast:runs/reference/three__pure__1", "map 'three'"),
-    # against the map, each other, or what this machine has
-    ("--map nowhere", "'nowhere'"),
-    ("--reward winning", "'winning'"),
-    ("--learner-seats 3", "--learner-seats 3", "2 powers"),
-    ("--year-limit truncate --max-years 0", "--year-limit truncate", "--max-years"),
-    ("--num-envs 1 --processes 2", "--num-envs 1", "2 processes"),
-    ("--num-envs 1 --num-steps 2 --num-minibatches 2", "--num-envs 1", "--num-minibatches"),
-    ("--hidden 1000000", "--hidden 1000000", "memory"),
-    ("--num-envs 1000000 --hidden 65536", "--num-envs 1000000", "memory"),
-    ("--exp-name a/b", "'a/b'"),
-    ("--runs-folder {config}/runs", "{config}/runs cannot be made"),
-    # another's policy to begin with
-    ("--start-from dumbbot", "--start-from", "'dumbbot' is a bot"),
-    ("--start-from {run}/nothing.pt", "{run}/nothing.pt"),
-    ("--start-from {config}", "{config}", "not a checkpoint of this project"),
-    ("--start-from {run} --map three", "--start-from {run}", "'small'", "'three'"),
-    ("--start-from {run} --hidden 24", "--hidden is 16 there and 24 here"),
-    # a run that goes on
-    ("--resume {run} --start-from {run}", "--start-from cannot be changed"),
-    ("--resume {run} --seed 3 --learning-rate 0.1", "--learning-rate, --seed cannot be changed"),
-]
 
 
 @pytest.fixture
@@ -80,7 +31,9 @@ def begins(monkeypatch):
     monkeypatch.setattr(Ranks, "start", start)
 
 
-@pytest.mark.parametrize(("flags", "words"), [(row[0], row[1:]) for row in FLAGS])
+@pytest.mark.parametrize(
+    ("flags", "words"), [(row[0], row[1:]) for row in read_table(__file__, "command_lines")]
+)
 def test_command_lines(flags, words, trained, begins, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.setenv("COLUMNS", "300")  # so that tyro's box breaks no word

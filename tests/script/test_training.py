@@ -16,7 +16,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,7 @@ import pytest
 import torch
 from support.maps import write_coastal_map
 from support.self_play import make_run, play_phase
+from support.tables import read_text
 from support.training import (
     LEARNS,
     REPOSITORY,
@@ -259,42 +259,13 @@ def test_an_evaluation_is_broken_off_and_done_anew(
     assert_same_run(trained(name), folder)
 
 
-KILLED = """
-import os, signal, sys
-from support.training import main
-from diplomacy_engine import _files
-
-class Dying:
-    def __init__(self, file):
-        self.file = file
-    def __enter__(self):
-        return self
-    def __exit__(self, *error):
-        self.file.close()
-    def write(self, data):
-        self.file.write(data[: len(data) // 2])
-        self.file.flush()
-        os.kill(os.getpid(), signal.SIGKILL)
-
-writes = 0
-def open_to_die(path, mode="r", *rest, **options):
-    global writes
-    file = open(path, mode, *rest, **options)
-    writes += ".checkpoint.pt" in str(path)
-    return Dying(file) if writes == 2 and ".checkpoint.pt" in str(path) else file
-
-_files.open = open_to_die
-main(sys.argv[1:])
-"""
-
-
 def test_resumed_after_a_kill_in_the_middle_of_a_checkpoint(trained, tmp_path):
     """By SIGKILL, halfway through the second; the copy of the first has gone, too."""
     runs = tmp_path / "runs"
     config = write_config(tmp_path / "tiny.toml", **SETTINGS["plain"])
     words = "--config", config, "--runs-folder", str(runs)
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(KILLED), *words],
+        [sys.executable, "-c", read_text(__file__, "killed.py.txt"), *words],
         cwd=REPOSITORY,
         env=os.environ | {"PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'tests'}"},
         capture_output=True,

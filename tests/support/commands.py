@@ -3,44 +3,14 @@
 from pathlib import Path
 
 import torch
+from support.tables import read_text
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.learning.checkpoints import policy_dict
 from diplomacy_engine.rules.map import load_map
 
 # A learner whose policy is the bot that its settings name.
-SCRIPT = """
-from dataclasses import dataclass
-
-import torch
-
-from diplomacy_engine.learning import registry
-from diplomacy_engine.players.bots import make_bot
-
-@dataclass(frozen=True)
-class Args:
-    map: str = "small"
-    plays: str = "dumbbot"
-
-@dataclass
-class Policy:
-    name: str
-    greedy: bool
-    seed: int
-    device: str
-    bot: object
-
-    def act(self, games, decisions):
-        return self.bot.act(games, decisions)
-
-def make_agent(settings, game_map):
-    return torch.nn.Linear(1, 1)
-
-def make_player(agent, name, seed, greedy, settings):
-    return Policy(name, greedy, seed, agent.weight.device.type, make_bot(settings["plays"]))
-
-LEARNER = registry.register(__name__, __file__, Args, make_agent, make_player)
-"""
+SCRIPT = read_text(__file__, "policy_script.py.txt")
 
 
 def write_checkpoint(path: Path, script: Path, plays: str = "dumbbot", **changes) -> Path:

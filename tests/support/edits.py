@@ -4,9 +4,11 @@ An edit is a list of (old text, new text). Each old text stands in the script ex
 """
 
 import multiprocessing
+import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -27,6 +29,27 @@ FEW = {
     "eval_interval": 10**9,
     "average_exponent": 1.0,
 }
+
+
+class Edit(NamedTuple):
+    """An edit of a file of tests/script/edits."""
+
+    kind: str  # works, refused, stopped, ...
+    edits: Replacements
+    names: list[str]  # in the refusal
+    settings: dict  # of the run, and what the test checks
+
+
+def read_edits(name: str) -> dict[str, Edit]:
+    tables = tomllib.loads((REPOSITORY / f"tests/script/edits/{name}.toml").read_text())
+    return {
+        title: Edit(table.pop("kind"), table.pop("edits"), table.pop("names", []), table)
+        for title, table in tables.items()
+    }
+
+
+def named(edits: dict[str, Edit], *kinds: str) -> list[str]:
+    return [title for title, edit in edits.items() if edit.kind in kinds]
 
 
 def write(path: Path, *edits: tuple[str, str]) -> Path:

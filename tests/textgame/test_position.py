@@ -11,8 +11,8 @@ from support.games import (
     play_randomly,
     random_units,
     standard,
-    state,
 )
+from support.tables import read_table
 
 from diplomacy_engine.rules.map import MAP_NAMES, load_map
 from diplomacy_engine.textgame.game import Game
@@ -116,12 +116,7 @@ def test_places_offered_for_retreat_are_those_of_the_rules():
 
 @pytest.mark.parametrize(
     ("units", "retreats"),
-    [
-        ({"FRANCE": ["A MUN"], "GERMANY": ["*A MUN", "A BER"]}, {}),
-        ({"FRANCE": ["A MUN"], "GERMANY": ["*A MUN", "A BER"]}, None),
-        ({"FRANCE": ["A MUN"], "GERMANY": ["*A MUN", "A BER"]}, {"GERMANY": {"A MUN": []}}),
-        ({"FRANCE": ["A MUN"], "GERMANY": ["A BER"]}, {"GERMANY": {"A MUN": []}}),
-    ],
+    read_table(__file__, "a_dislodged_unit_without_a_retreat_stays_until_adjudicated"),
 )
 def test_a_dislodged_unit_without_a_retreat_stays_until_adjudicated(units, retreats):
     game = standard("F1901R", units, retreats=retreats)
@@ -135,43 +130,7 @@ def test_a_dislodged_unit_without_a_retreat_stays_until_adjudicated(units, retre
     assert nonempty(game.units) == {"FRANCE": ["A MUN"], "GERMANY": ["A BER"]}
 
 
-BAD_STATES = [
-    ({}, "name: "),
-    ({"name": "S1901M"}, "units: "),
-    (state(centres={}, center={}), "an unknown key 'centres'; did you mean 'centers'"),
-    (state("Spring 1901"), "is not a phase"),
-    (state("S0M"), "is not 1 to 9999"),
-    (state("S99999M"), "is not 1 to 9999"),
-    (state(units={"GAUL": ["A PAR"]}), "'GAUL' is not a power of map standard"),
-    (state(units={"FRANCE": "A PAR"}), "units[...]: "),
-    (state(units={"FRANCE": ["PAR"]}), "'PAR' is not a unit: it begins with A or F"),
-    (state(units={"FRANCE": ["A ENG"]}), "an army cannot stand at ENG"),
-    (state(units={"FRANCE": ["F PAR"]}), "a fleet cannot stand at PAR"),
-    (state(units={"FRANCE": ["F SPA"]}), "a fleet cannot stand at SPA"),
-    (state(units={"FRANCE": ["F BRE/NC"]}), "a fleet cannot stand at BRE/NC"),
-    (state(units={"FRANCE": ["A SPA/NC"]}), "an army cannot stand at SPA/NC"),
-    (state(units={"FRANCE": ["A PAR", "A PAR"]}), "A PAR and A PAR are in one province"),
-    (state(units={"FRANCE": ["F SPA/NC"], "ITALY": ["A SPA"]}), "are in one province"),
-    (state(units={"FRANCE": ["*A PAR"]}), "S1901M is not a retreat phase, but a unit is dislodged"),
-    (state(retreats={"FRANCE": {"A PAR": []}}), "is not a retreat phase"),
-    (state("S1901R", retreats={"FRANCE": {"A PAR": "BUR"}}), "retreats[...][...]: "),
-    (state("S1901R", retreats={"FRANCE": {"A PAR": ["MUN"]}}), "cannot retreat to 'MUN'"),
-    (state("S1901R", retreats={"FRANCE": {"A PAR": ["A BUR"]}}), "cannot retreat to 'A BUR'"),
-    (state("S1901R", retreats={"FRANCE": {"F MAO": ["SPA"]}}), "name the coast"),
-    (state("S1901R", retreats={"FRANCE": {"F GAS": ["SPA/SC"]}}), "cannot retreat"),
-    (
-        state("S1901R", {"FRANCE": ["A PAR"]}, retreats={"FRANCE": {"A PAR": []}}),
-        "A PAR is dislodged by its own power",
-    ),
-    (state("S1901R", {"FRANCE": ["*A PAR", "*A PAR"]}), "appears twice"),
-    (
-        state("S1901R", retreats={"FRANCE": {"A PAR": []}, "ITALY": {"A PAR": []}}),
-        "are in one province",
-    ),
-    (state(centers={"FRANCE": "PAR"}), "centers[...]: "),
-    (state(centers={"FRANCE": ["BUR"]}), "'BUR' is not a supply center"),
-    (state(centers={"FRANCE": ["PAR"], "ITALY": ["PAR"]}), "belongs to both FRANCE and ITALY"),
-]
+BAD_STATES = read_table(__file__, "bad_states")
 
 
 @pytest.mark.parametrize(("position", "sentence"), BAD_STATES)
@@ -181,19 +140,7 @@ def test_impossible_states(position, sentence):
     assert sentence in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("line", "sentence"),
-    [
-        ("", "a position begins with a map and a phase"),
-        ("nowhere S1901M", "there is no map of that name"),
-        ("small S1901", "is not a phase"),
-        ("small S1901M; ENGLAND", "is not of the form"),
-        ("small S1901M; ENGLAND A LON", "is not of the form"),
-        ("small S1901M; ENGLAND A LON = LON; ENGLAND = PAR", "once for each power"),
-        ("small S1901M; ENGLAND A LON, A LON = ", "are in one province"),
-        ("small S1901M; FRANCE = LON", "is not a power of map small"),
-    ],
-)
+@pytest.mark.parametrize(("line", "sentence"), read_table(__file__, "impossible_position_lines"))
 def test_impossible_position_lines(line, sentence):
     with pytest.raises(ValueError, match=r".") as caught:
         Game.from_position(line)

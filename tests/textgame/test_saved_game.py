@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.games import append_saved_game, play_randomly, standard
 from support.maps import tribes
+from support.tables import read_table
 
 from diplomacy_engine import UserError
 from diplomacy_engine.replays.replay import load_replays, make_replay
@@ -224,68 +225,7 @@ def test_files_without_an_end(tmp_path, monkeypatch):
         list(read_saved_games(path))
 
 
-def changed(**changes) -> dict:
-    """Return a saved game with other values for some keys; None leaves the key out."""
-    saved = Game("small").to_saved_game() | changes
-    return {key: value for key, value in saved.items() if value is not None}
-
-
-def changed_phase(**changes) -> dict:
-    """Return a saved game whose one phase has other values for some keys."""
-    phase = Game("small").to_saved_game()["phases"][0] | changes
-    return changed(phases=[{key: value for key, value in phase.items() if value is not None}])
-
-
-def twice(**changes) -> dict:
-    """Return a saved game with an earlier phase besides, in which something is changed."""
-    return changed(phases=changed_phase(**changes)["phases"] + changed()["phases"])
-
-
-def many_orders(phases: int) -> dict:
-    """Return a saved game with so many phases of as many orders as a power may have."""
-    phase = changed_phase(orders={"ENGLAND": ["A LON H"] * 500})["phases"][0]
-    return changed(phases=[phase] * phases)
-
-
-def said(letters: int) -> dict:
-    """Return a message of so many letters."""
-    sides = {"sender": "ENGLAND", "recipient": "RUSSIA"}
-    return sides | {"time_sent": 0, "phase": "S1901M", "message": "x" * letters}
-
-
-@pytest.mark.parametrize(
-    ("saved", "name"),
-    [
-        (None, "the saved game: "),
-        ({}, ": map: "),
-        (changed(map="nowhere"), "'nowhere'"),
-        (changed(teams=3), ": teams: "),
-        (changed(teams="ENGLAND+RUSSIA", team_victory="3"), ": team_victory: "),
-        (changed(phases=None), ": phases: "),
-        (changed(phases=[]), ": phases: "),
-        (changed_phase(name=None), ": phases[0].name: "),
-        (changed_phase(name="F1901M"), ": phases[0].state.name: "),
-        (changed_phase(orders={"ENGLAND": "A LON H"}), ": phases[0].orders[...]: "),
-        (changed_phase(orders={"FRANCE": ["A PAR H"]}), "'FRANCE'"),
-        (changed_phase(state={"name": "S1901M"}), ": phases[0].state.units: "),
-        (
-            changed_phase(state={"name": "S1901M", "units": {}, "influence": {"ENGLAND": 3}}),
-            "influence",
-        ),
-        (changed_phase(votes=3), ": phases[0].votes: "),
-        (
-            twice(state={"name": "S1901M", "units": {"ENGLAND": 3}}),
-            ": phases[0].state.units[...]: ",
-        ),
-        (twice(state={"name": "S1901M", "units": {"ENGLAND": ["A XXX"]}}), "phase 'S1901M'"),
-        (changed_phase(messages=[said(3) | {"time_sent": "0"}]), ".messages[0].time_sent: "),
-        (changed(phases=[{}] * 10_001), "10000"),
-        (changed_phase(orders={"ENGLAND": ["A LON H"] * 501}), "500"),
-        (many_orders(501), "250,000"),
-        (changed_phase(messages=[said(10_000_001)]), "10,000,000"),
-        (changed_phase(messages=[said(100_000)] * 101), "10,000,000"),
-    ],
-)
+@pytest.mark.parametrize(("saved", "name"), read_table(__file__, "what_is_no_saved_game"))
 def test_what_is_no_saved_game(saved, name):
     with pytest.raises(UserError) as caught:
         Game.from_saved_game(saved)

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from support.diplomacy_package import package_maps, package_python
 from support.diplomacy_server import RealServer, Until
+from support.tables import read_table
 
 from diplomacy_engine.extras.connections.connection import PhaseOver
 from diplomacy_engine.extras.connections.diplomacy_server import (
@@ -145,29 +146,7 @@ def test_our_legal_orders_are_the_servers(server):
 
 @pytest.mark.parametrize(
     ("state", "orders"),
-    [
-        (
-            {
-                "name": "F1901M",
-                "units": {"ENGLAND": ["A PIC", "F ENG"]},
-                "centers": {"ENGLAND": ["LON"]},
-            },
-            ["A PIC - WAL VIA", "F ENG C A PIC - WAL"],
-        ),
-        (
-            {"name": "W1901A", "units": {"RUSSIA": []}, "centers": {"RUSSIA": ["STP", "MOS"]}},
-            ["F STP/NC B", "WAIVE"],
-        ),
-        (
-            {
-                "name": "F1901R",
-                "units": {"FRANCE": ["A BUR", "A MUN"], "GERMANY": ["*A MUN"]},
-                "retreats": {"GERMANY": {"A MUN": ["RUH", "KIE"]}},
-                "centers": {"GERMANY": ["BER", "MUN"], "FRANCE": ["PAR"]},
-            },
-            ["A MUN R RUH"],
-        ),
-    ],
+    read_table(__file__, "orders_of_every_kind_are_taken"),
     ids=["convoy", "builds", "retreat"],
 )
 def test_orders_of_every_kind_are_taken(server, state, orders):

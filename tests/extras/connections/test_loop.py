@@ -8,6 +8,7 @@ import threading
 import pytest
 from support.commands import refusal
 from support.diplomacy_server import StandIn, Until, free_port
+from support.tables import read_table
 from support.waiting import until
 
 from diplomacy_engine.commands.cli import main
@@ -113,16 +114,7 @@ def test_what_is_dropped_is_sent_again_and_told(server):
 
 
 @pytest.mark.parametrize(
-    ("sent", "kept", "lost"),
-    [
-        (["A PAR - BUR"], ["A PAR - BUR"], []),
-        (["A PAR - BUR"], ["A PAR H"], ["A PAR - BUR"]),
-        (["A PIC - WAL VIA"], ["A PIC - WAL"], []),
-        (["A MAR S F GAS - SPA/NC"], ["A MAR S F GAS - SPA"], []),
-        (["WAIVE", "WAIVE"], ["WAIVE"], ["WAIVE"]),
-        (["A PAR B"], ["VOID A PAR B"], ["A PAR B"]),
-        (["A PAR H"], ["\x1b[31m", "x" * 1000], ["A PAR H"]),
-    ],
+    ("sent", "kept", "lost"), read_table(__file__, "kept_orders_are_compared_by_their_meaning")
 )
 def test_kept_orders_are_compared_by_their_meaning(sent, kept, lost):
     assert dropped(Game("standard"), sent, kept) == lost
@@ -148,16 +140,7 @@ def test_holds_come_first_where_a_deadline_may_pass():
         assert first["orders"] == [] != second["orders"] and first["wait"] is second["wait"] is True
 
 
-@pytest.mark.parametrize(
-    ("options", "centers", "votes"),
-    [
-        ({}, 3, False),
-        ({"draws": True}, 3, True),
-        ({"draws_after": 1902}, 3, False),
-        ({"draws_after": 1901}, 3, True),
-        ({"draws_after": 1901}, 15, False),  # near a victory
-    ],
-)
+@pytest.mark.parametrize(("options", "centers", "votes"), read_table(__file__, "votes_for_a_draw"))
 def test_votes_for_a_draw(server, options, centers, votes):
     if centers > 3:
         owners = server.game.vector_game.state.center_owner
@@ -227,22 +210,7 @@ def command(server, *words, player="dumbbot"):
 SEAT = ("--game-id", "g", "--power", "FRANCE")
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["nowhere"], "nowhere"),
-        (["HOST:PORT"], "localhost"),
-        (["localhost:80"], "--power"),
-        (["localhost:80", "--power", "FRANCE"], "--game-id"),
-        (["localhost:80", "--power", "any", "FRANCE", "--game-id", "g"], "any FRANCE"),
-        (["localhost:80", "--power", "NARNIA", "--game-id", "g"], "NARNIA"),
-        (["localhost:80", *SEAT, "--user", "me"], "go together"),
-        (["localhost:80", *SEAT, "--vote-draw", "maybe"], "--vote-draw"),
-        (["localhost:80", *SEAT, "--user", "me", "--password-file", "nofile"], "nofile"),
-        (["localhost:80", "--power", "all-dummies", "--user", "me"], "--user has no effect"),
-        (["localhost:80", "--list", "--power", "FRANCE"], "--power has no effect"),
-    ],
-)
+@pytest.mark.parametrize(("words", "sentence"), read_table(__file__, "bad_command_lines"))
 def test_bad_command_lines(words, sentence, capsys):
     assert sentence in refusal("connect", "diplomacy", *words, "--player", "hold", capsys=capsys)
 

@@ -5,6 +5,7 @@ import threading
 import pytest
 from support.commands import refusal
 from support.diplomacy_server import StandIn, Until
+from support.tables import read_table
 
 from diplomacy_engine.extras.connections.diplomacy_server import Account, DiplomacySeats
 from diplomacy_engine.extras.connections.diplomacy_wire import Wire
@@ -107,18 +108,7 @@ def test_only_messages_that_may_be_offers_are_read():
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "PRP ( PCE ( ENG GER ) )",
-        "PRP ( ALY ( ENG FRA ) VSS ( GER ) )",
-        "PRP ( XDO ( ( FRA AMY PAR ) MTO MOS ) )",
-        "PRP ( PCE ( ENG FRA )",
-        "YES ( PRP ( PCE ( ENG FRA ) ) )",
-        "PRP " + "( " * 100,
-        "PRP ( AND " + "( PCE ( ENG FRA ) ) " * 9 + ")",
-        "PRP ( AND )",
-        "PRP ( XDO ( ( FRA \x1b[31m PAR ) HLD ) )",
-    ],
+    "text", read_table(__file__, "messages_that_mean_nothing_here_have_no_effect")
 )
 def test_messages_that_mean_nothing_here_have_no_effect(text):
     saved = Game("standard").to_saved_game()
@@ -226,12 +216,7 @@ def test_a_game_in_which_nobody_can_talk_is_refused(server, capsys, rules, reaso
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--power", "FRANCE", "--player", "breaker+dumbbot"], "do not count broken deals"),
-        (["--power", "all-dummies", "--player", "nash+dumbbot"], "nobody would hear it"),
-        (["--power", "all-dummies", "--player", "dumbbot", "--talk", "5"], "--talk has no effect"),
-    ],
+    ("arguments", "words"), read_table(__file__, "talk_that_cannot_be_carried_is_refused")
 )
 def test_talk_that_cannot_be_carried_is_refused(capsys, arguments, words):
     game = [] if "all-dummies" in arguments else ["--game-id", "g"]

@@ -12,6 +12,7 @@ import pytest
 import torch
 from support.games import play_randomly
 from support.language import question
+from support.tables import read_table
 from support.tiny_models import TOKENIZERS, network, save_model, tokenizer
 
 from diplomacy_engine import Game, UserError, evaluate_player, load_player, make_bot
@@ -225,15 +226,7 @@ TEMPLATE = "{% for m in messages %}{{ m.content }}{% endfor %}"
 
 @pytest.mark.parametrize(
     ("begin", "end"),
-    [
-        ("<think>\n", "</think>"),
-        ("[THINK]", "[/THINK]"),
-        ("<|START_THINKING|>", "<|END_THINKING|>"),
-        ("<|begin_of_thought|>\n", "<|end_of_thought|>"),
-        ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
-        ("<think>\n\n</think>\n\n", ""),
-        ("", ""),
-    ],
+    read_table(__file__, "a_thought_that_the_template_begins_is_ended_before_the_orders"),
 )
 def test_a_thought_that_the_template_begins_is_ended_before_the_orders(begin, end):
     """In the prompt, or after as many tokens of thoughts as are allowed; nothing of one is said."""
@@ -343,19 +336,9 @@ def test_a_small_real_model():
     assert "<|im_start|>assistant" in player.model.tokenizer.decode(tokens[-5:])
 
 
-OWN = {"AutoConfig": "own.Own", "AutoModelForCausalLM": "own.Own"}
-
-
 @pytest.mark.parametrize(
     ("file", "change", "words"),
-    [
-        ("config.json", None, "config.json"),
-        ("config.json", "{", "config.json"),
-        ("tokenizer_config.json", {"eos_token": None}, "ends a text"),
-        ("config.json", {"model_type": "own", "auto_map": OWN}, "needs the code .* is never run$"),
-        # Which it can do without:
-        ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["own.O", None]}}, ""),
-    ],
+    read_table(__file__, "folders_that_cannot_be_loaded_and_code_in_them"),
 )
 def test_folders_that_cannot_be_loaded_and_code_in_them(folder, tmp_path, file, change, words):
     copied = tmp_path / "model"

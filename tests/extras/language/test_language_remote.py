@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 from support.language import FakeServer, completion, holds, raw, silence, status, units_of
+from support.tables import read_table
 
 from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, make_bot
 from diplomacy_engine.extras.language import remote
@@ -55,13 +56,7 @@ def test_right_answers_are_taken(monkeypatch):
 
 @pytest.mark.parametrize(
     ("server_kind", "constraint", "key"),
-    [
-        ("vllm", "regex", "structured_outputs"),
-        ("vllm", "choice", "structured_outputs"),
-        ("sglang", "grammar", "ebnf"),
-        ("llama.cpp", "grammar", "grammar"),
-        ("openai", "json", "response_format"),
-    ],
+    read_table(__file__, "constraints_are_asked_for_and_not_trusted"),
 )
 def test_constraints_are_asked_for_and_not_trusted(server_kind, constraint, key):
     """A server that ignores them answers as ever, and is checked as ever."""

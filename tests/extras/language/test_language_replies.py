@@ -2,11 +2,12 @@
 
 import json
 import re
+import tomllib
 
 import pytest
 from support.language import question, question_of_game
 from support.limits import within
-from support.reply_forms import DECIDED, DRAFT, REPLY_FORMS, UNDECIDED
+from support.tables import read_table, read_text
 
 from diplomacy_engine import Game
 from diplomacy_engine.extras.language.constraints import parts, request_fields
@@ -29,48 +30,11 @@ def france():
     return question_of_game(Game("standard"), "FRANCE")
 
 
+DRAFT = ["F BRE - ENG", "A MAR - PIE", "A PAR - PIC"]
 FIRST = ["F BRE - MAO", "A MAR - SPA", "A PAR - BUR"]
-FORMS = {
-    "lines": "\n".join(FIRST),
-    "by unit": json.dumps({o[:5]: o for o in FIRST}),
-    "reasoning with orders": json.dumps(
-        {"thoughts": "A PAR H; A MAR H would be safe.", "orders": FIRST}
-    ),
-    "prose around": "Here you are:\n```json\n" + json.dumps(FIRST) + "\n```\nGood luck!",
-    "trailing comma": '{"orders": ["F BRE - MAO", "A MAR - SPA", "A PAR - BUR",],}',
-    "braces in the prose": "The set {MAO, SPA, BUR} is mine.\n"
-    + json.dumps({"orders": FIRST})
-    + "\n(That {is} all.)",
-    "objects unit order": json.dumps([{"unit": o[:5], "order": o[6:]} for o in FIRST]),
-    "objects with actions": json.dumps(
-        {"orders": [{"unit": o[:5], "action": "MOVE", "target": o[8:]} for o in FIRST]}
-    ),
-    "one text with semicolons": json.dumps({"orders": "; ".join(FIRST)}),
-    "values without the unit": json.dumps({o[:5]: o[6:] for o in FIRST}),
-    "cut off": json.dumps({"reasoning": "Go.", "orders": FIRST})[:-2],
-    "comments in JSON": '{//\n"orders": ["F BRE - MAO", // sea\n"A MAR - SPA",\n"A PAR - BUR"]}',
-    "single quotes": "['F BRE - MAO', 'A MAR - SPA', 'A PAR - BUR']",
-    "semicolons": "; ".join(FIRST) + ";",
-    "numbers": "1. F BRE - MAO\n2) A MAR - SPA\n(3) A PAR - BUR",
-    "bold units": "".join(f"**{o[:5]}**: {o[6:]}\n" for o in FIRST),
-    "words": "Fleet Brest moves to the Mid-Atlantic Ocean.\nA Marseilles - Spain.\npar-Burgundy",
-    "no letters": "bre-mao\nmar-spa\npar-bur",
-    "arrows": "F BRE -> MAO\nA MAR → SPA\nA PAR => BUR",
-    "power first": "FRANCE: F BRE - MAO, A MAR - SPA, A PAR - BUR",
-    "remarks": "F BRE - MAO (west, at last)\nA MAR - SPA  # a center\nA PAR - BUR [to fight]",
-    "table": "| Unit | Order |\n|---|---|\n| F BRE | - MAO |\n| A MAR | - SPA |\n| A PAR | - BUR |",
-    "thoughts": "<think>A PAR H?</think>\n" + "\n".join(FIRST),
-    "bold heading": "I look at it {calmly}.\n\n**Orders:**\n" + "\n".join(FIRST),
-    "nested by unit": json.dumps(
-        {"orders": {o[:5]: {"action": "move", "to": o[8:]} for o in FIRST}}
-    ),
-    "plan first": "Here is my plan: attack!\n\n1. F BRE - MAO\n2) `A MAR - SPA`\n- a par-bur.\n",
-    "another order after the fence": "```\n" + "\n".join(FIRST) + "\n```\nA MAR H\n",
-    "orders before the heading": "Maybe A PAR H\nOrders:\n" + "\n".join(FIRST),
-}
-
-
-FORMS |= REPLY_FORMS | {f"decided: {name}": text for name, text in DECIDED.items()}
+REPLIES = tomllib.loads(read_text(__file__, "reply_forms.toml"))
+DECIDED, UNDECIDED = REPLIES["decided"], REPLIES["undecided"]
+FORMS = REPLIES["forms"] | {f"decided: {name}": text for name, text in DECIDED.items()}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -117,19 +81,7 @@ def test_nothing_of_a_thought_is_said(form):
 NO_MARK = (*BARE, "end alone", "Final orders:", "final orders on a line")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('{"thoughts": "They are weak.", "message": "Peace, friend?"}', "Peace, friend?"),
-        ('{"plan": "I attack.", "message": "Peace?"}', ""),
-        ("<answer>Peace, friend?</answer>", "Peace, friend?"),
-        ("Reasoning: they are weak.\nPeace, friend?", "Peace, friend?"),
-        ("They are weak.\nSo I say peace.\n</think>\nPeace, friend?", "Peace, friend?"),
-        ("[THINK]They are weak.[/THINK]Peace, friend?", "Peace, friend?"),
-        ("<think>\nThey are weak", ""),
-        ("[smiles] Peace, friend?", "[smiles] Peace, friend?"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), read_table(__file__, "what_is_said"))
 def test_what_is_said(text, said):
     assert sentence_of(text) == said
 
@@ -141,16 +93,7 @@ def test_a_second_request_says_what_was_wrong_with_the_form(france):
     assert "no legal order for F BRE, A MAR, A PAR" in text
 
 
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("a<think>b</think>c", "ac"),
-        ("a<THINKING>b</think>c<think>d", ""),
-        ("a<think>b<think>c</thinking>d</think>e", "e"),
-        ("</think>a<think></think>b", "ab"),
-        ("<think>\nA PAR H\n</think>", ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "left"), read_table(__file__, "thoughts_are_left_out"))
 def test_thoughts_are_left_out(text, left):
     assert reply_lines(text, bool) == ([left] if left else [])
 

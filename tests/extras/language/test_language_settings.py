@@ -1,6 +1,7 @@
 """Names and settings files of language models; no key is ever taken from them or repeated."""
 
 import pytest
+from support.tables import read_table
 
 from diplomacy_engine import UserError
 from diplomacy_engine.extras.language.settings import TRAINED_WITH, read_settings, settings_of
@@ -21,28 +22,7 @@ def test_names_and_files(tmp_path):
     assert found.constraint == "regex" and found.timeout == 5 and found.prompt == "windows"
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("", "model"),
-        ('model = "m"\ntemprature = 1', "'temperature'"),
-        ('model = "m"\ntemperature = 11', "temperature"),
-        ('model = "m"\nfallback = "holt"', "'hold'"),
-        ('model = "m"\nserver = "vllm"', "base_url"),
-        ('model = "m"\nconstraint = "regex"', "constraint"),
-        ('model = "m"\nbase_url = "ftp://x"', "base_url"),
-        ('model = "m"\nbase_url = "http://h/v1"\nconstraint = "regex"', "vllm or sglang"),
-        ('model = "m', "not TOML"),
-        (f'model = "m"\napi_key = "{SECRET}"', ""),
-        (f'model = "m"\nbase_url = "http://h/v1"\napi-key-env = "{SECRET}"', ""),
-        (f'model = "m"\nbase_url = "http://h/v1"\napi_key_env = "{SECRET}"', ""),
-        (f'model = "m"\nbase_url = "http://h/v1"\napi_key_env = ["{SECRET}"]', ""),
-        (f'model = "m"\nbase_url = "http://u:{SECRET}@h/v1"', ""),
-        (f'model = "m"\nbase_url = "http://h/v1?key={SECRET}"', ""),
-        (f'model = "m"\nbase_url = "http://h/v1#{SECRET}"', ""),
-        (f'model = "m"\napi_key = {SECRET}', ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "name"), read_table(__file__, "bad_files"))
 def test_bad_files(tmp_path, text, name):
     file = tmp_path / "llm.toml"
     file.write_text(text)

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from support.language import FakeServer
 from support.serving import seated
+from support.tables import read_table
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.extras.language.player import Answer, Exchange, LanguagePlayer
 from diplomacy_engine.extras.language.questions import Question
 from diplomacy_engine.extras.language.remote import RemotePlayer
-from diplomacy_engine.extras.language.replies import MOST_SAID, sentence_of
+from diplomacy_engine.extras.language.replies import sentence_of
 from diplomacy_engine.extras.language.settings import settings_of
 from diplomacy_engine.extras.language.talker import Talker
 from diplomacy_engine.play.terminal import TextGame
@@ -157,17 +158,8 @@ def test_what_is_no_possible_answer_is_silence(text):
 
 
 @pytest.mark.parametrize(
-    "text, said",
-    [
-        (BAD, r"</script><script>alert(1)</script>\x1b[2J\u202e"),
-        ("<think>Betray them.</think>\n\n\"Peace!\"\nA PAR - BUR", "Peace!"),
-        (" YES ( PRP ( PCE ( ENG ITA ) ) )", ""),
-        ("`PRP ( PCE ( ENG ITA ) )`", ""),
-        ("\ud800", r"\ud800"),
-        ("x" * 10_000, "x" * MOST_SAID),
-        ("\n \n", ""),
-    ],
-)  # fmt: skip
+    "text, said", read_table(__file__, "a_sentence_is_one_clean_line_and_never_an_offer")
+)
 def test_a_sentence_is_one_clean_line_and_never_an_offer(text, said):
     assert sentence_of(text) == said
     assert not is_daide(sentence_of(text))

@@ -239,22 +239,7 @@ def test_colors_of_provinces_are_passed_over(write):
 
 needs_package = pytest.mark.skipif(not package_maps(), reason="diplomacy is not installed")
 # powers, provinces, locations, centers, centers to win, orders, of docs/own_map.md
-COUNTS = {
-    "ancmed": (5, 79, 79, 34, 18),
-    "ancmed_age_of_empires": (5, 79, 79, 34, 18),
-    "colonial": (7, 119, 125, 58, 30),
-    "empire": (10, 161, 177, 58, 30),
-    "known_world_901": (15, 269, 281, 109, 55),
-    "modern": (10, 141, 143, 64, 33),
-    "pure": (7, 7, 7, 7, 4),
-    "standard": (7, 75, 81, 34, 18),
-    "standard_age_of_empires": (7, 75, 81, 34, 18),
-    "standard_age_of_empires_2": (7, 75, 81, 34, 18),
-    "standard_fleet_rome": (7, 75, 81, 34, 18),
-    "standard_france_austria": (2, 75, 81, 34, 18),
-    "standard_germany_italy": (2, 75, 81, 34, 18),
-    "world": (17, 192, 214, 86, 44),
-}
+COUNTS = {name: tuple(sizes) for name, *sizes in read_table(__file__, "sizes_of_package_maps")}
 
 
 def package_map(name: str) -> Map:

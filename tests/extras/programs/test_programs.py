@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import pytest
+from support.tables import read_table
 from support.training import REPOSITORY
 
 from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_map, load_player
@@ -106,12 +107,7 @@ def test_a_tournament_ends_with_the_same_ratings(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("body", "names"),
-    [
-        ("sys.exit('no engine here')", ["has ended", "no engine here"]),
-        ("print('hello')", ["cannot be read", "hello"]),
-        ("say(hello={'protocol': 2})", ["version 1"]),
-        ("print('x' * 20_000_000)", ["16,777,216"]),
-    ],
+    read_table(__file__, "a_program_that_does_not_begin"),
     ids=["ends", "nonsense", "another version", "a long line"],
 )
 def test_a_program_that_does_not_begin(body, names, tmp_path):
@@ -122,14 +118,7 @@ def test_a_program_that_does_not_begin(body, names, tmp_path):
 
 @pytest.mark.parametrize(
     ("body", "names"),
-    [
-        ("sys.stderr.write('out of ideas'); sys.exit(3)", ["has ended", "out of ideas"]),
-        ("time.sleep(60)", ["0.5 seconds"]),
-        ("print(7)", ["cannot be read", "7"]),
-        ("say(reply=9, orders=[])", ["request 1", "reply 9"]),
-        ("say(reply=1, orders=[])", ["with 0"]),
-        ("say(reply=1, orders=[7])", ["cannot be read"]),
-    ],
+    read_table(__file__, "a_program_that_fails_in_a_game"),
     ids=["dies", "slow", "a number", "another reply", "too few", "wrong"],
 )
 def test_a_program_that_fails_in_a_game(body, names, tmp_path):
@@ -225,20 +214,7 @@ def test_check_player_names_what_is_wrong(tmp_path, capsys):
 # --- DUI ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [
-        ("A VIE H", "A vie H"),
-        ("F NWG - STP/NC", "F nrg - stp/nc"),
-        ("A TYR S A VIE", "A tyr S A vie H"),
-        ("A GAL S A BUD - RUM", "A gal S A bud - rum"),
-        ("F MAO C A BRE - SPA", "F mao C A bre - spa"),
-        ("A VIE R BOH", "A vie R boh"),
-        ("F STP/SC B", "F stp/sc B"),
-        ("F LYO D", "F gol D"),
-        ("WAIVE", "W"),
-    ],
-)
+@pytest.mark.parametrize(("ours", "theirs"), read_table(__file__, "orders_of_dui"))
 def test_orders_of_dui(ours, theirs):
     assert dui.their_order(ours) == theirs and dui.our_order(theirs) == ours
 

@@ -5,6 +5,7 @@ import json
 import pytest
 from support.commands import refusal
 from support.pages import blocks, page_text, quoted_lines
+from support.tables import read_table, read_text
 from support.webdip import history, variant
 
 from diplomacy_engine.commands.cli import main
@@ -18,30 +19,7 @@ from diplomacy_engine.textgame.imports.order_blocks import Headings
 from diplomacy_engine.textgame.saved_game import read_saved_games
 
 STANDARD = load_map("standard")
-MAIL = """\
-> **Spring 1901**
-
-Austria: A Vie-Gal, A Bud - Ser, F Tri-Alb
-England: F Lon-NTH, F Edi-Nwg, A Lvp-Yor
-France: A Par-Bur, F Bre-MAO, A Mar S A Par-Bur *fails*
-GERMANY
-The army at Berlin move to Kiel
-F Kie - Den; A Mun-Ruh (bounce)
-Italy: Ven H, Rom-Apu, Nap-Ion
-Russia:
- - A Mos-Ukr: succeeds
- - A War-Gal -> bounced
- - F StP(sc)-Bot
- - Sev-Bla
-Turkey: F Ank - Bla, A Con-Bul, Smy - Con
-Fall 1901 Movement
-France: A Bur-Bel, F Mao-Spa(sc), A Mar S MAO - Spa(sc)
-Turkey: Bul S Con, Con H, Ank H
-
-Winter 1901
-France: Build A Par
-A Mar B
-"""
+MAIL = read_text(__file__, "mail.txt")
 
 
 def played(file, **options):
@@ -107,30 +85,7 @@ def test_blocks_of_orders(tmp_path):
     assert note.startswith("W1901A, FRANCE: 'A Mar B': ")
 
 
-@pytest.mark.parametrize(
-    ("line", "phase"),
-    [
-        ("Spring 1901", "S1901M"),
-        ("Autumn of 1902, retreats", "F1902R"),
-        ("winter 1903 Adjustments", "W1903A"),
-        ("s1901m", "S1901M"),
-        ("Summer 1901", "S1901R"),
-        ("Movement results for Spring of 1901.  (sparrow.001)", "S1901M"),
-        ("Adjustment orders for Winter of 1902.", "W1902A"),
-        ("Results for Fall, 1906 (Movement)", "F1906M"),
-        ("[Fall, 1901 (Retreat)]", "F1901R"),
-        ("Spring '01", "S1901M"),
-        ("F02R", "F1902R"),
-        ("1901 Autumn", "F1901M"),
-        ("Fall '09 of the game LION (number 1989H)", "F1909M"),
-        ("Fall 1904 Results for Red Rain", "F1904M"),
-        ("Spring 1456 Moves and Results Turn 007", "S1456M"),
-        ("Spring 1901, Fall 1901", ""),
-        ("Spring 1901 is here at last", ""),
-        ("Spring 0", ""),
-        ("France", ""),
-    ],
-)
+@pytest.mark.parametrize(("line", "phase"), read_table(__file__, "names_of_phases"))
 def test_names_of_phases(line, phase):
     heading = Headings(STANDARD).read(line)
     assert (heading.phase if heading else "") == phase
@@ -151,21 +106,7 @@ def test_phases_of_the_season_named_before(line, phases):
     assert tuple(heading.phase if heading else "" for heading in headings) == phases
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("Spring 1901\nA Par - Bur\n", "line 2, 'A Par - Bur', is under no power's name"),
-        ("Spring 1901\n", "no phase with orders was found"),
-        ("Fall 1900\nFrance: A Par H\n", "F1900M is before S1901M"),
-        ("Spring 1901\nFrance: A Par H\nFall 1902\nFrance: A Par H", "F1902M comes where F1901M"),
-        ("Winter 1905\nFrance: A Par B\n", "W1905A comes where S1901M should"),
-        ("Spring 1905\nFrance: F Spa-MAO\n", "F SPA"),
-        ("hello\n", "Movement results for Spring of 1901"),
-        ("France:\n" + "(" * 3000, "line 2 has more than 2,000 characters"),
-        ("", "has no game in it"),
-        ('{"phases": [{"turn": 0, "phase": "Builds"}]}', "phases[0].units: "),
-    ],
-)
+@pytest.mark.parametrize(("text", "sentence"), read_table(__file__, "bad_files"))
 def test_bad_files(tmp_path, capsys, text, sentence):
     file = tmp_path / "game.txt"
     file.write_text(text)
@@ -184,20 +125,7 @@ def rows(**changes):
     return json.dumps({"file": "history", "phases": [phase]})
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"units": {"countryID": 9}}, "no country 9"),
-        ({"units": {"terrID": 99}}, "no territory 99"),
-        ({"units": {"type": "Wing"}}, "'Wing' is neither Army nor Fleet"),
-        ({"units": {"terrID": 53}}, "an army cannot stand at NTH"),
-        ({"orders": {"type": "Fly"}}, "no territory None"),
-        ({"orders": {"type": "Support hold", "toTerrID": 1}}, "there is no unit in CLY"),
-        ({"orders": 3}, "phases[0].orders: "),
-        ({"phase": "\u001b[2J"}, "is not a phase"),
-        ({"turn": -1}, "is not a phase"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "sentence"), read_table(__file__, "bad_histories"))
 def test_bad_histories(tmp_path, capsys, changes, sentence):
     file = tmp_path / "history.json"
     file.write_text(rows(**changes))
@@ -306,23 +234,7 @@ def test_whatever_a_file_has_can_be_pasted(tmp_path):
     assert len(notes) == 1 and "A Mar-Mos" in notes[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        (POSITION, "BUR is not a center"),
-        ("Spring 1901\nFrance: A Par\nFall 1901\nItaly: A Rom", "one phase, not F1901M and S1901M"),
-        ("Fall 1901 Retreats\nFrance: A Par", "F1901R"),
-        ("France: A Par, A Par", "PAR"),
-        ("France: A Par\nA Atlantis", "line 2: 'A Atlantis' is not a unit"),
-        ("France: A Par\ncenters Par, \x1b[31m", "line 2"),
-        ("France: F Spa", "SPA"),
-        ("", "no phase with orders was found"),
-        ("{", "not JSON"),
-        ("{}", "map"),
-        ('{"units": 3}', "the state"),
-        ("[" * 100_000, "not JSON"),
-    ],
-)
+@pytest.mark.parametrize(("text", "sentence"), read_table(__file__, "what_is_no_game_is_not_taken"))
 def test_what_is_no_game_is_not_taken(text, sentence):
     with pytest.raises(UserError) as error:
         Game.from_saved_game(read_pasted(text, STANDARD))

@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from support.tables import read_table
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
@@ -91,17 +92,7 @@ def test_a_record_that_differs_goes_on_from_its_position_and_keeps_the_centers()
     assert "F1901M differs from our rules' result; the game continues from it" in notes
 
 
-@pytest.mark.parametrize(
-    ("row", "sentence"),
-    [
-        (changed(0, units={"GAUL": ["A PAR"]}), "GAUL"),
-        (changed(0, units={"FRANCE": ["A XXX"]}), "XXX"),
-        (changed(0, orders={"GAUL": []}), "GAUL"),
-        (changed(0, orders=3), "phases[0].orders"),
-        (changed(1, name="X1"), "X1"),
-        (changed(1, dislodged={"FRANCE": 3}), "phases[1].dislodged"),
-    ],
-)
+@pytest.mark.parametrize(("row", "sentence"), read_table(__file__, "a_bad_record_is_refused"))
 def test_a_bad_record_is_refused(row, sentence, tmp_path, capsys):
     with pytest.raises(UserError) as error:
         read_pasted(json.dumps(row), STANDARD)

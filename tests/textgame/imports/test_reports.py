@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from support.tables import read_table, read_text
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
@@ -27,38 +28,8 @@ def played(text):
     ], notes
 
 
-JUDGE = """\
-Movement results for Spring of 1901.  (sparrow.001)
-
-England: Fleet London -> North Sea.
-England: Army Liverpool -> Yorkshire.
-Austria-Hungary: Army Vienna -> Galicia. (*bounce,  dislodged*)
-Great Britain: Fleet Edinburgh -> Norwegian Sea.
-Fall 1901
-England: Fleet North Sea CONVOY Army Yorkshire -> Norway.
-England: Army Yorkshire -> North Sea -> Norway.
-England: Fleet Norwegian Sea SUPPORT Army Yorkshire -> Norway. (*cut*)
-Adjustment orders for Winter of 1901.  (sparrow.003)
-England:   Builds a fleet in London.
-"""
-SITE = """\
-Autumn, 1901:
-England:
-    Diplomacy
-        The army at Yorkshire move to Norway via convoy.
-        The fleet at North Sea convoy to Norway from Yorkshire.
-        The fleet at Norwegian Sea support move to Norway from Yorkshire.
-    Unit-placement
-        Build fleet at London.
-Spring, 1901:
-England:
-    Diplomacy
-        The fleet at London move to North Sea.
-        The army at Liverpool move to Yorkshire.
-        The fleet at Edinburgh move to Norwegian Sea. (fail)
-Austria:
-        The army at Vienna move to Galicia. (fail) (dislodged)
-"""
+JUDGE = read_text(__file__, "judge.txt")
+SITE = read_text(__file__, "site.txt")
 
 
 @pytest.mark.parametrize("text", [JUDGE, SITE])
@@ -83,27 +54,7 @@ def test_a_judges_mail_and_a_sites_page(text):
     assert notes == []
 
 
-@pytest.mark.parametrize(
-    ("line", "orders"),
-    [
-        ("(A PAR-BUR), F BRE-MAO", ["A PAR - BUR", "F BRE - MAO"]),
-        ("(A PAR-BUR, F BRE-MAO)", ["A PAR - BUR", "F BRE - MAO"]),
-        ("A Mar S A Par-Bur (A Par-Bur)", ["A MAR S A PAR - BUR", "A PAR - BUR"]),
-        ("A par-bur  Bounced with mun (1 against 1).", ["A PAR - BUR"]),
-        ("A par H (dislodged by A Bur)", ["A PAR H"]),
-        ("A(Par)-Bur*; F(Bre) - MAO", ["A PAR - BUR", "F BRE - MAO"]),
-        ("<A PAR-bur>, <F <BRE>-holds>", ["A PAR - BUR", "F BRE H"]),
-        ("PAR → BUR, MAR supports PAR → BUR", ["A PAR - BUR", "A MAR S A PAR - BUR"]),
-        ("A MAR SA PAR-BUR. A PAR => BUR.", ["A MAR S A PAR - BUR", "A PAR - BUR"]),
-        ("F Bre - Channel  A Par Holds", ["F BRE - ENG", "A PAR H"]),
-        ("Army Paris: support fleet Brest to hold", ["A PAR S F BRE"]),
-        ("The army at Paris support hold to Brest.", ["A PAR S F BRE"]),
-        ("A Mar supp Par - Bur, A Par supporting Bre", ["A MAR S A PAR - BUR", "A PAR S F BRE"]),
-        ("A par-bur -- bounced with Munich", ["A PAR - BUR"]),
-        ("A mar -spa  Convoy path taken: lon-nth-hol.", ["A MAR - SPA"]),
-        ("A Par UNORDERED, A Mar \u21d2 Spa", ["A PAR H", "A MAR - SPA"]),
-    ],
-)
+@pytest.mark.parametrize(("line", "orders"), read_table(__file__, "ways_to_write_orders"))
 def test_ways_to_write_orders(line, orders):
     phases, notes = played(f"Spring 1901\nFrance: {line}\n")
     assert phases[0] == ("S1901M", {"FRANCE": orders}) and notes == []
@@ -204,17 +155,7 @@ def test_every_way_in_prints_every_note(tmp_path, capsys, monkeypatch, command):
     assert len(notes) == 35
 
 
-@pytest.mark.parametrize(
-    ("name", "power"),
-    [
-        ("Austria-Hungary", "AUSTRIA"),
-        ("great britain (Jo)", "ENGLAND"),
-        ("Orders for Turkey", "TURKEY"),
-        ("Ottoman Empire", "TURKEY"),
-        ("G", None),
-        ("Atlantis", None),
-    ],
-)
+@pytest.mark.parametrize(("name", "power"), read_table(__file__, "names_of_powers"))
 def test_names_of_powers(name, power):
     assert power_called(STANDARD, name) == power
 
