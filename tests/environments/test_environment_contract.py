@@ -258,19 +258,6 @@ def test_processes_that_are_spawned():
         envs.close()
 
 
-def test_supersuit_copies_many():
-    """Needs SuperSuit, which pickles an environment for each copy."""
-    supersuit = pytest.importorskip("supersuit")
-    of_powers = parallel_env("small", flat=True, max_years=2)
-    envs = supersuit.pettingzoo_env_to_vec_env_v1(of_powers)
-    envs = supersuit.concat_vec_envs_v1(envs, 3, base_class="gymnasium")
-    seen, _ = envs.reset(seed=1)
-    assert seen.shape == (6, *of_powers.observation_space("RUSSIA").shape)
-    for _ in range(12):
-        actions = np.array([envs.action_space.sample() for _ in range(6)])
-        assert len(envs.step(actions)[1]) == 6
-
-
 def test_what_autoreset_does_is_said_twice():
     envs = many()
     assert envs.autoreset_mode == envs.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP

@@ -64,20 +64,7 @@ def test_importing_the_engine_registers_the_ids():
     assert found.stdout == "Diplomacy-small-v0 False False\n", found.stderr
 
 
-SETTINGS = (
-    {"id": "Diplomacy-small-v0", "reward": "center_delta", "max_years": 4, "opponents": "chaos"},
-    {
-        "id": "Diplomacy-three-v0",
-        "opponents": ["random", "dumbbot", "hold"],
-        "start": "random",
-        "warm_up_phases": 6,
-        "reward": "lead_delta",
-        "max_years": 6,
-    },
-    {"id": "Diplomacy-three-sequential-v0", "start": "random", "opponents": ["random", "dumbbot"]},
-    {"id": "Diplomacy-small-deepdip-v0", "opponents": ["random", "dumbbot-paquette"]},
-    {"id": "Diplomacy-standard-v0", "max_years": 1, "opponents": "dumbbot", "draw_votes": True},
-)
+SETTINGS = read_table(__file__, "a_vector_plays_as_single_environments_do")
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: settings["id"])
@@ -195,17 +182,6 @@ def test_the_sequential_form_asks_for_each_unit_once():
             assert asked == sorted(set(asked)) and not any(rewards[:-1])
             assert over or (seen["given"] == NONE).all()
     assert phases >= {"M", "A"}
-
-
-@pytest.mark.parametrize("name", ["small", "three"])
-def test_rewards_between_two_decisions_add_up(name):
-    env = DiplomacyEnv(name, reward="center_delta", opponents=["random", "dumbbot"])
-    board, rng = env.game.map.board, np.random.default_rng(1)
-    for seed in range(12):
-        steps = play(env, rng, seed)
-        start = (board.home_power[board.center_province] == steps[0][4]["power"]).sum()
-        change = (steps[-1][4]["centers"] - start) / board.victory_centers
-        assert sum(step[1] for step in steps) == pytest.approx(change)
 
 
 def test_ends():

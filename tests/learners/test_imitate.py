@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 
-import numpy as np
 import pytest
 import torch
 from support.training import STOPPED, load
@@ -167,9 +166,3 @@ def test_games_that_are_missing_are_named(file, tmp_path, capsys, games, name):
     args = imitate.Args(games=files, map="small", runs_folder=str(tmp_path / "runs"))
     assert imitate.main(args) == 2 and name in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
-
-
-def test_shares_are_of_the_power_that_decides(file):
-    learned, _, _ = imitate.read_examples(imitate.Args(games=(str(file),)), SMALL)
-    shares = learned.share
-    assert set(np.unique(shares)) <= {0, 1} or (shares.min() >= 0 and shares.max() <= 1)

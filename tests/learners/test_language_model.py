@@ -261,12 +261,6 @@ def test_what_has_learned_can_be_played(finished):
     assert (own.prompt, own.history) == ("minimal", 3)
 
 
-def test_a_finished_run_has_nothing_left_to_do(finished):
-    before = (finished / "checkpoint.pt").read_bytes()
-    assert main(f"--resume {finished}") == 0
-    assert (finished / "checkpoint.pt").read_bytes() == before
-
-
 @pytest.mark.parametrize(("text", "words"), read_table(__file__, "bad_settings_get_one_sentence"))
 def test_bad_settings_get_one_sentence(text, words, finished, tmp_path, capsys):
     folder = "" if "--resume" in text else f" --runs-folder {tmp_path}"

@@ -271,35 +271,6 @@ def test_the_entropy_of_talk():
     np.testing.assert_allclose(entropy(), offer / np.maximum(said, 1), atol=1e-5)
 
 
-HEADS = {
-    "mutual": ("wish_own", "wish_other", "peace"),
-    "offers": ("deal_own", "deal_other", "deal_places", "deal_kinds", "deal", "offer", "agree"),
-}
-
-
-@pytest.mark.parametrize("protocol", HEADS)
-def test_the_gradient_is_that_of_small_steps(protocol):
-    run = make_run(press=protocol)
-    play_until_full(run)
-    experience = take_batch(run).take(np.arange(60)).experience
-    for name in HEADS[protocol]:
-        check_gradient(run.agent, experience, run.agent.get_submodule(name).weight)
-
-
-def check_gradient(agent, experience, weight) -> None:
-    found = torch.autograd.grad(agent.get_action_and_value(*experience).logprob.sum(), [weight])[0]
-    direction = torch.randn(weight.shape, generator=torch.Generator().manual_seed(1))
-    direction /= direction.norm()
-    sums = []
-    for step in (0.02, -0.02):
-        with torch.no_grad():
-            weight += step * direction
-            sums.append(agent.get_action_and_value(*experience).logprob.sum().item())
-            weight -= step * direction
-    slope = (sums[0] - sums[1]) / 0.04
-    assert slope == pytest.approx((found * direction).sum().item(), rel=0.05, abs=0.05)
-
-
 def test_wishes_are_drawn_as_often_as_they_are_likely():
     run = make_run(num_envs=4)
     agent, draws = run.agent, 800
@@ -317,21 +288,6 @@ def test_wishes_are_drawn_as_often_as_they_are_likely():
     assert (wish[asked] == (likely > 0.5)[asked]).all()
     each = np.where(wish == 1, likely, 1 - likely)
     np.testing.assert_allclose(logprob, np.log(np.where(asked, each, 1)).sum(1), rtol=1e-4)
-
-
-def test_a_new_policy_talks_at_random():
-    wishing, offering = begin(num_envs=4), begin(press="offers", num_envs=40, learner_seats=1)
-    for run, phases in ((wishing, 3), (offering, 12)):
-        for _ in range(phases):
-            play_phase(run)
-        assert (run.agent.peace.weight == 0).all()
-    assert 0.2 < figures(wishing)["wishes"] < 0.8
-    found = figures(offering)
-    assert 0.5 < found["offers"] < 0.95 and 0.3 < found["accepted"] < 0.7
-    shares = [found[f"offers/{name}"] for name in TEMPLATES]
-    assert sum(shares) == pytest.approx(found["offers"])
-    assert found["deals_per_phase"] > 0 and 0 < found["deals"] < 1
-    assert (offering.agent.deal.weight == 0).all()
 
 
 def test_what_is_said_is_counted_by_power_and_by_pair():

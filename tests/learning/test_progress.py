@@ -25,15 +25,6 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_no_time_is_left_at_the_end_after_a_long_evaluation():
-    clock = Clock()
-    line = Progress(100, file=io.StringIO(), clock=clock)
-    for _ in range(4):
-        clock.now += progress.RATE_SECONDS
-        line.update(100)
-    assert "0:00:00 left" in line.line()
-
-
 def test_plain_lines():
     clock, file = Clock(), io.StringIO()
     line = Progress(10_000, every=10, file=file, clock=clock)

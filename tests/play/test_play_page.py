@@ -265,28 +265,6 @@ def test_orders_are_typed_and_a_wrong_click_is_answered_where_it_was(start, open
     assert -90 < told["y"] - y < 40, "at the click"
 
 
-def test_a_sandbox_by_clicks(start, open_page):
-    server = start(None, player="thinker", opponents=["thinker", "hold"])
-    page = open_page(server.link("host"))
-    page.check("#sandbox")
-    page.click("#start")
-    page.wait_for_selector("#as-ENGLAND[aria-pressed=true]")
-    page.fill("#typed", "A LON - PAR")
-    page.click("#add")
-    drawn(page, "A LON - PAR")
-    page.click("#submit")
-    page.wait_for_selector("#as-RUSSIA[aria-pressed=true]")
-    page.click("#hint")
-    page.wait_for_selector("#board .hinted .order", state="attached")
-    page.select_option("#let-who", "hold")
-    page.click("#let")
-    page.wait_for_selector("#continue")
-    assert server.session.game.units["ENGLAND"] == ["A PAR"]
-    page.click("#takeback")
-    page.wait_for_selector("#as-ENGLAND[aria-pressed=true]")
-    assert server.session.game.phase == "S1901M"
-
-
 def test_a_support_takes_the_coast_and_old_phases_have_their_own_table(start, open_page):
     """And a third click does nothing, what attacked comes first, an offer stands in the list."""
     units = {"FRANCE": ["A BRE", "A GAS", "F MAO"], "GERMANY": ["A PAR"], "RUSSIA": ["F STP/SC"]}

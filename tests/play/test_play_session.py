@@ -25,13 +25,12 @@ from diplomacy_engine.play.file import (
     Seat,
     pasted_game,
     read_session,
-    rebuild,
 )
 from diplomacy_engine.play.review import outlook
 from diplomacy_engine.play.session import MIXED, Choices, PlaySession, mixed_table
 from diplomacy_engine.play.state import PlayError
-from diplomacy_engine.play.view import board_view, decision_view, game_view, hint_view, texts_view
-from diplomacy_engine.players.advice import advice, asked, has_decision, orders_by_player
+from diplomacy_engine.play.view import board_view, game_view, hint_view, texts_view
+from diplomacy_engine.players.advice import advice, asked, orders_by_player
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
@@ -470,31 +469,6 @@ def test_submissions_at_the_same_moment_play_one_phase(file):
     assert errors == [] and session.now.step == 1 and len(session.game.history) == 1
 
 
-def test_every_phase_of_a_game_waits_for_its_own_powers_only(file):
-    """A whole game by random orders, through the seats."""
-    session = seated(file, "hgppppp", Game("standard", max_years=6), "dumbbot")
-    rng, phases = np.random.default_rng(1), set()
-    while not session.game.is_over:
-        if session.now.can_go_on():
-            session.go_on(viewer(session), session.now.step)
-            continue
-        phases.add(session.game.phase[-1])
-        state, step = session.game.to_state(), session.now.step
-        assert session.now.waiting_for()
-        first, second = session.game.powers[:2]
-        for who, power in (("host", first), (second, second)):
-            if session.now.step != step:
-                break  # the second one had nothing to order
-            view = decision_view(session.game, power)
-            assert (view is not None) == has_decision(state, power)
-            if view is None:
-                refused("invalid", session.submit, viewer(session, who), step, [])
-                continue
-            orders = [rng.choice(place["orders"])["text"] for place in view["units"]]
-            session.submit(viewer(session, who), step, orders[: view["count"]])
-    assert phases == set("MRA")
-
-
 def test_orders_can_be_typed(file):
     session = seated(file)
     for text, kept, found in (
@@ -504,30 +478,6 @@ def test_orders_can_be_typed(file):
         ("- **A LON**: H, (Lon-Par)", [], "A LON - PAR"),
     ):
         assert session.read_orders(viewer(session), text, kept) == [found]
-
-
-@pytest.mark.parametrize("game_map", ["small", "standard"])
-def test_a_rebuilt_game_is_the_same_to_a_policy(game_map):
-    """What the powers observe, the orders of the last movement phase included, is restored."""
-    game, bot = Game(game_map, max_years=5), make_bot("random")
-    rng, copies = np.random.default_rng(1), []
-    while not game.is_over:
-        copies.append(game.copy())
-        given = orders_by_player(game, bot, game.powers, int(rng.integers(2**63)))
-        for power, texts in given.items():
-            game.submit(power, texts)
-        game.adjudicate()
-    assert {copy.phase[-1] for copy in copies} >= set("MA")
-    for number, copy in enumerate(copies):
-        again = rebuild(game, number)
-        assert again.to_state() == copy.to_state() and again.history == copy.history
-        for one, other in zip(*(_observed(one) for one in (again, copy))):
-            np.testing.assert_array_equal(one, other)
-
-
-def _observed(game: Game):
-    games: VectorGame = game._games
-    return games.observe_powers(np.zeros(len(game.powers), int), np.arange(len(game.powers)))
 
 
 # --- Players --------------------------------------------------------------------------------------

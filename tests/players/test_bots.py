@@ -4,6 +4,7 @@ The values of the opening position were computed by hand-written code from a des
 bot, not by this package.
 """
 
+import tomllib
 from collections import Counter
 
 import numpy as np
@@ -41,19 +42,7 @@ from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.textgame.game import Game
 
 # Three provinces next to each other, of which any number may be centers, and a fourth beyond CCC.
-TRIANGLE = {
-    "name": "triangle",
-    "powers": ["ONE", "TWO"],
-    "victory_supply_centers": 2,
-    "start_units": {"ONE": ["A AAA"]},
-    "provinces": {
-        "AAA": {"name": "a", "terrain": "land", "supply_center": True, "home_of": "ONE"},
-        "BBB": {"name": "b", "terrain": "land"},
-        "CCC": {"name": "c", "terrain": "land"},
-        "DDD": {"name": "d", "terrain": "land", "supply_center": True, "home_of": "TWO"},
-    },
-    "army_borders": {"AAA": "BBB CCC", "BBB": "CCC", "CCC": "DDD"},
-}
+TRIANGLE = tomllib.loads(read_text(__file__, "triangle.toml"))
 
 # Destination value (a hold counts 1 more), proximity 0, 1, 2, strength, competition.
 OPENING = read_text(__file__, "dumbbot_opening.txt").splitlines()

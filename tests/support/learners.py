@@ -1,31 +1,18 @@
 """Tiny runs of every learner beside the script, which tests/script has."""
 
+import tomllib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from support.tables import read_text
 from support.training import main, write_config
 
 from diplomacy_learners import anchored, baselines, exploit, league, press
 
 # What a stopped run is to have under way.
-RICH = {
-    "map": "three",
-    "num_envs": 12,
-    "hidden": 8,
-    "learner_seats": 2,
-    "total_timesteps": 360,
-    "max_years": 3,
-    "random_start_prob": 0.3,
-    "weak_seats": 0.5,
-    "opponent_temperature": 2.0,
-    "average_exponent": 2.0,
-    "pool_interval": 60,
-    "pool_bots": ["dumbbot"],
-    "eval_interval": 200,
-    "eval_bots": ["hold"],
-}
+RICH = tomllib.loads(read_text(__file__, "learners.toml"))
 TEAM = {"teams": "ENGLAND+ITALY", "reward": "team:sum_of_squares=1,power:center_delta=0.2..0"}
 
 

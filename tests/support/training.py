@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import torch
+from support.tables import read_text
 
 import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
@@ -19,65 +21,10 @@ from diplomacy_engine.learning import settings, startup
 
 torch.set_num_threads(1)  # as a run does
 REPOSITORY = Path(__file__).parents[2]
-TINY = {
-    "map": "small",
-    "processes": 1,
-    "num_envs": 8,
-    "num_steps": 8,
-    "total_timesteps": 600,
-    "hidden": 16,
-    "num_layers": 1,
-    "reward": "score",
-    "weak_seats": 0.0,
-    "opponent_temperature": 1.0,
-    "num_minibatches": 2,
-    "update_epochs": 2,
-    "average_exponent": 0.0,
-    "pool_interval": 100,
-    "pool_size": 3,
-    "eval_interval": 300,
-    "eval_games": 1,  # no half is left for searches at the end
-    "eval_bots": ["random", "hold"],
-    "capture_games": 0,
-}
-SEARCH = "fast(candidates=3 draws=6 profiles=2):three-pure-1"
-RICH = {
-    "map": "three",
-    "processes": 2,
-    "num_envs": 40,
-    "num_steps": 12,
-    "total_timesteps": 1400,
-    "learner_seats": 2,
-    "random_start_prob": 0.4,
-    "weak_seats": 0.8,
-    "opponent_temperature": 2.5,
-    "max_years": 3,
-    "year_limit": "truncate",
-    "reward": "deepdip=0.1..0.2,center_delta=1",
-    "autoregressive": False,
-    "anneal": False,
-    "average_exponent": 2.0,
-    "pool_sampling": "pfsp",
-    "pool_size": 2,
-    "pool_interval": 150,
-    "pool_bots": ["dumbbot", SEARCH],
-    "pool_bot_prob": 0.3,
-    "eval_interval": 600,
-    "eval_bots": ["three-pure-1", "hold"],
-}
-SETTINGS = {"plain": {"eval_games": 4, "capture_games": 1}, "rich": RICH}
-LEARNS = {  # to beat `random` on `small`
-    "num_envs": 64,
-    "num_steps": 16,
-    "total_timesteps": 20_000,
-    "hidden": 32,
-    "num_layers": 2,
-    "learning_rate": 2e-3,
-    "num_minibatches": 4,
-    "reward": "sum_of_squares",
-    "pool_interval": 5000,
-    "eval_interval": 10**9,
-}
+# Settings of tiny runs: those of all, what two kinds have besides, and one that learns to win.
+RUNS = tomllib.loads(read_text(__file__, "runs.toml"))
+TINY, LEARNS = RUNS["tiny"], RUNS["learns"]
+SETTINGS = {name: RUNS[name] for name in ("plain", "rich")}
 STOPPED = 130  # exit status of a run that was stopped before its end
 
 

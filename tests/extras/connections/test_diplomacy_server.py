@@ -1,16 +1,12 @@
 """Seats on the `diplomacy` package's server itself, a program of its own; see support for where it
 is looked for. Without it these tests are skipped."""
 
-import signal
-import threading
 from itertools import pairwise
 
 import pytest
 from support.diplomacy_package import package_maps, package_python
 from support.diplomacy_server import RealServer, Until
-from support.tables import read_table
 
-from diplomacy_engine.extras.connections.connection import PhaseOver
 from diplomacy_engine.extras.connections.diplomacy_server import (
     ANY,
     Account,
@@ -21,7 +17,6 @@ from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
 from diplomacy_engine.extras.maps.dpjudge import read_dpjudge
 from diplomacy_engine.players.advice import orders_by_player
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.textgame.game import Game
 
@@ -35,15 +30,6 @@ POWERS = STANDARD.powers
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     server = RealServer(tmp_path_factory.mktemp("server"))
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def own_server(tmp_path):
-    """Return a server that the test may kill."""
-    server = RealServer(tmp_path)
     server.start()
     yield server
     server.stop()
@@ -144,70 +130,6 @@ def test_our_legal_orders_are_the_servers(server):
     assert sum(compared) > 1000
 
 
-@pytest.mark.parametrize(
-    ("state", "orders"),
-    read_table(__file__, "orders_of_every_kind_are_taken"),
-    ids=["convoy", "builds", "retreat"],
-)
-def test_orders_of_every_kind_are_taken(server, state, orders):
-    (power,) = [p for p in state["units"] if p != "FRANCE"]
-    name = f"kinds-{state['name']}"
-    server.create(name, n_controls=1)
-    full = Game.from_state("standard", state).to_state()
-    with server.administrator() as ask:
-        ask("join_game", game_id=name)
-        where = {"game_role": "omniscient_type", "phase": "S1901M"}
-        ask("set_game_state", game_id=name, state=full, orders={}, results={}, messages={}, **where)
-    connection = seats(server, name, [power])
-    connection.enter()
-    (position,) = connection.positions()
-    assert position.game.phase == state["name"]
-    kept = connection.give(position, power, orders)
-    assert dropped(position.game, orders, kept) == []
-    connection.close()
-
-
-def test_orders_that_are_dropped_are_found_and_a_stale_phase_is_not_taken(server):
-    server.create("stale", n_controls=1)
-    connection = seats(server, "stale", ["FRANCE"])
-    connection.enter()
-    (position,) = connection.positions()
-    orders = ["A PAR - MOS", "A MAR - SPA", "F BRE - MAO"]
-    kept = connection.give(position, "FRANCE", orders)
-    assert dropped(position.game, orders, kept) == ["A PAR - MOS"]
-    later = Game.from_state("standard", position.game.to_state() | {"name": "F1901M"})
-    later.id = "stale"
-    with pytest.raises(PhaseOver, match="Invalid order phase"):
-        connection.give(position._replace(game=later), "FRANCE", [])
-    connection.close()
-
-
-def test_a_killed_server_goes_back_and_the_game_goes_on(own_server):
-    """It has lost what came after its last save; the client says so, and plays on."""
-    own_server.create("crash", n_controls=7)
-    play(Until(seats(own_server, "crash", POWERS), "F1901M"))
-    own_server.stop(signal.SIGINT)  # which saves
-    own_server.start()
-    crashed = []
-
-    def crash_once(position):
-        later = position.game.phase not in ("S1901M", "F1901M")
-        if later and not crashed:
-            crashed.append(position.game.phase)
-            own_server.stop(signal.SIGKILL)
-            own_server.start()
-            return False
-        return later
-
-    connection = Until(seats(own_server, "crash", POWERS), crash_once)
-    counts, told = play(connection, sleep=lambda seconds: None)
-    assert crashed and counts.reconnections >= 1
-    back = f"crash: the server has gone back from {crashed[0]} to F1901M"
-    assert back in told, told
-    names = [phase["name"] for phase in own_server.saved_game("crash")["phases"]]
-    assert names == list(dict.fromkeys(names)) and names[:2] == ["S1901M", "F1901M"]
-
-
 @pytest.mark.parametrize("name", ["ancmed", "known_world_901"])
 def test_maps_that_begin_early(server, name):
     """The phase is S0001M or S0901M; there NEUTRALSTATE is free, but nobody can play it."""
@@ -239,31 +161,3 @@ def test_maps_that_begin_early(server, name):
     assert Game.from_saved_game(saved, game_map).phase == saved["phases"][-1]["name"]
     others.close()
     last.close()
-
-
-def test_two_programs_negotiate(server):
-    """Each has some of the seats; they make deals with each other over the wire and keep them."""
-    server.create("talk", "POWER_CHOICE", n_controls=7)
-    sides = [("AUSTRIA", "ENGLAND", "ITALY"), ("FRANCE", "GERMANY", "RUSSIA", "TURKEY")]
-
-    def play_some(powers):
-        connection = Until(seats(server, "talk", powers), "W1902A")
-        nash = load_player("nash+dumbbot", game_map=STANDARD, seed=1)
-        SeatLoop(connection, nash, talk=4, say=lambda text: None).run()
-
-    threads = [threading.Thread(target=play_some, args=(powers,)) for powers in sides]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert not any(thread.is_alive() for thread in threads)
-    between = 0
-    for phase in server.saved_game("talk")["phases"]:
-        saved = {"map": "standard", "phases": [phase | {"orders": {}, "results": {}}]}
-        game = Game.from_saved_game(saved, press="offers")
-        for power, orders in phase["orders"].items():
-            game.submit(power, orders or [])  # none breaks a deal
-        deals = [offer for offer in game.said() if offer.state == "deal"]
-        first = {STANDARD.power_index[power] for power in sides[0]}
-        between += sum((deal.sender in first) != (deal.receiver in first) for deal in deals)
-    assert between

@@ -9,7 +9,6 @@ from diplomacy_engine import Game, UserError, evaluate_player, load_player, make
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.matches.tournament import play_tournament
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.loading import NEGOTIATORS
 from diplomacy_engine.players.search.leaves import CenterClaims
@@ -240,12 +239,6 @@ def test_saved_matches_keep_the_talk(protocol):
                 deals += len(game.deals(power))
                 game.submit(power, orders)
     assert deals > 0
-
-
-def test_tournaments_talk():
-    players = [load_player("peaceful+random"), load_player("coin+random")]
-    result = play_tournament("three", players, 4, max_years=2, press=PressRules("mutual")).result()
-    assert result["press"]["agreed"] > 0
 
 
 def test_names():
