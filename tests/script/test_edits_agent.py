@@ -13,6 +13,7 @@ from diplomacy_engine.players.asking import orders_of
 
 EDITS = read_edits("agent")
 NO_HOLDS = EDITS["a mask"].edits
+ONE_AND_TWO = [1, pytest.param(2, marks=pytest.mark.slow)]
 
 
 def holds_of(player, games: VectorGame) -> float:
@@ -25,7 +26,7 @@ def holds_of(player, games: VectorGame) -> float:
     return float(np.concatenate(given).mean())
 
 
-@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("processes", ONE_AND_TWO)
 @pytest.mark.parametrize("edit", named(EDITS, "works"))
 def test_an_edit_works(edit, processes, imported, tmp_path):
     _, edits, _, settings = EDITS[edit]
@@ -39,7 +40,7 @@ def test_an_edit_is_refused_before_it_trains(edit, imported, tmp_path, capsys):
     assert_refused(edits, imported, tmp_path, *names, capsys=capsys)
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", ONE_AND_TWO)
 def test_a_mask_holds_everywhere(processes, imported, tmp_path):
     """A policy that may never hold does not: not in training, nor alone, greedy or in a search."""
     script, run = train_edited(NO_HOLDS, imported, tmp_path, processes, eval_interval=20)
@@ -59,7 +60,7 @@ def test_a_mask_holds_everywhere(processes, imported, tmp_path):
     assert holds_of(load_player("small-pure-1"), VectorGame("small", 30)) > 0
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", ONE_AND_TWO)
 def test_a_reward_of_one_s_own(processes, tmp_path, monkeypatch):
     """A function by name: also in a run that goes on, and known to a search once it is imported."""
     text = "def center(position):\n    return position.centers * 0.1\n"

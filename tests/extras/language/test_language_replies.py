@@ -6,13 +6,11 @@ import tomllib
 
 import pytest
 from support.language import question, question_of_game
-from support.limits import within
 from support.tables import read_table, read_text
 
 from diplomacy_engine import Game
 from diplomacy_engine.extras.language.constraints import parts, request_fields
 from diplomacy_engine.extras.language.questions import Slot
-from diplomacy_engine.extras.language.remote import MOST_BYTES
 from diplomacy_engine.extras.language.replies import complaint, read_reply, reply_lines, sentence_of
 
 WINTER = "standard W1901A; FRANCE A BUR, F MAO = PAR MAR BRE BEL; GERMANY A MUN = MUN"
@@ -96,22 +94,6 @@ def test_a_second_request_says_what_was_wrong_with_the_form(france):
 @pytest.mark.parametrize(("text", "left"), read_table(__file__, "thoughts_are_left_out"))
 def test_thoughts_are_left_out(text, left):
     assert reply_lines(text, bool) == ([left] if left else [])
-
-
-DELIMITERS = (
-    "<think>", "</think>", "<think></think>", "{", "}", "{[", '{"a":', "[", "]", '"', "`", "- ",
-    "1. ", "(", "/", "->", "*", "\\", "\n", "\u2028", "Orders:\n", "A PAR - ", "A PAR - BUR\n",
-    "A XXX - YYY\n", "A PAR S A MAR - BUR VIA CONVOY\n",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("delimiter", DELIMITERS)
-def test_no_reply_takes_long(france, delimiter):
-    """A quarter of the most that a server may send, of one delimiter: a quarter of a second."""
-    with within(60, delimiter):
-        read(france, delimiter * (MOST_BYTES // 4 // len(delimiter)))
-    orders, complaints = read(france, delimiter)
-    assert complaints or len(orders) == 3
 
 
 def test_complaints_name_the_line_and_the_reason(france):
