@@ -49,7 +49,7 @@ def test_attack(attack, tmp_path, request, capsys):
         print(f"\n{attack.__name__}: {found.total():,} tries, seed {seed}: {counts}")
 
 
-LENGTH = 2**18
+LENGTH = 2**16  # for which what grows by the square takes far longer than is allowed
 DELIMITERS = (
     *"(){}[]<>\"'`\\/|*+-=,;:#@.&% \n\t0aA\u2028\u2013", "->", "- ", "( ", "PRP ( ", "AND ( ", "A ",
     "A PAR - ", "A PAR - BUR ", "(SC)", "{}", "[]", '{"a":', '"\\', "=\n", "[a.", "a.b=1\n",
@@ -61,5 +61,5 @@ DELIMITERS = (
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
 def test_no_text_takes_long(reader, tmp_path):
     for delimiter in DELIMITERS:
-        with within(30, (reader.__name__, delimiter)):
+        with within(6, (reader.__name__, delimiter)):
             reader(delimiter * (LENGTH // len(delimiter)), tmp_path)
