@@ -62,6 +62,17 @@ def end_with_parent() -> None:
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+def _try_gpu(device: torch.device) -> str:
+    """Compute on a GPU, and from then on there; return its name, or raise UserError."""
+    try:
+        torch.cuda.set_device(device)
+        torch.ones(1, device=device).sum().item()
+        return torch.cuda.get_device_name(device)
+    except (AssertionError, RuntimeError) as error:  # an old driver, a full or a foreign device
+        why = str(error).partition("\n")[0]
+        raise UserError(f"--cuda: {device} cannot compute: {why}; leave out --cuda") from None
+
+
 class Pipes:
     """How processes of one machine talk: the first with each of the others, all in one order."""
 
@@ -178,9 +189,8 @@ class Ranks:
             if self.local >= gpus and isinstance(self._link, Distributed):
                 raise UserError(f"--cuda: none of the {gpus} GPUs is left for rank {self.rank}")
             device = torch.device("cuda", self.local % gpus)
-            torch.cuda.set_device(device)
             print(
-                f"rank {self.rank} on {device} ({torch.cuda.get_device_name(device)}): network, "
+                f"rank {self.rank} on {device} ({_try_gpu(device)}): network, "
                 f"draws of orders and learning; games on {self.game_threads(device)} processor "
                 "threads"
             )

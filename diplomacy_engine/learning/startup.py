@@ -153,8 +153,14 @@ def _reported(ranks: Ranks) -> Iterator[list[int]]:
         elif isinstance(error, TrainingError) and not isinstance(error, RankLost):
             # Others are met by all alike.
             print(f"error on rank {ranks.rank}: {error}", file=sys.stderr)
+    except torch.OutOfMemoryError as error:
+        status[0] = 2
+        fail(f"rank {ranks.rank}: the GPU's memory is full ({error!s:.60}...): {LESS}")
     finally:
         ranks.close()
+
+
+LESS = "fewer --num-envs or more --num-minibatches need less; the last checkpoint is whole"
 
 
 @contextmanager

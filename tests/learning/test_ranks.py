@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 import torch
 from support.positions import ready, some_batch
-from support.self_play import make_agent
+from support.self_play import make_agent, make_args
 from support.tables import read_text
 from support.training import REPOSITORY
 from torch import distributed
 
+import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, make_bot
+from diplomacy_engine.learning import startup
 from diplomacy_engine.learning.ranks import Distributed, Pipes, Ranks, TrainingError
 from ppo_selfplay_diplomacy import Args, update
 
@@ -200,8 +202,7 @@ def test_started_processes_end_with_one_that_is_killed(tmp_path):
 
 def test_processes_share_the_gpus_and_ranks_of_torchrun_do_not(monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a GPU")
+    monkeypatch.setattr("diplomacy_engine.learning.ranks._try_gpu", lambda device: "a GPU")
     monkeypatch.setattr("diplomacy_engine.learning.ranks.usable_cores", lambda: 16)
     ranks = [Ranks(Pipes([], first=not rank), rank, 4, rank) for rank in range(4)]
     assert [rank.choose_device(True).index for rank in ranks] == [0, 1, 0, 1]
@@ -211,3 +212,26 @@ def test_processes_share_the_gpus_and_ranks_of_torchrun_do_not(monkeypatch, caps
     assert Ranks(Distributed(), 1, 4, 1).choose_device(True).index == 1
     with pytest.raises(UserError, match="none of the 2 GPUs is left for rank 2"):
         Ranks(Distributed(), 2, 4, 2).choose_device(True)
+
+
+OLD_DRIVER = "The NVIDIA driver on your system is too old (found version 11040).\nPlease update"
+
+
+def test_a_gpu_that_cannot_compute_is_one_sentence(monkeypatch, capsys):
+    def set_device(device):
+        raise RuntimeError(OLD_DRIVER)
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "set_device", set_device)
+    with pytest.raises(UserError) as error:
+        Ranks().choose_device(True)
+    said = str(error.value)
+    assert said.startswith("--cuda: cuda:0 cannot compute: The NVIDIA driver") and "\n" not in said
+
+    def train(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+    args = make_args(processes=1, eval_bots=("hold",))
+    assert startup.main(ppo.LEARNER_SPEC, train, args) == 2
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if "memory" in line]
+    assert "memory is full" in said and "--num-envs" in said
