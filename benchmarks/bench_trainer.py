@@ -173,6 +173,7 @@ def count(map_name: str, flags: list[str], copies: int = 10, units: int = 12) ->
     """Return how many operations a phase and a minibatch have, by what was computed."""
     import ppo_selfplay_diplomacy as ppo
     from diplomacy_engine.learning import ops
+    from diplomacy_engine.players.asking import orders_of
 
     def phase() -> int:
         seat_copies(run, copies)
@@ -210,7 +211,7 @@ def count(map_name: str, flags: list[str], copies: int = 10, units: int = 12) ->
         moves = decisions.slot_province[decisions.slot_start[:-1]] >= 0
         if (moves & (decisions.slot_start[1:] - decisions.slot_start[:-1] >= units)).any():
             break
-        result = run.games.step(ppo.engine.ask_player(run.games, decisions, bot))
+        result = run.games.step(orders_of(run.games, bot))
         run.games.reset((result.ended != ppo.RUNNING).nonzero()[0])
     else:
         return counts
