@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..constants import NONE
+from ..constants import BUILD, DISBAND, MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from ..games.decisions import Decisions
 from ..games.observation import NUM_BOARD_FEATURES, UNIT_OWNER, BoardViews
 from ..players.policy.inputs import (
@@ -68,6 +68,35 @@ class Codes(NamedTuple):
     view: torch.Tensor  # (D, 3 H), of those who decide
 
 
+NEVER = -(2**30)
+# What an order has in common with earlier ones is counted, each up to MOST; the counts add up to
+# the relation of policy/inputs.py, PER_COUNT each. Of BLOCKED there is none among possible orders.
+MOST, PER_COUNT, BLOCKED = (2, 1, 1, 1, 2, 1), (12, 3, 6, -3, 1, 0), 5
+
+
+def order_facts(columns: OrderColumns) -> np.ndarray:
+    """Return (A, 12) int32 of the orders of a vocabulary: six facts, then six that later orders
+    compare with those of theirs: `relate` of policy/inputs.py in numbers that are equal or not."""
+    kind, source, place, other, helped, _ = columns
+    goes, helps, adjusts = (
+        np.isin(kind, kinds)
+        for kinds in ((MOVE, MOVE_VIA), (SUPPORT_HOLD, SUPPORT_MOVE), (BUILD, DISBAND))
+    )
+    concerned = np.where(other == NONE, place, other)
+    size = place.max(initial=0) + 2
+    facts = {  # own fact -> past one, and of which orders it is one
+        "into": (place, place, goes),
+        "concerned": (concerned, source, True),
+        "concerned goes": (concerned, source, goes),
+        "concerned goes there": (concerned * size + place, source * size + place, goes),
+        "same deed": (place * size + helped, place * size + helped, helps),
+        "taken": (np.where(adjusts, source, NEVER - 1), source, adjusts),
+    }
+    own, past, of = zip(*facts.values())
+    past = [np.where(orders, fact, NEVER) for fact, orders in zip(past, of)]
+    return np.stack([*own, *past], 1).astype(np.int32)
+
+
 class Orders:
     """The legal orders of D decisions: `rows` (N, ROWS) of the tables of policy/inputs.py that each
     is the sum of, the provinces `named` in the first, role by role, and those `picked` (S,)."""
@@ -79,8 +108,9 @@ class Orders:
         lookup: OrderRows,
         named: Sequence[torch.Tensor],
         picked: np.ndarray | None,
+        facts: torch.Tensor,
     ):
-        self.columns, self.decisions, self.lookup = columns, decisions, lookup
+        self.columns, self.decisions, self.lookup, self.facts = columns, decisions, lookup, facts
         self.rows, self.named, self.picked = lookup.rows, named, picked
 
     def split(self, firsts: np.ndarray, provinces: np.ndarray) -> "Iterator[Orders]":
@@ -105,7 +135,7 @@ class Orders:
         for ((first, last), (begin, end)), of_part in zip(spans, zip(*parts)):
             lookup = OrderRows(rows[begin:end], blocked[begin:end], ())
             own = decisions.part(first, last)
-            yield Orders(self.columns, own, lookup, of_part, None)
+            yield Orders(self.columns, own, lookup, of_part, None, self.facts)
 
     @property
     def chosen(self) -> np.ndarray:
@@ -137,7 +167,9 @@ class BoardInputs(nn.Module):
         self.num_features, self.num_globals = self.network.num_features, self.network.num_globals
         self.num_kinds = self.network.num_kinds
         self.kind_sizes = np.diff([0, FIRST_CLASS, FIRST_RELATION, self.num_kinds]).tolist()
-        self.register_buffer("borders", torch.from_numpy(self.network.borders), persistent=False)
+        arrays = {"borders": self.network.borders, "facts": order_facts(self.network.columns)}
+        for name, array in arrays.items():
+            self.register_buffer(name, torch.from_numpy(array), persistent=False)
 
     def __deepcopy__(self, _: dict) -> "BoardInputs":
         return self
@@ -164,4 +196,4 @@ class BoardInputs(nn.Module):
         picked = None if chosen is None else decisions.order_start[:-1] + chosen
         lookup = self.network.orders(boards.views, decisions, picked, related)
         named = [on_device(rows, self.borders.device) for rows in lookup.named]
-        return Orders(self.network.columns, decisions, lookup, named, picked)
+        return Orders(self.network.columns, decisions, lookup, named, picked, self.facts)

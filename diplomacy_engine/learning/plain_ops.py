@@ -1,6 +1,5 @@
 """The operations of ops.py for any device. None waits for a GPU but the end of `sample_orders`."""
 
-import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -8,10 +7,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ..constants import BUILD, DISBAND, MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
+from ..constants import NONE
 from ..games.decisions import ragged_rows
-from ..players.policy.inputs import FIRST_RELATION, NUM_BOARD, RELATION
-from .boards import BoardInputs, Boards, Orders, on_device
+from ..players.policy.inputs import FIRST_RELATION, NUM_BOARD, NUM_KINDS, RELATION, ROWS
+from .boards import BLOCKED, MOST, PER_COUNT, BoardInputs, Boards, Orders, on_device
 
 
 class OrderTables(NamedTuple):
@@ -22,14 +21,57 @@ class OrderTables(NamedTuple):
     earlier: nn.Linear | None  # through it a unit's orders see what earlier units were given
 
 
+class Networks(NamedTuple):
+    """Of K networks that choose at once: `kinds` and `provinces` are one network's rows after the
+    other's, `weight` (K, H), and the weights and biases of `earlier` have one more axis, too."""
+
+    of_decision: np.ndarray  # (D,) int64
+    shifts: np.ndarray  # (K, NUM_BOARD) int64, of a place among the provinces, by its role
+
+
+class Layers(NamedTuple):
+    weight: torch.Tensor  # (K, H, H)
+    bias: torch.Tensor  # (K, H)
+
+
+class _Sums(torch.autograd.Function):
+    """Sums of rows of a table, without a copy of the rows, also for many tables at once."""
+
+    @staticmethod
+    def forward(rows: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+        return F.embedding_bag(rows, table, mode="sum")
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output: torch.Tensor) -> None:
+        ctx.rows, ctx.count = inputs[0], len(inputs[1])
+
+    @staticmethod
+    def backward(ctx, grad_output: torch.Tensor):
+        parts = grad_output[:, None].expand(*ctx.rows.shape, -1)
+        gradient = torch.ops.aten.embedding_dense_backward
+        return None, gradient(parts, ctx.rows, ctx.count, -1, False)
+
+    @staticmethod
+    def vmap(info, in_dims: tuple, rows: torch.Tensor, table: torch.Tensor):
+        rows, table = (
+            part.movedim(axis, 0) if axis is not None else part.expand(info.batch_size, *part.shape)
+            for part, axis in zip((rows, table), in_dims)
+        )
+        first = torch.arange(len(table), device=table.device, dtype=rows.dtype) * table.shape[1]
+        sums = _Sums.apply((rows + first[:, None, None]).flatten(0, 1), table.flatten(0, 1))
+        return sums.view(*rows.shape[:2], -1), 0
+
+
 def sum_rows(
     rows: torch.Tensor | np.ndarray, table: torch.Tensor, starts: torch.Tensor | None = None
 ) -> torch.Tensor:
     rows = rows if isinstance(rows, torch.Tensor) else on_device(rows, table.device)
-    sums = _sum_padded(rows, _padded(table))
+    padded = F.pad(table, (0, 0, 1, 0))  # row 0 stands for NONE
+    sums = _Sums.apply(rows + 1, padded)
     if starts is None:
         return sums
-    return sums + starts.repeat_interleave(len(rows) // max(1, len(starts)), 0)
+    shape = len(starts), len(rows) // max(1, len(starts))
+    return (sums.unflatten(0, shape) + starts[:, None]).flatten(0, 1)
 
 
 def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, torch.Tensor]:
@@ -44,38 +86,54 @@ def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torc
 
 
 def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, torch.Tensor]:
+    decisions, device = orders.decisions, tables.context.device
     bases = tables.context.index_select(0, orders.decision)  # (S, H)
+    table, rows = _one_table(orders.rows, tables)
+    picked = on_device(orders.picked, device)
     if tables.earlier is not None:  # a unit's orders see what earlier units were given
-        hidden = bases + sum_rows(orders.given_provinces, tables.provinces)
-        hidden = hidden + sum_rows(orders.given_kinds, tables.kinds)
-        bases = bases + sum_of_earlier(tables.earlier(F.relu(hidden)), orders)
-    logprob, entropy, max_entropy = score_slots(orders, tables, bases)
-    share = sum_slots(entropy, orders) / sum_slots(max_entropy, orders).clamp(min=1e-6)
-    return sum_slots(logprob, orders), share
+        given = rows.index_select(0, picked)[:, :RELATION]
+        hidden = F.relu(bases + _Sums.apply(given, table))
+        bases = bases + sum_of_earlier(tables.earlier(hidden), orders)
+    lengths = np.diff(decisions.order_start)
+    slot = np.repeat(np.arange(len(lengths)), lengths)  # (N,)
+    most = int(lengths.max(initial=1))
+    place = slot * most + np.arange(len(slot)) - np.repeat(decisions.order_start[:-1], lengths)
+    never = np.ones((len(lengths), most), bool)  # no order, or one that is blocked
+    never.flat[place] = orders.lookup.blocked
+    possible = np.log(most - never.sum(1), dtype=np.float32)
+    greatest = np.bincount(decisions.slot_decision, possible, decisions.count)
+
+    codes = bases.index_select(0, on_device(slot, device)) + _Sums.apply(rows, table)
+    never, place = on_device(never, device), on_device(place, device)
+    scores = codes.new_zeros(never.numel()).index_copy(0, place, F.relu(codes) @ tables.weight)
+    logprobs = scores.view_as(never).masked_fill(never, -torch.inf).log_softmax(1)
+    entropy = -(logprobs.exp() * logprobs.masked_fill(never, 0.0)).sum(1)
+    logprob = logprobs.flatten().index_select(0, place.index_select(0, picked))
+    most_of_decision = on_device(np.maximum(greatest, 1e-6).astype(np.float32), device)
+    return sum_slots(logprob, orders), sum_slots(entropy, orders) / most_of_decision
+
+
+def _one_table(
+    rows: np.ndarray, tables: OrderTables, networks: Networks | None = None, network=None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return all tables in one, behind a row for NONE, and `rows` (N, ROWS) in it; `network` (N,)
+    is that of each order if there are several."""
+    kinds, device = len(tables.kinds), tables.kinds.device
+    nothing = tables.kinds.new_zeros(1, tables.kinds.shape[1])
+    table = torch.cat([nothing, tables.kinds, tables.provinces])
+    shifts = np.ones((1 if networks is None else len(networks.shifts), ROWS), np.int32)
+    shifts[:, :NUM_BOARD] += kinds
+    if networks is not None:
+        shifts[:, :NUM_BOARD] += networks.shifts
+        shifts[:, NUM_BOARD:] += np.arange(len(shifts), dtype=np.int32)[:, None] * NUM_KINDS
+    rows, shift = on_device(rows, device), on_device(shifts, device)
+    if network is not None:
+        shift = shift.index_select(0, network)
+    return table, (rows + shift).masked_fill_(rows == NONE, 0)
 
 
 def sum_slots(parts: torch.Tensor, orders: Orders) -> torch.Tensor:
     return parts.new_zeros(orders.decisions.count).index_add(0, orders.decision, parts)
-
-
-def score_slots(
-    orders: Orders, tables: OrderTables, bases: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    device, slots = bases.device, len(bases)
-    lengths = np.diff(orders.decisions.order_start)
-    slot = on_device(np.repeat(np.arange(slots), lengths), device)  # (N,)
-    rows = on_device(orders.rows, device)
-    blocked = on_device(orders.lookup.blocked, device)
-    codes = bases.index_select(0, slot)
-    codes = codes + sum_rows(rows[:, :NUM_BOARD], tables.provinces)
-    codes = codes + sum_rows(rows[:, NUM_BOARD:], tables.kinds)
-    scores = (F.relu(codes) @ tables.weight).masked_fill(blocked, -torch.inf)
-    logprobs = _log_softmax(scores, slot, slots)
-    each = -torch.where(blocked, 0.0, logprobs.exp() * logprobs.masked_fill(blocked, 0.0))
-    entropy = scores.new_zeros(slots).index_add(0, slot, each)
-    count = scores.new_zeros(slots).index_add(0, slot, (~blocked).to(scores.dtype))
-    picked = on_device(orders.picked.astype(np.int64), device)
-    return logprobs.index_select(0, picked), entropy, count.log()
 
 
 def sum_of_earlier(codes: torch.Tensor, orders: Orders) -> torch.Tensor:
@@ -93,114 +151,102 @@ def sample_orders(
     tables: OrderTables,
     noise: np.ndarray,
     temperature: np.ndarray | None = None,
+    networks: Networks | None = None,
 ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
     """All first units choose, then all second ones: as many steps as the longest decision has."""
-    decisions, device = orders.decisions, tables.context.device
+    decisions, device, count = orders.decisions, tables.context.device, orders.decisions.count
     turns, lengths = _turns(orders), np.diff(decisions.order_start)
-    # Slots by their turn, and the orders of these one after the other: a step's are a slice.
-    slots = np.argsort(turns, kind="stable")
-    order_ends = np.concatenate([[0], np.cumsum(lengths[slots])])
-    number = ragged_rows(decisions.order_start[slots], order_ends)  # (N,)
-    steps = np.arange(turns.max(initial=-1) + 2)
-    slot_edges = np.searchsorted(turns[slots], steps)  # (steps + 1,)
-    order_edges = order_ends[slot_edges]
+    # Long decisions first: those that have a unit in a turn are the first ones. Slots by their
+    # turn, and the orders of these one after the other: a turn's are a slice.
+    by_size = np.argsort(-np.diff(decisions.slot_start), kind="stable")
+    rank = np.argsort(by_size)  # of a decision
+    slots = np.lexsort((rank[decisions.slot_decision], turns))
+    turns, lengths, decider = turns[slots], lengths[slots], rank[decisions.slot_decision[slots]]
+    steps = int(turns.max(initial=-1)) + 1
+    slot_edges = np.searchsorted(turns, np.arange(steps + 1))
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    order_edges = starts[slot_edges]
+    number = ragged_rows(decisions.order_start[slots], starts)  # (N,)
+    # A turn's scores are also a matrix (slots, longest list), and these one after the other.
+    most = np.maximum.reduceat(lengths, slot_edges[:-1]) if steps else lengths
+    cells = np.concatenate([[0], np.cumsum(np.diff(slot_edges) * most)])
+    first_cell = (np.arange(len(slots)) - slot_edges[turns]) * most[turns]
+    cell = np.arange(len(number)) + np.repeat(first_cell - starts[:-1], lengths)
+    who = np.repeat(decider, lengths)  # (N,), places in `by_size`
+    if len(noise):
+        heat = 1.0 if temperature is None else temperature[by_size[who]]
+        gumbel = np.zeros(cells[-1], np.float32)
+        gumbel[cell + np.repeat(cells[turns], lengths)] = noise[number] * heat
+        gumbel = on_device(gumbel, device)
 
-    columns, order = orders.columns, decisions.order[number]
-    other = columns.other[order]
-    concerned = np.where(other == NONE, columns.place[order], other)
-    about = columns.kind, columns.source, columns.place, columns.helped
-    facts = _Facts(*on_device(np.stack([*(c[order] for c in about), concerned]), device))
-    rows = on_device(orders.rows[number], device)
-    slot = on_device(np.repeat(np.arange(len(slots)), lengths[slots]), device)  # (N,)
-    decider = on_device(decisions.slot_decision[slots], device)  # (S,)
-    count = decisions.count
-    temperature = np.ones(count, np.float32) if temperature is None else temperature
-    gumbel = on_device(noise[number], device) if len(noise) else slot.new_zeros(len(slot)).float()
-    gumbel = gumbel * on_device(temperature, device)[decider[slot]]
+    order = on_device(decisions.order[number], device)
+    own, past = orders.facts.index_select(0, order).chunk(2, 1)  # (N, FACTS) each
+    first = 1 + FIRST_RELATION + 36.0 * orders.columns.kind[decisions.order[number]]
+    if networks is not None:
+        first += NUM_KINDS * networks.of_decision[by_size[who]]
+    first, cell, who = (on_device(part, device) for part in (first.astype(np.float32), cell, who))
+    of_count, limit = on_device(np.array([PER_COUNT, MOST], np.float32), device)
+    sorted_context = tables.context.index_select(0, on_device(by_size, device))
+    layer, weight, network = tables.earlier, tables.weight, None
+    if networks is not None:
+        mine = on_device(networks.of_decision[by_size], device)
+        network, weight = mine.index_select(0, who), weight.index_select(0, mine)
+        if layer is not None:
+            layer = Layers(*(part.index_select(0, mine) for part in layer))
+    table, rows = _one_table(orders.rows[number], tables, networks, network)
+    codes = _Sums.apply(rows[:, :RELATION], table)  # (N, H), without what earlier units were given
 
-    bases, logprob = tables.context.clone(), tables.context.new_zeros(count)
-    # Which of the N orders each earlier unit was given.
-    earlier_orders = decider.new_zeros(count, len(steps) - 1)
-    picks, logprobs = torch.empty_like(decider), torch.empty_like(gumbel)
-    provinces, kinds = _padded(tables.provinces), _padded(tables.kinds)  # once for all turns
-    spans = zip(itertools.pairwise(slot_edges.tolist()), itertools.pairwise(order_edges.tolist()))
-    for turn, ((first, last), (begin, end)) in enumerate(spans):
-        mine, own, who = slot[begin:end] - first, rows[begin:end], decider[first:last]
-        parts = _sum_padded(own[:, :NUM_BOARD], provinces)
-        parts = parts + _sum_padded(own[:, NUM_BOARD:RELATION], kinds)
-        relation, blocked = _relate(facts, slice(begin, end), earlier_orders[who[mine], :turn])
-        codes = bases[who[mine]] + parts
-        if tables.earlier is not None:
-            codes = codes + tables.kinds[FIRST_RELATION + relation]
-        scores = (F.relu(codes) @ tables.weight).masked_fill(blocked, -torch.inf)
-        perturbed = scores + gumbel[begin:end]
-        best = _highest(perturbed, mine, last - first)[mine]
-        place = torch.arange(end - begin, device=device)
-        pick = place.new_full((last - first,), end - begin)  # the first of those that are best
-        pick = pick.scatter_reduce(0, mine, place.where(perturbed == best, end - begin), "amin")
-        logprobs[begin:end] = _log_softmax(scores, mine, last - first)
-        logprob.index_add_(0, who, logprobs[begin + pick])
-        earlier_orders[who, turn] = picks[first:last] = begin + pick
-        if tables.earlier is not None:
-            plain = tables.context[who] + parts[pick]
-            bases.index_add_(0, who, tables.earlier(F.relu(plain)))
+    bases, logprob = sorted_context.clone(), sorted_context.new_zeros(count)
+    given = past.new_zeros(count, steps, past.shape[1])  # facts of the orders of each earlier unit
+    picks, logprobs = who.new_zeros(len(slots)), []
+    for turn in range(steps):
+        (a, b), (begin, end) = slot_edges[turn : turn + 2], order_edges[turn : turn + 2]
+        mine, of_order, place = b - a, who[begin:end], cell[begin:end]
+        earlier = given[:mine, :turn].index_select(0, of_order)  # (n, turn, FACTS)
+        counts = (earlier == own[begin:end, None]).sum(1, dtype=torch.float32)
+        counts = torch.minimum(counts, limit)
+        parts = codes[begin:end] + bases.index_select(0, of_order)
+        if layer is not None:
+            relation = torch.addmv(first[begin:end], counts, of_count)
+            parts = parts + table.index_select(0, relation.int())
+        parts = F.relu(parts)
+        if networks is None:
+            scores = parts @ weight
+        else:
+            scores = (parts * weight.index_select(0, of_order)).sum(1)
+        scores = scores.masked_fill(counts[:, BLOCKED] > 0, -torch.inf)
+        matrix = scores.new_full((int(mine * most[turn]),), -torch.inf)
+        matrix = matrix.index_copy_(0, place, scores).view(mine, -1)
+        perturbed = matrix
+        if len(noise):
+            perturbed = matrix + gumbel[cells[turn] : cells[turn + 1]].view_as(matrix)
+        pick = perturbed.argmax(1)  # the first of those that are best
+        log_softmax = matrix.log_softmax(1)
+        logprob[:mine] += log_softmax.gather(1, pick[:, None])[:, 0]
+        logprobs.append(log_softmax.flatten().index_select(0, place))
+        picks[a:b] = pick = pick + on_device(starts[a:b], device)
+        if turn + 1 == steps:
+            break
+        given[:mine, turn] = past.index_select(0, pick)
+        if layer is not None:
+            plain = F.relu(sorted_context[:mine] + codes.index_select(0, pick))
+            bases[:mine] += _apply(layer, plain)
     chosen = np.empty(len(slots), np.int64)
-    chosen[slots] = number[picks.cpu().numpy()] - decisions.order_start[slots]
-    probability = torch.empty_like(logprobs)
-    probability[on_device(number, device).long()] = logprobs.exp()
-    return chosen, logprob, probability
+    chosen[slots] = picks.cpu().numpy() - starts[:-1]
+    probability = codes.new_empty(len(number))
+    if steps:
+        probability.index_copy_(0, on_device(number.astype(np.int64), device), torch.cat(logprobs))
+    return chosen, logprob.index_select(0, on_device(rank, device)), probability.exp_()
 
 
-class _Facts(NamedTuple):
-    """What orders are about, (N,) each; see `OrderColumns`."""
-
-    kind: torch.Tensor
-    source: torch.Tensor
-    place: torch.Tensor
-    helped: torch.Tensor
-    concerned: torch.Tensor  # province of the supported or convoyed unit, else `place`
-
-
-def _relate(facts: _Facts, mine: slice, earlier: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Do as `relate` of policy/inputs.py for n orders, each with the `earlier` (n, any) ones."""
-    own = _Facts(*(fact[mine, None] for fact in facts))
-    past = _Facts(*(fact[earlier] for fact in facts))
-    goes, adjusts = _is(past.kind, MOVE, MOVE_VIA), _is(own.kind, BUILD, DISBAND)
-    helps, there = _is(past.kind, SUPPORT_HOLD, SUPPORT_MOVE), past.place == own.place
-    into = (goes & there).sum(1).clamp(max=2)
-    same = (helps & there & (past.helped == own.helped)).sum(1).clamp(max=2)
-    does = torch.where(goes, torch.where(there, 2, 3), 1) * (past.source == own.concerned)
-    status = F.pad(does, (1, 0)).amax(1)  # of one unit at most, as a province has one
-    taken = adjusts & _is(past.kind, BUILD, DISBAND) & (past.source == own.source)
-    return ((own.kind[:, 0] * 3 + into) * 4 + status) * 3 + same, taken.any(1)
-
-
-def _is(kind: torch.Tensor, one: int, other: int) -> torch.Tensor:
-    return (kind == one) | (kind == other)
-
-
-def _padded(table: torch.Tensor) -> torch.Tensor:
-    return F.pad(table, (0, 0, 1, 0))  # row 0 stands for NONE
-
-
-def _sum_padded(rows: torch.Tensor, padded: torch.Tensor) -> torch.Tensor:
-    return F.embedding(rows.long() + 1, padded).sum(1)
+def _apply(layer: nn.Module | Layers, x: torch.Tensor) -> torch.Tensor:
+    if not isinstance(layer, Layers):
+        return layer(x)
+    weight, bias = layer.weight[: len(x)], layer.bias[: len(x)]
+    return torch.baddbmm(bias[:, None], x[:, None], weight.mT)[:, 0]
 
 
 def _turns(orders: Orders) -> np.ndarray:
     decisions = orders.decisions
     starts = np.repeat(decisions.slot_start[:-1], np.diff(decisions.slot_start))
     return np.arange(len(starts)) - starts
-
-
-def _highest(scores: torch.Tensor, slot: torch.Tensor, slots: int) -> torch.Tensor:
-    lowest = scores.new_full((slots,), -torch.inf)
-    return lowest.scatter_reduce(0, slot, scores.detach(), "amax")
-
-
-def _log_softmax(scores: torch.Tensor, slot: torch.Tensor, slots: int) -> torch.Tensor:
-    """Return the log-probabilities (N,) of orders by slot; some may have a score of -inf."""
-    highest = _highest(scores, slot, slots)
-    exponents = (scores - highest.index_select(0, slot)).exp()
-    total = scores.new_zeros(slots).index_add(0, slot, exponents)
-    return scores - (highest + total.log()).index_select(0, slot)
