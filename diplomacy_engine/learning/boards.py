@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -153,6 +153,22 @@ class Orders:
     def given_kinds(self) -> np.ndarray:
         """Without what an order has to do with earlier ones: later orders see it by themselves."""
         return self.rows[self.picked, NUM_BOARD:RELATION]
+
+
+class SharedOrders:
+    """Orders of a network that samples together with others, by batched.py: only what is `named`
+    is known of them. `ops.sample_orders` leaves here what they are to be sampled from."""
+
+    picked = None
+
+    def __init__(self):
+        self.named, self.chosen = [], np.empty(0, np.int64)
+
+    def sample(self, tables: Any, *sampled_by: np.ndarray | None) -> tuple:
+        self.tables, self.sampled_by, layer = tables, sampled_by, tables.earlier
+        self.layer = () if layer is None else (layer.weight, layer.bias)
+        nothing = tables.context.new_zeros(len(tables.context))
+        return self.chosen, nothing, nothing
 
 
 class BoardInputs(nn.Module):

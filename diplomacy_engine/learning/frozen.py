@@ -13,7 +13,7 @@ from ..constants import NONE
 from ..games.decisions import Decisions, join_decisions
 from ..games.observation import BoardViews
 from ..games.vector_game import VectorGame
-from . import ops
+from . import batched, ops
 from .boards import BoardInputs, Boards, Codes
 from .checkpoints import check_weights
 
@@ -107,6 +107,15 @@ def settings_of(agent: nn.Module) -> dict[str, Hashable]:
         return {"": id(agent)}
 
 
+def alike(agents: Sequence[nn.Module]) -> bool:
+    """Tell whether agents differ in what their weights are alone."""
+    first, *others = (
+        settings_of(agent) | {"": [type(agent), *(part.shape for part in agent.parameters())]}
+        for agent in agents
+    )
+    return all(other == first for other in others)
+
+
 _MODULE = vars(nn.Module()).keys()
 
 
@@ -177,6 +186,11 @@ def act(
     obs = obs._replace(board=board, last_order=last_order, scalars=scalars, row=row)
     boards = inputs(obs)
     orders = inputs.orders(boards, decisions)
+    asked = [agents[int(number)] for number in numbers]
+    if not ops.uses_kernels(boards.globals) and len(asked) > 1 and alike(asked):
+        together = batched.act(asked, boards, orders, firsts, edges, noise, temperature)
+        if together is not None:
+            return together
     codes = _codes(agents, numbers, boards, firsts, edges, stacks)
     parts = orders.split(firsts, edges * inputs.num_provinces)
     for number, first, last, code, own in zip(numbers, firsts, firsts[1:], codes, parts):

@@ -16,7 +16,7 @@ from ..games.decisions import Decisions
 from ..players.policy import order_logits, products, sums
 from ..players.policy.inputs import NetworkInputs
 from . import plain_ops
-from .boards import BoardInputs, Boards, Orders
+from .boards import BoardInputs, Boards, Orders, SharedOrders
 from .plain_ops import OrderTables
 
 LIKELIEST = np.zeros(0, np.float32)  # in the place of noise
@@ -74,6 +74,8 @@ def sample_orders(
 ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
     """Choose orders, unit by unit, by Gumbel `noise` (N,) or LIKELIEST; return positions (S,) in
     the slots' lists, log-probabilities (D,) at temperature 1, and probabilities (N,)."""
+    if isinstance(orders, SharedOrders):
+        return orders.sample(tables, noise, temperature)
     noise = sample_noise(orders.decisions) if noise is None else noise
     if not uses_kernels(tables.context):
         return plain_ops.sample_orders(orders, tables, noise, temperature)

@@ -6,8 +6,9 @@ import torch
 from support.positions import positions, slot_ranges
 from support.self_play import make_agent
 
-from diplomacy_engine.learning import frozen, ops
+from diplomacy_engine.learning import batched, frozen, ops
 from diplomacy_engine.learning.players import AgentNetwork
+from ppo_selfplay_diplomacy import Agent
 
 
 @pytest.mark.parametrize(
@@ -46,6 +47,59 @@ def test_many_are_asked_as_each_alone(name, greedy, hot):
         assert found[a:b].tolist() == alone.tolist()
     some = frozen.act(agents, np.full(decisions.count, 2), obs, decisions, noise, heat)
     assert (some != found).any()
+
+
+class Aside(Agent):
+    """Looks at arrays of its own, which are of all networks at once."""
+
+    def encode(self, boards):
+        codes = super().encode(boards)
+        years = torch.from_numpy(boards.views.scalars[:, 1]).to(codes.provinces)
+        return codes._replace(provinces=codes.provinces + years[:, None, None])
+
+
+class Careful(Agent):
+    """Does not take what it has sampled."""
+
+    def get_action(self, *asked):
+        action = super().get_action(*asked)
+        return action._replace(chosen=np.zeros_like(action.chosen))
+
+
+class Bold(Agent):
+    """Has another score and another noise, which can be computed for all at once."""
+
+    def order_tables(self, codes, orders):
+        tables = super().order_tables(codes, orders)
+        return tables._replace(context=tables.context + codes.powers.mean(1).sum(1).mean())
+
+    def get_action(self, codes, orders, noise, temperature):
+        return super().get_action(codes, orders, noise * np.float32(0.5), temperature)
+
+
+@pytest.mark.parametrize("name", ["three", "standard"])
+@pytest.mark.parametrize("kind", [Agent, Bold, Aside, Careful])
+def test_many_choose_at_once_without_kernels(kind, name, monkeypatch, capsys):
+    """Or one after the other, as those do that cannot; each as by itself."""
+    decisions, obs, _ = positions(name)
+    auto = {"autoregressive": name == "standard"}
+    agents = {n: make_agent(name, n, kind=kind, **auto) for n in (2, 4, 7, 9)}
+    rng = np.random.default_rng(1)
+    who = np.sort(rng.choice([2, 4, 9], decisions.count, p=[0.7, 0.28, 0.02]))
+    noise = ops.sample_noise(decisions, torch.Generator().manual_seed(3))
+    heat = rng.uniform(0.5, 3, decisions.count).astype(np.float32)
+    cases = (noise, heat), (ops.LIKELIEST, None)
+    expected = [frozen.act(agents, who, obs, decisions, *case) for case in cases]
+    monkeypatch.setattr(ops, "KERNEL_DEVICES", ())
+    monkeypatch.setattr(batched, "_alone", set())
+    answers, act = [], batched.act
+    monkeypatch.setattr(batched, "act", lambda *args: answers.append(act(*args)) or answers[-1])
+    found = [frozen.act(agents, who, obs, decisions, *case) for case in cases]
+    at_once = kind in (Agent, Bold)
+    assert [answer is not None for answer in answers] == [at_once, at_once]
+    for one, two in zip(found, expected):
+        assert one.tolist() == two.tolist()
+    assert capsys.readouterr().out.count("one after the other") == (0 if at_once else 1)
 
 
 def test_the_average_counts_late_weights_more():

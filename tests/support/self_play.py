@@ -49,10 +49,12 @@ def make_run(ranks: Ranks | None = None, **changes) -> Run:
     return run
 
 
-def make_agent(name: str = "small", seed: int = 0, scale: float = 1.0, **changes) -> Agent:
+def make_agent(
+    name: str = "small", seed: int = 0, scale: float = 1.0, kind: type = Agent, **changes
+) -> Agent:
     """Return a small agent with a policy far from uniform (a new one's is nearly uniform)."""
     torch.manual_seed(seed)
-    agent = Agent(load_map(name), **{"hidden": 16, "num_layers": 2} | changes)
+    agent = kind(load_map(name), **{"hidden": 16, "num_layers": 2} | changes)
     with torch.no_grad():
         agent.score.weight.normal_(0.0, scale)
         agent.order_kinds.weight.normal_(0.0, 1.0)
