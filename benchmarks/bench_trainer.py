@@ -156,7 +156,7 @@ def operations(act) -> Counter:
     return names
 
 
-NO_LAUNCH = "empty", "new_empty", "pin_memory", "local_scalar", "unsafe_view", "lift_fresh"
+NO_LAUNCH = "empty", "new_empty", "_local_scalar", "_pin_memory", "_unsafe_view", "profiler::"
 
 
 def seat_copies(run, copies: int) -> None:

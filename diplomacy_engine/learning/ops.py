@@ -16,7 +16,7 @@ from ..games.decisions import Decisions
 from ..players.policy import order_logits, products, sums
 from ..players.policy.inputs import NetworkInputs
 from . import plain_ops
-from .boards import BoardInputs, Boards, Orders, SharedOrders
+from .boards import BoardInputs, Boards, Orders, SharedOrders, on_device
 from .plain_ops import OrderTables
 
 LIKELIEST = np.zeros(0, np.float32)  # in the place of noise
@@ -51,9 +51,14 @@ def linear_by_role(
     the rows of codes (any, K) that are named (any,) for its role, one role after the other."""
     if uses_kernels(codes) and products.fits((len(weight) // len(named), weight.shape[1])):
         return _apply(_Products, codes, weight, bias, [rows.numpy() for rows in named])
-    rows = codes.index_select(0, torch.cat([*named])).split([len(part) for part in named])
-    parts = zip(rows, weight.chunk(len(named)), bias.chunk(len(named)))
-    return torch.cat([F.linear(*part) for part in parts])
+    roles = np.repeat(np.arange(len(named)), [len(rows) for rows in named])
+    places = torch.add(on_device(roles, codes.device), torch.cat([*named]), alpha=len(named))
+    return (
+        F.linear(codes, weight, bias)
+        .unflatten(1, (len(named), -1))
+        .flatten(0, 1)
+        .index_select(0, places)
+    )
 
 
 def sample_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:

@@ -12,18 +12,20 @@ from ..games.decisions import ragged_rows
 from ..players.policy.inputs import FIRST_RELATION, NUM_BOARD, NUM_KINDS, RELATION, ROWS
 from .boards import BLOCKED, MOST, PER_COUNT, BoardInputs, Boards, Orders, on_device
 
+LOWEST = -1e30  # score of what cannot be chosen; times a probability of 0 it is 0
+
 
 class OrderTables(NamedTuple):
     provinces: torch.Tensor  # (named, H), of `Orders.named`
     kinds: torch.Tensor  # (num_kinds, H), of classes, standings and relations
     context: torch.Tensor  # (D, H), what all orders of a decision have in common
     weight: torch.Tensor  # (H,)
-    earlier: nn.Linear | None  # through it a unit's orders see what earlier units were given
+    earlier: nn.Module | None  # through it a unit's orders see what earlier units were given
 
 
 class Networks(NamedTuple):
     """Of K networks that choose at once: `kinds` and `provinces` are one network's rows after the
-    other's, `weight` (K, H), and the weights and biases of `earlier` have one more axis, too."""
+    other's, `weight` is (K, H), and `earlier` is Layers."""
 
     of_decision: np.ndarray  # (D,) int64
     shifts: np.ndarray  # (K, NUM_BOARD) int64, of a place among the provinces, by its role
@@ -75,61 +77,61 @@ def sum_rows(
 
 
 def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, torch.Tensor]:
-    numbers = torch.arange(1, 1 + boards.num_powers, device=codes.device)[:, None]
-    owned = (boards.owner[:, None] == numbers).to(codes.dtype)  # (G, P, V)
-    shares = owned / owned.sum(-1, keepdim=True).clamp(min=1)
-    return codes.mean(1, keepdim=True), shares @ codes
+    numbers = torch.arange(1 + boards.num_powers, device=codes.device)[:, None]
+    owned = boards.owner[:, None] == numbers
+    owned[:, 0] = True  # the board's mean
+    owned = owned.to(codes.dtype)  # (G, 1 + P, V)
+    means = (owned / owned.sum(-1, keepdim=True).clamp(min=1)) @ codes
+    return means.split([1, boards.num_powers], 1)
 
 
 def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
-    return F.relu(own + inputs.borders @ near)
+    return F.relu(torch.baddbmm(own, inputs.borders.expand(len(own), -1, -1), near))
 
 
 def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, torch.Tensor]:
     decisions, device = orders.decisions, tables.context.device
-    bases = tables.context.index_select(0, orders.decision)  # (S, H)
-    table, rows = _one_table(orders.rows, tables)
-    picked = on_device(orders.picked, device)
-    if tables.earlier is not None:  # a unit's orders see what earlier units were given
-        given = rows.index_select(0, picked)[:, :RELATION]
-        hidden = F.relu(bases + _Sums.apply(given, table))
-        bases = bases + sum_of_earlier(tables.earlier(hidden), orders)
     lengths = np.diff(decisions.order_start)
     slot = np.repeat(np.arange(len(lengths)), lengths)  # (N,)
+    # The rows of an order, its decision's context, and what its unit's orders see of earlier ones.
+    rows = np.column_stack([decisions.slot_decision[slot], orders.rows, slot])
+    table, shift = _one_table(tables, tables.context)
+    rows = _in_table(rows, on_device(shift, device))
+    if tables.earlier is not None:
+        chosen = rows.index_select(0, on_device(orders.picked, device))[:, : 1 + RELATION]
+        codes = tables.earlier(F.relu(_Sums.apply(chosen, table)))
+        table = torch.cat([table, sum_of_earlier(codes, orders)])
+    else:
+        rows = rows[:, :-1]
     most = int(lengths.max(initial=1))
     place = slot * most + np.arange(len(slot)) - np.repeat(decisions.order_start[:-1], lengths)
-    never = np.ones((len(lengths), most), bool)  # no order, or one that is blocked
-    never.flat[place] = orders.lookup.blocked
-    possible = np.log(most - never.sum(1), dtype=np.float32)
-    greatest = np.bincount(decisions.slot_decision, possible, decisions.count)
+    scores = np.full((len(lengths), most), LOWEST, np.float32)
+    scores.flat[place] = np.where(orders.lookup.blocked, LOWEST, 0)
+    greatest = np.log(np.count_nonzero(scores == 0, 1), dtype=np.float32)
+    greatest = np.bincount(decisions.slot_decision, greatest, decisions.count)
+    scores = on_device(scores, device)
+    own = F.relu(_Sums.apply(rows, table)) @ tables.weight
+    own = scores.flatten().index_add(0, on_device(place, device), own)
+    logprobs = own.view_as(scores).log_softmax(1)
+    logprob = logprobs.flatten().index_select(0, on_device(place[orders.picked], device))
+    entropy = sum_slots((logprobs.exp() * logprobs).sum(1), orders)
+    greatest = on_device(-np.maximum(greatest, 1e-6).astype(np.float32), device)
+    return sum_slots(logprob, orders), entropy / greatest
 
-    codes = bases.index_select(0, on_device(slot, device)) + _Sums.apply(rows, table)
-    never, place = on_device(never, device), on_device(place, device)
-    scores = codes.new_zeros(never.numel()).index_copy(0, place, F.relu(codes) @ tables.weight)
-    logprobs = scores.view_as(never).masked_fill(never, -torch.inf).log_softmax(1)
-    entropy = -(logprobs.exp() * logprobs.masked_fill(never, 0.0)).sum(1)
-    logprob = logprobs.flatten().index_select(0, place.index_select(0, picked))
-    most_of_decision = on_device(np.maximum(greatest, 1e-6).astype(np.float32), device)
-    return sum_slots(logprob, orders), sum_slots(entropy, orders) / most_of_decision
 
-
-def _one_table(
-    rows: np.ndarray, tables: OrderTables, networks: Networks | None = None, network=None
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return all tables in one, behind a row for NONE, and `rows` (N, ROWS) in it; `network` (N,)
-    is that of each order if there are several."""
-    kinds, device = len(tables.kinds), tables.kinds.device
+def _one_table(tables: OrderTables, *more: torch.Tensor) -> tuple[torch.Tensor, np.ndarray]:
+    """Return all tables in one, behind a row for NONE, and (1 + ROWS + 1,) int32, how far the rows
+    of each column have moved: those of `more`, of an order, and of what is added behind."""
     nothing = tables.kinds.new_zeros(1, tables.kinds.shape[1])
-    table = torch.cat([nothing, tables.kinds, tables.provinces])
-    shifts = np.ones((1 if networks is None else len(networks.shifts), ROWS), np.int32)
-    shifts[:, :NUM_BOARD] += kinds
-    if networks is not None:
-        shifts[:, :NUM_BOARD] += networks.shifts
-        shifts[:, NUM_BOARD:] += np.arange(len(shifts), dtype=np.int32)[:, None] * NUM_KINDS
-    rows, shift = on_device(rows, device), on_device(shifts, device)
-    if network is not None:
-        shift = shift.index_select(0, network)
-    return table, (rows + shift).masked_fill_(rows == NONE, 0)
+    parts = nothing, tables.kinds, tables.provinces, *more
+    starts = np.cumsum([len(part) for part in parts])
+    columns = np.repeat([2, 1, 0, 3], [1, NUM_BOARD, ROWS - NUM_BOARD, 1])
+    return torch.cat(parts), starts[np.minimum(columns, len(parts) - 1)].astype(np.int32)
+
+
+def _in_table(rows: np.ndarray, shift: torch.Tensor) -> torch.Tensor:
+    rows = on_device(rows.astype(np.int32, copy=False), shift.device)
+    return (rows + shift).masked_fill_(rows == NONE, 0)
 
 
 def sum_slots(parts: torch.Tensor, orders: Orders) -> torch.Tensor:
@@ -137,13 +139,10 @@ def sum_slots(parts: torch.Tensor, orders: Orders) -> torch.Tensor:
 
 
 def sum_of_earlier(codes: torch.Tensor, orders: Orders) -> torch.Tensor:
-    decisions = orders.decisions
-    most = int(np.diff(decisions.slot_start).max(initial=0))
-    place = decisions.slot_decision * most + _turns(orders)
-    where = on_device(place, codes.device)
-    table = codes.new_zeros(decisions.count * most, codes.shape[1])
-    table = table.index_copy(0, where, codes).view(decisions.count, most, codes.shape[1])
-    return (table.cumsum(1) - table).flatten(0, 1).index_select(0, where)
+    turns = _turns(orders)
+    back = np.arange(1, turns.max(initial=1) + 1)
+    rows = np.where(back <= turns[:, None], np.arange(len(turns))[:, None] - back, NONE)
+    return sum_rows(rows, codes)
 
 
 def sample_orders(
@@ -172,37 +171,43 @@ def sample_orders(
     cells = np.concatenate([[0], np.cumsum(np.diff(slot_edges) * most)])
     first_cell = (np.arange(len(slots)) - slot_edges[turns]) * most[turns]
     cell = np.arange(len(number)) + np.repeat(first_cell - starts[:-1], lengths)
-    who = np.repeat(decider, lengths)  # (N,), places in `by_size`
+    decision = np.repeat(decider, lengths)  # (N,), places in `by_size`
     if len(noise):
-        heat = 1.0 if temperature is None else temperature[by_size[who]]
+        scale = 1.0 if temperature is None else temperature[by_size[decision]]
         gumbel = np.zeros(cells[-1], np.float32)
-        gumbel[cell + np.repeat(cells[turns], lengths)] = noise[number] * heat
+        gumbel[cell + np.repeat(cells[turns], lengths)] = noise[number] * scale
         gumbel = on_device(gumbel, device)
 
     order = on_device(decisions.order[number], device)
     own, past = orders.facts.index_select(0, order).chunk(2, 1)  # (N, FACTS) each
     first = 1 + FIRST_RELATION + 36.0 * orders.columns.kind[decisions.order[number]]
+    (table, shift), layer, weight = _one_table(tables), tables.earlier, tables.weight
+    shift = shift[None, 1:-1]
     if networks is not None:
-        first += NUM_KINDS * networks.of_decision[by_size[who]]
-    first, cell, who = (on_device(part, device) for part in (first.astype(np.float32), cell, who))
-    of_count, limit = on_device(np.array([PER_COUNT, MOST], np.float32), device)
-    sorted_context = tables.context.index_select(0, on_device(by_size, device))
-    layer, weight, network = tables.earlier, tables.weight, None
-    if networks is not None:
-        mine = on_device(networks.of_decision[by_size], device)
-        network, weight = mine.index_select(0, who), weight.index_select(0, mine)
+        several, of_decision = len(networks.shifts), networks.of_decision[by_size]
+        before = np.arange(several) * (len(tables.kinds) // several)  # rows of other networks
+        first += before[of_decision[decision]]
+        shift = np.tile(shift, (several, 1))
+        shift[:, :NUM_BOARD] += networks.shifts
+        shift[:, NUM_BOARD:] += before[:, None]
+        shift = shift[of_decision[decision]]
+        mine = on_device(of_decision, device)
+        weight = weight.index_select(0, mine)
         if layer is not None:
             layer = Layers(*(part.index_select(0, mine) for part in layer))
-    table, rows = _one_table(orders.rows[number], tables, networks, network)
+    first, cell, decision = (on_device(x, device) for x in (np.float32(first), cell, decision))
+    rows = _in_table(orders.rows[number], on_device(shift, device))
     codes = _Sums.apply(rows[:, :RELATION], table)  # (N, H), without what earlier units were given
 
+    of_count, limit = on_device(np.array([PER_COUNT, MOST], np.float32), device)
+    sorted_context = tables.context.index_select(0, on_device(by_size, device))
     bases, logprob = sorted_context.clone(), sorted_context.new_zeros(count)
-    given = past.new_zeros(count, steps, past.shape[1])  # facts of the orders of each earlier unit
-    picks, logprobs = who.new_zeros(len(slots)), []
+    earlier_facts = past.new_zeros(count, steps, past.shape[1])  # of the orders of earlier units
+    picks, logprobs = decision.new_zeros(len(slots)), []
     for turn in range(steps):
         (a, b), (begin, end) = slot_edges[turn : turn + 2], order_edges[turn : turn + 2]
-        mine, of_order, place = b - a, who[begin:end], cell[begin:end]
-        earlier = given[:mine, :turn].index_select(0, of_order)  # (n, turn, FACTS)
+        mine, of_order, place = b - a, decision[begin:end], cell[begin:end]
+        earlier = earlier_facts[:mine, :turn].index_select(0, of_order)  # (n, turn, FACTS)
         counts = (earlier == own[begin:end, None]).sum(1, dtype=torch.float32)
         counts = torch.minimum(counts, limit)
         parts = codes[begin:end] + bases.index_select(0, of_order)
@@ -227,7 +232,7 @@ def sample_orders(
         picks[a:b] = pick = pick + on_device(starts[a:b], device)
         if turn + 1 == steps:
             break
-        given[:mine, turn] = past.index_select(0, pick)
+        earlier_facts[:mine, turn] = past.index_select(0, pick)
         if layer is not None:
             plain = F.relu(sorted_context[:mine] + codes.index_select(0, pick))
             bases[:mine] += _apply(layer, plain)
