@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from ..constants import NONE
 from ..games.decisions import ragged_rows
-from ..players.policy.inputs import FIRST_RELATION, NUM_BOARD, NUM_KINDS, RELATION, ROWS
+from ..players.policy.inputs import FIRST_RELATION, NUM_BOARD, RELATION, ROWS
 from .boards import BLOCKED, MOST, PER_COUNT, BoardInputs, Boards, Orders, on_device
 
 LOWEST = -1e30  # score of what cannot be chosen; times a probability of 0 it is 0
