@@ -514,7 +514,7 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str,
                 advantages = (minibatch.advantages - mean) / (deviation + 1e-8)
                 old = minibatch._replace(advantages=np.float32(advantages)).tensors(device)
                 loss, metrics = ppo_loss(args, ent_coef, new, old)
-                loss.backward(torch.full_like(loss, share))  # the sum over all ranks is the mean
+                loss.backward(torch.full_like(loss, share))  # the sum over ranks is the mean
             ranks.sum_gradients(agent.parameters())
             nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
             run.optimizer.step()
