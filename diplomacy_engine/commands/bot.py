@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO
 
 import msgspec
@@ -17,17 +17,31 @@ from ..extras.programs.lines import (
     Answer,
     Hello,
     Line,
+    Message,
     Position,
-    decisions_of,
+    Talking,
+    asked_of,
     encode,
     line_decoder,
     load_positions,
     order_texts,
 )
+from ..extras.programs.talk import Boards, press_of
+from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..players.asking import ask_player, begin_games
 from ..players.loading import load_player
 from ..players.protocols import Player, SamplingPlayer
+from ..press.deals import make_offers
+from ..press.negotiators.negotiation import (
+    Listener,
+    Negotiator,
+    Talk,
+    honest_seats,
+    spoken,
+    talk_of,
+)
+from ..press.press import PEACE_ALONE, Press
 from ..rules.map import MAP_NAMES, Map, load_map
 from ._flags import Bot
 
@@ -35,37 +49,130 @@ MOST_GAMES = 100_000
 
 
 class Host:
-    """The other side of a program: positions in, orders out, of a player of ours."""
+    """The other side of a program: positions in, orders and offers out, of a player of ours."""
 
     def __init__(self, player: Player):
         self.player, self.games = player, VectorGame("standard", 1, threads=1, auto_reset=False)
 
-    def orders(
+    def set_up(
         self, game_map: Map, positions: list[Position], max_years: int, seed: int | None = None
-    ) -> list[dict[str, list[str]]]:
-        """Return the orders of each position by power."""
-        count = 1 + max((position.game for position in positions), default=0)
-        if not 0 < count <= MOST_GAMES or any(position.game < 0 for position in positions):
+    ) -> Decisions:
+        """Set up positions, and return what all powers have to decide there."""
+        rows = {position.game for position in positions}
+        count = 1 + max(rows, default=0)
+        if min(rows, default=0) < 0 or count > MOST_GAMES:
             raise UserError(f"game numbers must be 0 to {MOST_GAMES - 1:,}")
+        if len(rows) < len(positions):
+            raise UserError("a game comes twice")
         games = self.games
-        if games.map is not game_map or (games.max_years, games.num_games >= count) != (
-            max_years,
-            1,
-        ):
-            count = max(count, games.num_games)
-            games = VectorGame(game_map, count, 0, max_years, 1, auto_reset=False)
-            self.games = games
+        if (games.map, games.max_years) != (game_map, max_years) or games.num_games < count:
+            games = self.games = VectorGame(game_map, count, 0, max_years, 1, auto_reset=False)
         load_positions(games, positions)
         new = [position.game for position in positions if position.new]
         if new:
             begin_games(games, [self.player], np.array(new))
         if seed is not None:
             _seed(self.player, seed)
-        decisions = decisions_of(games, positions)
+        return games.decisions(np.sort(np.fromiter(rows, int)))
+
+    def orders(
+        self,
+        positions: list[Position],
+        decisions: Decisions,
+        terms: Talking | None = None,
+    ) -> list[dict[str, list[str]]]:
+        """Return the orders of each position by power."""
+        games, own = self.games, asked_of(self.games, positions, decisions)
+        if terms is not None:
+            boards = Boards(games)
+            press = press_of(games, decisions, positions, boards, terms.binding, terms.open)
+            moving = np.flatnonzero(press.talking()[own.game])
+            if isinstance(self.player, Listener) and len(moving):
+                seats = own.game[moving].astype(int), own.power[moving].astype(int)
+                self.player.hear(self._talk(press, decisions, positions, *seats))
+            seats = np.zeros((games.num_games, games.num_powers), int)
+            own = press.bound(own, honest_seats([self.player], seats))
         numbers = np.full(0, NONE, np.int32)
-        if decisions.count:
-            numbers = ask_player(games, decisions, self.player)
-        return order_texts(games, positions, decisions, numbers)
+        if own.count:
+            numbers = ask_player(games, own, self.player)
+        return order_texts(games, positions, own, numbers)
+
+    def messages(
+        self, positions: list[Position], decisions: Decisions, terms: Talking
+    ) -> list[list[Message]]:
+        """Return what the powers of each position say."""
+        if not isinstance(self.player, Negotiator):
+            return [[] for _ in positions]
+        games, boards, player = self.games, Boards(self.games), self.player
+        press = press_of(games, decisions, positions, boards, terms.binding, terms.open)
+        said: dict[int, list[Message]] = {position.game: [] for position in positions}
+        own, power_number = asked_of(games, positions, decisions), games.map.power_number
+
+        def talk(game: Sequence[int], power: Sequence[int]) -> Talk:
+            seats = np.asarray(game, int), np.asarray(power, int)
+            return self._talk(press, decisions, positions, *seats)
+
+        def say(row: int, message: Message, words: str = "") -> None:
+            said[row].append(message)
+            if words:
+                said[row].append(Message(message.sender, message.recipient, words))
+
+        if terms.ask == "wishes":
+            wish = player.wishes(talk(own.game, own.power))
+            for d, q in np.argwhere(wish).tolist():
+                row, p = int(own.game[d]), int(own.power[d])
+                if p != q:
+                    say(row, boards.write(row, p, q, PEACE_ALONE))
+        elif terms.ask in ("offers", "proposals"):
+            offers = getattr(player, terms.ask)(talk(own.game, own.power))
+            words = spoken(player, offers.count)
+            for (row, message), text in zip(boards.offers(offers), words):
+                say(row, message, text)
+        elif terms.ask in ("answers", "choices"):
+            rows = []
+            for position in positions:
+                powers = {power_number(name) for name in position.powers}
+                for offer in boards.read_offers(position.game, position.messages):
+                    sides = offer[1:3] if terms.ask == "choices" else offer[2:3]
+                    rows += [(power, offer) for power in sides if power in powers]
+            if rows:
+                seats, offers = zip(*rows)
+                agreed = getattr(player, terms.ask)(
+                    talk([offer[0] for offer in offers], seats), make_offers(offers)
+                )
+                words = spoken(player, len(rows))
+                for (power, offer), yes, text in zip(rows, agreed, words):
+                    message, names = boards.write(*offer), games.map.powers
+                    if power == offer[2]:
+                        verb = "YES" if yes else "REJ"
+                        text_of = f"{verb} ( {message.message} )"
+                        message = Message(names[power], names[offer[1]], text_of)
+                    if yes or power == offer[2]:
+                        say(offer[0], message, text)
+        else:
+            raise UserError(f"unknown talk: {terms.ask:.40}")
+        return list(said.values())
+
+    def _talk(
+        self,
+        press: Press,
+        decisions: Decisions,
+        positions: list[Position],
+        game: np.ndarray,
+        power: np.ndarray,
+    ) -> Talk:
+        index = self.games.map.power_number
+        ages = {
+            (position.game, index(name), index(other)): age
+            for position in positions
+            for name, broken in position.broken.items()
+            for other, age in broken.items()
+        }
+        seats = list(zip(game.tolist(), power.tolist()))
+        powers = range(self.games.num_powers)
+        breaches = [[ages.get((*seat, other), NONE) for other in powers] for seat in seats]
+        talk = talk_of(press, decisions, game, power)
+        return talk._replace(breaches=np.array(breaches, np.int32).reshape(len(seats), -1))
 
 
 def run_bot(arguments: Bot) -> int:
@@ -96,7 +203,8 @@ def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
             host.player.greedy = True
         _seed(host.player, line.hello.seed)
         name = f"{host.player.name} ({ABOUT})"
-        return Answer(hello=Hello(PROTOCOL, name, None, ["last_orders"]))
+        talks = isinstance(host.player, Negotiator)
+        return Answer(hello=Hello(PROTOCOL, name, None, ["last_orders"], talks))
     if line.map is not None and line.data is not None:
         maps[line.map] = _map_of(line.map, line.data)
     if line.request is None:
@@ -106,8 +214,11 @@ def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
         if name not in MAP_NAMES:
             raise UserError(f"the map {name:.60} has to come with its data first")
         maps[name] = load_map(name)
-    orders = host.orders(maps[name], line.positions, line.max_years, line.seed)
-    return Answer(reply=line.request, orders=orders)
+    positions, terms = line.positions, line.press
+    decisions = host.set_up(maps[name], positions, line.max_years, line.seed)
+    if terms is None or terms.ask == "orders":
+        return Answer(reply=line.request, orders=host.orders(positions, decisions, terms))
+    return Answer(reply=line.request, messages=host.messages(positions, decisions, terms))
 
 
 def _seed(player: Player, seed: int) -> None:
@@ -139,7 +250,8 @@ def _speak_dui(host: Host, lines: IO[bytes], out: IO[bytes]) -> None:
                 raise UserError("`go` comes before any `position`")
             case "go":
                 position.powers = [power]
-                (orders,) = host.orders(load_map("standard"), [position], 0)
+                decisions = host.set_up(load_map("standard"), [position], 0)
+                (orders,) = host.orders([position], decisions)
                 texts = map(dui.their_order, orders.get(power, []))
                 answer = f"bestorders {' ; '.join(texts)}".rstrip() + "\n"
             case "quit":

@@ -14,7 +14,7 @@ from ..games.decisions import Decisions
 from ..games.order_lists import without_orders
 from ..games.own_help import mended, own_choices
 from ..games.vector_game import VectorGame
-from ..press.daide import ClauseRow
+from ..press.daide import ClauseRow, clauses_of
 from ..press.deals import Offers, make_offers
 from ..press.negotiators.negotiation import Listener, Negotiator, Silent, Talk, honest_seats
 from ..textgame.game import Game
@@ -302,8 +302,7 @@ def next_offer(
     offers = player.offers(asked(game, power, player, seed))
     if not offers.count:
         return None
-    rows = zip(*(array[slice(*offers.clause_start[:2])] for array in offers[4:]))
-    clauses = tuple(tuple(map(int, row)) for row in rows)
+    clauses = clauses_of(offers, 0)
     offer = game.map.power_index[power], int(offers.receiver[0]), clauses
     if offer in [(o.sender, o.receiver, o.clauses) for o in game.said(power)]:
         return None

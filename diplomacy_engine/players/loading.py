@@ -104,7 +104,7 @@ def load_player(
                 )[0]
             case ProgramSpec():
                 programs = importlib.import_module("diplomacy_engine.extras.programs.player")
-                return programs.ProgramPlayer(spec, greedy, seed)
+                return programs.start_program(spec, greedy, seed)
             case OwnSpec():
                 return _own_player(spec, seed)
             case PolicySpec():

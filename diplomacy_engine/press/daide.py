@@ -51,6 +51,12 @@ _MOST_SAID = 2000  # letters that are shown of a free message
 ClauseRow = tuple[int, int, int, int]  # kind, side, province, order, as in Offers
 
 
+def clauses_of(offers: Offers, o: int) -> tuple[ClauseRow, ...]:
+    """Return the clauses of offer number o."""
+    rows = zip(*(array[slice(*offers.clause_start[o : o + 2])] for array in offers[4:]))
+    return tuple(tuple(map(int, row)) for row in rows)
+
+
 def offer_text(games: VectorGame, sender: int, receiver: int, clauses: Sequence[ClauseRow]) -> str:
     parts = [_clause_text(games, (sender, receiver), clause) for clause in clauses]
     inside = parts[0] if len(parts) == 1 else " ".join(["AND", *(f"( {part} )" for part in parts)])
@@ -238,8 +244,7 @@ def messages_of(
     messages = []
     for o, result in enumerate(results):
         p, q = int(offers.sender[o]), int(offers.receiver[o])
-        rows = zip(*(array[slice(*offers.clause_start[o : o + 2])] for array in offers[4:]))
-        text = offer_text(games, p, q, [tuple(map(int, row)) for row in rows])
+        text = offer_text(games, p, q, clauses_of(offers, o))
         messages.append((p, q, text, "YES" if result == CONFIRMED else "REJ"))
     for (p, q, text, _), sentence in zip(messages, words[0]):
         yield p, q, text

@@ -9,7 +9,7 @@ from ..._suggest import quoted
 from ...constants import NONE
 from ...errors import UserError
 from ...players.protocols import Player
-from ...press.daide import offer_words
+from ...press.daide import clauses_of, offer_words
 from ...press.deals import Offers, join_offers, province_bits
 from ...press.negotiators.negotiation import Silent, Talk, best_of_pairs
 from ...press.negotiators.templates import DealChooser, deal_offers, possible_deals
@@ -166,13 +166,10 @@ class Talker(DealChooser, Silent):
 
 
 def _texts(talk: Talk, offers: Offers) -> list[str]:
-    texts = []
-    for o in range(offers.count):
-        rows = zip(*(array[slice(*offers.clause_start[o : o + 2])] for array in offers[4:]))
-        clauses = [tuple(map(int, row)) for row in rows]
-        sides = int(offers.sender[o]), int(offers.receiver[o])
-        texts.append(offer_words(talk.games.map, *sides, clauses))
-    return texts
+    sides = zip(offers.sender.tolist(), offers.receiver.tolist())
+    return [
+        offer_words(talk.games.map, *pair, clauses_of(offers, o)) for o, pair in enumerate(sides)
+    ]
 
 
 def _deals(talk: Talk, s: int) -> list[str]:

@@ -5,11 +5,10 @@ import re
 
 from ...constants import ARMY, FLEET
 from ...errors import UserError
-from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.map import Map
 from ...rules.notation import province_of
-from .lines import ByPower, Position, positions_of
+from .lines import ByPower, Position
 from .process import Process
 
 _NAMES = {"LYO": "gol", "NWG": "nrg"}  # provinces that have other names there
@@ -124,6 +123,8 @@ def _neighbors(game_map: Map, unit: str) -> list[str]:
 class Engine:
     """A program that speaks DUI."""
 
+    wants = ()
+
     def __init__(self, command: str, timeout: float, movetime: int):
         self.process, self.movetime = Process(command, timeout), movetime
         self._until("dui", "duiok", "its first lines")
@@ -139,14 +140,12 @@ class Engine:
             answer = self.process.ask(phase=phase)
         raise self.process.fault(f"did not say {word}", phase)
 
-    def orders(
-        self, games: VectorGame, decisions: Decisions, new: set[int], seed: int | None
-    ) -> list[tuple[Position, ByPower]]:
-        """Return each position in which decisions are pending with the orders that are given."""
+    def orders(self, games: VectorGame, positions: list[Position], *_: object) -> list[ByPower]:
+        """Return the orders that are given in each position."""
         if games.map.name != "standard":
             raise self.process.fault(f"does not play on the map {games.map.name!r:.60}")
         answers = []
-        for position in positions_of(games, decisions, (), new):
+        for position in positions:
             lines = "newgame\n" * position.new + f"position {dfen(position)}\n"
             orders = {}
             for power in position.powers:
@@ -154,5 +153,5 @@ class Engine:
                 answer = self._until(lines, "bestorders", f"{position.name}, {power}")
                 lines = ""
                 orders[power] = [our_order(text) for text in answer.split(";") if text.strip()]
-            answers.append((position, orders))
+            answers.append(orders)
         return answers

@@ -38,8 +38,25 @@ class Hello(Struct, omit_defaults=True):
     name: str = ""
     maps: list[str] | None = None  # that a program plays; None: any, given as data
     wants: list[str] = []  # of a program: `legal_orders`, `last_orders`
+    talks: bool = False  # of a program: whether it makes and answers offers
     greedy: bool = False  # of a host: whether likeliest orders are asked for
     seed: int = 0  # of a host: of the program's random numbers
+
+
+class Message(Struct):
+    """What one power says to another, as saved games have it: an offer, an answer, or words."""
+
+    sender: str
+    recipient: str
+    message: str
+
+
+class Talking(Struct, omit_defaults=True):
+    """What is talked about in a game with press."""
+
+    ask: str = "orders"  # or wishes, offers, proposals, answers, choices
+    binding: bool = True
+    open: bool = False  # whether all see who has peace
 
 
 class Position(Struct, omit_defaults=True):
@@ -55,6 +72,9 @@ class Position(Struct, omit_defaults=True):
     last_orders: ByPower = {}
     last_results: dict[str, list[str]] = {}
     legal_orders: dict[str, ByPower] = {}  # by power and unit
+    deals: list[Message] = []  # of this phase, as offers
+    messages: list[Message] = []  # the offers that are asked about
+    broken: dict[str, dict[str, int]] = {}  # power -> who broke a deal with it -> years ago
     new: bool = False  # whether what came before in this game is to be forgotten
     turn: int = 0  # phases so far
     seed: str = ""  # a number, for draws of this game
@@ -69,15 +89,18 @@ class Line(Struct, omit_defaults=True):
     request: int | None = None  # a number, which the reply repeats
     max_years: int = 0  # 0: games have no last year
     seed: int | None = None  # of the program's own random numbers from here on
+    press: Talking | None = None  # None: powers cannot talk
     positions: list[Position] = []
 
 
 class Answer(Struct, omit_defaults=True):
-    """What a program sends: `hello`, or the `orders` of a request, by power for each position."""
+    """What a program sends: `hello`, or for each position of a request the orders by power, or what
+    is said."""
 
     hello: Hello | None = None
     reply: int | None = None
     orders: list[ByPower] = []
+    messages: list[list[Message]] = []
 
 
 encode = json.Encoder().encode
@@ -288,8 +311,8 @@ def _load_one_by_one(games: VectorGame, positions: Sequence[Position]) -> None:
         games.copy_from(one, np.array([0]), np.array([position.game]), keep_seeds=True)
 
 
-def decisions_of(games: VectorGame, positions: Sequence[Position]) -> Decisions:
-    """Return what the powers of positions that are set up have to decide."""
+def asked_of(games: VectorGame, positions: Sequence[Position], decisions: Decisions) -> Decisions:
+    """Return those of the decisions of positions whose powers are asked."""
     texts = texts_of(games.map)
     pending = np.zeros((games.num_games, len(texts.powers)), bool)
     for position in positions:
@@ -297,7 +320,6 @@ def decisions_of(games: VectorGame, positions: Sequence[Position]) -> Decisions:
             if power not in texts.power:
                 raise UserError(f"game {position.game}: there is no power {power!r:.40}")
             pending[position.game, texts.power[power]] = True
-    decisions = games.decisions(np.array([position.game for position in positions]))
     return decisions.take(pending[decisions.game, decisions.power])
 
 

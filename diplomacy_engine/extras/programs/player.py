@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -12,6 +13,10 @@ from ...errors import UserError
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...players.names import ProgramSpec, short_name
+from ...press.daide import clauses_of, is_daide
+from ...press.deals import MAX_CLAUSES, Offers, make_offers
+from ...press.negotiators.negotiation import Talk
+from ...press.press import PEACE_ALONE
 from ...rules.map import MAP_NAMES, Map, load_map
 from ...rules.notation import matching_orders, read_order
 from .dui import Engine
@@ -22,12 +27,15 @@ from .lines import (
     ByPower,
     Hello,
     Line,
+    Message,
     Position,
+    Talking,
     answer_decoder,
     encode,
     positions_of,
 )
 from .process import Process
+from .talk import Boards, OfferRow, deals_of
 
 TIMEOUT = 60.0  # seconds that an answer may take
 MOVETIME = 1000  # milliseconds that DUI gives for a decision
@@ -56,7 +64,7 @@ class Program:
         answer = self._ask("its first line", Line(hello=hello))
         if answer.hello is None or answer.hello.protocol != PROTOCOL:
             raise self.process.fault(f"does not speak version {PROTOCOL} of the protocol")
-        self.hello = answer.hello
+        self.hello, self.wants = answer.hello, answer.hello.wants
 
     def _ask(self, phase: str, *lines: Line) -> Answer:
         reply = self.process.ask(*map(encode, lines), phase=phase)
@@ -75,47 +83,50 @@ class Program:
         self.map = game_map
         return Line(map=name, data=game_map.facts)
 
-    def orders(
-        self, games: VectorGame, decisions: Decisions, new: set[int], seed: int | None
-    ) -> list[tuple[Position, ByPower]]:
-        """Return each position in which decisions are pending with the orders that are given."""
+    def answer(
+        self, games: VectorGame, positions: list[Position], seed: int | None, press: Talking | None
+    ) -> Answer:
+        """Return what is answered to positions, a part for each."""
         lines = [] if games.map is self.map else [self._data_of(games.map)]
-        positions = positions_of(games, decisions, self.hello.wants, new)
         self.requests += 1
         line = Line(
             map=games.map.name,
             request=self.requests,
             max_years=games.max_years,
             seed=seed,
+            press=press,
             positions=positions,
         )
         phase = positions[0].name
         answer = self._ask(phase, *lines, line)
-        if answer.reply != self.requests or len(answer.orders) != len(positions):
+        parts = answer.orders if press is None or press.ask == "orders" else answer.messages
+        if answer.reply != self.requests or len(parts) != len(positions):
             request = f"request {self.requests} of {len(positions)} positions"
-            reply = f"reply {answer.reply} with {len(answer.orders)}"
+            reply = f"reply {answer.reply} with {len(parts)}"
             raise self.process.fault(f"answered {request} by {reply}", phase)
-        return list(zip(positions, answer.orders))
+        return answer
+
+    def orders(
+        self, games: VectorGame, positions: list[Position], seed: int | None, press: Talking | None
+    ) -> list[ByPower]:
+        return self.answer(games, positions, seed, press).orders
 
 
 class ProgramPlayer:
     """A program as a player. An order that is illegal or missing counts as a hold, and in
     `faults`; of those that are illegal the first is in `example`."""
 
-    def __init__(self, spec: ProgramSpec, greedy: bool = False, seed: int = 0):
-        self.about, self.name = (spec, greedy, seed), short_name(spec)
-        timeout = float(spec.options.get("timeout", TIMEOUT))
-        if spec.kind == "dui":
-            self.program = Engine(spec.command, timeout, spec.options.get("movetime", MOVETIME))
-        else:
-            self.program = Program(spec.command, timeout, greedy, seed)
+    def __init__(self, program: Program | Engine, about: tuple[ProgramSpec, bool, int]):
+        self.program, self.about, self.name = program, about, short_name(about[0])
+        self._press: Talking | None = None
+        self._heard: dict[tuple[int, int], tuple] = {}
         self.generator = Seed()
         self.faults: Counter = Counter()
         self.example = ""
         self._new: set[int] = set()
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return ProgramPlayer, self.about  # which starts another
+        return start_program, self.about  # which starts another
 
     def begin(self, games: VectorGame, rows: np.ndarray) -> None:
         self._new.update(np.asarray(rows).tolist())
@@ -124,11 +135,9 @@ class ProgramPlayer:
         numbers = np.full(len(decisions.slot_province), NONE, np.int32)
         if not decisions.count:
             return numbers
-        rows = set(decisions.game.tolist())
-        new = self._new & rows
-        answers = self.program.orders(games, decisions, new, self.generator.take())
-        self._new -= rows
-        orders = {position.game: by_power for position, by_power in answers}
+        positions = self._positions(games, decisions)
+        answers = self.program.orders(games, positions, self.generator.take(), self._press)
+        orders = {position.game: by_power for position, by_power in zip(positions, answers)}
         seats = list(zip(decisions.game.tolist(), decisions.power.tolist()))
         texts = [orders[game].get(games.map.powers[power], []) for game, power in seats]
         for d in _not_plain(games, decisions, texts, numbers).tolist():
@@ -136,6 +145,17 @@ class ProgramPlayer:
             self._read(games, decisions, seats[d], slots, texts[d], numbers)
         self.faults["decisions"] += decisions.count
         return numbers
+
+    def _positions(self, games: VectorGame, decisions: Decisions) -> list[Position]:
+        positions = positions_of(games, decisions, self.program.wants, self._new)
+        self._new -= {position.game for position in positions}
+        return positions
+
+    def _wrong(self, games: VectorGame, game: int, power: str, text: str) -> None:
+        """Count an order or message that counts for nothing."""
+        self.faults["illegal"] += 1
+        year, phase = int(games.state.year[game]), int(games.state.phase[game])
+        self.example = self.example or f"{phase_name(year, phase)}, {power:.20}: {text:.60}"
 
     def _read(
         self,
@@ -161,16 +181,143 @@ class ProgramPlayer:
                     del open_slots[slot]
                     break
             else:
-                self.faults["illegal"] += 1
-                game, power = seat
-                year, phase = int(games.state.year[game]), int(games.state.phase[game])
-                where = f"{phase_name(year, phase)}, {games.map.powers[power]}"
-                self.example = self.example or f"{where}: {text:.60}"
+                self._wrong(games, seat[0], games.map.powers[seat[1]], text)
         for slot, orders in open_slots.items():
             if not winter:
                 kinds = games.table.kind[orders]
                 numbers[slots.start + slot] = orders[int(np.isin(kinds, (HOLD, DISBAND)).argmax())]
             self.faults["missing"] += not (winter and games.table.waive in orders)
+
+
+def start_program(spec: ProgramSpec, greedy: bool = False, seed: int = 0) -> ProgramPlayer:
+    about, timeout = (spec, greedy, seed), float(spec.options.get("timeout", TIMEOUT))
+    if spec.kind == "dui":
+        movetime = spec.options.get("movetime", MOVETIME)
+        return ProgramPlayer(Engine(spec.command, timeout, movetime), about)
+    program = Program(spec.command, timeout, greedy, seed)
+    return (TalkingProgram if program.hello.talks else ProgramPlayer)(program, about)
+
+
+class TalkingProgram(ProgramPlayer):
+    """A program that talks; `said` are its words with the offers or answers that it gave last.
+    Where deals need not be kept, its orders are its choice."""
+
+    breaks_deals = True
+
+    def wishes(self, talk: Talk) -> np.ndarray:
+        wish = np.zeros((len(talk.game), talk.games.num_powers), bool)
+        seats = {seat: s for s, seat in enumerate(_seats(talk))}
+        for speaker, _, (_, _, receiver, clauses), _ in self._ask("wishes", talk):
+            wish[seats[speaker], receiver] = clauses == PEACE_ALONE
+        return wish
+
+    def offers(self, talk: Talk) -> Offers:
+        return self._offers("offers", talk)
+
+    def proposals(self, talk: Talk) -> Offers:
+        return self._offers("proposals", talk)
+
+    def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
+        return self._agreed("answers", talk, offers)
+
+    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
+        return self._agreed("choices", talk, offers)
+
+    def hear(self, talk: Talk) -> None:
+        self._press, boards = _terms("orders", talk), Boards(talk.games)
+        for s, seat in enumerate(_seats(talk)):
+            now = talk.games.state.seed[seat[0]], talk.games.state.turn[seat[0]]
+            self._heard[seat] = now, deals_of(talk, s, boards), _broken(talk, s)
+
+    def _positions(self, games: VectorGame, decisions: Decisions) -> list[Position]:
+        positions, state = super()._positions(games, decisions), games.state
+        for position in positions if self._press is not None else ():
+            now = state.seed[position.game], state.turn[position.game]
+            for power in position.powers:
+                seat = position.game, games.map.power_index[power]
+                then, deals, broken = self._heard.get(seat, (None, [], {}))
+                if then == now:
+                    _tell(position, power, deals, broken)
+        return positions
+
+    def _ask(
+        self, ask: str, talk: Talk, offers: Offers | None = None
+    ) -> Iterator[tuple[tuple[int, int], str, OfferRow, str]]:
+        """Yield who speaks (game, power), its verb, the offer that it makes or answers, and what it
+        says with that."""
+        boards, decisions, seats = Boards(talk.games), talk.decisions, _seats(talk)
+        pending = zip(decisions.game.tolist(), decisions.power.tolist())
+        rows = [d for d, seat in enumerate(pending) if seat in set(seats)]
+        self._press = None  # what was heard in an earlier phase
+        positions = self._positions(talk.games, decisions.take(np.array(rows)))
+        at, names = {position.game: position for position in positions}, talk.games.map.powers
+        for s, (row, power) in enumerate(seats):
+            _tell(at[row], names[power], deals_of(talk, s, boards), _broken(talk, s))
+        for row, message in boards.offers(offers) if offers is not None else ():
+            if message not in at[row].messages:
+                at[row].messages.append(message)
+        terms, seed = _terms(ask, talk), self.generator.take()
+        answer = self.program.answer(talk.games, positions, seed, terms)
+        for position, messages in zip(positions, answer.messages):
+            words = {
+                (m.sender, m.recipient): m.message for m in messages if not is_daide(m.message)
+            }
+            for message in messages:
+                try:
+                    if is_daide(message.message):
+                        verb, offer = boards.read(position.game, message)
+                        speaker = position.game, talk.games.map.power_index[message.sender]
+                        if speaker not in seats or not 1 <= len(offer[3]) <= MAX_CLAUSES:
+                            raise UserError("nobody asked for this")
+                        said = words.get((message.sender, message.recipient), "")
+                        yield speaker, verb, offer, said
+                except UserError:
+                    self._wrong(talk.games, position.game, message.sender, message.message)
+
+    def _offers(self, ask: str, talk: Talk) -> Offers:
+        offers: dict[tuple, OfferRow] = {}
+        self.said = []
+        for speaker, verb, offer, words in self._ask(ask, talk):
+            key = speaker if ask == "offers" else (speaker, offer[2])
+            if verb != "PRP" or key in offers:
+                self._wrong(talk.games, speaker[0], talk.games.map.powers[speaker[1]], "an offer")
+                continue
+            offers[key] = offer
+            self.said.append(words)
+        return make_offers(list(offers.values()))
+
+    def _agreed(self, ask: str, talk: Talk, offers: Offers) -> np.ndarray:
+        answers = {
+            (speaker, offer): (verb, words)
+            for speaker, verb, offer, words in self._ask(ask, talk, offers)
+        }
+        heads = zip(*(array.tolist() for array in offers[:3]))
+        rows = [(*head, clauses_of(offers, o)) for o, head in enumerate(heads)]
+        given = [answers.get(key, ("REJ", "")) for key in zip(_seats(talk), rows)]
+        self.said = [words for _, words in given]
+        return np.array([verb != "REJ" for verb, _ in given], bool)
+
+
+def _seats(talk: Talk) -> list[tuple[int, int]]:
+    return list(zip(talk.game.tolist(), talk.power.tolist()))
+
+
+def _terms(ask: str, talk: Talk) -> Talking:
+    n = np.arange(len(talk.game))
+    others = talk.known.peace.copy()
+    others[n, talk.power] = others[n, :, talk.power] = False
+    return Talking(ask, talk.binding, bool(others.any()))
+
+
+def _broken(talk: Talk, s: int) -> dict[str, int]:
+    ages = [] if talk.breaches is None else talk.breaches[s].tolist()
+    return {name: age for name, age in zip(talk.games.map.powers, ages) if age != NONE}
+
+
+def _tell(position: Position, power: str, deals: list[Message], broken: dict[str, int]) -> None:
+    position.deals += [deal for deal in deals if deal not in position.deals]
+    if broken:
+        position.broken[power] = broken
 
 
 def _not_plain(

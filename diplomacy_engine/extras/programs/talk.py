@@ -1,0 +1,119 @@
+"""What powers say to each other, as messages of docs/protocol.md, and back."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...constants import NONE
+from ...errors import UserError
+from ...games.decisions import Decisions
+from ...games.vector_game import VectorGame
+from ...press.daide import ClauseRow, clauses_of, offer_text, offer_words, read_message
+from ...press.deals import (
+    CONFIRMED,
+    MAX_CLAUSES,
+    Clause,
+    Deals,
+    Offers,
+    Side,
+    make_offers,
+    province_bits,
+)
+from ...press.negotiators.negotiation import Talk
+from ...press.press import PEACE_ALONE, Press
+from .lines import Message, Position
+
+OfferRow = tuple[int, int, int, tuple[ClauseRow, ...]]  # game, sender, receiver
+
+
+class Boards:
+    """Games of which texts are read and written one at a time."""
+
+    def __init__(self, games: VectorGame):
+        self.games, self._one, self._row = games, games.spare(1), NONE
+
+    def __getitem__(self, row: int) -> VectorGame:
+        if row != self._row:
+            self._one.copy_from(self.games, np.array([row]), np.zeros(1, int), keep_seeds=True)
+            self._row = row
+        return self._one
+
+    def write(self, row: int, p: int, q: int, clauses: Sequence[ClauseRow]) -> Message:
+        names = self.games.map.powers
+        return Message(names[p], names[q], offer_text(self[row], p, q, clauses))
+
+    def offers(self, offers: Offers) -> Iterator[tuple[int, Message]]:
+        """Yield the game of each offer, and the offer."""
+        for o, seats in enumerate(zip(*(array.tolist() for array in offers[:3]))):
+            yield seats[0], self.write(*seats, clauses_of(offers, o))
+
+    def read(self, row: int, message: Message) -> tuple[str, OfferRow]:
+        """Return the verb of a message, and the offer that it is or answers."""
+        p, q = (self.games.map.power_number(n) for n in (message.sender, message.recipient))
+        if not message.message.lstrip().startswith("PRP"):
+            p, q = q, p
+        verb, clauses = read_message(self[row], p, q, message.message)
+        return verb, (row, p, q, tuple(clauses))
+
+    def read_offers(self, row: int, messages: Sequence[Message]) -> list[OfferRow]:
+        offers = [self.read(row, message) for message in messages]
+        if any(verb != "PRP" for verb, _ in offers):
+            raise UserError("an answer stands where an offer should")
+        return [offer for _, offer in offers]
+
+
+def deals_of(talk: Talk, s: int, boards: Boards) -> list[Message]:
+    """Return as offers what the power of seat `s` knows to be agreed upon."""
+    row, known, messages = int(talk.game[s]), Deals(*(array[s] for array in talk.known)), []
+    board, state = talk.games.board, talk.games.state
+    owner, held = state.unit_power[row], np.full(len(board.terrain), NONE)
+    held[board.center_province] = state.center_owner[row]
+    closed, leave = (province_bits(sets, len(held)) for sets in (known.closed, known.vacate))
+    for p, q in np.argwhere(np.triu(known.dealt | known.peace)).tolist():
+        peace = bool(known.peace[p, q])
+        zone = closed[p, q] & closed[q, p] & leave[p, q] & leave[q, p]
+        clauses = [*PEACE_ALONE * peace, *_clauses(Clause.ZONE, Side.BOTH, zone)]
+        for side, me, other in ((Side.SENDER, p, q), (Side.RECEIVER, q, p)):
+            to = known.promised_to >> np.uint64(other) & np.uint64(1) != 0
+            promised = to & (owner == me) & (known.promised != NONE)
+            clauses += _clauses(Clause.ORDER, side, promised, known.promised)
+            out = closed[me, other] & ~zone
+            if peace:  # which says this by itself
+                out &= (owner != other) & (held != other)
+            clauses += _clauses(Clause.KEEP_OUT, side, out)
+            clauses += _clauses(Clause.LEAVE, side, leave[me, other] & ~zone & (owner == me))
+        for first in range(0, len(clauses), MAX_CLAUSES):
+            messages.append(boards.write(row, p, q, clauses[first : first + MAX_CLAUSES]))
+    return messages
+
+
+def _clauses(
+    kind: Clause, side: Side, where: np.ndarray, orders: np.ndarray | None = None
+) -> list[ClauseRow]:
+    return [
+        (kind, side, v, NONE if orders is None else int(orders[v]))
+        for v in np.flatnonzero(where).tolist()
+    ]
+
+
+def press_of(
+    games: VectorGame,
+    decisions: Decisions,
+    positions: Sequence[Position],
+    boards: Boards,
+    binding: bool,
+    open_press: bool,
+) -> Press:
+    """Return the press in which the deals of positions have been made; `decisions` are all of
+    theirs."""
+    press = Press(games, "offers", 1, binding, open_press)
+    left = [o for p in positions for o in boards.read_offers(p.game, p.deals)]
+    while left:
+        now = list({(row, p): (row, p, q, clauses) for row, p, q, clauses in left}.values())
+        left = [offer for offer in left if offer not in now]
+        results = press.settle(make_offers(now), np.ones(len(now), bool), decisions)
+        for result, offer in zip(results, now):
+            if result != CONFIRMED:
+                words = offer_words(games.map, *offer[1:])
+                raise UserError(f"game {offer[0]}: this cannot be a deal: {words}")
+    return press
