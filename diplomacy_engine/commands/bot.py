@@ -83,18 +83,22 @@ class Host:
     ) -> list[dict[str, list[str]]]:
         """Return the orders of each position by power."""
         games, own = self.games, asked_of(self.games, positions, decisions)
-        if terms is not None:
-            boards = Boards(games)
-            press = press_of(games, decisions, positions, boards, terms.binding, terms.open)
-            moving = np.flatnonzero(press.talking()[own.game])
-            if isinstance(self.player, Listener) and len(moving):
-                seats = own.game[moving].astype(int), own.power[moving].astype(int)
-                self.player.hear(self._talk(press, decisions, positions, *seats))
-            seats = np.zeros((games.num_games, games.num_powers), int)
-            own = press.bound(own, honest_seats([self.player], seats))
-        numbers = np.full(0, NONE, np.int32)
-        if own.count:
-            numbers = ask_player(games, own, self.player)
+        if not own.count:
+            return order_texts(games, positions, own, np.zeros(0, np.int32))
+        if terms is None:
+            return order_texts(games, positions, own, ask_player(games, own, self.player))
+        press = press_of(games, decisions, positions, Boards(games), terms)
+        moving = np.flatnonzero(press.talking()[own.game])
+        if isinstance(self.player, Listener) and len(moving):
+            seats = own.game[moving].astype(int), own.power[moving].astype(int)
+            self.player.hear(self._talk(press, decisions, positions, *seats))
+        honest = honest_seats([self.player], np.zeros((games.num_games, games.num_powers), int))
+        bound, orders = press.bound(own, honest), games.new_orders()
+        numbers = ask_player(games, bound, self.player)
+        games.write_orders(orders, bound, numbers)
+        press.correct(orders, bound, honest)
+        slots = np.flatnonzero(press.talking()[own.game[own.slot_decision]])
+        numbers[slots] = orders[own.game[own.slot_decision[slots]], own.slot_province[slots]]
         return order_texts(games, positions, own, numbers)
 
     def messages(
@@ -104,7 +108,7 @@ class Host:
         if not isinstance(self.player, Negotiator):
             return [[] for _ in positions]
         games, boards, player = self.games, Boards(self.games), self.player
-        press = press_of(games, decisions, positions, boards, terms.binding, terms.open)
+        press = press_of(games, decisions, positions, boards, terms)
         said: dict[int, list[Message]] = {position.game: [] for position in positions}
         own, power_number = asked_of(games, positions, decisions), games.map.power_number
 

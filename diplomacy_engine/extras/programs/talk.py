@@ -21,7 +21,7 @@ from ...press.deals import (
 )
 from ...press.negotiators.negotiation import Talk
 from ...press.press import PEACE_ALONE, Press
-from .lines import Message, Position
+from .lines import Message, Position, Talking
 
 OfferRow = tuple[int, int, int, tuple[ClauseRow, ...]]  # game, sender, receiver
 
@@ -101,12 +101,11 @@ def press_of(
     decisions: Decisions,
     positions: Sequence[Position],
     boards: Boards,
-    binding: bool,
-    open_press: bool,
+    terms: Talking,
 ) -> Press:
     """Return the press in which the deals of positions have been made; `decisions` are all of
     theirs."""
-    press = Press(games, "offers", 1, binding, open_press)
+    press = Press(games, "offers", 1, terms.binding, terms.open)
     left = [o for p in positions for o in boards.read_offers(p.game, p.deals)]
     while left:
         now = list({(row, p): (row, p, q, clauses) for row, p, q, clauses in left}.values())

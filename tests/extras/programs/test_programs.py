@@ -18,13 +18,26 @@ from support.training import REPOSITORY
 from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_map, load_player
 from diplomacy_engine.commands import bot
 from diplomacy_engine.commands.cli import main
+from diplomacy_engine.constants import NONE
 from diplomacy_engine.extras.programs import dui
-from diplomacy_engine.extras.programs.lines import load_positions, positions_of
+from diplomacy_engine.extras.programs.lines import (
+    Message,
+    Talking,
+    encode,
+    line_decoder,
+    load_positions,
+    positions_of,
+)
 from diplomacy_engine.extras.programs.player import ProgramPlayer
+from diplomacy_engine.extras.programs.talk import Boards, deals_of, press_of
+from diplomacy_engine.matches.match import MatchSettings
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.checking import check_player, sample_positions
 from diplomacy_engine.players.names import parse_player
 from diplomacy_engine.players.trust import needs_naming
+from diplomacy_engine.press.deals import CONFIRMED, Clause, Deals, Side, make_offers
+from diplomacy_engine.press.negotiators.negotiation import talk_of
+from diplomacy_engine.press.press import PEACE_ALONE, Press, PressRules
 
 OURS = f"cmd:{sys.executable} -m diplomacy_engine bot"
 EXAMPLE = f"cmd:{sys.executable} {REPOSITORY}/examples/grabber.py"
@@ -42,6 +55,22 @@ def say(**answer): print(json.dumps(answer), flush=True)
     (tmp_path / "mine.py").write_text(text)
     spec = parse_player(f"cmd(timeout={timeout}):{sys.executable} {tmp_path / 'mine.py'}")
     return load_player(spec)
+
+
+class Inside:
+    """In place of a Process: `bot NAME` in this process, which starts at once."""
+
+    def __init__(self, name: str, timeout: float):
+        self.host, self.maps = bot.Host(load_player(name)), {}
+
+    def ask(self, *lines: bytes, phase: str) -> bytes:
+        said = [bot._answer(self.host, self.maps, line_decoder.decode(line)) for line in lines]
+        return encode(said[-1])
+
+
+@pytest.fixture
+def inside(monkeypatch):
+    monkeypatch.setattr("diplomacy_engine.extras.programs.player.Process", Inside)
 
 
 @pytest.mark.parametrize("name", ["small", "standard"])
@@ -64,15 +93,12 @@ def test_positions_come_out_as_they_went_in(name):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "dumbbot",
-        *(pytest.param(n, marks=pytest.mark.slow) for n in ("random", "greedy:small-pure-1")),
-    ],
+    ["dumbbot", "random", pytest.param("greedy:small-pure-1", marks=pytest.mark.slow)],
 )
-def test_a_bot_of_ours_plays_as_in_process(name):
+def test_a_bot_of_ours_plays_as_in_process(name, inside):
     """To the digit: draws depend on the games' seeds, which the program is told."""
     results = []
-    for player in (name, f"{OURS} {name}"):
+    for player in (name, f"cmd:{name}"):
         report = evaluate_player("small", load_player(player), load_player("dumbbot"), 8, seed=4)
         results.append(report.result()["overall"])
     assert results[0] == results[1]
@@ -92,6 +118,88 @@ def test_both_examples_order_alike():
     games = sample_positions(load_map("three"))
     python, node = load_player(EXAMPLE), load_player(f"cmd:node {REPOSITORY}/examples/grabber.js")
     assert np.array_equal(orders_of(games, python), orders_of(games, node))
+
+
+@pytest.mark.parametrize(
+    ("name", "press"),
+    [
+        ("peaceful+dumbbot", ("mutual",)),
+        ("sanction+dumbbot", ("offers", 1, False)),
+        pytest.param("dealer+dumbbot", ("offers", 2, True, True), marks=pytest.mark.slow),
+        pytest.param("nash+dumbbot", ("propose-choose",), marks=pytest.mark.slow),
+    ],
+)
+def test_a_bot_of_ours_talks_as_in_process(name, press, inside):
+    """To the digit, what is said included."""
+    results = []
+    rules = PressRules(*press)
+    match = MatchSettings("standard", seed=4, max_years=1 + rules.binding, press=rules)
+    for player in (name, f"cmd:{name}"):
+        player = load_player(player)
+        report = evaluate_player(match, player, load_player(name), 1)
+        results.append([report.result()[key] for key in ("overall", "press")])
+    assert results[0] == results[1]
+    assert results[0][1]["agreed"] > 0
+    assert not player.faults["illegal"] and not player.faults["missing"], player.example
+
+
+def test_deals_come_out_as_they_went_in():
+    """Each clause of a deal, through a reply's texts and back."""
+    games = VectorGame("standard", 2, seed=3)
+    press, table = Press(games, "offers", 2), games.table
+    powers, provinces = games.map.power_index, games.map.provinces
+    one, two = powers["FRANCE"], powers["ENGLAND"]
+    number = games.vocabulary.number["A PAR - PIC"]
+    clauses = [
+        [(Clause.ORDER, Side.SENDER, provinces.index("PAR"), number)],
+        [(Clause.ZONE, Side.BOTH, provinces.index("ENG"), NONE)],
+        [(Clause.KEEP_OUT, Side.RECEIVER, provinces.index("BEL"), NONE)],
+        [(Clause.LEAVE, Side.SENDER, provinces.index("BRE"), NONE)],
+        [(Clause.PEACE, Side.BOTH, NONE, NONE)],
+    ]
+    for clause in clauses:
+        assert press.settle(make_offers([(1, one, two, clause)]), np.ones(1, bool)) == [CONFIRMED]
+    decisions = games.decisions()
+    talk = talk_of(press, decisions, np.array([1, 1]), np.array([one, two]))
+    (position,) = positions_of(games, decisions.take(decisions.game == 1), ())
+    position.deals = [d for s in range(2) for d in deals_of(talk, s, Boards(games))]
+    again = press_of(games, decisions, [position], Boards(games), Talking())
+    for name, here, there in zip(Deals._fields, press.deals, again.deals):
+        assert np.array_equal(here, there), name
+    assert (table.kind[press.deals.promised[1]] >= 0).any()
+    position.deals[0] = Message("FRANCE", "ENGLAND", "PRP ( XDO ( ( FRA AMY PAR ) MTO BUR ) )")
+    position.deals.append(Message("FRANCE", "ENGLAND", "PRP ( XDO ( ( FRA AMY PAR ) HLD ) )"))
+    with pytest.raises(UserError, match="game 1: this cannot be a deal"):
+        press_of(games, decisions, [position], Boards(games), Talking())
+
+
+def test_what_a_program_says(tmp_path):
+    """Words go with an offer; what nobody asked for, or nobody can read, is counted."""
+    peace = {"sender": "FRANCE", "recipient": "ITALY", "message": "PRP ( PCE ( FRA ITA ) )"}
+    lines = [
+        peace,
+        peace | {"message": "Let us be friends."},
+        peace | {"message": "PRP ( ALY )"},
+        peace | {"sender": "ITALY", "recipient": "FRANCE"},
+        peace | {"recipient": "NOBODY"},
+    ]
+    answers = f"""say(hello=json.loads(HELLO)["hello"] | {{"talks": True}})
+said(), said()
+say(reply=1, messages=[{lines!r}])
+asked = said()["positions"][0]
+assert asked["messages"][0]["sender"] == "ITALY" and asked["powers"] == ["FRANCE"]
+no = {{"sender": "FRANCE", "recipient": "ITALY", "message": "REJ ( PRP ( PCE ( FRA ITA ) ) )"}}
+say(reply=2, messages=[[no, no | {{"message": "No."}}]])
+"""
+    player = program(tmp_path, f"said()\n{answers}")
+    games = VectorGame("standard", 1)
+    france, italy = (games.map.power_index[power] for power in ("FRANCE", "ITALY"))
+    talk = talk_of(Press(games, "offers"), games.decisions(), np.zeros(1, int), np.array([france]))
+    offers = player.offers(talk)
+    assert (offers.count, offers.receiver[0], player.said) == (1, italy, ["Let us be friends."])
+    assert player.faults["illegal"] == 3 and player.example.startswith("S1901M, FRANCE: PRP ( ALY")
+    offers = make_offers([(0, italy, france, PEACE_ALONE)])
+    assert player.answers(talk, offers).tolist() == [False] and player.said == ["No."]
 
 
 def test_a_tournament_ends_with_the_same_ratings(tmp_path, capsys):
@@ -266,12 +374,12 @@ def test_a_dialogue_of_dui():
 
 
 def test_the_dialogue_of_the_page():
-    """What the page says that `bot hold` answers is what it answers."""
+    """What the page says that a bot answers is what it answers."""
     page = (REPOSITORY / "docs" / "protocol.md").read_text()
     dialogue = page.partition("## A dialogue")[2].split("```")[1].strip().splitlines()
     asked = [line[2:] for line in dialogue if line.startswith("> ")]
     out = io.BytesIO()
-    bot._speak(bot.Host(load_player("hold")), io.BytesIO("\n".join(asked).encode()), out)
+    bot._speak(bot.Host(load_player("peaceful+hold")), io.BytesIO("\n".join(asked).encode()), out)
     assert out.getvalue().decode().splitlines() == [x[2:] for x in dialogue if x[0] == "<"]
 
 
