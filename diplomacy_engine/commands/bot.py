@@ -109,7 +109,7 @@ class Host:
             return [[] for _ in positions]
         games, boards, player = self.games, Boards(self.games), self.player
         press = press_of(games, decisions, positions, boards, terms)
-        said: dict[int, list[Message]] = {position.game: [] for position in positions}
+        replies: dict[int, list[Message]] = {position.game: [] for position in positions}
         own, power_number = asked_of(games, positions, decisions), games.map.power_number
 
         def talk(game: Sequence[int], power: Sequence[int]) -> Talk:
@@ -117,9 +117,9 @@ class Host:
             return self._talk(press, decisions, positions, *seats)
 
         def say(row: int, message: Message, words: str = "") -> None:
-            said[row].append(message)
+            replies[row].append(message)
             if words:
-                said[row].append(Message(message.sender, message.recipient, words))
+                replies[row].append(Message(message.sender, message.recipient, words))
 
         if terms.ask == "wishes":
             wish = player.wishes(talk(own.game, own.power))
@@ -155,7 +155,7 @@ class Host:
                         say(offer[0], message, text)
         else:
             raise UserError(f"unknown talk: {terms.ask:.40}")
-        return list(said.values())
+        return list(replies.values())
 
     def _talk(
         self,

@@ -23,6 +23,7 @@ from ...games.vector_game import VectorGame
 from ...rules.map import Map
 from ...rules.notation import unit_of
 from ...rules.state import adjustments_owed
+from ...rules.vocabulary import vocabulary
 from ...textgame.position import STATE_KEYS, load_state, result_bits, result_words
 
 PROTOCOL = 1
@@ -108,26 +109,23 @@ line_decoder, answer_decoder = json.Decoder(Line), json.Decoder(Answer)
 
 
 class Texts:
-    """Texts of a map by number, and back."""
+    """Texts of a map by number, and back. A unit's number is its kind and location in one."""
 
     def __init__(self, game_map: Map):
-        board, locations = game_map.board, game_map.locations
+        board, locations, vocabulary_of = game_map.board, game_map.locations, vocabulary(game_map)
         self.powers = game_map.unit_powers
         self.power = {name: number for number, name in enumerate(self.powers)}
-        self.unit = np.empty((2, len(locations)), object)
-        self.place: dict[str, tuple[int, int, int]] = {}  # unit -> kind, location, province
-        for kind in (ARMY, FLEET):
-            for number in range(len(locations)):
-                text = self.unit[kind, number] = game_map.unit_text(kind, number)
-                if board.can_stand[kind, number]:
-                    self.place[text] = kind, number, int(board.location_province[number])
-        codes = [game_map.provinces[v] for v in board.center_province]
-        self.center, self.center_number = codes, {code: c for c, code in enumerate(codes)}
-        self.locations = locations
-        self.near: dict[str, dict[str, int]] = {}  # unit -> place -> bit of a retreat to there
-        for text, (kind, number, _) in self.place.items():
-            near = board.neighbor[kind, number, : board.neighbor_count[kind, number]].tolist()
-            self.near[text] = {locations[place]: 1 << i for i, place in enumerate(near)}
+        kinds = (ARMY, FLEET)
+        units = [game_map.unit_text(kind, n) for kind in kinds for n in range(len(locations))]
+        self.units = np.array(units, object).reshape(2, -1)
+        stands = board.can_stand.ravel()
+        self.unit = {text: number for number, text in enumerate(units) if stands[number]}
+        # of a unit that is dislodged `retreats` says more
+        self.standing = self.unit | {f"*{text}": NONE for text in self.unit}
+        self.centers = np.array([game_map.provinces[v] for v in board.center_province], object)
+        self.center = {code: number for number, code in enumerate(self.centers)}
+        self.orders, self.order = np.array(vocabulary_of.texts, object), vocabulary_of.number
+        self.places = np.array(locations, object)
 
 
 @lru_cache(maxsize=16)
@@ -135,31 +133,46 @@ def texts_of(game_map: Map) -> Texts:
     return Texts(game_map)
 
 
+words_of = lru_cache(result_words)
+
+
 def positions_of(
     games: VectorGame, decisions: Decisions, wants: Sequence[str], new: Iterable[int] = ()
 ) -> list[Position]:
     """Return the positions in which `decisions` are pending, each game once; `new` games begin."""
-    texts, state = texts_of(games.map), games.state
+    texts, state, fresh = texts_of(games.map), games.state, set(new)
     rows, place = np.unique(decisions.game, return_inverse=True)
+
+    def by_power(where: np.ndarray, owners: np.ndarray, listed: np.ndarray) -> list[ByPower]:
+        """Return for each row the texts that `listed` has of each power, of owners (n,)."""
+        key = where * len(texts.powers) + owners
+        order = np.argsort(key, kind="stable")
+        ends = np.searchsorted(key[order], np.arange(len(rows) * len(texts.powers) + 1)).tolist()
+        parts = list(map(listed[order].tolist().__getitem__, map(slice, ends, ends[1:])))
+        size = len(texts.powers)
+        return [dict(zip(texts.powers, parts[n * size :])) for n in range(len(rows))]
+
+    where, province = np.nonzero(state.unit_power[rows] != NONE)
+    at = rows[where], province
+    unit_texts = texts.units[state.unit_kind[at], state.unit_location[at]]
+    units = by_power(where, state.unit_power[at], unit_texts)
+    where, center = np.nonzero(state.center_owner[rows] != NONE)
+    centers = by_power(where, state.center_owner[rows[where], center], texts.centers[center])
+    powers = by_power(place, decisions.power, np.array(texts.powers, object)[decisions.power])
+    heads = (column[rows].tolist() for column in (state.year, state.phase, state.turn, state.seed))
     positions = [
-        Position(row, phase_name(year, phase), {}, {}, [], turn=turn, seed=str(seed))
-        for row, year, phase, turn, seed in zip(
-            *(column.tolist() for column in (rows, *(c[rows] for c in _columns(state))))
+        Position(
+            row,
+            phase_name(year, phase),
+            units[n],
+            centers[n],
+            [name for names in powers[n].values() for name in names],
+            new=row in fresh,
+            turn=turn,
+            seed=str(seed),
         )
+        for n, (row, year, phase, turn, seed) in enumerate(zip(rows.tolist(), *heads))
     ]
-    for position in positions:
-        position.units = {name: [] for name in texts.powers}
-        position.centers = {name: [] for name in texts.powers[: games.num_powers]}
-    for number, power, text in _units(
-        texts, rows, state.unit_power, state.unit_kind, state.unit_location
-    ):
-        positions[number].units[texts.powers[power]].append(text)
-    number, center = np.nonzero(state.center_owner[rows] != NONE)
-    owners = state.center_owner[rows[number], center].tolist()
-    for n, c, owner in zip(number.tolist(), center.tolist(), owners):
-        positions[n].centers[texts.powers[owner]].append(texts.center[c])
-    for n, power in zip(place.tolist(), decisions.power.tolist()):
-        positions[n].powers.append(texts.powers[power])
     for n in np.flatnonzero(state.phase[rows] == WINTER_ADJUSTMENTS).tolist():
         owed = (
             int(adjustments_owed(games.board, state, rows[n], p)) for p in range(games.num_powers)
@@ -167,24 +180,20 @@ def positions_of(
         positions[n].builds = {name: count for name, count in zip(texts.powers, owed) if count}
     _add_retreats(games, texts, rows, positions)
     if "last_orders" in wants:
-        _add_last_orders(games, texts, rows, positions)
+        where, province = np.nonzero(state.last_order[rows] != NONE)
+        at = rows[where], province
+        order_texts = texts.orders[state.last_order[at]]
+        for position, orders in zip(positions, by_power(where, state.last_power[at], order_texts)):
+            position.last_orders = {name: listed for name, listed in orders.items() if listed}
+        table, bits = games.table, state.last_result[at]
+        told = np.flatnonzero(bits)
+        numbers = state.last_order[at][told]
+        names = texts.units[table.unit_kind[numbers], table.location[numbers]]
+        for n, unit, result in zip(where[told].tolist(), names, bits[told].tolist()):
+            positions[n].last_results[unit] = words_of(result)
     if "legal_orders" in wants:
         _add_legal_orders(games, texts, decisions, place.tolist(), positions)
-    fresh = set(new)
-    for position in positions:
-        position.new = position.game in fresh
     return positions
-
-
-def _columns(state) -> tuple[np.ndarray, ...]:
-    return state.year, state.phase, state.turn, state.seed
-
-
-def _units(texts, rows, powers, kinds, locations) -> Iterable[tuple[int, int, str]]:
-    number, province = np.nonzero(powers[rows] != NONE)
-    at = rows[number], province
-    unit_texts = texts.unit[kinds[at], locations[at]].tolist()
-    return zip(number.tolist(), powers[at].tolist(), unit_texts)
 
 
 def _add_retreats(
@@ -193,31 +202,14 @@ def _add_retreats(
     state, board = games.state, games.board
     number, province = np.nonzero(state.dislodged_power[rows] != NONE)
     for n, v in zip(number.tolist(), province.tolist()):
-        row, position = rows[n], positions[n]
+        row, power = rows[n], texts.powers[state.dislodged_power[rows[n], v]]
         kind, here = state.dislodged_kind[row, v], state.dislodged_location[row, v]
-        options, power = (
-            int(state.retreat_options[row, v]),
-            texts.powers[state.dislodged_power[row, v]],
-        )
-        near = board.neighbor[kind, here, : board.neighbor_count[kind, here]].tolist()
-        places = [texts.locations[place] for i, place in enumerate(near) if options >> i & 1]
-        position.units[power].append(f"*{texts.unit[kind, here]}")
-        position.retreats.setdefault(power, {})[texts.unit[kind, here]] = places
-
-
-def _add_last_orders(
-    games: VectorGame, texts: Texts, rows: np.ndarray, positions: Sequence[Position]
-) -> None:
-    state, order_texts = games.state, games.vocabulary.texts
-    number, province = np.nonzero(state.last_order[rows] != NONE)
-    at = rows[number], province
-    parts = (state.last_order[at], state.last_power[at], state.last_result[at])
-    for n, order, power, bits in zip(number.tolist(), *(part.tolist() for part in parts)):
-        text, position = order_texts[order], positions[n]
-        position.last_orders.setdefault(texts.powers[power], []).append(text)
-        if bits:
-            unit = unit_of(text)
-            position.last_results[unit] = result_words(bits)
+        options, unit = int(state.retreat_options[row, v]), texts.units[kind, here]
+        near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
+        positions[n].units[power].append(f"*{unit}")
+        positions[n].retreats.setdefault(power, {})[unit] = [
+            place for i, place in enumerate(texts.places[near]) if options >> i & 1
+        ]
 
 
 def _add_legal_orders(
@@ -239,62 +231,73 @@ def _add_legal_orders(
 
 def load_positions(games: VectorGame, positions: Sequence[Position]) -> None:
     """Set up positions in the rows of their game numbers; UserError names what is impossible."""
-    texts, state = texts_of(games.map), games.state
+    state = games.state
     rows = np.array([position.game for position in positions])
     for array in state[:11]:
         array[rows] = 0 if array is state.retreat_options or array is state.last_result else NONE
     state.end[rows], state.winner[rows] = RUNNING, NONE
     try:
-        _load(games, texts, positions)
+        _load(games, texts_of(games.map), rows, positions)
     except (KeyError, ValueError, OverflowError):
         _load_one_by_one(games, positions)
 
 
-def _load(games: VectorGame, texts: Texts, positions: Sequence[Position]) -> None:
+def _load(games: VectorGame, texts: Texts, rows: np.ndarray, positions: Sequence[Position]) -> None:
     """Do as `load_positions` where all texts are in their plain form, else KeyError, ValueError."""
-    state, numbers, standing, dislodged = games.state, games.vocabulary.number, [], []
-    owned, last = [], {}
+    state, table, board = games.state, games.table, games.board
+
+    def column(field: str, number_of: dict[str, int]) -> tuple[np.ndarray, ...]:
+        """Return row, power and number of each text of a field."""
+        numbers: list[int] = []
+        heads: list[tuple[int, int, int]] = []
+        for position in positions:
+            for power, listed in getattr(position, field).items():
+                numbers += map(number_of.__getitem__, listed)
+                heads.append((position.game, texts.power[power], len(listed)))
+        row, owner, count = np.array(heads, int).reshape(-1, 3).T
+        return np.repeat(row, count), np.repeat(owner, count), np.array(numbers, int)
+
+    def write(row: np.ndarray, place: np.ndarray, **values: np.ndarray) -> None:
+        if len(np.unique(row * len(board.terrain) + place)) < len(row):
+            raise ValueError("two are in one place")
+        for name, array in values.items():
+            getattr(state, name)[row, place] = array
+
+    heads = [(*parse_phase(p.name), p.turn) for p in positions]
+    state.year[rows], state.phase[rows], state.turn[rows] = np.array(heads).T
+    state.seed[rows] = np.array([int(p.seed or 0) for p in positions], np.uint64)
+    row, owner, unit = (part for part in column("units", texts.standing))
+    row, owner, unit = row[unit != NONE], owner[unit != NONE], unit[unit != NONE]
+    kind, location = np.divmod(unit, len(texts.places))
+    write(
+        row,
+        board.location_province[location],
+        unit_power=owner,
+        unit_kind=kind,
+        unit_location=location,
+    )
+    row, owner, center = column("centers", texts.center)
+    write(row, center, center_owner=owner)
+    row, owner, order = column("last_orders", texts.order)
+    if (table.location[order] == NONE).any():
+        raise ValueError("one is of no unit")
+    write(row, board.location_province[table.location[order]], last_order=order, last_power=owner)
     for position in positions:
-        row = position.game
-        state.year[row], state.phase[row] = parse_phase(position.name)
-        state.turn[row], state.seed[row] = position.turn, np.uint64(int(position.seed or 0))
-        for power, units in position.units.items():
-            owner = texts.power[power]
-            standing += [(row, owner, *texts.place[u]) for u in units if u[:1] != "*"]
-        for power, codes in position.centers.items():
-            owner = texts.power[power]
-            owned += [(row, owner, texts.center_number[code]) for code in codes]
+        for unit, words in position.last_results.items():
+            v = board.location_province[texts.unit[unit] % len(texts.places)]
+            if state.last_order[position.game, v] != NONE:
+                state.last_result[position.game, v] = result_bits(words)
         for power, units in position.retreats.items():
             for unit, places in units.items():
-                kind, location, province = texts.place[unit]
-                bits = sum(texts.near[unit][place] for place in places)
-                dislodged.append((row, texts.power[power], kind, location, province, bits))
-        for power, orders in position.last_orders.items():
-            owner = texts.power[power]
-            for text in orders:
-                unit = unit_of(text)
-                bits = result_bits(position.last_results.get(unit, ()))
-                last[row, texts.place[unit][2]] = numbers[text], owner, bits
-    fields = state.unit_power, state.unit_kind, state.unit_location
-    _write(fields, standing)
-    _write((state.center_owner,), owned)
-    fields = state.dislodged_power, state.dislodged_kind, state.dislodged_location
-    _write(fields, [unit[:-1] for unit in dislodged])
-    for row, _, _, _, province, bits in dislodged:
-        state.retreat_options[row, province] = bits
-    fields = state.last_order, state.last_power, state.last_result
-    _write(fields, [(row, *order, province) for (row, province), order in last.items()])
-
-
-def _write(arrays: Sequence[np.ndarray], values: Sequence[tuple[int, ...]]) -> None:
-    """Write tuples of a row, a value for each of `arrays`, and a column; ValueError if two meet."""
-    if not values:
-        return
-    row, *parts, column = np.array(values).T
-    if len(set(zip(row.tolist(), column.tolist()))) < len(values):
-        raise ValueError("two units are in one province")
-    for array, part in zip(arrays, parts):
-        array[row, column] = part
+                kind, location = divmod(texts.unit[unit], len(texts.places))
+                near = board.neighbor[kind, location, : board.neighbor_count[kind, location]]
+                names, v = texts.places[near].tolist(), board.location_province[location]
+                at = position.game, v
+                if state.dislodged_power[at] != NONE:
+                    raise ValueError("two are dislodged in one place")
+                state.dislodged_power[at] = texts.power[power]
+                state.dislodged_kind[at], state.dislodged_location[at] = kind, location
+                state.retreat_options[at] = sum(1 << names.index(place) for place in set(places))
 
 
 def _load_one_by_one(games: VectorGame, positions: Sequence[Position]) -> None:

@@ -269,8 +269,8 @@ class TalkingProgram(ProgramPlayer):
                         speaker = position.game, talk.games.map.power_index[message.sender]
                         if speaker not in seats or not 1 <= len(offer[3]) <= MAX_CLAUSES:
                             raise UserError("nobody asked for this")
-                        said = words.get((message.sender, message.recipient), "")
-                        yield speaker, verb, offer, said
+                        pair = message.sender, message.recipient
+                        yield speaker, verb, offer, words.get(pair, "")
                 except UserError:
                     self._wrong(talk.games, position.game, message.sender, message.message)
 
@@ -293,9 +293,9 @@ class TalkingProgram(ProgramPlayer):
         }
         heads = zip(*(array.tolist() for array in offers[:3]))
         rows = [(*head, clauses_of(offers, o)) for o, head in enumerate(heads)]
-        given = [answers.get(key, ("REJ", "")) for key in zip(_seats(talk), rows)]
-        self.said = [words for _, words in given]
-        return np.array([verb != "REJ" for verb, _ in given], bool)
+        pairs = [answers.get(key, ("REJ", "")) for key in zip(_seats(talk), rows)]
+        self.said = [words for _, words in pairs]
+        return np.array([verb != "REJ" for verb, _ in pairs], bool)
 
 
 def _seats(talk: Talk) -> list[tuple[int, int]]:

@@ -64,19 +64,19 @@ class Boards:
 
 def deals_of(talk: Talk, s: int, boards: Boards) -> list[Message]:
     """Return as offers what the power of seat `s` knows to be agreed upon."""
-    row, known, messages = int(talk.game[s]), Deals(*(array[s] for array in talk.known)), []
+    row, deals, messages = int(talk.game[s]), Deals(*(array[s] for array in talk.known)), []
     board, state = talk.games.board, talk.games.state
     owner, held = state.unit_power[row], np.full(len(board.terrain), NONE)
     held[board.center_province] = state.center_owner[row]
-    closed, leave = (province_bits(sets, len(held)) for sets in (known.closed, known.vacate))
-    for p, q in np.argwhere(np.triu(known.dealt | known.peace)).tolist():
-        peace = bool(known.peace[p, q])
+    closed, leave = (province_bits(sets, len(held)) for sets in (deals.closed, deals.vacate))
+    for p, q in np.argwhere(np.triu(deals.dealt | deals.peace)).tolist():
+        peace = bool(deals.peace[p, q])
         zone = closed[p, q] & closed[q, p] & leave[p, q] & leave[q, p]
         clauses = [*PEACE_ALONE * peace, *_clauses(Clause.ZONE, Side.BOTH, zone)]
         for side, me, other in ((Side.SENDER, p, q), (Side.RECEIVER, q, p)):
-            to = known.promised_to >> np.uint64(other) & np.uint64(1) != 0
-            promised = to & (owner == me) & (known.promised != NONE)
-            clauses += _clauses(Clause.ORDER, side, promised, known.promised)
+            to = deals.promised_to >> np.uint64(other) & np.uint64(1) != 0
+            promised = to & (owner == me) & (deals.promised != NONE)
+            clauses += _clauses(Clause.ORDER, side, promised, deals.promised)
             out = closed[me, other] & ~zone
             if peace:  # which says this by itself
                 out &= (owner != other) & (held != other)
