@@ -15,6 +15,7 @@ from ..extras.programs.lines import (
     ABOUT,
     PROTOCOL,
     Answer,
+    Arrays,
     Hello,
     Line,
     Message,
@@ -23,8 +24,12 @@ from ..extras.programs.lines import (
     asked_of,
     encode,
     line_decoder,
+    load_arrays,
     load_positions,
+    order_array,
     order_texts,
+    read_array,
+    tables_of,
 )
 from ..extras.programs.talk import Boards, press_of
 from ..games.decisions import Decisions
@@ -54,26 +59,41 @@ class Host:
     def __init__(self, player: Player):
         self.player, self.games = player, VectorGame("standard", 1, threads=1, auto_reset=False)
 
+    def make_games(self, game_map: Map, rows: list[int], max_years: int) -> VectorGame:
+        count = 1 + max(rows, default=0)
+        if min(rows, default=0) < 0 or count > MOST_GAMES:
+            raise UserError(f"game numbers must be 0 to {MOST_GAMES - 1:,}")
+        if len(set(rows)) < len(rows):
+            raise UserError("a game comes twice")
+        games = self.games
+        if (games.map, games.max_years) != (game_map, max_years) or games.num_games < count:
+            self.games = VectorGame(game_map, count, 0, max_years, 1, auto_reset=False)
+        return self.games
+
+    def begin(self, new: list[int], seed: int | None) -> None:
+        if new:
+            begin_games(self.games, [self.player], np.array(new))
+        if seed is not None:
+            _seed(self.player, seed)
+
     def set_up(
         self, game_map: Map, positions: list[Position], max_years: int, seed: int | None = None
     ) -> Decisions:
         """Set up positions, and return what all powers have to decide there."""
-        rows = {position.game for position in positions}
-        count = 1 + max(rows, default=0)
-        if min(rows, default=0) < 0 or count > MOST_GAMES:
-            raise UserError(f"game numbers must be 0 to {MOST_GAMES - 1:,}")
-        if len(rows) < len(positions):
-            raise UserError("a game comes twice")
-        games = self.games
-        if (games.map, games.max_years) != (game_map, max_years) or games.num_games < count:
-            games = self.games = VectorGame(game_map, count, 0, max_years, 1, auto_reset=False)
+        rows = [position.game for position in positions]
+        games = self.make_games(game_map, rows, max_years)
         load_positions(games, positions)
-        new = [position.game for position in positions if position.new]
-        if new:
-            begin_games(games, [self.player], np.array(new))
-        if seed is not None:
-            _seed(self.player, seed)
-        return games.decisions(np.sort(np.fromiter(rows, int)))
+        self.begin([position.game for position in positions if position.new], seed)
+        return games.decisions(np.array(sorted(rows), int))
+
+    def array_orders(self, game_map: Map, arrays: Arrays, line: Line) -> Arrays:
+        rows = read_array(arrays, "game", MOST_GAMES - 1, 0)
+        games = self.make_games(game_map, rows.tolist(), line.max_years)
+        decisions = load_arrays(games, arrays)
+        new = read_array(arrays, "new", 1, 0)[: len(rows)] == 1
+        self.begin(rows[: len(new)][new].tolist(), line.seed)
+        numbers = ask_player(games, decisions, self.player)
+        return order_array(games, decisions, numbers, arrays)
 
     def orders(
         self,
@@ -208,9 +228,11 @@ def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
         _seed(host.player, line.hello.seed)
         name = f"{host.player.name} ({ABOUT})"
         talks = isinstance(host.player, Negotiator)
-        return Answer(hello=Hello(PROTOCOL, name, None, ["last_orders"], talks))
+        return Answer(hello=Hello(PROTOCOL, name, None, ["last_orders", "arrays"], talks))
     if line.map is not None and line.data is not None:
         maps[line.map] = _map_of(line.map, line.data)
+        if line.tables is not None and line.tables != tables_of(maps[line.map]):
+            raise UserError(f"the tables of {line.map:.60} are not this version's")
     if line.request is None:
         return None
     name = line.map or "standard"
@@ -218,6 +240,9 @@ def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
         if name not in MAP_NAMES:
             raise UserError(f"the map {name:.60} has to come with its data first")
         maps[name] = load_map(name)
+    if line.arrays is not None:
+        arrays = host.array_orders(maps[name], line.arrays, line)
+        return Answer(reply=line.request, arrays=arrays)
     positions, terms = line.positions, line.press
     decisions = host.set_up(maps[name], positions, line.max_years, line.seed)
     if terms is None or terms.ask == "orders":

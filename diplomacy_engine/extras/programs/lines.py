@@ -12,6 +12,7 @@ from ...constants import (
     ARMY,
     FLEET,
     NONE,
+    RESULT_WORDS,
     RUNNING,
     WINTER_ADJUSTMENTS,
     parse_phase,
@@ -22,7 +23,7 @@ from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.map import Map
 from ...rules.notation import unit_of
-from ...rules.state import adjustments_owed
+from ...rules.state import LAST_YEAR, adjustments_owed
 from ...rules.vocabulary import vocabulary
 from ...textgame.position import STATE_KEYS, load_state, result_bits, result_words
 
@@ -30,6 +31,12 @@ PROTOCOL = 1
 ABOUT = f"diplomacy-engine {sys.modules[__package__.partition('.')[0]].__version__}"
 MOST_BYTES = 16 * 2**20  # of a line
 ByPower = dict[str, list[str]]
+Arrays = dict[str, bytes]  # of little-endian int32 each; of seeds uint64
+
+
+UNIT = ("unit_power", "unit_kind", "unit_location")
+LAST = ("last_order", "last_power", "last_result")
+ARRAYS = (*UNIT, "center_owner", *LAST, "phase", "year", "turn")
 
 
 class Hello(Struct, omit_defaults=True):
@@ -38,7 +45,7 @@ class Hello(Struct, omit_defaults=True):
     protocol: int
     name: str = ""
     maps: list[str] | None = None  # that a program plays; None: any, given as data
-    wants: list[str] = []  # of a program: `legal_orders`, `last_orders`
+    wants: list[str] = []  # of a program: `legal_orders`, `last_orders`, `arrays`
     talks: bool = False  # of a program: whether it makes and answers offers
     greedy: bool = False  # of a host: whether likeliest orders are asked for
     seed: int = 0  # of a host: of the program's random numbers
@@ -87,11 +94,13 @@ class Line(Struct, omit_defaults=True):
     hello: Hello | None = None
     map: str | None = None  # with `data`: a map; with `request`: that of its positions
     data: dict[str, Any] | None = None
+    tables: dict[str, list[str]] | None = None  # of a map, for `arrays`
     request: int | None = None  # a number, which the reply repeats
     max_years: int = 0  # 0: games have no last year
     seed: int | None = None  # of the program's own random numbers from here on
     press: Talking | None = None  # None: powers cannot talk
     positions: list[Position] = []
+    arrays: Arrays | None = None  # in place of positions
 
 
 class Answer(Struct, omit_defaults=True):
@@ -102,6 +111,7 @@ class Answer(Struct, omit_defaults=True):
     reply: int | None = None
     orders: list[ByPower] = []
     messages: list[list[Message]] = []
+    arrays: Arrays | None = None
 
 
 encode = json.Encoder().encode
@@ -229,17 +239,95 @@ def _add_legal_orders(
         positions[n].legal_orders[texts.powers[power]] = by_unit
 
 
+def tables_of(game_map: Map) -> dict[str, list[str]]:
+    """Return what the numbers of arrays stand for."""
+    names = game_map.provinces, game_map.locations, vocabulary(game_map).texts, RESULT_WORDS
+    return dict(zip(("provinces", "locations", "orders", "results"), map(list, names)))
+
+
+def arrays_of(games: VectorGame, decisions: Decisions, new: Iterable[int]) -> Arrays:
+    """Return the positions in which `decisions` are pending, none of retreats, as arrays; `new`
+    games begin."""
+    rows, place = np.unique(decisions.game, return_inverse=True)
+    arrays = {name: getattr(games.state, name)[rows] for name in ARRAYS}
+    arrays |= {"game": rows, "new": np.isin(rows, list(new)), "position": place}
+    arrays["power"] = decisions.power
+    packed = {name: array.astype("<i4").tobytes() for name, array in arrays.items()}
+    return packed | {"seed": games.state.seed[rows].astype("<u8").tobytes()}
+
+
+def read_array(arrays: Arrays, name: str, most: int, least: int = NONE) -> np.ndarray:
+    """Return an array of numbers from `least` to `most`; UserError if it is none."""
+    try:
+        array = np.frombuffer(arrays[name], "<i4")
+    except (KeyError, ValueError):
+        raise UserError(f"there is no array {name!r:.40}") from None
+    if array.size and not least <= array.min() <= array.max() <= most:
+        raise UserError(f"array {name!r:.40} has numbers that are not {least} to {most}")
+    return array
+
+
+def load_arrays(games: VectorGame, arrays: Arrays) -> Decisions:
+    """Set up the positions of arrays, and return what is to be decided in them."""
+    state, board, powers = games.state, games.board, games.num_powers
+    rows = read_array(arrays, "game", games.num_games - 1, 0)
+    order, kind, location = len(games.table.kind) - 1, FLEET, len(games.map.locations) - 1
+    mosts = powers, kind, location, powers, order, powers, 255, 4, LAST_YEAR, 2**31 - 1
+    seeds = arrays.get("seed", b"")
+    _clear(games, rows)
+    for name, most in zip(ARRAYS, mosts):
+        array, values = getattr(state, name), read_array(arrays, name, most)
+        if (len(values), len(seeds)) != (array[rows].size, 8 * len(rows)):
+            raise UserError(f"array {name!r} or 'seed' is not of {len(rows)} positions")
+        array[rows] = values.reshape(-1, *array.shape[1:])
+    state.seed[rows] = np.frombuffer(seeds, "<u8")
+    row, province = np.nonzero(state.unit_power[rows] != NONE)
+    kind, location = (array[rows[row], province] for array in state[1:3])
+    stands = board.can_stand[kind, location] & (board.location_province[location] == province)
+    if not (stands & (kind != NONE) & (location != NONE)).all():
+        raise UserError("arrays have a unit where it cannot stand")
+    pending = np.zeros((games.num_games, powers + 1), bool)
+    position = read_array(arrays, "position", len(rows) - 1, 0)
+    power = read_array(arrays, "power", powers - 1, 0)
+    if len(position) != len(power):
+        raise UserError("arrays 'position' and 'power' must be equally long")
+    pending[rows[position], power] = True
+    decisions = games.decisions(np.sort(rows))
+    return decisions.take(pending[decisions.game, decisions.power])
+
+
+def order_array(
+    games: VectorGame, decisions: Decisions, numbers: np.ndarray, arrays: Arrays
+) -> Arrays:
+    """Return the orders of each seat of `arrays`, by province."""
+    rows, position, power = (
+        np.frombuffer(arrays[name], "<i4") for name in ("game", "position", "power")
+    )
+    seat = np.zeros((games.num_games, games.num_powers), int)
+    seat[rows[position], power] = np.arange(len(power))
+    ordered = np.flatnonzero((numbers != NONE) & (numbers != games.table.waive))
+    d, number = decisions.slot_decision[ordered], numbers[ordered]
+    orders = np.full((len(power), len(games.board.terrain)), NONE, "<i4")
+    province = games.board.location_province[games.table.location[number]]
+    orders[seat[decisions.game[d], decisions.power[d]], province] = number
+    return {"orders": orders.tobytes()}
+
+
 def load_positions(games: VectorGame, positions: Sequence[Position]) -> None:
     """Set up positions in the rows of their game numbers; UserError names what is impossible."""
-    state = games.state
-    rows = np.array([position.game for position in positions])
-    for array in state[:11]:
-        array[rows] = 0 if array is state.retreat_options or array is state.last_result else NONE
-    state.end[rows], state.winner[rows] = RUNNING, NONE
+    rows = np.array([position.game for position in positions], int)
+    _clear(games, rows)
     try:
         _load(games, texts_of(games.map), rows, positions)
     except (KeyError, ValueError, OverflowError):
         _load_one_by_one(games, positions)
+
+
+def _clear(games: VectorGame, rows: np.ndarray) -> None:
+    state = games.state
+    for array in state[:11]:
+        array[rows] = 0 if array is state.retreat_options or array is state.last_result else NONE
+    state.end[rows], state.winner[rows] = RUNNING, NONE
 
 
 def _load(games: VectorGame, texts: Texts, rows: np.ndarray, positions: Sequence[Position]) -> None:

@@ -24,6 +24,7 @@ from .lines import (
     ABOUT,
     PROTOCOL,
     Answer,
+    Arrays,
     ByPower,
     Hello,
     Line,
@@ -31,8 +32,11 @@ from .lines import (
     Position,
     Talking,
     answer_decoder,
+    arrays_of,
     encode,
     positions_of,
+    read_array,
+    tables_of,
 )
 from .process import Process
 from .talk import Boards, OfferRow, deals_of
@@ -81,27 +85,19 @@ class Program:
         if maps is not None and not (bundled and name in maps):
             raise self.process.fault(f"does not play on the map {name!r:.60}")
         self.map = game_map
-        return Line(map=name, data=game_map.facts)
+        tables = tables_of(game_map) if "arrays" in self.wants else None
+        return Line(map=name, data=game_map.facts, tables=tables)
 
-    def answer(
-        self, games: VectorGame, positions: list[Position], seed: int | None, press: Talking | None
-    ) -> Answer:
-        """Return what is answered to positions, a part for each."""
+    def answer(self, games: VectorGame, phase: str, line: Line) -> Answer:
+        """Return the reply to a request, to which this adds the map and so on."""
         lines = [] if games.map is self.map else [self._data_of(games.map)]
         self.requests += 1
-        line = Line(
-            map=games.map.name,
-            request=self.requests,
-            max_years=games.max_years,
-            seed=seed,
-            press=press,
-            positions=positions,
-        )
-        phase = positions[0].name
-        answer = self._ask(phase, *lines, line)
-        parts = answer.orders if press is None or press.ask == "orders" else answer.messages
-        if answer.reply != self.requests or len(parts) != len(positions):
-            request = f"request {self.requests} of {len(positions)} positions"
+        line.map, line.max_years, line.request = games.map.name, games.max_years, self.requests
+        answer, size = self._ask(phase, *lines, line), len(line.positions)
+        talking = line.press is not None and line.press.ask != "orders"
+        parts = answer.messages if talking else answer.orders
+        if answer.reply != self.requests or len(parts) != size:
+            request = f"request {self.requests} of {size} positions"
             reply = f"reply {answer.reply} with {len(parts)}"
             raise self.process.fault(f"answered {request} by {reply}", phase)
         return answer
@@ -109,7 +105,25 @@ class Program:
     def orders(
         self, games: VectorGame, positions: list[Position], seed: int | None, press: Talking | None
     ) -> list[ByPower]:
-        return self.answer(games, positions, seed, press).orders
+        line = Line(seed=seed, press=press, positions=positions)
+        return self.answer(games, positions[0].name, line).orders
+
+    def array_orders(
+        self, games: VectorGame, decisions: Decisions, arrays: Arrays, seed: int | None
+    ) -> np.ndarray:
+        """Return the orders of decisions by province, (D, V)."""
+        year, phase = (int(x[decisions.game[0]]) for x in (games.state.year, games.state.phase))
+        where, provinces = phase_name(year, phase), len(games.board.terrain)
+        answer = self.answer(games, where, Line(seed=seed, arrays=arrays))
+        try:
+            numbers = read_array(answer.arrays or {}, "orders", len(games.table.kind) - 1)
+            numbers = numbers.reshape(decisions.count, provinces)
+            at = games.board.location_province[games.table.location[numbers]]
+            if ((numbers != NONE) & (at != np.arange(provinces))).any():
+                raise UserError("an order is not of its province")
+            return numbers
+        except (UserError, ValueError) as error:
+            raise self.process.fault(f"sent arrays that cannot be read ({error})", where) from None
 
 
 class ProgramPlayer:
@@ -135,12 +149,24 @@ class ProgramPlayer:
         numbers = np.full(len(decisions.slot_province), NONE, np.int32)
         if not decisions.count:
             return numbers
-        positions = self._positions(games, decisions)
-        answers = self.program.orders(games, positions, self.generator.take(), self._press)
-        orders = {position.game: by_power for position, by_power in zip(positions, answers)}
         seats = list(zip(decisions.game.tolist(), decisions.power.tolist()))
-        texts = [orders[game].get(games.map.powers[power], []) for game, power in seats]
-        for d in _not_plain(games, decisions, texts, numbers).tolist():
+        seed, names = self.generator.take(), games.vocabulary.texts
+        retreating = (games.state.dislodged_power[decisions.game] != NONE).any()
+        if "arrays" in self.program.wants and self._press is None and not retreating:
+            arrays = arrays_of(games, decisions, self._new)
+            self._new -= set(decisions.game.tolist())
+            ordered = self.program.array_orders(games, decisions, arrays, seed)
+            plain = _take_plain(games, decisions, ordered, numbers)
+            rest = np.flatnonzero(~plain).tolist()
+            texts = {d: [names[n] for n in ordered[d].tolist() if n != NONE] for d in rest}
+        else:
+            positions = self._positions(games, decisions)
+            answers = self.program.orders(games, positions, seed, self._press)
+            orders = {position.game: by_power for position, by_power in zip(positions, answers)}
+            texts = [orders[game].get(games.map.powers[power], []) for game, power in seats]
+            ordered, regular = _by_province(games, texts)
+            plain = _take_plain(games, decisions, ordered, numbers, regular)
+        for d in np.flatnonzero(~plain).tolist():
             slots = slice(*decisions.slot_start[d : d + 2].tolist())
             self._read(games, decisions, seats[d], slots, texts[d], numbers)
         self.faults["decisions"] += decisions.count
@@ -257,7 +283,8 @@ class TalkingProgram(ProgramPlayer):
             if message not in at[row].messages:
                 at[row].messages.append(message)
         terms, seed = _terms(ask, talk), self.generator.take()
-        answer = self.program.answer(talk.games, positions, seed, terms)
+        line = Line(seed=seed, press=terms, positions=positions)
+        answer = self.program.answer(talk.games, positions[0].name, line)
         for position, messages in zip(positions, answer.messages):
             words = {
                 (m.sender, m.recipient): m.message for m in messages if not is_daide(m.message)
@@ -320,27 +347,48 @@ def _tell(position: Position, power: str, deals: list[Message], broken: dict[str
         position.broken[power] = broken
 
 
-def _not_plain(
-    games: VectorGame, decisions: Decisions, texts: list[list[str]], numbers: np.ndarray
+def _by_province(games: VectorGame, texts: list[list[str]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the orders (D, V) of decisions whose texts these are by province, and whether each has
+    all, as the vocabulary writes it (D,)."""
+    numbers = [[games.vocabulary.number.get(text, NONE) for text in orders] for orders in texts]
+    lengths = np.array([len(part) for part in numbers])
+    flat = np.array([number for part in numbers for number in part], np.int64)
+    row = np.repeat(np.arange(len(texts)), lengths)
+    by_province = np.full((len(texts), len(games.board.terrain)), NONE, np.int64)
+    units = np.flatnonzero((flat != NONE) & (flat != games.table.waive))
+    places = games.board.location_province[games.table.location[flat[units]]]
+    by_province[row[units], places] = flat[units]
+    waived = np.bincount(row[flat == games.table.waive], minlength=len(texts))
+    return by_province, (by_province != NONE).sum(1) + waived == lengths
+
+
+def _take_plain(
+    games: VectorGame,
+    decisions: Decisions,
+    by_province: np.ndarray,
+    numbers: np.ndarray,
+    wanted: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Write the orders of decisions that have one legal order for each unit, as the vocabulary
-    writes it, to `numbers` (S,); return the other decisions (n,). `texts`: of each decision."""
-    number_of, slot_counts = games.vocabulary.number, np.diff(decisions.slot_start)
-    parts = [[number_of.get(text, NONE) for text in orders] for orders in texts]
-    lengths = np.array([len(part) for part in parts])
-    flat = np.array([number for part in parts for number in part], np.int64)
-    row = np.repeat(np.arange(len(parts)), lengths)
-    by_province = np.full((len(parts), len(games.board.terrain)), NONE, np.int64)
-    provinces = games.board.location_province[games.table.location[flat]]
-    by_province[row[flat != NONE], provinces[flat != NONE]] = flat[flat != NONE]
-    ordered = by_province[decisions.slot_decision, decisions.slot_province]
-    same = decisions.order == np.repeat(ordered, np.diff(decisions.order_start))
+    """Write the orders (D, V) of decisions to `numbers` (S,) where they are all legal; return where
+    they are, (D,) bool. `wanted` (D,): of which decisions; None: of all."""
+    counts, first = np.diff(decisions.slot_start), decisions.slot_start[:-1]
+    winter, ordered = decisions.slot_province[first] == NONE, by_province != NONE
+    chosen = by_province[decisions.slot_decision, decisions.slot_province]
+    chosen[winter[decisions.slot_decision]] = games.table.waive
+    d, v = np.nonzero(ordered & winter[:, None])
+    rank = np.arange(len(d)) - np.searchsorted(d, d)  # each build may be in any of its slots
+    d, v, rank = (part[rank < counts[d]] for part in (d, v, rank))
+    chosen[first[d] + rank] = by_province[d, v]
+    same = decisions.order == np.repeat(chosen, np.diff(decisions.order_start))
     legal = np.logical_or.reduceat(same, decisions.order_start[:-1])
-    legal &= decisions.slot_province != NONE  # a build may be in any of its slots
-    plain = np.logical_and.reduceat(legal, decisions.slot_start[:-1]) & (lengths == slot_counts)
+    total = ordered.sum(1)
+    plain = np.logical_and.reduceat(legal, first)
+    plain &= np.where(winter, total <= counts, total == counts)
+    if wanted is not None:
+        plain &= wanted
     slots = plain[decisions.slot_decision]
-    numbers[slots] = ordered[slots]
-    return np.flatnonzero(~plain)
+    numbers[slots] = chosen[slots]
+    return plain
 
 
 def _meant(games: VectorGame, text: str, orders: list[int]) -> int | None:

@@ -23,8 +23,10 @@ from diplomacy_engine.extras.programs import dui
 from diplomacy_engine.extras.programs.lines import (
     Message,
     Talking,
+    arrays_of,
     encode,
     line_decoder,
+    load_arrays,
     load_positions,
     positions_of,
 )
@@ -83,6 +85,14 @@ def test_positions_come_out_as_they_went_in(name):
     rows = np.array([position.game for position in positions])
     for field in source.state._fields:
         here, there = (getattr(g.state, field)[rows] for g in (source, games))
+        assert np.array_equal(here, there), field
+    still = rows[(source.state.dislodged_power[rows] == NONE).all(1)]
+    decisions, arrays = source.decisions(still), source.spare(source.num_games)
+    assert np.array_equal(
+        load_arrays(arrays, arrays_of(source, decisions, ())).order, decisions.order
+    )
+    for field in source.state._fields:
+        here, there = (getattr(g.state, field)[still] for g in (source, arrays))
         assert np.array_equal(here, there), field
     slow = source.spare(source.num_games)
     for position in positions:  # texts in another form take the other way
@@ -237,6 +247,28 @@ def test_a_program_that_fails_in_a_game(body, names, tmp_path):
         orders_of(VectorGame("small", 2), player)
     assert all(name in str(error.value) for name in ["mine.py", "S1901M", *names])
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "error"),
+    [
+        ("unit_power", [9], "-1 to 3"),
+        ("unit_location", [0], "where it cannot stand"),
+        ("last_order", None, "no array 'last_order'"),
+        ("position", [1], "0 to 0"),
+        ("power", [0, 1], "equally long"),
+        ("phase", [0, 0], "of 1 positions"),
+    ],
+)
+def test_damaged_arrays(name, numbers, error):
+    games = VectorGame("three", 1)
+    arrays = arrays_of(games, games.decisions(), ())
+    old = np.frombuffer(arrays.pop(name), "<i4")
+    if numbers is not None:
+        new = np.resize(np.array(numbers, "<i4"), max(len(old), len(numbers)))
+        arrays[name] = (new if "unit" in name or "pos" in name else new[: len(numbers)]).tobytes()
+    with pytest.raises(UserError, match=error):
+        load_arrays(games, arrays)
 
 
 def test_orders_that_are_not_legal_count_as_holds(tmp_path):
