@@ -196,10 +196,10 @@ def positions_of(
         for position, orders in zip(positions, by_power(where, state.last_power[at], order_texts)):
             position.last_orders = {name: listed for name, listed in orders.items() if listed}
         table, bits = games.table, state.last_result[at]
-        told = np.flatnonzero(bits)
-        numbers = state.last_order[at][told]
+        noted = np.flatnonzero(bits)
+        numbers = state.last_order[at][noted]
         names = texts.units[table.unit_kind[numbers], table.location[numbers]]
-        for n, unit, result in zip(where[told].tolist(), names, bits[told].tolist()):
+        for n, unit, result in zip(where[noted].tolist(), names, bits[noted].tolist()):
             positions[n].last_results[unit] = words_of(result)
     if "legal_orders" in wants:
         _add_legal_orders(games, texts, decisions, place.tolist(), positions)
