@@ -106,10 +106,10 @@ def press_of(
     """Return the press in which the deals of positions have been made; `decisions` are all of
     theirs."""
     press = Press(games, "offers", 1, terms.binding, terms.open)
-    left = [o for p in positions for o in boards.read_offers(p.game, p.deals)]
-    while left:
-        now = list({(row, p): (row, p, q, clauses) for row, p, q, clauses in left}.values())
-        left = [offer for offer in left if offer not in now]
+    rest = [o for p in positions for o in boards.read_offers(p.game, p.deals)]
+    while rest:
+        now = list({(row, p): (row, p, q, clauses) for row, p, q, clauses in rest}.values())
+        rest = [offer for offer in rest if offer not in now]
         results = press.settle(make_offers(now), np.ones(len(now), bool), decisions)
         for result, offer in zip(results, now):
             if result != CONFIRMED:
