@@ -5,19 +5,19 @@
     torchrun --nproc_per_node=2 ppo_selfplay_diplomacy.py --map three  # ranks on several machines
     python -m diplomacy_engine evaluate --map small --player runs/small__.../checkpoint.pt
 
-Many games run at once. In each, a few seats (one by default) are the learner's; every other seat
-is played by a frozen copy of an earlier learner, sampled from a pool when the game starts, until it
-ends. A *decision* is one power's orders in one phase. Powers skip phases in which they have nothing
-to order, so each learner seat fills its own buffer, a *stream*, at its own pace; as soon as one
-stream is full, PPO learns from every finished transition of all of them.
+Many games run at once. The learner has one seat of each, or more. Frozen copies of earlier learners
+have the others: they are sampled from a pool when a game starts, and play it to the end. A
+*decision* is one power's orders in one phase. Powers skip phases in which they have nothing to
+order, so each learner seat fills its own column of the buffer, a *stream*, at its own pace. As soon
+as one stream is full, PPO learns from the closed transitions of all streams.
 
-Shapes. A letter means this and nothing else, here and in diplomacy_engine (constants.py):
+Letters in shapes, here and in diplomacy_engine (constants.py):
 
     E  games that run at once              P  powers of the map
-    D  decisions that are pending          S  slots of these: one unit, or one build or removal each
-    N  legal orders of those slots         G  boards that powers look at, each once
+    D  pending decisions                   S  order slots: one for each unit, build or removal
+    N  legal orders of all slots           G  boards that are observed, each counted once
     V  provinces of the map                H  width of the network's layers
-    T  decisions that a stream holds       B  transitions of a minibatch
+    T  decisions that fill a stream        B  transitions of a minibatch
 """
 
 import sys
@@ -36,7 +36,7 @@ from diplomacy_engine import BoardViews, Decisions, Map, StepResult, VectorGame
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.learning import evaluations, frozen, ops, registry, startup, statistics
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
-from diplomacy_engine.learning.checkpoint_state import Stateful, check_learned, save, weight_bits
+from diplomacy_engine.learning.checkpoint_state import Stateful, check_learned, save, weight_hash
 from diplomacy_engine.learning.evaluations import Evaluation, Seeds
 from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.learning.players import load_opponent
@@ -50,19 +50,19 @@ Weight = Annotated[float, Meta(ge=0, le=10**9)]
 
 @dataclass(frozen=True)
 class Args:
-    """Settings: the recipe for the small map. A map's file in configs/ and flags override them.
+    """Settings. The defaults are for the small map; configs/MAP.toml and then flags override them.
 
-    Help for a flag is the comment beside its field, or the text below where the comment says why.
+    A field's help is the text below it, and the comment the reason for its default; where there is
+    no text, the comment is the help.
     """
 
     # To begin with
     map: str = "small"  # small, three, standard, or the path of a map file of your own
-    total_timesteps: Annotated[int, Meta(ge=1, le=10**15)] = 900_000  # more did not help
+    total_timesteps: Annotated[int, Meta(ge=1, le=10**15)] = 900_000  # longer was no better
     """learner decisions in all; one decision is all orders of one power in one phase"""
     seed: Annotated[int, Meta(ge=0, le=2**62)] = 1  # seed of all random numbers
     processes: Annotated[int, Meta(ge=1, le=1024)] = 2  # that train together, one per core
-    resume: str | None = None
-    """run folder to continue; only --total-timesteps, --track and --cuda may be changed"""
+    resume: str | None = None  # run to continue; only --total-timesteps, --track, --cuda may change
 
     # The run
     config: str | None = None  # settings file (TOML); None: configs/{map}.toml if there is one
@@ -72,51 +72,47 @@ class Args:
 
     # Games
     num_envs: Size = 256  # games played at once, by all processes together
-    max_years: Annotated[int, Meta(ge=0, le=10_000)] | None = None  # of a game; None: the map's
+    max_years: Annotated[int, Meta(ge=0, le=10_000)] | None = None  # 0: no limit; None: the map's
     year_limit: Literal["draw", "truncate"] = "draw"
-    """draw: a draw by rule, which pays end rewards; truncate: the value is bootstrapped"""
+    """draw: the limit is a draw and pays as one; truncate: it pays nothing, values bootstrap"""
     reward: str = "sum_of_squares=1,lead_delta=1"  # also pays for keeping RUSSIA's lead small
-    """a name, module:function, or a mix with weights: sum_of_squares=1,center_delta=1..0"""
+    """name, module:function or weighted sum: deepdip=1,center_delta=1..0 (falls from 1 to 0)"""
     learner_seats: Count = 1  # seats of each game that the learner plays and learns from
     weak_seats: Share = 0.95  # more games as ENGLAND, which RUSSIA nearly always beats
-    """how much more often the learner plays powers that win less: weight 1 - this * win rate"""
+    """weight of a power when the learner's seats are sampled: 1 - weak_seats * its win rate"""
     opponent_temperature: Annotated[float, Meta(ge=0.01, le=100)] = 3.0  # so ENGLAND can win games
-    """opponents sample orders at a temperature between 1 and this, sampled for each seat"""
-    random_start_prob: Share = 0.0  # probability that a power begins with phases of random orders
+    """highest temperature of opponents; each seat has its own, log-uniform from 1 to this"""
+    random_start_prob: Share = 0.0  # probability of 1 to 8 phases of random orders at the start
     cross_support: bool = True  # allow supports and convoys of other powers' units
 
     # Opponents
-    pool_size: Count = 20  # copies of the whole run: old ones are beatable opponents, too
-    """frozen copies that new games sample from"""
+    pool_size: Count = 20  # frozen copies that new games sample from, here those of the whole run
     pool_interval: Count = 45_000  # learner decisions between two copies
     pool_sampling: Literal["latest", "recency", "pfsp"] = "latest"
-    """which copy: newest with --latest-prob, by age, or by how hard it is to beat"""
-    latest_prob: Share = 0.5  # probability of the newest copy, the rest uniform; 0: all uniform
+    """latest: the newest with --latest-prob; recency: newer more often; pfsp: harder more often"""
+    latest_prob: Share = 0.5  # probability of the newest copy, the others uniform; 0: all uniform
     pool_bots: tuple[str, ...] = ()  # bots, searches and policies to play against as well
     pool_bot_prob: Share = 0.2  # probability that an opponent's seat goes to one of them
 
     # PPO
     learning_rate: Weight = 1e-3  # step size of Adam
-    anneal: bool = True  # let the learning rate and the weight of the entropy fall linearly to 0
-    num_steps: Annotated[int, Meta(ge=2, le=10**6)] = 16  # small updates; GAE needs a next decision
-    """an update comes once a seat of the learner (a stream) has made this many decisions"""
+    anneal: bool = True  # anneal the learning rate and the weight of the entropy linearly to 0
+    num_steps: Annotated[int, Meta(ge=2, le=10**6)] = 16  # decisions of a learner seat per update
     gamma: Share = 0.99  # discount per decision
-    gae_lambda: Share = 0.8  # credits an order with about five decisions: learns faster at first
-    """lambda of generalized advantage estimation"""
+    gae_lambda: Share = 0.8  # lambda of generalized advantage estimation
     num_minibatches: Size = 8  # minibatches of one epoch
     update_epochs: Size = 3  # epochs of one update
     clip_coef: Weight = 0.2  # clipping range of the policy ratio
-    ent_coef: Weight = 0.05  # weight of the entropy, a share (0..1) of the greatest possible one
+    ent_coef: Weight = 0.05  # weight of the normalized entropy (1: all legal orders equally likely)
     vf_coef: Weight = 0.5  # weight of the value loss
-    max_grad_norm: Weight = 0.5  # clipping norm of the gradient
-    average_exponent: Weight = 2.0  # the newest weights go around in circles, their average not
-    """play and freeze averaged weights, where update n has weight n ** this; 0: newest"""
+    max_grad_norm: Weight = 0.5  # maximum norm of the gradient
+    average_exponent: Weight = 2.0  # self-play goes in circles; the average of its weights does not
+    """evaluate and freeze the mean of the weights, update n with weight n ** this; 0: the newest"""
 
     # Network
     hidden: Size = 64  # width of the network's layers
-    num_layers: Annotated[int, Meta(ge=0, le=1024)] = 0  # as good here, in half the time
-    """rounds of exchange between neighboring provinces"""
-    autoregressive: bool = True  # a unit's orders see those of the decision's earlier units
+    num_layers: Annotated[int, Meta(ge=0, le=1024)] = 0  # message passing along borders
+    autoregressive: bool = True  # a unit's orders depend on those of the power's earlier units
 
     # Evaluation
     eval_interval: Count = 75_000  # learner decisions between evaluations, each with a checkpoint
@@ -126,7 +122,7 @@ class Args:
     # Not in --help
     exp_name: str = Path(__file__).stem  # part of the run folder's name
     runs_folder: str = "runs"  # folder in which the run folder is made
-    capture_games: Annotated[int, Meta(ge=0, le=1000)] = 1  # of an evaluation, with its thoughts
+    capture_games: Annotated[int, Meta(ge=0, le=1000)] = 1  # saved of each evaluation
 
 
 def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
@@ -138,31 +134,31 @@ def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
 
 
 class Action(NamedTuple):
-    """The orders of D decisions, and what the policy says of them."""
+    """The orders of D decisions, sampled or scored, with their log-probabilities and values."""
 
     chosen: np.ndarray  # (S,) int64, positions in the slots' lists of legal orders
     logprob: torch.Tensor  # (D,), of all orders of a decision together, at temperature 1
-    entropy: torch.Tensor | None = None  # (D,) of orders scored, as a share of the greatest (0..1)
-    probability: torch.Tensor | None = None  # (N,) of sampled orders: of every legal order
+    entropy: torch.Tensor | None = None  # (D,), normalized to 0..1; only if scored
+    probability: torch.Tensor | None = None  # (N,), of every legal order; only if sampled
     value: torch.Tensor | None = None  # (D,)
 
 
 class Agent(nn.Module):
     """Policy and value network; its size does not depend on the number of orders of the map.
 
-    A board is encoded once for all its powers: a graph network along the borders gives each
-    province a code. An order is scored from its kind, the provinces it names and how they stand to
-    the power. With `autoregressive`, a unit's scores also see the orders given to earlier units.
+    A graph network along the borders encodes a board once for all powers; each province gets a
+    code, an embedding. An order is scored from its kind, the provinces it names and who holds them,
+    and with `autoregressive` from the orders that the power's earlier units have.
 
     To change the policy, change `observe` (what it sees), `legal_orders` (what it may choose),
-    `encode` or `get_action`: the learner, its copies and every player of a checkpoint use these.
+    `encode` or `get_action`. The learner, its copies and every player of a checkpoint call them.
     """
 
     def __init__(
         self, game_map: Map, hidden: int, num_layers: int, autoregressive=True, cross_support=True
     ):
         super().__init__()
-        self.inputs = inputs = BoardInputs(game_map)  # makes tensors of boards and orders
+        self.inputs = inputs = BoardInputs(game_map)  # turns boards and orders into tensors
         self.autoregressive, self.cross_support = autoregressive, cross_support
         self.province_features = nn.Embedding(inputs.num_features, hidden)
         self.global_features = layer_init(nn.Linear(inputs.num_globals, hidden))
@@ -171,7 +167,7 @@ class Agent(nn.Module):
             linears = (ops.Linear(hidden, hidden, bias) for _ in range(num_layers))
             return nn.ModuleList(layer_init(layer, std) for layer in linears)
 
-        # Each layer adds to a province's code what it makes of that and of its neighbors' mean.
+        # A layer of `encode`: x + out(relu(own(y) + mean over neighbors of near(y))), y = norm(x).
         self.own, self.near, self.out = layers(), layers(bias=False), layers(0.5)
         self.norms = nn.ModuleList(ops.LayerNorm(hidden) for _ in range(num_layers + 1))
 
@@ -182,8 +178,8 @@ class Agent(nn.Module):
         self.earlier_orders = layer_init(ops.Linear(hidden, hidden), 0.5)
         for table in (self.province_features, self.power):
             nn.init.normal_(table.weight, std=0.3)
-        standings, kinds, relations = self.order_kinds.weight.data.split(inputs.kind_sizes)
-        nn.init.normal_(standings, std=0.1)  # who holds the provinces that an order names
+        holders, kinds, relations = self.order_kinds.weight.data.split(inputs.kind_sizes)
+        nn.init.normal_(holders, std=0.1)  # who holds the provinces that an order names
         nn.init.normal_(kinds, std=0.3)  # what kind of order it is
         nn.init.zeros_(relations)  # how it relates to orders given to earlier units
         self.score = layer_init(nn.Linear(hidden, 1, bias=False), 0.1)
@@ -191,30 +187,30 @@ class Agent(nn.Module):
         self.critic = nn.Sequential(first, nn.ReLU(), layer_init(nn.Linear(hidden, 1), 1.0))
 
     def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
-        """Return what `powers` (D,) see of the games `rows` (D,); nothing else reaches `encode`."""
+        """Return all that the policy sees of games `rows` (D,) as `powers` (D,)."""
         return games.view_boards(rows, powers)
 
     def legal_orders(self, games: VectorGame, decisions: Decisions) -> Decisions:
-        """Return D decisions with the orders that the policy chooses from, some for each slot."""
+        """Return `decisions` with the orders that the policy may choose, at least one a slot."""
         return engine.own_choices(games, decisions, self.cross_support)
 
     def encode(self, boards: Boards) -> Codes:
-        """Return the codes of all provinces and powers of G boards, and of the D viewers."""
-        board = self.global_features(boards.globals)  # (G, H), a province's sum begins with it
+        """Return codes of the provinces and powers of G boards, and of the D powers that decide."""
+        board = self.global_features(boards.globals)  # (G, H), added to each of its provinces
         x = ops.sum_rows(boards.features, self.province_features.weight, board)  # (G V, H)
         x = x.view(-1, self.inputs.num_provinces, x.shape[1])  # (G, V, H)
         for norm, own, near, out in zip(self.norms, self.own, self.near, self.out):
             y = norm(x)
-            x = x + out(ops.exchange(own(y), near(y), self.inputs))  # the near codes' mean
+            x = x + out(ops.exchange(own(y), near(y), self.inputs))
         x = self.norms[-1](x)
-        board, units = ops.mean_provinces(x, boards)  # of all (G, 1, H), by power (G, P, H)
-        powers = torch.cat([board.expand_as(units), units, self.power.weight.expand_as(units)], -1)
+        mean, units = ops.mean_provinces(x, boards)  # of all (G, 1, H), of powers' units (G, P, H)
+        powers = torch.cat([mean.expand_as(units), units, self.power.weight.expand_as(units)], -1)
         return Codes(x, powers, powers.flatten(0, 1).index_select(0, boards.viewer))
 
     def order_tables(self, codes: Codes, orders: Orders) -> ops.OrderTables:
-        """Return the tables whose rows, added up, are the codes that orders are scored from.
+        """Return embedding tables; an order's code is the sum of its rows.
 
-        Only provinces that a legal order names have rows, apart for each role they play in it.
+        A province has a row for each role (source, place, other) in which an order names it.
         """
         provinces, weights = codes.provinces.flatten(0, 1), self.order_provinces.parameters()
         return ops.OrderTables(
@@ -225,16 +221,10 @@ class Agent(nn.Module):
             earlier=self.earlier_orders if self.autoregressive else None,
         )
 
-    def get_action(
-        self,
-        codes: Codes,
-        orders: Orders,
-        noise: np.ndarray | None = None,
-        temperature: np.ndarray | None = None,
-    ) -> Action:
-        """Sample orders of D decisions unit by unit, or score those that `orders` has as picked.
+    def get_action(self, codes: Codes, orders: Orders, noise=None, temperature=None) -> Action:
+        """Sample orders of D decisions unit by unit, or score `orders.picked` if it is set.
 
-        This is the policy. Gumbel `noise` (N,) decides the samples, at a `temperature` (D,).
+        Gumbel `noise` (N,) and `temperature` (D,) are float32; None: drawn here, and 1.
         """
         tables = self.order_tables(codes, orders)
         if orders.picked is None:
@@ -243,18 +233,13 @@ class Agent(nn.Module):
         return Action(orders.chosen, *ops.score_orders(orders, tables))
 
     def get_value(self, obs: BoardViews) -> torch.Tensor:
-        """Return the value (D,) of the boards for the powers that view them."""
+        """Return the value (D,) of each power's position."""
         return self.critic(self.encode(self.inputs(obs)).view).squeeze(-1)
 
     def get_action_and_value(
-        self,
-        obs: BoardViews,
-        decisions: Decisions,
-        chosen: np.ndarray | None = None,
-        noise: np.ndarray | None = None,
-        temperature: np.ndarray | None = None,
+        self, obs: BoardViews, decisions: Decisions, chosen=None, noise=None, temperature=None
     ) -> Action:
-        """Do as `get_action`, with values: sample, or score the orders `chosen` (S,) int64."""
+        """Sample orders as `get_action`, or score the orders `chosen` (S,) int64; with values."""
         boards = self.inputs(obs)
         codes = self.encode(boards)
         value = self.critic(codes.view).squeeze(-1)
@@ -262,18 +247,15 @@ class Agent(nn.Module):
         return self.get_action(codes, orders, noise, temperature)._replace(value=value)
 
 
-LEARNER = 0  # a member's number: the learner, then bots, then copies as they are frozen
-AT_RANDOM = NONE  # the number in a power's seat while it begins with random orders
+LEARNER = 0  # members of a run have numbers: the learner, bots, then copies as they are frozen
+AT_RANDOM = NONE  # instead of a member's number, while a power begins with random orders
 RANDOM_BOT = engine.load_player("random")
-RECENCY_DECAY = 0.8  # weight of a copy, relative to the next newer one
-RANDOM_START_PHASES = 8  # the most phases of a random beginning
+RECENCY_DECAY = 0.8  # weight of a copy relative to the next newer one
+MAX_RANDOM_PHASES = 8  # at the start of a game
 
 
 class OpponentPool(Stateful):
-    """Who else sits at the tables: frozen copies of the learner, and perhaps bots.
-
-    New games sample from `copies`, oldest first; `agents` also has older ones still at a table.
-    """
+    """The learner's opponents: frozen copies of it, and bots if there are any."""
 
     REBUILT = ("args", "bots")  # a checkpoint keeps all other attributes
 
@@ -281,15 +263,15 @@ class OpponentPool(Stateful):
         self.args = args
         bots = [load_opponent(name, game_map) for name in args.pool_bots]
         self.bots = dict(enumerate(bots, LEARNER + 1))
-        self.agents: dict[int, Agent] = {}
-        self.frozen_at: dict[int, int] = {}  # learner decisions, by number
-        self.copies: list[int] = []
+        self.copies: list[int] = []  # that new games sample from, oldest first
+        self.agents: dict[int, Agent] = {}  # by number; older ones, too, while a game has them
+        self.frozen_at: dict[int, int] = {}  # by number; the run's step then
         self.next_number = LEARNER + 1 + len(bots)
-        self.games: dict[int, float] = {}  # of the learner against each of the copies,
-        self.score: dict[int, float] = {}  # and its score in them: a win 1, a draw 0.5
+        self.games: dict[int, float] = {}  # by number; finished games of the learner against it
+        self.score: dict[int, float] = {}  # by number; the learner's in these: a win 1, a draw 0.5
 
     def freeze(self, agent: Agent, global_step: int) -> None:
-        """Add a copy of the learner as it is now; the oldest copy leaves a full pool."""
+        """Add a copy of `agent`; the oldest copy leaves a full pool."""
         number = self.next_number
         self.next_number += 1
         self.agents[number] = frozen.frozen_copy(agent)
@@ -298,24 +280,24 @@ class OpponentPool(Stateful):
         self.games[number] = self.score[number] = 0.0
 
     def is_due(self, global_step: int) -> bool:
-        """Tell whether the learner is to be frozen now."""
+        """Return whether it is time to freeze a copy."""
         return global_step - self.frozen_at[self.copies[-1]] >= self.args.pool_interval
 
     def weights(self) -> np.ndarray:
-        """Return the probabilities (copies,) with which a seat gets each copy."""
+        """Return the probability (copies,) of each copy for an opponent's seat."""
         args, count = self.args, len(self.copies)
-        if args.pool_sampling == "latest":  # the newest, or one of the older ones, evenly
+        if args.pool_sampling == "latest":  # the older ones uniformly
             latest = max(args.latest_prob, 1 / count)
             return np.append(np.full(count - 1, (1 - latest) / max(1, count - 1)), latest)
         if args.pool_sampling == "recency":
             weights = RECENCY_DECAY ** np.arange(count)[::-1]
-        else:  # pfsp: who is hard to beat (Vinyals et al. 2019, f_hard)
+        else:  # prioritized fictitious self-play (Vinyals et al. 2019, f_hard)
             wins = [(self.score[n] + 1.0) / (self.games[n] + 2.0) for n in self.copies]
             weights = (1 - np.array(wins)) ** 2 + 1e-3
         return weights / weights.sum()
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-        """Return numbers of opponents for new games, of the given shape."""
+        """Return the numbers of opponents for new games, in that shape."""
         members = rng.choice(self.copies, shape, p=self.weights())
         if self.bots:
             bots = rng.choice(list(self.bots), shape)
@@ -323,37 +305,37 @@ class OpponentPool(Stateful):
         return members
 
     def act(self, members: np.ndarray, obs, decisions, temperature) -> np.ndarray:
-        """Return what copies `members` (D,), ascending, choose, (S,): each by `get_action`."""
+        """Return orders (S,) that copies `members` (D,), ascending, sample for D decisions."""
         noise = ops.sample_noise(decisions)
         return frozen.act(self.agents, members, obs, decisions, noise, temperature)
 
     def record(self, games: np.ndarray, score: np.ndarray) -> None:
-        """Count games (copies,) that are over, and the learner's score in them."""
+        """Add finished `games` (copies,) against each copy, and the learner's `score` in them."""
         for number, played, scored in zip(self.copies, games.tolist(), score.tolist()):
             self.games[number] += played
             self.score[number] += scored
 
     def forget(self, seated: set[int]) -> None:
-        """Drop copies that have left the pool and sit at no table."""
+        """Drop copies that have left the pool and are not `seated` in any game."""
         for number in self.agents.keys() - seated - set(self.copies):
             del self.agents[number], self.frozen_at[number], self.games[number], self.score[number]
 
 
 class Seats(NamedTuple):
-    """Who plays what in the games that run, (E, P) each; fixed until a game ends."""
+    """Who plays each power of the running games, (E, P) each; fixed until a game ends."""
 
-    member: np.ndarray  # int64, who gives the orders, by number
+    member: np.ndarray  # int64, number of the player
     stream: np.ndarray  # int64, the learner's column of the buffer; NONE: an opponent's seat
-    random_phases: np.ndarray  # int64, phases in which the power still orders at random
-    temperature: np.ndarray  # float32, at which orders are sampled; 1 for the learner
+    random_phases: np.ndarray  # int64, phases of random orders still to come
+    temperature: np.ndarray  # float32, of sampled orders; 1 for the learner
 
 
 class Buffer(Stateful):
-    """What the learner did since its last update, a column for each stream, filled at its own pace.
+    """Rollout buffer with a column for each stream, filled at its own pace.
 
-    A transition is open from its orders on. What closes it: the stream's next decision (`add`), the
-    end of its game or its power's elimination (with value 0), a year limit that truncates and the
-    end of training (with the value of the position).
+    A transition is open and collects rewards until it is closed by the stream's next decision, the
+    end of the game or the power's elimination (next value 0), a year limit that truncates or the
+    end of training (value of the final position).
     """
 
     def __init__(self, num_steps: int, num_streams: int):
@@ -365,19 +347,19 @@ class Buffer(Stateful):
         self.values = np.zeros(shape, np.float32)
         self.next_values = np.zeros(shape, np.float32)
         self.logprobs = np.zeros(shape, np.float32)
-        self.ends = np.zeros(shape, bool)  # the last transition of a game
+        self.ends = np.zeros(shape, bool)  # the last transition of an episode
         self.closed = np.zeros(shape, bool)
-        self.row = np.zeros(shape, np.int64)  # its number in `experience`, in order of time
+        self.row = np.zeros(shape, np.int64)  # of the decision in `experience`
         self.count = np.zeros(shape[1], np.int64)  # transitions of each stream
         self.open = np.zeros(shape[1], bool)
         self.seat = np.zeros((2, shape[1]), np.int64)  # game and power of each stream
-        self.experience: list[Experience] = []
-        self.num_rows = 0  # decisions in `experience`
+        self.experience: list[Experience] = []  # one for each phase
+        self.num_rows = 0  # of `experience`
 
     def add(
         self, streams: np.ndarray, experience: Experience, logprobs: np.ndarray, values: np.ndarray
     ) -> None:
-        """Store a new decision of each of `streams`; it closes the stream's open one."""
+        """Store a new decision of each of `streams` (n,), which closes the stream's open one."""
         was_open = self.open[streams]
         self.close(streams[was_open], values[was_open], ends=False)
         t = self.count[streams]
@@ -400,8 +382,7 @@ class Buffer(Stateful):
         self.rewards[self.count[streams] - 1, streams] += rewards
 
     def close(self, streams: np.ndarray, next_values: np.ndarray | float, ends: bool = True):
-        """Close the open transitions of `streams` (n,), as the last ones of their games or as
-        followed by another; `next_values` (n,) are worth what comes after them."""
+        """Close the open transitions of `streams` (n,), with the value (n,) of what follows."""
         t = self.count[streams] - 1
         self.next_values[t, streams] = next_values
         self.ends[t, streams] = ends
@@ -410,15 +391,14 @@ class Buffer(Stateful):
 
     def take_batch(self, advantages: np.ndarray) -> Batch:
         """Return closed transitions with their `advantages` (T, streams); open ones carry over."""
-        everything, closed = Experience.join(self.experience), self.closed
+        experience, closed = Experience.join(self.experience), self.closed
         values, advantages = self.values[closed], advantages[closed]
-        experience = everything.take(self.row[closed])
-        batch = Batch(experience, self.logprobs[closed], values, advantages, advantages + values)
+        learned = experience.take(self.row[closed])
+        batch = Batch(learned, self.logprobs[closed], values, advantages, advantages + values)
         streams = np.flatnonzero(self.open)
-        t = self.count[streams] - 1
-        carried = everything.take(self.row[t, streams])
-        logprobs, values = self.logprobs[t, streams], self.values[t, streams]
-        rewards = self.rewards[t, streams]
+        last = self.count[streams] - 1, streams
+        carried = experience.take(self.row[last])
+        logprobs, values, rewards = self.logprobs[last], self.values[last], self.rewards[last]
         self.clear(self.rewards.shape)
         if len(streams):
             self.add(streams, carried, logprobs, values)
@@ -427,7 +407,7 @@ class Buffer(Stateful):
 
 
 def pay_learner(run: "Run", result: StepResult) -> None:
-    """Pay the open transitions for the phase, and close those whose game is over."""
+    """Add a phase's rewards to the open transitions, and close those whose episode is over."""
     buffer, truncates = run.buffer, run.args.year_limit == "truncate"
     streams, row, power = buffer.open_seats()
     position = engine.reward_input(result, run.games.board.victory_centers, not truncates)
@@ -436,31 +416,26 @@ def pay_learner(run: "Run", result: StepResult) -> None:
     buffer.pay(streams, rewards)
     run.episodes.pay(streams, rewards, paid)
 
-    lives = run.plays_on(result)[row, power]
-    over = ~lives | (result.ended != RUNNING)[row]
-    # A cut is no end: the position's value stands for what would have come.
-    cut = over & lives & truncates & (result.ended == YEAR_LIMIT)[row]
-    buffer.close(streams[over & ~cut], 0.0)
-    buffer.close(streams[cut], run.values_of(row[cut], power[cut]))
-    run.episodes.end(streams[over])
+    alive = run.plays_on(result)[row, power]
+    done = ~alive | (result.ended != RUNNING)[row]
+    truncated = done & alive & truncates & (result.ended == YEAR_LIMIT)[row]
+    buffer.close(streams[done & ~truncated], 0.0)
+    buffer.close(streams[truncated], run.values_of(row[truncated], power[truncated]))
+    run.episodes.end(streams[done])
 
 
 def games_over(run: "Run", result: StepResult) -> tuple[np.ndarray, dict]:
-    """Return the rows whose game is over for the learner, and what is counted of those games."""
+    """Return the games (n,) that are over, or over for the learner, and their statistics."""
     seats = run.seats
     learns, at_random = seats.stream != NONE, seats.random_phases > 0
     seats.random_phases[:] -= at_random
-    out = ~(run.plays_on(result) & learns).any(1)
-    rows = np.flatnonzero((result.ended != RUNNING) | out)
+    learner_alive = (run.plays_on(result) & learns).any(1)
+    rows = np.flatnonzero((result.ended != RUNNING) | ~learner_alive)
     return rows, run.results.of_games(result, rows, seats.member, learns & ~at_random, run.pool)
 
 
 def compute_gae(buffer: Buffer, gamma: float, gae_lambda: float) -> np.ndarray:
-    """Return generalized advantage estimates (Schulman et al. 2016) of ragged streams.
-
-    (T, streams) float32, 0 where a transition is not closed. `buffer.next_values` is the value of
-    the stream's next decision; 0 after the end of a game, the last position's value after a cut.
-    """
+    """Return GAE (Schulman et al. 2016), (T, streams) float32, 0 where no transition is closed."""
     advantages = np.zeros_like(buffer.rewards)
     lastgaelam = np.zeros(advantages.shape[1], np.float32)
     for t in reversed(range(len(advantages))):
@@ -524,17 +499,15 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str,
 
 
 class Run(Stateful):
-    """Everything that changes while training goes on."""
+    """The state of a training run, and how it plays; other learners override its methods."""
 
-    # Made anew by __init__; a checkpoint keeps all other attributes. Those OF_RANK differ from
-    # process to process, what is neither must be the same on all.
-    REBUILT = ("args", "game_map", "setup", "reward")
-    OF_RANK = ("games", "seats", "buffer", "episodes", "rng")
+    REBUILT = ("args", "game_map", "setup", "reward")  # a checkpoint keeps all other attributes
+    OF_RANK = ("games", "seats", "buffer", "episodes", "rng")  # the others are alike on all ranks
 
     def __init__(self, setup: Setup, ranks: Ranks, pool: type = OpponentPool):
         args, game_map = setup.args, setup.game_map
         self.args, self.game_map, self.setup = args, game_map, setup
-        own = ranks.share(args)  # this rank's part of the games, and a seed of its own
+        local = ranks.share(args)  # with this rank's part of the games, and its own seed
         startup.seed_generators(args.seed)
         self.agent = setup.learner.make_agent(vars(args), game_map).to(setup.device).eval()
         if setup.weights:
@@ -542,84 +515,77 @@ class Run(Stateful):
         self.average = frozen.frozen_copy(self.agent) if args.average_exponent else self.agent
         weights = self.agent.parameters()
         self.optimizer = torch.optim.Adam(weights, args.learning_rate, eps=1e-5, fused=True)
-        if ranks.rank:  # only the first weights are the same samples on all ranks
-            startup.seed_generators(own.seed)
-        self.rng = np.random.default_rng(own.seed)  # seats, opponents, minibatches; torch's: orders
+        if ranks.rank:  # all ranks begin with the same weights, but sample different orders
+            startup.seed_generators(local.seed)
+        self.rng = np.random.default_rng(local.seed)  # of seats, opponents and minibatches
 
+        threads = ranks.game_threads(setup.device)
         self.games = VectorGame(
-            game_map,
-            own.num_envs,
-            seed=own.seed,
-            max_years=args.max_years,
-            threads=ranks.game_threads(setup.device),
-            auto_reset=False,
+            game_map, local.num_envs, local.seed, args.max_years, threads, auto_reset=False
         )
         self.pool = pool(args, game_map)
         self.pool.freeze(self.agent, 0)
         self.reward = engine.make_reward_mix(args.reward, game_map)
-        num_streams = own.num_envs * args.learner_seats
+        num_streams = local.num_envs * args.learner_seats
         self.buffer = Buffer(args.num_steps, num_streams)
         self.episodes = statistics.Episodes(num_streams, self.reward.parts)
         self.results = statistics.Results(game_map)
-        self.evaluations, self.evaluated_at = 0, 0  # so far, and learner decisions at the last
-        none = np.zeros((own.num_envs, len(game_map.powers)), np.int64)
-        self.seats = Seats(none, none + NONE, none.copy(), np.ones(none.shape, np.float32))
+        self.evaluations, self.evaluated_at = 0, 0  # how many, and the step of the last
+        zeros = np.zeros((local.num_envs, len(game_map.powers)), np.int64)
+        self.seats = Seats(zeros, zeros + NONE, zeros.copy(), np.ones(zeros.shape, np.float32))
 
     @property
     def step(self) -> int:
-        """Learner decisions made so far."""
+        """Learner decisions so far, on all ranks."""
         return self.results.counters["global_step"]
 
     def seat(self, rows: np.ndarray) -> None:
-        """Seat learner and opponents in the new games `rows`.
-
-        The learner gets `learner_seats`, more often of powers with which it wins less.
-        """
+        """Seat learner and opponents in the new games `rows` (n,)."""
         args, shape = self.args, (len(rows), len(self.game_map.powers))
         # Weighted sampling without replacement (Efraimidis & Spirakis 2006): the lowest keys win.
         weights = np.maximum(1 - args.weak_seats * self.results.win_share, 0.05)
         keys = self.rng.exponential(size=shape) / weights
-        place = keys.argsort(1).argsort(1)  # the rank of each key in its game
+        place = keys.argsort(1).argsort(1)  # rank of each key in its game
         learns = place < args.learner_seats
         self.fill_seats(rows, learns, place, self.pool.sample(self.rng, shape))
 
     def fill_seats(
         self, rows: np.ndarray, learns: np.ndarray, place: np.ndarray, members: np.ndarray
     ) -> None:
-        """Give seats (n, P) of games `rows` (n,) to the learner's streams, by `place` in a game,
-        where it `learns`, else to `members`. These err at a higher temperature, so that it can win;
-        random beginnings are positions that its play never reaches."""
-        args, rng, seats, side = self.args, self.rng, self.seats, self.game_map.teams.of_power
+        """In games `rows` (n,) seat the learner where it `learns` (n, P), else `members` (n, P).
+
+        `place` (n, P) numbers the learner's seats of a game from 0.
+        """
+        args, rng, seats, team = self.args, self.rng, self.seats, self.game_map.teams.of_power
         seats.member[rows] = np.where(learns, LEARNER, members)
         seats.stream[rows] = np.where(learns, rows[:, None] * args.learner_seats + place, NONE)
-        if args.opponent_temperature != 1:
-            exponents = rng.random((len(rows), side.max() + 1))[:, side]  # one for each team
+        if args.opponent_temperature != 1:  # opponents that err give the learner games to win
+            exponents = rng.random((len(rows), team.max() + 1))[:, team]  # one a team
             temperature = args.opponent_temperature**exponents
             seats.temperature[rows] = np.where(learns, 1.0, temperature)
-        if args.random_start_prob > 0:
-            phases = rng.integers(1, RANDOM_START_PHASES + 1, learns.shape)
+        if args.random_start_prob > 0:  # positions that the learner's play never reaches
+            phases = rng.integers(1, MAX_RANDOM_PHASES + 1, learns.shape)
             seats.random_phases[rows] = phases * (rng.random(learns.shape) < args.random_start_prob)
 
     def play(self, clock: Clock) -> tuple[StepResult, dict[str, int]]:
-        """Play one phase of every game; return its result and by how much each counter rises."""
+        """Play one phase of every game; return its result and the counters' increments."""
         orders, experience, action = self.ask_for_orders(self.games.decisions(), clock)
         self.store(experience, action, orders)
         counts = {"global_step": experience.decisions.count, "order_steps": len(experience.chosen)}
         return self.games.step(orders), counts | {"env_steps": self.games.num_games}
 
     def observe(self, agent: nn.Module, decisions: Decisions) -> BoardViews:
-        """Return what an agent sees of D decisions."""
+        """Return what an agent sees of the positions of D decisions."""
         return agent.observe(self.games, decisions.game, decisions.power)
 
     def ask_for_orders(
         self, decisions: Decisions, clock: Clock
     ) -> tuple[np.ndarray, Experience, Action]:
-        """Split D decisions between learner, copies and bots; return all their orders (E, V), and
-        what the learner saw and chose."""
+        """Return all players' orders (E, V) for D decisions, and what the learner saw and chose."""
         games, seats, pool = self.games, self.seats, self.pool
-        at = decisions.game, decisions.power
-        members = np.where(seats.random_phases[at] > 0, AT_RANDOM, seats.member[at])  # (D,)
-        orders = games.new_orders()  # (E, V), merged below
+        seat = decisions.game, decisions.power
+        members = np.where(seats.random_phases[seat] > 0, AT_RANDOM, seats.member[seat])  # (D,)
+        orders = games.new_orders()  # (E, V), no orders yet
 
         # The learner.
         own = self.agent.legal_orders(games, decisions.take(members == LEARNER))
@@ -629,16 +595,16 @@ class Run(Stateful):
         games.write_orders(orders, own, engine.order_numbers(own, action.chosen))
         experience = Experience(obs, own, action.chosen)
 
-        # Its frozen copies, all together, each for its own seats.
-        rows = np.argsort(members, kind="stable")
-        rows = rows[np.count_nonzero(members <= LEARNER + len(pool.bots)) :]
+        # Frozen copies, sorted by number, in one call.
+        rows = np.flatnonzero(members > LEARNER + len(pool.bots))
+        rows = rows[members[rows].argsort(kind="stable")]
         theirs = decisions.take(rows)
         theirs, obs = frozen.ask(pool.agents, members[rows], games, theirs, self.observe)
         with clock("inference"):
-            chosen = pool.act(members[rows], obs, theirs, seats.temperature[at][rows])
+            chosen = pool.act(members[rows], obs, theirs, seats.temperature[seat][rows])
         games.write_orders(orders, theirs, engine.order_numbers(theirs, chosen))
 
-        # Bots, and powers that begin at random.
+        # Bots, and powers that begin with random orders.
         for number, bot in {AT_RANDOM: RANDOM_BOT, **pool.bots}.items():
             theirs = decisions.take(members == number)
             if theirs.count:
@@ -646,18 +612,14 @@ class Run(Stateful):
         return orders, experience, action
 
     def store(self, experience: Experience, action: Action, orders: np.ndarray) -> None:
-        """Keep what the learner saw and chose, open until its stream's next decision; `orders`
-        (E, V) are those of all powers."""
+        """Add the learner's decisions to the buffer; `orders` (E, V) are those of all powers."""
         streams = self.seats.stream[experience.decisions.game, experience.decisions.power]
         logprobs, values = action.logprob.cpu().numpy(), action.value.cpu().numpy()
         self.buffer.add(streams, experience, logprobs, values)
         self.episodes.decide(streams)
 
     def evaluate(self, ranks: Ranks, log: RunLog, last: bool, **options) -> None:
-        """Play the policy against each bot, a part on each rank, and log it; `last`: searches, too.
-
-        Stopped: a signal came meanwhile; then nothing is logged, and the run has not changed.
-        """
+        """Evaluate the policy against each bot, with `last` also against searches, and log it."""
         args, game_map = self.args, self.game_map
         games = dict.fromkeys(args.eval_bots, args.eval_games)
         if last:
@@ -667,41 +629,41 @@ class Run(Stateful):
             make_player = self.setup.learner.make_player
             player = make_player(self.average, "learner", seeds.player, settings=vars(args))
             opponent = engine.load_player(bot, game_map=game_map, seed=seeds.opponent)
-            seats = game_map.contested(), player, opponent, games[bot]
             settings = evaluations.match_settings(args, player, log) | options
-            return engine.evaluate_player(*seats, part=part, seed=seeds.games, **settings)
+            settings |= {"num_games": games[bot], "part": part, "seed": seeds.games}
+            return engine.evaluate_player(game_map.contested(), player, opponent, **settings)
 
         reports = evaluations.on_all_ranks(play, games, (args.seed, self.step), ranks)
         log.evaluations(reports, self.step, args.eval_bots, self.setup.policy(self))
 
     def plays_on(self, result: StepResult) -> np.ndarray:
-        """Return for which powers (E, P) the game goes on if it does for any."""
+        """Return the powers (E, P) whose episodes go on, unless their game has ended."""
         return result.alive
 
     def values_of(self, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
-        """Return the value (n,) of the positions of games `rows` (n,) for `powers` (n,)."""
+        """Return the value (n,) of games `rows` (n,) for `powers` (n,)."""
         with torch.no_grad():
             return self.agent.get_value(self.agent.observe(self.games, rows, powers)).cpu().numpy()
 
 
 def learn(run: Run, ranks: Ranks, log: RunLog) -> None:
-    """Estimate advantages of every finished transition of all streams, and learn from them."""
-    args = run.args
+    """Learn from the closed transitions of all streams."""
+    args, counters = run.args, run.results.counters
     with log.clock("batching"):
         batch = run.buffer.take_batch(compute_gae(run.buffer, args.gamma, args.gae_lambda))
         sums = ranks.sum(batch.sums() | run.episodes.take())
-    first = run.step - int(sums["batch"][0])  # so that the last batch is learned from, too
-    frac = max(0.0, 1.0 - first / args.total_timesteps) if args.anneal else 1.0
-    for group in run.optimizer.param_groups if args.anneal else ():
-        group["lr"] = frac * group.setdefault("initial_lr", group["lr"])
+    start = run.step - int(sums["batch"][0])  # of the batch: even the last one has a rate above 0
+    frac = max(0.0, 1.0 - start / args.total_timesteps) if args.anneal else 1.0
+    if args.anneal:
+        for group in run.optimizer.param_groups:
+            group["lr"] = frac * group.setdefault("initial_lr", group["lr"])
     ent_coef = args.ent_coef * frac
     with log.clock("learning"):
-        before, losses = weight_bits(run.agent), update(run, batch, ent_coef, ranks)
-        counters = run.results.counters
-        if run.average is not run.agent:
-            frozen.update_average(
-                run.average, run.agent, counters["updates"], args.average_exponent
-            )
+        before = weight_hash(run.agent)
+        losses = update(run, batch, ent_coef, ranks)
+        if args.average_exponent:
+            updates = counters["updates"]
+            frozen.update_average(run.average, run.agent, updates, args.average_exponent)
     check_learned(run, losses, before, ranks)
     counters["updates"] += 1
     charts = {"learning_rate": run.optimizer.param_groups[0]["lr"], "ent_coef": ent_coef}
@@ -709,13 +671,13 @@ def learn(run: Run, ranks: Ranks, log: RunLog) -> None:
 
 
 def advance(run: Run, ranks: Ranks, log: RunLog) -> bool:
-    """Play one phase of every game, and learn if a stream is full; True if a signal came."""
+    """Play one phase of every game, and learn if a stream is full; return whether to stop."""
     with log.clock("games"):
         result, counts = run.play(log.clock)
     with log.clock("batching"):
         pay_learner(run, result)
     rows, finished = games_over(run, result)
-    # Summed over all ranks, so that each comes to the same conclusions.
+    # Sums over all ranks, so that all freeze, learn and stop together.
     flags = {"full": run.buffer.count.max() >= run.args.num_steps, "stop": log.stop.received}
     total = ranks.sum(counts | finished | flags)
     run.results.count(total, run.pool.copies)
@@ -734,10 +696,7 @@ def advance(run: Run, ranks: Ranks, log: RunLog) -> bool:
 def train(
     setup: Setup, ranks: Ranks, stop_after: int | None = None, make_run: type | None = None
 ) -> bool:
-    """Play, learn, evaluate and save until all decisions are made; False if it stops before.
-
-    `stop_after`: it stops after the first evaluation from that step on.
-    """
+    """Train; return False if a signal ends it, or the first evaluation from `stop_after` on."""
     run, args = (make_run or Run)(setup, ranks), setup.args
     if not setup.resume(run, ranks):
         run.seat(np.arange(run.games.num_games))
@@ -756,7 +715,7 @@ def train(
                     return False
             if advance(run, ranks, log):
                 raise Stopped  # saves
-        # A resumed run may have come so far; else open transitions count as they are valued.
+        # Learn from what is left, open transitions with the value of their positions.
         if ranks.sum({"rows": run.buffer.num_rows})["rows"]:
             streams, row, power = run.buffer.open_seats()
             run.buffer.close(streams, run.values_of(row, power))
@@ -770,12 +729,12 @@ def train(
 
 
 def make_agent(options: dict, game_map: Map) -> Agent:
-    """Return a new agent; what is read of `options`, the settings, says which network it is."""
+    """Return a new agent; the settings that are read here decide which network it is."""
     names = "hidden", "num_layers", "autoregressive", "cross_support"
     return Agent(game_map, *(options[name] for name in names))
 
 
-LEARNER_SPEC = registry.register(__name__, __file__, Args, make_agent)  # plays its checkpoints
+LEARNER_SPEC = registry.register(__name__, __file__, Args, make_agent)  # to play checkpoints
 
 if __name__ == "__main__":
     sys.exit(startup.main(LEARNER_SPEC, train))

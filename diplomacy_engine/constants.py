@@ -1,18 +1,18 @@
 """Words and numbers shared by every module: kinds, phases, result bits, and the shape legend.
 
-Shape legend. In a shape, such as `(E, P)`, a letter means this and nothing else. What only one
-module counts has a word instead, such as `(positions, copies)`.
+Letters in shapes, such as `(E, P)`. What only one module counts has a word instead, such as
+`(positions, copies)`.
 
-    E  games of a VectorGame, or of those of its rows that a call is about
+    E  games of a VectorGame, or of the rows of it that a call is about
     P  powers of the map (alphabetical)
     V  provinces of the map (alphabetical)
     L  locations: provinces and their coasts (alphabetical)
     C  supply centers of the map
     A  orders in the map's vocabulary
     D  pending decisions, (game, power) pairs that have something to order
-    S  order slots of those decisions (one unit, or one adjustment, each)
-    N  legal orders of those slots
-    G  boards that powers look at, each once; a board is a position as observations show it
+    S  order slots of all decisions (one for each unit, build or removal)
+    N  legal orders of all slots
+    G  boards that are observed, each counted once; a board is a position as observations show it
     F  features of one province on a board
     M  entries of an environment's action mask
     T  decisions of one learner stream

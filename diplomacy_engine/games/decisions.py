@@ -1,4 +1,4 @@
-"""`Decisions`: what is to be decided in many games, as arrays; choosing from them, joining them."""
+"""`Decisions`: the pending decisions of many games as ragged arrays."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,8 +12,10 @@ from ..constants import NONE
 
 @jit_allocating
 def ragged_rows(starts, ends):
-    """Return the indices starts[i], starts[i] + 1, ... of every row i, one row after the other;
-    `ends` (rows + 1,) is the running total of the row lengths, beginning with 0."""
+    """Return the indices of n ragged rows, joined: starts[i], starts[i] + 1, ... of row i.
+
+    `ends` (n + 1,) is the cumulative sum of the row lengths, beginning with 0.
+    """
     out = np.empty(ends[-1], np.int32)
     for i in range(starts.shape[0]):
         for j in range(ends[i + 1] - ends[i]):
@@ -22,10 +24,10 @@ def ragged_rows(starts, ends):
 
 
 class Decisions(NamedTuple):
-    """Pending decisions, by game and then power, with their slots and legal orders.
+    """Pending decisions, sorted by game and power, with their slots and legal orders.
 
     A movement or retreat decision has one slot per unit, in province order. A winter decision has
-    one slot per owed build or removal; each lists all of them, and a province may be chosen in one
+    one slot per owed build or removal, all with the same orders; a province may be chosen in one
     slot only (WAIVE in any).
     """
 
@@ -33,7 +35,7 @@ class Decisions(NamedTuple):
     power: np.ndarray  # (D,) int8
     slot_start: np.ndarray  # (D + 1,) int32, slots of decision d: slot_start[d]..slot_start[d+1]-1
     slot_province: np.ndarray  # (S,) int16, the unit's province; NONE in winter
-    order_start: np.ndarray  # (S + 1,) int32, legal orders of slot s: order_start[s]..
+    order_start: np.ndarray  # (S + 1,) int32, of slot s: order_start[s]..order_start[s+1]-1
     order: np.ndarray  # (N,) int32, order numbers
 
     __repr__ = array_shapes
@@ -45,7 +47,7 @@ class Decisions(NamedTuple):
 
     @property
     def slot_decision(self) -> np.ndarray:
-        """(S,) int64, the decision that each slot is of."""
+        """(S,) int64, the decision to which each slot belongs."""
         return np.repeat(np.arange(self.count), np.diff(self.slot_start))
 
     def take(self, rows: np.ndarray) -> "Decisions":
@@ -69,14 +71,14 @@ class Decisions(NamedTuple):
             self.order[ragged_rows(self.order_start[slot_rows], order_start)],
         )
 
-    def by_province(self, numbers: np.ndarray, provinces: int) -> np.ndarray:
-        """Return movement orders (S,) as (D, V) int32 by province, NONE elsewhere."""
-        orders = np.full((self.count, provinces), NONE, np.int32)
+    def by_province(self, numbers: np.ndarray, num_provinces: int) -> np.ndarray:
+        """Return movement orders (S,) by province, (D, V) int32, NONE elsewhere."""
+        orders = np.full((self.count, num_provinces), NONE, np.int32)
         orders[self.slot_decision, self.slot_province] = numbers
         return orders
 
     def part(self, first: int, last: int) -> "Decisions":
-        """Return decisions first..last-1, whose arrays are parts of these where they can be."""
+        """Return decisions first..last-1, as views where possible."""
         slots = slice(self.slot_start[first], self.slot_start[last])
         orders = slice(self.order_start[slots.start], self.order_start[slots.stop])
         return Decisions(
@@ -90,6 +92,7 @@ class Decisions(NamedTuple):
 
 
 def empty_decisions(decisions: int, slots: int, orders: int) -> Decisions:
+    """Return uninitialized arrays for so many decisions, slots and legal orders."""
     return Decisions(
         np.empty(decisions, np.int32),
         np.empty(decisions, np.int8),
@@ -101,7 +104,7 @@ def empty_decisions(decisions: int, slots: int, orders: int) -> Decisions:
 
 
 def filled(buffers: Decisions, decisions: int, slots: int, orders: int) -> Decisions:
-    """Views of the first entries of the arrays of `buffers`."""
+    """Return views of the first `decisions`, `slots` and `orders` entries of `buffers`."""
     game, power, slot_start, slot_province, order_start, order = buffers
     return Decisions(
         game[:decisions],
@@ -136,7 +139,11 @@ def order_numbers(decisions: Decisions, chosen: np.ndarray) -> np.ndarray:
 
 
 def order_positions(decisions: Decisions, numbers: np.ndarray) -> np.ndarray:
-    """The positions (S,) int64 of order numbers in the slots' lists; else ValueError."""
+    """Return the positions (S,) int64 of order `numbers` (S,) in the slots' lists.
+
+    Raises:
+        ValueError: a number is not in the list of its slot.
+    """
     lengths = np.diff(decisions.order_start)
     rows = np.flatnonzero(decisions.order == np.repeat(numbers, lengths))
     slots = np.searchsorted(decisions.order_start, rows, "right") - 1

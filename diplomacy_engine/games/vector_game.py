@@ -41,23 +41,23 @@ from .observation import (
     observe,
 )
 
-MOST_YEARS = 1000  # of a game with a limit, as in map files and commands
+MOST_YEARS = 1000  # the largest year limit, as in map files and commands
 SLICE = 16  # fewer items than this per thread are not worth a thread
 
 
 class StepResult(NamedTuple):
-    """What one step did to every game; describes the finished position of games that ended.
+    """What one step did to every game; of a game that ended, its final position.
 
-    Of a step of some rows only, E is their number and the entries are in their order.
+    After a step of some rows only, entry i is about rows[i].
     """
 
     ended: np.ndarray  # (E,) int8, End; RUNNING where the game goes on or had ended before
-    winner: np.ndarray  # (E,) int8, of a solo in this step, or one of a team that won; or NONE
+    winner: np.ndarray  # (E,) int8, power with a solo, or one of a team that won; NONE: nobody
     captured: np.ndarray  # (E,) bool, whether supply centers were counted (end of a fall)
     centers: np.ndarray  # (E, P) int16, centers after the step
     centers_before: np.ndarray  # (E, P) int16, centers before the step
     alive: np.ndarray  # (E, P) bool, has a unit or a center after the step
-    eliminated: np.ndarray  # (E, P) bool, lost the last of them in this step
+    eliminated: np.ndarray  # (E, P) bool, lost its last unit and center in this step
     year: np.ndarray  # (E,) int16, calendar year of the phase played
 
     __repr__ = array_shapes
@@ -67,8 +67,11 @@ class StepResult(NamedTuple):
 def _step_games(
     board, table, state, orders, agreed, scratch, max_years, row_seed, rows, first, last, out
 ):
-    """Play one phase of games rows[first:last]; row_seed is empty if finished games stay. Games
-    that are `agreed` (E,), or empty if nobody votes, end as they stand instead."""
+    """Play one phase of games rows[first:last].
+
+    Games that are `agreed` (E,) end in a draw instead; it is empty if nobody votes. `row_seed` (E,)
+    is empty if a finished game is not replaced by a new one.
+    """
     ended, winner, captured, centers, centers_before, alive, eliminated, year = out
     for i in range(first, last):
         e = rows[i]
@@ -119,6 +122,7 @@ def _copy_rows(other, sources, state, row_seed, destinations, keep_seeds):
 
 @jit
 def _read_outcomes(board, state, rows, out):
+    """Write the arrays of an Outcomes; `years` counts the year of the phase, 1 for the first."""
     ended, winner, centers, alive, years = out
     for i in range(rows.shape[0]):
         e = rows[i]
@@ -131,7 +135,10 @@ def _read_outcomes(board, state, rows, out):
 
 @jit
 def _list_games(board, table, state, scratch, per_slot, rows, first, last, counts, buffers):
-    """List games rows[first:last]; return the index at which a buffer was full, else `last`."""
+    """List the decisions of games rows[first:last].
+
+    Return `last`, or the index of the first game for which a buffer is too small.
+    """
     for i in range(first, last):
         if state.end[rows[i]] == RUNNING and not list_game(
             board, table, state, rows[i], scratch, per_slot, counts, buffers
@@ -150,7 +157,7 @@ def _write_orders(table, location_province, decisions, first, last, numbers, ord
             if decisions.slot_province[s] != NONE:
                 orders[e, decisions.slot_province[s]] = number
                 continue
-            # A winter order says itself which province it is for: only one of the list may.
+            # In winter the order names the province; an order that is not legal is left out.
             for i in range(decisions.order_start[s], decisions.order_start[s + 1]):
                 if decisions.order[i] == number and number != table.waive:
                     orders[e, location_province[table.location[number]]] = number
@@ -164,12 +171,13 @@ class VectorGame:
         num_games: E.
         seed: seeds every game; the same seed gives the same games for the same orders.
         max_years: game years after which a game ends (None: the map's own; 0: no limit).
-        threads: threads that share the games (None: as many as processors may be used).
+        threads: threads that share the games (None: one per usable processor).
         auto_reset: start a new game in a row as soon as its game has ended. Without it a finished
             game stays, has no decisions, and waits for `reset`.
 
     Attributes:
-        map, vocabulary, board, table: the map and its order vocabulary.
+        map, board: the Map, and its arrays for kernels.
+        vocabulary, table: the OrderVocabulary of the map, and its arrays for kernels.
         state: GameState, (E, ...) arrays that kernels update in place.
     """
 
@@ -204,14 +212,14 @@ class VectorGame:
         self._movement = [movement_scratch(self.board) for _ in range(self.threads)]
         self._legal = [legal_scratch(self.board, self.table) for _ in range(self.threads)]
         self._orders_per_slot = _orders_per_slot(self)
-        self._most_orders = 0  # that a slice of rows has had
+        self._most_orders = 0  # of one slice of rows so far
         self._part_buffers = [None] * self.threads
-        self._every_row, self._nobody = np.arange(num_games), np.zeros(0, bool)
+        self._every_row, self._no_draws = np.arange(num_games), np.zeros(0, bool)
         self._code: dict[Callable, Callable] = {}
         self.reset()
 
     def __reduce__(self) -> tuple:
-        """Pickled as what differs from new games: no threads, code or tables of this process."""
+        """Pickle the arguments, the state and the seeds; the rest is made anew."""
         arguments = self.map, self.num_games, 1, self.max_years, self.threads, self.auto_reset
         return type(self), arguments, {"state": self.state, "row_seed": self.row_seed}
 
@@ -226,7 +234,7 @@ class VectorGame:
     def run(self, function: Callable[..., None], count: int, numbered: bool = False) -> list:
         """Call `function(first, last)` on slices of range(count), in threads; return the results.
 
-        With `numbered` the slice's number comes as a third argument, to choose scratch by.
+        With `numbered` it gets the slice's number, too, by which to choose scratch memory.
         """
         if self._pool is None or count < 2 * SLICE:
             return [function(0, count, 0) if numbered else function(0, count)]
@@ -240,9 +248,9 @@ class VectorGame:
         return [function(*calls[0])] + [future.result() for future in futures]
 
     def call(self, kernel: Callable, *arguments: object) -> object:
-        """Call a kernel whose arguments have the same types at every call, without delay.
+        """Call a kernel without Numba's dispatch (see `_jit.compiled`).
 
-        See `_jit.compiled`; arrays must be contiguous.
+        Its arguments have the same types at every call; arrays must be contiguous.
         """
         code = self._code.get(kernel)
         if code is None:
@@ -264,21 +272,21 @@ class VectorGame:
         self.call(_reset_rows, self.board, self.state, self.row_seed, self._rows(rows))
 
     def seed_games(self, rows: np.ndarray, seeds: np.ndarray) -> None:
-        """Let the games of `rows` (integers) draw from `seeds` (uint64) from this phase on.
+        """Seed the games `rows` (n,) anew with `seeds` (n,) uint64, from this phase on.
 
-        What comes after a reset is decided by them, too.
+        Games after a reset depend on these seeds, too.
         """
         rows = self._rows(rows)
         self.state.seed[rows] = self.row_seed[rows] = seeds
 
     def spare(self, num_games: int) -> "VectorGame":
-        """Return other games of the same map, year limit and threads, to try things on."""
+        """Return new games of the same map, year limit and threads, such as for a search."""
         return VectorGame(
             self.map, num_games, max_years=self.max_years, threads=self.threads, auto_reset=False
         )
 
     def is_like(self, other: "VectorGame") -> bool:
-        """Tell whether positions of other games can be played on here just as there."""
+        """Return whether a position copied from `other` would go on here as it does there."""
         same = self.vocabulary.hash == other.vocabulary.hash and self.max_years == other.max_years
         mine, theirs = self.map.teams, other.map.teams
         same_victory = mine.victory_centers == theirs.victory_centers
@@ -289,9 +297,11 @@ class VectorGame:
     ) -> None:
         """Copy positions of `rows` (n,) of other games of the same map into rows `into` (n,) here.
 
-        Rows are read and written in order, so that `other` may be these games themselves. With
-        `keep_seeds` a copy draws what its original would draw next; else each draws its own.
-        ValueError: another map, rows that do not exist, or not as many of one as of the other.
+        Rows are copied in order, and `other` may be these games themselves. With `keep_seeds` a
+        copy has the random numbers of its original, else its own.
+
+        Raises:
+            ValueError: another map, rows that do not exist, or two numbers of rows.
         """
         rows, into = other._rows(np.atleast_1d(rows)), self._rows(np.atleast_1d(into))
         if rows.shape != into.shape:
@@ -320,7 +330,7 @@ class VectorGame:
     def decisions(self, rows: np.ndarray | None = None, reuse: bool = False) -> Decisions:
         """Return the pending decisions of all running games, or of those of the given rows.
 
-        With `reuse` the arrays hold only until the next call, which saves making new ones.
+        With `reuse` the next call overwrites the arrays, which saves allocating new ones.
         """
         rows = self._rows(rows)
         parts = self.run(
@@ -336,16 +346,16 @@ class VectorGame:
         self, rows: np.ndarray, first: int, last: int, thread: int, reuse: bool
     ) -> Decisions:
         games, provinces = last - first, len(self.board.terrain)
-        decisions = games * self.num_powers + self.num_powers + 1
-        slots = (games + 2) * provinces + 1
+        max_d = games * self.num_powers + self.num_powers + 1
+        max_s = (games + 2) * provinces + 1
         reserve = 2 * provinces * self._orders_per_slot
-        orders = max(2 * reserve, int(self._most_orders * 1.25) + reserve)
-        # A part is copied when it is joined, so its arrays serve again; fresh memory costs time.
+        max_n = max(2 * reserve, int(self._most_orders * 1.25) + reserve)
+        # Several slices are copied when they are joined, so their buffers can serve again.
         reuse = reuse or last - first < len(rows)
         buffers = self._part_buffers[thread] if reuse else None
         while True:
-            if buffers is None or len(buffers.game) < decisions or len(buffers.order) < orders:
-                buffers = empty_decisions(decisions, slots, orders)
+            if buffers is None or len(buffers.game) < max_d or len(buffers.order) < max_n:
+                buffers = empty_decisions(max_d, max_s, max_n)
             counts = np.zeros(3, np.int64)
             end = self.call(
                 _list_games,
@@ -362,7 +372,7 @@ class VectorGame:
             )
             if end == last:
                 break
-            orders *= 2
+            max_n *= 2
         if reuse:
             self._part_buffers[thread] = buffers
         d, s, n = counts.tolist()
@@ -370,7 +380,7 @@ class VectorGame:
         return filled(buffers, d, s, n)
 
     def observe(self, decisions: Decisions) -> Observation:
-        """Return the observations of the deciding powers."""
+        """Return the observations (D,) of the powers that decide."""
         return self.observe_powers(decisions.game, decisions.power)
 
     def observe_powers(self, games: np.ndarray, powers: np.ndarray) -> Observation:
@@ -392,20 +402,20 @@ class VectorGame:
         return out
 
     def view_boards(self, games: np.ndarray, powers: np.ndarray) -> BoardViews:
-        """Return what `powers` (D,) see of `games` (D,), each game's board only once."""
+        """Return what `powers` (D,) see of `games` (D,), with one board for each game."""
         viewed_games, row = np.unique(games, return_inverse=True)
         boards = self.observe_powers(viewed_games, np.zeros(len(viewed_games), np.int8))
         return BoardViews(*boards, row, np.asarray(powers, np.int8))
 
     def new_orders(self) -> np.ndarray:
-        """Return an orders array, (E, V) int32, with no order for anyone."""
+        """Return an array (E, V) int32 for `write_orders` and `step`, all NONE."""
         return np.full((self.num_games, len(self.board.terrain)), NONE, np.int32)
 
     def write_orders(self, orders: np.ndarray, decisions: Decisions, numbers: np.ndarray) -> None:
         """Write an order for each slot of `decisions` into `orders` (E, V).
 
-        `numbers` (S,) int32 are order numbers as a player's `act` returns them. No order but those
-        of the decisions' own units and centers can be changed by them.
+        `numbers` (S,) int32 are order numbers as a player's `act` returns them. Only orders of the
+        deciding powers' units and centers change.
         """
         self.check_orders(orders)
         numbers = np.ascontiguousarray(numbers, np.int32)
@@ -431,17 +441,17 @@ class VectorGame:
         """Adjudicate one phase of every running game and move on to its next phase.
 
         Args:
-            rows: integers or a mask; only these games are played. None: all.
-            out: the result of an earlier step of as many games, to be overwritten.
             orders: (E, V) int32, order numbers by the province of the unit (or center to build in),
                 NONE for none. A number that is not an order of the unit there counts as none: a
                 unit holds, a dislodged one disbands, a build is waived, a removal is left to civil
                 disorder. Neutral units always hold.
+            rows: games to play, integers or a mask; None: all.
+            out: the result of an earlier step of as many games, to be overwritten.
             votes: (E, P) bool, who votes for a draw in this phase; None: nobody. A game for which
                 every power alive votes ends in a draw, as it stands: its orders are not played.
         """
         self.check_orders(orders)
-        agreed = self._nobody if votes is None else self.agreed(votes)
+        agreed = self._no_draws if votes is None else self.agreed(votes)
         rows = self._rows(rows)
         games = len(rows)
         out = self._empty_result(games) if out is None else out
@@ -470,7 +480,7 @@ class VectorGame:
         return out
 
     def agreed(self, votes: np.ndarray) -> np.ndarray:
-        """Return in which games every power alive votes for a draw, (E,) bool, of votes (E, P)."""
+        """Return (E,) bool, whether every power alive has a vote for a draw in `votes` (E, P)."""
         shape = (self.num_games, self.num_powers)
         if votes.shape != shape or votes.dtype != bool:
             raise ValueError(
@@ -512,15 +522,16 @@ class VectorGame:
         return out
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Return copies of all arrays that decide how the games go on."""
+        """Return copies of the state's arrays and of the seeds, by name."""
         return {name: array.copy() for name, array in self.state._asdict().items()} | {
             "row_seed": self.row_seed.copy()
         }
 
     def restore(self, snapshot: dict[str, np.ndarray]) -> None:
-        """Continue from a `snapshot()` of games of the same map and number.
+        """Continue from a `snapshot()` of as many games of the same map.
 
-        ValueError, and nothing changed, if an array is missing or of another shape.
+        Raises:
+            ValueError: an array is missing or of another shape; nothing has changed.
         """
         arrays = self.state._asdict() | {"row_seed": self.row_seed}
         if not isinstance(snapshot, dict):
@@ -535,7 +546,7 @@ class VectorGame:
 
 
 def _orders_per_slot(games: VectorGame) -> int:
-    """A bound on the legal orders of one slot."""
+    """Return an upper bound on the legal orders of one slot."""
     per_province = np.diff(games.table.province_first).max(initial=1)
     builds = (games.table.build != NONE).sum()
     return int(max(per_province, builds, len(games.board.terrain))) + 1

@@ -1,4 +1,4 @@
-"""What a checkpoint keeps of a run beside its policy: written by `pack`, taken up by `restore`."""
+"""The state of a run in a checkpoint, beside its policy: `pack` makes it, `restore` loads it."""
 
 import copy
 import hashlib
@@ -24,12 +24,12 @@ from .experience import Experience
 from .ranks import Ranks, TrainingError
 from .run_folder import RunFolder
 
-RUN_FORMAT = 6  # of what a checkpoint holds besides the policy
-LEAST_RATE = 1e-8  # below it a step may be lost in rounding
-_TUPLES = {
+RUN_FORMAT = 6  # of that state
+MIN_LEARNING_RATE = 1e-8  # below it a step may be lost in rounding
+_TUPLES = {  # fields -> named tuple: a checkpoint holds these as dictionaries
     kind._fields: kind for kind in (Experience, BoardViews, TalkViews, OfferViews, Decisions)
 }
-# Kinds of generators: how their state is read, and set from what `pack` makes of it.
+# Class of a generator -> how to get its state, and to set it from what `pack` made of it.
 _GENERATORS = {
     torch.Generator: (torch.Generator.get_state, torch.Generator.set_state),
     np.random.RandomState: (
@@ -44,17 +44,22 @@ _GENERATORS = {
 
 
 class Stateful:
-    """Checkpoints keep its attributes but those in REBUILT; OF_RANK differ between processes."""
+    """Something that changes while a run trains, whose attributes are in its checkpoints."""
 
-    REBUILT: ClassVar[tuple[str, ...]] = ()
-    OF_RANK: ClassVar[tuple[str, ...]] = ()
+    REBUILT: ClassVar[tuple[str, ...]] = ()  # attributes that are not, since __init__ makes them
+    OF_RANK: ClassVar[tuple[str, ...]] = ()  # attributes of a run that each process has for itself
 
     def state_names(self) -> list[str]:
+        """Return the names of attributes that are in a checkpoint, once for all processes."""
         return [name for name in vars(self) if name not in (*self.REBUILT, *self.OF_RANK)]
 
 
 def pack(value: Any, name: str = "run") -> Any:
-    """Return a value as plain ones and tensors; UserError, with `name` as its place, if not."""
+    """Return a value as dictionaries, lists, tensors and plain values, which `torch.load` reads.
+
+    Raises:
+        UserError: a value cannot be kept; `name` says which.
+    """
     if isinstance(value, Stateful):
         return {part: pack(getattr(value, part), f"{name}.{part}") for part in value.state_names()}
     if isinstance(value, nn.Module | torch.optim.Optimizer):
@@ -87,7 +92,10 @@ def pack(value: Any, name: str = "run") -> Any:
 
 
 def restore(live: Any, saved: Any) -> Any:
-    """Return `saved`, which `pack` made of a value such as `live`; that may change, too."""
+    """Return the value of which `pack` made `saved`.
+
+    `live` is a value of its kind, loaded in place where that is possible.
+    """
     if isinstance(live, Stateful):
         for part in live.state_names():
             setattr(live, part, restore(getattr(live, part), saved[part]))
@@ -105,25 +113,26 @@ def restore(live: Any, saved: Any) -> Any:
     if isinstance(live, VectorGame):
         live.restore(_arrays(saved))
         return live
-    if isinstance(live, torch.Tensor):  # of a network, perhaps, which must stay its owner
+    if isinstance(live, torch.Tensor):  # in place: a module may hold it
         live.data.copy_(saved)
         return live
     if hasattr(live, "_asdict"):
         parts = live._asdict()
         return type(live)(*(restore(parts[part], saved[part]) for part in parts))
     if isinstance(live, dict):
-        return {key: restore(_like(live, key), item) for key, item in saved.items()}
+        return {key: restore(_template(live, key), item) for key, item in saved.items()}
     if isinstance(live, list | tuple):
         return type(live)(restore(live[0] if live else None, item) for item in saved)
     return _arrays(saved)
 
 
-def _like(live: dict, key: Any) -> Any:
+def _template(live: dict, key: Any) -> Any:
+    """Return a value of the kind of live[key], a copy of another one if it is missing."""
     return live[key] if key in live else copy.deepcopy(next(iter(live.values()), None))
 
 
 def _arrays(saved: Any) -> Any:
-    """Return a value with arrays for tensors, and named tuples for dictionaries of their fields."""
+    """Return `saved` with arrays in place of tensors, and its named tuples again."""
     if isinstance(saved, torch.Tensor):
         return saved.numpy().copy()
     if isinstance(saved, dict):
@@ -134,25 +143,26 @@ def _arrays(saved: Any) -> Any:
     return saved
 
 
-def weight_bits(agent: nn.Module) -> int:
-    """Return a sum over all bits of an agent's weights, which differs if any of them does."""
+def weight_hash(agent: nn.Module) -> int:
+    """Return a checksum of an agent's weights."""
     weights = torch.cat([weight.detach().flatten().float() for weight in agent.parameters()])
     return int(weights.view(torch.int32).sum()) % 2**40
 
 
 def check_learned(run: Any, losses: Mapping[str, float], before: int, ranks: Ranks) -> None:
-    """Raise TrainingError if an update went wrong; `before` are the weights' bits before it."""
+    """Raise TrainingError if an update went wrong; `before` is the `weight_hash` before it."""
     if not all(map(math.isfinite, losses.values())):
         raise TrainingError(f"a loss is not finite ({dict(losses)})")
     if not is_sound(run.agent.parameters(), run.optimizer.state.values()):
         raise TrainingError(f"a weight is not finite, or beyond {MOST_WEIGHT:,.0f}")
-    bits = weight_bits(run.agent)
-    if ranks.sum({"bits": bits})["bits"] != bits * ranks.count:
+    after = weight_hash(run.agent)
+    if ranks.sum({"hash": after})["hash"] != after * ranks.count:
         raise TrainingError(
             "an update has left the processes with different weights: `ranks.sum_gradients` comes "
             "after the last backward(), and before gradients are clipped"
         )
-    if bits == before and any(group["lr"] > LEAST_RATE for group in run.optimizer.param_groups):
+    rates = [group["lr"] for group in run.optimizer.param_groups]
+    if after == before and max(rates) > MIN_LEARNING_RATE:
         raise TrainingError(
             "an update has changed no weight: does run.optimizer step the weights of run.agent, "
             "and does nothing clear their gradients, or the loss's, before it does?"
@@ -160,8 +170,10 @@ def check_learned(run: Any, losses: Mapping[str, float], before: int, ranks: Ran
 
 
 def check_run(run: Any, ranks: Ranks) -> None:
-    """Raise UserError for what an edited run has that would not learn, or not come back from a
-    checkpoint. What a checkpoint would hold is written and read back in memory."""
+    """Raise UserError if part of an edited run would not learn, or not survive a checkpoint.
+
+    What a checkpoint would hold is written and read back in memory.
+    """
     parts = [
         part
         for value in vars(run).values()
@@ -179,9 +191,9 @@ def check_run(run: Any, ranks: Ranks) -> None:
         raise UserError(f"a {kind} sets the learning rate, and so does --anneal: turn one off")
     policy, own = run.setup.policy(run), pack_rank(run)
     shared = pack(run)
-    advice = "draw it at random before `seed_generators(own.seed)`"
+    advice = "draw it at random before `seed_generators(local.seed)`"
     _check_same(ranks.gather(_hashes(shared, "run")), advice)
-    saved = _saved(policy | {"run": shared, "ranks": [own]})
+    saved = _to_bytes(policy | {"run": shared, "ranks": [own]})
     expected = run.setup.learner.weights(asdict(run.args), run.game_map)
     for name in policy["model"].keys() ^ expected.keys():
         raise UserError(
@@ -189,7 +201,7 @@ def check_run(run: Any, ranks: Ranks) -> None:
             "network, or what make_agent makes; change networks in Agent, or in make_agent"
         )
     try:
-        go_on(run, torch.load(io.BytesIO(saved), weights_only=True), Ranks())
+        restore_run(run, torch.load(io.BytesIO(saved), weights_only=True), Ranks())
     except Exception as error:
         raise UserError(f"a checkpoint of this run could not be read ({reason(error)})") from error
 
@@ -198,11 +210,12 @@ def _listed(value: Any) -> list | tuple:
     return value if isinstance(value, list | tuple) else [value]
 
 
-def check_format(folder: RunFolder) -> dict:
+def read_newest(folder: RunFolder) -> dict:
     """Return the newest checkpoint of a run.
 
-    UserError: another version of this project began the run, or the checkpoint cannot be read; then
-    the last one that can be is named.
+    Raises:
+        UserError: another version of this project began the run, or the checkpoint cannot be read;
+            then the newest readable one is named.
     """
     try:
         saved = checkpoints.read(folder.checkpoint)
@@ -212,44 +225,45 @@ def check_format(folder: RunFolder) -> dict:
                 checkpoints.read(path)
             except UserError:
                 continue
-            copied = f"cp {path.relative_to(folder.path)} {folder.checkpoint.name}"
-            raise UserError(f"{error}; there, `{copied}` takes the last good one") from None
+            command = f"cp {path.relative_to(folder.path)} {folder.checkpoint.name}"
+            raise UserError(f"{error}; there, `{command}` takes the last good one") from None
         raise
     if saved.get("run_format") != RUN_FORMAT:
-        here = "cannot be continued, but --start-from can begin with it"
-        raise UserError(f"{folder.path}: begun with another version of this project; {here}")
+        advice = "cannot be continued, but --start-from can begin with it"
+        raise UserError(f"{folder.path}: begun with another version of this project; {advice}")
     return saved
 
 
 def save(run: Any, ranks: Ranks, log: Any) -> None:
-    """Write a checkpoint from which the run can go on exactly; all ranks call this."""
+    """Write a checkpoint from which the run continues exactly; all ranks call this."""
     with log.clock("saving"):
         files = log.flush()
         shared = pack(run)
         # As bytes: a tensor of unsigned numbers, such as the games' seeds, cannot be pickled.
-        everywhere = ranks.gather((_saved(pack_rank(run)), _hashes(shared, "run")))
+        gathered = ranks.gather((_to_bytes(pack_rank(run)), _hashes(shared, "run")))
         advice = "make it of sums over all of them, `ranks.sum`"
-        _check_same([hashes for _, hashes in everywhere], advice)
+        _check_same([hashes for _, hashes in gathered], advice)
         if ranks.rank > 0:
             return
         saved = run.setup.policy(run) | {
             "run_format": RUN_FORMAT,
             "run": shared,
-            "ranks": [torch.load(io.BytesIO(part), weights_only=True) for part, _ in everywhere],
+            "ranks": [torch.load(io.BytesIO(part), weights_only=True) for part, _ in gathered],
             "wandb_id": log.wandb_id,
             "files": files,
             "seconds": log.seconds,
         }
-        log.folder.save_checkpoint(run.step, _saved(saved))
+        log.folder.save_checkpoint(run.step, _to_bytes(saved))
 
 
 def pack_rank(run: Any) -> dict:
+    """Return the state that this process has for itself, with its global generators."""
     own = {name: pack(getattr(run, name), f"run.{name}") for name in run.OF_RANK}
     return own | {"generators": pack(_generators(run))}
 
 
 def _generators(run: Any) -> dict[str, Any]:
-    """Return the global generators of this process by name."""
+    """Return this process's global generators by name."""
     generators = {"torch": torch.default_generator, "random": random.getstate.__self__}
     generators["numpy"] = np.random.get_state.__self__
     if run.setup.device.type == "cuda":
@@ -258,7 +272,7 @@ def _generators(run: Any) -> dict[str, Any]:
 
 
 def _hashes(value: Any, name: str) -> dict[str, str]:
-    """Return a hash of each part of what `pack` returned, by its place."""
+    """Return a hash of each part of a packed value, by its name, such as `run.pool.copies`."""
     if isinstance(value, dict):
         parts = (_hashes(item, f"{name}.{key}") for key, item in value.items())
         return {place: digest for part in parts for place, digest in part.items()}
@@ -271,9 +285,10 @@ def _hashes(value: Any, name: str) -> dict[str, str]:
     return {name: hashlib.sha256(content).hexdigest()}
 
 
-def _check_same(everywhere: list[dict[str, str]], advice: str) -> None:
-    first = everywhere[0]
-    for other in everywhere[1:]:
+def _check_same(hashes: list[dict[str, str]], advice: str) -> None:
+    """Raise UserError unless all processes have the same `_hashes`."""
+    first = hashes[0]
+    for other in hashes[1:]:
         for name in [*first, *other]:
             if first.get(name) != other.get(name):
                 part = name.split(".")[1]
@@ -283,13 +298,14 @@ def _check_same(everywhere: list[dict[str, str]], advice: str) -> None:
                 )
 
 
-def _saved(value: Any) -> bytes:
+def _to_bytes(value: Any) -> bytes:
     content = io.BytesIO()
     torch.save(value, content)
     return content.getvalue()
 
 
-def go_on(run: Any, saved: dict, ranks: Ranks) -> None:
+def restore_run(run: Any, saved: dict, ranks: Ranks) -> None:
+    """Load the state of this process from a checkpoint into a new run."""
     restore(run, saved["run"])
     own = saved["ranks"][ranks.rank]
     for name in run.OF_RANK:

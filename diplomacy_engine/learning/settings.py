@@ -206,5 +206,5 @@ def _resumed(args_class: type[_Args], path: str) -> _Args:
     try:
         return convert(args_class, run.load_args() | {"resume": path}, folder / "args.json")
     except UserError:  # settings of another version are named as such, if that is what they are
-        learning("checkpoint_state").check_format(run)
+        learning("checkpoint_state").read_newest(run)
         raise

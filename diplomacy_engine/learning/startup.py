@@ -88,7 +88,7 @@ class Setup:
             return False
         with _closed_on_failure(self.folder):
             try:
-                checkpoint_state.go_on(run, self.saved, ranks)
+                checkpoint_state.restore_run(run, self.saved, ranks)
             except Exception as error:
                 why = checkpoints.reason(error)
                 raise UserError(f"{self.folder.checkpoint}: cannot be continued ({why})") from error
@@ -359,7 +359,7 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
     """Return what --resume goes on with; its folder is trusted, so settings may name code."""
     folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(args.resume)
     with _closed_on_failure(folder):
-        saved = checkpoint_state.check_format(folder)
+        saved = checkpoint_state.read_newest(folder)
         source = folder.path / "args.json"
         check_changes(convert(learner.args_class, folder.load_args(), source), args, CHANGEABLE)
         if learner.make_agent:

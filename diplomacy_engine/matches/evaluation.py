@@ -1,4 +1,4 @@
-"""Evaluations: one player as every power (or team) equally often against copies of another."""
+"""Evaluations: one player plays every power (or team) equally often, another plays the others."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +14,10 @@ from .figures import by_side, named_teams, ranges_of, summarize
 from .match import MatchReport, MatchSettings, match_settings
 from .tables import play_tables
 
-# Map -> games, and of each power the shares of solos and wins of `dumbbot` in that seat against
-# copies of itself, since no map is even: `evaluate --map MAP --player dumbbot --against dumbbot
-# --seed 1 --games N`, to the map's own year limit.
-_PAR = {
+# No map is even, so a result has a baseline: `dumbbot` against itself. Map -> number of games and,
+# by power, the shares of games with a solo and with a win. From `evaluate --map MAP --player
+# dumbbot --against dumbbot --seed 1 --games N`, with the map's own year limit.
+_BASELINES = {
     "small": (40_000, {"ENGLAND": (0.0588, 0.0588), "RUSSIA": (0.9410, 0.9410)}),
     "three": (
         30_000,
@@ -38,66 +38,66 @@ _PAR = {
 }
 
 
-def known_results(game_map: Map, player: str, max_years: int, year_limit: str) -> dict:
-    if game_map.name not in _PAR or player != "dumbbot" or year_limit != "draw":
+def baseline(game_map: Map, player: str, max_years: int, year_limit: str) -> dict:
+    """Return `par`, what `player` wins as each power against itself; nothing if it is not known."""
+    if game_map.name not in _BASELINES or player != "dumbbot" or year_limit != "draw":
         return {}
     bundled = load_map(game_map.name)  # a file may have that name, too
     if game_map.teams.text or bundled.facts != game_map.facts or max_years != bundled.max_years:
         return {}
-    games, seats = _PAR[game_map.name]
+    games, by_power = _BASELINES[game_map.name]
     shares = {
-        figure: {power: both[i] for power, both in seats.items()}
+        figure: {power: of_power[i] for power, of_power in by_power.items()}
         for i, figure in enumerate(("solo", "win"))
     }
     return {"par": {"player": player, "games": games} | shares}
 
 
 class Evaluation(MatchReport):
-    """The report of an evaluation: of two players, whose first has one side of every game."""
+    """The report of an evaluation: the first of two players has one side of every game."""
 
     def result(self, per_game: bool = False) -> dict:
         """Return the figures of the first player as `evaluate --json` writes them.
 
         `overall` and `by_power` are FIGURES with 95% intervals, `orders` OrderCounter.shares,
         `style` OrderCounter.style, `by_result` ResultCounter.figures, `press` TalkCounter.figures
-        where powers talk. With teams `overall` and `by_team` are the team's, `by_power` each
-        power's by itself. `par`, if known: what the other player wins in each seat against copies
-        of itself. With `per_game`, too: for each game `game` (from 1 on), `power` (or `team`), and
-        figures.
+        where powers talk. With teams `overall` and `by_team` are about teams, `by_power` about
+        single powers. `par`, if known, is what the other player wins as each power against itself.
+        With `per_game` each game has a number `game` (from 1 on), `power` (or `team`) and FIGURES.
         """
         settings, (player, against) = self.settings, self.players
         game_map, years, teams = settings.game_map, settings.max_years, settings.game_map.teams
-        every, of_sides = self.figures()
+        of_powers, of_sides = self.figures()  # name -> (games, P) and (games, sides)
         sides = len(teams.names)  # as many as powers without teams
-        seat = self.number % sides
-        values = {name: of_sides[name][np.arange(len(seat)), seat] for name in FIGURES}
+        side = self.number % sides  # (games,), the first player's
+        values = {name: of_sides[name][np.arange(len(side)), side] for name in FIGURES}
         ranges = ranges_of(teams.names, game_map, years, teams.victory_centers)
         by_power = by_side(
-            game_map.powers, every, self.seats == 0, ranges_of(game_map.powers, game_map, years)
+            game_map.powers, of_powers, self.seats == 0, ranges_of(game_map.powers, game_map, years)
         )
         result = {
             "map": game_map.name,
             "player": player,
             "against": against,
-            "games": len(seat),
+            "games": len(side),
             "seed": settings.seed,
             "max_years": years,
             "year_limit": settings.year_limit,
             "greedy": self.greedy[0],
-            "overall": summarize(values, seat, ranges),
+            "overall": summarize(values, side, ranges),
             "by_power": by_power,
             "orders": self.orders.shares(),
-            "style": self.orders.style(len(seat)),
+            "style": self.orders.style(len(side)),
             "by_result": self.orders.results.figures(),
         } | self.draws()
         if teams.text:
-            mine = np.arange(sides) == seat[:, None]
+            mine = np.arange(sides) == side[:, None]
             by_team = by_side(teams.names, of_sides, mine, ranges)
             result |= named_teams(game_map) | {"by_team": by_team}
         if self.talk is not None:
             result["press"] = settings.press._asdict() | self.talk.figures()
         elif settings.draws_after is None:
-            result |= known_results(game_map, against, years, settings.year_limit)
+            result |= baseline(game_map, against, years, settings.year_limit)
         if per_game:
             rows = zip(self.number.tolist(), *(values[figure].tolist() for figure in FIGURES))
             columns = ("game", "team" if teams.text else "power", *FIGURES)
@@ -121,47 +121,47 @@ def evaluate_player(
     keep_finished: bool = False,
     **settings: Any,
 ) -> Evaluation:
-    """Play a player as every power equally often against copies of another.
+    """Let a player play every power equally often, and another player all other powers.
 
-    On a map with teams (`Map.with_teams`) it plays each team in turn, all powers of it.
+    On a map with teams (`Map.with_teams`) it plays the teams in turn, with all powers of a team.
 
         evaluate_player("small", player, make_bot("dumbbot"), num_games=200, seed=1).result()
 
-    Games can be shared among processes: `MatchReport.join` of the reports of all parts is the
-    report of the whole, whatever the number of parts. Each game has the same seats and seed; so
-    games of bots are the same, while a policy draws from a generator of its own, which should have
-    another seed in each part.
+    Games can be shared among processes: `MatchReport.join` makes one report of those of all parts.
+    A game has the same seats and seed whatever the number of parts, so games of bots are the same.
+    A policy has its own generator, which should have another seed in each part.
 
     Args:
         match: a map's name or file, a Map, or all settings.
-        player: the one whose results are tallied.
-        against: plays every other power.
+        player: plays one power (or team) of each game, and is evaluated.
+        against: plays all other powers.
         num_games: rounded up to a multiple of the powers, or of the teams.
-        part: (k, n): the games of part k of n, from 0 on.
-        samples: so many of the whole match's first games are saved, as far as this part has them.
-        think: of a Game and the player's power, returns the `thoughts` that the samples keep.
+        part: (k, n): play part k of n, counted from 0.
+        samples: number of games to save, the first of all parts; this part saves those it has.
+        think: called with a Game and a power of the player; returns `thoughts` for saved games.
         progress, keep_finished: see `play_tables`.
         settings: fields of MatchSettings, such as `seed` or `max_years`.
 
-    UserError if a number is out of range.
+    Raises:
+        UserError: a number is out of range.
     """
-    rules = match_settings(match, **settings)
-    teams, powers = rules.game_map.teams, rules.game_map.powers
+    all_settings = match_settings(match, **settings)
+    teams, powers = all_settings.game_map.teams, all_settings.game_map.powers
     sides, (k, n) = len(teams.names), part
     num_games = -(-num_games // sides) * sides
-    number = np.arange(k * num_games // n, (k + 1) * num_games // n)
-    seat = number % sides  # of the player; with one opponent nothing is to be drawn
-    seats = (teams.of_power != seat[:, None]).astype(np.int8)  # 0: the player's
+    numbers = np.arange(k * num_games // n, (k + 1) * num_games // n)
+    side = numbers % sides  # (games,), the player's
+    seats = (teams.of_power != side[:, None]).astype(np.int8)  # (games, P), 0: the player's
 
     def own_thoughts(game_number: int, game: Game) -> dict:
-        own = teams.of_power == game_number % sides
-        return {k: v for p, mine in zip(powers, own) if mine for k, v in think(game, p).items()}
+        own = np.flatnonzero(teams.of_power == game_number % sides)
+        return {name: text for p in own for name, text in think(game, powers[p]).items()}
 
     report = play_tables(
-        rules,
+        all_settings,
         (player, against),
         seats,
-        first=int(number[0]),
+        first=int(numbers[0]),
         samples=samples,
         think=think and own_thoughts,
         counted=0,

@@ -16,7 +16,7 @@ from ..records import read_json
 from ..replays.replay import Replay
 from ..rules.state import seed_from
 from ..rules.vocabulary import vocabulary
-from ..scoring.rewards import places
+from ..scoring.rewards import mean_ranks
 from .figures import Z, mean_text, percent
 from .match import MatchSettings
 from .ratings import DEVIATION, MEAN, bootstrap_errors, fit_ratings
@@ -244,7 +244,7 @@ def rank_person(
         raise UserError(
             f"no finished game has {person_name} and a member of {population.title} in it"
         )
-    finishes = places(np.array(finals))
+    finishes = mean_ranks(np.array(finals))
     return rank_after_games(
         population.ratings, np.array(seats), finishes, rng, len(names) - num_members
     )

@@ -36,7 +36,7 @@ import numpy as np
 from .._suggest import quoted
 from ..constants import AGREED, NONE, SOLO, TEAM, YEAR_LIMIT
 from ..errors import UserError
-from .rewards import RewardInput, lead, make_reward, places, reward_input, squared_shares
+from .rewards import RewardInput, lead, make_reward, mean_ranks, reward_input, squared_shares
 
 RATES = ("solo", "win", "draw", "survival", "elimination", "loss", "most_centers")
 MEANS = ("centers", "centers_behind", "rank", "sum_of_squares", "deepdip_reward", "game_years")
@@ -138,7 +138,7 @@ def figure_values(
         "most_centers": behind == 0,
         "centers": centers,
         "centers_behind": behind,
-        "rank": places(centers),
+        "rank": mean_ranks(centers),
         "sum_of_squares": np.where(draw, squared_shares(np.where(alive, centers, 0)), solo),
         "deepdip_reward": paid,
         "game_years": np.broadcast_to(outcomes.years[:, None], alive.shape),

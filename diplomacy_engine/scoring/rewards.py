@@ -1,47 +1,47 @@
 """Rewards by name: what the end of a game, of a power or of a year is worth to each power.
 
-`make_reward("sum_of_squares")` returns a function of a RewardInput; mixes.py adds several up, and
-teams.py pays teams. With c a power's centers at its end, V the victory count and P the powers:
+`make_reward("sum_of_squares")` returns a function of a RewardInput; mixes.py makes weighted sums,
+and teams.py pays teams. With c a power's centers, W the centers that win and P the powers, a power
+is paid once, when it is eliminated or its game ends:
 
-    name            solo winner  others then   at a draw                 eliminated
-    deepdip         c + V        c - V         c                         -V
+    name            solo winner  other powers  at a draw                 eliminated
+    deepdip         c + W        c - W         c                         -W
     terminal        1            -1            0.5                       -1
-    score           c / V        c / V         c / V                     0
-    leader          0            (c - most)/V  (c - most)/V              -most/V
+    score           c / W        c / W         c / W                     0
+    leader          0            (c - most)/W  (c - most)/W              -most/W
     ordinal         1            (P - rank)/(P - 1)  the same            the same
     sum_of_squares  1            0             c^2 / sum of all c^2      0
     draw_size       1            0             1 / powers alive          0
     first_place     1            0             1 / powers with most      0
-    first_score     c / V        0             c / V with most, else 0   0
-    weakest         fewest / V   fewest / V    fewest / V                0
+    first_score     c / W        0             c / W with most, else 0   0
+    weakest         fewest / W   fewest / W    fewest / W                0
 
-These are paid after every fall, to each power that is alive then:
+Paid after every fall, to powers alive (the deltas also to those eliminated in that step):
 
-    center_delta      change in centers / V, also to a power eliminated in that step
-    lead_delta        change in the lead / V, the same
+    center_delta      change in centers / W
+    lead_delta        change in the lead / W
     centers_held      c
-    captures          how many centers more there are than before; nothing for fewer
+    captures          change in centers, at least 0
     three_to_centers  3^c
     survival_time     1
 
-What the table leaves open:
+In detail:
 
 - A draw is the year limit or one that all powers alive have voted for. With `--year-limit truncate`
   the limit pays nothing, and an agreed draw all the same.
-- A power's end comes once. It is paid in the step in which it loses its last unit and center, or
-  else in the step that ends the game, never twice. A power eliminated in the very step that ends
-  the game is paid as eliminated.
+- A power is eliminated in the step in which it loses its last unit and center. One eliminated in
+  the very step that ends the game is paid as eliminated.
 - `most` is the largest center count of any power after the step, `fewest` the least, which is 0 as
   soon as a power is out: `weakest` pays all that live the same.
 - A power's lead is its centers less those of the strongest other power, negative when it is behind.
-  A power's `lead_delta` adds up to its lead at its end, less the one at the start.
+  `lead_delta` sums to the lead when the power is paid last, less the lead at the start.
 - `rank` is 1 for the best. Powers alive at the end of the game rank by centers, above all that were
-  eliminated; a power eliminated earlier in the game ranks below one eliminated later. Equal ones
-  share the average of their ranks: those with as many centers, and those eliminated in one step.
+  eliminated; a power eliminated earlier in the game ranks below one eliminated later. Powers with
+  as many centers, or eliminated in one step, share the mean of their ranks.
 - In a game of one power `ordinal` is 1.
 
 `deepdip` is the reward of the DeepDip thesis (2019), section 4.3.1, and `centers_held`, `captures`
-and `three_to_centers` are after those that it tried and rejected; `terminal` is PyTAG's.
+and `three_to_centers` are modelled on rewards that it rejected; `terminal` is PyTAG's.
 """
 
 import importlib
@@ -60,12 +60,12 @@ class RewardInput(NamedTuple):
     """What one step did to each game, as far as a reward may depend on it."""
 
     ended: np.ndarray  # (E,) int8, End; RUNNING where no end of a game is to be paid
-    winner: np.ndarray  # (E,) int8, power that won a solo, or NONE; of a TEAM's, one of its powers
+    winner: np.ndarray  # (E,) int8, power with a solo, or one of a team that won; NONE: nobody
     captured: np.ndarray  # (E,) bool, whether supply centers were counted (end of a fall)
     centers: np.ndarray  # (E, P) int16, centers after the step
     centers_before: np.ndarray  # (E, P) int16, centers before the step
     alive: np.ndarray  # (E, P) bool, has a unit or a center after the step
-    eliminated: np.ndarray  # (E, P) bool, lost the last of them in this step
+    eliminated: np.ndarray  # (E, P) bool, lost its last unit and center in this step
     victory_centers: int  # centers that win
 
 
@@ -76,9 +76,9 @@ def reward_input(step, victory_centers: int, pay_year_limit: bool = True) -> Rew
     """Return the RewardInput of a VectorGame's StepResult.
 
     Args:
-        step: anything with the fields of a RewardInput but the last.
+        step: anything with all fields of a RewardInput but `victory_centers`.
         victory_centers: `board.victory_centers`.
-        pay_year_limit: False shows games that ended at the year limit as running, so that no
+        pay_year_limit: False: games that ended at the year limit count as running, so that no
             reward pays their end.
     """
     ended = step.ended
@@ -89,26 +89,27 @@ def reward_input(step, victory_centers: int, pay_year_limit: bool = True) -> Rew
 
 
 def _pay(game: RewardInput, winner, others, draw, eliminated) -> np.ndarray:
-    """(E, P) float32, the given values where powers meet their end in this step. Each value is a
-    number or broadcasts to (E, P). A team's victory without a solo is a draw."""
+    """Return (E, P) float32, what powers get whose game ends in this step, or who are eliminated.
+
+    Each value is a number or broadcasts to (E, P). A team's victory without a solo is a draw.
+    """
     solo = (game.ended == SOLO)[:, None] & game.alive
     won = solo & (np.arange(game.alive.shape[1]) == game.winner[:, None])
     drawn = (game.ended == YEAR_LIMIT) | (game.ended == TEAM) | (game.ended == AGREED)
     shared = drawn[:, None] & game.alive
-    paid = np.where(won, winner, np.where(solo, others, np.where(shared, draw, 0.0)))
-    paid = np.where(game.eliminated, eliminated, paid)
-    return paid.astype(np.float32)
+    values = np.where(won, winner, np.where(solo, others, np.where(shared, draw, 0.0)))
+    return np.where(game.eliminated, eliminated, values).astype(np.float32)
 
 
-def places(values: np.ndarray) -> np.ndarray:
-    """(E, P) float64 places in each row, 1 for the largest value, ties averaged."""
+def mean_ranks(values: np.ndarray) -> np.ndarray:
+    """Return the ranks in each row, (E, P) float64: 1 for the largest value, the mean for ties."""
     above = (values[:, None, :] > values[:, :, None]).sum(2)
     equal = (values[:, None, :] == values[:, :, None]).sum(2)
     return above + (equal + 1) / 2
 
 
 def deepdip(game: RewardInput) -> np.ndarray:
-    """Centers, plus the victory count for a solo, minus it for a loss or elimination."""
+    """Centers, plus the centers that win for a solo, minus these for a loss or elimination."""
     centers, victory = game.centers.astype(np.float64), game.victory_centers
     return _pay(game, centers + victory, centers - victory, centers, -victory)
 
@@ -134,15 +135,16 @@ def leader(game: RewardInput) -> np.ndarray:
 def ordinal(game: RewardInput) -> np.ndarray:
     """Rank at the end, from 1 for the best down to 0 for the worst."""
     powers = game.alive.shape[1]
-    # Those out earlier rank below those eliminated now, and these below the living.
+    # Below powers alive rank those eliminated in this step (-1), then those before (-2).
     standing = np.where(
         game.alive, game.centers.astype(np.int64), np.where(game.eliminated, -1, -2)
     )
-    value = (powers - places(standing)) / (powers - 1) if powers > 1 else 1.0
+    value = (powers - mean_ranks(standing)) / (powers - 1) if powers > 1 else 1.0
     return _pay(game, 1.0, value, value, value)
 
 
 def squared_shares(centers: np.ndarray) -> np.ndarray:
+    """Return each power's share (E, P) of the sum of the squared center counts."""
     squares = centers.astype(np.float64) ** 2
     return squares / np.maximum(squares.sum(1, keepdims=True), 1)
 
@@ -178,6 +180,7 @@ def weakest(game: RewardInput) -> np.ndarray:
 
 
 def _pay_fall(game: RewardInput, values: np.ndarray) -> np.ndarray:
+    """Return (E, P) float32: `values` of powers alive where centers were counted, else 0."""
     return np.where(game.captured[:, None] & game.alive, values, 0).astype(np.float32)
 
 
@@ -187,7 +190,7 @@ def centers_held(game: RewardInput) -> np.ndarray:
 
 
 def captures(game: RewardInput) -> np.ndarray:
-    """Centers won in a year, less those lost but never below 0, paid after every fall."""
+    """Change in centers in a year, but at least 0, paid after every fall."""
     return _pay_fall(game, np.maximum(game.centers - game.centers_before, 0))
 
 
@@ -224,7 +227,7 @@ def lead_delta(game: RewardInput) -> np.ndarray:
     return np.where(paid, change / game.victory_centers, 0).astype(np.float32)
 
 
-# These only compare, so one that is alone with nobody gets the same whatever it does.
+# They compare powers: a power or team without an opponent gets the same whatever it does.
 _COMPARING = (leader, ordinal, sum_of_squares, draw_size, first_place)
 _IN_FALL = (center_delta, lead_delta, centers_held, captures, three_to_centers, survival_time)
 REWARDS: dict[str, Reward] = {
@@ -236,12 +239,12 @@ PAID_IN_FALL = frozenset(reward.__name__ for reward in _IN_FALL)
 
 
 def make_reward(name: str) -> Reward:
-    """Return the reward of that name, or one's own, given as `module:function`.
+    """Return the reward of that name, or the user's own, `module:function`, which is imported.
 
-    One's own takes a RewardInput and returns (E, P) finite numbers; the module is imported.
+    The function takes a RewardInput and returns (E, P) finite numbers.
 
     Raises:
-        UserError: there is no such reward. Calling one's own raises it for a bad result.
+        UserError: there is no such reward; when it is called: its result is not that.
     """
     if name in REWARDS:
         return REWARDS[name]
@@ -258,7 +261,7 @@ def _own_reward(name: str) -> Reward:
     try:
         module = importlib.import_module(module_name)
     except Exception as error:
-        # Whatever a user's module does wrong while it is imported, this sentence says where.
+        # A user's module can raise anything.
         raise UserError(
             f"reward {quoted(name)}: cannot import {quoted(module_name)}: {error!s:.300}"
         ) from error
@@ -272,7 +275,7 @@ def _own_reward(name: str) -> Reward:
         try:
             paid = np.asarray(function(game), np.float32)
         except Exception as error:
-            # Whatever a user's function does wrong, this sentence says where.
+            # A user's function can raise anything.
             where = traceback.extract_tb(error.__traceback__)[-1]
             place = "" if where.filename == __file__ else f" (line {where.lineno})"
             reason = f"{type(error).__name__}: {error}{place}"
@@ -288,7 +291,7 @@ def _own_reward(name: str) -> Reward:
 
 
 def try_reward(reward: Reward, powers: int, victory_centers: int) -> None:
-    """Pay a reward once; UserError if it is the user's own and fails, before a run begins."""
+    """Call a reward once, before a run begins; UserError if it is the user's own and fails."""
     centers = np.zeros((3, powers), np.int16)
     centers[:, 0] = victory_centers
     alive = np.broadcast_to(np.arange(powers) < max(1, powers - 1), centers.shape)

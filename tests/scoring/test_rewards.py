@@ -14,7 +14,7 @@ from diplomacy_engine.scoring.rewards import (
     REWARDS,
     RewardInput,
     make_reward,
-    places,
+    mean_ranks,
     reward_input,
 )
 
@@ -138,9 +138,9 @@ def test_truncation_pays_no_end_reward():
     assert step.ended.tolist() == [YEAR_LIMIT, SOLO]
 
 
-def test_places():
+def test_mean_ranks():
     values = np.array([[3, 1, 3, 0, 0], [0, 0, 0, 0, 0]])
-    assert places(values).tolist() == [[1.5, 3, 1.5, 4.5, 4.5], [3] * 5]
+    assert mean_ranks(values).tolist() == [[1.5, 3, 1.5, 4.5, 4.5], [3] * 5]
 
 
 def test_own_reward(tmp_path, monkeypatch):

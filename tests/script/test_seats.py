@@ -5,7 +5,7 @@ import pytest
 from support.self_play import learner_powers, make_run
 
 from diplomacy_engine.constants import NONE
-from ppo_selfplay_diplomacy import LEARNER, RANDOM_START_PHASES, Run
+from ppo_selfplay_diplomacy import LEARNER, MAX_RANDOM_PHASES, Run
 
 
 def learns(run: Run) -> np.ndarray:
@@ -46,7 +46,7 @@ def test_each_power_warms_up_for_its_own_random_number_of_phases():
     np.testing.assert_allclose((phases > 0).mean(0), 0.5, atol=0.05)
     assert (phases > 0).all(1).mean() == pytest.approx(0.25, abs=0.05)  # drawn apart
     counts = np.bincount(phases[phases > 0], minlength=9)[1:]
-    assert len(counts) == RANDOM_START_PHASES
+    assert len(counts) == MAX_RANDOM_PHASES
     np.testing.assert_allclose(counts / counts.sum(), 1 / 8, atol=0.03)
     assert not make_run(num_envs=50).seats.random_phases.any()
 

@@ -370,7 +370,7 @@ def test_what_a_changed_run_has_more_is_kept(monkeypatch):
     assert middle["run"]["curiosity_optimizer"]["state"][0]["step"] > 0
     assert differences(middle, end) != []
     again = make_run(seed=2, **changes)
-    checkpoint_state.go_on(again, middle, Ranks())
+    checkpoint_state.restore_run(again, middle, Ranks())
     assert differences(play(again, 5), end) == []
 
 
