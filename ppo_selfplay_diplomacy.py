@@ -507,7 +507,7 @@ class Run(Stateful):
     def __init__(self, setup: Setup, ranks: Ranks, pool: type = OpponentPool):
         args, game_map = setup.args, setup.game_map
         self.args, self.game_map, self.setup = args, game_map, setup
-        local = ranks.share(args)  # with this rank's part of the games, and its own seed
+        local = ranks.share(args)  # the settings with this rank's number of games and seed
         startup.seed_generators(args.seed)
         self.agent = setup.learner.make_agent(vars(args), game_map).to(setup.device).eval()
         if setup.weights:
