@@ -201,14 +201,14 @@ class DiplomacyParallelEnv(ParallelEnv):
                     rows.append((0, power, offer[2], clauses))
             self._offers = make_offers(rows)
             return
-        said = np.zeros((1, *[len(self.possible_agents)] * 2), bool)
+        choices = np.zeros((1, *[len(self.possible_agents)] * 2), bool)
         for power, action in powers.items():
-            said[0, power] = action["wish" if step == "wishing" else "answer"]
+            choices[0, power] = action["wish" if step == "wishing" else "answer"]
         if step == "wishing":
-            self._press.propose(said)
+            self._press.propose(choices)
         else:
             offers, self._offers = self._offers, make_offers([])
-            self._press.settle(offers, said[0, offers.receiver, offers.sender])
+            self._press.settle(offers, choices[0, offers.receiver, offers.sender])
 
     def render(self) -> np.ndarray | str | None:
         """Return the position as `render_mode` says; NeedsReset before `reset`."""
