@@ -21,7 +21,6 @@ ALLOWED = {
     "diplomacy_engine/press": 3,
     "diplomacy_engine/rules": 9,
     "diplomacy_learners": 6,
-    "ppo_selfplay_diplomacy.py": 9,
 }
 
 
