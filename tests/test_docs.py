@@ -23,7 +23,7 @@ from support.pages import (
     shown,
 )
 
-from diplomacy_engine import REWARDS, Game
+from diplomacy_engine import MAP_NAMES, REWARDS, Game, load_map, vocabulary
 from diplomacy_engine.commands import _flags
 from diplomacy_engine.commands.cli import COMMANDS, main, parse
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
@@ -35,14 +35,8 @@ from diplomacy_engine.players.loading import NEGOTIATORS
 from diplomacy_engine.press.deals import MAX_CLAUSES, REFUSALS
 from diplomacy_engine.press.press import MOST_ROUNDS
 from diplomacy_engine.rules.convoy_routes import MAX_CONVOY_ROUTES, MAX_CONVOY_SEAS
-from diplomacy_engine.rules.map import (
-    MAP_NAMES,
-    MAPS_FOLDER,
-    MAX_FILE_BYTES,
-    MAX_NEIGHBORS,
-    load_map,
-)
-from diplomacy_engine.rules.vocabulary import MAX_ORDERS, vocabulary
+from diplomacy_engine.rules.map import MAPS_FOLDER, MAX_FILE_BYTES, MAX_NEIGHBORS
+from diplomacy_engine.rules.vocabulary import MAX_ORDERS
 from ppo_selfplay_diplomacy import Args
 
 RULES, OWN_MAP, ENVIRONMENTS, TRAINING = (

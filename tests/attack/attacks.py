@@ -35,7 +35,7 @@ from support.serving import seated, serving
 from support.training import REPOSITORY
 from support.webdip import Site, history, variant
 
-from diplomacy_engine import Game, UserError, VectorGame, load_player
+from diplomacy_engine import Game, Map, UserError, VectorGame, load_map, load_player
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import MOVE, RETREAT, parse_phase, phase_kind
 from diplomacy_engine.extras.connections import webdip_site
@@ -54,7 +54,6 @@ from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.records import convert
 from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import load_replays
-from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.rules.notation import read_order, read_unit
 from diplomacy_engine.textgame.imports.games import read_games, replayed
 from diplomacy_engine.textgame.imports.webdiplomacy import history_phases, read_variant

@@ -18,16 +18,15 @@ from support.language import question_of_game
 from support.maps import TRIBES
 from support.tables import read_text
 
-from diplomacy_engine import Game, load_player, make_reward_mix
+from diplomacy_engine import Game, Map, load_map, load_player, make_reward_mix, vocabulary
 from diplomacy_engine.extras.language.replies import read_reply
 from diplomacy_engine.extras.maps.dpjudge import read_dpjudge
 from diplomacy_engine.extras.maps.draft import map_file_text
 from diplomacy_engine.press.daide import is_daide, message_words, read_message
 from diplomacy_engine.replays.replay import load_replays, make_replay
-from diplomacy_engine.rules.map import MAPS_FOLDER, Map, load_map
+from diplomacy_engine.rules.map import MAPS_FOLDER
 from diplomacy_engine.rules.notation import read_order
 from diplomacy_engine.rules.teams import read_teams
-from diplomacy_engine.rules.vocabulary import vocabulary
 from diplomacy_engine.textgame.imports.games import read_pasted
 
 

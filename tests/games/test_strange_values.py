@@ -7,11 +7,9 @@ import pytest
 from support.games import state
 from support.maps import TRIBES, tribes
 
-from diplomacy_engine.errors import UserError
-from diplomacy_engine.rules.map import MAPS_FOLDER, Map, MapError, load_map, read_map_file
+from diplomacy_engine import Game, Map, MapError, UserError, load_map, vocabulary
+from diplomacy_engine.rules.map import MAPS_FOLDER, read_map_file
 from diplomacy_engine.rules.notation import read_order
-from diplomacy_engine.rules.vocabulary import vocabulary
-from diplomacy_engine.textgame.game import Game
 
 
 def nested(depth: int) -> list:

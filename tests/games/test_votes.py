@@ -11,12 +11,11 @@ from support.games import orderable, play_randomly, standard
 from support.tables import read_table
 from support.webdip import history
 
-from diplomacy_engine import Game, UserError, VectorGame, make_bot
+from diplomacy_engine import MAP_NAMES, Game, UserError, VectorGame, load_map, make_bot
 from diplomacy_engine.constants import AGREED, RUNNING, TEAM
 from diplomacy_engine.games.votes import bot_votes
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.replays.replay import make_replay
-from diplomacy_engine.rules.map import MAP_NAMES, load_map
 from diplomacy_engine.textgame.imports.games import read_games
 
 

@@ -12,14 +12,13 @@ from support.training import main as train_as
 from torch import nn
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import UserError, VectorGame, load_map
+from diplomacy_engine import UserError, VectorGame, ask_player, load_map, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.learning import frozen
 from diplomacy_engine.learning import populations as pop
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.settings import parse_args
-from diplomacy_engine.players.asking import ask_player, ask_players
-from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.asking import ask_players
 from diplomacy_engine.players.loading import load_members
 from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
 

@@ -15,8 +15,7 @@ from pictures.golden import renew as golden
 from support.games import orderable
 from support.maps import tribes
 
-from diplomacy_engine import Game, load_map
-from diplomacy_engine.errors import UserError
+from diplomacy_engine import MAP_NAMES, Game, Map, UserError, load_map
 from diplomacy_engine.pictures.arrows import considered, cross
 from diplomacy_engine.pictures.board import unit_place
 from diplomacy_engine.pictures.colors import (
@@ -37,7 +36,7 @@ from diplomacy_engine.pictures.layout import (
 )
 from diplomacy_engine.pictures.png import png
 from diplomacy_engine.pictures.signs import signs
-from diplomacy_engine.rules.map import MAP_NAMES, MAPS_FOLDER, Map
+from diplomacy_engine.rules.map import MAPS_FOLDER
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -7,9 +7,8 @@ from support.players import Thinker
 from support.serving import seated, serving
 from support.waiting import until
 
+from diplomacy_engine import Game, make_bot
 from diplomacy_engine.play.session import MIXED, Choices
-from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.textgame.game import Game
 
 pytestmark = pytest.mark.usefixtures("compiled")
 OFFERED = {MIXED: "a different one for each", "thinker": "thinks", "hold": "never moves"}

@@ -20,10 +20,9 @@ from support.waiting import (
     until,  # the page's policy forbids what Playwright's wait_for_function does
 )
 
+from diplomacy_engine import Game, make_bot
 from diplomacy_engine.play.session import Choices
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.press.press import PressRules
-from diplomacy_engine.textgame.game import Game
 
 pytestmark = pytest.mark.usefixtures("compiled")
 ROOT = Path(__file__).parents[2]

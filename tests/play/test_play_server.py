@@ -18,13 +18,11 @@ from support.serving import seated, serving
 from support.tables import read_table
 from support.waiting import until
 
-from diplomacy_engine.errors import UserError
+from diplomacy_engine import Game, UserError, make_bot
 from diplomacy_engine.play import server as play_server
 from diplomacy_engine.play.server import ACTIONS, MAX_BODY, PAGES, READS, TOKEN_HEADER, PlayServer
 from diplomacy_engine.play.session import Choices
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.press.press import PressRules
-from diplomacy_engine.textgame.game import Game
 
 pytestmark = pytest.mark.usefixtures("compiled")
 ORDERS = {"step": 0, "orders": []}

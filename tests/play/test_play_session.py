@@ -15,9 +15,8 @@ from support.search import searcher
 from support.serving import FREE, UNITS, Partner, deals, reopened, seated, viewer
 from support.tables import read_table
 
+from diplomacy_engine import Game, UserError, VectorGame, load_player, make_bot
 from diplomacy_engine.constants import NONE, phase_kind
-from diplomacy_engine.errors import UserError
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.play.file import (
     HOST,
     PLAYER,
@@ -32,11 +31,8 @@ from diplomacy_engine.play.state import PlayError
 from diplomacy_engine.play.view import board_view, game_view, hint_view, texts_view
 from diplomacy_engine.players.advice import advice, asked, orders_by_player
 from diplomacy_engine.players.asking import orders_of
-from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.replays.replay import make_replay
-from diplomacy_engine.textgame.game import Game
 from diplomacy_engine.textgame.saved_game import read_saved_games
 
 pytestmark = pytest.mark.usefixtures("compiled")

@@ -13,15 +13,13 @@ from support.search import searcher
 from support.serving import deals, seated
 from support.tables import read_table
 
+from diplomacy_engine import BOTS, MAP_NAMES, Game, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.play import mixed, offered
 from diplomacy_engine.play.file import HOST, PLAYER
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.play.terminal import TextGame
-from diplomacy_engine.players.bots import BOTS, make_bot
 from diplomacy_engine.players.policy.files import policies_of, ready_policies, wins_against_dumbbot
-from diplomacy_engine.rules.map import MAP_NAMES
-from diplomacy_engine.textgame.game import Game
 from diplomacy_engine.textgame.saved_game import read_saved_games
 
 RUN = "runs/small__x/checkpoint.pt"  # goes by its short name

@@ -6,8 +6,8 @@ import re
 import pytest
 from support.players import Thinker
 
+from diplomacy_engine import Game, UserError, load_map, load_player, make_bot
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.play.review import (
     Reviewed,
     Reviews,
@@ -18,12 +18,8 @@ from diplomacy_engine.play.review import (
     summary,
 )
 from diplomacy_engine.players.advice import orders_by_player
-from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.search.judge import JudgeSettings
 from diplomacy_engine.replays.replay import make_replay
-from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.textgame.game import Game
 
 pytestmark = pytest.mark.usefixtures("compiled")
 FEW = JudgeSettings(samples=16, draws=8, changes=4)

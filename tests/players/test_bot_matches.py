@@ -8,8 +8,7 @@ import math
 
 import pytest
 
-from diplomacy_engine.matches.evaluation import evaluate_player
-from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine import evaluate_player, make_bot
 
 N, P, RANDOM = "dumbbot", "dumbbot-paquette", "random"
 ROWS = [  # one, six others, their games; solo, alive, mean centers, sum of squares

@@ -12,6 +12,7 @@ import pytest
 from support.players import power_values
 from support.tables import read_table, read_text
 
+from diplomacy_engine import Game, Map, VectorGame, load_map, make_bot
 from diplomacy_engine.constants import (
     ARMY,
     FALL_MOVEMENT,
@@ -22,9 +23,7 @@ from diplomacy_engine.constants import (
     SPRING_RETREATS,
     WINTER_ADJUSTMENTS,
 )
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import orders_of
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.bots.dumbbot_moves import (
     _use_wasted_hold,
     order_scratch,
@@ -38,8 +37,6 @@ from diplomacy_engine.players.bots.dumbbot_rules import (
     ROUNDED,
     TRUNCATED,
 )
-from diplomacy_engine.rules.map import Map, load_map
-from diplomacy_engine.textgame.game import Game
 
 # Three provinces next to each other, of which any number may be centers, and a fourth beyond CCC.
 TRIANGLE = tomllib.loads(read_text(__file__, "triangle.toml"))

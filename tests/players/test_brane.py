@@ -7,6 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from diplomacy_engine import MAP_NAMES, Game, VectorGame, load_map, make_bot
 from diplomacy_engine.constants import (
     CONVOY,
     FALL_MOVEMENT,
@@ -17,12 +18,8 @@ from diplomacy_engine.constants import (
     SUPPORT_HOLD,
     SUPPORT_MOVE,
 )
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import orders_of
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.bots.brane import MAX_HELPERS
-from diplomacy_engine.rules.map import MAP_NAMES, load_map
-from diplomacy_engine.textgame.game import Game
 
 STAY = (
     "stay",

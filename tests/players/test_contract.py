@@ -10,9 +10,13 @@ from support.language import FakeServer, holds
 
 from diplomacy_engine import (
     BOTS,
+    MAP_NAMES,
+    ExplainingPlayer,
+    Explanation,
     Game,
     UserError,
     VectorGame,
+    ask_player,
     check_player,
     evaluate_player,
     load_map,
@@ -21,21 +25,14 @@ from diplomacy_engine import (
 )
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.players.advice import advice, seed_player
-from diplomacy_engine.players.asking import ask_player, begin_games, orders_of
+from diplomacy_engine.players.asking import begin_games, orders_of
 from diplomacy_engine.players.checking import sample_positions
 from diplomacy_engine.players.loading import NEGOTIATORS
 from diplomacy_engine.players.names import UNBOUND
 from diplomacy_engine.players.population import FOLDERS
-from diplomacy_engine.players.protocols import (
-    ExplainingPlayer,
-    Explanation,
-    SamplingPlayer,
-    StatefulPlayer,
-    WatchingPlayer,
-)
+from diplomacy_engine.players.protocols import SamplingPlayer, StatefulPlayer, WatchingPlayer
 from diplomacy_engine.players.search.uct import UctSettings
 from diplomacy_engine.press.press import PressRules
-from diplomacy_engine.rules.map import MAP_NAMES
 
 QUICK = "draws=6 candidates=3 profiles=4"
 MEMBER = "FOLDERS/small/latest-60256.npz"  # of a population; of one map alone

@@ -1,16 +1,14 @@
-"""What the network is told, and its scores: the kernels against plain definitions."""
+"""What the network is told: the kernels against plain definitions. test_ops has its scores."""
 
 import functools
 
 import numpy as np
 import pytest
-import torch
 
-from diplomacy_engine import VectorGame
+from diplomacy_engine import BoardViews, VectorGame, make_bot
 from diplomacy_engine.constants import NONE, RESULT_WORDS, OrderKind
-from diplomacy_engine.games.observation import BoardViews, feature_sizes
+from diplomacy_engine.games.observation import feature_sizes
 from diplomacy_engine.players.asking import orders_of
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.policy.inputs import (
     FIRST_CLASS,
     FIRST_RELATION,
@@ -26,7 +24,7 @@ from diplomacy_engine.players.policy.inputs import (
     province_borders,
     province_reach,
 )
-from diplomacy_engine.players.policy.order_logits import score_gradients, score_orders
+from diplomacy_engine.players.policy.order_logits import score_orders
 
 MAPS = ("small", "three", "standard")
 HIDDEN = 9
@@ -184,56 +182,6 @@ def test_borders_share_one(name):
         here = np.flatnonzero(board.location_province == v)
         reached = board.reach[:, here].any((0, 1))
         np.testing.assert_allclose(borders[v], reached / max(1, reached.sum()))
-
-
-@pytest.mark.parametrize(("name", "phases"), [("three", 12), ("standard", 9), ("standard", 14)])
-def test_scores_and_gradients_equal_those_of_plain_operations(name, phases):
-    games, decisions, obs, picked = played(name, phases)
-    columns, reach = order_columns(games.board, games.table), province_reach(games.board)
-    found = order_rows(columns, reach, obs, decisions, picked)
-    picked = picked.copy()
-    for _, _, slot, orders in slots_of(decisions):  # an order that is possible
-        if found.blocked[picked[slot]]:
-            picked[slot] = next(n for n in orders if not found.blocked[n])
-    rng = np.random.default_rng(1)
-    slots = len(picked)
-    num_board = len(games.board.terrain) * len(obs.board) * NUM_BOARD
-    shapes = (num_board, HIDDEN), (NUM_KINDS, HIDDEN), (slots, HIDDEN), (HIDDEN,)
-    inputs = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
-    slopes = [rng.normal(size=slots).astype(np.float32) for _ in range(2)]
-    *policy, logprob, entropy, greatest = score_orders(decisions, found, *inputs, picked)
-    gradients = score_gradients(decisions, found, *inputs, picked, *policy, entropy, *slopes)
-    probability, logprobs = policy
-    np.testing.assert_allclose(np.exp(logprobs) * ~found.blocked, probability, rtol=1e-4, atol=1e-6)
-
-    board, kinds, bases, weight = tensors = [
-        torch.from_numpy(array).double().requires_grad_(True) for array in inputs
-    ]
-    padded = torch.cat([board, kinds, torch.zeros(1, HIDDEN)])
-    rows = torch.from_numpy(found.rows.astype(np.int64))
-    rows[:, NUM_BOARD:] += num_board * (rows[:, NUM_BOARD:] != NONE)
-    slot = torch.from_numpy(np.repeat(np.arange(slots), np.diff(decisions.order_start)))
-    scores = (padded[rows].sum(1) + bases[slot]).relu() @ weight
-    scores = scores.masked_fill(torch.from_numpy(found.blocked), -torch.inf)
-    loss = 0.0
-    for s in range(slots):
-        first, last = decisions.order_start[s : s + 2]
-        log_p = torch.log_softmax(scores[first:last], 0)
-        p = log_p.exp()
-        here = -(p * log_p.masked_fill(p == 0, 0)).sum()
-        at = log_p[picked[s] - first]
-        np.testing.assert_allclose(probability[first:last], p.detach(), rtol=1e-4, atol=1e-6)
-        np.testing.assert_allclose(
-            [logprob[s], entropy[s], np.exp(greatest[s])],
-            [at.item(), here.item(), (p > 0).sum().item()],
-            rtol=1e-4,
-            atol=1e-4,
-        )
-        loss = loss + at * slopes[0][s] + here * slopes[1][s]
-    loss.backward()
-    for found_gradient, tensor in zip(gradients, tensors):
-        scale = tensor.grad.abs().max().item()
-        np.testing.assert_allclose(found_gradient, tensor.grad, rtol=1e-3, atol=1e-5 * scale)
 
 
 def test_an_order_that_is_blocked_has_no_chance():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support.populations import write_population as write_members
 
-from diplomacy_engine.errors import UserError
-from diplomacy_engine.players.loading import load_members, load_player, policy_map
+from diplomacy_engine import MAP_NAMES, UserError, load_map, load_player
+from diplomacy_engine.players.loading import load_members, policy_map
 from diplomacy_engine.players.names import drawn_names
 from diplomacy_engine.players.population import (
     FOLDERS,
@@ -21,7 +21,6 @@ from diplomacy_engine.players.population import (
     read_weights,
     write_population,
 )
-from diplomacy_engine.rules.map import MAP_NAMES, load_map
 
 SMALL = FOLDERS / "small"
 

@@ -5,8 +5,7 @@ import shutil
 import pytest
 from support.training import REPOSITORY
 
-from diplomacy_engine import load_player
-from diplomacy_engine.errors import UserError
+from diplomacy_engine import UserError, load_player
 from diplomacy_engine.players.loading import policy_map
 from diplomacy_engine.players.policy import files as policy_files
 from diplomacy_engine.players.policy.files import policy_file, ready_policies, training_of

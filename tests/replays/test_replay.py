@@ -12,10 +12,9 @@ from PIL import Image
 from support.players import Thinker
 from support.search import searcher
 
-from diplomacy_engine import Game, evaluate_player, make_bot
+from diplomacy_engine import Game, UserError, evaluate_player, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.replay import show
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.learning.sample_games import show_games, thoughts
 from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import frame_svg, frame_text, load_replays, make_replay

@@ -12,13 +12,9 @@ from support.games import nonempty, orderable
 from support.maps import tribes
 from support.tables import read_table
 
-from diplomacy_engine import VectorGame
+from diplomacy_engine import MAP_NAMES, Game, Map, UserError, VectorGame, load_map, vocabulary
 from diplomacy_engine.constants import COASTS, NONE
-from diplomacy_engine.errors import UserError
-from diplomacy_engine.rules.map import MAP_NAMES, Map, load_map
 from diplomacy_engine.rules.notation import read_order
-from diplomacy_engine.rules.vocabulary import vocabulary
-from diplomacy_engine.textgame.game import Game
 
 
 @pytest.fixture(scope="module")

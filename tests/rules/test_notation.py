@@ -3,8 +3,8 @@
 import pytest
 from support.tables import read_table
 
+from diplomacy_engine import Game, Map, load_map, vocabulary
 from diplomacy_engine.constants import phase_kind
-from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.rules.notation import (
     as_written,
     ordered_unit,
@@ -13,8 +13,6 @@ from diplomacy_engine.rules.notation import (
     read_place,
     read_unit,
 )
-from diplomacy_engine.rules.vocabulary import vocabulary
-from diplomacy_engine.textgame.game import Game
 
 STANDARD = load_map("standard")
 

@@ -3,8 +3,7 @@
 import pytest
 from support.tables import read_table
 
-from diplomacy_engine.errors import UserError
-from diplomacy_engine.textgame.game import Game
+from diplomacy_engine import Game, UserError
 
 STATES = dict(read_table(__file__, "order_forms_states"))
 

@@ -13,6 +13,7 @@ import pytest
 from reference.movement import adjudicate_movement
 from reference.orders import ReferenceMap
 
+from diplomacy_engine import Map, VectorGame, load_map, vocabulary
 from diplomacy_engine.constants import (
     ARMY,
     COAST,
@@ -27,10 +28,7 @@ from diplomacy_engine.constants import (
     SUPPORT_HOLD,
     SUPPORT_MOVE,
 )
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.rules.adjudicator import movement as engine
-from diplomacy_engine.rules.map import Map, load_map
-from diplomacy_engine.rules.vocabulary import vocabulary
 
 CHUNK = 25  # positions a test
 

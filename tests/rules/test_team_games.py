@@ -3,11 +3,9 @@
 import pytest
 from support.tables import read_table
 
+from diplomacy_engine import Game, UserError, load_map
 from diplomacy_engine.constants import RUNNING, SOLO, TEAM, YEAR_LIMIT
-from diplomacy_engine.errors import UserError
-from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.teams import read_teams
-from diplomacy_engine.textgame.game import Game
 
 THREE = ["ENGLAND", "ITALY", "RUSSIA"]
 STANDARD = ["AUSTRIA", "ENGLAND", "FRANCE", "GERMANY", "ITALY", "RUSSIA", "TURKEY"]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.maps import tribes, write_coastal_map
 
+from diplomacy_engine import MAP_NAMES, load_map, vocabulary
 from diplomacy_engine.constants import (
     BUILD,
     CONVOY,
@@ -23,8 +24,6 @@ from diplomacy_engine.constants import (
     UNIT_LETTERS,
     WAIVE,
 )
-from diplomacy_engine.rules.map import MAP_NAMES, load_map
-from diplomacy_engine.rules.vocabulary import vocabulary
 
 # A checkpoint is tied to its map's order numbers by this hash: a change makes all of them useless.
 HASHES = {

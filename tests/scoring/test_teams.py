@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from support.tables import read_table
 
+from diplomacy_engine import REWARDS, RewardInput, UserError, load_map, make_reward, make_reward_mix
 from diplomacy_engine.constants import NONE, RUNNING, SOLO, TEAM, YEAR_LIMIT
-from diplomacy_engine.errors import UserError
-from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.teams import read_teams
-from diplomacy_engine.scoring.mixes import code_of, make_reward_mix
+from diplomacy_engine.scoring.mixes import code_of
 from diplomacy_engine.scoring.outcomes import Outcomes, figure_values
-from diplomacy_engine.scoring.rewards import REWARDS, RewardInput, make_reward, try_reward
+from diplomacy_engine.scoring.rewards import try_reward
 from diplomacy_engine.scoring.teams import levels_of, node_input, pay_teams
 
 POWERS = ["ENGLAND", "ITALY", "RUSSIA"]

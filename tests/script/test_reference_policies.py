@@ -23,7 +23,7 @@ def quick_or_slow(folder: Path) -> object:
     return pytest.param(folder, marks=marks, id=folder.name)
 
 
-@pytest.mark.parametrize("folder", map(quick_or_slow, FOLDERS + OTHERS))
+@pytest.mark.parametrize("folder", [*map(quick_or_slow, FOLDERS + OTHERS)])
 def test_it_beats_random_players(folder):
     game_map, kind, *seed = folder.name.split("__")
     args = json.loads((folder / "args.json").read_text())

@@ -50,7 +50,7 @@ from support.training import (
 
 import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import UserError, evaluate_player, load_map, make_bot
+from diplomacy_engine import MAP_NAMES, UserError, evaluate_player, load_map, make_bot
 from diplomacy_engine._files import file_sha256
 from diplomacy_engine.learning import checkpoint_state, registry, run_log, startup
 from diplomacy_engine.learning.players import policy_player
@@ -58,7 +58,6 @@ from diplomacy_engine.learning.probes import probe_positions
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.matches.figures import wilson_interval
-from diplomacy_engine.rules.map import MAP_NAMES
 from diplomacy_engine.textgame.saved_game import read_saved_games
 
 FEW = {"total_timesteps": 200}

@@ -138,7 +138,7 @@ def drawn_by_player(name: str, seed: int, **options) -> list[int]:
 def assert_usable(script: ModuleType, run: Path, steps: int = 200) -> None:
     """Check that a run's policy is evaluated, chooses as its network does, and learns on."""
     name = f"{script.__file__}:{run}"
-    words = ["evaluate", "--games", "2", "--against", "hold", "--player"]
+    words = ["evaluate", "--games", "2", "--max-years", "3", "--against", "hold", "--player"]
     assert cli.main([*words, name]) == 0
     assert drawn_by_player(name, 3) == drawn_by(learned_agent(script, run), 3)
     with pytest.MonkeyPatch.context() as patch:

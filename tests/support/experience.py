@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from diplomacy_engine.games.decisions import Decisions
-from diplomacy_engine.games.observation import BoardViews
+from diplomacy_engine import BoardViews, Decisions
 from diplomacy_engine.learning.experience import Experience
 
 

@@ -5,8 +5,7 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
-from diplomacy_engine.rules.map import Map
-from diplomacy_engine.textgame.game import Game
+from diplomacy_engine import Game, Map
 
 
 def state(name="S1901M", units=None, **others) -> dict:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diplomacy_engine import make_bot
+from diplomacy_engine import Explanation, make_bot
 from diplomacy_engine.environments.observation_player import ObservationPlayer
 from diplomacy_engine.players.bots.dumbbot_rules import NORMAN
 from diplomacy_engine.players.bots.dumbbot_values import (
@@ -11,7 +11,6 @@ from diplomacy_engine.players.bots.dumbbot_values import (
     node_graph,
     survey_game,
 )
-from diplomacy_engine.players.protocols import Explanation
 
 
 class Thinker:

@@ -9,14 +9,12 @@ import torch
 from support.self_play import make_args
 from torch import nn
 
+from diplomacy_engine import BoardViews, Decisions, VectorGame, make_bot
 from diplomacy_engine.constants import OrderKind, Phase
-from diplomacy_engine.games.decisions import Decisions, join_decisions
-from diplomacy_engine.games.observation import BoardViews
-from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.games.decisions import join_decisions
 from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.learning.players import AgentNetwork
 from diplomacy_engine.players.asking import ask_players
-from diplomacy_engine.players.bots import make_bot
 
 
 def act(agent: nn.Module, obs: BoardViews, decisions: Decisions, *rest, **options) -> tuple:

@@ -4,9 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from diplomacy_engine import Decisions, VectorGame
 from diplomacy_engine.constants import NONE, OrderKind
-from diplomacy_engine.games.decisions import Decisions
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.press.deals import Clause, OfferResult, Offers, Side, make_offers
 from diplomacy_engine.press.press import Press
 

@@ -4,9 +4,8 @@ import itertools
 
 import numpy as np
 
-from diplomacy_engine import VectorGame
+from diplomacy_engine import Decisions, VectorGame
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.games.decisions import Decisions
 from diplomacy_engine.rules.state import in_movement
 
 

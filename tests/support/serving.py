@@ -5,15 +5,14 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from diplomacy_engine import Game, make_bot
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, PlayRecord, PressRecord, Seat
 from diplomacy_engine.play.file import read_session as read
 from diplomacy_engine.play.server import PlayServer
 from diplomacy_engine.play.session import Choices, PlaySession
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.press.deals import make_offers
 from diplomacy_engine.press.negotiators.negotiation import Silent
 from diplomacy_engine.press.press import PEACE_ALONE, PressRules
-from diplomacy_engine.textgame.game import Game
 
 UNITS = {"ENGLAND": ["A PAR", "A PIC"], "ITALY": ["A MAR", "A PIE"], "RUSSIA": ["A MUN", "A BER"]}
 FREE = PressRules("offers", 2)

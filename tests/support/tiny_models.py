@@ -6,8 +6,7 @@ They need transformers, which takes seconds to import: it is imported when one i
 from functools import cache
 from pathlib import Path
 
-from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.rules.vocabulary import vocabulary
+from diplomacy_engine import load_map, vocabulary
 
 TOKENIZERS = ("words", "across spaces", "metaspace", "no line end")
 

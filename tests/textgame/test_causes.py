@@ -14,10 +14,8 @@ from reference.movement import Movement
 from reference.orders import Board, ReferenceMap, home, province
 from support.games import entangled_orders, random_units, standard
 
-from diplomacy_engine import Game
-from diplomacy_engine.errors import UserError
+from diplomacy_engine import MAP_NAMES, Game, UserError, load_map
 from diplomacy_engine.replays.replay import make_replay
-from diplomacy_engine.rules.map import MAP_NAMES, load_map
 
 UNIT = r"[AF] [A-Z]{3}(?:/[NESW]C)?"
 

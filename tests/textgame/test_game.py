@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.games import nonempty, orderable, play_randomly, standard, state
 
-from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.textgame.game import Game
+from diplomacy_engine import Game, VectorGame
 
 # The opening, and what a phase shows
 

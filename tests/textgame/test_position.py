@@ -14,8 +14,7 @@ from support.games import (
 )
 from support.tables import read_table
 
-from diplomacy_engine.rules.map import MAP_NAMES, load_map
-from diplomacy_engine.textgame.game import Game
+from diplomacy_engine import MAP_NAMES, Game, load_map
 
 
 def without_orders(position: dict) -> dict:

@@ -12,11 +12,10 @@ from support.games import append_saved_game, play_randomly, standard
 from support.maps import tribes
 from support.tables import read_table
 
-from diplomacy_engine import UserError
+from diplomacy_engine import MAP_NAMES, Game, UserError
 from diplomacy_engine.replays.replay import load_replays, make_replay
-from diplomacy_engine.rules.map import MAP_NAMES, MAPS_FOLDER
+from diplomacy_engine.rules.map import MAPS_FOLDER
 from diplomacy_engine.textgame import saved_game
-from diplomacy_engine.textgame.game import Game
 from diplomacy_engine.textgame.saved_game import read_saved_games
 
 STATE_KEYS = {

@@ -7,6 +7,7 @@ import pytest
 from support.diplomacy_package import package_maps, package_python
 from support.diplomacy_server import RealServer, Until
 
+from diplomacy_engine import Game, load_map, make_bot
 from diplomacy_engine.extras.connections.diplomacy_server import (
     ANY,
     Account,
@@ -16,9 +17,6 @@ from diplomacy_engine.extras.connections.diplomacy_wire import Wire
 from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
 from diplomacy_engine.extras.maps.dpjudge import read_dpjudge
 from diplomacy_engine.players.advice import orders_by_player
-from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.textgame.game import Game
 
 pytestmark = pytest.mark.skipif(
     package_python() is None, reason="the diplomacy package is not installed"

@@ -11,8 +11,8 @@ from support.diplomacy_server import StandIn, Until, free_port
 from support.tables import read_table
 from support.waiting import until
 
+from diplomacy_engine import Game, UserError, load_map, make_bot
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.extras.connections import diplomacy_wire
 from diplomacy_engine.extras.connections.connection import Address, ConnectionLost, PhaseOver
 from diplomacy_engine.extras.connections.diplomacy_server import (
@@ -24,11 +24,8 @@ from diplomacy_engine.extras.connections.diplomacy_server import (
 )
 from diplomacy_engine.extras.connections.diplomacy_wire import Wire
 from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.records import convert
 from diplomacy_engine.replays.replay import load_replays
-from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.textgame.game import Game
 
 STANDARD = load_map("standard")
 

@@ -7,6 +7,7 @@ from support.commands import refusal
 from support.diplomacy_server import StandIn, Until
 from support.tables import read_table
 
+from diplomacy_engine import Game, load_map, make_bot
 from diplomacy_engine.extras.connections.diplomacy_server import Account, DiplomacySeats
 from diplomacy_engine.extras.connections.diplomacy_wire import Wire
 from diplomacy_engine.extras.connections.loop import SeatLoop, check_plays
@@ -16,12 +17,9 @@ from diplomacy_engine.extras.connections.talk import (
     say_what_is_left,
     talking_game,
 )
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.press.deals import make_offers
 from diplomacy_engine.press.negotiators.negotiation import Silent
 from diplomacy_engine.press.negotiators.planners import Nash
-from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.textgame.game import Game
 
 STANDARD = load_map("standard")
 PEACE = "PRP ( PCE ( ENG FRA ) )"

@@ -5,16 +5,13 @@ import json
 import pytest
 from support.webdip import Site, history, orders, variant
 
+from diplomacy_engine import Game, UserError, load_map, make_bot
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.extras.connections import webdip_site
 from diplomacy_engine.extras.connections.connection import ConnectionLost, PhaseOver
 from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
 from diplomacy_engine.extras.connections.webdip import WebdipSeat, convoy_path, kept_texts
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.replays.replay import make_replay
-from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.textgame.game import Game
 from diplomacy_engine.textgame.imports.games import read_games
 from diplomacy_engine.textgame.imports.webdiplomacy import classic, order_row, read_variant
 

@@ -8,6 +8,7 @@ from support.language import FakeServer
 from support.serving import seated
 from support.tables import read_table
 
+from diplomacy_engine import Game, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.extras.language.player import Answer, Exchange, LanguagePlayer
 from diplomacy_engine.extras.language.questions import Question
@@ -18,13 +19,11 @@ from diplomacy_engine.extras.language.talker import Talker
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.play.view import game_view
 from diplomacy_engine.players.asking import orders_of
-from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.press.daide import is_daide, messages_of
 from diplomacy_engine.press.negotiators.negotiation import honest_seats, negotiate
 from diplomacy_engine.press.press import PROTOCOLS, Press, PressRules
 from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import make_replay
-from diplomacy_engine.textgame.game import Game
 
 # ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.
 POSITION = (

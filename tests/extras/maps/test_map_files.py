@@ -9,13 +9,11 @@ from support.commands import refusal
 from support.diplomacy_package import package_maps
 from support.tables import read_table
 
-from diplomacy_engine import load_map
+from diplomacy_engine import Map, UserError, load_map
 from diplomacy_engine.commands import cli
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.extras.maps.dpjudge import read_dpjudge
 from diplomacy_engine.extras.maps.draft import map_file_text
 from diplomacy_engine.extras.maps.dvar import read_dvar
-from diplomacy_engine.rules.map import Map
 
 FILES = Path(__file__).parent / "files"
 # Two powers and a third one that nobody plays; an island where fleets convoy, a split coast, a lake

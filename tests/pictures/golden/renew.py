@@ -18,8 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 
-from diplomacy_engine import Game
-from diplomacy_engine.rules.map import Map
+from diplomacy_engine import Game, Map
 
 FOLDER = Path(__file__).parent
 COMMAND = "python tests/pictures/golden/renew.py"

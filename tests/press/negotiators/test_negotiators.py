@@ -5,10 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from diplomacy_engine import Game, UserError, evaluate_player, load_player, make_bot
+from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_player, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.loading import NEGOTIATORS
 from diplomacy_engine.players.search.leaves import CenterClaims

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine import Game, make_bot
+from diplomacy_engine import Game, VectorGame, make_bot
 from diplomacy_engine.constants import NONE, OrderKind
-from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.press.deals import Clause, OfferResult, Side, make_offers
 from diplomacy_engine.press.negotiators.neighbors import PowerReach

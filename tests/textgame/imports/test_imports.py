@@ -8,12 +8,10 @@ from support.pages import blocks, page_text, quoted_lines
 from support.tables import read_table, read_text
 from support.webdip import history, variant
 
+from diplomacy_engine import Game, UserError, load_map
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.play.file import read_session
 from diplomacy_engine.replays.replay import load_replays
-from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.textgame.game import Game
 from diplomacy_engine.textgame.imports.games import read_games, read_pasted
 from diplomacy_engine.textgame.imports.order_blocks import Headings
 from diplomacy_engine.textgame.saved_game import read_saved_games

@@ -14,10 +14,8 @@ from pathlib import Path
 import pytest
 from support.tables import read_table
 
+from diplomacy_engine import Game, UserError, load_map
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.errors import UserError
-from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.textgame.game import Game
 from diplomacy_engine.textgame.imports.games import read_games, read_pasted
 
 STANDARD = load_map("standard")

@@ -7,9 +7,7 @@ power's orders another's.
 import pytest
 from support.tables import read_table, read_text
 
-from diplomacy_engine.errors import UserError
-from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.textgame.game import Game
+from diplomacy_engine import Game, UserError, load_map
 from diplomacy_engine.textgame.imports.games import read_pasted
 
 STANDARD = load_map("standard")

@@ -5,12 +5,10 @@ import io
 import pytest
 from support.tables import read_table, read_text
 
+from diplomacy_engine import Game, Map, UserError, load_map
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.errors import UserError
 from diplomacy_engine.play.file import read_session
-from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.rules.names import power_called
-from diplomacy_engine.textgame.game import Game
 from diplomacy_engine.textgame.imports.games import read_pasted
 from diplomacy_engine.textgame.imports.webdiplomacy import read_variant
 
