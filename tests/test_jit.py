@@ -84,6 +84,7 @@ def started_in(folder: Path, cache: Path) -> tuple[int, str]:
     return int(done.stdout), done.stderr
 
 
+@pytest.mark.slow
 def test_clones_of_the_same_sources_share_their_kernels(tmp_path):
     clone = tmp_path / "clone"
     shutil.copytree(_jit._PACKAGE, clone / "diplomacy_engine")

@@ -44,9 +44,10 @@ def test_a_compiled_layer_works(imported, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_compiled_method_is_refused(imported, tmp_path, capsys):
+@pytest.mark.parametrize("edit", named(EDITS, "slow refused"))
+def test_a_compiled_method_is_refused(edit, imported, tmp_path, capsys):
     """PyTorch fails on its arrays where nothing is learned."""
-    edit = EDITS["a compiled method"]
+    edit = EDITS[edit]
     assert_refused(edit.edits, imported, tmp_path, *edit.names, capsys=capsys)
 
 

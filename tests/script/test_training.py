@@ -258,6 +258,7 @@ def test_an_evaluation_is_broken_off_and_done_anew(
     assert_same_run(trained(name), folder)
 
 
+@pytest.mark.slow
 def test_resumed_after_a_kill_in_the_middle_of_a_checkpoint(trained, tmp_path):
     """By SIGKILL, halfway through the second; the copy of the first has gone, too."""
     runs = tmp_path / "runs"
