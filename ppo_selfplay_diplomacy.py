@@ -29,7 +29,7 @@ import numpy as np
 import torch
 from msgspec import Meta
 from torch import nn
-from torch.nn import functional as F
+from torch.nn import functional as F  # noqa: F401 (for what you add)
 
 import diplomacy_engine as engine
 from diplomacy_engine import BoardViews, Decisions, Map, StepResult, VectorGame
@@ -454,15 +454,14 @@ def ppo_loss(
     """
     logratio = new.logprob - old["logprobs"]
     ratio = logratio.exp()
-    change = ratio - 1.0
     with torch.no_grad():  # http://joschu.net/blog/kl-approx.html
-        old_approx_kl = -logratio.mean()
-        approx_kl = (change - logratio).mean()
-        clipfrac = (change.abs() > args.clip_coef).mean(dtype=torch.float32)
-    # As max(-A * ratio, -A * clamp(ratio)): what a ratio gains beyond its range counts for nothing.
-    beyond = F.relu(old["advantages"] * change - args.clip_coef * old["advantages"].abs())
-    pg_loss = (beyond - old["advantages"] * ratio).mean()
-    v_loss = 0.5 * F.mse_loss(new.value, old["returns"])
+        old_approx_kl = (-logratio).mean()
+        approx_kl = ((ratio - 1) - logratio).mean()
+        clipfrac = ((ratio - 1.0).abs() > args.clip_coef).float().mean()
+    pg_loss1 = -old["advantages"] * ratio
+    pg_loss2 = -old["advantages"] * torch.clamp(ratio, 1 - args.clip_coef, 1 + args.clip_coef)
+    pg_loss = torch.max(pg_loss1, pg_loss2).mean()
+    v_loss = 0.5 * ((new.value - old["returns"]) ** 2).mean()
     entropy_loss = new.entropy.mean()
     loss = pg_loss - ent_coef * entropy_loss + v_loss * args.vf_coef
     metrics = {"policy_loss": pg_loss, "value_loss": v_loss, "entropy": entropy_loss}
@@ -489,7 +488,7 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str,
                 advantages = (minibatch.advantages - mean) / (deviation + 1e-8)
                 old = minibatch._replace(advantages=np.float32(advantages)).tensors(device)
                 loss, metrics = ppo_loss(args, ent_coef, new, old)
-                loss.backward(torch.full_like(loss, share))  # the sum over ranks is the mean
+                (loss * share).backward()  # so that the sum over all ranks is the mean
             ranks.sum_gradients(agent.parameters())
             nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
             run.optimizer.step()
