@@ -34,8 +34,8 @@ def test_they_are_small_and_of_no_machine():
         assert len(text) < 250_000 and not re.search(r"/(home|root|tmp|Users|work)/", text)
 
 
-def example_of(library: str, version: str, name: str) -> ModuleType:
-    pytest.importorskip(library)
+def example_of(library: str, version: str, name: str, module: str = "") -> ModuleType:
+    pytest.importorskip(module or library)
     if importlib.metadata.version(library) != version:
         pytest.skip(f"needs {library} {version}")
     return importlib.import_module(f"examples.{name}")
@@ -51,3 +51,28 @@ def test_rllib_trains():
     """The policy grows surer."""
     entropies = example_of("ray", "2.60.0", "rllib_ppo").train(iterations=3)
     assert entropies[-1] < entropies[0]
+
+
+@pytest.mark.slow  # the same
+def test_trl_trains():
+    """Centers rise within ten steps, and a prompt's copies are the trainer's generations."""
+    centers, _ = example_of("trl", "1.16.0", "trl_grpo").train(steps=10)
+    assert sum(centers[-3:]) > sum(centers[:3]) + 0.3
+
+
+@pytest.mark.slow  # the same
+def test_openenv_plays_any_seats():
+    """A session goes on from step to step; what is not legal is named, and a bot plays the rest."""
+    example = example_of("openenv-core", "0.3.0", "openenv_server", "openenv")
+    environment = example.DiplomacyEnvironment(map="three", max_years=1)
+    seats = environment.game.powers[:2]
+    position = environment.reset(seed=3, seats=seats)
+    assert list(position.legal_orders) == seats
+    orders = {p: [texts[0] for texts in position.legal_orders[p].values()] for p in seats}
+    orders[seats[0]] = [*orders[seats[0]][1:], "A XXX H"]
+    position = environment.step(example.Orders(orders=orders))
+    assert "A XXX H" in position.refused[0] and len(position.refused) == 1
+    assert environment.state.step_count == 1 and position.phase != "S1901M"
+    while not position.done:
+        position = environment.step(example.Orders(orders={}))
+    assert set(position.rewards) == set(seats) and not position.legal_orders

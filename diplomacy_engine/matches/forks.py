@@ -3,12 +3,20 @@
 An advantage is relative to the group, in units of its spread, as in GRPO (Shao et al. 2024).
 """
 
+import io
+import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
+from msgspec.json import decode, encode
 
+from .._files import atomic_write
+from .._suggest import quoted
 from ..constants import RUNNING, SPRING_MOVEMENT
+from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..players.asking import ask_players, begin_games, orders_of
@@ -25,6 +33,37 @@ class Rollouts(NamedTuple):
     ended: np.ndarray  # (positions, copies) int8, End; RUNNING where the horizon came first
     years: np.ndarray  # (positions, copies) int16, calendar year of the copy's end
     saved_games: list[dict]  # of the copies that were recorded; `id` is POSITION-COPY, from 0 on
+    number: np.ndarray  # (positions,) int64, of each among all that are forked
+
+    def save(self, path: str | Path) -> None:
+        """Write a part, a shard, for `join_rollouts`."""
+        arrays = self._asdict() | {"saved_games": np.frombuffer(encode(self.saved_games), np.uint8)}
+        content = io.BytesIO()
+        np.savez_compressed(content, **arrays)
+        atomic_write(path, content.getvalue())
+
+
+def join_rollouts(paths: Sequence[str | Path]) -> Rollouts:
+    """Read shards and return them as one, by number; UserError names what is missing or twice."""
+    parts = []
+    for path in paths:
+        try:
+            with np.load(path) as saved:
+                parts.append({name: saved[name] for name in Rollouts._fields})
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+            raise UserError(f"{quoted(path, 200)} holds no rollouts: {error}") from None
+    if not parts:
+        raise UserError("there are no rollouts to join")
+    number = np.concatenate([part["number"] for part in parts])
+    count = np.bincount(number, minlength=number.max(initial=-1) + 1)
+    if (count != 1).any():
+        wrong = int(np.flatnonzero(count != 1)[0])
+        raise UserError(f"position {wrong} is in {count[wrong]} of the shards, not in one")
+    games = [game for part in parts for game in decode(part.pop("saved_games").tobytes())]
+    order = np.argsort(number)
+    joined = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
+    by_id = sorted(games, key=lambda game: [int(n) for n in game["id"].split("-")])
+    return Rollouts(**joined, saved_games=by_id)
 
 
 def center_share(games: VectorGame, rows: np.ndarray) -> np.ndarray:
@@ -53,6 +92,7 @@ def fork(
     score: Callable[[VectorGame, np.ndarray], np.ndarray] = center_share,
     note: Hook | None = None,
     record: int = 0,
+    part: str = "1/1",
 ) -> Rollouts:
     """Copy positions, play every copy some years on, and score the powers within each group.
 
@@ -60,13 +100,17 @@ def fork(
     `destinations(games, positions, copies)`, and stay there. A rollout stops when it has been in
     `years` springs after its first phase, or with its game. `seats` (P,): which player plays each
     power; `score`: (games, rows) -> (rows, P); `note` is called with games, decisions and the
-    orders about to be given; `record` copies of each position are kept as saved games.
+    orders about to be given; `record` copies of each position are kept as saved games. Of `part`
+    K/N only every N-th position is played, from the K-th on, as it is when all are: bots' copies
+    come out alike, and `join_rollouts` joins what N machines saved.
     """
     rows = np.asarray(rows)
+    number = np.arange(len(rows))[_part(part)]
     seats = np.zeros(games.num_powers, np.int64) if seats is None else np.asarray(seats)
     groups = destinations(games, len(rows), copies)
     if games.auto_reset or groups.min() <= rows.max():
         raise ValueError("fork needs auto_reset=False, and rows for its copies after the positions")
+    groups, rows = groups[number], rows[number]
     played = groups.ravel()
     games.copy_from(games, np.repeat(rows, copies), played)
     begin_games(games, players, played)
@@ -87,8 +131,8 @@ def fork(
     scores = np.asarray(score(games, played), np.float32).reshape(*shape, games.num_powers)
     saved = [
         game.to_saved_game()
-        | {"id": f"{number // record}-{number % record}", "players": player_names}
-        for number, game in enumerate(recorder.replay(games))
+        | {"id": f"{number[n // record]}-{n % record}", "players": player_names}
+        for n, game in enumerate(recorder.replay(games))
     ]
     return Rollouts(
         scores,
@@ -96,7 +140,16 @@ def fork(
         games.state.end[played].reshape(shape),
         games.state.year[played].reshape(shape),
         saved,
+        number,
     )
+
+
+def _part(text: str) -> slice:
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+    k, n = map(int, match.groups()) if match else (0, 0)
+    if not 1 <= k <= n:
+        raise UserError(f"a part is K/N, such as 2/8, not {quoted(text)}")
+    return slice(k - 1, None, n)
 
 
 def destinations(games: VectorGame, positions: int, copies: int) -> np.ndarray:

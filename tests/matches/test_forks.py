@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine import Game, VectorGame, make_bot
+from diplomacy_engine import Game, UserError, VectorGame, make_bot
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.matches.forks import (
     center_share,
     destinations,
     fork,
     group_advantages,
+    join_rollouts,
     random_beginnings,
 )
 from diplomacy_engine.replays.replay import make_replay
@@ -68,6 +69,29 @@ def test_copies_that_are_recorded_can_be_replayed():
         assert len(make_replay(saved).frames) > 4
         first = Game.from_row(games, int(saved["id"][0]))
         assert saved["phases"][0]["state"]["units"] == first.units
+
+
+def test_parts_join_to_the_whole(tmp_path):
+    """Of bots to the digit; a shard that is missing, there twice, or none is named."""
+    whole = fork(positions(5, 4), range(5), 4, years=1, players=[make_bot("random")], record=1)
+    paths = [tmp_path / f"{k}.npz" for k in (3, 1, 2)]
+    for path in paths:
+        games, part = positions(5, 4), f"{path.stem}/3"
+        bots = [make_bot("random")]
+        fork(games, range(5), 4, years=1, players=bots, record=1, part=part).save(path)
+    joined = join_rollouts(paths)
+    for name, here, there in zip(whole._fields, joined, whole):
+        assert here == there if name == "saved_games" else np.array_equal(here, there), name
+    with pytest.raises(UserError, match="position 1 is in 0 of the shards"):
+        join_rollouts(paths[:2])
+    with pytest.raises(UserError, match="in 2 of the shards"):
+        join_rollouts([*paths, paths[0]])
+    paths[0].write_bytes(b"PK")
+    with pytest.raises(UserError, match=r"3\.npz"):
+        join_rollouts(paths)
+    for text in ("0/3", "4/3", "1", "a/b"):
+        with pytest.raises(UserError, match="a part is K/N"):
+            fork(games, range(5), 4, years=1, players=bots, part=text)
 
 
 def test_seats():

@@ -15,7 +15,6 @@ from ...constants import (
     RESULT_WORDS,
     RUNNING,
     WINTER_ADJUSTMENTS,
-    parse_phase,
     phase_name,
 )
 from ...errors import UserError
@@ -23,9 +22,9 @@ from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.map import Map
 from ...rules.notation import unit_of
-from ...rules.state import LAST_YEAR, adjustments_owed
+from ...rules.state import LAST_YEAR, GameState, adjustments_owed
 from ...rules.vocabulary import vocabulary
-from ...textgame.position import STATE_KEYS, load_state, result_bits, result_words
+from ...textgame.position import STATE_KEYS, load_state, result_words
 
 PROTOCOL = 1
 ABOUT = f"diplomacy-engine {sys.modules[__package__.partition('.')[0]].__version__}"
@@ -34,9 +33,8 @@ ByPower = dict[str, list[str]]
 Arrays = dict[str, bytes]  # of little-endian int32 each; of seeds uint64
 
 
-UNIT = ("unit_power", "unit_kind", "unit_location")
-LAST = ("last_order", "last_power", "last_result")
-ARRAYS = (*UNIT, "center_owner", *LAST, "phase", "year", "turn")
+HEADS = ("phase", "year", "turn")
+ARRAYS = (*(name for name in GameState._fields[:11] if name != "retreat_options"), *HEADS)
 
 
 class Hello(Struct, omit_defaults=True):
@@ -119,22 +117,17 @@ line_decoder, answer_decoder = json.Decoder(Line), json.Decoder(Answer)
 
 
 class Texts:
-    """Texts of a map by number, and back. A unit's number is its kind and location in one."""
+    """Texts of a map by number; units by kind and location."""
 
     def __init__(self, game_map: Map):
-        board, locations, vocabulary_of = game_map.board, game_map.locations, vocabulary(game_map)
+        board, locations = game_map.board, game_map.locations
         self.powers = game_map.unit_powers
         self.power = {name: number for number, name in enumerate(self.powers)}
         kinds = (ARMY, FLEET)
         units = [game_map.unit_text(kind, n) for kind in kinds for n in range(len(locations))]
         self.units = np.array(units, object).reshape(2, -1)
-        stands = board.can_stand.ravel()
-        self.unit = {text: number for number, text in enumerate(units) if stands[number]}
-        # of a unit that is dislodged `retreats` says more
-        self.standing = self.unit | {f"*{text}": NONE for text in self.unit}
         self.centers = np.array([game_map.provinces[v] for v in board.center_province], object)
-        self.center = {code: number for number, code in enumerate(self.centers)}
-        self.orders, self.order = np.array(vocabulary_of.texts, object), vocabulary_of.number
+        self.orders = np.array(vocabulary(game_map).texts, object)
         self.places = np.array(locations, object)
 
 
@@ -246,12 +239,17 @@ def tables_of(game_map: Map) -> dict[str, list[str]]:
 
 
 def arrays_of(games: VectorGame, decisions: Decisions, new: Iterable[int]) -> Arrays:
-    """Return the positions in which `decisions` are pending, none of retreats, as arrays; `new`
-    games begin."""
+    """Return the positions in which `decisions` are pending as arrays; `new` games begin."""
     rows, place = np.unique(decisions.game, return_inverse=True)
     arrays = {name: getattr(games.state, name)[rows] for name in ARRAYS}
     arrays |= {"game": rows, "new": np.isin(rows, list(new)), "position": place}
     arrays["power"] = decisions.power
+    number, province = np.nonzero(arrays["dislodged_power"] != NONE)
+    options = games.state.retreat_options[rows][number, province]
+    units = (arrays[name][number, province] for name in ("dislodged_kind", "dislodged_location"))
+    near = games.board.neighbor[tuple(units)]
+    unit, bit = np.nonzero(options[:, None] >> np.arange(near.shape[1], dtype=np.uint32) & 1)
+    arrays["retreats"] = np.stack([number[unit], province[unit], near[unit, bit]])
     packed = {name: array.astype("<i4").tobytes() for name, array in arrays.items()}
     return packed | {"seed": games.state.seed[rows].astype("<u8").tobytes()}
 
@@ -272,7 +270,7 @@ def load_arrays(games: VectorGame, arrays: Arrays) -> Decisions:
     state, board, powers = games.state, games.board, games.num_powers
     rows = read_array(arrays, "game", games.num_games - 1, 0)
     order, kind, location = len(games.table.kind) - 1, FLEET, len(games.map.locations) - 1
-    mosts = powers, kind, location, powers, order, powers, 255, 4, LAST_YEAR, 2**31 - 1
+    mosts = *(powers, kind, location) * 2, powers, order, powers, 255, 4, LAST_YEAR, 2**31 - 1
     seeds = arrays.get("seed", b"")
     _clear(games, rows)
     for name, most in zip(ARRAYS, mosts):
@@ -281,11 +279,23 @@ def load_arrays(games: VectorGame, arrays: Arrays) -> Decisions:
             raise UserError(f"array {name!r} or 'seed' is not of {len(rows)} positions")
         array[rows] = values.reshape(-1, *array.shape[1:])
     state.seed[rows] = np.frombuffer(seeds, "<u8")
-    row, province = np.nonzero(state.unit_power[rows] != NONE)
-    kind, location = (array[rows[row], province] for array in state[1:3])
-    stands = board.can_stand[kind, location] & (board.location_province[location] == province)
-    if not (stands & (kind != NONE) & (location != NONE)).all():
-        raise UserError("arrays have a unit where it cannot stand")
+    for power, kind, location in (state[:3], state[3:6]):
+        row, province = np.nonzero(power[rows] != NONE)
+        kind, location = kind[rows[row], province], location[rows[row], province]
+        stands = board.can_stand[kind, location] & (board.location_province[location] == province)
+        if not (stands & (kind != NONE) & (location != NONE)).all():
+            raise UserError("arrays have a unit where it cannot stand")
+    retreats = read_array(arrays, "retreats", len(games.map.locations) - 1)
+    if len(retreats) % 3:
+        raise UserError("array 'retreats' has no three equally long parts")
+    row, province, location = retreats.reshape(3, -1)
+    if row.size and not (row.max() < len(rows) and province.max() < len(board.terrain)):
+        raise UserError("array 'retreats' is of other positions")
+    at = rows[row], province
+    options = board.neighbor[state.dislodged_kind[at], state.dislodged_location[at]]
+    unit, bit = np.nonzero(options == location[:, None])
+    bits = np.uint32(1) << bit.astype(np.uint32)
+    np.bitwise_or.at(state.retreat_options, (at[0][unit], province[unit]), bits)
     pending = np.zeros((games.num_games, powers + 1), bool)
     position = read_array(arrays, "position", len(rows) - 1, 0)
     power = read_array(arrays, "power", powers - 1, 0)
@@ -313,16 +323,6 @@ def order_array(
     return {"orders": orders.tobytes()}
 
 
-def load_positions(games: VectorGame, positions: Sequence[Position]) -> None:
-    """Set up positions in the rows of their game numbers; UserError names what is impossible."""
-    rows = np.array([position.game for position in positions], int)
-    _clear(games, rows)
-    try:
-        _load(games, texts_of(games.map), rows, positions)
-    except (KeyError, ValueError, OverflowError):
-        _load_one_by_one(games, positions)
-
-
 def _clear(games: VectorGame, rows: np.ndarray) -> None:
     state = games.state
     for array in state[:11]:
@@ -330,66 +330,8 @@ def _clear(games: VectorGame, rows: np.ndarray) -> None:
     state.end[rows], state.winner[rows] = RUNNING, NONE
 
 
-def _load(games: VectorGame, texts: Texts, rows: np.ndarray, positions: Sequence[Position]) -> None:
-    """Do as `load_positions` where all texts are in their plain form, else KeyError, ValueError."""
-    state, table, board = games.state, games.table, games.board
-
-    def column(field: str, number_of: dict[str, int]) -> tuple[np.ndarray, ...]:
-        """Return row, power and number of each text of a field."""
-        numbers: list[int] = []
-        heads: list[tuple[int, int, int]] = []
-        for position in positions:
-            for power, listed in getattr(position, field).items():
-                numbers += map(number_of.__getitem__, listed)
-                heads.append((position.game, texts.power[power], len(listed)))
-        row, owner, count = np.array(heads, int).reshape(-1, 3).T
-        return np.repeat(row, count), np.repeat(owner, count), np.array(numbers, int)
-
-    def write(row: np.ndarray, place: np.ndarray, **values: np.ndarray) -> None:
-        if len(np.unique(row * len(board.terrain) + place)) < len(row):
-            raise ValueError("two are in one place")
-        for name, array in values.items():
-            getattr(state, name)[row, place] = array
-
-    heads = [(*parse_phase(p.name), p.turn) for p in positions]
-    state.year[rows], state.phase[rows], state.turn[rows] = np.array(heads).T
-    state.seed[rows] = np.array([int(p.seed or 0) for p in positions], np.uint64)
-    row, owner, unit = (part for part in column("units", texts.standing))
-    row, owner, unit = row[unit != NONE], owner[unit != NONE], unit[unit != NONE]
-    kind, location = np.divmod(unit, len(texts.places))
-    write(
-        row,
-        board.location_province[location],
-        unit_power=owner,
-        unit_kind=kind,
-        unit_location=location,
-    )
-    row, owner, center = column("centers", texts.center)
-    write(row, center, center_owner=owner)
-    row, owner, order = column("last_orders", texts.order)
-    if (table.location[order] == NONE).any():
-        raise ValueError("one is of no unit")
-    write(row, board.location_province[table.location[order]], last_order=order, last_power=owner)
-    for position in positions:
-        for unit, words in position.last_results.items():
-            v = board.location_province[texts.unit[unit] % len(texts.places)]
-            if state.last_order[position.game, v] != NONE:
-                state.last_result[position.game, v] = result_bits(words)
-        for power, units in position.retreats.items():
-            for unit, places in units.items():
-                kind, location = divmod(texts.unit[unit], len(texts.places))
-                near = board.neighbor[kind, location, : board.neighbor_count[kind, location]]
-                names, v = texts.places[near].tolist(), board.location_province[location]
-                at = position.game, v
-                if state.dislodged_power[at] != NONE:
-                    raise ValueError("two are dislodged in one place")
-                state.dislodged_power[at] = texts.power[power]
-                state.dislodged_kind[at], state.dislodged_location[at] = kind, location
-                state.retreat_options[at] = sum(1 << names.index(place) for place in set(places))
-
-
-def _load_one_by_one(games: VectorGame, positions: Sequence[Position]) -> None:
-    """Do as `load_positions`, slowly, for texts in any form, and say what is wrong with them."""
+def load_positions(games: VectorGame, positions: Sequence[Position]) -> None:
+    """Set up positions in the rows of their game numbers; UserError names what is impossible."""
     one = games.spare(1)
     for position in positions:
         about = {key: getattr(position, key) for key in STATE_KEYS}

@@ -151,8 +151,7 @@ class ProgramPlayer:
             return numbers
         seats = list(zip(decisions.game.tolist(), decisions.power.tolist()))
         seed, names = self.generator.take(), games.vocabulary.texts
-        retreating = (games.state.dislodged_power[decisions.game] != NONE).any()
-        if "arrays" in self.program.wants and self._press is None and not retreating:
+        if "arrays" in self.program.wants and self._press is None:
             arrays = arrays_of(games, decisions, self._new)
             self._new -= set(decisions.game.tolist())
             ordered = self.program.array_orders(games, decisions, arrays, seed)
@@ -164,8 +163,7 @@ class ProgramPlayer:
             answers = self.program.orders(games, positions, seed, self._press)
             orders = {position.game: by_power for position, by_power in zip(positions, answers)}
             texts = [orders[game].get(games.map.powers[power], []) for game, power in seats]
-            ordered, regular = _by_province(games, texts)
-            plain = _take_plain(games, decisions, ordered, numbers, regular)
+            plain = np.zeros(decisions.count, bool)
         for d in np.flatnonzero(~plain).tolist():
             slots = slice(*decisions.slot_start[d : d + 2].tolist())
             self._read(games, decisions, seats[d], slots, texts[d], numbers)
@@ -347,30 +345,11 @@ def _tell(position: Position, power: str, deals: list[Message], broken: dict[str
         position.broken[power] = broken
 
 
-def _by_province(games: VectorGame, texts: list[list[str]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the orders (D, V) of decisions whose texts these are by province, and whether each has
-    all, as the vocabulary writes it (D,)."""
-    numbers = [[games.vocabulary.number.get(text, NONE) for text in orders] for orders in texts]
-    lengths = np.array([len(part) for part in numbers])
-    flat = np.array([number for part in numbers for number in part], np.int64)
-    row = np.repeat(np.arange(len(texts)), lengths)
-    by_province = np.full((len(texts), len(games.board.terrain)), NONE, np.int64)
-    units = np.flatnonzero((flat != NONE) & (flat != games.table.waive))
-    places = games.board.location_province[games.table.location[flat[units]]]
-    by_province[row[units], places] = flat[units]
-    waived = np.bincount(row[flat == games.table.waive], minlength=len(texts))
-    return by_province, (by_province != NONE).sum(1) + waived == lengths
-
-
 def _take_plain(
-    games: VectorGame,
-    decisions: Decisions,
-    by_province: np.ndarray,
-    numbers: np.ndarray,
-    wanted: np.ndarray | None = None,
+    games: VectorGame, decisions: Decisions, by_province: np.ndarray, numbers: np.ndarray
 ) -> np.ndarray:
     """Write the orders (D, V) of decisions to `numbers` (S,) where they are all legal; return where
-    they are, (D,) bool. `wanted` (D,): of which decisions; None: of all."""
+    they are, (D,) bool."""
     counts, first = np.diff(decisions.slot_start), decisions.slot_start[:-1]
     winter, ordered = decisions.slot_province[first] == NONE, by_province != NONE
     chosen = by_province[decisions.slot_decision, decisions.slot_province]
@@ -384,8 +363,6 @@ def _take_plain(
     total = ordered.sum(1)
     plain = np.logical_and.reduceat(legal, first)
     plain &= np.where(winter, total <= counts, total == counts)
-    if wanted is not None:
-        plain &= wanted
     slots = plain[decisions.slot_decision]
     numbers[slots] = chosen[slots]
     return plain

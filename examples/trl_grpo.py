@@ -1,0 +1,121 @@
+"""GRPO by Hugging Face's trl (1.16.0) on forked games; the model writes legal orders only.
+
+    pip install trl==1.16.0 '.[llm]'
+    python examples/trl_grpo.py
+
+A prompt asks for one power's orders in one position. trl passes each prompt `num_generations` times
+in a row: the copies of a position, which are played on for a year against random orders. What the
+model wrote first is the completion, its centers a year on the reward. Of trl, only vLLM corrects
+for how completions were drawn: the loss takes their probability among all tokens, not among those
+that are legal (docs/language_models.md says what that changes).
+"""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from datasets import Dataset
+from trl import GRPOConfig, GRPOTrainer
+
+from diplomacy_engine import VectorGame, load_map, load_player
+from diplomacy_engine.extras.language.local import LocalPlayer
+from diplomacy_engine.extras.language.model import LanguageModel, make_tiny_model
+from diplomacy_engine.extras.language.settings import LanguageSettings
+from diplomacy_engine.matches.forks import fork, random_beginnings
+
+SETTINGS = LanguageSettings(model="tiny", constraint="trie", prompt="minimal", batch=128)
+
+
+class Positions:
+    """Positions of a power by the prompt that asks for its orders, and room to play copies."""
+
+    def __init__(self, player: LocalPlayer, power: str, count: int, copies: int, seed: int):
+        self.player, self.copies = player, copies
+        game_map = load_map("small")
+        self.power = game_map.power_number(power)
+        self.games = VectorGame(game_map, count * (1 + copies), seed, threads=1, auto_reset=False)
+        random_beginnings(self.games, 5, seed, opening_share=0.5)
+        decisions = self.games.decisions(np.arange(count))
+        questions = player.questions(self.games, decisions.take(decisions.power == self.power))
+        self.rows = {player.prompt(question): question.row for question in questions}
+        self.opponent = load_player("random")
+
+    def rollout(self, prompts: Sequence[str], trainer: GRPOTrainer) -> dict[str, list]:
+        """Play a position for each run of equal prompts; see trl's `rollout_func`."""
+        player, size = self.player, len(prompts)
+        player.trace, player.recording = [], True
+        seats = np.ones(self.games.num_powers, int)
+        seats[self.power] = 0
+        played = fork(
+            self.games,
+            [self.rows[prompt] for prompt in prompts[:: self.copies]],
+            self.copies,
+            years=1,
+            players=[player, self.opponent],
+            seats=seats,
+            score=lambda games, rows: games.centers()[rows],
+        )
+        first = {row: reply for row, _, _, reply in reversed(player.trace)}
+        replies = [first[row] for row in sorted(first)]
+        assert len(replies) == size
+        return {
+            "prompt_ids": [reply.prompt for reply in replies],
+            "completion_ids": [reply.tokens for reply in replies],
+            "logprobs": [[0.0] * len(reply.tokens) for reply in replies],
+            "centers": played.score[:, :, self.power].ravel().tolist(),
+        }
+
+
+def legal_share(player: LocalPlayer, positions: Positions) -> float:
+    """Return the share of the units with a legal order where the model may write anything."""
+    free = replace(SETTINGS, constraint="none")
+    model = LanguageModel(player.model.network, player.model.tokenizer, free, seed=1)
+    rows = np.array(list(positions.rows.values()))
+    decisions = positions.games.decisions(rows)
+    decisions = decisions.take(decisions.power == positions.power)
+    questions = player.questions(positions.games, decisions)
+    answers = LocalPlayer("free", free, model).answers(questions)
+    return sum(a.at_once for a in answers) / sum(len(q.slots) for q in questions)
+
+
+def train(steps: int = 30, groups: int = 8, copies: int = 16, seed: int = 1):
+    """Return the mean centers of each step, and the shares of legal orders without constraint
+    before and after."""
+    network, tokenizer = make_tiny_model(load_map("small"), seed)
+    player = LocalPlayer("model", SETTINGS, LanguageModel(network, tokenizer, SETTINGS, seed))
+    positions = Positions(player, "ENGLAND", groups, copies, seed)
+    shares = [legal_share(player, positions)]
+    with tempfile.TemporaryDirectory() as folder:
+        config = GRPOConfig(
+            output_dir=folder,
+            max_steps=steps,
+            per_device_train_batch_size=groups * copies,
+            num_generations=copies,
+            learning_rate=1e-3,
+            seed=seed,
+            use_cpu=True,
+            bf16=False,
+            logging_steps=1,
+            save_strategy="no",
+            report_to="none",
+            gradient_checkpointing=False,
+            disable_tqdm=True,
+        )
+        trainer = GRPOTrainer(
+            model=network,
+            processing_class=tokenizer,
+            args=config,
+            reward_funcs=lambda centers, **_: centers,
+            train_dataset=Dataset.from_list([{"prompt": p} for p in positions.rows] * groups),
+            rollout_func=positions.rollout,
+        )
+        trainer.train()
+    shares.append(legal_share(player, positions))
+    return [log["reward"] for log in trainer.state.log_history if "reward" in log], shares
+
+
+if __name__ == "__main__":
+    centers, shares = train()
+    print("centers:", " ".join(f"{mean:.2f}" for mean in centers))
+    print("legal without constraint, before and after:", *(f"{share:.2f}" for share in shares))
