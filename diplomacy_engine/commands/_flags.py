@@ -579,7 +579,9 @@ class Play(PlayerFlags, TeamFlags, Begin):
     """people may vote for draws, and the other players do from this year on, unless they are close
     to winning; a game ends once all surviving powers do; None: nobody votes"""
     phase: str | None = None
-    """with --resume: begin another game from this phase of the file's last one, such as F1901M"""
+    """with --resume: begin another game from this phase of one in the file, such as F1901M"""
+    game: Annotated[int, Meta(ge=1, le=10**9)] | None = None
+    """with --phase: number of the game in the file; None: the last"""
     seed: Natural | None = None
     """seed of the players' random choices; None: a new one each time"""
     save: str | None = None

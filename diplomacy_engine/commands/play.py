@@ -123,6 +123,8 @@ def _session(arguments: Play) -> PlaySession:
     named = [*(arguments.against or ()), *hint]
     if arguments.phase and not arguments.resume:
         raise UserError("--phase needs --resume FILE, the game whose phase it is")
+    if arguments.game and not arguments.phase:
+        raise UserError("--game needs --phase, from which another game begins")
     if arguments.resume:
         game, record = _resumed(arguments, named)
         return _opened(arguments, game, record)
@@ -224,7 +226,9 @@ def _described(policy: str) -> str:
 def _resumed(arguments: Play, named: Sequence[str]) -> tuple[Game, PlayRecord]:
     file, notes = arguments.resume, []
     rules = press_rules(arguments, named if arguments.press else [], MOST_ROUNDS)
-    game, play = read_session(file, arguments.map, arguments.max_years, rules, notes.append)
+    game, play = read_session(
+        file, arguments.map, arguments.max_years, rules, notes.append, arguments.game
+    )
     print_notes(notes)
     fixed_flags = [("--teams", arguments.teams or arguments.team_victory or None, None)]
     if play is not None:

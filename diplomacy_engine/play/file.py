@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -134,15 +135,18 @@ def read_session(
     max_years: int | None = None,
     press: PressRules | None = None,
     note: Note = lambda text: None,
+    number: int | None = None,
 ) -> tuple[Game, PlayRecord | None]:
-    """Return the last game in a file of ours or of another program, and its key `play`, if any.
+    """Return a game in a file of ours or of another program, and its key `play`, if any.
+
+    It is the game of this `number`, from 1 (None: the last).
 
     Without that key the game has `max_years` and `press`. `note` gets what our rules contradict.
     """
-    saved = deque(read_games(file, game_map, note=note), maxlen=1)
-    if not saved:
-        raise UserError(f"{file} has no game in it")
-    (saved,), play = saved, None
+    saved = deque(islice(read_games(file, game_map, note=note), number), maxlen=number or 1)
+    if len(saved) < (number or 1):
+        raise UserError(f"{file} has {f'no game {number}' if number else 'no game'} in it")
+    saved, play = saved.pop(), None
     if "play" in saved:
         play = convert(_Saved, saved, file).play
         max_years, press = play.max_years, play.rules

@@ -197,6 +197,19 @@ def test_a_game_of_another_file_goes_on_in_a_file_of_its_own(play):
     assert Path("old.jsonl").read_bytes() == kept and file.name.startswith("small-")
 
 
+def test_one_of_several_games_is_played_on_from_a_phase(play, capsys):
+    game = Game("small")
+    game.adjudicate()
+    games = (game, Game("three"))
+    Path("g.jsonl").write_text("".join(json.dumps(one.to_saved_game()) + "\n" for one in games))
+    shown = play(
+        "--resume g.jsonl --game 1 --phase S1901M --power england --against hold", "quit\n"
+    )
+    assert "Spring 1901" in shown
+    assert "has no game 3" in refused("--text --resume g.jsonl --game 3 --phase S1901M", capsys)
+    assert "--game needs --phase" in refused("--text --resume g.jsonl --game 1", capsys)
+
+
 def test_press_is_kept_in_the_file(play, capsys):
     play("--map small --power ENGLAND --save g.jsonl --against peaceful+hold --press offers")
     (saved,) = read_saved_games("g.jsonl")

@@ -157,24 +157,28 @@ def test_who_can_judge(judge):
 def test_the_page_needs_nothing_but_itself(tmp_path, judge, open_page, capsys):
     game, _, _ = blunder(judge)
     file, page, record = (tmp_path / name for name in ("game.jsonl", "review.html", "out.json"))
-    file.write_text(json.dumps(game.to_saved_game()) + "\n")
+    file.write_text(
+        "".join(json.dumps(one.to_saved_game()) + "\n" for one in (game, Game("small")))
+    )
     command = ["review", str(file), "--player", "small-pure-1", "--output", str(page)]
     assert main([*command, "--json", str(record)]) == 0
     assert "judged by small-pure-1" in capsys.readouterr().out
-    assert set(json.loads(record.read_text())) == {"decisions", "powers", "left_out"}
+    first, _ = record.read_text().splitlines()
+    assert set(json.loads(first)) == {"decisions", "powers", "left_out"}
     for width, height in ((1280, 800), (390, 844)):
         view = open_page(page.as_uri(), viewport={"width": width, "height": height})
         view.wait_for_selector(".blunders li")
         assert view.evaluate("document.documentElement.scrollWidth") <= width
         view.click("#review-RUSSIA")
         view.locator(".blunders button").first.click()
-        assert view.evaluate("location.hash") == f"#{game.history[1]['name']}"
+        assert view.evaluate("location.hash") == f"#1/{game.history[1]['name']}"
         assert "lost" in view.inner_text(".card") and view.locator("#board .better .order").count()
-        assert f"--phase {game.history[1]['name']} --power RUSSIA" in view.inner_text(".card")
+        from_here = f"--game 1 --phase {game.history[1]['name']} --power RUSSIA"
+        assert from_here in view.inner_text(".card")
         assert view.locator("#marks .mark").count() == view.locator("#values .turn").count() > 0
         view.keyboard.press("Home")
         view.keyboard.press("b")
-        assert view.evaluate("location.hash") != "#S1901M"
+        assert view.evaluate("location.hash") != "#1/S1901M"
 
 
 def test_facts_of_a_review_under_way(judge):

@@ -222,9 +222,9 @@ const review = new Review({
   values,
   go: (number) => bar.jump(number),
   tryIt({ number, power }) {
-    if (state.game < facts.games.length - 1) return null; // the command resumes the last game
-    const phase = facts.games[state.game].phases[number];
-    const command = `--resume ${facts.file} --phase ${phase} --power ${power}`;
+    const phase = facts.games[state.game].phases[number],
+      game = facts.games.length > 1 ? ` --game ${state.game + 1}` : "",
+      command = `--resume ${facts.file}${game} --phase ${phase} --power ${power}`;
     return h(
       "p",
       { class: "quiet" },
