@@ -298,16 +298,13 @@ function drawParts(view) {
 
 function whoPlays(view) {
   const parts = [
-    view.sandbox
-      ? `You give everybody's orders on map ${view.map}`
-      : view.you
-        ? `You play ${nice(view.you)} on map ${view.map}`
-        : `You are watching a game on map ${view.map}`,
+    view.sandbox ? "You order for all" : view.you ? `You play ${nice(view.you)}` : "You are watching",
+    view.map,
+    `${view.victory} centers win`,
   ];
-  parts.push(`${view.victory} centers win`);
   if (view.teams) parts.push(`teams ${view.teams}`);
-  if (view.last_year) parts.push(`the game ends after ${view.last_year} at the latest`);
-  return `${parts.join("; ")}.`;
+  if (view.last_year) parts.push(`until ${view.last_year}`);
+  return parts.join(" · ");
 }
 
 const phaseShown = () => state.view.phases[state.shown ?? state.view.phases.length - 1];
