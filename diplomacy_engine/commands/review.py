@@ -85,7 +85,7 @@ def _show(title: str, reviews: Reviews, decisions: list[Reviewed], record: dict)
     print_table(console, "power", columns, rows, f"{title} judged by {reviews.judge.name}".strip())
     for power in record["powers"]:
         mine = [one for one in decisions if one.power == power and "?" in one.mark]
-        for one in sorted(mine, key=lambda one: -one.loss)[:WORST]:
+        for one in sorted(mine, key=Reviewed.severity, reverse=True)[:WORST]:
             better = ", ".join(text for text in one.best if text not in one.orders)
             console.print(
                 f"{power} {phase_title(one.phase)}: {one.mark} {one.loss:.1f} points "

@@ -30,7 +30,8 @@ from .file import rebuild
 
 GAMES = 32  # that are played for an outlook
 AT_ONCE = 12  # phases that are judged in one go
-# Mark -> points that orders must have lost, calibrated in docs/playing.md.
+# Mark -> points that orders must have lost, and for the first two the judge's own orders saved;
+# calibrated in docs/playing.md.
 MARKS = {"??": 15.0, "?": 7.5, "?!": 3.0}
 BETTER = 3.0  # points by which orders marked ! are ahead of the judge's own
 SURE = 2.0  # standard errors that a difference must have for a mark
@@ -100,12 +101,17 @@ class Reviewed(NamedTuple):
     best: list[str]  # the same where nothing is surely better
     worth: float
     best_worth: float
+    own_worth: float  # of the judge's likeliest orders
     loss: float
     uncertainty: float  # standard error of the loss
     mark: str
     reasons: list[str]
     hindsight: float  # points that the best orders would have brought more in this very game
     in_this_game: str  # which centers that would have been, in words
+
+    def severity(self) -> tuple[float, float]:
+        """Return by what decisions are ranked: the greatest is the worst."""
+        return avoidable(self.loss, self.worth - self.own_worth), self.loss
 
 
 class Reviews:
@@ -194,7 +200,8 @@ class Reviews:
         phase, name = self._history[number], self.map.powers[power]
         best, loss = int(verdicts.best[d]), 100 * float(verdicts.loss[d])
         error, worth = 100 * float(verdicts.error[d]), 100 * float(verdicts.worth[d])
-        mark = mark_of(loss, error, *(100 * verdicts.edge[d]))
+        edge, edge_error = 100 * verdicts.edge[d]
+        mark = mark_of(loss, error, edge, edge_error)
         lists = [self._texts(verdicts.candidates[d, k]) for k in (SUBMITTED, best)]
         reasons, in_this_game = [], ""
         if "?" in mark:
@@ -209,6 +216,7 @@ class Reviews:
             best=lists[1],
             worth=round(worth, 1),
             best_worth=round(worth + loss, 1),
+            own_worth=round(worth - edge, 1),
             loss=round(loss, 1),
             uncertainty=round(error, 1),
             mark=mark,
@@ -351,10 +359,21 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def mark_of(loss: float, error: float, edge: float, edge_error: float) -> str:
-    """Return the mark of a decision by its loss and what it is ahead of the judge's own orders."""
-    if loss > SURE * error:
-        return next((mark for mark, points in MARKS.items() if loss >= points), "")
-    return "!" if edge >= BETTER and edge > SURE * edge_error else ""
+    """Return the mark of a decision by its loss and what it is ahead of the judge's own orders.
+
+    What these would have lost, too, was a chance that is hard to see: it counts as `?!`.
+    """
+    if loss <= SURE * error:
+        return "!" if edge >= BETTER and edge > SURE * edge_error else ""
+    if loss < MARKS["?!"]:
+        return ""
+    saved = avoidable(loss, edge) if -edge > SURE * edge_error else 0.0
+    return next((mark for mark, points in MARKS.items() if saved >= points), "?!")
+
+
+def avoidable(loss: float, edge: float) -> float:
+    """Return how much of a loss the judge's own orders would have saved."""
+    return min(loss, max(0.0, -edge))
 
 
 def accuracy(losses: Sequence[float]) -> float:
@@ -371,7 +390,7 @@ def summary(decisions: Sequence[Reviewed], left_out: Sequence[dict]) -> dict:
         powers[power] = {"accuracy": accuracy([one.loss for one in mine]), "marks": marks}
     records = [one._asdict() for one in decisions]
     for one in records:
-        del one["reasons"], one["hindsight"], one["in_this_game"]
+        del one["own_worth"], one["reasons"], one["hindsight"], one["in_this_game"]
     return {"decisions": records, "powers": powers, "left_out": list(left_out)}
 
 

@@ -64,7 +64,8 @@ def blunder(judge) -> tuple[Game, list[Reviewed], Reviews]:
 def test_the_planted_decision_is_the_worst(judge):
     game, decisions, reviews = blunder(judge)
     assert reviews.done == reviews.total == len(decisions) and not reviews.left_out
-    mine = sorted((one for one in decisions if one.power == "RUSSIA"), key=lambda one: -one.loss)
+    mine = [one for one in decisions if one.power == "RUSSIA"]
+    mine.sort(key=Reviewed.severity, reverse=True)
     assert mine[0].phase == game.history[1]["name"] and "?" in mine[0].mark
     assert mine[0].best != mine[0].orders and mine[0].reasons
     for one in decisions:
@@ -111,10 +112,13 @@ def test_a_build_and_a_retreat_are_judged():
 
 
 def test_marks_need_to_be_sure():
-    assert mark_of(20, 1, 0, 1) == "??" and mark_of(8, 1, 0, 1) == "?"
-    assert mark_of(3, 1, 0, 1) == "?!" and mark_of(2.9, 1, 0, 1) == ""
-    assert mark_of(20, 11, 0, 1) == "" and mark_of(0, 0, 5, 1) == "!"
-    assert mark_of(0, 0, 5, 3) == "" and mark_of(20, 1, 9, 1) == "??"
+    assert mark_of(20, 1, -20, 1) == "??" and mark_of(8, 1, -20, 1) == "?"
+    assert mark_of(3, 1, -3, 1) == "?!" and mark_of(2.9, 1, -20, 1) == ""
+    assert mark_of(20, 11, -20, 1) == "" and mark_of(0, 0, 5, 1) == "!"
+    assert mark_of(0, 0, 5, 3) == ""
+    for edge, error in ((9, 1), (0, 1), (-20, 11), (-7, 1)):
+        assert mark_of(20, 1, edge, error) == "?!", "the judge's own orders lose as much"
+    assert mark_of(20, 1, -8, 1) == "?"
     assert accuracy([0, 0]) == 100 and accuracy([15]) == pytest.approx(36.8)
 
 

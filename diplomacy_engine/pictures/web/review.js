@@ -4,11 +4,13 @@ import { $, counted, h, nice, swatch } from "/page.js";
 
 const WORST = 5; // decisions that are listed before all others
 const SIZES = {
-  "??": "lost at least 15 points",
-  "?": "lost at least 7.5",
-  "?!": "lost at least 3",
+  "??": "lost at least 15 points that the judge's own orders save",
+  "?": "the same with 7.5",
+  "?!": "lost at least 3, whatever the judge's own orders do",
   "!": "better than the judge's own",
 };
+// Points lost that the judge's own orders would have saved.
+const avoidable = ({ loss, worth, own_worth: own }) => Math.min(loss, Math.max(0, own - worth));
 const points = (value) => (Math.round(10 * value) / 10).toFixed(1);
 
 export class Review {
@@ -41,7 +43,7 @@ export class Review {
   marked() {
     return this.own()
       .filter(({ mark }) => mark.includes("?"))
-      .sort((one, other) => other.loss - one.loss);
+      .sort((one, other) => avoidable(other) - avoidable(one) || other.loss - one.loss);
   }
 
   show(number) {
@@ -149,11 +151,12 @@ export class Review {
   }
 
   card(decision) {
-    const { mark, loss, uncertainty, worth, best_worth: best, changes, reasons } = decision;
+    const { mark, loss, uncertainty, worth, best_worth: best, own_worth: own } = decision,
+      { changes, reasons } = decision;
     const lost =
       loss > 0
         ? `lost ${points(loss)} ± ${points(uncertainty)} points: ` +
-          `worth ${points(worth)}, the better ones ${points(best)}.`
+          `worth ${points(worth)}, the better ones ${points(best)}, the judge's likeliest ${points(own)}.`
         : `worth ${points(worth)} points; nothing that was tried is surely better.`;
     return h(
       "div",

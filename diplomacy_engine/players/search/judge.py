@@ -1,7 +1,8 @@
 """What joint orders were worth when they were given, beside others that could have been given.
 
 Many decisions are judged at once. The candidates of a decision meet the same samples of what the
-others may order; each pair is played on a copy of the board, on for some phases, and valued.
+others may order; each pair is played on a copy of the board, on for some phases, and valued. The
+best then meets samples that did not choose it, since the best of many seems better than it is.
 """
 
 from itertools import pairwise
@@ -35,10 +36,10 @@ PLAYED_ON, SAMPLES = 24, 32  # max(1, PLAYED_ON // P) and SAMPLES * max(1, 7 // 
 
 
 class JudgeSettings(NamedTuple):
-    samples: int | None = None  # of the others' orders; None: by powers
+    samples: int | None = None  # of the others' orders that tell a loss; None: by powers
     draws: int = 16  # of the judge's own orders, which are candidates
     changes: int = 8  # more candidates, with one unit's order changed
-    dropping: int = 3  # times that the worse half is dropped, last after half of the samples
+    dropping: int = 2  # times that the worse half is dropped before the best is chosen
     ahead: int | None = None  # movement phases played on before a board is valued; None: by powers
 
 
@@ -108,7 +109,8 @@ class Verdicts(NamedTuple):
 
     candidates: np.ndarray  # (D, K, V) int32, own orders by province; SUBMITTED and OWN come first
     count: np.ndarray  # (D,) int64, of them; the rest are none
-    values: np.ndarray  # (D, K, R) float64, worth 0..1; NaN where it was not tried
+    # (D, K, R) float64, worth 0..1, of SUBMITTED, OWN and what was best against other samples
+    values: np.ndarray
     # (D, K) float64, against what the others really ordered: of SUBMITTED and the best, else NaN
     hindsight: np.ndarray
     samples: np.ndarray  # (D, R, V) int32, orders of all powers
@@ -138,18 +140,19 @@ class Judge:
         rows, row = np.unique(decisions.game, return_inverse=True)
         places = own_places(games, decisions)
         total = settings.samples or SAMPLES * max(1, 7 // games.num_powers)
-        samples = self._sample(games, rows, total, Salt.PROFILES)[row]
+        choosing = total // 2  # samples that choose the best; others tell what it is worth
+        samples = self._sample(games, rows, choosing + total, Salt.PROFILES)[row]
         drawn = self._sample(games, rows, settings.draws, Salt.CANDIDATES)
         own = self._sample(games, rows, 1, Salt.CHOICE, greedy=True)
         tried = np.concatenate([orders[rows][:, None], own, drawn], 1)[row]
         candidates, count = _distinct(
             np.where(places[:, None], tried, NONE), 2 + settings.draws + settings.changes
         )
-        values = np.full((*candidates.shape[:2], total), np.nan)
+        values = np.full((*candidates.shape[:2], choosing + total), np.nan)
         alive = np.arange(candidates.shape[1]) < count[:, None]
         alike = (candidates[:, SUBMITTED] == candidates[:, OWN]).all(1)
         alive[alike, OWN] = False  # it need not be played twice
-        edges = [0, *(total >> n for n in range(settings.dropping, 0, -1)), total]
+        edges = [0, *(choosing >> n for n in range(settings.dropping, -1, -1))]
         for number, (first, last) in enumerate(pairwise(edges)):
             if number == 1:
                 mean = np.where(alive, values[:, :, :first].mean(2), -np.inf)
@@ -162,26 +165,30 @@ class Judge:
             if number:
                 alive &= _better_half(np.where(alive, values[:, :, :first].mean(2), -np.inf))
             self._fill(games, decisions, candidates, samples, places, values, alive, first, last)
+        best = np.where(alive, values[:, :, :choosing].mean(2), -np.inf).argmax(1)
+        every, told = np.arange(decisions.count), np.zeros_like(alive)
+        told[:, SUBMITTED] = told[every, best] = True
+        hindsight = np.full((*candidates.shape[:2], 1), np.nan)
+        real = orders[decisions.game][:, None]
+        self._fill(games, decisions, candidates, real, places, hindsight, told, 0, 1, ahead=0)
+        told[:, OWN] |= ~alike
+        end = choosing + total
+        self._fill(games, decisions, candidates, samples, places, values, told, choosing, end)
         values[alike, OWN] = values[alike, SUBMITTED]
-        every, mean = np.arange(decisions.count), np.where(alive, values.mean(2), -np.inf)
-        best = mean.argmax(1)
+        values = values[:, :, choosing:]
         loss, error = _difference(values[every, best], values[:, SUBMITTED])
         best = np.where(loss > error, best, SUBMITTED)
         loss = np.where(best == SUBMITTED, 0.0, loss)
-        hindsight, both = np.full((*candidates.shape[:2], 1), np.nan), np.zeros_like(alive)
-        both[:, SUBMITTED] = both[every, best] = True
-        real = orders[decisions.game][:, None]
-        self._fill(games, decisions, candidates, real, places, hindsight, both, 0, 1, ahead=0)
         edge = np.stack(_difference(values[:, SUBMITTED], values[:, OWN]), 1)
         return Verdicts(
             candidates=candidates,
             count=count,
             values=values,
             hindsight=hindsight[:, :, 0],
-            samples=samples,
+            samples=samples[:, choosing:],
             places=places,
             best=best,
-            worth=mean[:, SUBMITTED],
+            worth=values[:, SUBMITTED].mean(1),
             loss=loss,
             error=error,
             edge=edge,
