@@ -155,9 +155,10 @@ export class Review {
       { changes, reasons } = decision;
     const lost =
       loss > 0
-        ? `lost ${points(loss)} ± ${points(uncertainty)} points: ` +
-          `worth ${points(worth)}, the better ones ${points(best)}, the judge's likeliest ${points(own)}.`
-        : `worth ${points(worth)} points; nothing that was tried is surely better.`;
+        ? `These orders lost ${points(loss)} ± ${points(uncertainty)} points: ` +
+          `worth ${points(worth)}, the better ones ${points(best)}, ` +
+          `the judge's likeliest ${points(own)}.`
+        : `These orders are worth ${points(worth)} points; nothing tried is surely better.`;
     return h(
       "div",
       { class: "card" },
@@ -165,7 +166,7 @@ export class Review {
         "p",
         {},
         mark ? h("b", { class: "mark", title: SIZES[mark] }, mark) : null,
-        ` These orders ${lost.startsWith("lost") ? "" : "are "}${lost}`,
+        ` ${lost}`,
       ),
       ...(changes.length
         ? [

@@ -298,7 +298,11 @@ function drawParts(view) {
 
 function whoPlays(view) {
   const parts = [
-    view.sandbox ? "You order for all" : view.you ? `You play ${nice(view.you)}` : "You are watching",
+    view.sandbox
+      ? "You order for all"
+      : view.you
+        ? `You play ${nice(view.you)}`
+        : "You are watching",
     view.map,
     `${view.victory} centers win`,
   ];

@@ -166,14 +166,14 @@ class Judge:
                 alive &= _better_half(np.where(alive, values[:, :, :first].mean(2), -np.inf))
             self._fill(games, decisions, candidates, samples, places, values, alive, first, last)
         best = np.where(alive, values[:, :, :choosing].mean(2), -np.inf).argmax(1)
-        every, told = np.arange(decisions.count), np.zeros_like(alive)
-        told[:, SUBMITTED] = told[every, best] = True
+        every, final = np.arange(decisions.count), np.zeros_like(alive)
+        final[:, SUBMITTED] = final[every, best] = True
         hindsight = np.full((*candidates.shape[:2], 1), np.nan)
         real = orders[decisions.game][:, None]
-        self._fill(games, decisions, candidates, real, places, hindsight, told, 0, 1, ahead=0)
-        told[:, OWN] |= ~alike
+        self._fill(games, decisions, candidates, real, places, hindsight, final, 0, 1, ahead=0)
+        final[:, OWN] |= ~alike
         end = choosing + total
-        self._fill(games, decisions, candidates, samples, places, values, told, choosing, end)
+        self._fill(games, decisions, candidates, samples, places, values, final, choosing, end)
         values[alike, OWN] = values[alike, SUBMITTED]
         values = values[:, :, choosing:]
         loss, error = _difference(values[every, best], values[:, SUBMITTED])
