@@ -47,7 +47,8 @@ def run_replay(arguments: ReplayFlags) -> int:
         return 0
     if is_page:
         title = Path(arguments.file).resolve().name
-        content = page(replays, title, reviews, shlex.quote(arguments.file)).encode()
+        file = "" if Path(arguments.file).is_dir() else shlex.quote(arguments.file)
+        content = page(replays, title, reviews, file).encode()
     elif target.suffix.lower() == ".gif":
         content = gif(replay, arguments.theme or "light", last=number)
     else:

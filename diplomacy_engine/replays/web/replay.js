@@ -222,6 +222,7 @@ const review = new Review({
   values,
   go: (number) => bar.jump(number),
   tryIt({ number, power }) {
+    if (!facts.file) return null; // play resumes no run folder
     const phase = facts.games[state.game].phases[number],
       game = facts.games.length > 1 ? ` --game ${state.game + 1}` : "",
       command = `--resume ${facts.file}${game} --phase ${phase} --power ${power}`;
