@@ -5,8 +5,8 @@ import { $, counted, h, nice, swatch } from "/page.js";
 const WORST = 5; // decisions that are listed before all others
 const SIZES = {
   "??": "lost at least 15 points that the judge's own orders save",
-  "?": "the same with 7.5",
-  "?!": "lost at least 3, whatever the judge's own orders do",
+  "?": "lost at least 7.5 points that the judge's own orders save",
+  "?!": "lost at least 3 points",
   "!": "better than the judge's own",
 };
 // Points lost that the judge's own orders would have saved.
@@ -226,7 +226,8 @@ export class Review {
         "Orders are judged by what could be expected when they were given. They and others met " +
           "the same samples of what the judge expects the other powers to order. Each was played " +
           "on, and the judge's value of what came of it made into points: 100 for a solo, 0 if " +
-          "another power solos, else the share of the squared center counts. " +
+          "another power solos, else the share of the squared center counts. What the judge's own " +
+          "orders would have lost, too, is hard to see: it counts as ?! and comes last. " +
           Object.entries(SIZES)
             .map(([mark, text]) => `${mark} ${text}`)
             .join(", ") +
