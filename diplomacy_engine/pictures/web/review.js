@@ -226,8 +226,8 @@ export class Review {
         "Orders are judged by what could be expected when they were given. They and others met " +
           "the same samples of what the judge expects the other powers to order. Each was played " +
           "on, and the judge's value of what came of it made into points: 100 for a solo, 0 if " +
-          "another power solos, else the share of the squared center counts. What the judge's own " +
-          "orders would have lost, too, is hard to see: it counts as ?! and comes last. " +
+          "another power solos, else the share of the squared center counts. What the judge's " +
+          "own orders would have lost, too, is hard to see: it counts as ?! and comes last. " +
           Object.entries(SIZES)
             .map(([mark, text]) => `${mark} ${text}`)
             .join(", ") +
