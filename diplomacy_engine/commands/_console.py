@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len, chop_cells
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from .._suggest import printable
@@ -58,16 +57,16 @@ def print_table(
     width = longest if room >= 0 else min(longest, max(total_width // 3, 20), max(widest, 8))
     names = ["\n".join(chop_cells(name, width)) for name in names]
     if title:
-        console.print(f"\n{title}", markup=False)
+        console.print(f"\n{title}")
     for part in _parts(widths, total_width - width):
         table = Table(box=SIMPLE_HEAD, padding=(0, _GAP - 1, 0, 0), pad_edge=False, show_edge=False)
-        table.add_column(escape(names[0]), no_wrap=False, min_width=width)
+        table.add_column(names[0], no_wrap=False, min_width=width)
         for i in part:
             number = any(values[i][:1] in "-+0123456789" for _, values in rows)
             justify = "right" if number else "left"
-            table.add_column(escape(columns[i]), justify=justify, min_width=widths[i])
+            table.add_column(columns[i], justify=justify, min_width=widths[i])
         for name, (_, values) in zip(names[1:], rows):
-            table.add_row(escape(name), *(escape(values[i]) for i in part))
+            table.add_row(name, *(values[i] for i in part))
         console.print()
         console.print(table)
 
@@ -79,8 +78,7 @@ def print_counts(console: Console, counts: dict[str, dict]) -> None:
             reasons = "; ".join(f"{n:,}: {why}" for why, n in counted["fallback_reasons"].items())
             console.print(
                 f"Warning: {percent(share)} of {name}'s orders come from its fallback, "
-                f"{counted['fallback']} ({reasons})",
-                markup=False,
+                f"{counted['fallback']} ({reasons})"
             )
     names = list(dict.fromkeys(name for counted in counts.values() for name in counted))
     names = [name for name in names if name not in ("fallback", "fallback_reasons")]
@@ -120,8 +118,7 @@ def print_draws(console: Console, result: dict) -> None:
         agreed, limit = (share_text(draws[name]) for name in ("agreed", "year_limit"))
         console.print(
             f"\ndraws, of all games: by agreement {agreed}, for which players vote from "
-            f"{draws['after']} on; at the year limit {limit}",
-            markup=False,
+            f"{draws['after']} on; at the year limit {limit}"
         )
 
 
@@ -138,6 +135,5 @@ def print_talk(console: Console, result: dict) -> None:
         f"\npress {talk['protocol']}{rounds}, per game: {talk['offered']:.2f} offered, "
         f"{talk['agreed']:.2f} agreed, {talk['declined']:.2f} declined, {talk['refused']:.2f} "
         f"refused{f' ({because})' if because else ''}; a deal in "
-        f"{percent(talk['deal_phases'])} of the movement phases{broken}",
-        markup=False,
+        f"{percent(talk['deal_phases'])} of the movement phases{broken}"
     )

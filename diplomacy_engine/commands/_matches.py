@@ -192,9 +192,7 @@ def write_files(
         _write_table(arguments.csv, FIGURE_COLUMNS, figures)
     if arguments.per_game:
         _write_table(arguments.per_game, list(rows[0]), (row.values() for row in rows))
-    if arguments.save_games:
-        lines = "".join(json.dumps(game) + "\n" for game in saved_games)
-        atomic_write(arguments.save_games, lines.encode())
+    write_lines(arguments.save_games, saved_games)
 
 
 def figure_rows(player: str, against: str, parts: dict[str, dict]) -> Iterator[tuple]:
@@ -256,3 +254,8 @@ def showing_progress(games: int) -> Iterator[Callable[[float], None]]:
 def write_result(path: str | None, result: dict) -> None:
     if path:
         atomic_write(path, (json.dumps(result, indent=2) + "\n").encode())
+
+
+def write_lines(path: str | None, records: Iterable[dict]) -> None:
+    if path:
+        atomic_write(path, "".join(json.dumps(record) + "\n" for record in records).encode())

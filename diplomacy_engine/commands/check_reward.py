@@ -37,8 +37,7 @@ def print_schemes(console: Console, result: dict) -> None:
     console.print(
         f"reward {result['reward']} on map {result['map']}{teams}: {result['pairs']:,} pairs of "
         f"games of {', '.join(result['players'])}, seed {result['seed']}; "
-        f"{limit_text(result)}",
-        markup=False,
+        f"{limit_text(result)}"
     )
     several = len({check["progress"] for check in result["checks"]}) > 1
     rows = []
@@ -53,7 +52,7 @@ def print_schemes(console: Console, result: dict) -> None:
         index = SCHEMES.index(check["scheme"])
         if index < len(SCHEMES) - 1:
             line = f"nothing contradicts {check['scheme']} in {check['pairs']:,} pairs of games"
-            console.print(f"\n{among}: {line}", markup=False)
+            console.print(f"\n{among}: {line}")
         # A social dilemma is neither competitive nor collaborative, and so has two to show.
         for scheme in SCHEMES[max(0, index - 1 - (index == len(SCHEMES) - 1)) : index]:
             pair = check["against"][scheme]
@@ -61,8 +60,7 @@ def print_schemes(console: Console, result: dict) -> None:
             console.print(
                 f"\n{among}: not {scheme} by pair {pair['pair']}, game seed {pair['seed']}\n"
                 f"  {seating}: {_rewards(pair['rewards'])}\n"
-                f"  with {pair['instead']} as {pair['power']}: {_rewards(pair['twin_rewards'])}",
-                markup=False,
+                f"  with {pair['instead']} as {pair['power']}: {_rewards(pair['twin_rewards'])}"
             )
 
 

@@ -1,6 +1,5 @@
 """`connect`: a player takes a seat in games that run elsewhere."""
 
-import json
 import os
 import secrets
 import sys
@@ -10,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from .._files import atomic_write, check_target
+from .._files import check_target
 from .._jit import announce_compilation
 from .._suggest import printable
 from ..errors import UserError
@@ -40,7 +39,7 @@ from ..rules.map import Map, load_map
 from ..textgame.imports.webdiplomacy import FIRST_YEAR
 from ._console import make_console, print_table
 from ._flags import Diplomacy, SeatFlags, Webdip
-from ._matches import load_players, no_effect
+from ._matches import load_players, no_effect, write_lines
 
 DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
 
@@ -192,7 +191,6 @@ def _play(
     finally:
         if loop.counts.phases:
             print(loop.counts, file=sys.stderr)
-        if arguments.save and loop.counts.last:
-            lines = [json.dumps(saved) + "\n" for saved in loop.saved_games()]
-            atomic_write(arguments.save, "".join(lines).encode())
+        if loop.counts.last:
+            write_lines(arguments.save, loop.saved_games())
     return 0

@@ -39,8 +39,7 @@ def print_evaluation(console: Console, result: dict) -> None:
     console.print(
         f"{result['player']} against {result['against']} on map {result['map']}: "
         f"{result['games']:,} games, seed {result['seed']}; {limit_text(result)}; {manner}; 95% "
-        "intervals in brackets",
-        markup=False,
+        "intervals in brackets"
     )
     if by_team:
         overall = {"all teams": result["overall"]}
@@ -50,8 +49,7 @@ def print_evaluation(console: Console, result: dict) -> None:
             "supports and convoys are for an ally's unit, "
             f"{percent(orders.get('ally_attack', 0))} of moves go against an ally"
             + "; the first player plays all powers and has no opponent"
-            * (len(by_team) == 1),
-            markup=False,
+            * (len(by_team) == 1)
         )
         _print_figures(console, overall | by_team if len(by_team) <= 2 else overall, True)
         if len(by_team) > 2:
@@ -66,7 +64,7 @@ def print_evaluation(console: Console, result: dict) -> None:
     if par:
         where = f"in {par['games']:,} games with copies of it in all seats"
         notes.insert(0, f"par: the result of {par['player']} in that seat, {where}")
-    console.print("\n" + "\n".join(notes), markup=False)
+    console.print("\n" + "\n".join(notes))
     _console.print_draws(console, result)
     _console.print_talk(console, result)
 

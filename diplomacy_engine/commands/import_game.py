@@ -1,14 +1,14 @@
 """`import-game`: games that were played elsewhere become saved games."""
 
-import json
 from pathlib import Path
 
-from .._files import atomic_write, check_target
+from .._files import check_target
 from .._suggest import printable
 from ..errors import UserError
 from ..textgame.imports.games import read_games, short_report
 from ._console import print_notes
 from ._flags import ImportGame
+from ._matches import write_lines
 
 
 def run_import_game(arguments: ImportGame) -> int:
@@ -25,7 +25,5 @@ def run_import_game(arguments: ImportGame) -> int:
     print_notes(notes)
     for report in reports:
         print(printable(report))
-    if arguments.output:
-        lines = "".join(json.dumps(game) + "\n" for game in games)
-        atomic_write(arguments.output, lines.encode())
+    write_lines(arguments.output, games)
     return 0

@@ -58,8 +58,7 @@ def run_llm_compare(arguments: LlmCompare) -> int:
     console.print(
         f"{settings.model} on map {game_map.name}: {len(questions):,} decisions with each prompt, "
         f"seed {arguments.seed}; share of orders legal at once, and seconds per decision, by "
-        "constraint",
-        markup=False,
+        "constraint"
     )
     columns = [f"{figure}, {name}" for name in constraints for figure in ("legal", "seconds")]
     _console.print_table(console, "prompt", ["tokens", *columns], rows)

@@ -19,10 +19,9 @@ def run_policies(arguments: Policies) -> int:
     print_table(console, "name", ("map", "trained by", "wins against dumbbot"), rows)
     console.print(
         "\nOf 1,000 games with dumbbot in all other seats, every power equally often; 95% "
-        "intervals in brackets.",
-        markup=False,
+        "intervals in brackets."
     )
     for game_map, name in {game_map: name for game_map, name in reversed(names)}.items():
         line = f"Play the best: python -m diplomacy_engine play --map {game_map} --against {name}"
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     return 0

@@ -137,8 +137,7 @@ def print_ranks(population: Population, ranks: dict[str, PopulationRank], game_m
     console.print(
         f"among {len(population.members)} members of {population.title} on map "
         f"{game_map.name}{teams and f', teams {teams}'}; {limit_text(vars(population))}; "
-        "95% intervals in brackets",
-        markup=False,
+        "95% intervals in brackets"
     )
     rows = [
         (
@@ -155,7 +154,7 @@ def print_ranks(population: Population, ranks: dict[str, PopulationRank], game_m
     print_table(console, "player", ("rank", "rating", "population share", "games"), rows)
     if len(ranks) > 1:
         mean = np.mean([stands.rank for stands in ranks.values()])
-        console.print(f"\nmean rank of these {len(ranks)}: {mean:.1f}", markup=False)
+        console.print(f"\nmean rank of these {len(ranks)}: {mean:.1f}")
 
 
 _Share = Annotated[float, Meta(ge=0, le=100)]

@@ -1,6 +1,5 @@
 """`python -m diplomacy_engine review`: which decisions of games cost most, and what was better."""
 
-import json
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from ..textgame.imports.games import read_games
 from ..textgame.saved_game import read_saved_game
 from ._console import make_console, print_notes, print_table
 from ._flags import Review
+from ._matches import write_lines
 
 
 def run_review(arguments: Review) -> int:
@@ -44,9 +44,7 @@ def run_review(arguments: Review) -> int:
         facts.append(page_facts(replays[-1], reviews, decisions))
         records.append(summary(decisions, reviews.left_out))
         _show(f"game {number} of {len(games)}" * (len(games) > 1), reviews, decisions, records[-1])
-    if arguments.json:
-        lines = "".join(json.dumps(record) + "\n" for record in records)
-        atomic_write(Path(arguments.json), lines.encode())
+    write_lines(arguments.json, records)
     if target:
         title = f"Review of {Path(arguments.file).resolve().name}"
         content = page(replays, title, facts, shlex.quote(arguments.file)).encode()
@@ -89,11 +87,10 @@ def _show(title: str, reviews: Reviews, decisions: list[Reviewed], record: dict)
             better = ", ".join(text for text in one.best if text not in one.orders)
             console.print(
                 f"{power} {phase_title(one.phase)}: {one.mark} {one.loss:.1f} points "
-                f"(± {one.uncertainty:.1f}); better: {better or 'fewer orders'}",
-                markup=False,
+                f"(± {one.uncertainty:.1f}); better: {better or 'fewer orders'}"
             )
     if reviews.left_out:
         console.print(f"left out: {counted(len(reviews.left_out), 'thing')}")
         for one in reviews.left_out:
             where = " ".join(filter(None, (one["phase"], one["power"])))
-            console.print(f"  {where}: {one['reason']}", markup=False)
+            console.print(f"  {where}: {one['reason']}")

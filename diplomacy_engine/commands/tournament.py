@@ -39,8 +39,7 @@ def print_tournament(console: Console, result: dict) -> None:
     console.print(
         f"{len(players)} players on map {result['map']}: {result['games']:,} games, seed "
         f"{result['seed']}; {limit_text(result)}; {manner}; 95% intervals in brackets"
-        + (f"; teams {result['teams']}" if "teams" in result else ""),
-        markup=False,
+        + (f"; teams {result['teams']}" if "teams" in result else "")
     )
     labels = {name: f"{number} {name}" for number, name in enumerate(players, 1)}
     solos = not _console.no_draws(standing["overall"] for standing in players.values())
@@ -65,7 +64,7 @@ def print_tournament(console: Console, result: dict) -> None:
         "the games; the interval uses the larger one",
         *_console.notes_on_wins([standing["overall"] for standing in players.values()]),
     ]
-    console.print("\n" + "\n".join(notes), markup=False)
+    console.print("\n" + "\n".join(notes))
     powers = {power for standing in players.values() for power in standing["by_power"]}
     numbers = [str(number) for number in range(1, len(players) + 1)]
     for title, figure in (

@@ -5,20 +5,7 @@ from math import comb, log2
 
 import numpy as np
 
-from ..constants import (
-    BOUNCE,
-    BUILD,
-    CONVOY,
-    HOLD,
-    MOVE,
-    MOVE_VIA,
-    NONE,
-    RUNNING,
-    SPRING_MOVEMENT,
-    SUPPORT_HOLD,
-    SUPPORT_MOVE,
-    OrderKind,
-)
+from ..constants import BOUNCE, NONE, End, OrderKind, Phase
 from ..games.decisions import Decisions
 from ..games.own_help import fitting
 from ..games.vector_game import VectorGame
@@ -31,11 +18,11 @@ RESULTS = ("won", "drawn", "lost")
 
 def kind_shares(counts: np.ndarray) -> dict[str, float]:
     sums = {
-        "hold": counts[HOLD],
-        "move": counts[MOVE],
-        "convoyed_move": counts[MOVE_VIA],
-        "support": counts[SUPPORT_HOLD] + counts[SUPPORT_MOVE],
-        "convoy": counts[CONVOY],
+        "hold": counts[OrderKind.HOLD],
+        "move": counts[OrderKind.MOVE],
+        "convoyed_move": counts[OrderKind.MOVE_VIA],
+        "support": counts[OrderKind.SUPPORT_HOLD] + counts[OrderKind.SUPPORT_MOVE],
+        "convoy": counts[OrderKind.CONVOY],
     }
     return {name: float(count / max(1, counts.sum())) for name, count in sums.items()}
 
@@ -55,8 +42,8 @@ class ResultCounter:
     def look(self, games: VectorGame, mine: np.ndarray) -> None:
         """See the centers of the player's powers `mine` (E, P) before a phase."""
         state = games.state
-        spring = (state.phase == SPRING_MOVEMENT) & (state.year > games.board.first_year)
-        rows = np.flatnonzero(spring & (state.end == RUNNING))
+        spring = (state.phase == Phase.SPRING_MOVEMENT) & (state.year > games.board.first_year)
+        rows = np.flatnonzero(spring & (state.end == End.RUNNING))
         if len(rows):
             held = np.where(mine, games.centers(), 0)[rows].sum(1)
             self._years.append((rows, state.year[rows] - 1, held))
@@ -148,8 +135,8 @@ class OrderCounter:
         self, games: VectorGame, decisions: Decisions, orders: np.ndarray, seat_player: np.ndarray
     ) -> None:
         state, table = games.state, games.table
-        second = (state.year == games.board.first_year + 1) & (state.phase == SPRING_MOVEMENT)
-        second &= state.end == RUNNING
+        second = (state.year == games.board.first_year + 1) & (state.phase == Phase.SPRING_MOVEMENT)
+        second &= state.end == End.RUNNING
         arrays = state.unit_power, state.unit_kind, state.unit_location, state.center_owner
         rows = np.hstack([array[second] for array in arrays])
         self.positions.update(row.tobytes() for row in rows)
@@ -157,7 +144,7 @@ class OrderCounter:
         mine = seat_player == self.player
         self.results.look(games, mine)
         own_slots = mine[decisions.game, decisions.power][decisions.slot_decision]
-        row, province = np.nonzero((orders != NONE) & (table.kind[orders] == BUILD))
+        row, province = np.nonzero((orders != NONE) & (table.kind[orders] == OrderKind.BUILD))
         builder = state.center_owner[row, games.board.province_center[province]]
         owed, built = int((builds & own_slots).sum()), int(mine[row, builder].sum())
         self.counts.update(builds=owed, waived=owed - built)
@@ -193,8 +180,8 @@ class OrderCounter:
         self._failed[state.turn == 1] = NONE  # games that have just begun
         order, result = state.last_order.take(at), state.last_result.take(at)
         kind, row = table.kind[order], at // state.last_order.shape[1]
-        moves = (kind == MOVE) | (kind == MOVE_VIA)
-        helps = (kind == SUPPORT_HOLD) | (kind == SUPPORT_MOVE)
+        moves = (kind == OrderKind.MOVE) | (kind == OrderKind.MOVE_VIA)
+        helps = (kind == OrderKind.SUPPORT_HOLD) | (kind == OrderKind.SUPPORT_MOVE)
         about, fits = fitting(games, state.last_order, row, order)
         own = state.last_power[row, about] == state.last_power.take(at)
         bounced = result & BOUNCE > 0
@@ -203,7 +190,7 @@ class OrderCounter:
         self._failed.put(at[bounced], order[bounced])
         self._times.put(at[bounced], times[bounced])
         flags = {
-            "convoyed": (kind == MOVE_VIA) & (result == 0),
+            "convoyed": (kind == OrderKind.MOVE_VIA) & (result == 0),
             "own_supports": helps & own,
             "own_unmatched": helps & own & ~fits,
             "foreign_supports": helps & ~own,
@@ -230,9 +217,9 @@ class OrderCounter:
 
         about, fits = fitting(games, state.last_order, game, number)
         unit = state.last_power[game, about]  # whose unit it is that an order is about
-        helps = np.isin(kind, (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY))
+        helps = np.isin(kind, (OrderKind.SUPPORT_HOLD, OrderKind.SUPPORT_MOVE, OrderKind.CONVOY))
         helped = is_ally(unit[helps], power[helps])
-        moves = np.isin(kind, (MOVE, MOVE_VIA))
+        moves = np.isin(kind, (OrderKind.MOVE, OrderKind.MOVE_VIA))
         row, mover, goal = game[moves], power[moves], about[moves]
         stays = np.where(fits[moves], NONE, unit[moves])
         center = board.province_center[goal]
@@ -245,7 +232,7 @@ class OrderCounter:
         all moves. An illegal order is a hold. `ally_support`: of supports and convoys, those for
         an ally's unit; `ally_attack`: of moves, those to where an ally's unit stays or has its
         center."""
-        moves = self.given[MOVE] + self.given[MOVE_VIA]
+        moves = self.given[OrderKind.MOVE] + self.given[OrderKind.MOVE_VIA]
         shares = kind_shares(self.given)
         shares |= {"bounced": float(self.counts["bounced"] / max(1, moves))}
         helps, helped, moves, attacks = self.among_allies.tolist()

@@ -5,16 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..constants import (
-    AGREED,
-    BUILD,
-    FALL_MOVEMENT,
-    FALL_RETREATS,
-    NONE,
-    RUNNING,
-    SPRING_RETREATS,
-    phase_name,
-)
+from ..constants import NONE, End, OrderKind, Phase, phase_name
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..games.votes import bot_votes
@@ -52,16 +43,17 @@ class GameRecorder:
         if press is not None and press.log:
             self._talk[len(self._steps)], press.log = press.log, []
         state, rows = games.state, self.rows
-        retreating = np.isin(state.phase[rows][:, None], (SPRING_RETREATS, FALL_RETREATS))
+        retreats = Phase.SPRING_RETREATS, Phase.FALL_RETREATS
+        retreating = np.isin(state.phase[rows], retreats)[:, None]
         owner = np.where(retreating, state.dislodged_power[rows], state.unit_power[rows])
-        building = (games.table.kind[orders[rows]] == BUILD) & (orders[rows] != NONE)
+        building = (games.table.kind[orders[rows]] == OrderKind.BUILD) & (orders[rows] != NONE)
         builder = np.where(
             games.board.province_center == NONE,
             NONE,
             state.center_owner[rows][:, games.board.province_center],
         )
         owner = np.where(building, builder, owner)
-        running = state.end[rows] == RUNNING
+        running = state.end[rows] == End.RUNNING
         running &= True if going is None else np.isin(rows, going)
         self._steps.append((running, state.year[rows], state.phase[rows], owner, orders[rows]))
 
@@ -85,7 +77,7 @@ class GameRecorder:
                 game.adjudicate()
                 if thoughts:
                     game.history[-1]["thoughts"] = thoughts
-        for row in np.flatnonzero(games.state.end[self.rows] == AGREED):
+        for row in np.flatnonzero(games.state.end[self.rows] == End.AGREED):
             game, alive = replayed[row], games.outcomes([self.rows[row]]).alive[0]
             game.draw_votes = True
             for power, lives in zip(game.powers, alive):
@@ -138,10 +130,10 @@ def play_games(
         press.log, press.logged = [], len(recorder.rows)
     begin_games(games, players, np.arange(games.num_games))
     state = games.state
-    while (state.end == RUNNING).any():
+    while (state.end == End.RUNNING).any():
         if draws_after is not None:
             votes = bot_votes(games, draws_after)
-            agreed = games.agreed(votes) & (state.end == RUNNING)
+            agreed = games.agreed(votes) & (state.end == End.RUNNING)
             if agreed.any():
                 games.step(games.new_orders(), agreed, votes=votes)
                 continue
@@ -160,7 +152,7 @@ def play_games(
             recorder.note(games, orders, press)
         if counter is not None:
             counter.look(games, decisions, orders, seat_player)
-        moving = in_movement(state) & (state.end == RUNNING)
+        moving = in_movement(state) & (state.end == End.RUNNING)
         owner = state.center_owner.copy() if counter and games.map.teams.text else None
         games.step(orders)
         if counter is not None and moving.any():
@@ -175,9 +167,9 @@ def _played(games: VectorGame) -> float:
     state = games.state
     part = np.zeros(games.num_games)
     if games.max_years:
-        years = state.year - games.board.first_year + 0.5 * (state.phase >= FALL_MOVEMENT)
+        years = state.year - games.board.first_year + 0.5 * (state.phase >= Phase.FALL_MOVEMENT)
         part = np.clip(years / games.max_years, 0, 0.999)
-    return float(np.where(state.end == RUNNING, part, 1.0).sum())
+    return float(np.where(state.end == End.RUNNING, part, 1.0).sum())
 
 
 def play_tables(
@@ -217,7 +209,7 @@ def play_tables(
                 games, mine, players, noted, watch, counter, press, settings.draws_after
             )
         except (UserError, KeyboardInterrupt) as error:
-            ended = np.flatnonzero(games.state.end != RUNNING)
+            ended = np.flatnonzero(games.state.end != End.RUNNING)
             if not keep_finished or start + len(ended) == 0:
                 raise
             cause, outcomes = error, games.outcomes(ended)

@@ -28,43 +28,23 @@ _OTHERS = (
     "#117733", "#332288", "#999933", "#aa4499", "#44aa99", "#dddddd",
 )  # fmt: skip
 
-_GROUND = {
-    "light": {
-        "water": "#cfe2ec",
-        "sea": "#cfe2ec",
-        "sea-line": "#6d93a8",
-        "land": "#f6efdf",
-        "coast-line": "#6f6a5f",
-        "neutral": "#dcd6c8",
-        "wall": "#6f6a5f",
-        "link": "#7d8f99",
-        "text": "#2d2a26",
-        "sea-text": "#4f7388",
-        "halo": "#ffffff",
-        "center": "#ffffff",
-        "center-line": "#2d2a26",
-        "fail": "#c00020",
-        "reach": "#7a1fe0",
-        "paper": "#ffffff",
-    },
-    "dark": {
-        "water": "#172634",
-        "sea": "#172634",
-        "sea-line": "#5d7f98",
-        "land": "#454a4f",
-        "coast-line": "#0b0f14",
-        "neutral": "#2b3036",
-        "wall": "#0b0f14",
-        "link": "#6e8493",
-        "text": "#f2efe9",
-        "sea-text": "#86abc0",
-        "halo": "#0b0f14",
-        "center": "#22272c",
-        "center-line": "#f2efe9",
-        "fail": "#ff6b78",
-        "reach": "#d9b8ff",
-        "paper": "#181c21",
-    },
+_GROUND = {  # name -> (light, dark)
+    "water": ("#cfe2ec", "#172634"),
+    "sea": ("#cfe2ec", "#172634"),
+    "sea-line": ("#6d93a8", "#5d7f98"),
+    "land": ("#f6efdf", "#454a4f"),
+    "coast-line": ("#6f6a5f", "#0b0f14"),
+    "neutral": ("#dcd6c8", "#2b3036"),
+    "wall": ("#6f6a5f", "#0b0f14"),
+    "link": ("#7d8f99", "#6e8493"),
+    "text": ("#2d2a26", "#f2efe9"),
+    "sea-text": ("#4f7388", "#86abc0"),
+    "halo": ("#ffffff", "#0b0f14"),
+    "center": ("#ffffff", "#22272c"),
+    "center-line": ("#2d2a26", "#f2efe9"),
+    "fail": ("#c00020", "#ff6b78"),
+    "reach": ("#7a1fe0", "#d9b8ff"),
+    "paper": ("#ffffff", "#181c21"),
 }
 
 
@@ -85,7 +65,7 @@ def power_color(game_map: Map, power: str, dark: bool = False) -> str:
 
 @lru_cache(maxsize=64)
 def variables(game_map: Map, dark: bool) -> dict[str, str]:
-    colors = dict(_GROUND["dark" if dark else "light"])
+    colors = {name: both[dark] for name, both in _GROUND.items()}
     for power in game_map.unit_powers:
         color = power_color(game_map, power, dark)
         colors[f"p-{power}"] = color

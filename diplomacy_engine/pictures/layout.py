@@ -5,7 +5,7 @@ The bundled maps are drawn (by docs/drawing/draw_maps.py); any other is laid out
 
 import json
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -29,14 +29,14 @@ class Layout(NamedTuple):
     width: float
     height: float
     shapes: Mapping[str, str]  # province -> path data of its outline
-    units: Mapping[str, tuple[float, float]]  # location -> middle of a unit there
-    centers: Mapping[str, tuple[float, float]]  # supply center -> middle of its mark
-    labels: Mapping[str, tuple[float, float]]  # province -> middle of its code
-    names: Mapping[str, tuple[float, float]]  # province -> middle of its full name
-    neutral: tuple[str, ...]  # path data of land that is no province
-    lakes: tuple[str, ...]  # path data of water that is no province
+    units: Mapping[str, Sequence[float]]  # location -> middle (x, y) of a unit there
+    centers: Mapping[str, Sequence[float]]  # supply center -> middle of its mark
+    labels: Mapping[str, Sequence[float]]  # province -> middle of its code
+    names: Mapping[str, Sequence[float]]  # province -> middle of its full name
+    neutral: Sequence[str]  # path data of land that is no province
+    lakes: Sequence[str]  # path data of water that is no province
     # Borders of provinces that do not touch in the picture: codes, and x1, y1, x2, y2 of a line.
-    links: tuple[tuple[str, str, float, float, float, float], ...]
+    links: Sequence[tuple[str, str, float, float, float, float]]
     walls: str  # path data of lines between provinces that touch without a border
     is_drawn: bool  # a drawing, not discs
 
@@ -60,22 +60,8 @@ def layout_of(game_map: Map) -> Layout:
 
 @lru_cache
 def _drawn(name: str) -> Layout:
-    facts = json.loads((MAPS_FOLDER / f"{name}_layout.json").read_text(encoding="utf-8"))
-    pairs = {
-        key: {place: tuple(point) for place, point in facts[key].items()}
-        for key in ("units", "centers", "labels", "names")
-    }
-    return Layout(
-        width=facts["width"],
-        height=facts["height"],
-        shapes=facts["shapes"],
-        neutral=tuple(facts["neutral"]),
-        lakes=tuple(facts["lakes"]),
-        links=tuple(map(tuple, facts["links"])),
-        walls=facts["walls"],
-        is_drawn=True,
-        **pairs,
-    )
+    text = (MAPS_FOLDER / f"{name}_layout.json").read_text(encoding="utf-8")
+    return Layout(**json.loads(text), is_drawn=True)
 
 
 @lru_cache(maxsize=32)

@@ -1,10 +1,10 @@
 """The legend of the signs on a board: each as a small picture with its meaning."""
 
-from .arrows import GONE, cross, plus
+from .arrows import GONE, cross, dot, plus, ring
 from .board import unit_svg
 from .drawing import Drawing
 
-_LEFT, _RIGHT, _MIDDLE = (24.0, 22.0), (92.0, 22.0), (58.0, 22.0)
+_LEFT, _RIGHT, _MIDDLE = 24 + 22j, 92 + 22j, 58 + 22j
 _VIEW = "0 0 116 44"
 
 
@@ -13,8 +13,8 @@ def signs(drawing: Drawing) -> list[tuple[str, str]]:
     power = drawing.map.powers[0]
     place = next(text for text in drawing.map.locations if "/" not in text)
 
-    def unit(kind: str, spot=_LEFT, dislodged: bool = False) -> str:
-        return unit_svg(drawing, power, f"{kind} {place}", spot, dislodged)
+    def unit(kind: str, spot: complex = _LEFT, dislodged: bool = False) -> str:
+        return unit_svg(drawing, power, f"{kind} {place}", (spot.real, spot.imag), dislodged)
 
     def order(kind: str, inner: str) -> str:
         return f'<g class="order {kind}" data-power="{power}">{inner}</g>'
@@ -40,24 +40,23 @@ def signs(drawing: Drawing) -> list[tuple[str, str]]:
                 "a supply center of nobody, of a power",
             ),
             (order("move", arrow) + unit("A"), "a move"),
-            (order("hold", _circle(_MIDDLE, 16.5)) + unit("A", _MIDDLE), "a hold"),
+            (order("hold", ring(_MIDDLE, 16.5, "line")) + unit("A", _MIDDLE), "a hold"),
             (
-                order("support", f'<path class="line" d="M41 22H72"/>{_dot(73)}{_circle(_RIGHT)}')
-                + unit("A")
-                + unit("A", _RIGHT),
+                order("support", f'<path class="line" d="M41 22H72"/>{dot(73 + 22j)}')
+                + order("support", ring(_RIGHT, 17.5, "line")) + unit("A") + unit("A", _RIGHT),
                 "a support of a unit that stays",
             ),
             (
                 order("move", '<path class="line" d="M8 36H98"/><path class="head" '
                       'd="M98 30.5L107 36L98 41.5Z"/>')
-                + order("support", f'<path class="line" d="M40 18Q58 18 66 34"/>{_dot(67, 36)}')
-                + unit("A", (24.0, 15.0)),
+                + order("support", f'<path class="line" d="M40 18Q58 18 66 34"/>{dot(67 + 36j)}')
+                + unit("A", 24 + 15j),
                 "a support of a move",
             ),
             (
                 order("move", '<path class="line" d="M4 22H100"/><path class="head" '
                       'd="M100 16.5L109 22L100 27.5Z"/>')
-                + order("convoy", _circle(_MIDDLE, 18)) + unit("F", _MIDDLE),
+                + order("convoy", ring(_MIDDLE, 18, "line")) + unit("F", _MIDDLE),
                 "a move by convoy; the dotted ring is the fleet's order",
             ),
             (
@@ -67,7 +66,7 @@ def signs(drawing: Drawing) -> list[tuple[str, str]]:
             (order("retreat", arrow), "a retreat"),
             (
                 order("move failed", arrow)
-                + cross((63.0, 22.0)),
+                + cross(63 + 22j),
                 "the red cross: an order that failed",
             ),
             (
@@ -76,8 +75,8 @@ def signs(drawing: Drawing) -> list[tuple[str, str]]:
                 "being dislodged; dislodged, and to retreat",
             ),
             (
-                unit("A") + cross(_LEFT, GONE) + order("build", _circle((88.0, 24.0), 18))
-                + unit("A", (88.0, 24.0)) + plus((88.0, 24.0)),
+                unit("A") + cross(_LEFT, GONE) + order("build", ring(88 + 24j, 18, "line"))
+                + unit("A", 88 + 24j) + plus(88 + 24j),
                 "leaves the board; is built",
             ),
             *ground,
@@ -90,11 +89,3 @@ def _sign(text: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="dip-board sign" data-theme="auto"'
         f' viewBox="{_VIEW}" aria-hidden="true">{text}</svg>'
     )
-
-
-def _circle(place: tuple[float, float], radius: float = 17.5) -> str:
-    return f'<circle class="line" cx="{place[0]:g}" cy="{place[1]:g}" r="{radius:g}"/>'
-
-
-def _dot(x: float, y: float = 22.0) -> str:
-    return f'<circle class="dot" cx="{x:g}" cy="{y:g}" r="5"/>'

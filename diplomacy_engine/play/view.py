@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from ..constants import HOLD, MOVE, MOVE_VIA, SUPPORT_HOLD, SUPPORT_MOVE, phase_kind
 from ..games.decisions import Decisions
-from ..pictures.arrows import ORDER_VERBS
 from ..pictures.board import orders_svg, phase_title, scene_of
 from ..pictures.chart import centers_svg
 from ..pictures.drawing import drawing_of
@@ -44,7 +43,7 @@ def order_view(game_map: Map, text: str) -> dict:
     other = order.other and game_map.provinces[order.other.place.province]
     return {
         "text": text,
-        "verb": ORDER_VERBS[order.kind],
+        "verb": order.verb,
         "words": rest_of_order(game_map, order),  # without its unit
         "place": game_map.provinces[place.province],  # to be clicked for it
         "other": other,  # province of the unit that is supported or convoyed

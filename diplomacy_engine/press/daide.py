@@ -21,16 +21,7 @@ from itertools import accumulate
 import numpy as np
 
 from .._suggest import quoted
-from ..constants import (
-    ARMY,
-    FLEET,
-    HOLD,
-    MOVE,
-    MOVE_VIA,
-    NONE,
-    SUPPORT_HOLD,
-    SUPPORT_MOVE,
-)
+from ..constants import NONE, OrderKind, UnitKind
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..rules.map import Map
@@ -42,7 +33,7 @@ from .deals import CONFIRMED, Clause, Offers, Side, Words
 ANSWERS = ("YES", "REJ")
 _SEAS = {"ENG": "ECH", "BOT": "GOB", "LYO": "GOL"}  # ours -> DAIDE's
 COAST_NAMES = ("", "NCS", "ECS", "SCS", "WCS")
-_KINDS = {ARMY: "AMY", FLEET: "FLT"}
+_KINDS = {UnitKind.ARMY: "AMY", UnitKind.FLEET: "FLT"}
 _NOBODY = "UNO"  # the owner of a neutral unit, as of a center that nobody has
 MOST_SIGNS = 5000  # of a message that is read
 _MOST_DEPTH = 12
@@ -99,18 +90,18 @@ def _order_text(games: VectorGame, number: int) -> str:
     kind, target = int(table.kind[number]), int(table.target[number])
     unit = _unit_text(games, table.unit_kind[number], table.location[number])
     other = table.other_location[number]
-    if kind == HOLD:
+    if kind == OrderKind.HOLD:
         return f"{unit} HLD"
-    if kind == MOVE:
+    if kind == OrderKind.MOVE:
         return f"{unit} MTO {_location_text(games.map, target)}"
-    if kind == MOVE_VIA:
+    if kind == OrderKind.MOVE_VIA:
         v = board.location_province[table.location[number]]
         seas = " ".join(_route(games, v, board.location_province[target]))
         return f"{unit} CTO {_location_text(games.map, target)} VIA ( {seas} )"
     helped = _unit_text(games, table.other_kind[number], other)
-    if kind == SUPPORT_HOLD:
+    if kind == OrderKind.SUPPORT_HOLD:
         return f"{unit} SUP {helped}"
-    if kind == SUPPORT_MOVE:
+    if kind == OrderKind.SUPPORT_MOVE:
         return f"{unit} SUP {helped} MTO {_location_text(games.map, target)}"
     return f"{unit} CVY {helped} CTO {_location_text(games.map, target)}"
 

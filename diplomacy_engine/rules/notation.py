@@ -13,24 +13,7 @@ from functools import lru_cache, wraps
 from typing import NamedTuple
 
 from .._suggest import quoted
-from ..constants import (
-    ARMY,
-    BUILD,
-    COASTS,
-    CONVOY,
-    DISBAND,
-    FLEET,
-    HOLD,
-    MOVE,
-    MOVE_VIA,
-    NONE,
-    RETREAT,
-    SUPPORT_HOLD,
-    SUPPORT_MOVE,
-    UNIT_LETTERS,
-    WAIVE,
-    phase_kind,
-)
+from ..constants import COASTS, NONE, UNIT_LETTERS, OrderKind, UnitKind, phase_kind
 from ..errors import UserError
 from .map import Map, coast_numbers
 from .names import PLACES, POWERS
@@ -44,21 +27,21 @@ _DASHES += "\u27f6\u27f9\u2b95"
 _DASH = re.compile(f"[{_DASHES}>]")
 _SIGNS = ".,:;|!_`'\"{}<>"  # say nothing in an order
 _TOKEN = re.compile(f"[{_DASHES}]+>?|(?<= )>+(?= )|[/()*]|[^\\s{_DASHES}/()*{_SIGNS}]+")
-_UNIT_WORDS = {"A": ARMY, "ARMY": ARMY, "F": FLEET, "FLEET": FLEET, "UNIT": NONE}
-_UNIT_WORDS |= {"AMY": ARMY, "FLT": FLEET}  # as in DAIDE
+_UNIT_WORDS = {"UNIT": NONE} | dict.fromkeys(("A", "ARMY", "AMY"), int(UnitKind.ARMY))
+_UNIT_WORDS |= dict.fromkeys(("F", "FLEET", "FLT"), int(UnitKind.FLEET))  # AMY, FLT: as in DAIDE
 _VERBS = {
     word: kind
     for kind, words in (
-        (HOLD, "H HOLD HOLDS HOLDING HLD STAND STANDS STAY STAYS UNORDERED"),
-        (MOVE, "- TO INTO M MV MOVE MOVES ATTACK ATTACKS MTO CTO"),
-        (SUPPORT_HOLD, "S SUP SUPP SUPPORT SUPPORTS SUPPORTING SH SM"),
-        (CONVOY, "C CONVOY CONVOYS CVY"),
-        (RETREAT, "R RET RETREAT RETREATS RTO"),
+        (OrderKind.HOLD, "H HOLD HOLDS HOLDING HLD STAND STANDS STAY STAYS UNORDERED"),
+        (OrderKind.MOVE, "- TO INTO M MV MOVE MOVES ATTACK ATTACKS MTO CTO"),
+        (OrderKind.SUPPORT_HOLD, "S SUP SUPP SUPPORT SUPPORTS SUPPORTING SH SM"),
+        (OrderKind.CONVOY, "C CONVOY CONVOYS CVY"),
+        (OrderKind.RETREAT, "R RET RETREAT RETREATS RTO"),
         (
-            DISBAND,
+            OrderKind.DISBAND,
             "D DISBAND DISBANDS DISBANDED REMOVE REMOVES REMOVED DESTROY DESTROYED DSB REM OTB",
         ),
-        (BUILD, "B BUILD BUILDS BUILT BLD"),
+        (OrderKind.BUILD, "B BUILD BUILDS BUILT BLD"),
     )
     for word in words.split()
 }
@@ -151,6 +134,11 @@ class OrderText(NamedTuple):
     target: Place | None = None  # moved, retreated or convoyed to
     other: UnitText | None = None  # supported or convoyed
     via: bool = False
+
+    @property
+    def verb(self) -> str:
+        """The kind in a word, such as `move` or `support`."""
+        return OrderKind(self.kind).name.partition("_")[0].lower()
 
 
 class GivenOrder(NamedTuple):
@@ -324,7 +312,8 @@ class _Reader:
             and word != "M"
             and not {*self.tokens[self.next + 1 : self.next + 2]} & {*_UNIT_WORDS}
         )
-        if kind in (None, SUPPORT_HOLD, CONVOY) or word in ("-", "TO", "INTO") or letter:
+        behind_unit = kind in (None, OrderKind.SUPPORT_HOLD, OrderKind.CONVOY)
+        if behind_unit or word in ("-", "TO", "INTO") or letter:
             return None
         self.next += 1
         return kind
@@ -379,13 +368,13 @@ def _read_order(game_map: Map, text: str) -> OrderText:
         raise UserError("the order is empty")
     if reader.take("WAIVE"):
         reader.end(_RESULTS)
-        return OrderText(WAIVE)
+        return OrderText(OrderKind.WAIVE)
     first = reader.begin()
     unit = reader.unit()
-    if first in (BUILD, DISBAND, HOLD):
+    if first in (OrderKind.BUILD, OrderKind.DISBAND, OrderKind.HOLD):
         order = OrderText(first, unit)
     elif first is not None:
-        reader.next += reader.verb() in (MOVE, RETREAT)
+        reader.next += reader.verb() in (OrderKind.MOVE, OrderKind.RETREAT)
         order = _read_tail(reader, unit, first)
     else:
         verb = reader.verb()
@@ -393,7 +382,7 @@ def _read_order(game_map: Map, text: str) -> OrderText:
             word = repr(reader.peek()) if reader.peek() else "nothing after the unit"
             raise UserError(f"{word} is not one of H, -, S, C, R, D and B")
         reader.next += verb is not None
-        order = _read_tail(reader, unit, MOVE if verb is None else verb)
+        order = _read_tail(reader, unit, OrderKind.MOVE if verb is None else verb)
     reader.end(_RESULTS)
     return order
 
@@ -487,31 +476,33 @@ def no_order(game_map: Map, text: str) -> str:
 
 
 def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
-    if verb in (MOVE, RETREAT) and len(reader.peek()) > 1 and reader.verb() == DISBAND:
+    going = verb in (OrderKind.MOVE, OrderKind.RETREAT)
+    if going and len(reader.peek()) > 1 and reader.verb() == OrderKind.DISBAND:
         reader.next += 1  # A MUN retreats OTB
-        return OrderText(DISBAND, unit)
-    if verb == MOVE:
+        return OrderText(OrderKind.DISBAND, unit)
+    if verb == OrderKind.MOVE:
         reader.take("-")
-        target, via = reader.place(), False
-        while unit.kind != FLEET and reader.map.can_convoy[target.province] and reader.take("-"):
+        target, via, fleet = reader.place(), False, unit.kind == UnitKind.FLEET
+        while not fleet and reader.map.can_convoy[target.province] and reader.take("-"):
             target, via = reader.place(), True  # an army's way over the sea
-        return OrderText(MOVE, unit, target, via=reader.via() or via)
-    if verb == RETREAT:
-        return OrderText(RETREAT, unit, reader.place())
-    if verb not in (SUPPORT_HOLD, CONVOY):
+        return OrderText(OrderKind.MOVE, unit, target, via=reader.via() or via)
+    if verb == OrderKind.RETREAT:
+        return OrderText(OrderKind.RETREAT, unit, reader.place())
+    if verb not in (OrderKind.SUPPORT_HOLD, OrderKind.CONVOY):
         return OrderText(verb, unit)
-    moving = CONVOY if verb == CONVOY else SUPPORT_MOVE
+    moving = OrderKind.CONVOY if verb == OrderKind.CONVOY else OrderKind.SUPPORT_MOVE
     word = reader.tokens[reader.next - 1]
     other = reader.unit()
     following = reader.verb()
-    if verb == SUPPORT_HOLD and word != "SM" and (following == HOLD or reader.peek() in _RESULTS):
-        reader.next += following == HOLD
-        return OrderText(SUPPORT_HOLD, unit, other=other)
+    holds = following == OrderKind.HOLD
+    if moving != OrderKind.CONVOY and word != "SM" and (holds or reader.peek() in _RESULTS):
+        reader.next += holds
+        return OrderText(OrderKind.SUPPORT_HOLD, unit, other=other)
     if word == "SH":
         raise UserError("it supports a hold, but the other unit is to go somewhere")
-    if following != MOVE and not reader.names_place():
+    if following != OrderKind.MOVE and not reader.names_place():
         raise UserError("it does not say where the other unit is to go")
-    reader.next += following == MOVE
+    reader.next += following == OrderKind.MOVE
     target = reader.place()
     reader.via()
     return OrderText(moving, unit, target, other)
@@ -567,7 +558,8 @@ def read_orders(
         by_power[power] = []
         for text in texts or ():
             order_text = _read_given(game_map, power, text, own)
-            if order_text.order is not None and order_text.order.kind in (BUILD, WAIVE):
+            order = order_text.order
+            if order is not None and order.kind in (OrderKind.BUILD, OrderKind.WAIVE):
                 order_text = order_text._replace(counts=winter and order_text.unit not in standing)
             by_power[power].append(order_text)
             if order_text.counts and order_text.unit:
@@ -594,7 +586,7 @@ def _read_given(game_map: Map, power: str, text: str, own: Mapping) -> GivenOrde
     if unit is None:
         return GivenOrder(power, text, order, "", counts=order is not None)
     written = as_written(game_map, unit)
-    if order is not None and order.kind == BUILD:
+    if order is not None and order.kind == OrderKind.BUILD:
         return GivenOrder(power, text, order, written)
     key = UNIT_LETTERS[unit.kind], game_map.provinces[unit.place.province]
     return GivenOrder(power, text, order, own.get(key, written), counts=key in own)
@@ -623,26 +615,26 @@ def matching_orders(
         same = place.province == board.location_province[location]
         return same and (coast == 0 or place.coast in (0, coast))
 
-    numbers = []
-    for number in legal:
-        kind, location = int(table.kind[number]), table.location[number]
-        if (
-            (MOVE if kind == MOVE_VIA else kind) == order.kind
-            and same_unit(order.unit, table.unit_kind[number], location)
-            and same_unit(order.other, table.other_kind[number], table.other_location[number])
-            and same_place(order.target, table.target[number])
-            and (kind != BUILD or same_place(order.unit.place, location))
-        ):
-            numbers.append(number)
-    if order.kind == MOVE:
-        same = [number for number in numbers if (table.kind[number] == MOVE_VIA) == order.via]
+    kinds = (order.kind, OrderKind.MOVE_VIA) if order.kind == OrderKind.MOVE else (order.kind,)
+    spot = order.unit.place if order.kind == OrderKind.BUILD else None
+    numbers = [
+        number
+        for number in legal
+        if int(table.kind[number]) in kinds
+        and same_unit(order.unit, table.unit_kind[number], table.location[number])
+        and same_unit(order.other, table.other_kind[number], table.other_location[number])
+        and same_place(order.target, table.target[number])
+        and same_place(spot, table.location[number])
+    ]
+    if order.kind == OrderKind.MOVE:
+        same = [n for n in numbers if (table.kind[n] == OrderKind.MOVE_VIA) == order.via]
         numbers = same if same or order.via else numbers
     return numbers
 
 
 def unit_phrase(kind: int) -> str:
     """Return `an army` or `a fleet`."""
-    return "an army" if kind == ARMY else "a fleet"
+    return "an army" if kind == UnitKind.ARMY else "a fleet"
 
 
 def place_text(game_map: Map, place: Place) -> str:
@@ -676,9 +668,9 @@ def order_words(game_map: Map, text: str) -> tuple[str, str]:
         order = read_order(game_map, text)
     except UserError:
         return "", text
-    if order.kind == WAIVE:
+    if order.kind == OrderKind.WAIVE:
         return "", "waive a build"
-    if order.kind == BUILD:
+    if order.kind == OrderKind.BUILD:
         return _name(game_map, order.unit.place), rest_of_order(game_map, order)
     unit = _unit(game_map, order.unit)
     return unit[0].upper() + unit[1:], rest_of_order(game_map, order)
@@ -698,16 +690,16 @@ def rest_of_order(game_map: Map, order: OrderText) -> str:
     """Return in words what an order tells its unit: `move to Burgundy`."""
     target = order.target and _name(game_map, order.target)
     other = order.other and _unit(game_map, order.other)
-    if order.kind == BUILD:
+    if order.kind == OrderKind.BUILD:
         return f"build {_kind(order.unit.kind)}{_coast(game_map, order.unit.place)}"
     return {
-        HOLD: "hold",
-        MOVE: f"move to {target}" + (" by convoy" if order.via else ""),
-        SUPPORT_HOLD: f"support {other} to hold",
-        SUPPORT_MOVE: f"support {other} to {target}",
-        CONVOY: f"convoy {other} to {target}",
-        RETREAT: f"retreat to {target}",
-        DISBAND: "disband",
+        OrderKind.HOLD: "hold",
+        OrderKind.MOVE: f"move to {target}" + (" by convoy" if order.via else ""),
+        OrderKind.SUPPORT_HOLD: f"support {other} to hold",
+        OrderKind.SUPPORT_MOVE: f"support {other} to {target}",
+        OrderKind.CONVOY: f"convoy {other} to {target}",
+        OrderKind.RETREAT: f"retreat to {target}",
+        OrderKind.DISBAND: "disband",
     }[order.kind]
 
 
@@ -720,7 +712,7 @@ def _name(game_map: Map, place: Place) -> str:
 
 
 def _kind(unit_kind: int) -> str:
-    return "army" if unit_kind == ARMY else "fleet"
+    return "army" if unit_kind == UnitKind.ARMY else "fleet"
 
 
 def _coast(game_map: Map, place: Place) -> str:

@@ -28,8 +28,8 @@ stand in the order of the board's neighbors, and A PAR - BUR is number 13501 + 1
 >>> from diplomacy_engine import load_map
 >>> standard = load_map("standard")
 >>> words, paris = vocabulary(standard), standard.location_index["PAR"]
->>> first = int(words.table.first_move[ARMY, paris])
->>> [standard.locations[near] for near in standard.board.neighbor[ARMY, paris, :4]]
+>>> first = int(words.table.first_move[UnitKind.ARMY, paris])
+>>> [standard.locations[near] for near in standard.board.neighbor[UnitKind.ARMY, paris, :4]]
 ['BRE', 'BUR', 'GAS', 'PIC']
 >>> first, first + 1, words.texts[first + 1], words.number["A PAR - BUR"]
 (13501, 13502, 'A PAR - BUR', 13502)
@@ -44,37 +44,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..constants import (
-    ARMY,
-    BUILD,
-    CONVOY,
-    DISBAND,
-    FLEET,
-    HOLD,
-    MOVE,
-    MOVE_VIA,
-    NONE,
-    RETREAT,
-    SUPPORT_HOLD,
-    SUPPORT_MOVE,
-    WAIVE,
-)
+from ..constants import NONE, OrderKind, UnitKind
 from .convoy_routes import convoy_routes
 from .map import Map, MapError
 
 MAX_ORDERS = 2_000_000  # standard has 20,009
-_SIGN = {
-    HOLD: " H",
-    MOVE: " - ",
-    MOVE_VIA: " - ",
-    SUPPORT_HOLD: " S ",
-    SUPPORT_MOVE: " S ",
-    CONVOY: " C ",
-    RETREAT: " R ",
-    DISBAND: " D",
-    BUILD: " B",
-    WAIVE: "WAIVE",
-}
+_SIGN = (" H", " - ", " - ", " S ", " S ", " C ", " R ", " D", " B", "WAIVE")  # by OrderKind
 
 
 class OrderTable(NamedTuple):
@@ -173,7 +148,7 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
     nodes.sort(key=lambda node: (province_of[node[1]], *node))
     near = {node: board.neighbor[node][: board.neighbor_count[node]].tolist() for node in nodes}
     arcs = {(*node, target) for node in nodes for target in near[node]}
-    arcs |= {(ARMY, army_at[origin], army_at[goal]) for origin, goal in pairs.T.tolist()}
+    arcs |= {(UnitKind.ARMY, army_at[origin], army_at[goal]) for origin, goal in pairs.T.tolist()}
     arcs = sorted(arcs, key=lambda arc: (province_of[arc[2]], province_of[arc[1]], *arc))
     arc_number = {arc: i for i, arc in enumerate(arcs)}
     arc_ways = [(province_of[target], province_of[origin]) for _, origin, target in arcs]
@@ -214,7 +189,7 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
         t.node_rank[node] = number - first_node[province_of[node[1]]]
         t.move_arc[node][: len(near[node])] = [arc_number[*node, target] for target in near[node]]
     for number, ((kind, _, _), (goal, origin)) in enumerate(zip(arcs, arc_ways)):
-        if kind == ARMY:
+        if kind == UnitKind.ARMY:
             t.army_arc[origin, goal] = number
 
     # What an order is about, besides its unit: nothing, a location, one by convoy, a unit, an arc.
@@ -249,44 +224,44 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
         province_first.append(len(texts))
         for node in nodes[first_node[province] : first_node[province + 1]]:
             targets = [1 + target for target in near[node]]
-            t.hold[node] = add(HOLD, node)
-            t.first_move[node] = add(MOVE, node, targets)
-            if node[0] == ARMY:
+            t.hold[node] = add(OrderKind.HOLD, node)
+            t.first_move[node] = add(OrderKind.MOVE, node, targets)
+            if node[0] == UnitKind.ARMY:
                 goals = pairs[1, first_pair[province] : first_pair[province + 1]]
                 via = (by_convoy + board.province_location[goals]).tolist()
-                t.via[province, goals] = add(MOVE_VIA, node, via) + np.arange(len(goals))
+                t.via[province, goals] = add(OrderKind.MOVE_VIA, node, via) + np.arange(len(goals))
             t.support_count[node] = len(supports[node])
             for i, goal in enumerate(supports[node]):
                 t.support_province[node][i] = goal
                 t.support_index[node][goal] = i
                 there = range(a_unit + first_node[goal], a_unit + first_node[goal + 1])
-                t.first_support_hold[node][i] = add(SUPPORT_HOLD, node, there)
+                t.first_support_hold[node][i] = add(OrderKind.SUPPORT_HOLD, node, there)
             for i, goal in enumerate(supports[node]):
                 own = bisect_left(arc_ways, (goal, province))
                 after = bisect_right(arc_ways, (goal, province))
                 t.own_arcs[node][i] = after - own
                 others = [*range(first_arc[goal], own), *range(after, first_arc[goal + 1])]
                 t.first_support_move[node][i] = add(
-                    SUPPORT_MOVE, node, [an_arc + arc for arc in others]
+                    OrderKind.SUPPORT_MOVE, node, [an_arc + arc for arc in others]
                 )
             sea = t.sea_index[province]
-            if node[0] == FLEET and sea != NONE:
+            if node[0] == UnitKind.FLEET and sea != NONE:
                 rows = np.flatnonzero(carriers >> np.uint64(sea) & np.uint64(1))
-                first = add(CONVOY, node, (an_arc + pair_arc[rows]).tolist())
+                first = add(OrderKind.CONVOY, node, (an_arc + pair_arc[rows]).tolist())
                 origins, goals = t.coast_index[pairs[:, rows]]
                 t.convoy[sea, origins, goals] = first + np.arange(len(rows))
-            t.first_retreat[node] = add(RETREAT, node, targets)
-            t.disband[node] = add(DISBAND, node)
+            t.first_retreat[node] = add(OrderKind.RETREAT, node, targets)
+            t.disband[node] = add(OrderKind.DISBAND, node)
             if board.home_power[province] != NONE or (
                 board.build_anywhere and board.province_center[province] != NONE
             ):
-                t.build[node] = add(BUILD, node)
+                t.build[node] = add(OrderKind.BUILD, node)
     province_first.append(len(texts))
-    waive = add(WAIVE, (NONE, NONE))
+    waive = add(OrderKind.WAIVE, (NONE, NONE))
     block_rows = np.array(blocks).T
     kind, unit_kind, location = np.repeat(block_rows[:3], block_rows[3], axis=1)
     target, other_kind, other_location = np.array(about).T[:, subjects]
-    target[kind == BUILD] = location[kind == BUILD]
+    target[kind == OrderKind.BUILD] = location[kind == OrderKind.BUILD]
     order_table = OrderTable(
         **vars(t),
         kind=kind.astype(np.int8),

@@ -5,15 +5,7 @@ if no complete route was ordered or the paradox rule stopped the army."""
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..constants import (
-    CONVOY,
-    MOVE,
-    RETREAT,
-    SUPPORT_HOLD,
-    SUPPORT_MOVE,
-    UNIT_LETTERS,
-    phase_kind,
-)
+from ..constants import UNIT_LETTERS, OrderKind, phase_kind
 from ..games.vector_game import VectorGame
 from ..rules.map import Map
 from ..rules.notation import (
@@ -97,7 +89,7 @@ def _first_legal(games: VectorGame) -> Callable[[list[GivenOrder]], GivenOrder]:
             if order_text.order is not None:
                 here = legal.get(order_text.order.unit.place.province, [])
                 fits = matching_orders(games.map, games.vocabulary, order_text.order, here)
-                if len(fits) == 1 or (fits and order_text.order.kind == SUPPORT_MOVE):
+                if len(fits) == 1 or (fits and order_text.order.kind == OrderKind.SUPPORT_MOVE):
                     return order_text
         return several[0]
 
@@ -126,7 +118,7 @@ class _Movement:
         self.goal = {
             unit: self._code(order.target)
             for unit, order in self.order.items()
-            if order.kind == MOVE and "void" not in self._words(unit)
+            if order.kind == OrderKind.MOVE and "void" not in self._words(unit)
         }
         self.into: dict[str, list[str]] = {}  # place -> the units that moved there, or tried to
         for unit, goal in self.goal.items():
@@ -137,9 +129,9 @@ class _Movement:
             other = order.other and self.at.get(self._code(order.other.place))
             if other is None or not self._fits(order, other):
                 continue
-            if order.kind == CONVOY and "void" not in self._words(unit):
+            if order.kind == OrderKind.CONVOY and "void" not in self._words(unit):
                 self.fleets.setdefault(other, []).append(unit)
-            elif order.kind != CONVOY and self._gives(unit, order, other):
+            elif order.kind != OrderKind.CONVOY and self._gives(unit, order, other):
                 self.backers.setdefault(other, []).append(unit)
 
     def _code(self, place: Place) -> str:
@@ -149,7 +141,7 @@ class _Movement:
         return self.words.get(unit, ())
 
     def _fits(self, order: OrderText, other: str) -> bool:
-        if order.kind == SUPPORT_HOLD:
+        if order.kind == OrderKind.SUPPORT_HOLD:
             return other not in self.goal
         return self._code(order.target) == self.goal.get(other)
 
@@ -161,7 +153,7 @@ class _Movement:
         # If nothing is wrong with it, it was void because a unit of its own power is attacked. It
         # does not help to dislodge that one, but still to keep rivals out.
         return (
-            order.kind == SUPPORT_MOVE
+            order.kind == OrderKind.SUPPORT_MOVE
             and UNIT_LETTERS[order.other.kind] == other[0]
             and order.target.coast in (0, self.order[other].target.coast)
             and self._reaches(unit, self.goal[other])
@@ -256,15 +248,15 @@ class _Movement:
             goal = order.target and self.map.province_names[self._code(order.target)]
             way = f"not moving to {goal}" if goal else "moving"
             return f"{other} was {way}"
-        if order.kind == CONVOY:
+        if order.kind == OrderKind.CONVOY:
             return "not needed"
         return "against a unit of its own power" if self._gives(unit, order, other) else "not legal"
 
     def causes(self) -> Causes:
         ways = {
-            "bounce": (self.blockers, (MOVE,)),
-            "cut": (self.cutters, (SUPPORT_HOLD, SUPPORT_MOVE)),
-            "no convoy": (self.lost_fleets, (MOVE, SUPPORT_HOLD, SUPPORT_MOVE, CONVOY)),
+            "bounce": (self.blockers, ("move",)),
+            "cut": (self.cutters, ("support",)),
+            "no convoy": (self.lost_fleets, ("move", "support", "convoy")),
         }
         all_causes: Causes = {}
         for unit in self.owner:
@@ -274,8 +266,8 @@ class _Movement:
                     units = filter(self.gets_away, self.into.get(province_of(unit), ()))
                     units = list(units)
                 elif word in ways and unit in self.order and "void" not in self._words(unit):
-                    causing, kinds = ways[word]
-                    units = causing(unit) if self.order[unit].kind in kinds else []
+                    causing, verbs = ways[word]
+                    units = causing(unit) if self.order[unit].verb in verbs else []
                 if units:
                     all_causes.setdefault(unit, {})[word] = sorted(units)
         return all_causes
@@ -293,7 +285,7 @@ def _retreat_causes(
         each.unit: game_map.provinces[each.order.target.province]
         for several in orders_read.values()
         for each in several
-        if each.counts and each.order is not None and each.order.kind == RETREAT
+        if each.counts and each.order is not None and each.order.kind == OrderKind.RETREAT
         if "bounce" in words.get(each.unit, ())
     }
     all_causes = {}

@@ -1,24 +1,6 @@
 """Why an order is illegal, in one sentence."""
 
-from ..constants import (
-    ARMY,
-    BUILD,
-    COASTS,
-    CONVOY,
-    DISBAND,
-    FLEET,
-    HOLD,
-    LAND,
-    MOVE,
-    NONE,
-    RETREAT,
-    SEA,
-    SUPPORT_HOLD,
-    SUPPORT_MOVE,
-    WAIVE,
-    WINTER_ADJUSTMENTS,
-    OrderKind,
-)
+from ..constants import COASTS, NONE, OrderKind, Terrain, UnitKind, phase_kind
 from ..games.vector_game import VectorGame
 from ..rules.notation import (
     OrderText,
@@ -28,38 +10,37 @@ from ..rules.notation import (
     province_of,
     unit_phrase,
 )
-from ..rules.state import can_build_in, is_retreat
+from ..rules.state import can_build_in
 from .position import current_phase, owed_adjustments, retreat_places
+
+_POSSIBLE = {  # kind of phase -> orders, and how they are called
+    "movement": ("hold move support convoy", "movement orders"),
+    "retreats": ("retreat disband", "retreats (R) and disbands (D)"),
+    "adjustments": ("build disband waive", "builds (B), disbands (D) and WAIVE"),
+}
 
 
 def why_illegal(games: VectorGame, power: str, order: OrderText, matches: list[int]) -> str:
     """`matches` are the legal orders it might mean; more than one if a coast is not named."""
-    phase, name = games.state.phase[0], current_phase(games)
-    winter, retreating = phase == WINTER_ADJUSTMENTS, is_retreat(phase)
-    if winter:
-        allowed, words = (BUILD, DISBAND, WAIVE), "builds (B), disbands (D) and WAIVE"
-    elif retreating:
-        allowed, words = (RETREAT, DISBAND), "retreats (R) and disbands (D)"
-    else:
-        allowed, words = (HOLD, MOVE, SUPPORT_HOLD, SUPPORT_MOVE, CONVOY), "movement orders"
-    if order.kind not in allowed:
-        kind = OrderKind(order.kind).name.partition("_")[0].lower()
-        return f"a {kind} is not possible in {name}, which has only {words}"
+    name = current_phase(games)
+    kinds, words = _POSSIBLE[phase_kind(name)]
+    if order.verb not in kinds.split():
+        return f"a {order.verb} is not possible in {name}, which has only {words}"
     if matches:
         texts = [games.vocabulary.texts[number] for number in matches]
         return f"the coast must be named: {' or '.join(texts)}"
-    if winter:
+    if phase_kind(name) == "adjustments":
         return _why_no_adjustment(games, power, order)
-    if retreating:
+    if phase_kind(name) == "retreats":
         return _why_no_retreat(games, power, order)
     state = games.state
     fault = _unit_fault(games, order.unit, state.unit_power, state.unit_kind, power)
     if fault:
         return fault
     here = int(state.unit_location[0, order.unit.place.province])
-    if order.kind == MOVE:
+    if order.kind == OrderKind.MOVE:
         return _why_no_move(games, order.unit.kind, here, order.target, order.via)
-    if order.kind == CONVOY:
+    if order.kind == OrderKind.CONVOY:
         return _why_no_convoy(games, order)
     return _why_no_support(games, order, here)
 
@@ -89,16 +70,16 @@ def _why_no_move(games: VectorGame, kind: int, here: int, target: Place, via: bo
     code = games.map.provinces[province]
     if province == board.location_province[here]:
         return f"the unit already stands in {code}"
-    if kind == ARMY and board.terrain[province] == SEA:
+    if kind == UnitKind.ARMY and board.terrain[province] == Terrain.SEA:
         return f"{code} is a sea, which no army can enter"
-    if kind == FLEET and board.terrain[province] == LAND:
+    if kind == UnitKind.FLEET and board.terrain[province] == Terrain.LAND:
         return f"{code} is inland, where no fleet can go"
-    if kind == FLEET and via:
+    if kind == UnitKind.FLEET and via:
         return "only an army can be convoyed"
     coasts = sorted(games.map.coast_numbers[code])
-    if kind == FLEET and coasts and target.coast and goal not in games.map.location_index:
+    if kind == UnitKind.FLEET and coasts and target.coast and goal not in games.map.location_index:
         return f"{code} has no coast {COASTS[target.coast]}, only {' and '.join(coasts)}"
-    if kind == FLEET:
+    if kind == UnitKind.FLEET:
         return f"a fleet cannot move from {start} to {goal}"
     if games.table.via[board.location_province[here], province] == NONE:
         how = "be convoyed" if via else "move"
@@ -111,11 +92,11 @@ def _why_no_support(games: VectorGame, order: OrderText, here: int) -> str:
     if other.place.province == order.unit.place.province:
         return "a unit cannot support itself"
     fault = _unit_fault(games, other, state.unit_power, state.unit_kind)
-    if not fault and order.kind == SUPPORT_MOVE:
+    if not fault and order.kind == OrderKind.SUPPORT_MOVE:
         fault = _neutral_fault(games, other)
     if fault:
         return fault
-    goal = (other.place if order.kind == SUPPORT_HOLD else order.target).province
+    goal = (other.place if order.kind == OrderKind.SUPPORT_HOLD else order.target).province
     if goal == order.unit.place.province:
         return "a unit cannot support a move into its own province"
     if not board.reach[order.unit.kind, here, goal]:
@@ -124,7 +105,7 @@ def _why_no_support(games: VectorGame, order: OrderText, here: int) -> str:
             f"{games.map.provinces[goal]}, so it gives no support there"
         )
     from_here = int(state.unit_location[0, other.place.province])
-    if other.kind == FLEET and board.reach[FLEET, from_here, goal]:
+    if other.kind == UnitKind.FLEET and board.reach[UnitKind.FLEET, from_here, goal]:
         return "the fleet it supports cannot reach that coast"
     reason = _why_no_move(games, other.kind, from_here, order.target, False)
     if reason.startswith("no fleets"):
@@ -135,11 +116,11 @@ def _why_no_support(games: VectorGame, order: OrderText, here: int) -> str:
 def _why_no_convoy(games: VectorGame, order: OrderText) -> str:
     state = games.state
     code = games.map.provinces[order.unit.place.province]
-    if order.unit.kind == ARMY:
+    if order.unit.kind == UnitKind.ARMY:
         return "only a fleet can convoy"
     if not games.map.can_convoy[order.unit.place.province]:
         return f"a fleet in {code} is not at sea, and only there can it convoy"
-    if order.other.kind == FLEET:
+    if order.other.kind == UnitKind.FLEET:
         return "only an army can be convoyed"
     fault = _unit_fault(games, order.other, state.unit_power, state.unit_kind)
     fault = fault or _neutral_fault(games, order.other)
@@ -169,13 +150,13 @@ def _why_no_retreat(games: VectorGame, power: str, order: OrderText) -> str:
 
 def _why_no_adjustment(games: VectorGame, power: str, order: OrderText) -> str:
     owed = owed_adjustments(games).get(power, 0)
-    if order.kind in (BUILD, WAIVE) and owed <= 0:
+    if order.kind in (OrderKind.BUILD, OrderKind.WAIVE) and owed <= 0:
         return f"{power} has no build to make"
-    if order.kind == WAIVE:
+    if order.kind == OrderKind.WAIVE:
         return f"{power} has only {owed} to build or waive"
     state, board, v = games.state, games.board, order.unit.place.province
     code = games.map.provinces[v]
-    if order.kind == DISBAND:
+    if order.kind == OrderKind.DISBAND:
         fault = _unit_fault(games, order.unit, state.unit_power, state.unit_kind, power)
         return fault or f"{power} has no unit to remove"
     if board.build_anywhere and board.province_center[v] == NONE:
@@ -186,6 +167,6 @@ def _why_no_adjustment(games: VectorGame, power: str, order: OrderText) -> str:
         return f"{code} is occupied"
     if not can_build_in(board, state, 0, games.map.power_index[power], v):
         return f"{power} does not own {code}"
-    if order.unit.kind == FLEET and board.terrain[v] == LAND:
+    if order.unit.kind == UnitKind.FLEET and board.terrain[v] == Terrain.LAND:
         return f"{code} is inland, where no fleet can be built"
     return f"{code} has no coast {COASTS[order.unit.place.coast]}"

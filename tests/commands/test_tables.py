@@ -26,7 +26,7 @@ class Named:
 
 def printed(width: int, function, *arguments) -> str:
     file = io.StringIO()
-    function(Console(width=width, file=file, highlight=False), *arguments)
+    function(Console(width=width, file=file, highlight=False, markup=False), *arguments)
     shown = file.getvalue()
     assert max(map(len, shown.splitlines())) <= width
     assert "…" not in shown
@@ -91,7 +91,13 @@ def test_any_table_keeps_its_cells(width):
     names = ["a", "1 " + "runs/" * 30, "日本" * 20, "[bold]x"]
     rows = [(name, ["12.3", "[0.1 - 9]", "-" * 6]) for name in names]
     file = io.StringIO()
-    print_table(Console(width=width, file=file), "player", ("x", "[red]", "three"), rows, "[i]t")
+    print_table(
+        Console(width=width, file=file, markup=False),
+        "player",
+        ("x", "[red]", "three"),
+        rows,
+        "[i]t",
+    )
     shown = file.getvalue()
     assert "…" not in shown and "[i]t" in shown and "[red]" in shown
     assert shown.count("[0.1 - 9]") == shown.count("12.3") == len(rows)

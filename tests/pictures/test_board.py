@@ -126,7 +126,7 @@ def test_a_removal_that_was_not_owed_leaves_the_unit():
     game = Game.from_position("small W1901A; ENGLAND A LON = LON; RUSSIA = MOS")
     svg = game.to_svg(orders={"ENGLAND": ["A LON D"]}, outcome={"A LON": ["void"]})
     x, y = layout_of(game.map).units["LON"]
-    assert cross((x + 13, y - 13)) in svg, "beside it"
+    assert cross(complex(x + 13, y - 13)) in svg, "beside it"
 
 
 def boxes(layout, spots, size, lines) -> dict[str, tuple[float, float, float, float]]:

@@ -5,15 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...constants import (
-    ARMY,
-    FALL_MOVEMENT,
-    NONE,
-    SPRING_MOVEMENT,
-    SPRING_RETREATS,
-    parse_phase,
-    phase_name,
-)
+from ...constants import NONE, Phase, UnitKind, parse_phase, phase_name
 from ...textgame.game import Game
 from .questions import Question, Slot
 
@@ -182,7 +174,7 @@ def _place(game: Game, location: int) -> str:
     v = int(board.location_province[location])
     facts = []
     if state.unit_power[0, v] != NONE:
-        letter = "A" if state.unit_kind[0, v] == ARMY else "F"
+        letter = "A" if state.unit_kind[0, v] == UnitKind.ARMY else "F"
         facts.append(f"{letter} of {game.map.unit_powers[state.unit_power[0, v]]}")
     center = board.province_center[v]
     if center != NONE:
@@ -213,7 +205,7 @@ def _form(slots: Sequence[Slot], thinking: int) -> str:
 def last_movement(name: str) -> str:
     """Return the name of the movement phase before a phase, such as S1901M for S1901R."""
     year, phase = parse_phase(name)
-    if phase == SPRING_MOVEMENT:
-        return phase_name(year - 1, FALL_MOVEMENT)
-    spring = phase in (SPRING_RETREATS, FALL_MOVEMENT)
-    return phase_name(year, SPRING_MOVEMENT if spring else FALL_MOVEMENT)
+    if phase == Phase.SPRING_MOVEMENT:
+        return phase_name(year - 1, Phase.FALL_MOVEMENT)
+    spring = phase in (Phase.SPRING_RETREATS, Phase.FALL_MOVEMENT)
+    return phase_name(year, Phase.SPRING_MOVEMENT if spring else Phase.FALL_MOVEMENT)

@@ -2,14 +2,7 @@
 
 import numpy as np
 
-from ...constants import (
-    FALL_MOVEMENT,
-    FALL_RETREATS,
-    NONE,
-    RUNNING,
-    SPRING_MOVEMENT,
-    WINTER_ADJUSTMENTS,
-)
+from ...constants import NONE, End, Phase
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.state import Salt, in_movement
@@ -63,15 +56,15 @@ class Assumptions:
         self._fit(games)
         state = games.state
         phase, year = state.phase[rows], state.year[rows].astype(np.int64)
-        moved = np.isin(phase, (FALL_RETREATS, WINTER_ADJUSTMENTS))  # in fall
-        last = 2 * year + moved - (phase == SPRING_MOVEMENT)
-        ordered_rows = rows[(self._when[rows] == last) & (state.end[rows] == RUNNING)]
+        moved = np.isin(phase, (Phase.FALL_RETREATS, Phase.WINTER_ADJUSTMENTS))  # in fall
+        last = 2 * year + moved - (phase == Phase.SPRING_MOVEMENT)
+        ordered_rows = rows[(self._when[rows] == last) & (state.end[rows] == End.RUNNING)]
         if len(ordered_rows):
             self._learn(games, ordered_rows)
             self._when[ordered_rows] = NONE
         moving = rows[in_movement(state, rows)]
         self._past.copy_from(games, moving, moving, keep_seeds=True)
-        now = 2 * state.year[moving].astype(np.int64) + (state.phase[moving] == FALL_MOVEMENT)
+        now = 2 * state.year[moving].astype(np.int64) + (state.phase[moving] == Phase.FALL_MOVEMENT)
         self._when[moving] = now
 
     def _learn(self, games: VectorGame, rows: np.ndarray) -> None:

@@ -13,18 +13,7 @@ from msgspec import Meta, Struct
 
 from ..._files import open_file, read_file
 from ..._suggest import quoted
-from ...constants import (
-    ARMY,
-    BUILD,
-    COMPLETED,
-    DISBAND,
-    FLEET,
-    RETREAT,
-    SEA,
-    WAIVE,
-    parse_phase,
-    phase_kind,
-)
+from ...constants import COMPLETED, OrderKind, Terrain, parse_phase, phase_kind
 from ...errors import UserError
 from ...records import convert, parse_json, read_json
 from ...rules.map import Map, load_map
@@ -218,9 +207,9 @@ def _fault(game_map: Map, phase: str, text: str) -> str:
 def _phase_of_order(game_map: Map, phase: str, text: str) -> str:
     """Return the phase of an order that may stand among those of an earlier phase of its season."""
     kind, kinds = order_kind(game_map, text), phase_kind(phase)
-    if kind == RETREAT and kinds == "movement":
+    if kind == OrderKind.RETREAT and kinds == "movement":
         return f"{phase[:-1]}R"
-    return f"W{phase[1:-1]}A" if kind == BUILD and phase[0] == "F" else phase
+    return f"W{phase[1:-1]}A" if kind == OrderKind.BUILD and phase[0] == "F" else phase
 
 
 def _adjustment(game: Game, power: str, text: str) -> str:
@@ -253,7 +242,7 @@ def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
 
 
 def _likely_kinds(game_map: Map) -> list[int]:
-    return [FLEET if terrain == SEA else ARMY for terrain in game_map.board.terrain.tolist()]
+    return (game_map.board.terrain == Terrain.SEA).astype(int).tolist()  # of UnitKind
 
 
 def replayed(
@@ -296,7 +285,7 @@ def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: Non
 
 def _says_more(game_map: Map, phase: Phase) -> bool:
     """Tell whether a phase that our rules skip has orders that they have not carried out."""
-    done = WAIVE if phase_kind(phase.name) == "adjustments" else DISBAND
+    done = OrderKind.WAIVE if phase_kind(phase.name) == "adjustments" else OrderKind.DISBAND
     kinds, texts = _likely_kinds(game_map), itertools.chain(*phase.orders.values())
     return any(read_order(game_map, text, kinds).kind != done for text in texts)
 

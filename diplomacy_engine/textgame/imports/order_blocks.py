@@ -12,14 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..._suggest import printable, quoted
-from ...constants import (
-    BUILD,
-    DISBAND,
-    NONE,
-    parse_phase,
-    phase_kind,
-    phase_name,
-)
+from ...constants import NONE, OrderKind, parse_phase, phase_kind, phase_name
 from ...errors import UserError
 from ...rules.map import Map
 from ...rules.names import POWERS, power_called
@@ -104,7 +97,7 @@ _MARKS = re.compile(
     re.IGNORECASE,
 )
 _DASHES = "+-\u2013\u2212 "
-_VERB_OF = {BUILD: "build", DISBAND: "remove"}
+_VERB_OF = {OrderKind.BUILD: "build", OrderKind.DISBAND: "remove"}
 _DOTS = re.compile(r"\s*[|\u00b7\u2022\u2219\u22c5\u2027\u00a6]\s*|`\s+`")
 _RETREATS = re.compile(
     r"\b(?:retreat(?:s|ed|ing)?|dislodged(?!\W+(?:and\W+)?r))\b(?: (?:in)?to\b|\W)*([^()\[\],;*]+)",
