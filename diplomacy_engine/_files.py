@@ -135,8 +135,12 @@ def check_writable(folder: str | Path) -> None:
             probe.unlink(missing_ok=True)
 
 
-def check_target(file: Path) -> None:
-    """Raise UserError before the work begins if a result could not be written afterwards."""
+def check_target(name: str | Path | None) -> None:
+    """Raise UserError before the work begins if a result could not be written afterwards; None:
+    there is none to write."""
+    if not name:
+        return
+    file = Path(name)
     if file.is_dir():
         raise UserError(f"{file} is a folder, not a file to write to")
     if file.exists() and not file.is_file():

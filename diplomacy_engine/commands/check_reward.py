@@ -1,7 +1,5 @@
 """`check-reward`: whether a reward makes powers rivals, partners, or something between."""
 
-from pathlib import Path
-
 from rich.console import Console
 
 from .._files import check_target
@@ -15,8 +13,7 @@ from ._matches import map_of, match_settings_of, showing_progress, write_result
 
 
 def run_check_reward(arguments: CheckReward) -> int:
-    if arguments.json:
-        check_target(Path(arguments.json))
+    check_target(arguments.json)
     game_map = map_of(arguments.map, arguments.players)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     players = [

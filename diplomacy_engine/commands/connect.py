@@ -13,20 +13,13 @@ from .._files import check_target
 from .._jit import announce_compilation
 from .._suggest import printable
 from ..errors import UserError
+from ..extras.connections import diplomacy_server
 from ..extras.connections.connection import (
     Connection,
     ConnectionLost,
     environment_secret,
     read_address,
     read_secret,
-)
-from ..extras.connections.diplomacy_server import (
-    ANY,
-    LISTED,
-    Account,
-    DiplomacyDummies,
-    DiplomacySeats,
-    list_games,
 )
 from ..extras.connections.diplomacy_wire import Wire
 from ..extras.connections.loop import TALK, SeatLoop, check_plays
@@ -59,11 +52,16 @@ def run_diplomacy(arguments: Diplomacy) -> int:
     def connect(game_map: Map, years: int | None) -> Connection:
         options = {"any_map": arguments.map is not None, "max_years": years, "say": say}
         if dummies:
-            return DiplomacyDummies(wire, game_map, **options)
-        names = [p if p == ANY else game_map.powers[game_map.power_number(p)] for p in powers]
+            return diplomacy_server.DiplomacyDummies(wire, game_map, **options)
+        names = [
+            p if p == diplomacy_server.ANY else game_map.powers[game_map.power_number(p)]
+            for p in powers
+        ]
         accounts = {name: account(name, len(names)) for name in names}
         options |= {"registration": registration, "must_talk": must_talk}
-        return DiplomacySeats(wire, arguments.game_id, accounts, game_map, **options)
+        return diplomacy_server.DiplomacySeats(
+            wire, arguments.game_id, accounts, game_map, **options
+        )
 
     must_talk = isinstance(parse_player(arguments.player or ""), VoiceSpec)
     return _play(arguments, connect, carries_talk=not dummies)
@@ -105,22 +103,24 @@ def _environment_number(name: str) -> int | None:
 def _list(arguments: Diplomacy, wire: Wire) -> int:
     no_effect(arguments, ("game_id", "power", "player", "save"), "with --list nobody plays")
     try:
-        rows = list_games(wire, _accounts(arguments)("list", 1))
+        rows = diplomacy_server.list_games(wire, _accounts(arguments)("list", 1))
     except ConnectionLost as error:
         raise UserError(f"{wire.name}: {error}") from None
     if not rows:
         print(f"{wire.name} has no game in progress")
         return 0
-    print_table(make_console(), "game", LISTED, rows)
+    print_table(make_console(), "game", diplomacy_server.LISTED, rows)
     return 0
 
 
 def _powers(arguments: Diplomacy) -> tuple[list[str], bool]:
     names = [power.upper() for power in arguments.power]
-    alone = len(names) > 1 and not {ANY, DUMMIES}.isdisjoint(arguments.power)
+    alone = len(names) > 1 and not {diplomacy_server.ANY, DUMMIES}.isdisjoint(arguments.power)
     if alone or len(set(names)) < len(names):
         text = " ".join(arguments.power)
-        raise UserError(f"--power {text}: name each power once, and {ANY} or {DUMMIES} alone")
+        raise UserError(
+            f"--power {text}: name each power once, and {diplomacy_server.ANY} or {DUMMIES} alone"
+        )
     if DUMMIES in arguments.power:
         account = ("user", "password_file", "game_id", "registration_password_file", "save")
         no_effect(arguments, (*account, "talk"), f"with --power {DUMMIES} there is no seat of one")
@@ -132,17 +132,17 @@ def _powers(arguments: Diplomacy) -> tuple[list[str], bool]:
     return arguments.power, False
 
 
-def _accounts(arguments: Diplomacy) -> Callable[[str, int], Account]:
+def _accounts(arguments: Diplomacy) -> Callable[[str, int], diplomacy_server.Account]:
     user, file = arguments.user, arguments.password_file
     if bool(user) != bool(file):
         raise UserError("--user and --password-file go together")
     word = read_secret(file, "password") if file else secrets.token_urlsafe(24)
     run = secrets.token_hex(4)
 
-    def account(power: str, count: int) -> Account:
+    def account(power: str, count: int) -> diplomacy_server.Account:
         if user:
-            return Account(user if count == 1 else f"{user}_{power}", word)
-        return Account(f"diplomacy_engine_{power}_{run}", word)
+            return diplomacy_server.Account(user if count == 1 else f"{user}_{power}", word)
+        return diplomacy_server.Account(f"diplomacy_engine_{power}_{run}", word)
 
     return account
 
@@ -162,11 +162,9 @@ def _play(
     check_voice(spec)
     if isinstance(spec, VoiceSpec) and not carries_talk:
         raise UserError(f"{arguments.player} talks, but nobody would hear it: leave out its +")
-    if arguments.save:
-        target = Path(arguments.save)
-        check_target(target)
-        if target.exists():
-            raise UserError(f"{target} exists already")
+    check_target(arguments.save)
+    if arguments.save and Path(arguments.save).exists():
+        raise UserError(f"{arguments.save} exists already")
     arguments.seed = 1 if arguments.seed is None else arguments.seed
     game_map = load_map(arguments.map or "standard")
     connection = connect(game_map, arguments.max_years or game_map.max_years)

@@ -1,7 +1,5 @@
 """`import-game`: games that were played elsewhere become saved games."""
 
-from pathlib import Path
-
 from .._files import check_target
 from .._suggest import printable
 from ..errors import UserError
@@ -12,12 +10,9 @@ from ._matches import write_lines
 
 
 def run_import_game(arguments: ImportGame) -> int:
-    if arguments.output:
-        check_target(Path(arguments.output))
+    check_target(arguments.output)
     notes: list[str] = []
     games = list(read_games(arguments.file, arguments.map, arguments.variant, notes.append))
-    if not games:
-        raise UserError(f"{arguments.file} has no game in it")
     try:
         reports = [short_report(game, arguments.map) for game in games]
     except UserError as error:

@@ -5,7 +5,6 @@ import copy
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -36,8 +35,7 @@ PROMPTS = {
 
 
 def run_llm_compare(arguments: LlmCompare) -> int:
-    if arguments.json:
-        check_target(Path(arguments.json))
+    check_target(arguments.json)
     player = load_player(arguments.player, seed=arguments.seed)
     if not isinstance(player, LanguagePlayer):
         raise UserError(f"{quoted(arguments.player, 60)} is not a language model (llm:...)")

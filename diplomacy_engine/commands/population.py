@@ -79,8 +79,7 @@ def run_show(arguments: Show) -> int:
 def run_rank(arguments: Rank) -> int:
     if bool(arguments.player) == bool(arguments.saved_games):
         raise UserError("give either --player or --saved-games")
-    if arguments.json:
-        check_target(Path(arguments.json))
+    check_target(arguments.json)
     if arguments.saved_games:
         no_effect(arguments, ("teams", "team_victory"), "saved games are without teams")
     population = _population(arguments)

@@ -24,12 +24,10 @@ def run_review(arguments: Review) -> int:
     target = arguments.output and Path(arguments.output)
     if target and target.suffix.lower() != ".html":
         raise UserError(f"{target} must end in .html")
-    for file in filter(None, (arguments.output, arguments.json)):
-        check_target(Path(file))
+    check_target(target)
+    check_target(arguments.json)
     notes: list[str] = []
     games = list(read_games(arguments.file, arguments.map, note=notes.append))
-    if not games:
-        raise UserError(f"{arguments.file} has no game in it")
     print_notes(notes)
     replays, facts, records = [], [], []
     for number, saved in enumerate(games, 1):

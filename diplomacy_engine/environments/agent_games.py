@@ -19,16 +19,7 @@ from ..rules.map import Map
 from ..rules.state import seed_from
 from ..scoring.rewards import PAID_IN_FALL, REWARDS, reward_input
 from ..scoring.teams import alive_with_team
-from .kernels import (
-    AFTER_CAPTURES,
-    AT_END,
-    EVERY_STEP,
-    AgentSeats,
-    assign_decisions,
-    pick_decisions,
-    sample_seats,
-    settle,
-)
+from . import kernels
 from .settings import AgentSettings
 
 
@@ -69,7 +60,7 @@ class AgentBoards:
         self.queued = np.zeros(num_games, np.int16)
         self.every_row = np.arange(num_games)
         self._idle = np.zeros(num_games, np.int64)
-        self._seats = AgentSeats(  # the agents', and nobody else's
+        self._seats = kernels.AgentSeats(  # the agents', and nobody else's
             self.agent,
             np.zeros((num_games, games.num_powers), np.int16),
             np.zeros(num_games, np.int32),
@@ -85,7 +76,7 @@ class AgentBoards:
         explains `decider` and `counts`); return the rows without an agent's decision."""
         games = self.games
         idle = games.call(
-            assign_decisions,
+            kernels.assign_decisions,
             games.board,
             games.table,
             games.state,
@@ -136,9 +127,9 @@ class AgentGames(AgentBoards):
         self._settings = settings
         self._reward, self._teams = settings.reward_of(games.map), games.map.teams
         names = self._reward.parts.keys()
-        self._pays = AT_END if names.isdisjoint(PAID_IN_FALL) else AFTER_CAPTURES
+        self._pays = kernels.AT_END if names.isdisjoint(PAID_IN_FALL) else kernels.AFTER_CAPTURES
         if not names <= REWARDS.keys() or self._teams.text:
-            self._pays = EVERY_STEP
+            self._pays = kernels.EVERY_STEP
         self._own = [RandomBot(), *([make_bot("dumbbot-deepdip")] if movement_only else [])]
         self.players: list[Player] = []
         self.set_opponents(settings.opponents)
@@ -185,7 +176,7 @@ class AgentGames(AgentBoards):
         games.reset(rows)
         begin_games(games, self._remembering, rows)
         games.call(
-            sample_seats,
+            kernels.sample_seats,
             games.state,
             rows,
             self._power,
@@ -245,7 +236,7 @@ class AgentGames(AgentBoards):
             alive = alive_with_team(alive, self._teams.of_power)
         on, paying, over, again = self._row_buffers
         goes_on, may_pay, are_over, starts_again = games.call(
-            settle,
+            kernels.settle,
             rows,
             result.ended,
             result.captured,
@@ -315,5 +306,5 @@ class AgentGames(AgentBoards):
             # There are at least as many slots as decisions.
             buffers = empty_decisions(2 * slots, 2 * slots, 2 * len(decisions.order))
             self._picked_buffers = buffers
-        self.games.call(pick_decisions, decisions, decider, player, buffers, self._counts)
+        self.games.call(kernels.pick_decisions, decisions, decider, player, buffers, self._counts)
         return filled(buffers, *self._counts.tolist())

@@ -24,19 +24,8 @@ from ..press.press import Press
 from ..scoring.rewards import reward_input
 from ..scoring.teams import alive_with_team
 from ..textgame.game import Game
+from . import forms
 from .agent_games import seeds_of
-from .forms import (
-    MaskedActions,
-    flat_scale,
-    flat_space,
-    flattened,
-    illegal_order,
-    observation_space,
-    province_action,
-    province_space,
-    unit_text,
-    with_vote,
-)
 from .gymnasium_env import METADATA, NeedsReset, render_game
 from .kernels import mask_decisions, take_province_actions
 from .offers import clauses_of, offer_masks, offer_sizes
@@ -75,7 +64,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         self.possible_agents = list(games.map.powers)
         self.agents: list[str] = []
         powers, provinces = games.num_powers, len(games.board.terrain)
-        observed, action = observation_space(games), province_space(games)
+        observed, action = forms.observation_space(games), forms.province_space(games)
         self._press = options.press and Press(games, options.press, binding=options.binding)
         self._talk: list[str] = []  # steps of talk before the phase is played, STEPS of its press
         self._offers = make_offers([])  # to be answered
@@ -88,15 +77,15 @@ class DiplomacyParallelEnv(ParallelEnv):
             parts = {"orders": action}
             if options.press == "offers":
                 observed["offers"] = spaces.MultiDiscrete([[2, *[provinces] * 4]] * powers)
-                parts["offer"] = MaskedActions(offer_sizes(games))
-            parts["wish" if options.press == "mutual" else "answer"] = MaskedActions([2] * powers)
+                parts["offer"] = forms.MaskedActions(offer_sizes(games))
+            parts["wish" if options.press == "mutual" else "answer"] = forms.MaskedActions([2] * powers)
             action = spaces.Dict(parts)
             if options.draw_votes:
                 action["vote"] = spaces.Discrete(2)
         elif options.draw_votes:
-            action = with_vote(action)
-        self._scale = flat_scale(observed)
-        observed = flat_space(self._scale) if options.flat else observed
+            action = forms.with_vote(action)
+        self._scale = forms.flat_scale(observed)
+        observed = forms.flat_space(self._scale) if options.flat else observed
         self.observation_spaces = {name: deepcopy(observed) for name in self.possible_agents}
         self.action_spaces = {name: deepcopy(action) for name in self.possible_agents}
         self._every_power = np.arange(powers, dtype=np.int8)
@@ -233,9 +222,9 @@ class DiplomacyParallelEnv(ParallelEnv):
         )
         if self._settings.strict and bad != NONE:
             power, v = divmod(bad, numbers.shape[1])
-            order = province_action(games, int(numbers[power, v]), v)
-            unit = f"{self.possible_agents[power]}, {unit_text(games, 0, v)}"
-            raise illegal_order(games, 0, unit, order)
+            order = forms.province_action(games, int(numbers[power, v]), v)
+            unit = f"{self.possible_agents[power]}, {forms.unit_text(games, 0, v)}"
+            raise forms.illegal_order(games, 0, unit, order)
         self._orders[0] = orders.max(0)  # a province is ordered in by one power, NONE is -1
         return illegal
 
@@ -252,7 +241,8 @@ class DiplomacyParallelEnv(ParallelEnv):
             self._add_peace(observations)
         if self._settings.flat:
             observations = {
-                name: flattened(parts, 1, self._scale)[0] for name, parts in observations.items()
+                name: forms.flattened(parts, 1, self._scale)[0]
+                for name, parts in observations.items()
             }
         return observations
 

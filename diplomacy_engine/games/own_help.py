@@ -3,17 +3,7 @@
 import numpy as np
 
 from .._jit import jit, jit_inner
-from ..constants import (
-    ARMY,
-    CONVOY,
-    FLEET,
-    HOLD,
-    MOVE,
-    MOVE_VIA,
-    NONE,
-    SUPPORT_HOLD,
-    SUPPORT_MOVE,
-)
+from ..constants import ARMY, CONVOY, FLEET, HOLD, MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from ..rules.state import in_movement
 from .decisions import Decisions, ragged_rows
 from .vector_game import VectorGame

@@ -10,7 +10,7 @@ from ..players.protocols import Player
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import FIGURES
 from ..textgame.game import Game
-from .figures import by_side, named_teams, ranges_of, summarize
+from .figures import by_side, ranges_of, summarize
 from .match import MatchReport, MatchSettings, match_settings
 from .tables import play_tables
 
@@ -75,28 +75,22 @@ class Evaluation(MatchReport):
         by_power = by_side(
             game_map.powers, of_powers, self.seats == 0, ranges_of(game_map.powers, game_map, years)
         )
+        players = {"map": game_map.name, "player": player, "against": against}
         result = {
-            "map": game_map.name,
-            "player": player,
-            "against": against,
+            **players,
             "games": len(side),
-            "seed": settings.seed,
-            "max_years": years,
-            "year_limit": settings.year_limit,
+            **settings.facts(),
             "greedy": self.greedy[0],
             "overall": summarize(values, side, ranges),
             "by_power": by_power,
             "orders": self.orders.shares(),
             "style": self.orders.style(len(side)),
             "by_result": self.orders.results.figures(),
-        } | self.draws()
+        } | self.talk_and_draws()
         if teams.text:
             mine = np.arange(sides) == side[:, None]
-            by_team = by_side(teams.names, of_sides, mine, ranges)
-            result |= named_teams(game_map) | {"by_team": by_team}
-        if self.talk is not None:
-            result["press"] = settings.press._asdict() | self.talk.figures()
-        elif settings.draws_after is None:
+            result["by_team"] = by_side(teams.names, of_sides, mine, ranges)
+        if not self.talk and settings.draws_after is None:
             result |= baseline(game_map, against, years, settings.year_limit)
         if per_game:
             rows = zip(self.number.tolist(), *(values[figure].tolist() for figure in FIGURES))

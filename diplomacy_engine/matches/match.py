@@ -13,7 +13,7 @@ from ..games.vector_game import VectorGame
 from ..press.press import PressRules, TalkCounter
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import Outcomes, check_year_limit, figure_values
-from .figures import figure_values_of_teams, wilson_interval
+from .figures import figure_values_of_teams, named_teams, wilson_interval
 from .order_counts import OrderCounter
 
 BATCH = 1024  # games at once; bounds the memory a network needs for their decisions
@@ -48,6 +48,12 @@ class MatchSettings:
         if self.max_years < 1:
             raise UserError("a match needs at least one year")
         check_year_limit(self.year_limit)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what results say of the settings."""
+        teams = named_teams(self.game_map) if self.game_map.teams.text else {}
+        limits = {"max_years": self.max_years, "year_limit": self.year_limit}
+        return {"map": self.game_map.name, "seed": self.seed} | limits | teams
 
     def new_games(self, count: int) -> VectorGame:
         """Return so many games, which end for good."""
@@ -123,18 +129,20 @@ class MatchReport:
             return powers, powers
         return powers, figure_values_of_teams(self.outcomes, game_map, year_limit)
 
-    def draws(self) -> dict[str, dict]:
-        """Return the key `draws` of a result, nothing without votes: the shares of games that all
-        powers alive `agreed` to draw, and drawn at the `year_limit`, with 95% intervals."""
+    def talk_and_draws(self) -> dict[str, dict]:
+        """Return the keys `press` and `draws` of a result, nothing without talk or votes: the
+        shares of games that all powers alive `agreed` to draw, and drawn at the `year_limit`, with
+        95% intervals."""
         after, count = self.settings.draws_after, len(self.number)
+        press = self.talk and {"press": self.settings.press._asdict() | self.talk.figures()}
         if after is None:
-            return {}
+            return press or {}
         result = {"after": after}
         for name, end in (("agreed", AGREED), ("year_limit", YEAR_LIMIT)):
             drawn = int((self.outcomes.ended == end).sum())
             low, high = wilson_interval(drawn, count)
             result[name] = {"value": drawn / count, "low": low, "high": high}
-        return {"draws": result}
+        return (press or {}) | {"draws": result}
 
 
 def _sum(counters: list) -> OrderCounter | TalkCounter | None:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from html import escape
-from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
@@ -102,10 +101,7 @@ def population_page(
 ) -> str:
     """Return the page of a population, whose own script alone runs; `ranked`: others by name."""
     title = f"Base population of map {population.map.name}"
-    style, script = (
-        (files(__package__) / "web" / f"population.{kind}").read_text(encoding="utf-8")
-        for kind in ("css", "js")
-    )
+    style, script = (web_file(f"population.{kind}", __package__) for kind in ("css", "js"))
     with np.errstate(invalid="ignore"):
         shares = np.where(population.met > 0, population.above / population.met, np.nan)
     matrix = matrix_svg([member.name for member in population.members], shares)

@@ -17,7 +17,6 @@ from ..players.protocols import Player
 from ..rules.map import Map
 from ..scoring.mixes import make_reward_mix
 from ..scoring.rewards import Reward, reward_input
-from .figures import named_teams
 from .match import MatchSettings, match_settings
 
 SCHEMES = ("non-learnable", "isolated", "competitive", "collaborative", "social dilemma")
@@ -190,17 +189,8 @@ def check_reward(
             }
             summary = {"progress": progress, "among": name, "pairs": len(rows)}
             checks.append(summary | verdict._asdict() | {"against": against})
-    result = {
-        "map": game_map.name,
-        "reward": reward,
-        "players": [player.name for player in players],
-        "pairs": num_pairs,
-        "seed": rules.seed,
-        "max_years": rules.max_years,
-        "year_limit": rules.year_limit,
-    }
-    if game_map.teams.text:
-        result |= named_teams(game_map)
+    names = [player.name for player in players]
+    result = {"reward": reward, "players": names, "pairs": num_pairs} | rules.facts()
     return result | {"checks": checks}
 
 

@@ -14,7 +14,7 @@ from ..errors import UserError
 from ..players.protocols import Player
 from ..rules.map import Map
 from ..scoring.outcomes import FIGURES
-from .figures import Z, by_side, named_teams, ranges_of, summarize, wilson_interval
+from .figures import Z, by_side, ranges_of, summarize, wilson_interval
 from .match import MatchReport, MatchSettings, match_settings
 from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, fit_ratings
 from .tables import play_tables
@@ -110,11 +110,8 @@ class Tournament(MatchReport):
 
         best_first = [i for i in np.argsort(-mean, kind="stable").tolist() if (seats == i).any()]
         result = {
-            "map": game_map.name,
             "games": len(seats),
-            "seed": settings.seed,
-            "max_years": settings.max_years,
-            "year_limit": settings.year_limit,
+            **settings.facts(),
             "greedy": any(self.greedy),
             "resamples": RESAMPLES,
             "players": {names[i]: results(i) for i in best_first},
@@ -122,12 +119,7 @@ class Tournament(MatchReport):
                 names[i]: {names[j]: compare(i, j) for j in best_first if j != i}
                 for i in best_first
             },
-        }
-        result |= self.draws()
-        if teams.text:
-            result |= named_teams(game_map)
-        if self.talk is not None:
-            result["press"] = settings.press._asdict() | self.talk.figures()
+        } | self.talk_and_draws()
         if per_game:
             side_kind = "team" if teams.text else "power"
             result["per_game"] = [

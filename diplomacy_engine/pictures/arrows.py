@@ -7,14 +7,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from ..constants import OrderKind
 from ..errors import UserError
-from ..rules.notation import (
-    GivenOrder,
-    OrderText,
-    Place,
-    place_text,
-    province_of,
-    read_order,
-)
+from ..rules.notation import GivenOrder, OrderText, Place, place_text, province_of, read_order
 from .drawing import Drawing
 
 Point = complex  # x + y i

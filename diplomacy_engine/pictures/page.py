@@ -18,8 +18,8 @@ from .signs import signs
 CHART = {"left": LEFT, "right": RIGHT, "width": WIDTH}  # what a page must know of the chart
 
 
-def web_file(name: str) -> str:
-    return (files(__package__) / "web" / name).read_text(encoding="utf-8")
+def web_file(name: str, package: str = __package__) -> str:
+    return (files(package) / "web" / name).read_text(encoding="utf-8")
 
 
 def content_policy(script: str, *more: str) -> str:

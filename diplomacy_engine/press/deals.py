@@ -72,6 +72,12 @@ class Offers(NamedTuple):
     province: np.ndarray  # (clauses,) int16, of the ordered unit or the set; NONE for peace
     order: np.ndarray  # (clauses,) int32, order number; NONE for all but `order`
 
+    @classmethod
+    def of(cls, *arrays: Sequence[int]) -> "Offers":
+        """Return offers of these arrays of integers, in the types that are said here."""
+        kinds = np.int32, np.int8, np.int8, np.int32, np.int8, np.int8, np.int16, np.int32
+        return cls(*(np.array(array, kind) for array, kind in zip(arrays, kinds)))
+
     @property
     def count(self) -> int:
         return len(self.game)
@@ -101,16 +107,7 @@ def make_offers(
         raise UserError(f"an offer has 1 to {MAX_CLAUSES} clauses, not {max(lengths) or 0}")
     heads = np.array([row[:3] for row in rows], np.int64).reshape(-1, 3).T
     clauses = np.array([c for row in rows for c in row[3]], np.int64).reshape(-1, 4).T
-    return Offers(
-        heads[0].astype(np.int32),
-        heads[1].astype(np.int8),
-        heads[2].astype(np.int8),
-        np.cumsum([0, *lengths]).astype(np.int32),
-        clauses[0].astype(np.int8),
-        clauses[1].astype(np.int8),
-        clauses[2].astype(np.int16),
-        clauses[3].astype(np.int32),
-    )
+    return Offers.of(*heads, np.cumsum([0, *lengths]), *clauses)
 
 
 def join_offers(parts: Sequence[Offers]) -> Offers:
@@ -142,10 +139,8 @@ def empty_deals(board: Board, games: int) -> Deals:
     return Deals(
         np.full((games, provinces), NONE, np.int32),
         np.zeros((games, provinces), np.uint64),
-        np.zeros((games, powers, powers, words), np.uint64),
-        np.zeros((games, powers, powers, words), np.uint64),
-        np.zeros((games, powers, powers), bool),
-        np.zeros((games, powers, powers), bool),
+        *np.zeros((2, games, powers, powers, words), np.uint64),
+        *np.zeros((2, games, powers, powers), bool),
     )
 
 

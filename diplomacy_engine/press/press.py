@@ -111,17 +111,10 @@ class Press:
         self._sets = np.zeros((2, province_words(games.board)), np.uint64)
         self._kept = empty_deals(games.board, 1)
         self.deals = empty_deals(games.board, count)
-        self.tally = Tally(
-            np.zeros(count, np.int64),
-            np.zeros(count, np.int64),
-            np.zeros((count, len(OfferResult)), np.int64),
-            np.zeros(count, np.int64),
-            np.zeros(count, np.int64),
-            np.zeros((count, powers, powers), np.int64),
-            np.full((count, powers, powers), NONE, np.int32),
-            np.zeros((count, powers), np.int64),
-            np.zeros((count, powers), np.int64),
-        )
+        each, pairs, results = (count, powers), (count, powers, powers), (count, len(OfferResult))
+        shapes = count, count, results, count, count, pairs, pairs, each, each
+        tally = Tally(*(np.zeros(shape, np.int64) for shape in shapes))
+        self.tally = tally._replace(broken_year=np.full(pairs, NONE, np.int32))
         self._bound = np.zeros(count, bool)  # games with a deal in this phase
         self._seed, self._turn = games.state.seed.copy(), np.full(count, NONE, np.int32)
         self.talking()
@@ -139,15 +132,11 @@ class Press:
                 self.tally.broken_year[other] = NONE
             self._turn[fresh], self._seed[fresh] = state.turn[fresh], state.seed[fresh]
             self.tally.phases[fresh & moving] += 1
-            self._clear(fresh & self._bound)
+            stale = fresh & self._bound
+            for array, value in zip(self.deals, (NONE, 0, 0, 0, False, False)):
+                array[stale] = value
+            self._bound[stale] = False
         return moving
-
-    def _clear(self, rows: np.ndarray) -> None:
-        if rows.any():
-            empty = (NONE, 0, 0, 0, False, False)
-            for array, value in zip(self.deals, empty):
-                array[rows] = value
-            self._bound[rows] = False
 
     def _note_deals(self, agreed: np.ndarray) -> None:
         self.tally.agreed[:] += agreed

@@ -10,7 +10,6 @@ import re
 import zlib
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 
 from ..pictures.board import phase_title, thoughts_svg
 from ..pictures.drawing import drawing_of
@@ -49,7 +48,7 @@ def page(
     facts = {"games": games, "maps": shown, "chart": CHART, "file": file}
     # Inside a script element only this sign could end it.
     data = json.dumps(facts, separators=(",", ":")).replace("<", "\\u003c")
-    scripts = web_file("page.js"), web_file("review.js"), _web_file("replay.js")
+    scripts = web_file("page.js"), web_file("review.js"), web_file("replay.js", __package__)
     script = "\n" + "\n".join(re.sub(_MODULE, "", text, flags=re.MULTILINE) for text in scripts)
     parts = {
         "policy": content_policy(script, "img-src data:"),
@@ -59,11 +58,9 @@ def page(
         "data": data,
     }
     # All at once: what a game says may look like a place for another part.
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _web_file("replay.html"))
-
-
-def _web_file(name: str) -> str:
-    return (files(__package__) / "web" / name).read_text(encoding="utf-8")
+    return re.sub(
+        r"\{\{(\w+)\}\}", lambda match: parts[match[1]], web_file("replay.html", __package__)
+    )
 
 
 def _packed(replay: Replay) -> str:

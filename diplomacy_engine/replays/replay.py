@@ -123,10 +123,7 @@ def load_replays(
             raise UserError(f"the folder {path} has no saved games, in games/ or itself")
         by_file = [(_moment(file), load_replays(file, game_map, note, change)) for file in files]
         return [r._replace(id=f"{moment}{r.id}") for moment, replays in by_file for r in replays]
-    games = list(read_games(path, game_map, note=note))
-    if not games:
-        raise UserError(f"{path} has no game in it")
-    replays = []
+    games, replays = list(read_games(path, game_map, note=note)), []
     for number, saved in enumerate(games, 1):
         try:
             shown = change(saved, game_map) if change else saved

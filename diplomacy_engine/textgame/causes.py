@@ -7,16 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..constants import UNIT_LETTERS, OrderKind, phase_kind
 from ..games.vector_game import VectorGame
+from ..rules import notation
 from ..rules.map import Map
-from ..rules.notation import (
-    GivenOrder,
-    OrderText,
-    Place,
-    location_of,
-    matching_orders,
-    province_of,
-    read_orders,
-)
 from .position import current_phase, legal_numbers, retreat_places, standing_units
 
 Causes = dict[str, dict[str, list[str]]]  # unit -> result word -> units, sorted
@@ -41,13 +33,15 @@ def result_words(results: Mapping) -> dict[str, list[str]]:
 
 def played_orders(
     games: VectorGame, orders: Mapping, words: Mapping[str, Sequence[str]]
-) -> tuple[dict[str, list[GivenOrder]], Causes]:
+) -> tuple[dict[str, list[notation.GivenOrder]], Causes]:
     """The orders of a phase by power, each with what became of it, and the causes. `games` row 0 is
     the position before. Units without an order that have a result come last."""
     phase, standing = current_phase(games), standing_units(games)
     retreating = phase_kind(phase) == "retreats"
     ordered = retreat_places(games) if retreating else standing
-    orders_read = read_orders(games.map, phase, ordered, orders, words, _first_legal(games))
+    orders_read = notation.read_orders(
+        games.map, phase, ordered, orders, words, _first_legal(games)
+    )
     causes: Causes = {}
     moved = None
     if phase_kind(phase) == "movement":
@@ -59,7 +53,9 @@ def played_orders(
         units_ordered = {each.unit for each in orders_read.get(power, ())}
         for unit in ordered.get(power, ()):
             if unit not in units_ordered and words.get(unit):
-                line = GivenOrder(power, f"{unit} (no order)", None, unit, tuple(words[unit]))
+                line = notation.GivenOrder(
+                    power, f"{unit} (no order)", None, unit, tuple(words[unit])
+                )
                 orders_read.setdefault(power, []).append(line)
     for lines in orders_read.values():
         for i, each in enumerate(lines):
@@ -80,15 +76,15 @@ def _said(words: Sequence[str], causes: Mapping[str, list[str]]) -> str:
     return ", ".join(parts)
 
 
-def _first_legal(games: VectorGame) -> Callable[[list[GivenOrder]], GivenOrder]:
+def _first_legal(games: VectorGame) -> Callable[[list[notation.GivenOrder]], notation.GivenOrder]:
     """Chooses the order that counts of several of one unit (DATC 4.D.4)."""
 
-    def choose(several: list[GivenOrder]) -> GivenOrder:
+    def choose(several: list[notation.GivenOrder]) -> notation.GivenOrder:
         legal = legal_numbers(games)
         for order_text in several:
             if order_text.order is not None:
                 here = legal.get(order_text.order.unit.place.province, [])
-                fits = matching_orders(games.map, games.vocabulary, order_text.order, here)
+                fits = notation.matching_orders(games.map, games.vocabulary, order_text.order, here)
                 if len(fits) == 1 or (fits and order_text.order.kind == OrderKind.SUPPORT_MOVE):
                     return order_text
         return several[0]
@@ -103,12 +99,12 @@ class _Movement:
         self,
         game_map: Map,
         units: Mapping[str, Sequence[str]],
-        orders_read: Mapping[str, list[GivenOrder]],
+        orders_read: Mapping[str, list[notation.GivenOrder]],
         words: Mapping[str, Sequence[str]],
     ):
         self.map, self.words = game_map, words
         self.owner = {unit: power for power, texts in units.items() for unit in texts}
-        self.at = {province_of(unit): unit for unit in self.owner}
+        self.at = {notation.province_of(unit): unit for unit in self.owner}
         self.order = {
             each.unit: each.order
             for several in orders_read.values()
@@ -134,18 +130,18 @@ class _Movement:
             elif order.kind != OrderKind.CONVOY and self._gives(unit, order, other):
                 self.backers.setdefault(other, []).append(unit)
 
-    def _code(self, place: Place) -> str:
+    def _code(self, place: notation.Place) -> str:
         return self.map.provinces[place.province]
 
     def _words(self, unit: str) -> Sequence[str]:
         return self.words.get(unit, ())
 
-    def _fits(self, order: OrderText, other: str) -> bool:
+    def _fits(self, order: notation.OrderText, other: str) -> bool:
         if order.kind == OrderKind.SUPPORT_HOLD:
             return other not in self.goal
         return self._code(order.target) == self.goal.get(other)
 
-    def _gives(self, unit: str, order: OrderText, other: str) -> bool:
+    def _gives(self, unit: str, order: notation.OrderText, other: str) -> bool:
         """Tell whether a support that fits is given, be it only against units of other powers."""
         words = self._words(unit)
         if "void" not in words:
@@ -160,7 +156,7 @@ class _Movement:
         )
 
     def _reaches(self, unit: str, place: str) -> bool:
-        location = self.map.location_index[location_of(unit)]
+        location = self.map.location_index[notation.location_of(unit)]
         kind = UNIT_LETTERS.index(unit[0])
         return bool(self.map.board.reach[kind, location, self.map.province_index[place]])
 
@@ -177,8 +173,8 @@ class _Movement:
     def fights(self, one: str, two: str) -> bool:
         """Tell whether two units attacked each other, neither by convoy (DATC 4.A.7 b)."""
         return (
-            self.goal.get(one) == province_of(two)
-            and self.goal.get(two) == province_of(one)
+            self.goal.get(one) == notation.province_of(two)
+            and self.goal.get(two) == notation.province_of(one)
             and not self.by_convoy(one)
             and not self.by_convoy(two)
         )
@@ -223,10 +219,10 @@ class _Movement:
         aim = self._code(order.target or order.other.place)
         return [
             attacker
-            for attacker in self.into.get(province_of(unit), ())
+            for attacker in self.into.get(notation.province_of(unit), ())
             if self.arrives(attacker)
             and self.owner[attacker] != self.owner[unit]
-            and (province_of(attacker) != aim or self.gets_away(attacker))
+            and (notation.province_of(attacker) != aim or self.gets_away(attacker))
         ]
 
     def lost_fleets(self, unit: str) -> list[str]:
@@ -263,7 +259,7 @@ class _Movement:
             for word in self._words(unit):
                 units = []
                 if word == "dislodged":
-                    units = filter(self.gets_away, self.into.get(province_of(unit), ()))
+                    units = filter(self.gets_away, self.into.get(notation.province_of(unit), ()))
                     units = list(units)
                 elif word in ways and unit in self.order and "void" not in self._words(unit):
                     causing, verbs = ways[word]
@@ -276,11 +272,11 @@ class _Movement:
 def _retreat_causes(
     game_map: Map,
     standing: Mapping[str, Sequence[str]],
-    orders_read: Mapping[str, list[GivenOrder]],
+    orders_read: Mapping[str, list[notation.GivenOrder]],
     words: Mapping[str, Sequence[str]],
 ) -> Causes:
     """Only a position of other origin can offer a retreat to where a unit stands."""
-    at = {province_of(unit): unit for units in standing.values() for unit in units}
+    at = {notation.province_of(unit): unit for units in standing.values() for unit in units}
     goals = {
         each.unit: game_map.provinces[each.order.target.province]
         for several in orders_read.values()

@@ -31,28 +31,14 @@ from ..pictures.board import board_svg
 from ..press.daide import ClauseRow, is_daide, offer_text
 from ..press.deals import Clause, Side
 from ..press.press import MOST_ROUNDS, Press, PressRules, notes_of
+from ..rules import notation
 from ..rules.map import Map, load_map
-from ..rules.notation import (
-    as_written,
-    matching_orders,
-    ordered_unit,
-    place_text,
-    read_order,
-    read_place,
-)
 from ..rules.state import is_retreat
 from ..scoring.outcomes import check_year_limit, figure_values
 from . import position as positions
+from . import saved_game as saved_games
 from .causes import played_orders, result_words
 from .refusals import why_illegal
-from .saved_game import (
-    EVERYONE,
-    REFEREE,
-    Ending,
-    read_saved_game,
-    read_votes,
-    saved_game_dictionary,
-)
 from .talk import GameTalk, Offer
 
 _STAYS = (" H", " HOLD", " D", "WAIVE")  # how orders end that change nothing for neutral units
@@ -190,7 +176,7 @@ class Game:
         Those that break a deal are left out. `place` is a unit such as `A PAR` (in a retreat phase
         the dislodged one), or a province; UserError if there is no such place on the map.
         """
-        kind, where = read_place(self.map, place)
+        kind, where = notation.read_place(self.map, place)
         table = self._games.table
         numbers = self._legal().get(where.province, [])
         if kind is not None:
@@ -303,8 +289,8 @@ class Game:
             raise UserError("nothing can be said after the end of the game")
         others = [power for power in self.map.powers if power != sender]
         for name, role, allowed in (
-            (sender, "sender", (REFEREE, *self.map.powers)),
-            (recipient, "recipient", (EVERYONE, *others)),
+            (sender, "sender", (saved_games.REFEREE, *self.map.powers)),
+            (recipient, "recipient", (saved_games.EVERYONE, *others)),
         ):
             if name not in allowed:
                 names = ", ".join(allowed)
@@ -502,7 +488,7 @@ class Game:
             return [], f"{power} has conceded and gives no more orders"
         games, table = self._games, self._games.table
         try:
-            order = read_order(self.map, text, self.unit_kinds)
+            order = notation.read_order(self.map, text, self.unit_kinds)
         except UserError as error:
             return [], str(error)
         if order.kind == MOVE and is_retreat(games.state.phase[0]):
@@ -513,7 +499,7 @@ class Game:
             numbers = [table.waive] if owed > 0 else []
         else:
             numbers = self._own_orders(power, order.unit.place.province)
-        numbers = matching_orders(self.map, games.vocabulary, order, numbers)
+        numbers = notation.matching_orders(self.map, games.vocabulary, order, numbers)
         if not numbers or (len(numbers) > 1 and order.kind != SUPPORT_MOVE):
             return [], why_illegal(games, power, order, numbers)
         valid = [other[0] for _, other in orders_before if other]
@@ -533,12 +519,13 @@ class Game:
     ) -> list[int]:
         """Return the move by land that stands for one with VIA that is illegal, if there is one."""
         try:
-            order = read_order(self.map, text, self.unit_kinds)
+            order = notation.read_order(self.map, text, self.unit_kinds)
         except UserError:
             return []
         if not order.via or order.unit.kind != ARMY or self._legal_meaning(power, text, [])[0]:
             return []
-        move = f"{as_written(self.map, order.unit)} - {place_text(self.map, order.target)}"
+        unit, goal = notation.as_written(self.map, order.unit), order.target
+        move = f"{unit} - {notation.place_text(self.map, goal)}"
         return self._understand(power, move, orders_before)[0]
 
     def _own_orders(self, power: str, province: int) -> list[int]:
@@ -651,7 +638,9 @@ class Game:
         void_units = {}
         for power, submitted in self._submitted.items():
             for unit in [
-                ordered_unit(self.map, text, kinds) for text, numbers in submitted if not numbers
+                notation.ordered_unit(self.map, text, kinds)
+                for text, numbers in submitted
+                if not numbers
             ]:
                 if unit is None or unit.place.province in chosen:
                     continue
@@ -709,9 +698,11 @@ class Game:
         results = {}
         for submitted in self._submitted.values():
             for text, numbers in submitted:
-                unit = None if numbers else ordered_unit(self.map, text, state.unit_kind[0])
+                unit = (
+                    None if numbers else notation.ordered_unit(self.map, text, state.unit_kind[0])
+                )
                 if unit is not None:
-                    written = as_written(self.map, unit)
+                    written = notation.as_written(self.map, unit)
                     stands = own.get(unit.place.province, written)
                     results[written if _is_build(self.map, text) else stands] = VOID
         for text in foreign:
@@ -805,10 +796,10 @@ class Game:
         pending = {power: self.orders.get(power) for power in self.map.powers}
         notes = {"results": {}, "messages": self.messages} | self._votes_note()
         phases = [*self.history, self._record(pending) | notes]
-        ending = Ending(self.draw_votes, self.is_agreed, tuple(self.conceded))
+        ending = saved_games.Ending(self.draw_votes, self.is_agreed, tuple(self.conceded))
         own_end = self.is_draw or bool(self.is_over and self.conceded)
         silent = self.press is None and not any(phase["messages"] for phase in phases)
-        saved = saved_game_dictionary(self.id, self.map, phases, silent, own_end)
+        saved = saved_games.saved_game_dictionary(self.id, self.map, phases, silent, own_end)
         return saved | ending.notes() | {"winners": self.winners} | notes_of(self._talk.rules)
 
     @classmethod
@@ -832,12 +823,12 @@ class Game:
         UserError: it is no saved game, its last position is impossible, or that of its last
         movement phase, or (with press) what was said in its last phase are no offers and answers.
         """
-        game_id, found_map, phases, ending = read_saved_game(saved, game_map)
+        game_id, found_map, phases, ending = saved_games.read_saved_game(saved, game_map)
         game = cls.from_state(found_map, phases[-1]["state"], max_years)
         game.id, game.history = game_id, phases[:-1]
         game.draw_votes, game.conceded = ending.draw_votes, sorted(set(ending.conceded))
         positions.set_ending(game._games, ending.draw_agreed, game.conceded)
-        for power in read_votes(phases[-1], game.map):
+        for power in saved_games.read_votes(phases[-1], game.map):
             game.vote(power)
         if "last_orders" not in phases[-1]["state"]:
             game._play_last_movement()
@@ -912,7 +903,7 @@ class Game:
 
 def _is_build(game_map: Map, text: str) -> bool:
     try:
-        return read_order(game_map, text).kind == BUILD
+        return notation.read_order(game_map, text).kind == BUILD
     except UserError:
         return False
 

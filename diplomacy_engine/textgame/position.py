@@ -33,19 +33,8 @@ from ..constants import (
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..records import convert
+from ..rules import notation
 from ..rules.map import Map
-from ..rules.notation import (
-    UnitText,
-    as_written,
-    matching_orders,
-    place_text,
-    province_of,
-    read_order,
-    read_place,
-    read_unit,
-    unit_of,
-    unit_phrase,
-)
 from ..rules.phases import team_winner
 from ..rules.state import adjustments_owed, can_build_in, is_retreat, reset_game
 from .saved_game import victors
@@ -169,7 +158,7 @@ def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
     name, powers = current_phase(games), games.map.powers
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
     owed = owed_adjustments(games)
-    influence = {power: set(map(province_of, units[power])) for power in units}
+    influence = {power: set(map(notation.province_of, units[power])) for power in units}
     occupied = set().union(*influence.values())
     over = winners(games, conceded)
     year, phase = (MAX_YEAR + 1, 0) if name == COMPLETED else parse_phase(name)
@@ -264,7 +253,7 @@ def last_orders(games: VectorGame) -> dict[str, dict]:
         orders.setdefault(games.map.unit_powers[state.last_power[0, v]], []).append(text)
         bits = int(state.last_result[0, v])
         if bits:
-            unit = unit_of(text)
+            unit = notation.unit_of(text)
             results[unit] = result_words(bits)
     return {"last_orders": orders, "last_results": results} if orders else {}
 
@@ -274,7 +263,7 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
     for power, texts in _by_power(games, orders):
         for text in texts:
             try:
-                order = read_order(games.map, text)
+                order = notation.read_order(games.map, text)
             except UserError as error:
                 raise UserError(f"{quoted(text, 60)} is not an order: {error}") from None
             number = v = NONE
@@ -282,7 +271,7 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
                 v = order.unit.place.province
                 numbers = range(table.province_first[v], table.province_first[v + 1])
                 exact = games.vocabulary.number.get(text)
-                meanings = matching_orders(games.map, games.vocabulary, order, numbers)
+                meanings = notation.matching_orders(games.map, games.vocabulary, order, numbers)
                 number = exact if exact in numbers else min(meanings, default=NONE)
             if number == NONE:
                 raise UserError(f"nobody can have ordered {quoted(text, 60)} in a movement phase")
@@ -290,7 +279,7 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
                 raise UserError(f"'last_orders' has two orders for {games.map.provinces[v]}")
             state.last_order[0, v], state.last_power[0, v] = number, power
     for text, words in results.items():
-        v = read_unit(games.map, text)[0].place.province
+        v = notation.read_unit(games.map, text)[0].place.province
         if state.last_order[0, v] == NONE:
             raise UserError(f"{quoted(text, 40)} has a last result, but no last order")
         state.last_result[0, v] = result_bits(words)
@@ -368,7 +357,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     standing, dislodged = [], {}
     for power, texts in _by_power(games, fields.units):
         for text in texts:
-            unit, starred = read_unit(games.map, text)
+            unit, starred = notation.read_unit(games.map, text)
             if starred and (power, unit) in dislodged:
                 raise UserError(f"{quoted(text)} appears twice in the state")
             if starred:
@@ -377,7 +366,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
                 standing.append((power, unit))
     for power, units in _by_power(games, fields.retreats):
         for text, places in units.items():
-            dislodged[power, read_unit(games.map, text)[0]] = places
+            dislodged[power, notation.read_unit(games.map, text)[0]] = places
     # A draw that was agreed, or a concession, may also have ended the game before the retreats.
     retreating = is_retreat(row.phase[0])
     if dislodged and not retreating and row.end[0] == RUNNING:
@@ -389,7 +378,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
             games, power, unit, row.dislodged_power, row.dislodged_kind, row.dislodged_location
         )
         if row.unit_power[0, v] == power:
-            raise UserError(f"{as_written(games.map, unit)} is dislodged by its own power")
+            raise UserError(f"{notation.as_written(games.map, unit)} is dislodged by its own power")
         row.retreat_options[0, v] = _retreat_bits(games, unit, places)
     _load_centers(games, fields.centers)
     _load_last_orders(games, fields.last_orders, fields.last_results or {})
@@ -430,13 +419,15 @@ def _by_power(games: VectorGame, table: Mapping | None) -> list[tuple[int, Any]]
     return [(number(power, or_neutral=True), value) for power, value in (table or {}).items()]
 
 
-def _place_unit(games: VectorGame, power: int, unit: UnitText, powers, kinds, locations) -> int:
+def _place_unit(
+    games: VectorGame, power: int, unit: notation.UnitText, powers, kinds, locations
+) -> int:
     """Put a unit into arrays (1, V) of the units by province, and return its province."""
-    province, code = unit.place.province, place_text(games.map, unit.place)
+    province, code = unit.place.province, notation.place_text(games.map, unit.place)
     location = games.map.location_index.get(code)
-    text = as_written(games.map, unit)
+    text = notation.as_written(games.map, unit)
     if location is None or not games.board.can_stand[unit.kind, location]:
-        raise UserError(f"{unit_phrase(unit.kind)} cannot stand at {code}: {text}")
+        raise UserError(f"{notation.unit_phrase(unit.kind)} cannot stand at {code}: {text}")
     if powers[0, province] != NONE:
         other = games.map.unit_text(kinds[0, province], locations[0, province])
         raise UserError(f"{text} and {other} are in one province")
@@ -446,13 +437,13 @@ def _place_unit(games: VectorGame, power: int, unit: UnitText, powers, kinds, lo
     return province
 
 
-def _retreat_bits(games: VectorGame, unit: UnitText, places: list[str]) -> int:
+def _retreat_bits(games: VectorGame, unit: notation.UnitText, places: list[str]) -> int:
     board, bits = games.board, 0
-    here = games.map.location_index[place_text(games.map, unit.place)]
+    here = games.map.location_index[notation.place_text(games.map, unit.place)]
     near = board.neighbor[unit.kind, here, : board.neighbor_count[unit.kind, here]].tolist()
-    shown = as_written(games.map, unit)
+    shown = notation.as_written(games.map, unit)
     for text in places:
-        kind, place = read_place(games.map, text)
+        kind, place = notation.read_place(games.map, text)
         options = [
             i
             for i, location in enumerate(near)
@@ -478,9 +469,9 @@ def forbid_retreats(games: VectorGame) -> None:
         if verb == "C" and not bits & NO_CONVOY:
             convoyed.add((index[more[1]], index[more[3]]))
         elif verb == "-" and bits & BOUNCE:
-            bounced.add((v, index[province_of(more[0])]))
+            bounced.add((v, index[notation.province_of(more[0])]))
         elif verb == "-" and not bits:
-            came.add((v, index[province_of(more[0])]))
+            came.add((v, index[notation.province_of(more[0])]))
     came -= convoyed
     vacated = {goal for v, goal in bounced if (goal, v) not in came}  # but in a lost head to head
     for v in gone:
@@ -495,7 +486,7 @@ def forbid_retreats(games: VectorGame) -> None:
 def _load_centers(games: VectorGame, centers: Mapping | None) -> None:
     for power, codes in _by_power(games, centers):
         for code in codes:
-            kind, place = read_place(games.map, code)
+            kind, place = notation.read_place(games.map, code)
             center = games.board.province_center[place.province]
             if kind is not None or place.coast or center == NONE:
                 raise UserError(f"{quoted(code, 40)} is not a supply center")

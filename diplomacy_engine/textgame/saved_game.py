@@ -24,7 +24,7 @@ MOST_PHASES, MOST_ORDERS, MOST_IN_ALL = 10_000, 500, 250_000
 MOST_SAID = 10_000_000  # and letters of all messages
 
 
-class _Message(Struct):
+class Message(Struct):
     sender: str
     recipient: str
     time_sent: int
@@ -43,7 +43,7 @@ class _Phase(Struct):
     state: _State
     orders: dict[str, Annotated[list[str], Meta(max_length=MOST_ORDERS)] | None]
     results: dict
-    messages: list[_Message] = []
+    messages: list[Message] = []
     votes: list[str] = []
     broken: dict[str, list[str]] = {}  # power -> those with whom it broke a deal
 

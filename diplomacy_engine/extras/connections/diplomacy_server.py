@@ -13,15 +13,8 @@ from ...errors import UserError
 from ...records import convert
 from ...rules.map import MAP_NAMES, Map
 from ...textgame.game import Game
-from .connection import (
-    ConnectionLost,
-    PhaseOver,
-    Position,
-    Refused,
-    Say,
-    is_alive,
-    words_of,
-)
+from ...textgame.saved_game import Message
+from .connection import ConnectionLost, PhaseOver, Position, Refused, Say, is_alive, words_of
 from .diplomacy_wire import ServerError, Wire
 from .talk import known_messages, talking_game
 
@@ -60,14 +53,6 @@ class _Power(Struct):
     adjust: list[str] | None = None
 
 
-class _Message(Struct):
-    sender: str
-    recipient: str
-    message: str
-    phase: str
-    time_sent: int
-
-
 class _GameData(Struct):
     role: str
     map_name: str
@@ -79,8 +64,8 @@ class _GameData(Struct):
     result_history: dict[str, dict | None]
     note: str | None = None
     rules: list[str] | None = None
-    messages: list[_Message] | None = None
-    message_history: dict[str, list[_Message] | None] | None = None
+    messages: list[Message] | None = None
+    message_history: dict[str, list[Message] | None] | None = None
     deadline: int | None = None
 
     @property

@@ -15,19 +15,8 @@ from ...records import convert
 from ...rules.map import Map
 from ...rules.notation import location_of, province_of, read_order
 from ...textgame.game import Game
+from ...textgame.imports import webdiplomacy
 from ...textgame.imports.games import played_on, replayed
-from ...textgame.imports.webdiplomacy import (
-    DRAWN,
-    FINISHED,
-    OrderRow,
-    Phase,
-    Variant,
-    history_phases,
-    order_row,
-    order_text,
-    phase_of,
-    read_variant,
-)
 from ...textgame.saved_game import Ending
 from .connection import ConnectionLost, PhaseOver, Position, Refused, Say
 from .webdip_site import Gone, Site
@@ -108,10 +97,10 @@ class WebdipSeat:
         self._site, self._id, self._country = site, game_id, country
         self._map, self._max_years = game_map, max_years
         self._say, self._sleep = say, sleep
-        self._variant: Variant | None = None
+        self._variant: webdiplomacy.Variant | None = None
         self._files: dict[str, tuple[str | None, dict]] = {}  # name -> version, content
         self._game: Game | None = None  # after the phases that have been played
-        self._played: list[Phase] = []
+        self._played: list[webdiplomacy.Phase] = []
         self._last: Position | None = None
         self._seen: tuple = ()
         self._told: set[str] = set()
@@ -168,7 +157,7 @@ class WebdipSeat:
         if game.pressType not in (None, "NoPress"):
             self._tell("powers may talk in it, but the player says nothing")
         over = ""
-        if phase == FINISHED:
+        if phase == webdiplomacy.FINISHED:
             winners = self._last.game.winners
             over = f"a solo of {winners[0]}" if len(winners) == 1 else "a draw"
         self._last = self._last._replace(
@@ -190,7 +179,7 @@ class WebdipSeat:
         if self._variant is None:
             data = self._file(context.files, "variant")
             try:
-                self._variant = read_variant(data, self._map)
+                self._variant = webdiplomacy.read_variant(data, self._map)
             except UserError as error:
                 raise UserError(f"--map {self._map.name}: not the game's map: {error}") from None
         return member, self._variant.power(country)
@@ -216,13 +205,13 @@ class WebdipSeat:
     def _now(
         self, files: Mapping[str, _Version | None], turn: int, phase: str, end: str
     ) -> Game | None:
-        past, name, board = self._file(files, "history"), phase_of(turn, phase), None
-        if phase in ("Retreats", FINISHED):
+        past, name, board = self._file(files, "history"), webdiplomacy.phase_of(turn, phase), None
+        if phase in ("Retreats", webdiplomacy.FINISHED):
             board = convert(_Board, self._file(files, "game"), f"game.json of {self.name}")
-        if phase == FINISHED and past.get("phases") == []:  # nothing was played
+        if phase == webdiplomacy.FINISHED and past.get("phases") == []:  # nothing was played
             ended = Game.from_state(self._map, Game(self._map).to_state() | {"name": COMPLETED})
             return self._ended(ended, board, end)
-        *played, last = history_phases(self._variant, past)
+        *played, last = webdiplomacy.history_phases(self._variant, past)
         fits = board is None or (board.turn, board.phase) == (turn, phase)
         if not fits or last.name != name:
             self._files.clear()
@@ -251,7 +240,7 @@ class WebdipSeat:
 
     def _ended(self, game: Game, board: _Board, end: str) -> Game:
         saved = game.to_saved_game()
-        if end == DRAWN:
+        if end == webdiplomacy.DRAWN:
             saved |= Ending(True, True).notes()
         for member in board.members or ():
             if end == "Won" and member.status == "Won":
@@ -259,7 +248,7 @@ class WebdipSeat:
                 saved["phases"][-1]["state"]["note"] = f"Victory by: {winner}"
         return Game.from_saved_game(saved, self._map, self._max_years)
 
-    def _retreats(self, board: _Board, phase: Phase) -> dict[str, list[str]]:
+    def _retreats(self, board: _Board, phase: webdiplomacy.Phase) -> dict[str, list[str]]:
         closed, came_from, places_of = set(), {}, {}
         for row in board.territories:
             place = province_of(self._variant.place(row.terrID))
@@ -284,7 +273,7 @@ class WebdipSeat:
         phase = position.game.phase
         winter = phase_kind(phase) == "adjustments"
         rows = [
-            order_row(self._variant, text, winter, convoy_path(position.game, text))
+            webdiplomacy.order_row(self._variant, text, winter, convoy_path(position.game, text))
             for text in dict.fromkeys(orders)  # one Wait fills all builds
         ]
         accepted = self._orders(position, power, rows, "No")
@@ -319,12 +308,16 @@ class WebdipSeat:
         """Do nothing: every request has a line of its own."""
 
 
-def kept_texts(variant: Variant, game: Game, rows: Sequence[Mapping]) -> list[str]:
+def kept_texts(variant: webdiplomacy.Variant, game: Game, rows: Sequence[Mapping]) -> list[str]:
     held, texts = game.dislodged or game.units, []
     letters = {province_of(unit): unit[0] for own in held.values() for unit in own}
     for row in rows:
         with contextlib.suppress(UserError):
-            texts.append(order_text(variant, convert(OrderRow, row, "an order"), letters))
+            texts.append(
+                webdiplomacy.order_text(
+                    variant, convert(webdiplomacy.OrderRow, row, "an order"), letters
+                )
+            )
     return texts
 
 

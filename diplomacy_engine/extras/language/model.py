@@ -7,7 +7,7 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,13 +23,7 @@ except ImportError:
         "a language model that runs here needs more packages: pip install '.[llm]'"
     ) from None
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    GPT2Config,
-    GPT2LMHeadModel,
-    PreTrainedTokenizerFast,
-)
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
 from ...clock import Clock
 from ...games.vector_game import VectorGame
@@ -282,16 +276,29 @@ class LanguageModel:
             draft.pending = []
         positions = mask.sum(1, keepdim=True) + shown.cumsum(1) - 1
         mask = torch.cat([mask, shown], 1)
-        output = self.network(
-            input_ids=tokens.to(self.device),
-            attention_mask=mask.to(self.device),
-            position_ids=positions.clamp(min=0).to(self.device),
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
+        output = self._run(tokens, mask, positions, cache, keep=1)
         self.passes += 1
         return output.logits[:, -1].float().cpu(), output.past_key_values, mask
+
+    def _run(
+        self,
+        tokens: torch.Tensor,
+        mask: torch.Tensor | None,
+        positions: torch.Tensor,
+        cache: Any,
+        keep: int = 0,
+        use_cache: bool = True,
+    ) -> Any:
+        """Return what the network says of tokens (B, T), each at its position; mask (B, seen + T),
+        None: all count; `keep`: of how many last tokens there shall be logits, 0: of all."""
+        return self.network(
+            input_ids=tokens.to(self.device),
+            attention_mask=mask if mask is None else mask.to(self.device),
+            position_ids=positions.clamp(min=0).to(self.device),
+            past_key_values=cache,
+            use_cache=use_cache,
+            logits_to_keep=keep,
+        )
 
     def _padded(
         self, rows: Sequence[Sequence[int]], on_left: bool = True
@@ -369,13 +376,7 @@ class LanguageModel:
         gradients: in the same tries, at the same temperature; forced tokens are left out."""
         tokens, mask = self._padded([[*reply.prompt, *reply.tokens] for reply in replies])
         keep = 1 + max(len(reply.tokens) for reply in replies)
-        logits = self.network(
-            input_ids=tokens.to(self.device),
-            attention_mask=mask.to(self.device),
-            position_ids=(mask.cumsum(1) - 1).clamp(min=0).to(self.device),
-            use_cache=False,
-            logits_to_keep=keep,
-        ).logits
+        logits = self._run(tokens, mask, mask.cumsum(1) - 1, None, keep, use_cache=False).logits
         places = [
             (row, keep - len(reply.tokens) + at - 1, reply.tokens[at], allowed)
             for row, reply in enumerate(replies)
@@ -420,13 +421,8 @@ class LanguageModel:
 
     def _show(self, tokens: Sequence[int], cache, num_shown: int):
         """Show the network one more text; return log-probabilities (V,), cache, tokens shown."""
-        output = self.network(
-            input_ids=torch.tensor([tokens], device=self.device),
-            position_ids=torch.arange(num_shown, num_shown + len(tokens), device=self.device)[None],
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
+        positions = torch.arange(num_shown, num_shown + len(tokens))[None]
+        output = self._run(torch.tensor([tokens]), None, positions, cache, keep=1)
         last = output.logits[0, -1].float().log_softmax(0)
         return last, output.past_key_values, num_shown + len(tokens)
 
@@ -438,14 +434,8 @@ class LanguageModel:
         cache = copy.deepcopy(cache)
         cache.batch_repeat_interleave(len(paths))
         before = torch.ones(len(paths), num_shown, dtype=torch.long)
-        places = torch.arange(num_shown, num_shown + width, device=self.device)
-        logits = self.network(
-            input_ids=tokens.to(self.device),
-            attention_mask=torch.cat([before, mask], 1).to(self.device),
-            position_ids=places.expand(len(paths), -1),
-            past_key_values=cache,
-            use_cache=True,
-        ).logits
+        places = torch.arange(num_shown, num_shown + width).expand(len(paths), -1)
+        logits = self._run(tokens, torch.cat([before, mask], 1), places, cache).logits
         after = logits.float().log_softmax(2)
         scores = [
             float(last[path[0]])
@@ -503,4 +493,5 @@ def make_tiny_model(game_map: Map, seed: int):
     torch.manual_seed(seed % 2**63)
     shape = {"n_positions": 4096, "n_embd": 64, "n_layer": 2, "n_head": 2}
     ends = {"bos_token_id": 0, "eos_token_id": 0}
-    return GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **shape, **ends)), tokenizer
+    config = transformers.GPT2Config(vocab_size=len(tokenizer), **shape, **ends)
+    return transformers.GPT2LMHeadModel(config), tokenizer

@@ -116,7 +116,7 @@ def read_choices(
     answers = {_plain(text): number for number, text in enumerate(question.texts)}
 
     def numbers_of(section: Section) -> list[int]:
-        plain = map(_plain, _lines_of(section, lambda line: _plain(line) in answers))
+        plain = map(_plain, lines_of(section, lambda line: _plain(line) in answers))
         return [answers[line] for line in plain if line in answers]
 
     numbers = decided(sections(text), numbers_of)
@@ -139,13 +139,9 @@ def sentence_of(text: str) -> str:
     return "" if is_daide(line) else printable(line)[:MOST_SAID]
 
 
-def reply_lines(text: str, wanted: Callable[[str], object]) -> list[str]:
-    """Return a reply's lines outside of thoughts, or where it has JSON the texts in it that are
-    wanted, without bullets and quotation marks."""
-    return [line for section in sections(text) for line in _lines_of(section, wanted)]
-
-
-def _lines_of(section: Section, wanted: Callable[[str], object]) -> list[str]:
+def lines_of(section: Section, wanted: Callable[[str], object]) -> list[str]:
+    """Return a section's lines, or where it has JSON the texts in it that are wanted, without
+    bullets and quotation marks."""
     text = "\n".join(section.lines).translate(_QUOTES)
     lines = _json_texts(text, wanted) or text.splitlines()
     cleaned = map(_cleaned, lines[:MOST_LINES])
@@ -165,7 +161,7 @@ def _decision(
     parts = sections(text)
     order_lines = partial(_order_lines, question)
     if cut_off:
-        first = next(iter(_lines_of(parts[0], bool)), "{")
+        first = next(iter(lines_of(parts[0], bool)), "{")
         if first[0] not in "[{" and not order_lines(Section(PLAIN, [first])):
             parts = [part for part in parts if part.kind == FINAL]
     lines = decided(parts, order_lines)
@@ -231,7 +227,7 @@ def _order_lines(question: Question, section: Section) -> list[str]:
         return place is not None or "WAIVE" in line.upper()
 
     orders, heading = [], ""
-    for line in _lines_of(section, are_orders):
+    for line in lines_of(section, are_orders):
         meant = [*takewhile(is_meant_as_order, order_texts(line))]
         if not (meant and all(map(are_orders, meant))):
             texts = _readings(game_map, line, heading)

@@ -202,16 +202,8 @@ def deal_offers(
     province = np.column_stack([places[:, [0, 2, 3, 5, 1, 4]], nothing])
     order = np.column_stack([numbers, nothing, nothing, nothing])
     kind, side = (np.broadcast_to(column, has.shape) for column in CLAUSES.T)
-    return Offers(
-        game.astype(np.int32),
-        sender.astype(np.int8),
-        receiver.astype(np.int8),
-        np.cumsum([0, *has.sum(1)]).astype(np.int32),
-        kind[has].astype(np.int8),
-        side[has].astype(np.int8),
-        province[has].astype(np.int16),
-        order[has].astype(np.int32),
-    )
+    clauses = (column[has] for column in (kind, side, province, order))
+    return Offers.of(game, sender, receiver, np.cumsum([0, *has.sum(1)]), *clauses)
 
 
 def read_offers(games: VectorGame, offers: Offers) -> tuple[np.ndarray, np.ndarray]:

@@ -2,16 +2,7 @@
 
 from ..._jit import jit_inner
 from ...constants import FLEET, NONE
-from .equations import (
-    FIRST_CONVOYER,
-    GOAL,
-    MAYBE,
-    NEXT_CONVOYER,
-    NO,
-    ON_ROUTE,
-    YES,
-    is_dislodged,
-)
+from .equations import FIRST_CONVOYER, GOAL, MAYBE, NEXT_CONVOYER, NO, ON_ROUTE, YES, is_dislodged
 
 
 @jit_inner

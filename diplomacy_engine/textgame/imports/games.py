@@ -16,30 +16,11 @@ from ..._suggest import quoted
 from ...constants import COMPLETED, OrderKind, Terrain, parse_phase, phase_kind
 from ...errors import UserError
 from ...records import convert, parse_json, read_json
+from ...rules import notation
 from ...rules.map import Map, load_map
-from ...rules.notation import (
-    Place,
-    as_written,
-    listed_unit,
-    no_order,
-    order_kind,
-    ordered_unit,
-    place_text,
-    province_of,
-    read_order,
-)
 from ..game import Game
 from ..saved_game import MAX_GAME_BYTES, MOST_PHASES, Ending, read_saved_games
-from .order_blocks import (
-    FORMS,
-    MOST_LETTERS,
-    Block,
-    all_centers,
-    left_out,
-    read_blocks,
-    read_position,
-    told_retreat,
-)
+from . import order_blocks
 from .webdiplomacy import DRAWN, Phase, classic, history_phases, read_variant
 
 Note = Callable[[str], object]
@@ -62,13 +43,16 @@ def read_games(
     text = ""
     if begin[:1] not in (b"{", b"[", b""):
         with contextlib.suppress(OSError, UnicodeDecodeError):  # it is no text of orders
-            text = read_file(path, 4 * MOST_LETTERS).decode("utf-8-sig")
+            text = read_file(path, 4 * order_blocks.MOST_LETTERS).decode("utf-8-sig")
+    game = None
     for game in [text] if text else _json_games(Path(path)):
         try:
             saved = _saved(game, game_map, Path(path).stem, note, variant)
         except UserError as error:
             raise UserError(f"{path}: {error}") from None
         yield saved
+    if game is None:
+        raise UserError(f"{path} has no game in it")
 
 
 def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dict:
@@ -88,7 +72,7 @@ def _saved(
     """Return a text of orders, a history, a record of phases or a saved game as a saved game;
     `game_id` counts where it has none."""
     if isinstance(game, str):
-        return _of_blocks(read_blocks(game_map, game, note), game_map, game_id, note)
+        return _of_blocks(order_blocks.read_blocks(game_map, game, note), game_map, game_id, note)
     phases = game.get("phases")
     first = phases[0] if isinstance(phases, list) and phases else None
     keys = {*first} if isinstance(first, dict) else set()
@@ -158,16 +142,20 @@ def _of_record(game: dict, game_map: Map, game_id: str, note: Note) -> dict:
     return replayed(phases, game_map, str(recorded.id) or game_id, note).to_saved_game()
 
 
-def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note) -> dict:
+def _of_blocks(
+    blocks: Sequence[order_blocks.Block], game_map: Map, game_id: str, note: Note
+) -> dict:
     """Return the saved game of blocks of units, or of orders; those without a phase are of the
     map's first. An illegal order is kept as void, and told; what is no order is left out."""
-    state = read_position(game_map, blocks)
+    state = order_blocks.read_position(game_map, blocks)
     if state is not None:
         game = Game.from_state(game_map, state)
         game.id = game_id
         return game.to_saved_game()
     orders_of: dict[str, dict[str, list[str]]] = {}
-    retreats: list[tuple[str, str, Place, str]] = []  # told in results: phase, power, unit, order
+    retreats: list[
+        tuple[str, str, notation.Place, str]
+    ] = []  # told in results: phase, power, unit, order
     first = Game(game_map).phase
     for block in blocks:
         name = block.phase or first
@@ -176,22 +164,24 @@ def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note)
         for text in (text for text, reason in faults if not reason):
             phase = _phase_of_order(game_map, name, text)
             orders_of.setdefault(phase, {}).setdefault(block.power, []).append(text)
-            remark = told_retreat(game_map, text) if phase_kind(phase) == "movement" else ""
-            unit = ordered_unit(game_map, text, _likely_kinds(game_map))
+            remark = (
+                order_blocks.told_retreat(game_map, text) if phase_kind(phase) == "movement" else ""
+            )
+            unit = notation.ordered_unit(game_map, text, _likely_kinds(game_map))
             if remark and unit:
                 retreats.append((f"{phase[:-1]}R", block.power, unit.place, remark))
         if all(reason for _, reason in faults):  # a line of something else is told as one
             faults = [(", ".join(block.orders), faults[0][1])] if faults else []
         for text, reason in faults:
             if reason:
-                note(left_out(block.line, text, reason))
+                note(order_blocks.left_out(block.line, text, reason))
     for name, power, place, remark in retreats:
         orders = orders_of.setdefault(name, {}).setdefault(power, [])
-        units = [ordered_unit(game_map, text, _likely_kinds(game_map)) for text in orders]
+        units = [notation.ordered_unit(game_map, text, _likely_kinds(game_map)) for text in orders]
         if place.province not in [unit.place.province for unit in units if unit]:
-            orders.append(f"{place_text(game_map, place)} {remark}")
+            orders.append(f"{notation.place_text(game_map, place)} {remark}")
     if not any(texts for orders in orders_of.values() for texts in orders.values()):
-        raise UserError(f"no phase with orders was found; {FORMS}")
+        raise UserError(f"no phase with orders was found; {order_blocks.FORMS}")
     phases = [Phase(name, orders_of[name]) for name in sorted(orders_of, key=moment)]
     if moment(phases[0].name) > moment(first):
         phases = _begun_later(phases, game_map, note)
@@ -200,13 +190,13 @@ def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note)
 
 def _fault(game_map: Map, phase: str, text: str) -> str:
     """Return why a text is no order; a unit alone is one of a winter, see `_adjustment`."""
-    listed = phase_kind(phase) == "adjustments" and listed_unit(game_map, text) is not None
-    return "" if listed else no_order(game_map, text)
+    listed = phase_kind(phase) == "adjustments" and notation.listed_unit(game_map, text) is not None
+    return "" if listed else notation.no_order(game_map, text)
 
 
 def _phase_of_order(game_map: Map, phase: str, text: str) -> str:
     """Return the phase of an order that may stand among those of an earlier phase of its season."""
-    kind, kinds = order_kind(game_map, text), phase_kind(phase)
+    kind, kinds = notation.order_kind(game_map, text), phase_kind(phase)
     if kind == OrderKind.RETREAT and kinds == "movement":
         return f"{phase[:-1]}R"
     return f"W{phase[1:-1]}A" if kind == OrderKind.BUILD and phase[0] == "F" else phase
@@ -214,11 +204,11 @@ def _phase_of_order(game_map: Map, phase: str, text: str) -> str:
 
 def _adjustment(game: Game, power: str, text: str) -> str:
     """Return the order that a unit of a winter's list stands for: it is removed if it is there."""
-    if phase_kind(game.phase) != "adjustments" or listed_unit(game.map, text) is None:
+    if phase_kind(game.phase) != "adjustments" or notation.listed_unit(game.map, text) is None:
         return text
-    unit = listed_unit(game.map, text)
-    standing = [(own[0], province_of(own)) for own in game.units.get(power, ())]
-    return f"{unit} {'D' if (unit[0], province_of(unit)) in standing else 'B'}"
+    unit = notation.listed_unit(game.map, text)
+    standing = [(own[0], notation.province_of(own)) for own in game.units.get(power, ())]
+    return f"{unit} {'D' if (unit[0], notation.province_of(unit)) in standing else 'B'}"
 
 
 def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
@@ -229,11 +219,11 @@ def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
         note(f"{phase.name} is skipped: nothing says what its position was")
     kinds, taken, units = _likely_kinds(game_map), set(), {}
     for power, texts in phases[at].orders.items():
-        for unit in (ordered_unit(game_map, text, kinds) for text in texts):
+        for unit in (notation.ordered_unit(game_map, text, kinds) for text in texts):
             if unit is not None and unit.place.province not in taken:
                 taken.add(unit.place.province)
-                units.setdefault(power, []).append(as_written(game_map, unit))
-    centers = all_centers(game_map, units, {})
+                units.setdefault(power, []).append(notation.as_written(game_map, unit))
+    centers = order_blocks.all_centers(game_map, units, {})
     name = phases[at].name
     note(
         f"it begins with {name}: its units are those that have orders, its centers the likely ones"
@@ -287,7 +277,7 @@ def _says_more(game_map: Map, phase: Phase) -> bool:
     """Tell whether a phase that our rules skip has orders that they have not carried out."""
     done = OrderKind.WAIVE if phase_kind(phase.name) == "adjustments" else OrderKind.DISBAND
     kinds, texts = _likely_kinds(game_map), itertools.chain(*phase.orders.values())
-    return any(read_order(game_map, text, kinds).kind != done for text in texts)
+    return any(notation.read_order(game_map, text, kinds).kind != done for text in texts)
 
 
 def _start(phase: Phase, game_map: Map, max_years: int | None) -> Game:
@@ -328,10 +318,10 @@ def _likely_removals(game: Game, phase: Phase) -> list[str]:
     trial.adjudicate()
     for power, owed in game.adjustments.items():
         texts = phase.orders.get(power, ())
-        units = [ordered_unit(game.map, text, game.unit_kinds) for text in texts]
+        units = [notation.ordered_unit(game.map, text, game.unit_kinds) for text in texts]
         ordered = {game.map.provinces[unit.place.province] for unit in units if unit}
         gone = [unit for unit in game.units[power] if unit not in trial.units[power]]
-        spare = [unit for unit in game.units[power] if province_of(unit) not in ordered]
+        spare = [unit for unit in game.units[power] if notation.province_of(unit) not in ordered]
         spare.sort(key=lambda unit: unit not in gone)
         if len(spare) >= -owed > 0 and any(unit not in spare for unit in gone):
             game.submit(power, [f"{unit} D" for unit in spare[:-owed]])
@@ -380,7 +370,9 @@ def _state(phase: Phase, retreats_before: Mapping[str, Mapping[str, list[str]]])
 
 
 def _leaves(text: str, unit: str) -> bool:
-    return " R " in text and province_of(" ".join(text.split()[:2])) == province_of(unit)
+    return " R " in text and notation.province_of(
+        " ".join(text.split()[:2])
+    ) == notation.province_of(unit)
 
 
 def short_report(saved: Mapping, game_map: Map | str | None = None) -> str:

@@ -14,19 +14,9 @@ from typing import NamedTuple
 from ..._suggest import printable, quoted
 from ...constants import NONE, OrderKind, parse_phase, phase_kind, phase_name
 from ...errors import UserError
+from ...rules import notation
 from ...rules.map import Map
 from ...rules.names import POWERS, power_called
-from ...rules.notation import (
-    is_result,
-    listed_unit,
-    no_order,
-    order_kind,
-    order_texts,
-    place_text,
-    province_of,
-    read_place,
-    without_symbols,
-)
 
 MOST_LETTERS = 1_000_000
 _MOST_OF_A_LINE, _MOST_OF_A_HEADING, _MOST_WORDS = 2000, 120, 20
@@ -232,17 +222,17 @@ def _texts(game_map: Map, line: str, phase: str, verb: str) -> list[str]:
     of a winter's list have the verb or sign before them: `builds A Par, F Bre`, `+A Ber`."""
     winter = bool(phase) and phase_kind(phase) == "adjustments"
     texts: list[str] = []
-    for part in order_texts(line):
+    for part in notation.order_texts(line):
         text = part if winter else part.lstrip(_DASHES)
         if not text or text.lower() in _NOTHING:
             continue
-        kind = order_kind(game_map, text)
-        result = kind == NONE and (is_result(text) or told_retreat(game_map, f"({text})"))
+        kind = notation.order_kind(game_map, text)
+        result = kind == NONE and (notation.is_result(text) or told_retreat(game_map, f"({text})"))
         if result and texts and not winter:
             texts[-1] += f" ({text})"
-        elif not is_result(text):
+        elif not notation.is_result(text):
             verb = _VERB_OF.get(kind, verb)
-            listed = winter and verb and listed_unit(game_map, text)
+            listed = winter and verb and notation.listed_unit(game_map, text)
             texts.append(f"{verb} {text}" if listed else text)
     return texts
 
@@ -252,14 +242,17 @@ def told_retreat(game_map: Map, remark: str) -> str:
     nothing."""
     for goal in _RETREATS.findall(remark):
         try:
-            return f"R {place_text(game_map, read_place(game_map, goal)[1])}"
+            return f"R {notation.place_text(game_map, notation.read_place(game_map, goal)[1])}"
         except UserError:
             continue
     return "D" if _DISBANDS.search(remark) else ""
 
 
 def _is_order(game_map: Map, text: str) -> bool:
-    return order_kind(game_map, text) != NONE or listed_unit(game_map, text) is not None
+    return (
+        notation.order_kind(game_map, text) != NONE
+        or notation.listed_unit(game_map, text) is not None
+    )
 
 
 def left_out(line: int, text: str, reason: str) -> str:
@@ -271,7 +264,7 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
     """Return the state that blocks of units say; None if the first entry is an order. A power whose
     centers are not named owns those on which it stands, and its home if nobody else does."""
     entries = [(block, text) for block in blocks for text in block.orders]
-    if not entries or listed_unit(game_map, entries[0][1]) is None:
+    if not entries or notation.listed_unit(game_map, entries[0][1]) is None:
         return None
     units: dict[str, list[str]] = {}
     centers: dict[str, list[str]] = {}
@@ -283,7 +276,7 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
         if line == block.line:
             centers.setdefault(block.power, []).extend(_center(game_map, text, line))
             continue
-        unit = listed_unit(game_map, text)
+        unit = notation.listed_unit(game_map, text)
         if unit is None:
             raise UserError(f"line {block.line}: {quoted(printable(text), 60)} is not a unit")
         units.setdefault(block.power, []).append(unit)
@@ -301,7 +294,7 @@ def _center(game_map: Map, text: str, line: int) -> list[str]:
     if not text:
         return []
     try:
-        _, place = read_place(game_map, text)
+        _, place = notation.read_place(game_map, text)
     except UserError as error:
         raise UserError(f"line {line}: {error}") from None
     if game_map.board.province_center[place.province] == NONE:
@@ -314,7 +307,7 @@ def all_centers(
 ) -> dict[str, list[str]]:
     """Return power -> its centers: `named`, else where it stands, else its home."""
     board = game_map.board
-    stands = {province_of(text): power for power, texts in units.items() for text in texts}
+    stands = {notation.province_of(text): power for power, texts in units.items() for text in texts}
     owned = {power: list(codes) for power, codes in named.items()}
     taken = {code for codes in named.values() for code in codes}
     for v, code in enumerate(game_map.provinces):
@@ -327,8 +320,8 @@ def all_centers(
 
 def _plain(game_map: Map, line: str) -> str:
     """Return a line without marks of mails, markdown and HTML, and without orders struck out."""
-    line = _STRUCK.sub(lambda m: m[0] if no_order(game_map, m[1] or m[3]) else "", line)
-    line = _TAGS.sub("", without_symbols(html.unescape(line)))
+    line = _STRUCK.sub(lambda m: m[0] if notation.no_order(game_map, m[1] or m[3]) else "", line)
+    line = _TAGS.sub("", notation.without_symbols(html.unescape(line)))
     line = _DOTS.sub("; ", _MARKS.sub("", line.strip(), count=1)).replace("`", "")
     line = _MARKS.sub("", line.strip("; \t"), count=1)
     plain = line.rstrip("=#*_~;- \t")
@@ -365,13 +358,13 @@ class Headings:
         return None, line
 
     def _orderly(self, text: str) -> bool:
-        texts = [text.lstrip(_DASHES) for text in order_texts(text)]
+        texts = [text.lstrip(_DASHES) for text in notation.order_texts(text)]
         first = texts[0] if texts else ""
         return bool(first) and (first.lower() in _NOTHING or _is_order(self.map, first))
 
     def doubt(self, line: str, raw: str) -> str:
         """Return what a line that was not understood may have named: `phase`, `power`, nothing."""
-        if any(_is_order(self.map, text) for text in order_texts(line)[:1]):
+        if any(_is_order(self.map, text) for text in notation.order_texts(line)[:1]):
             return ""
         head, colon, rest = re.sub(r"[(\[].*?[)\]]", " ", line).partition(":")
         words = _words(line)

@@ -11,7 +11,8 @@ from support.tables import read_table, read_text
 from diplomacy_engine import Game
 from diplomacy_engine.extras.language.constraints import parts, request_fields
 from diplomacy_engine.extras.language.questions import Slot
-from diplomacy_engine.extras.language.replies import complaint, read_reply, reply_lines, sentence_of
+from diplomacy_engine.extras.language.replies import complaint, lines_of, read_reply, sentence_of
+from diplomacy_engine.extras.language.thoughts import sections
 
 WINTER = "standard W1901A; FRANCE A BUR, F MAO = PAR MAR BRE BEL; GERMANY A MUN = MUN"
 
@@ -93,7 +94,8 @@ def test_a_second_request_says_what_was_wrong_with_the_form(france):
 
 @pytest.mark.parametrize(("text", "left"), read_table(__file__, "thoughts_are_left_out"))
 def test_thoughts_are_left_out(text, left):
-    assert reply_lines(text, bool) == ([left] if left else [])
+    lines = [line for section in sections(text) for line in lines_of(section, bool)]
+    assert lines == ([left] if left else [])
 
 
 def test_complaints_name_the_line_and_the_reason(france):
