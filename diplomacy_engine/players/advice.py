@@ -49,13 +49,9 @@ def orders_for(
     if not decisions.count:
         return orders
     numbers = ask_player(games, decisions, player)
-    for d in range(decisions.count):
-        slots = slice(*decisions.slot_start[d : d + 2].tolist())
-        own_numbers = numbers[slots]
-        texts = [
-            games.vocabulary.texts[number] for number in own_numbers[own_numbers != NONE].tolist()
-        ]
-        orders[game.map.powers[decisions.power[d]]] = texts
+    for power, number in zip(decisions.power[decisions.slot_decision], numbers):
+        if number != NONE:
+            orders[game.map.powers[power]].append(games.vocabulary.texts[number])
     return orders
 
 
@@ -158,15 +154,9 @@ def _supports(texts: Sequence[str], move: str) -> int:
 def _talk(game: Game, games: VectorGame, powers: np.ndarray) -> Talk:
     """Return what powers of a game are told; `games` is a copy with seeds of its own."""
     rows, powers = np.zeros(len(powers), np.int64), powers.astype(np.int64)
-    return Talk(
-        games,
-        game.vector_game.decisions(),
-        rows,
-        powers,
-        game.table.known(rows, powers),
-        _breaches(game, powers),
-        game.table.binding,
-    )
+    known, breaches = game.table.known(rows, powers), _breaches(game, powers)
+    every = game.vector_game.decisions()
+    return Talk(games, every, rows, powers, known, breaches, game.table.binding)
 
 
 def ordering(player: Player) -> Player:

@@ -40,16 +40,8 @@ from .search.best_response import FAST, BestResponse
 from .search.draws import Draws, PlayerDraws, PolicyDraws, VariedDraws
 from .search.leaves import Critic
 
-NEGOTIATORS = {
-    "silent": Silent,
-    "peaceful": Peaceful,
-    "coin": Coin,
-    "dealer": Dealer,
-    "nash": Nash,
-    "breaker": Breaker,
-    "grudge": Grudge,
-    "sanction": Sanction,
-}
+_NEGOTIATORS = (Silent, Peaceful, Coin, Dealer, Nash, Breaker, Grudge, Sanction)
+NEGOTIATORS = {negotiator.__name__.lower(): negotiator for negotiator in _NEGOTIATORS}
 
 
 class PlayerError(UserError):
@@ -209,15 +201,9 @@ def load_members(
     weights = [read_weights(population, member) for member in policies]  # before torch is loaded
     players: dict[str, Player] = {m.name: make_bot(m.name) for m in members if not m.file}
     if policies:
-        policy_players = learning("populations").population_players(
-            population,
-            policies,
-            weights,
-            greedy=greedy,
-            seed=seed,
-            threads=threads or usable_cores(),
-        )
-        players |= {player.name: player for player in policy_players}
+        how = {"greedy": greedy, "seed": seed, "threads": threads or usable_cores()}
+        make = learning("populations").population_players
+        players |= {p.name: p for p in make(population, policies, weights, **how)}
     return [players[member.name] for member in members]
 
 

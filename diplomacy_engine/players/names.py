@@ -136,10 +136,23 @@ def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
         return BotSpec(text)
     if text.startswith(LANGUAGE):
         return _language(text)
-    for read in (_program, _drawn, _voice, _search, _greedy):
-        spec = read(text)
-        if spec is not None:
-            return spec
+    if match := _PROGRAM.fullmatch(text):
+        kind, written, command = match.groups()
+        return ProgramSpec(text, kind, _read_options(text, written, PROGRAMS[kind]), command)
+    if match := _DRAWN.fullmatch(text):
+        folder, number = match.groups()
+        return DrawnSpec(text, folder or None, None if number is None else int(number))
+    match = _VOICE.fullmatch(text)
+    if match and match[1] in VOICES:  # else a file may be named so
+        kind, written, player = match.groups()
+        options = _read_options(text, written, VOICES[kind])
+        return VoiceSpec(text, kind, options, parse_player(player))
+    if match := _SEARCH.fullmatch(text):
+        options = _read_options(text, match[1], SEARCHING)
+        return SearchSpec(text, options, options.pop("assume", None), parse_player(match[2]))
+    before, _, rest = text.partition(":")
+    if before == GREEDY and rest:
+        return _greedy(text, parse_player(rest))
     if Path(text).suffix == MEMBER:
         return MemberSpec(text, text)
     script, own = _SCRIPT.fullmatch(text), _OWN.fullmatch(text)
@@ -165,41 +178,6 @@ def _language(text: str) -> LanguageSpec:
     return LanguageSpec(text, model=model, url=url)
 
 
-def _program(text: str) -> ProgramSpec | None:
-    match = _PROGRAM.fullmatch(text)
-    if match is None:
-        return None
-    kind, written, command = match.groups()
-    return ProgramSpec(text, kind, _read_options(text, written, PROGRAMS[kind]), command)
-
-
-def _drawn(text: str) -> DrawnSpec | None:
-    match = _DRAWN.fullmatch(text)
-    if match is None:
-        return None
-    folder, number = match.groups()
-    return DrawnSpec(text, folder or None, None if number is None else int(number))
-
-
-def _voice(text: str) -> VoiceSpec | None:
-    match = _VOICE.fullmatch(text)
-    if match is None:
-        return None
-    kind, written, player = match.groups()
-    if kind not in VOICES:
-        return None  # a file may be named so
-    return VoiceSpec(text, kind, _read_options(text, written, VOICES[kind]), parse_player(player))
-
-
-def _search(text: str) -> SearchSpec | None:
-    match = _SEARCH.fullmatch(text)
-    if match is None:
-        return None
-    written, policy = match.groups()
-    options = _read_options(text, written, SEARCHING)
-    return SearchSpec(text, options, options.pop("assume", None), parse_player(policy))
-
-
 def _read_options(text: str, written: str | None, types: Mapping[str, Any]) -> dict[str, Any]:
     options = {}
     for part in (written or "").split():
@@ -213,13 +191,9 @@ def _read_options(text: str, written: str | None, types: Mapping[str, Any]) -> d
     return options
 
 
-def _greedy(text: str) -> PolicySpec | MemberSpec | None:
-    before, _, rest = text.partition(":")
-    if before != GREEDY or not rest:
-        return None
-    spec = parse_player(rest)
+def _greedy(text: str, spec: PlayerSpec) -> PolicySpec | MemberSpec:
     if not isinstance(spec, PolicySpec | MemberSpec):
-        what = quoted(rest.partition("@")[0], 60)  # behind that there may be a key
+        what = quoted(spec.text.partition("@")[0], 60)  # behind that there may be a key
         raise UserError(f"{GREEDY}: must stand right before a policy, and {what} is not one")
     return replace(spec, text=text, greedy=True)
 

@@ -35,6 +35,7 @@ MOST_LIST = 20_000_000  # bytes of population.json
 MOST_FILE = 20_000_000  # bytes of a member's file
 MOST_WEIGHTS = 200_000_000  # bytes of its arrays
 MOST_MEMBERS = 10_000
+_FACTS = ("max_years", "year_limit", "games", "seed")  # of the games that gave the ratings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,17 +134,9 @@ def read_population(folder: str | Path, game_map: Map | None = None) -> Populati
         wrong = wrong or f"map: {saved_map.name}, not {game_map.name}"
     if wrong:
         raise UserError(f"{path}: {wrong}")
-    return Population(
-        folder=folder,
-        map=saved_map,
-        members=tuple(saved.members),
-        max_years=saved.max_years,
-        year_limit=saved.year_limit,
-        games=saved.games,
-        seed=saved.seed,
-        met=np.array(saved.met),
-        above=np.array(saved.above),
-    )
+    facts = (getattr(saved, name) for name in _FACTS)
+    tables = np.array(saved.met), np.array(saved.above)
+    return Population(folder, saved_map, tuple(saved.members), *facts, *tables)
 
 
 def _wrong(saved: _Saved, game_map: Map) -> str:
@@ -178,10 +171,7 @@ def write_population(population: Population) -> None:
         **own,
         "vocabulary_hash": vocabulary(game_map).hash,
         "observation_version": OBSERVATION_VERSION,
-        "max_years": population.max_years,
-        "year_limit": population.year_limit,
-        "games": population.games,
-        "seed": population.seed,
+        **{name: getattr(population, name) for name in _FACTS},
         "members": [dataclasses.asdict(population.members[i]) for i in best],
     }
     head = json.dumps(saved, indent=1).removesuffix("\n}")
