@@ -141,36 +141,25 @@ class Map:
         self.max_years = facts.get("max_years", DEFAULT_MAX_YEARS)
         self.powers = sorted(facts["powers"])
         self.unit_powers = [*self.powers, *([facts["neutral"]] if "neutral" in facts else [])]
-        self.provinces = sorted(facts["provinces"])
-        self.province_names = {code: facts["provinces"][code]["name"] for code in self.provinces}
-        self.aliases = {
-            alias.upper(): code
-            for code in self.provinces
-            for alias in facts["provinces"][code].get("aliases", [])
-        }
-        self.positions = {
-            code: tuple(facts["provinces"][code]["position"])
-            for code in self.provinces
-            if "position" in facts["provinces"][code]
-        }
-        self.locations = sorted(
-            text
-            for code in self.provinces
-            for text in [code, *(f"{code}/{c}" for c in facts["provinces"][code].get("coasts", []))]
-        )
+        provinces = dict(sorted(facts["provinces"].items()))
+        self.provinces = list(provinces)
+        self.province_names = {code: p["name"] for code, p in provinces.items()}
+        aliases = ((word, code) for code, p in provinces.items() for word in p.get("aliases", []))
+        self.aliases = {word.upper(): code for word, code in aliases}
+        drawn = {code: p["position"] for code, p in provinces.items() if "position" in p}
+        self.positions = {code: tuple(position) for code, position in drawn.items()}
+        coasts = {code: p.get("coasts", []) for code, p in provinces.items()}
+        self.coast_numbers = {code: coast_numbers(names) for code, names in coasts.items()}
+        split = [f"{code}/{coast}" for code, names in coasts.items() for coast in names]
+        self.locations = sorted([*self.provinces, *split])
         self.power_index = {name: i for i, name in enumerate(self.powers)}
         self.unit_power_index = {name: i for i, name in enumerate(self.unit_powers)}
         self.province_index = {code: i for i, code in enumerate(self.provinces)}
         self.location_index = {text: i for i, text in enumerate(self.locations)}
-        self.coast_numbers = {
-            code: coast_numbers(facts["provinces"][code].get("coasts", []))
-            for code in self.provinces
-        }
         self.teams = no_teams(self.powers)
         self.board = self._build_board()
         self.can_convoy = self.board.terrain == SEA
-        for code, province in facts["provinces"].items():
-            self.can_convoy[self.province_index[code]] |= province.get("convoys", False)
+        self.can_convoy |= [p.get("convoys", False) for p in provinces.values()]
         self.can_convoy.setflags(write=False)
 
     def __reduce__(self) -> tuple:
@@ -280,24 +269,18 @@ class Map:
         )
         names = sorted(provinces, key=lambda code: (facts[code]["name"].upper(), code))
         rank = {code: i for i, code in enumerate(names)}
-        start = {
-            key: np.full(num_provinces, NONE, kind)
-            for key, kind in (("power", np.int8), ("kind", np.int8), ("location", np.int16))
-        }
+        unit_power, unit_kind = np.full((2, num_provinces), NONE, np.int8)
+        unit_location = np.full(num_provinces, NONE, np.int16)
         for power, units in self.facts["start_units"].items():
-            for unit in units:
-                letter, text = unit.split()
-                location = self.location_index[text]
-                province = location_province[location]
-                start["power"][province] = self.unit_power_index[power]
-                start["kind"][province] = UNIT_LETTERS.index(letter)
-                start["location"][province] = location
+            for letter, text in map(str.split, units):
+                province = location_province[self.location_index[text]]
+                unit_power[province] = self.unit_power_index[power]
+                unit_kind[province] = UNIT_LETTERS.index(letter)
+                unit_location[province] = self.location_index[text]
+        numbers = [self.coast_numbers[c][coast] if coast else 0 for c, coast in zip(codes, coasts)]
         board = Board(
             location_province=location_province,
-            location_coast=np.array(
-                [self.coast_numbers[c][coast] if coast else 0 for c, coast in zip(codes, coasts)],
-                np.int8,
-            ),
+            location_coast=np.array(numbers, np.int8),
             province_location=province_location,
             terrain=terrain,
             neighbor=neighbor,
@@ -310,9 +293,9 @@ class Map:
             build_anywhere=self.facts.get("builds") == "any",
             distance=distance,
             removal_rank=np.array([rank[c] for c in provinces], np.int16),
-            start_unit_power=start["power"],
-            start_unit_kind=start["kind"],
-            start_unit_location=start["location"],
+            start_unit_power=unit_power,
+            start_unit_kind=unit_kind,
+            start_unit_location=unit_location,
             victory_centers=self.facts["victory_supply_centers"],
             first_year=parse_phase(self.facts.get("first_phase", "S1901M"))[0],
             num_powers=len(self.powers),
