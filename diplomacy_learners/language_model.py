@@ -170,14 +170,9 @@ class Opponents(NamedTuple):
 
 
 def make_model(args: Args, game_map: Map, seed: int = 0) -> LanguageModel:
-    settings = LanguageSettings(
-        model=args.model,
-        constraint="trie",
-        prompt=args.prompt,
-        history=args.history,
-        temperature=args.temperature,
-        batch=args.batch,
-    )
+    names = "model", "prompt", "history", "temperature", "batch"
+    shared = {name: getattr(args, name) for name in names}
+    settings = LanguageSettings(constraint="trie", **shared)
     if args.model == "tiny":
         network, tokenizer = make_tiny_model(game_map, args.seed)
         model = LanguageModel(network.to(args.device), tokenizer, settings, seed)

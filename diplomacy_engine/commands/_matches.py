@@ -221,18 +221,10 @@ def load_players(
 ) -> list[Player]:
     specs = [parse_player(name) for name in names]
     check_assume(arguments, specs)
-    players = [
-        load_player(
-            spec,
-            game_map=game_map,
-            script=arguments.script,
-            greedy=arguments.greedy,
-            seed=len(specs) * arguments.seed + number,
-            assume=arguments.assume,
-            careful=careful,
-        )
-        for number, spec in enumerate(specs)
-    ]
+    options = {"game_map": game_map, "script": arguments.script, "greedy": arguments.greedy}
+    options |= {"assume": arguments.assume, "careful": careful}
+    seeds = range(len(specs) * arguments.seed, len(specs) * (arguments.seed + 1))
+    players = [load_player(spec, seed=seed, **options) for spec, seed in zip(specs, seeds)]
     apart = short_names([assuming(spec, arguments.assume) for spec in specs])
     teams = game_map.teams.text
     for player, name in zip(players, apart):

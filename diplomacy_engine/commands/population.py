@@ -138,18 +138,11 @@ def print_ranks(population: Population, ranks: dict[str, PopulationRank], game_m
         f"{game_map.name}{teams and f', teams {teams}'}; {limit_text(vars(population))}; "
         "95% intervals in brackets"
     )
-    rows = [
-        (
-            name,
-            (
-                f"{stands.rank} of {stands.of} ({stands.best} to {stands.worst})",
-                mean_text(asdict(stands)),
-                percent(stands.share, 0),
-                f"{stands.games:,}" + (", provisional" if stands.games < PROVISIONAL else ""),
-            ),
-        )
-        for name, stands in ranks.items()
-    ]
+    rows = []
+    for name, stands in ranks.items():
+        place = f"{stands.rank} of {stands.of} ({stands.best} to {stands.worst})"
+        games = f"{stands.games:,}{', provisional' * (stands.games < PROVISIONAL)}"
+        rows.append((name, (place, mean_text(asdict(stands)), percent(stands.share, 0), games)))
     print_table(console, "player", ("rank", "rating", "population share", "games"), rows)
     if len(ranks) > 1:
         mean = np.mean([stands.rank for stands in ranks.values()])

@@ -93,27 +93,18 @@ class Decisions(NamedTuple):
 
 def empty_decisions(decisions: int, slots: int, orders: int) -> Decisions:
     """Return uninitialized arrays for so many decisions, slots and legal orders."""
-    return Decisions(
-        np.empty(decisions, np.int32),
-        np.empty(decisions, np.int8),
-        np.empty(decisions + 1, np.int32),
-        np.empty(slots, np.int16),
-        np.empty(slots + 1, np.int32),
-        np.empty(orders, np.int32),
-    )
+    kinds = np.int32, np.int8, np.int32, np.int16, np.int32, np.int32
+    return Decisions(*map(np.empty, _sizes(decisions, slots, orders), kinds))
 
 
 def filled(buffers: Decisions, decisions: int, slots: int, orders: int) -> Decisions:
     """Return views of the first `decisions`, `slots` and `orders` entries of `buffers`."""
-    game, power, slot_start, slot_province, order_start, order = buffers
-    return Decisions(
-        game[:decisions],
-        power[:decisions],
-        slot_start[: decisions + 1],
-        slot_province[:slots],
-        order_start[: slots + 1],
-        order[:orders],
-    )
+    sizes = _sizes(decisions, slots, orders)
+    return Decisions(*(array[:size] for array, size in zip(buffers, sizes)))
+
+
+def _sizes(decisions: int, slots: int, orders: int) -> tuple[int, ...]:
+    return decisions, decisions, decisions + 1, slots, slots + 1, orders
 
 
 def join_decisions(parts: Sequence[Decisions]) -> Decisions:

@@ -490,17 +490,10 @@ class VectorGame:
         return alive.any(1) & (votes | ~alive).all(1)
 
     def _empty_result(self, games: int) -> StepResult:
-        powers = self.num_powers
-        return StepResult(
-            np.empty(games, np.int8),
-            np.empty(games, np.int8),
-            np.empty(games, bool),
-            np.empty((games, powers), np.int16),
-            np.empty((games, powers), np.int16),
-            np.empty((games, powers), bool),
-            np.empty((games, powers), bool),
-            np.empty(games, np.int16),
-        )
+        by_power = games, self.num_powers
+        shapes = games, games, games, by_power, by_power, by_power, by_power, games
+        kinds = np.int8, np.int8, bool, np.int16, np.int16, bool, bool, np.int16
+        return StepResult(*map(np.empty, shapes, kinds))
 
     def centers(self) -> np.ndarray:
         """Return the center counts, (E, P) int16."""

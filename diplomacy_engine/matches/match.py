@@ -107,17 +107,15 @@ class MatchReport:
         number = np.concatenate([report.number for report in reports])
         order = np.argsort(number)
         parts = zip(*(report.outcomes for report in reports))
-        return type(first)(
-            first.settings,
-            first.players,
-            first.greedy,
-            number[order],
-            np.concatenate([report.seats for report in reports])[order],
-            Outcomes(*(np.concatenate(part)[order] for part in parts)),
-            {n: game for report in reports for n, game in report.sampled.items()},
-            _sum([report.orders for report in reports]),
-            _sum([report.talk for report in reports]),
-            next((report.cause for report in reports if report.cause is not None), None),
+        return replace(
+            first,
+            number=number[order],
+            seats=np.concatenate([report.seats for report in reports])[order],
+            outcomes=Outcomes(*(np.concatenate(part)[order] for part in parts)),
+            sampled={n: game for report in reports for n, game in report.sampled.items()},
+            orders=_sum([report.orders for report in reports]),
+            talk=_sum([report.talk for report in reports]),
+            cause=next((report.cause for report in reports if report.cause is not None), None),
         )
 
     def figures(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:

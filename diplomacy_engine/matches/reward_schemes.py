@@ -123,16 +123,9 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
             break
         against[scheme] = int(size.argmax())
     scheme = SCHEMES[len(against)]
-    sums = rewards.sum(2)
-    return Verdict(
-        scheme,
-        float(sums.min()),
-        float(sums.max()),
-        float(total.max()),
-        float((along < 0).any(1).mean()),
-        float((along > 0).any(1).mean()),
-        against,
-    )
+    sums, shares = rewards.sum(2), ((along < 0).any(1).mean(), (along > 0).any(1).mean())
+    figures = map(float, (sums.min(), sums.max(), total.max(), *shares))
+    return Verdict(scheme, *figures, against)
 
 
 def nodes_of(game_map: Map) -> dict[str, tuple[np.ndarray, np.ndarray]]:

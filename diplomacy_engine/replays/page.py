@@ -66,26 +66,20 @@ def page(
 def _packed(replay: Replay) -> str:
     frames, drawing = [], drawing_of(replay.map)
     for number, frame in enumerate(replay.frames):
-        frames.append(
-            phase_facts(drawing, frame.scene, frame.orders, frame.outcome)
-            | {
-                "thoughts": thoughts_svg(drawing, frame.scene, frame.thoughts),
-                "talk": frame.talk + frame.declared,
-                "orders": order_lines(replay, number),
-                "powers": {
-                    power: {
-                        "centers": len(frame.scene.centers[power]),
-                        "units": len(frame.scene.units[power]),
-                        **(
-                            {"thought": thought_view(replay.map, frame.thoughts[power])}
-                            if power in frame.thoughts
-                            else {}
-                        ),
-                    }
-                    for power in replay.map.powers
-                },
-            }
-        )
+        centers, units = frame.scene.centers, frame.scene.units
+        powers: dict[str, dict] = {
+            power: {"centers": len(centers[power]), "units": len(units[power])}
+            for power in replay.map.powers
+        }
+        for power, thought in frame.thoughts.items():
+            powers[power]["thought"] = thought_view(replay.map, thought)
+        facts = {
+            "thoughts": thoughts_svg(drawing, frame.scene, frame.thoughts),
+            "talk": frame.talk + frame.declared,
+            "orders": order_lines(replay, number),
+            "powers": powers,
+        }
+        frames.append(phase_facts(drawing, frame.scene, frame.orders, frame.outcome) | facts)
     return _compressed(json.dumps(frames, separators=(",", ":")))
 
 

@@ -110,21 +110,13 @@ def figure_values(
     outcomes: Outcomes, victory_centers: int, year_limit: str = "draw"
 ) -> dict[str, np.ndarray]:
     """Return FIGURES of every power of every finished game, (E, P) float64 each."""
-    centers, alive = outcomes.centers, outcomes.alive
+    ended, winner, centers, alive, years = outcomes
     solo, loss = outcomes.solo(), outcomes.loss()
     draw = np.broadcast_to(outcomes.draw()[:, None], alive.shape)
     behind = centers.max(1, keepdims=True) - centers
     # The end of every power, whenever it came, as if it all were this step's.
-    ends = RewardInput(
-        outcomes.ended,
-        outcomes.winner,
-        np.ones(len(alive), bool),
-        centers,
-        centers,
-        alive,
-        ~alive,
-        victory_centers,
-    )
+    captured = np.ones(len(alive), bool)
+    ends = RewardInput(ended, winner, captured, centers, centers, alive, ~alive, victory_centers)
     paid = make_reward("deepdip")(
         reward_input(ends, victory_centers, pay_year_limit=year_limit != "truncate")
     )
@@ -141,6 +133,6 @@ def figure_values(
         "rank": mean_ranks(centers),
         "sum_of_squares": np.where(draw, squared_shares(np.where(alive, centers, 0)), solo),
         "deepdip_reward": paid,
-        "game_years": np.broadcast_to(outcomes.years[:, None], alive.shape),
+        "game_years": np.broadcast_to(years[:, None], alive.shape),
     }
     return {name: values[name].astype(np.float64) for name in FIGURES}

@@ -137,12 +137,9 @@ def read_saved_game(
     source = "the saved game"
     game = convert(_SavedGame, saved, source)
     phases = game.phases
-    names = [
-        i
-        for i, phase in enumerate(phases)
-        if canonical_phase(phase.state.name) != canonical_phase(phase.name)
-    ]
-    wrong = [f"phases[{i}].state.name: is not that of the phase" for i in names]
+    names = [(canonical_phase(p.state.name), canonical_phase(p.name)) for p in phases]
+    unlike = (i for i, (of_state, name) in enumerate(names) if of_state != name)
+    wrong = [f"phases[{i}].state.name: is not that of the phase" for i in unlike]
     if sum(len(texts or ()) for phase in phases for texts in phase.orders.values()) > MOST_IN_ALL:
         wrong.append(f"phases: more than {MOST_IN_ALL:,} orders")
     if sum(len(m.message) for phase in phases for m in phase.messages) > MOST_SAID:
@@ -155,17 +152,11 @@ def read_saved_game(
         found_map = load_map(game_map or game.map)
     if not found_map.teams.text and game.teams is not None:
         found_map = found_map.with_teams(game.teams, game.team_victory)
-    phases = [
-        _named(phase)
-        | {"state": _named(phase["state"])}
-        | {
-            "messages": [
-                dict(message) | {"phase": canonical_phase(message["phase"])}
-                for message in phase.get("messages", ())
-            ]
-        }
-        for phase in saved["phases"]
-    ]
+    phases = []
+    for phase in saved["phases"]:
+        spoken = phase.get("messages", ())
+        messages = [dict(one) | {"phase": canonical_phase(one["phase"])} for one in spoken]
+        phases.append(_named(phase) | {"state": _named(phase["state"]), "messages": messages})
     conceded = _powers(found_map, game.conceded)
     conceded += _left_out(found_map, phases[-1]["state"], conceded)
     ending = Ending(game.draw_votes, game.draw_agreed, conceded)

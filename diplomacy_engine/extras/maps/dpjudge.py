@@ -260,20 +260,13 @@ class _Reader:
             power: list(self.units[power].values()) for power in playing if self.units.get(power)
         }
         self.set_owners(provinces, playing)
-        add_neutral(
-            draft,
-            {
-                power: Neutral(
-                    power,
-                    f"line {line}" if path == self.path else f"{path.name}, line {line}",
-                    set(self.owned.get(power, self.homes[power])),
-                    list(self.units[power].values()),
-                )
-                for power in dict.fromkeys(self.dummies)
-                if self.units.get(power)
-                for path, line in [self.declared[power]]
-            },
-        )
+        neutral = {}
+        for power in filter(self.units.get, self.dummies):
+            path, line = self.declared[power]
+            where = f"line {line}" if path == self.path else f"{path.name}, line {line}"
+            centers = set(self.owned.get(power, self.homes[power]))
+            neutral[power] = Neutral(power, where, centers, list(self.units[power].values()))
+        add_neutral(draft, neutral)
         facts["provinces"] = provinces
         facts["army_borders"] = border_lines(army)
         facts["fleet_borders"] = border_lines(fleet)

@@ -302,15 +302,10 @@ class _Reader:
     def units(self, draft: Draft, owner: Mapping[str, str]) -> None:
         found: dict[str, list[str]] = {name: [] for name in sorted(self.powers.values())}
         rebuilds = _REBUILD in self.variant.adjudicationModifiers
-        neutral = {
-            nation: Neutral(
-                _power_name(nation),
-                "initialState",
-                {code for code, whose in owner.items() if whose == nation},
-                [],
-            )
-            for nation in self.neutral
-        }
+        neutral = {}
+        for nation in self.neutral:
+            centers = {code for code, whose in owner.items() if whose == nation}
+            neutral[nation] = Neutral(_power_name(nation), "initialState", centers, [])
         for where, entry in _listed("initialState.units", self.state.units):
             self.known(where, entry.nation, (*self.powers, *self.neutral))
             self.known(where, entry.location, self.places)

@@ -137,16 +137,8 @@ class BestResponse(SearchPlayer):
             error = np.sqrt(spread / np.where(met > 1, (met - 1) * met, np.nan))
             share = (np.arange(count) == result.choice[d]).astype(float)
             beliefs = dict(zip(self.assumed.hypotheses, shares[d].T))
-            reasons.append(
-                Reasons(
-                    candidates=result.candidates[d, :count],
-                    value=mean,
-                    error=error,
-                    share=share,
-                    expected=result.profiles[d],
-                    beliefs=beliefs,
-                )
-            )
+            candidates, expected = result.candidates[d, :count], result.profiles[d]
+            reasons.append(Reasons(candidates, mean, error, share, expected, beliefs))
         return reasons
 
     def search(self, games: VectorGame, decisions: Decisions) -> Search:
