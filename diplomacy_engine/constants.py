@@ -103,17 +103,12 @@ PHASE_KINDS = ("movement", "retreats", "movement", "retreats", "adjustments")
 _YEAR_DIGITS = 9  # longer ones are no years, and int() refuses some
 
 # Plain ints for the compiled kernels, which fold them into the machine code.
-ARMY, FLEET = int(UnitKind.ARMY), int(UnitKind.FLEET)
-LAND, COAST, SEA = int(Terrain.LAND), int(Terrain.COAST), int(Terrain.SEA)
-SPRING_MOVEMENT, SPRING_RETREATS = int(Phase.SPRING_MOVEMENT), int(Phase.SPRING_RETREATS)
-FALL_MOVEMENT, FALL_RETREATS = int(Phase.FALL_MOVEMENT), int(Phase.FALL_RETREATS)
-WINTER_ADJUSTMENTS = int(Phase.WINTER_ADJUSTMENTS)
-HOLD, MOVE, MOVE_VIA = int(OrderKind.HOLD), int(OrderKind.MOVE), int(OrderKind.MOVE_VIA)
-SUPPORT_HOLD, SUPPORT_MOVE = int(OrderKind.SUPPORT_HOLD), int(OrderKind.SUPPORT_MOVE)
-CONVOY, RETREAT, DISBAND = int(OrderKind.CONVOY), int(OrderKind.RETREAT), int(OrderKind.DISBAND)
-BUILD, WAIVE = int(OrderKind.BUILD), int(OrderKind.WAIVE)
-RUNNING, SOLO, YEAR_LIMIT = int(End.RUNNING), int(End.SOLO), int(End.YEAR_LIMIT)
-TEAM, AGREED = int(End.TEAM), int(End.AGREED)
+ARMY, FLEET = map(int, UnitKind)
+LAND, COAST, SEA = map(int, Terrain)
+SPRING_MOVEMENT, SPRING_RETREATS, FALL_MOVEMENT, FALL_RETREATS, WINTER_ADJUSTMENTS = map(int, Phase)
+HOLD, MOVE, MOVE_VIA, SUPPORT_HOLD, SUPPORT_MOVE = map(int, list(OrderKind)[:5])
+CONVOY, RETREAT, DISBAND, BUILD, WAIVE = map(int, list(OrderKind)[5:])
+RUNNING, SOLO, YEAR_LIMIT, TEAM, AGREED = map(int, End)
 
 
 def phase_name(year: int, phase: int) -> str:

@@ -2,7 +2,7 @@
 know nothing of this; what a phase agreed upon is gone as soon as they are in another."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -238,6 +238,9 @@ class Press:
         )
         return results
 
+    def _call(self, kernel: Callable, *arguments: object) -> None:
+        self.games.call(kernel, self.games.table.kind, self._aims, self.deals, *arguments)
+
     def _held(self, honest: np.ndarray | None) -> np.ndarray:
         self.talking()
         shape = self.games.num_games, self.games.num_powers
@@ -259,19 +262,8 @@ class Press:
             orders = decisions.order_start[slots[0]], decisions.order_start[slots[1]]
             size = last - first, int(slots[1] - slots[0]), int(orders[1] - orders[0])
             out, counts = empty_decisions(*size), np.zeros(2, np.int64)
-            games.call(
-                bind_slots,
-                games.table.kind,
-                self._aims,
-                self.deals,
-                held,
-                decisions,
-                first,
-                last,
-                np.empty_like(self._sets),
-                counts,
-                out,
-            )
+            sets = np.empty_like(self._sets)
+            self._call(bind_slots, held, decisions, first, last, sets, counts, out)
             return filled(out, last - first, *counts.tolist())
 
         parts = games.run(slice_of, decisions.count)
@@ -307,18 +299,7 @@ class Press:
             return broken
         decisions = games.decisions() if decisions is None else decisions
         games.run(
-            lambda first, last: games.call(
-                count_broken,
-                games.table.kind,
-                self._aims,
-                self.deals,
-                self._bound,
-                decisions,
-                first,
-                last,
-                orders,
-                broken,
-            ),
+            lambda *part: self._call(count_broken, self._bound, decisions, *part, orders, broken),
             decisions.count,
         )
         self.tally.broken[:] += broken
