@@ -275,23 +275,23 @@ def play_groups(
     wide = result.score.std(1) >= max(args.min_spread, 1e-6)  # (groups, P)
     group_of = destinations(games, args.groups, args.copies)
     first = int(group_of[0, 0])
-    names, seen, samples, kept = list(game_map.powers), set(), [], Kept([], result.saved_games)
-    phases = {(g["id"], phase["name"]): phase for g in kept.games for phase in g["phases"]}
+    names, noted, samples, captured = list(game_map.powers), set(), [], Kept([], result.saved_games)
+    phases = {(g["id"], phase["name"]): phase for g in captured.games for phase in g["phases"]}
     for row, phase, name, reply in player.trace:
         power, (group, copied) = names.index(name), divmod(row - first, args.copies)
         advantage = float(result.advantage[group, copied, power])
         if copied < args.capture_replies:
             line = {"step": step + 1, "group": group, "copy": copied, "phase": phase, "power": name}
-            said = {"prompt": player.model.tokenizer.decode(reply.prompt), "reply": reply.text}
-            line |= said
+            texts = {"prompt": player.model.tokenizer.decode(reply.prompt), "reply": reply.text}
+            line |= texts
             line |= {"score": float(result.score[group, copied, power]), "advantage": advantage}
             line |= {"prompt_ids": reply.prompt, "reply_ids": reply.tokens}
             line |= {"choices": reply.at, "logprobs": reply.logprobs}
-            kept.lines.append(line)
-            phases[f"{group}-{copied}", phase].setdefault("thoughts", {})[name] = said
-        early = (row, power) not in seen
-        seen.add((row, power))
-        if reply.at and wide[group, power] and (early or args.credit == "all"):
+            captured.lines.append(line)
+            phases[f"{group}-{copied}", phase].setdefault("thoughts", {})[name] = texts
+        is_first = (row, power) not in noted
+        noted.add((row, power))
+        if reply.at and wide[group, power] and (is_first or args.credit == "all"):
             samples.append(Sample(reply, advantage, row))
     replies = [entry[-1] for entry in player.trace]
     figures = {
@@ -302,9 +302,9 @@ def play_groups(
         "charts/decisions": len(replies),
     }
     figures |= {f"charts/return_{names[p]}": float(result.score[:, :, p].mean()) for p in mine}
-    for game in kept.games:
+    for game in captured.games:
         game["id"] = f"{step + 1}-{game['id']}"
-    return samples, figures, kept
+    return samples, figures, captured
 
 
 def learn(
@@ -349,7 +349,7 @@ def learn(
                 )
             optimizer.step()
             with torch.no_grad():
-                found = {
+                losses = {
                     "policy_loss": policy_loss,
                     "entropy": chosen.entropy.mean(),
                     "approx_kl": (ratio - 1 - change).mean(),
@@ -357,8 +357,8 @@ def learn(
                     "largest_ratio": ratio.max(),
                 }
                 if reference is not None:
-                    found["reference_kl"] = distance.mean()
-                figures.append({name: value.item() for name, value in found.items()})
+                    losses["reference_kl"] = distance.mean()
+                figures.append({name: value.item() for name, value in losses.items()})
     return {f"losses/{name}": float(np.mean([f[name] for f in figures])) for name in figures[0]}
 
 
@@ -494,10 +494,8 @@ def begin(args: Args, game_map: Map) -> Run:
 
 def start_run(args: Args) -> tuple[Run, RunLog]:
     game_map = load_map(args.map)
-    run, given = begin(args, game_map), asdict(args)
-    folder = RunFolder.create(
-        args.runs_folder, game_map.name, args.exp_name, args.seed, given, __file__
-    )
+    run, names = begin(args, game_map), (args.runs_folder, game_map.name, args.exp_name)
+    folder = RunFolder.create(*names, args.seed, asdict(args), __file__)
     try:
         return run, open_log(run, folder)
     except UserError:  # such as W&B's refusal; nothing has been trained
@@ -508,13 +506,13 @@ def start_run(args: Args) -> tuple[Run, RunLog]:
 def resume_run(args: Args) -> tuple[Run, RunLog]:
     folder = RunFolder.open(str(args.resume))
     saved = checkpoints.read(folder.checkpoint)
-    kept = convert(Args, folder.load_args(), folder.path / "args.json")
-    settings.check_changes(kept, args, ("steps", "track"))
+    saved_args = convert(Args, folder.load_args(), folder.path / "args.json")
+    settings.check_changes(saved_args, args, ("steps", "track"))
     with checkpoints.fitting(folder.checkpoint, __file__):
         run = begin(args, checkpoints.map_of(saved, folder.checkpoint))
         run.load(saved)
         folder.cut_back(saved["files"])
-    folder.save_args(asdict(replace(kept, steps=args.steps)))
+    folder.save_args(asdict(replace(saved_args, steps=args.steps)))
     return run, open_log(run, folder, saved["wandb_id"], saved["seconds"])
 
 

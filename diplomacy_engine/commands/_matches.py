@@ -181,10 +181,7 @@ def counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:
 
 
 def write_files(
-    arguments: Any,
-    result: dict,
-    figures: Iterable[Sequence],
-    saved_games: Sequence[dict],
+    arguments: Any, result: dict, figures: Iterable[Sequence], saved_games: Sequence[dict]
 ) -> None:
     rows = result.pop("per_game", [])
     write_result(arguments.json, result)

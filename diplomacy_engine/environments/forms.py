@@ -172,13 +172,7 @@ class ProvinceForm:
     def _write(self, actions: np.ndarray, strict: bool) -> int:
         agents, first = self._agents, self._games.table.province_first
         return self._games.call(
-            take_province_actions,
-            actions,
-            agents.mask,
-            first,
-            strict,
-            agents.orders,
-            self._illegal,
+            take_province_actions, actions, agents.mask, first, strict, agents.orders, self._illegal
         )
 
     def _in_words(self, action: int, v: int) -> str:

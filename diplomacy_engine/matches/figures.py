@@ -58,9 +58,7 @@ def student_quantile(freedom: float) -> float:
 
 
 def summarize(
-    values: Mapping[str, np.ndarray],
-    seat: np.ndarray,
-    ranges: Mapping[str, tuple[float, float]],
+    values: Mapping[str, np.ndarray], seat: np.ndarray, ranges: Mapping[str, tuple[float, float]]
 ) -> dict[str, dict[str, float]]:
     """Return value, low and high of FIGURES over games.
 

@@ -154,9 +154,8 @@ def _supports(texts: Sequence[str], move: str) -> int:
 def _talk(game: Game, games: VectorGame, powers: np.ndarray) -> Talk:
     """Return what powers of a game are told; `games` is a copy with seeds of its own."""
     rows, powers = np.zeros(len(powers), np.int64), powers.astype(np.int64)
-    known, breaches = game.table.known(rows, powers), _breaches(game, powers)
-    every = game.vector_game.decisions()
-    return Talk(games, every, rows, powers, known, breaches, game.table.binding)
+    talk = game.table.known(rows, powers), _breaches(game, powers), game.table.binding
+    return Talk(games, game.vector_game.decisions(), rows, powers, *talk)
 
 
 def ordering(player: Player) -> Player:

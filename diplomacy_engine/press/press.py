@@ -270,10 +270,7 @@ class Press:
         return parts[0] if len(parts) == 1 else join_decisions(parts)
 
     def correct(
-        self,
-        orders: np.ndarray,
-        bound: Decisions | None = None,
-        honest: np.ndarray | None = None,
+        self, orders: np.ndarray, bound: Decisions | None = None, honest: np.ndarray | None = None
     ) -> None:
         """Replace orders (E, V) that break a deal by the promised one, else hold, else a way out.
         `bound` is what `bound` returned for all decisions, if it is at hand; `honest` as there."""

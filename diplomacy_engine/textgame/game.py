@@ -428,11 +428,7 @@ class Game:
         return self._talk.bindings(self.map.power_number(power))
 
     def take_up_talk(
-        self,
-        press: str,
-        press_rounds: int | None = None,
-        binding: bool = True,
-        strict: bool = True,
+        self, press: str, press_rounds: int | None = None, binding: bool = True, strict: bool = True
     ) -> None:
         """Let powers talk from here on; the `messages` of this phase are read back to deals.
 
@@ -779,10 +775,7 @@ class Game:
 
     @classmethod
     def from_position(
-        cls,
-        position: str,
-        game_map: str | Path | Map | None = None,
-        max_years: int | None = None,
+        cls, position: str, game_map: str | Path | Map | None = None, max_years: int | None = None
     ) -> "Game":
         """Return a game that goes on from a line of `to_position`; `game_map` None is the map named
         in it. UserError if the line cannot be read, or the position is impossible."""

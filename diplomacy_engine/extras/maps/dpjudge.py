@@ -136,10 +136,10 @@ class _Reader:
 
     def begin(self, words: list[str]) -> None:
         text = " ".join(words)
-        found = re.fullmatch(r"SPRING 0*([1-9][0-9]{0,3}) MOVEMENT", text.upper())
-        if not found:
+        spring = re.fullmatch(r"SPRING 0*([1-9][0-9]{0,3}) MOVEMENT", text.upper())
+        if not spring:
             self.fail(f"games begin here as in SPRING 1901 MOVEMENT, not {quoted(text, 40)}")
-        self.first_phase = f"S{found[1]}M"
+        self.first_phase = f"S{spring[1]}M"
 
     def name(self, line: str) -> None:
         name, _, rest = line.partition("=")
@@ -160,9 +160,9 @@ class _Reader:
 
     def of_power(self, first: str, words: list[str]) -> None:
         if first in ("OWNS", "CENTERS"):
-            kept = self.owned.get(self.power, []) if first == "OWNS" else []
-            self.owned[self.power] = kept
-            self.add_centers(kept, words)
+            if first == "CENTERS":
+                self.owned[self.power] = []
+            self.add_centers(self.owned.setdefault(self.power, []), words)
             self.declared.setdefault(f"{self.power} owns", self.at)
         elif first in ("INHABITS", "HOME", "HOMES"):
             if first != "INHABITS":
@@ -204,19 +204,17 @@ class _Reader:
             return [self.power]
         powers = list(self.homes)
         if upper[0] != "ALL":
-            found = [self.power_name(word) for word in words]
-        elif len(words) == 1:
-            found = powers
-        elif upper[1] == "EXCEPT" and len(words) > 2:
+            powers = [self.power_name(word) for word in words]
+        elif len(words) > 1:
+            if upper[1] != "EXCEPT" or len(words) == 2:
+                self.fail(f"after {first} ALL only EXCEPT and names of powers may come")
             spared = [self.power_name(word) for word in words[2:]]
-            found = [power for power in powers if power not in spared]
-        else:
-            self.fail(f"after {first} ALL only EXCEPT and names of powers may come")
-        for power in found:
-            if power not in powers:
+            powers = [power for power in powers if power not in spared]
+        for power in powers:
+            if power not in self.homes:
                 self.fail(f"{first} names {power}, which is not a power yet")
         self.power = None
-        return found
+        return powers
 
     def place(self, kind: str, words: list[str]) -> None:
         if not words or not re.fullmatch(_PLACE, words[0]):
@@ -273,7 +271,7 @@ class _Reader:
         return draft
 
     def provinces(self, draft: Draft) -> dict[str, dict]:
-        found: dict[str, dict] = {}
+        provinces: dict[str, dict] = {}
         closed = []
         for place, (kind, _, at) in self.terrain.items():
             if "/" in place:
@@ -288,23 +286,23 @@ class _Reader:
                 refuse(*at, f"{place} is a coast that no fleet may enter, which is not supported")
             if not place.islower() and not place.isupper():
                 refuse(*at, f"{place} is neither in capitals nor in small letters")
-            found[code] = {"name": self.names.get(code, code), "terrain": _TERRAIN[kind]}
+            provinces[code] = {"name": self.names.get(code, code), "terrain": _TERRAIN[kind]}
             if coasts:
-                found[code]["coasts"] = sorted(coasts)
+                provinces[code]["coasts"] = sorted(coasts)
             if kind == "PORT":
-                found[code]["convoys"] = True
+                provinces[code]["convoys"] = True
                 draft.notes.append(f"a fleet in {code} convoys, although it is a coast")
         for place, (_, _, at) in self.terrain.items():
-            if "/" in place and place.upper().partition("/")[0] not in found:
+            if "/" in place and place.upper().partition("/")[0] not in provinces:
                 refuse(*at, f"there is a coast {place}, but no {place[:3].lower()}")
         for code, at in self.centers.items():
-            if code not in found:
+            if code not in provinces:
                 refuse(*at, f"{code} is not a place of this map, so it cannot be a center")
-            found[code]["supply_center"] = True
-        self.set_aliases(found, draft)
+            provinces[code]["supply_center"] = True
+        self.set_aliases(provinces, draft)
         if closed:
             draft.notes.append(f"left out, since nobody may enter: {', '.join(sorted(closed))}")
-        return found
+        return provinces
 
     def coasts(self, place: str) -> list[str]:
         start = f"{place.upper()}/"
@@ -317,16 +315,11 @@ class _Reader:
                 owners.setdefault(word.upper(), set()).add(code)
         unclear = set(self.unclear)
         for code in provinces:
-            kept = []
-            for word in self.aliases.get(code, []):
-                if word.upper() == code or word in kept:
-                    continue
-                if len(owners[word.upper()]) > 1 or word.upper() in provinces:
-                    unclear.add(word)
-                else:
-                    kept.append(word)
-            if kept:
-                provinces[code]["aliases"] = kept
+            words = [w for w in dict.fromkeys(self.aliases.get(code, ())) if w.upper() != code]
+            several = {w for w in words if len(owners[w.upper()]) > 1 or w.upper() in provinces}
+            unclear |= several
+            if set(words) - several:
+                provinces[code]["aliases"] = [word for word in words if word not in several]
         if unclear:
             words = ", ".join(sorted(unclear))
             draft.notes.append(f"left out, since they may mean several places: {words}")

@@ -41,15 +41,16 @@ def add_neutral(draft: Draft, nations: Mapping[str, Neutral]) -> None:
                 "supported"
             )
             raise MapError(str(draft.path), [reason])
-    found = {nation: each for nation, each in nations.items() if each.units}
-    if not found:
+    nations = {nation: each for nation, each in nations.items() if each.units}
+    if not nations:
         return
-    names, facts = [each.power for each in found.values()], draft.facts
-    units = [unit for each in found.values() for unit in each.units]
+    names, facts = [each.power for each in nations.values()], draft.facts
+    units = [unit for each in nations.values() for unit in each.units]
     facts["neutral"] = names[0] if len(names) == 1 and 2 <= len(names[0]) <= 31 else "NEUTRAL"
     facts["start_units"][facts["neutral"]] = units
+    whose = " and ".join(nations)
     draft.notes.append(
-        f"nobody plays {' and '.join(found)}: its {len(units)} units hold, its centers are nobody's"
+        f"nobody plays {whose}: its {len(units)} units hold, its centers are nobody's"
     )
 
 
@@ -107,7 +108,7 @@ def _value(value: object) -> str:
 
 
 def border_lines(borders: set[tuple[str, str]]) -> dict[str, str]:
-    found: dict[str, list[str]] = {}
+    lines: dict[str, list[str]] = {}
     for first, second in sorted({(min(pair), max(pair)) for pair in borders}):
-        found.setdefault(first, []).append(second)
-    return {place: " ".join(near) for place, near in found.items()}
+        lines.setdefault(first, []).append(second)
+    return {place: " ".join(near) for place, near in lines.items()}

@@ -233,12 +233,12 @@ class _Reader:
                 code = _new_code(word, short | set(self.provinces))
                 draft.notes.append(f"{word} is {code} here")
             self.places[word] = code
-            found = {"name": entry.name, "terrain": _TERRAIN[entry.type]}
+            province = {"name": entry.name, "terrain": _TERRAIN[entry.type]}
             if word.upper() != code and word.isprintable():
-                found["aliases"] = [word]
+                province["aliases"] = [word]
             if entry.supplyCenter:
-                found["supply_center"] = True
-            self.provinces[code] = found
+                province["supply_center"] = True
+            self.provinces[code] = province
 
     def coasts(self, draft: Draft) -> None:
         coasts: dict[str, list[tuple[str, str]]] = {}
@@ -300,7 +300,7 @@ class _Reader:
         return owner
 
     def units(self, draft: Draft, owner: Mapping[str, str]) -> None:
-        found: dict[str, list[str]] = {name: [] for name in sorted(self.powers.values())}
+        start: dict[str, list[str]] = {name: [] for name in sorted(self.powers.values())}
         rebuilds = _REBUILD in self.variant.adjudicationModifiers
         neutral = {}
         for nation in self.neutral:
@@ -311,12 +311,12 @@ class _Reader:
             self.known(where, entry.location, self.places)
             unit = f"{entry.type[0]} {self.places[entry.location]}"
             if entry.nation in self.powers:
-                found[self.powers[entry.nation]].append(unit)
+                start[self.powers[entry.nation]].append(unit)
                 continue
             neutral[entry.nation].units.append(unit)
             if rebuilds and entry.type == "Fleet":
                 self.fail(where, f"a fleet of {entry.nation} would be built again as an army")
-        draft.facts["start_units"] = {power: units for power, units in found.items() if units}
+        draft.facts["start_units"] = {power: units for power, units in start.items() if units}
         add_neutral(draft, neutral)
         if rebuilds and "neutral" in draft.facts:
             draft.facts["neutral_rebuilds"] = True
