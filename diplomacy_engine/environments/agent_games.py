@@ -75,23 +75,10 @@ class AgentBoards:
         """Say who makes the decisions of `rows`, and note what agents may order (`assign_decisions`
         explains `decider` and `counts`); return the rows without an agent's decision."""
         games = self.games
-        idle = games.call(
-            kernels.assign_decisions,
-            games.board,
-            games.table,
-            games.state,
-            rows,
-            decisions,
-            self._seats,
-            self._gap,
-            self.orders,
-            self.mask,
-            self.queue,
-            self.queued,
-            decider,
-            counts,
-            self._idle,
-        )
+        boards = games.board, games.table, games.state, rows, decisions, self._seats, self._gap
+        entries = self.orders, self.mask, self.queue, self.queued
+        written = decider, counts, self._idle
+        idle = games.call(kernels.assign_decisions, *boards, *entries, *written)
         return rows if idle == len(rows) else self._idle[:idle].copy()
 
 
@@ -175,15 +162,8 @@ class AgentGames(AgentBoards):
         games = self.games
         games.reset(rows)
         begin_games(games, self._remembering, rows)
-        games.call(
-            kernels.sample_seats,
-            games.state,
-            rows,
-            self._power,
-            self._num_opponents,
-            self._settings.most_phases,
-            self._seats,
-        )
+        choices = self._power, self._num_opponents, self._settings.most_phases
+        games.call(kernels.sample_seats, games.state, rows, *choices, self._seats)
 
     def play(self, rows: np.ndarray, on_over: Callable[[np.ndarray], None] | None = None) -> None:
         """Adjudicate `rows` and play on to the agent's decision or the game's end.
@@ -234,22 +214,12 @@ class AgentGames(AgentBoards):
         alive = result.alive  # with teams, an agent's game goes on while its team lives
         if self._teams.text:
             alive = alive_with_team(alive, self._teams.of_power)
-        on, paying, over, again = self._row_buffers
+        ends = result.ended, result.captured, alive
+        written = self.terminated, self.truncated, *self._row_buffers
         goes_on, may_pay, are_over, starts_again = games.call(
-            kernels.settle,
-            rows,
-            result.ended,
-            result.captured,
-            alive,
-            self._seats,
-            self._pays,
-            self.terminated,
-            self.truncated,
-            on,
-            paying,
-            over,
-            again,
+            kernels.settle, rows, *ends, self._seats, self._pays, *written
         )
+        on, paying, over, again = self._row_buffers
         if may_pay:
             self._pay(rows, result, paying[:may_pay])
         if goes_on == len(rows):

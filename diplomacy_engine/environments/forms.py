@@ -216,28 +216,17 @@ class SequentialForm(ProvinceForm):
         return super().observe(rows) | {"given": self._phase_orders[rows], "province": province}
 
     def masks(self) -> np.ndarray | None:
-        agents = self._agents
+        agents, games = self._agents, self._games
         out = np.zeros_like(agents.mask)
-        self._games.call(
-            mask_slots, self._games.table, agents.mask, agents.queue, agents.queued, self._at, out
-        )
+        read = agents.mask, agents.queue, agents.queued, self._at
+        games.call(mask_slots, games.table, *read, out)
         return out
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
         agents, games = self._agents, self._games
-        bad = games.call(
-            take_unit_actions,
-            games.board,
-            games.table,
-            actions,
-            agents.queue,
-            self._at,
-            strict,
-            agents.mask,
-            agents.orders,
-            self._phase_orders,
-            self._illegal,
-        )
+        written = agents.orders, self._phase_orders, self._illegal
+        read = games.board, games.table, actions, agents.queue, self._at, strict, agents.mask
+        bad = games.call(take_unit_actions, *read, *written)
         if strict and bad != NONE:
             v, texts = int(agents.queue[bad, self._at[bad]]), games.vocabulary.texts
             unit = "adjustment" if v == NONE else unit_text(games, bad, v)
@@ -278,17 +267,8 @@ class DeepDipForm(ProvinceForm):
 
     def _write(self, actions: np.ndarray, strict: bool) -> int:
         agents, games = self._agents, self._games
-        return games.call(
-            take_deepdip_actions,
-            games.board,
-            games.table,
-            actions,
-            agents.mask,
-            agents.queue,
-            agents.queued,
-            agents.orders,
-            self._illegal,
-        )
+        written = agents.mask, agents.queue, agents.queued, agents.orders, self._illegal
+        return games.call(take_deepdip_actions, games.board, games.table, actions, *written)
 
     def _in_words(self, action: int, v: int) -> str:
         return f"action {action}"

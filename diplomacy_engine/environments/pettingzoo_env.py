@@ -78,7 +78,8 @@ class DiplomacyParallelEnv(ParallelEnv):
             if options.press == "offers":
                 observed["offers"] = spaces.MultiDiscrete([[2, *[provinces] * 4]] * powers)
                 parts["offer"] = forms.MaskedActions(offer_sizes(games))
-            parts["wish" if options.press == "mutual" else "answer"] = forms.MaskedActions([2] * powers)
+            reply = "wish" if options.press == "mutual" else "answer"
+            parts[reply] = forms.MaskedActions([2] * powers)
             action = spaces.Dict(parts)
             if options.draw_votes:
                 action["vote"] = spaces.Discrete(2)
@@ -210,17 +211,9 @@ class DiplomacyParallelEnv(ParallelEnv):
         games, powers = self._games, len(numbers)
         orders = np.full(numbers.shape, NONE, np.int32)
         illegal = np.zeros(powers, np.int64)
-        first = games.table.province_first
-        bad = games.call(
-            take_province_actions,
-            numbers,
-            self._mask,
-            first,
-            self._settings.strict,
-            orders,
-            illegal,
-        )
-        if self._settings.strict and bad != NONE:
+        strict, read = self._settings.strict, (numbers, self._mask, games.table.province_first)
+        bad = games.call(take_province_actions, *read, strict, orders, illegal)
+        if strict and bad != NONE:
             power, v = divmod(bad, numbers.shape[1])
             order = forms.province_action(games, int(numbers[power, v]), v)
             unit = f"{self.possible_agents[power]}, {forms.unit_text(games, 0, v)}"
@@ -277,22 +270,21 @@ class DiplomacyParallelEnv(ParallelEnv):
 
     def _infos(self, agents: list[str], illegal: np.ndarray, broken: np.ndarray) -> dict[str, dict]:
         """`illegal` (P,) counts orders, `broken` (P, P) says who broke the peace with whom."""
-        every = decisions = self._games.decisions()
+        games = self._games
+        every = decisions = games.decisions()
         step = self._talk[0] if self._talk else None
         if self._press is not None:
             decisions = self._press.bound(decisions)
         if step:
             decisions = decisions.take(np.zeros(0, np.int64))
-        self._games.call(
-            mask_decisions, self._games.board, self._games.table, decisions, self._mask
-        )
-        alive, infos = self._games.outcomes().alive[0], {}
+        games.call(mask_decisions, games.board, games.table, decisions, self._mask)
+        alive, infos = games.outcomes().alive[0], {}
         for name in agents:
             p = self.possible_agents.index(name)
             mask: Any = self._mask[p].copy()
             vote = np.array([1, alive[p]], np.int8)
             infos[name] = {"illegal_orders": int(illegal[p])}
-            if self._games.map.teams.text:
+            if games.map.teams.text:
                 infos[name]["eliminated"] = not alive[p]
             if self._press is not None:
                 mask = {"orders": mask} | self._talk_masks(p, step, every, alive)

@@ -189,11 +189,8 @@ class Press:
         """
         games = self.games
         count, powers = games.num_games, games.num_powers
-        for array, most in (
-            (offers.game, count),
-            (offers.sender, powers),
-            (offers.receiver, powers),
-        ):
+        sides = offers.sender, offers.receiver
+        for array, most in zip((offers.game, *sides), (count, powers, powers)):
             if array.size and not 0 <= array.min() <= array.max() < most:
                 raise ValueError(f"games must be 0..{count - 1}, powers 0..{powers - 1}")
         talking = self.talking()
@@ -220,22 +217,9 @@ class Press:
         games, results = self.games, np.empty(offers.count, np.int8)
         rows = np.full((games.num_games, games.num_powers), NONE, np.int64)
         rows[decisions.game, decisions.power] = np.arange(decisions.count)
-        games.call(
-            confirm_offers,
-            games.board,
-            games.table.kind,
-            self._aims,
-            games.state,
-            self.deals,
-            talking,
-            decisions,
-            rows,
-            offers,
-            np.ascontiguousarray(agreed, bool),
-            self._sets,
-            self._kept,
-            results,
-        )
+        boards = games.board, games.table.kind, self._aims, games.state, self.deals
+        questions = talking, decisions, rows, offers, np.ascontiguousarray(agreed, bool)
+        games.call(confirm_offers, *boards, *questions, self._sets, self._kept, results)
         return results
 
     def _call(self, kernel: Callable, *arguments: object) -> None:
