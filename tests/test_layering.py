@@ -15,7 +15,7 @@ MODEL = "extras/language/model.py"  # a language model's network
 # files lie on the ground.
 FLOORS = (
     (
-        *("_cores", "_files", "_http", "_jit", "_progress", "_suggest"),
+        *("_arrays", "_cores", "_files", "_http", "_jit", "_progress", "_suggest"),
         *("clock", "constants", "errors", "flags", "records"),
     ),
     ("rules", "scoring"),

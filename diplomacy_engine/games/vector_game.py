@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._arrays import new_arrays, shaped
 from .._cores import usable_cores
 from .._jit import compiled, jit
 from .._suggest import array_shapes
@@ -51,14 +52,14 @@ class StepResult(NamedTuple):
     After a step of some rows only, entry i is about rows[i].
     """
 
-    ended: np.ndarray  # (E,) int8, End; RUNNING where the game goes on or had ended before
-    winner: np.ndarray  # (E,) int8, power with a solo, or one of a team that won; NONE: nobody
-    captured: np.ndarray  # (E,) bool, whether supply centers were counted (end of a fall)
-    centers: np.ndarray  # (E, P) int16, centers after the step
-    centers_before: np.ndarray  # (E, P) int16, centers before the step
-    alive: np.ndarray  # (E, P) bool, has a unit or a center after the step
-    eliminated: np.ndarray  # (E, P) bool, lost its last unit and center in this step
-    year: np.ndarray  # (E,) int16, calendar year of the phase played
+    ended: shaped("E", np.int8)  # End; RUNNING where the game goes on or had ended before
+    winner: shaped("E", np.int8)  # power with a solo, or one of a team that won; NONE: nobody
+    captured: shaped("E", bool)  # whether supply centers were counted (end of a fall)
+    centers: shaped("E, P", np.int16)  # centers after the step
+    centers_before: shaped("E, P", np.int16)  # centers before the step
+    alive: shaped("E, P", bool)  # has a unit or a center after the step
+    eliminated: shaped("E, P", bool)  # lost its last unit and center in this step
+    year: shaped("E", np.int16)  # calendar year of the phase played
 
     __repr__ = array_shapes
 
@@ -357,19 +358,8 @@ class VectorGame:
             if buffers is None or len(buffers.game) < max_d or len(buffers.order) < max_n:
                 buffers = empty_decisions(max_d, max_s, max_n)
             counts = np.zeros(3, np.int64)
-            end = self.call(
-                _list_games,
-                self.board,
-                self.table,
-                self.state,
-                self._legal[thread],
-                self._orders_per_slot,
-                rows,
-                first,
-                last,
-                counts,
-                buffers,
-            )
+            boards = self.board, self.table, self.state, self._legal[thread], self._orders_per_slot
+            end = self.call(_list_games, *boards, rows, first, last, counts, buffers)
             if end == last:
                 break
             max_n *= 2
@@ -454,29 +444,17 @@ class VectorGame:
         agreed = self._no_draws if votes is None else self.agreed(votes)
         rows = self._rows(rows)
         games = len(rows)
-        out = self._empty_result(games) if out is None else out
+        out = new_arrays(StepResult, E=games, P=self.num_powers) if out is None else out
         if self._has_neutral:
             orders = np.where(self.state.unit_power == self.num_powers, np.int32(NONE), orders)
         row_seed = self.row_seed if self.auto_reset else self.row_seed[:0]
-        self.run(
-            lambda first, last, thread: self.call(
-                _step_games,
-                self.board,
-                self.table,
-                self.state,
-                orders,
-                agreed,
-                self._movement[thread],
-                self.max_years,
-                row_seed,
-                rows,
-                first,
-                last,
-                out,
-            ),
-            games,
-            numbered=True,
-        )
+        boards = self.board, self.table, self.state, orders, agreed
+
+        def step_slice(first: int, last: int, thread: int) -> None:
+            rules = self._movement[thread], self.max_years, row_seed
+            self.call(_step_games, *boards, *rules, rows, first, last, out)
+
+        self.run(step_slice, games, numbered=True)
         return out
 
     def agreed(self, votes: np.ndarray) -> np.ndarray:
@@ -489,12 +467,6 @@ class VectorGame:
         alive = self.outcomes().alive
         return alive.any(1) & (votes | ~alive).all(1)
 
-    def _empty_result(self, games: int) -> StepResult:
-        by_power = games, self.num_powers
-        shapes = games, games, games, by_power, by_power, by_power, by_power, games
-        kinds = np.int8, np.int8, bool, np.int16, np.int16, bool, bool, np.int16
-        return StepResult(*map(np.empty, shapes, kinds))
-
     def centers(self) -> np.ndarray:
         """Return the center counts, (E, P) int16."""
         owners = self.state.center_owner[:, :, None]
@@ -503,14 +475,7 @@ class VectorGame:
     def outcomes(self, rows: np.ndarray | None = None) -> Outcomes:
         """Return how the games of the given rows (integers or a mask; None: all) stand."""
         rows = self._rows(rows)
-        games, powers = len(rows), self.num_powers
-        out = Outcomes(
-            np.empty(games, np.int8),
-            np.empty(games, np.int8),
-            np.empty((games, powers), np.int16),
-            np.empty((games, powers), bool),
-            np.empty(games, np.int16),
-        )
+        out = new_arrays(Outcomes, E=len(rows), P=self.num_powers)
         self.call(_read_outcomes, self.board, self.state, rows, out)
         return out
 

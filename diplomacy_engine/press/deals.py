@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._arrays import new_arrays, shaped
 from ..constants import CONVOY, MOVE, MOVE_VIA, NONE, SUPPORT_MOVE
 from ..errors import UserError
 from ..rules.map import Board, Map
@@ -123,25 +124,19 @@ def join_offers(parts: Sequence[Offers]) -> Offers:
 class Deals(NamedTuple):
     """What the confirmed deals of E games ask for in this phase."""
 
-    promised: np.ndarray  # (E, V) int32, the order promised for the unit there, or NONE
-    promised_to: np.ndarray  # (E, V) uint64, bits of the powers it was promised to
-    closed: np.ndarray  # (E, P, P, W) uint64, provinces a power keeps out of by deals with another
-    vacate: np.ndarray  # (E, P, P, W) uint64, provinces its units leave by deals with another
-    peace: np.ndarray  # (E, P, P) bool, symmetric
-    dealt: np.ndarray  # (E, P, P) bool, whether the two have any deal; symmetric
+    promised: shaped("E, V", np.int32, NONE)  # the order promised for the unit there, or NONE
+    promised_to: shaped("E, V", np.uint64)  # bits of the powers it was promised to
+    closed: shaped("E, P, P, W", np.uint64)  # provinces a power keeps out of by deals with another
+    vacate: shaped("E, P, P, W", np.uint64)  # provinces its units leave by deals with another
+    peace: shaped("E, P, P", bool)  # symmetric
+    dealt: shaped("E, P, P", bool)  # whether the two have any deal; symmetric
 
 
 def empty_deals(board: Board, games: int) -> Deals:
-    powers, provinces = board.num_powers, len(board.terrain)
+    powers = board.num_powers
     if powers > MAX_POWERS:
         raise UserError(f"deals are made among at most {MAX_POWERS} powers, not {powers}")
-    words = province_words(board)
-    return Deals(
-        np.full((games, provinces), NONE, np.int32),
-        np.zeros((games, provinces), np.uint64),
-        *np.zeros((2, games, powers, powers, words), np.uint64),
-        *np.zeros((2, games, powers, powers), bool),
-    )
+    return new_arrays(Deals, E=games, V=len(board.terrain), P=powers, W=province_words(board))
 
 
 def province_words(board: Board) -> int:

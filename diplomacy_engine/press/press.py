@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._arrays import new_arrays, shaped
 from .._suggest import did_you_mean, quoted
 from ..constants import NONE, RUNNING
 from ..errors import UserError
@@ -56,16 +57,15 @@ def notes_of(rules: PressRules | None) -> dict[str, bool]:
 class Tally(NamedTuple):
     """What was said in every game since it began; each wish of peace counts as an offer."""
 
-    offered: np.ndarray  # (E,) int64
-    agreed: np.ndarray  # (E,) int64, deals; a peace of two wishes is one
-    # (E, OfferResult) int64, by OfferResult: offers declined, or agreed to in vain
-    refused: np.ndarray
-    phases: np.ndarray  # (E,) int64, movement phases
-    with_deals: np.ndarray  # (E,) int64, those of them with at least one deal
-    broken: np.ndarray  # (E, P, P) int64, orders of one power against deals with another
-    broken_year: np.ndarray  # (E, P, P) int32, year of the last such order, or NONE
-    given: np.ndarray  # (E, P) int64, words given: a deal has one of each side
-    kept: np.ndarray  # (E, P) int64, those of them that no order of the phase broke
+    offered: shaped("E", np.int64)
+    agreed: shaped("E", np.int64)  # deals; a peace of two wishes is one
+    refused: shaped("E, results", np.int64)  # by OfferResult: declined, or agreed to in vain
+    phases: shaped("E", np.int64)  # movement phases
+    with_deals: shaped("E", np.int64)  # those of them with at least one deal
+    broken: shaped("E, P, P", np.int64)  # orders of one power against deals with another
+    broken_year: shaped("E, P, P", np.int32, NONE)  # year of the last such order, or NONE
+    words: shaped("E, P", np.int64)  # words given: a deal has one of each side
+    words_kept: shaped("E, P", np.int64)  # those of them that no order of the phase broke
 
 
 class PressView(NamedTuple):
@@ -106,15 +106,12 @@ class Press:
         self.binding, self.open_press = binding, open_press
         self.log: list[tuple[Offers, np.ndarray, Words]] | None = None
         self.logged = 0
-        count, powers = games.num_games, games.num_powers
+        count = games.num_games
         self._aims = order_aims(games.map)
         self._sets = np.zeros((2, province_words(games.board)), np.uint64)
         self._kept = empty_deals(games.board, 1)
         self.deals = empty_deals(games.board, count)
-        each, pairs, results = (count, powers), (count, powers, powers), (count, len(OfferResult))
-        shapes = count, count, results, count, count, pairs, pairs, each, each
-        tally = Tally(*(np.zeros(shape, np.int64) for shape in shapes))
-        self.tally = tally._replace(broken_year=np.full(pairs, NONE, np.int32))
+        self.tally = new_arrays(Tally, E=count, P=games.num_powers, results=len(OfferResult))
         self._bound = np.zeros(count, bool)  # games with a deal in this phase
         self._seed, self._turn = games.state.seed.copy(), np.full(count, NONE, np.int32)
         self.talking()
@@ -286,8 +283,8 @@ class Press:
         self.tally.broken[:] += broken
         years = np.broadcast_to(games.state.year[:, None, None], broken.shape)
         self.tally.broken_year[broken > 0] = years[broken > 0]
-        self.tally.given[:] += self.deals.dealt.sum(2)
-        self.tally.kept[:] += (self.deals.dealt & (broken == 0)).sum(2)
+        self.tally.words[:] += self.deals.dealt.sum(2)
+        self.tally.words_kept[:] += (self.deals.dealt & (broken == 0)).sum(2)
         return broken
 
     def breaches(self, game: np.ndarray, power: np.ndarray) -> np.ndarray:
@@ -369,8 +366,8 @@ class TalkCounter:
         self.counts.update(dict(zip(OfferResult, tally.refused.sum(0).tolist())))
         for number in np.unique(seat_player).tolist():
             mine = seat_player == number
-            self.counts[number, "given"] += int(tally.given[mine].sum())
-            self.counts[number, "kept"] += int(tally.kept[mine].sum())
+            self.counts[number, "given"] += int(tally.words[mine].sum())
+            self.counts[number, "kept"] += int(tally.words_kept[mine].sum())
 
     def figures(self) -> dict:
         """Return the talk as matches report it, per game: `refused` by reason, though the receiver

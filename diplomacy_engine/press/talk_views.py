@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._arrays import new_arrays, shaped
 from ..constants import NONE
 from ..games.decisions import Decisions
 from ..games.observation import BoardViews
@@ -58,11 +59,12 @@ class TalkViews(NamedTuple):
     scalars: np.ndarray
     row: np.ndarray
     power: np.ndarray
-    wish: np.ndarray  # (D, P) int8, peace with each power: 1 wished, 0 not, NONE not asked
-    talk_logprob: np.ndarray  # (D,) float32, log-probability with which all this was drawn
-    peace: np.ndarray  # (D, P) bool, with whom it was made
-    breaches: np.ndarray  # (D, P) int32, years since each power last broke a deal with it, or NONE
-    keeps: np.ndarray  # (D,) int8, 1 it keeps its deals, 0 it need not, NONE it was not asked
+    wish: shaped("D, P", np.int8, NONE)  # peace with each power: 1 wished, 0 not, NONE not asked
+    talk_logprob: shaped("D", np.float32)  # log-probability with which all this was drawn
+    peace: shaped("D, P", bool)  # with whom it was made
+    # years since each power last broke a deal with it, or NONE
+    breaches: shaped("D, P", np.int32, NONE)
+    keeps: shaped("D", np.int8, NONE)  # 1 it keeps its deals, 0 it need not, NONE it was not asked
 
     of, take, part, join = _of, _take, _part, staticmethod(_join)
 
@@ -75,39 +77,25 @@ class OfferViews(NamedTuple):
     scalars: np.ndarray
     row: np.ndarray
     power: np.ndarray
-    able: np.ndarray  # (D, P, SLOTS) bool, what it could offer each power
-    places: np.ndarray  # (D, P, SLOTS, PLACES) int16, provinces that this is about
-    choice: np.ndarray  # (D,) int16, what it offered: power * SLOTS + slot, or NONE
-    heard: np.ndarray  # (D, P) int8, template of what each power offered it, or NONE
-    heard_places: np.ndarray  # (D, P, PLACES) int16, provinces that this is about
-    answer: np.ndarray  # (D, P) int8, 1 it agreed, 0 not, NONE nothing to answer
-    talk_logprob: np.ndarray  # (D,) float32, log-probability with which all this was drawn
-    peace: np.ndarray  # (D, P) bool, with whom it was made
-    dealt: np.ndarray  # (D, P) bool, with whom there is any deal
-    breaches: np.ndarray  # these two as in TalkViews
-    keeps: np.ndarray
+    able: shaped("D, P, SLOTS", bool)  # what it could offer each power
+    places: shaped("D, P, SLOTS, PLACES", np.int16, NONE)  # provinces that this is about
+    choice: shaped("D", np.int16, NONE)  # what it offered: power * SLOTS + slot, or NONE
+    heard: shaped("D, P", np.int8, NONE)  # template of what each power offered it, or NONE
+    heard_places: shaped("D, P, PLACES", np.int16, NONE)  # provinces that this is about
+    answer: shaped("D, P", np.int8, NONE)  # 1 it agreed, 0 not, NONE nothing to answer
+    talk_logprob: shaped("D", np.float32)  # log-probability with which all this was drawn
+    peace: shaped("D, P", bool)  # with whom it was made
+    dealt: shaped("D, P", bool)  # with whom there is any deal
+    breaches: shaped("D, P", np.int32, NONE)  # these two as in TalkViews
+    keeps: shaped("D", np.int8, NONE)
 
     of, take, part, join = _of, _take, _part, staticmethod(_join)
 
 
 def silence(kind: type, count: int, powers: int) -> dict[str, np.ndarray]:
     """Return the talk of a kind of views where `count` of so many powers have said nothing."""
-    each, slots = (count, powers), (count, powers, SLOTS)
-    nothing = {
-        "wish": (each, NONE, np.int8),
-        "able": (slots, False, bool),
-        "places": ((*slots, PLACES), NONE, np.int16),
-        "choice": (count, NONE, np.int16),
-        "heard": (each, NONE, np.int8),
-        "heard_places": ((*each, PLACES), NONE, np.int16),
-        "answer": (each, NONE, np.int8),
-        "talk_logprob": (count, 0, np.float32),
-        "peace": (each, False, bool),
-        "dealt": (each, False, bool),
-        "breaches": (each, NONE, np.int32),
-        "keeps": (count, NONE, np.int8),
-    }
-    return {name: np.full(*nothing[name]) for name in kind._fields[5:]}
+    views = new_arrays(kind, D=count, P=powers, SLOTS=SLOTS, PLACES=PLACES)
+    return dict(zip(kind._fields[5:], views[5:]))
 
 
 def who_can_answer(decisions: Decisions, shape: tuple[int, int]) -> np.ndarray:

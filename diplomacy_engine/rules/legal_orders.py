@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._arrays import new_arrays, shaped
 from .._jit import jit_inner, jit_merged
 from ..constants import ARMY, FLEET, NONE
 from .map import Board
@@ -43,26 +44,26 @@ class LegalScratch(NamedTuple):
     shore: np.ndarray  # (V,) uint64, seas next to it
     convoy: np.ndarray  # (seas, coasts * coasts) int32, OrderTable.convoy
     # The units of the game in province order, and their nodes and powers
-    unit_province: np.ndarray  # (V + 1,) uint32
-    unit_power: np.ndarray  # (V + 1,) uint32
-    unit_node: np.ndarray  # (V + 1,) uint32
-    by_power: np.ndarray  # (V + 1,) uint32, the units again, by power and then province
-    power_last: np.ndarray  # (P + 2,) uint32, end of a power's units in by_power
-    standing: np.ndarray  # (V,) uint32, rank of the unit in a province; 0 without one
+    unit_province: shaped("V + 1", np.uint32)
+    unit_power: shaped("V + 1", np.uint32)
+    unit_node: shaped("V + 1", np.uint32)
+    by_power: shaped("V + 1", np.uint32)  # the units again, by power and then province
+    power_last: shaped("P + 2", np.uint32)  # end of a power's units in by_power
+    standing: shaped("V", np.uint32)  # rank of the unit in a province; 0 without one
     # Moves into each province that units on the board can make by themselves
-    land_count: np.ndarray  # (V,) uint32
-    land_arc: np.ndarray  # (V, most) int32, from the first into it, by the mover's province
-    land_own: np.ndarray  # (V + 1, most aims) uint32, where a unit's own stand in that row
+    land_count: shaped("V", np.uint32)
+    land_arc: shaped("V, land", np.int32)  # from the first into it, by the mover's province
+    land_own: shaped("V + 1, supports", np.uint32)  # where a unit's own stand in that row
     # Moves that armies can make only over fleets
-    over_count: np.ndarray  # (V,) uint32
-    over_arc: np.ndarray  # (V, most) int32
-    over_from: np.ndarray  # (V, most) uint32, province of the army
-    over_needs: np.ndarray  # (V, most) uint64, seas without which that move is impossible
+    over_count: shaped("V", np.uint32)
+    over_arc: shaped("V, over", np.int32)
+    over_from: shaped("V, over", np.uint32)  # province of the army
+    over_needs: shaped("V, over", np.uint64)  # seas without which that move is impossible
     # Convoyable moves, by army
-    pair_first: np.ndarray  # (V + 2,) uint32, where each unit's begin
-    pair_to: np.ndarray  # (pairs,) uint32, destination
-    pair_cell: np.ndarray  # (pairs,) uint32, column of convoy
-    pair_seas: np.ndarray  # (pairs,) uint64, fleets that lie on some route
+    pair_first: shaped("V + 2", np.uint32)  # where each unit's begin
+    pair_to: shaped("pairs", np.uint32)  # destination
+    pair_cell: shaped("pairs", np.uint32)  # column of convoy
+    pair_seas: shaped("pairs", np.uint64)  # fleets that lie on some route
 
 
 def legal_scratch(board: Board, table: OrderTable) -> LegalScratch:
@@ -74,13 +75,15 @@ def legal_scratch(board: Board, table: OrderTable) -> LegalScratch:
     for v, index in seas:
         fleet_bit[FLEET, board.province_location[v]] = 1 << index
         shore[board.reach[FLEET, board.province_location[v]]] |= np.uint64(1 << index)
-    most_over = max(1, int((table.via != NONE).sum(axis=0).max()))
-    pairs = max(1, int((table.via != NONE).sum()))
-
-    def zeros(*shape: int, kind: type = np.uint32) -> np.ndarray:
-        return np.zeros(shape, kind)
-
-    return LegalScratch(
+    sizes = {
+        "V": provinces,
+        "P": board.num_powers,
+        "land": int(arcs_into.max(initial=0)) + CHUNK,
+        "supports": table.support_province.shape[2],
+        "over": max(1, int((table.via != NONE).sum(axis=0).max())),
+        "pairs": max(1, int((table.via != NONE).sum())),
+    }
+    return new_arrays(LegalScratch, **sizes)._replace(
         hold=table.hold.ravel(),
         hold_and_moves=(board.neighbor_count.ravel() + 1).astype(np.uint32),
         aim_first=aim_first,
@@ -89,23 +92,6 @@ def legal_scratch(board: Board, table: OrderTable) -> LegalScratch:
         fleet_bit=fleet_bit.ravel(),
         shore=shore,
         convoy=table.convoy.reshape(len(table.convoy), table.convoy[0].size if seas else 0),
-        unit_province=zeros(provinces + 1),
-        unit_power=zeros(provinces + 1),
-        unit_node=zeros(provinces + 1),
-        by_power=zeros(provinces + 1),
-        power_last=zeros(board.num_powers + 2),
-        standing=zeros(provinces),
-        land_count=zeros(provinces),
-        land_arc=zeros(provinces, int(arcs_into.max(initial=0)) + CHUNK, kind=np.int32),
-        land_own=zeros(provinces + 1, table.support_province.shape[2]),
-        over_count=zeros(provinces),
-        over_arc=zeros(provinces, most_over, kind=np.int32),
-        over_from=zeros(provinces, most_over),
-        over_needs=zeros(provinces, most_over, kind=np.uint64),
-        pair_first=zeros(provinces + 2),
-        pair_to=zeros(pairs),
-        pair_cell=zeros(pairs),
-        pair_seas=zeros(pairs, kind=np.uint64),
     )
 
 

@@ -205,15 +205,15 @@ class Map:
             )
         if not teams.text and not self.teams.text:
             return self
-        found = object.__new__(Map)
-        found.__dict__.update(self.__dict__)
-        found.teams = teams._replace(victory_centers=victory_centers)
+        same = object.__new__(Map)
+        same.__dict__.update(self.__dict__)
+        same.teams = teams._replace(victory_centers=victory_centers)
         team = teams.of_power.astype(np.int8)
         team.setflags(write=False)
-        found.board = self.board._replace(
+        same.board = self.board._replace(
             team=team, num_teams=len(teams.names), team_victory=victory_centers
         )
-        return found
+        return same
 
     def contested(self) -> "Map":
         """This map, or without teams if all powers are in one: somebody must be against."""
@@ -314,8 +314,8 @@ class Map:
 
         With `or_neutral` the name may be that of the neutral units; their number is P.
         """
-        known = self.unit_power_index if or_neutral else self.power_index
-        number = known.get(name.upper()) if isinstance(name, str) else None
+        numbers = self.unit_power_index if or_neutral else self.power_index
+        number = numbers.get(name.upper()) if isinstance(name, str) else None
         if number is None:
             hint = did_you_mean(name.upper()[:40], self.powers) if isinstance(name, str) else ""
             powers = ", ".join(self.powers)
@@ -417,13 +417,13 @@ def _misfits(
     record: type[Struct], table: dict, required: Sequence[str], where: str = ""
 ) -> list[str]:
     """Return what does not fit a record, a problem at the most for each key."""
-    found = [f"{where}{key}: is missing" for key in required if key not in table]
+    problems = [f"{where}{key}: is missing" for key in required if key not in table]
     for key, value in table.items():
         try:
             convert(record, {key: value}, "")
         except UserError as error:
-            found.append(where + str(error).removeprefix(": "))
-    return found
+            problems.append(where + str(error).removeprefix(": "))
+    return problems
 
 
 def _shape_problems(facts: dict) -> list[str]:
@@ -451,9 +451,9 @@ def _province_problems(facts: dict) -> list[str]:
         if not isinstance(province, dict):
             problems.append(f"{where}: must be a table, such as {{ name = ..., terrain = ... }}")
             continue
-        found = _misfits(_Province, province, _REQUIRED_OF_PROVINCE, f"{where}.")
-        if found:
-            problems += found
+        misfits = _misfits(_Province, province, _REQUIRED_OF_PROVINCE, f"{where}.")
+        problems += misfits
+        if misfits:
             continue
         coasts, home = province.get("coasts", []), province.get("home_of")
         if coasts and province["terrain"] != "coast":
@@ -504,7 +504,7 @@ def _stand_problem(facts: dict, kind: int, location: str) -> str | None:
 def _border_problems(facts: dict) -> list[str]:
     problems, degree = [], {}
     for kind, key in ((ARMY, "army_borders"), (FLEET, "fleet_borders")):
-        seen = set()
+        borders = set()
         for first, others in facts.get(key, {}).items():
             if not isinstance(others, str):
                 problems.append(
@@ -513,15 +513,15 @@ def _border_problems(facts: dict) -> list[str]:
                 continue
             for second in others.split():
                 where = f"{key}: {first:.40} - {second:.40}"
-                reasons = [_stand_problem(facts, kind, end) for end in (first, second)]
-                found = [f"{where}: {reason}" for reason in dict.fromkeys(reasons) if reason]
-                if not found and first.partition("/")[0] == second.partition("/")[0]:
-                    found = [f"{where}: a province does not border itself"]
-                if not found and frozenset((first, second)) in seen:
-                    found = [f"{where}: this border is listed twice; each stands once"]
-                seen.add(frozenset((first, second)))
-                problems += found
-                if not found:
+                reasons = dict.fromkeys(_stand_problem(facts, kind, end) for end in (first, second))
+                reasons.pop(None, None)
+                if not reasons and first.partition("/")[0] == second.partition("/")[0]:
+                    reasons = ["a province does not border itself"]
+                elif not reasons and frozenset((first, second)) in borders:
+                    reasons = ["this border is listed twice; each stands once"]
+                borders.add(frozenset((first, second)))
+                problems += [f"{where}: {reason}" for reason in reasons]
+                if not reasons:
                     for end in (first, second):
                         degree[kind, end] = degree.get((kind, end), 0) + 1
     problems += [

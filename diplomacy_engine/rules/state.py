@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._arrays import new_arrays, shaped
 from .._jit import jit, jit_inner
 from ..constants import (
     FALL_MOVEMENT,
@@ -28,53 +29,29 @@ class GameState(NamedTuple):
     stood in before it.
     """
 
-    unit_power: np.ndarray  # (E, V) int8, power of the standing unit (P: neutral) or NONE
-    unit_kind: np.ndarray  # (E, V) int8, UnitKind or NONE
-    unit_location: np.ndarray  # (E, V) int16, its location (coast included) or NONE
-    dislodged_power: np.ndarray  # (E, V) int8, power of the dislodged unit or NONE
-    dislodged_kind: np.ndarray  # (E, V) int8
-    dislodged_location: np.ndarray  # (E, V) int16
-    retreat_options: np.ndarray  # (E, V) uint32, bit i: may retreat to its i-th neighbor
-    center_owner: np.ndarray  # (E, C) int8, power or NONE
-    last_order: np.ndarray  # (E, V) int32, order number or NONE
-    last_power: np.ndarray  # (E, V) int8, power whose unit it was (P: neutral) or NONE
-    last_result: np.ndarray  # (E, V) uint8, result bits of constants.py
-    phase: np.ndarray  # (E,) int8, Phase
-    year: np.ndarray  # (E,) int16, calendar year
-    end: np.ndarray  # (E,) int8, End
-    winner: np.ndarray  # (E,) int8, power that won a solo, the largest of a team that won, or NONE
-    turn: np.ndarray  # (E,) int32, env steps since the reset
-    seed: np.ndarray  # (E,) uint64, of this game; with `turn` and a power it seeds every draw
+    unit_power: shaped("E, V", np.int8)  # power of the standing unit (P: neutral) or NONE
+    unit_kind: shaped("E, V", np.int8)  # UnitKind or NONE
+    unit_location: shaped("E, V", np.int16)  # its location (coast included) or NONE
+    dislodged_power: shaped("E, V", np.int8)  # power of the dislodged unit or NONE
+    dislodged_kind: shaped("E, V", np.int8)
+    dislodged_location: shaped("E, V", np.int16)
+    retreat_options: shaped("E, V", np.uint32)  # bit i: may retreat to its i-th neighbor
+    center_owner: shaped("E, C", np.int8)  # power or NONE
+    last_order: shaped("E, V", np.int32)  # order number or NONE
+    last_power: shaped("E, V", np.int8)  # power whose unit it was (P: neutral) or NONE
+    last_result: shaped("E, V", np.uint8)  # result bits of constants.py
+    phase: shaped("E", np.int8)  # Phase
+    year: shaped("E", np.int16)  # calendar year
+    end: shaped("E", np.int8)  # End
+    winner: shaped("E", np.int8)  # power that won a solo, the largest of a team that won, or NONE
+    turn: shaped("E", np.int32)  # env steps since the reset
+    seed: shaped("E", np.uint64)  # of this game; with `turn` and a power it seeds every draw
 
 
 def allocate_state(board: Board, num_games: int) -> GameState:
     """Not yet reset."""
     provinces, centers = len(board.terrain), len(board.center_province)
-    kinds = {
-        "unit_power": (provinces, np.int8),
-        "unit_kind": (provinces, np.int8),
-        "unit_location": (provinces, np.int16),
-        "dislodged_power": (provinces, np.int8),
-        "dislodged_kind": (provinces, np.int8),
-        "dislodged_location": (provinces, np.int16),
-        "retreat_options": (provinces, np.uint32),
-        "center_owner": (centers, np.int8),
-        "last_order": (provinces, np.int32),
-        "last_power": (provinces, np.int8),
-        "last_result": (provinces, np.uint8),
-        "phase": (None, np.int8),
-        "year": (None, np.int16),
-        "end": (None, np.int8),
-        "winner": (None, np.int8),
-        "turn": (None, np.int32),
-        "seed": (None, np.uint64),
-    }
-    return GameState(
-        **{
-            name: np.zeros((num_games,) if width is None else (num_games, width), kind)
-            for name, (width, kind) in kinds.items()
-        }
-    )
+    return new_arrays(GameState, E=num_games, V=provinces, C=centers)
 
 
 def has_neutral(board: Board) -> bool:

@@ -39,11 +39,11 @@ import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 
+from .._arrays import new_arrays, shaped
 from ..constants import NONE, OrderKind, UnitKind
 from .convoy_routes import convoy_routes
 from .map import Map, MapError
@@ -69,30 +69,35 @@ class OrderTable(NamedTuple):
     other_location: np.ndarray  # int16, location of the supported or convoyed unit; else NONE
     province_first: np.ndarray  # (V + 1,) int32, where each province's orders begin
     # Numbers of orders; NONE where there is no such order
-    hold: np.ndarray  # (2, L) int32
-    first_move: np.ndarray  # (2, L) int32, then one per neighbor in the board's order
-    via: np.ndarray  # (V, V) int32, army from, to
-    support_province: np.ndarray  # (2, L, most) int16, provinces (k, l) can support into, sorted
-    support_count: np.ndarray  # (2, L) int16
-    support_index: np.ndarray  # (2, L, V) int8, position of a province in support_province, or NONE
-    first_support_hold: np.ndarray  # (2, L, most) int32, then + node_rank of the supported unit
-    node_rank: np.ndarray  # (2, L) int8, position of (k, l) among those of its province
-    first_support_move: np.ndarray  # (2, L, most) int32, then + arc - arc_first - arcs skipped
-    own_arcs: np.ndarray  # (2, L, most) int16, arcs from (k, l)'s own province, which are skipped
-    move_arc: np.ndarray  # (2, L, most neighbors) int32, arc of each move
-    army_arc: np.ndarray  # (V, V) int32, arc of an army's move by land or convoy
+    hold: shaped("2, L", np.int32, NONE)
+    first_move: shaped("2, L", np.int32, NONE)  # then one per neighbor in the board's order
+    via: shaped("V, V", np.int32, NONE)  # army from, to
+    # provinces (k, l) can support into, sorted
+    support_province: shaped("2, L, most", np.int16, NONE)
+    support_count: shaped("2, L", np.int16)
+    # position of a province in support_province, or NONE
+    support_index: shaped("2, L, V", np.int8, NONE)
+    # then + node_rank of the supported unit
+    first_support_hold: shaped("2, L, most", np.int32, NONE)
+    node_rank: shaped("2, L", np.int8, NONE)  # position of (k, l) among those of its province
+    # then + arc - arc_first - arcs skipped
+    first_support_move: shaped("2, L, most", np.int32, NONE)
+    own_arcs: shaped("2, L, most", np.int16)  # arcs from (k, l)'s own province, which are skipped
+    move_arc: shaped("2, L, neighbors", np.int32, NONE)  # arc of each move
+    army_arc: shaped("V, V", np.int32, NONE)  # arc of an army's move by land or convoy
     arc_first: np.ndarray  # (V,) int32, first arc into a province
     # Seas here are all provinces where fleets convoy, be they coasts.
-    sea_index: np.ndarray  # (V,) int16, position among the seas that can convoy, or NONE
-    coast_index: np.ndarray  # (V,) int16, position among the provinces armies embark in, or NONE
-    convoy: np.ndarray  # (seas, coasts, coasts) int32, fleet, army from, army to
+    sea_index: shaped("V", np.int16, NONE)  # position among the seas that can convoy, or NONE
+    # position among the provinces armies embark in, or NONE
+    coast_index: shaped("V", np.int16, NONE)
+    convoy: shaped("seas, coasts, coasts", np.int32, NONE)  # fleet, army from, army to
     # Sets of seas over which an army can be convoyed and of which none can be left out, by origin
     route_first: np.ndarray  # (V + 1,) int32, where each origin's routes begin
     route_goal: np.ndarray  # (routes,) int16, province; ascending within an origin
     route_seas: np.ndarray  # (routes,) uint64, bits of sea_index
-    first_retreat: np.ndarray  # (2, L) int32, then one per neighbor
-    disband: np.ndarray  # (2, L) int32
-    build: np.ndarray  # (2, L) int32, for home centers, or for every center
+    first_retreat: shaped("2, L", np.int32, NONE)  # then one per neighbor
+    disband: shaped("2, L", np.int32, NONE)
+    build: shaped("2, L", np.int32, NONE)  # for home centers, or for every center
     waive: int
 
 
@@ -153,33 +158,11 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
     arc_number = {arc: i for i, arc in enumerate(arcs)}
     arc_ways = [(province_of[target], province_of[origin]) for _, origin, target in arcs]
 
-    def table(*shape: int, kind: type = np.int32) -> np.ndarray:
-        return np.full(shape, NONE, kind)
-
     supports = {node: sorted({province_of[target] for target in near[node]}) for node in nodes}
-    most_supports = max(1, max(map(len, supports.values())))
     shores = np.unique(pairs)
-    by_node, by_pair = (2, num_locations), (num_provinces, num_provinces)
-    t = SimpleNamespace(
-        hold=table(*by_node),
-        first_move=table(*by_node),
-        via=table(*by_pair),
-        support_province=table(*by_node, most_supports, kind=np.int16),
-        support_count=np.zeros(by_node, np.int16),
-        support_index=table(*by_node, num_provinces, kind=np.int8),
-        first_support_hold=table(*by_node, most_supports),
-        node_rank=table(*by_node, kind=np.int8),
-        first_support_move=table(*by_node, most_supports),
-        own_arcs=np.zeros((*by_node, most_supports), np.int16),
-        move_arc=table(*by_node, board.neighbor.shape[2]),
-        army_arc=table(*by_pair),
-        sea_index=table(num_provinces, kind=np.int16),
-        coast_index=table(num_provinces, kind=np.int16),
-        convoy=table(len(routes.seas), len(shores), len(shores)),
-        first_retreat=table(*by_node),
-        disband=table(*by_node),
-        build=table(*by_node),
-    )
+    sizes = {"V": num_provinces, "L": num_locations, "neighbors": board.neighbor.shape[2]}
+    sizes |= {"most": max(1, *map(len, supports.values()))}
+    t = new_arrays(OrderTable, **sizes, seas=len(routes.seas), coasts=len(shores))
     t.sea_index[routes.seas] = np.arange(len(routes.seas))
     t.coast_index[shores] = np.arange(len(shores))
     every = range(num_provinces + 1)
@@ -262,8 +245,7 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
     kind, unit_kind, location = np.repeat(block_rows[:3], block_rows[3], axis=1)
     target, other_kind, other_location = np.array(about).T[:, subjects]
     target[kind == OrderKind.BUILD] = location[kind == OrderKind.BUILD]
-    order_table = OrderTable(
-        **vars(t),
+    order_table = t._replace(
         kind=kind.astype(np.int8),
         unit_kind=unit_kind.astype(np.int8),
         location=location.astype(np.int16),

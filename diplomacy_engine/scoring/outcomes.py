@@ -33,6 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._arrays import shaped
 from .._suggest import quoted
 from ..constants import AGREED, NONE, SOLO, TEAM, YEAR_LIMIT
 from ..errors import UserError
@@ -68,11 +69,11 @@ def figure_ranges(
 class Outcomes(NamedTuple):
     """How games stand, finished or not. This alone says who has won, drawn, lost, and is alive."""
 
-    ended: np.ndarray  # (E,) int8, End
-    winner: np.ndarray  # (E,) int8, power that won a solo, or NONE; of a TEAM's, one of its powers
-    centers: np.ndarray  # (E, P) int16
-    alive: np.ndarray  # (E, P) bool, has a unit or a center
-    years: np.ndarray  # (E,) int16, game years played
+    ended: shaped("E", np.int8)  # End
+    winner: shaped("E", np.int8)  # power that won a solo, or NONE; of a TEAM's, one of its powers
+    centers: shaped("E, P", np.int16)
+    alive: shaped("E, P", bool)  # has a unit or a center
+    years: shaped("E", np.int16)  # game years played
 
     def take(self, rows: np.ndarray) -> "Outcomes":
         return Outcomes(*(array[rows] for array in self))

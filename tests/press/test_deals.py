@@ -210,6 +210,6 @@ def test_only_who_keeps_its_word_is_bound():
         broken += int(count.sum())
         games.step(orders)
     assert broken > 0
-    assert (free.tally.kept <= free.tally.given).all() and free.tally.kept.sum() > 0
+    assert (free.tally.words_kept <= free.tally.words).all() and free.tally.words_kept.sum() > 0
     mask = free.tally.broken_year != NONE
     assert np.array_equal(mask, free.tally.broken > 0)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._arrays import new_arrays, shaped
 from ..._jit import jit, jit_inner
 from ...constants import FALL_MOVEMENT, NONE
 from ...games.vector_game import VectorGame
@@ -43,24 +44,24 @@ PER_CENTER = 64  # score of a sure center; each unit bound costs 1, MAX_UNITS ne
 class PlanScratch(NamedTuple):
     """Working arrays of a thread that plans; a unit's number is its place among the power's."""
 
-    near: np.ndarray  # (V, most) int16, provinces of the units, of all powers, that reach it
-    near_count: np.ndarray  # (V,) int16
-    stamp: np.ndarray  # (1,) int64, grows with each count of opposition
-    counted: np.ndarray  # (V,) int64, stamp of the last count in which the unit there was counted
-    met: np.ndarray  # (P,) int32, units of each power in the present count
-    number: np.ndarray  # (V,) int8, number of the own unit, or NONE
-    place: np.ndarray  # (MAX_UNITS,) int16, province of each own unit
-    helper: np.ndarray  # (MAX_HELPERS,) int8, own units that reach the center
-    supporters: np.ndarray  # (2 ** (MAX_HELPERS - 1),) int32, supporters of plans, bits of helpers
-    center: np.ndarray  # (C,) int16, provinces of the centers with plans, the worthiest first
-    first: np.ndarray  # (C + 1,) int32, where each of them has its plans
-    main: np.ndarray  # (MAX_PLANS,) int8, unit that moves or stays
-    ordered: np.ndarray  # (MAX_PLANS,) int64, units that move or support
-    held: np.ndarray  # (MAX_PLANS,) int64, unit that stays
-    following: np.ndarray  # (C + 1,) int32, by depth of the search: next plan to try
-    state: np.ndarray  # (C + 1, 4) int64, units ordered, held and moving, and score
-    chosen: np.ndarray  # (C,) int32, plan at each depth, or NONE
-    best: np.ndarray  # (C,) int32, the same of the best set
+    near: shaped("V, most", np.int16)  # provinces of the units, of all powers, that reach it
+    near_count: shaped("V", np.int16)
+    stamp: shaped("1", np.int64)  # grows with each count of opposition
+    counted: shaped("V", np.int64)  # stamp of the last count in which the unit there was counted
+    met: shaped("P", np.int32)  # units of each power in the present count
+    number: shaped("V", np.int8)  # number of the own unit, or NONE
+    place: shaped("units", np.int16)  # province of each own unit
+    helper: shaped("helpers", np.int8)  # own units that reach the center
+    supporters: shaped("sets", np.int32)  # supporters of plans, bits of helpers
+    center: shaped("C", np.int16)  # provinces of the centers with plans, the worthiest first
+    first: shaped("C + 1", np.int32)  # where each of them has its plans
+    main: shaped("plans", np.int8)  # unit that moves or stays
+    ordered: shaped("plans", np.int64)  # units that move or support
+    held: shaped("plans", np.int64)  # unit that stays
+    following: shaped("C + 1", np.int32)  # by depth of the search: next plan to try
+    state: shaped("C + 1, 4", np.int64)  # units ordered, held and moving, and score
+    chosen: shaped("C", np.int32)  # plan at each depth, or NONE
+    best: shaped("C", np.int32)  # the same of the best set
 
 
 def plan_scratch(board: Board) -> PlanScratch:
@@ -69,26 +70,9 @@ def plan_scratch(board: Board) -> PlanScratch:
     for kind in range(2):
         np.logical_or.at(reach, board.location_province, board.reach[kind])
     most = max(1, int(reach.sum(0).max()))
-    return PlanScratch(
-        near=np.zeros((provinces, most), np.int16),
-        near_count=np.zeros(provinces, np.int16),
-        stamp=np.zeros(1, np.int64),
-        counted=np.zeros(provinces, np.int64),
-        met=np.zeros(board.num_powers + has_neutral(board), np.int32),
-        number=np.zeros(provinces, np.int8),
-        place=np.zeros(MAX_UNITS, np.int16),
-        helper=np.zeros(MAX_HELPERS, np.int8),
-        supporters=np.zeros(2 ** (MAX_HELPERS - 1), np.int32),
-        center=np.zeros(centers, np.int16),
-        first=np.zeros(centers + 1, np.int32),
-        main=np.zeros(MAX_PLANS, np.int8),
-        ordered=np.zeros(MAX_PLANS, np.int64),
-        held=np.zeros(MAX_PLANS, np.int64),
-        following=np.zeros(centers + 1, np.int32),
-        state=np.zeros((centers + 1, 4), np.int64),
-        chosen=np.zeros(centers, np.int32),
-        best=np.zeros(centers, np.int32),
-    )
+    sizes = {"V": provinces, "C": centers, "P": board.num_powers + has_neutral(board)}
+    lists = {"units": MAX_UNITS, "helpers": MAX_HELPERS, "sets": 2 ** (MAX_HELPERS - 1)}
+    return new_arrays(PlanScratch, **sizes, **lists, most=most, plans=MAX_PLANS)
 
 
 @jit_inner

@@ -230,26 +230,14 @@ class Dumbbot:
             self._map, self._of_thread = games.map, {}
         orders = games.new_orders()
         numbers = np.empty(len(decisions.slot_province), np.int32)
-        graph = node_graph(games.map, self.rules)
+        boards = games.board, games.table, node_graph(games.map, self.rules), games.state
+        rules = self.rules, self.salt
 
         def order_slice(first: int, last: int, thread: int) -> None:
             if thread not in self._of_thread:
                 self._of_thread[thread] = self._working_arrays(games)
-            games.call(
-                self.kernel,
-                games.board,
-                games.table,
-                graph,
-                games.state,
-                decisions,
-                first,
-                last,
-                self.rules,
-                self.salt,
-                *self._of_thread[thread],
-                orders,
-                numbers,
-            )
+            arrays = *self._of_thread[thread], orders, numbers
+            games.call(self.kernel, *boards, decisions, first, last, *rules, *arrays)
 
         games.run(order_slice, decisions.count, numbered=True)
         return numbers

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._arrays import new_arrays, shaped
 from ..._jit import jit, jit_inner
 from ...constants import ARMY, FLEET, NONE
 from ...rules.map import Board
@@ -21,40 +22,28 @@ UNORDERED, HOLDING, MOVING, SUPPORTING = 0, 1, 2, 3
 class OrderScratch(NamedTuple):
     """Working arrays of a thread that orders a power's units; (V,) is by province unless said."""
 
-    queue: np.ndarray  # (V,) int16, provinces of the units still to order
-    key: np.ndarray  # (V,) int64
-    status: np.ndarray  # (V,) int8, UNORDERED, HOLDING, MOVING or SUPPORTING
-    mover: np.ndarray  # (V,) int16, by destination: province of the unit ordered there, or NONE
-    mover_neighbor: np.ndarray  # (V,) int16, by destination: which neighbor it is of that unit's
-    avoid: np.ndarray  # (V, V) bool, provinces of the units that wait for this one
-    way_count: np.ndarray  # (V,) int32, destinations of a unit; NONE before they are listed
-    way_rank: np.ndarray  # (V, most) float64, destinations, best first: value,
-    way_node: np.ndarray  # (V, most) int16, node,
-    way_neighbor: np.ndarray  # (V, most) int16, and which neighbor it is, NONE to stay
-    rank: np.ndarray  # (longest list,) float64, the same of the list now picked from
-    node: np.ndarray  # (longest list,) int16
-    neighbor: np.ndarray  # (longest list,) int16
+    queue: shaped("V", np.int16)  # provinces of the units still to order
+    key: shaped("V", np.int64)
+    status: shaped("V", np.int8)  # UNORDERED, HOLDING, MOVING or SUPPORTING
+    mover: shaped(
+        "V", np.int16, NONE
+    )  # by destination: province of the unit ordered there, or NONE
+    mover_neighbor: shaped("V", np.int16, NONE)  # by destination: which neighbor of that unit
+    avoid: shaped("V, V", bool)  # provinces of the units that wait for this one
+    way_count: shaped("V", np.int32, NONE)  # destinations of a unit; NONE before they are listed
+    way_rank: shaped("V, most", np.float64)  # destinations, best first: value,
+    way_node: shaped("V, most", np.int16)  # node,
+    way_neighbor: shaped("V, most", np.int16)  # and which neighbor it is, NONE to stay
+    rank: shaped("longest", np.float64)  # the same of the list now picked from
+    node: shaped("longest", np.int16)
+    neighbor: shaped("longest", np.int16)
 
 
 def order_scratch(board: Board, graph: NodeGraph) -> OrderScratch:
     provinces = len(board.terrain)
     most = int(np.diff(graph.way_first).max(initial=0)) + 1
     longest = max(most, provinces, len(graph.kind))
-    return OrderScratch(
-        queue=np.zeros(provinces, np.int16),
-        key=np.zeros(provinces, np.int64),
-        status=np.zeros(provinces, np.int8),
-        mover=np.full(provinces, NONE, np.int16),
-        mover_neighbor=np.full(provinces, NONE, np.int16),
-        avoid=np.zeros((provinces, provinces), bool),
-        way_count=np.full(provinces, NONE, np.int32),
-        way_rank=np.zeros((provinces, most)),
-        way_node=np.zeros((provinces, most), np.int16),
-        way_neighbor=np.zeros((provinces, most), np.int16),
-        rank=np.zeros(longest),
-        node=np.zeros(longest, np.int16),
-        neighbor=np.zeros(longest, np.int16),
-    )
+    return new_arrays(OrderScratch, V=provinces, most=most, longest=longest)
 
 
 @jit_inner

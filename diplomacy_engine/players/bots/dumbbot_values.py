@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._arrays import new_arrays, shaped
 from ..._jit import jit, jit_inner
 from ...constants import (
     ARMY,
@@ -57,15 +58,15 @@ class NodeGraph(NamedTuple):
 class PowerValues(NamedTuple):
     """What the map is worth to one power in one position, and what that is computed from."""
 
-    size: np.ndarray  # (P + 1,) float64, of each power; last, of nobody
-    presence: np.ndarray  # (P, V) int32, units of a power in or next to a province
-    base: np.ndarray  # (V,) float64, proximity 0
-    threat: np.ndarray  # (C,) float64, size of the largest power but its owner that can enter
-    defense: np.ndarray  # (V,) float64, the threat to own centers, elsewhere 0
-    proximity: np.ndarray  # (LEVELS, nodes) float64
-    strength: np.ndarray  # (V,) int32, own units in or next to a province
-    competition: np.ndarray  # (V,) int32, the most that any other power has there
-    value: np.ndarray  # (nodes,) float64, destination value
+    size: shaped("P + 1", np.float64)  # of each power; last, of nobody
+    presence: shaped("P, V", np.int32)  # units of a power in or next to a province
+    base: shaped("V", np.float64)  # proximity 0
+    threat: shaped("C", np.float64)  # size of the largest power but its owner that can enter
+    defense: shaped("V", np.float64)  # the threat to own centers, elsewhere 0
+    proximity: shaped("LEVELS, nodes", np.float64)
+    strength: shaped("V", np.int32)  # own units in or next to a province
+    competition: shaped("V", np.int32)  # the most that any other power has there
+    value: shaped("nodes", np.float64)  # destination value
 
 
 @lru_cache(maxsize=16)
@@ -138,18 +139,8 @@ def node_graph(game_map: Map, rules: DumbbotRules = NORMAN) -> NodeGraph:
 
 
 def new_values(board: Board, graph: NodeGraph) -> PowerValues:
-    provinces, nodes = len(board.terrain), len(graph.kind)
-    return PowerValues(
-        size=np.zeros(board.num_powers + 1),
-        presence=np.zeros((board.num_powers, provinces), np.int32),
-        base=np.zeros(provinces),
-        threat=np.zeros(len(board.center_province)),
-        defense=np.zeros(provinces),
-        proximity=np.zeros((LEVELS, nodes)),
-        strength=np.zeros(provinces, np.int32),
-        competition=np.zeros(provinces, np.int32),
-        value=np.zeros(nodes),
-    )
+    sizes = {"P": board.num_powers, "V": len(board.terrain), "C": len(board.center_province)}
+    return new_arrays(PowerValues, **sizes, nodes=len(graph.kind), LEVELS=LEVELS)
 
 
 @jit

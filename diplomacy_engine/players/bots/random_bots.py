@@ -105,18 +105,8 @@ class RandomBot:
         numbers = np.empty(len(decisions.slot_province), np.int32)
 
         def order_slice(first: int, last: int) -> None:
-            games.call(
-                random_orders,
-                games.board,
-                games.table,
-                games.state,
-                decisions,
-                first,
-                last,
-                self.restless,
-                self.salt,
-                numbers,
-            )
+            part = games.board, games.table, games.state, decisions, first, last
+            games.call(random_orders, *part, self.restless, self.salt, numbers)
 
         games.run(order_slice, decisions.count)
         return numbers

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._arrays import new_arrays, shaped
 from ..._jit import jit
 from ...constants import NONE, RUNNING
 from ...games.decisions import Decisions
@@ -34,45 +35,22 @@ class UctSettings(NamedTuple):
 class Trees(NamedTuple):
     """T trees of N nodes, the first the root; K joint orders of each of P powers."""
 
-    num_nodes: np.ndarray  # (T,) int64, nodes so far
-    rng: np.ndarray  # (T,) uint64, for the order in which orders are first tried
-    low: np.ndarray  # (T, P) float64, least value that a power has seen
-    high: np.ndarray  # (T, P) float64, greatest one
-    parent: np.ndarray  # (T, N) int32, or NONE
-    child: np.ndarray  # (T, N) int32, the first one, or NONE
-    sibling: np.ndarray  # (T, N) int32, the next child of the same parent, or NONE
-    over: np.ndarray  # (T, N) bool, whether the game has ended
-    has_orders: np.ndarray  # (T, N) bool, whether joint orders were sampled
-    profile: np.ndarray  # (T, N, P) int8, which order of each power led here
-    value: np.ndarray  # (T, N, P) float64
-    count: np.ndarray  # (T, N, P) int8, joint orders of a power
-    visits: np.ndarray  # (T, N) int32, ways that went on from here
-    tried: np.ndarray  # (T, N, P, K) int32
-    total: np.ndarray  # (T, N, P, K) float64, sum of the values that came of it
-    orders: np.ndarray  # (T, N, K, V) int32, by the province of the power's unit
-
-
-def new_trees(trees: int, nodes: int, powers: int, candidates: int, provinces: int) -> Trees:
-    at, by_power = (trees, nodes), (trees, nodes, powers)
-    by_order = (*by_power, candidates)
-    return Trees(
-        np.zeros(trees, np.int64),
-        np.zeros(trees, np.uint64),
-        np.zeros((trees, powers)),
-        np.zeros((trees, powers)),
-        np.zeros(at, np.int32),
-        np.zeros(at, np.int32),
-        np.zeros(at, np.int32),
-        np.zeros(at, np.bool_),
-        np.zeros(at, np.bool_),
-        np.zeros(by_power, np.int8),
-        np.zeros(by_power),
-        np.zeros(by_power, np.int8),
-        np.zeros(at, np.int32),
-        np.zeros(by_order, np.int32),
-        np.zeros(by_order),
-        np.zeros((*at, candidates, provinces), np.int32),
-    )
+    num_nodes: shaped("T", np.int64)  # nodes so far
+    rng: shaped("T", np.uint64)  # for the order in which orders are first tried
+    low: shaped("T, P", np.float64)  # least value that a power has seen
+    high: shaped("T, P", np.float64)  # greatest one
+    parent: shaped("T, N", np.int32)  # or NONE
+    child: shaped("T, N", np.int32)  # the first one, or NONE
+    sibling: shaped("T, N", np.int32)  # the next child of the same parent, or NONE
+    over: shaped("T, N", bool)  # whether the game has ended
+    has_orders: shaped("T, N", bool)  # whether joint orders were sampled
+    profile: shaped("T, N, P", np.int8)  # which order of each power led here
+    value: shaped("T, N, P", np.float64)
+    count: shaped("T, N, P", np.int8)  # joint orders of a power
+    visits: shaped("T, N", np.int32)  # ways that went on from here
+    tried: shaped("T, N, P, K", np.int32)
+    total: shaped("T, N, P, K", np.float64)  # sum of the values that came of it
+    orders: shaped("T, N, K, V", np.int32)  # by the province of the power's unit
 
 
 @jit
@@ -259,7 +237,8 @@ class DecoupledUct(SearchPlayer):
         trees = max(1, min(trees, MOST_TREES, MEMORY // (nodes * node_bytes)))
         forest = self._trees
         if forest is None or not self._scratch.is_like(games) or len(forest.num_nodes) < trees:
-            self._trees = new_trees(trees, nodes, games.num_powers, settings.candidates, provinces)
+            sizes = {"P": games.num_powers, "K": settings.candidates, "V": provinces}
+            self._trees = new_arrays(Trees, T=trees, N=nodes, **sizes)
             self._boards = games.spare(trees * nodes)
             self._scratch = games.spare(trees * settings.draws)
         return trees

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._arrays import new_arrays, shaped
 from ..._jit import jit, jit_inner
 from ...constants import (
     ARMY,
@@ -61,27 +62,19 @@ from .paradoxes import TRUTH_SIZE, settle_core, turn_rings
 class MovementScratch(NamedTuple):
     """Working memory of one thread. Nothing in it outlives a call."""
 
-    facts: np.ndarray  # (V, NUM_FACTS) int32, see equations.py
-    units: np.ndarray  # (3, V) int32, provinces: units, movers, armies by convoy
-    undecided: np.ndarray  # (V,) int32, provinces of movers and supporters without an answer
-    queue: np.ndarray  # (2, V) int32, see convoys.py
-    needs: np.ndarray  # (2 V, 2 V) uint8, see paradoxes.py
-    lists: np.ndarray  # (6, 2 V) int32, see paradoxes.py
-    truth: np.ndarray  # (TRUTH_SIZE,) uint8, see paradoxes.py
+    facts: shaped("V, NUM_FACTS", np.int32)  # see equations.py
+    units: shaped("3, V", np.int32)  # provinces: units, movers, armies by convoy
+    undecided: shaped("V", np.int32)  # provinces of movers and supporters without an answer
+    queue: shaped("2, V", np.int32)  # see convoys.py
+    needs: shaped("2 V, 2 V", np.uint8)  # see paradoxes.py
+    lists: shaped("6, 2 V", np.int32)  # see paradoxes.py
+    truth: shaped("TRUTH_SIZE", np.uint8)  # see paradoxes.py
 
 
 def movement_scratch(board) -> MovementScratch:
     """Return working memory for `adjudicate_movement`; each thread needs its own."""
-    provinces = len(board.terrain)
-    return MovementScratch(
-        facts=np.empty((provinces, NUM_FACTS), np.int32),
-        units=np.empty((3, provinces), np.int32),
-        undecided=np.empty(provinces, np.int32),
-        queue=np.empty((2, provinces), np.int32),
-        needs=np.empty((2 * provinces, 2 * provinces), np.uint8),
-        lists=np.empty((6, 2 * provinces), np.int32),
-        truth=np.empty(TRUTH_SIZE, np.uint8),
-    )
+    sizes = {"V": len(board.terrain), "NUM_FACTS": NUM_FACTS, "TRUTH_SIZE": TRUTH_SIZE}
+    return new_arrays(MovementScratch, **sizes)
 
 
 @jit

@@ -44,8 +44,8 @@ def test_a_breaker_breaks_where_it_pays(kind, breaks):
     press.correct(orders, bound, honest)
     broken = press.judge(orders, decisions)
     assert broken[0].tolist() == [[0, int(breaks), 0], [0, 0, 0], [0, 0, 0]]
-    assert press.tally.given[0].tolist() == [2, 2, 2]
-    assert press.tally.kept[0].tolist() == [2 - breaks, 2, 2]
+    assert press.tally.words[0].tolist() == [2, 2, 2]
+    assert press.tally.words_kept[0].tolist() == [2 - breaks, 2, 2]
     games.step(orders)
     assert games.state.unit_power[0, games.map.province_index["BUD"]] == (0 if breaks else NONE)
     ago = press.breaches(np.zeros(3, np.int64), np.arange(3))
