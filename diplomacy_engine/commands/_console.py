@@ -72,6 +72,8 @@ def print_table(
 
 
 def print_counts(console: Console, counts: dict[str, dict]) -> None:
+    if not counts:
+        return
     for name, counted in counts.items():
         share = counted["fell_back"] / max(1, counted["orders"])
         if share > 0.01:

@@ -35,7 +35,7 @@ from ..players.protocols import CountingPlayer, Player
 from ..press.negotiators.negotiation import Silent
 from ..press.press import PressRules
 from ..rules.map import Map, load_map
-from ._console import make_console
+from ._console import make_console, print_counts, print_draws, print_talk
 from ._flags import GameFlags, MatchFlags, PlayerFlags
 
 GAMES = 1000  # of a match
@@ -152,7 +152,11 @@ def run_match(
     programs = [player for player in programs if hasattr(player, "faults")]
     if programs:
         result["programs"] = {player.name: dict(player.faults) for player in programs}
-    show(make_console(), result)
+    console = make_console()
+    show(console, result)
+    print_draws(console, result)
+    print_talk(console, result)
+    print_counts(console, result.get("llm", {}))
     for player in programs:
         if player.faults["illegal"] or player.faults["missing"]:
             print(f"note: {faults_text(player)}", file=sys.stderr)

@@ -65,11 +65,6 @@ def print_evaluation(console: Console, result: dict) -> None:
         where = f"in {par['games']:,} games with copies of it in all seats"
         notes.insert(0, f"par: the result of {par['player']} in that seat, {where}")
     console.print("\n" + "\n".join(notes))
-    _console.print_draws(console, result)
-    _console.print_talk(console, result)
-
-    if "llm" in result:
-        _console.print_counts(console, result["llm"])
 
 
 def _print_figures(

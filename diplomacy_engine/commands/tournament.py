@@ -89,11 +89,6 @@ def print_tournament(console: Console, result: dict) -> None:
             title = f"by {side}: {'% / '.join(rates)}% / centers / rank"
             _console.print_table(console, "player", columns, rows, title)
 
-    _console.print_draws(console, result)
-    _console.print_talk(console, result)
-    if "llm" in result:
-        _console.print_counts(console, result["llm"])
-
 
 def _power_cell(figures: dict[str, dict] | None, rates: Sequence[str]) -> str:
     if figures is None:  # of a tournament that broke off
