@@ -235,11 +235,11 @@ def test_a_broken_word_is_counted_and_has_a_price():
         return run
 
     free, priced = played(0), played(2)
-    given, kept = (getattr(free.talk.press.tally, name).sum() for name in ("given", "kept"))
-    assert 0 < kept < given and figures(free)["kept"] == pytest.approx(kept / given)
+    words, kept = (getattr(free.talk.press.tally, name).sum() for name in ("words", "words_kept"))
+    assert 0 < kept < words and figures(free)["kept"] == pytest.approx(kept / words)
     paid = free.buffer.rewards - priced.buffer.rewards
     assert np.array_equal(free.buffer.row, priced.buffer.row) and set(np.unique(paid)) <= {0, 2, 4}
-    assert paid.sum() == 2 * (given - kept)
+    assert paid.sum() == 2 * (words - kept)
     again, broken = played(0, 0), free.talk.press.tally.broken_year
     again.games.restore(free.games.snapshot())
     again.memory = tuple(map(np.copy, free.memory))  # as from a checkpoint
