@@ -62,7 +62,9 @@ def profile(tiny: bool) -> None:
     from torch.profiler import ProfilerActivity
 
     import ppo_selfplay_diplomacy as ppo
+    from diplomacy_engine.learning import ops
 
+    ops.KERNEL_DEVICES = ()  # as on a GPU
     flags = [*trainer_flags(tiny), "--processes", "1"]
     run, ranks, log = bench_trainer.start("standard", 10**9, flags)
     device, update = run.setup.device, ppo.update

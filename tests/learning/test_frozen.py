@@ -1,11 +1,14 @@
 """Many frozen networks: asked together as each alone, and averages of their weights."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from support.positions import positions, slot_ranges
 from support.self_play import make_agent
 
+from benchmarks.bench_trainer import operations
 from diplomacy_engine.learning import batched, frozen, ops
 from diplomacy_engine.learning.players import AgentNetwork
 from ppo_selfplay_diplomacy import Agent
@@ -100,6 +103,19 @@ def test_many_choose_at_once_without_kernels(kind, name, monkeypatch, capsys):
     for one, two in zip(found, expected):
         assert one.tolist() == two.tolist()
     assert capsys.readouterr().out.count("one after the other") == (0 if at_once else 1)
+
+
+def test_operations_do_not_grow_with_the_pool(monkeypatch):
+    decisions, obs, _ = positions("small")
+    monkeypatch.setattr(ops, "KERNEL_DEVICES", ())
+    totals = set()
+    for count in (2, 5):
+        agents = {number: make_agent(seed=number) for number in range(count)}
+        who = np.arange(decisions.count) * count // decisions.count
+        act = partial(frozen.act, agents, who, obs, decisions, ops.LIKELIEST)
+        act()  # puts the weights together
+        totals.add(operations(act).total())
+    assert len(totals) == 1
 
 
 def test_the_average_counts_late_weights_more():
