@@ -147,7 +147,7 @@ def operations(act) -> Counter:
         def __torch_dispatch__(self, operation, kinds, arguments=(), options=None):
             about, name = operation._schema, operation._schema.name.removeprefix("aten::")
             alias = about.returns and about.returns[0].alias_info
-            if not ((alias and not alias.is_write) or name.lstrip("_").startswith(NO_LAUNCH)):
+            if not ((alias and not alias.is_write) or name.startswith(NO_LAUNCH)):
                 names[name] += 1
             return operation(*arguments, **(options or {}))
 
