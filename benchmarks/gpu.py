@@ -25,7 +25,7 @@ TINY = "--num-envs 4 --num-steps 4 --num-minibatches 2 --hidden 16 --max-years 2
 
 
 def trainer_flags(tiny: bool) -> list[str]:
-    return ["--config", CONFIG, *(TINY.split() if tiny else ["--cuda"])]
+    return ["--config", CONFIG, *(TINY.split() if tiny else ["--cuda", "--processes", "4"])]
 
 
 def run_step(name: str, words: list[str], folder: Path, seconds: float) -> str:

@@ -1,7 +1,7 @@
 """Self-play that stays close to another policy, such as one that has learned from people's games.
 
-    python -m diplomacy_learners.anchored --map standard --anchor standard-human
-    python -m diplomacy_learners.anchored --map standard --anchor runs/... --anchor-coef 0.01
+    python -m diplomacy_learners.anchored --map standard --anchor runs/... --start-from runs/...
+    python -m diplomacy_learners.anchored --map standard --anchor standard-human --anchor-coef 0.01
 
 The learner is that of ppo_selfplay_diplomacy.py, whose flags follow. Each decision costs
 `anchor_coef` times how much more probable its orders are to the learner than to the anchor, so
@@ -37,7 +37,7 @@ class Args(ppo.Args):
     """name of this experiment, part of the run folder's name"""
     anchor: str = "standard-human"
     """policy to stay close to: a name, a checkpoint or a run folder"""
-    anchor_coef: ppo.Weight = 0.003
+    anchor_coef: ppo.Weight = 0.002
     """reward that a decision loses for each nat that its orders are more probable than there"""
 
 
