@@ -64,6 +64,9 @@ class _Tables(nn.Module):
 
 
 def _tables(agents, boards, orders, firsts, edges, noise, temperature):
+    """Return the order tables of K agents, one's rows after the other's, and the noise (N,) and the
+    temperature (D,) that their `get_action` samples by. `firsts`, `edges` (K + 1,): where the
+    decisions and the boards of each begin."""
     global _weights
     if len(agents) != len(_weights[0]) or not all(map(operator.is_, agents, _weights[0])):
         _weights = agents, stack_module_state([_Tables(agent) for agent in agents])

@@ -110,6 +110,8 @@ class Orders:
         picked: np.ndarray | None,
         facts: torch.Tensor,
     ):
+        """`columns` and `facts` (`order_facts`) are of the whole vocabulary; `lookup` has the rows
+        and the provinces that they name."""
         self.columns, self.decisions, self.lookup, self.facts = columns, decisions, lookup, facts
         self.rows, self.named, self.picked = lookup.rows, named, picked
 
