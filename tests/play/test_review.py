@@ -68,6 +68,7 @@ def test_the_planted_decision_is_the_worst(judge):
     mine.sort(key=Reviewed.severity, reverse=True)
     assert mine[0].phase == game.history[1]["name"] and "?" in mine[0].mark
     assert mine[0].best != mine[0].orders and mine[0].reasons
+    assert mine[0].hindsight > 3  # ENGLAND ordered what it was expected to
     for one in decisions:
         assert 0 <= one.worth <= 100 and one.loss >= 0
         assert one.loss == 0 or one.loss >= one.uncertainty
