@@ -19,6 +19,7 @@ _TRAINING = {
     "0.3": "self-play, other seeds too",
     "own": "self-play",
     "equilibrium": "self-play, made hard to exploit",
+    "anchored": "from people's games on, by self-play",
     "human": "on games of people",
     "dumbbot": "against dumbbot",
 }
