@@ -392,6 +392,7 @@ def test_people_at_several_links(start, open_page):
     assert server.session.now.step == 1
 
 
+@pytest.mark.slow
 def test_watching_goes_on_by_itself_at_the_chosen_speed(start, open_page):
     """It can be paused, looked back at by the address, and goes on to the end."""
     server, times = start("pp", Game("small", max_years=3)), []

@@ -43,6 +43,7 @@ def test_a_process_that_dies_ends_the_run(tmp_path, monkeypatch, capsys):
     assert len(others) == 1 and 200 <= load(run)["global_step"] < 600
 
 
+@pytest.mark.slow
 def test_more_processes_than_games_of_an_evaluation(tmp_path):
     """The last one, against `mcts`, has few: a rank without any has nothing to add."""
     run = train(tmp_path / "runs", processes=3, num_envs=9, total_timesteps=80)

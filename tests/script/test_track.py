@@ -93,6 +93,7 @@ def test_without_the_package_or_an_account(tmp_path, monkeypatch, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_offline_files_hold_the_figures(tmp_path, monkeypatch):
     wandb = pytest.importorskip("wandb")
     wandb.teardown()  # it reads its environment once, and other tests have had it do so
