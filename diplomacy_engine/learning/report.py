@@ -3,9 +3,9 @@
 import json
 import platform
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ def report(
     lines = [
         *(f"# {title}", ""),
         f"{rows[-1]['decisions']:,} decisions of the learner in {minutes:.1f} minutes, "
-        f"{date.today():%d %B %Y}. diplomacy-selfplay {version('diplomacy-selfplay')}{_commit()}, "
+        f"{date.today():%d %B %Y}. diplomacy-selfplay {_version()}{_commit()}, "
         f"PyTorch {torch.__version__}, Python {platform.python_version()}, {usable_cores()} cores "
         f"of {platform.machine()} ({platform.system()}).",
         *("", "## Settings", "", *(f"- {line}" for line in settings or ["the script's defaults"])),
@@ -62,6 +62,10 @@ def report(
     for what, command in commands.items():
         lines += [f"{what.capitalize()}:", "", f"    {command}", ""]
     return "\n".join(lines)
+
+
+def _version() -> str:
+    return sys.modules[__package__.partition(".")[0]].__version__  # it need not be installed
 
 
 def _commit() -> str:

@@ -9,6 +9,7 @@ from urllib.request import url2pathname
 
 from support.training import STOPPED, is_clock, main, metrics, stop_in_step, train
 
+import diplomacy_engine
 from diplomacy_engine.commands import cli
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.run_log import dashboard, next_steps
@@ -52,6 +53,7 @@ def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
     steps = told(capsys.readouterr().out)
     assert "continue it" not in steps  # it has made all its decisions
     report = (run / "report.md").read_text()
+    assert f"diplomacy-selfplay {diplomacy_engine.__version__}" in report
     for what, words in steps.items():
         assert f"{what.capitalize()}:\n\n    {shlex.join(words)}" in report
     assert f"# {run.name}" in report and "--eval-interval 250" in report
