@@ -6,6 +6,8 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ._version import VERSION
+
 if TYPE_CHECKING:
     from .errors import UserError
     from .games.decisions import Decisions, order_numbers
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from .scoring.teams import alive_with_team, living_mate
     from .textgame.game import Game
 
-__version__ = "0.5.0"
+__version__ = VERSION
 
 _PUBLIC = {  # module -> its names that are public
     "errors": ["UserError"],

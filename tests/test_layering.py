@@ -15,7 +15,7 @@ MODEL = "extras/language/model.py"  # a language model's network
 # files lie on the ground.
 FLOORS = (
     (
-        *("_arrays", "_cores", "_files", "_http", "_jit", "_progress", "_suggest"),
+        *("_arrays", "_cores", "_files", "_http", "_jit", "_progress", "_suggest", "_version"),
         *("clock", "constants", "errors", "flags", "records"),
     ),
     ("rules", "scoring"),

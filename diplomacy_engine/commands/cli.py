@@ -8,6 +8,7 @@ from typing import Any
 
 from .._progress import ended_by_reader, fail
 from .._suggest import did_you_mean, quoted
+from .._version import VERSION
 from ..errors import UserError
 from ..flags import parse as read_flags
 from . import _flags
@@ -62,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print(overview())
                 return 0 if argv else 2
             if argv[0] == "--version":
-                print(sys.modules[__package__.partition(".")[0]].__version__)
+                print(VERSION)
                 return 0
             command, flags = parse(argv)
             return runner(command)(flags)

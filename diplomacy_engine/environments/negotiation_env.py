@@ -24,7 +24,7 @@ from ..scoring.rewards import reward_input
 from ..textgame.game import Game
 from .agent_games import seeds_of
 from .forms import MaskedActions, with_vote, with_vote_open
-from .offers import clauses_of, offer_masks, offer_sizes
+from .offers import clauses_to_offer, offer_masks, offer_sizes
 from .settings import TalkSettings, settings_of
 
 VALID = 5.0  # paid for a valid offer, and taken for one that is not, with the reward `valid`
@@ -130,7 +130,7 @@ class NegotiationEnv(gymnasium.Env):
         return float(self._reward(position)[0, self._power])
 
     def _speak(self, decisions: Decisions, numbers: list[int]) -> tuple[bool, bool]:
-        clauses, other = clauses_of(self._games, decisions, self._power, numbers), numbers[2]
+        clauses, other = clauses_to_offer(self._games, decisions, self._power, numbers), numbers[2]
         if clauses is None:
             return False, False
         offers = make_offers([(0, self._power, other, clauses)])

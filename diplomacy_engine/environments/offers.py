@@ -9,9 +9,8 @@ import numpy as np
 from ..constants import HOLD, MOVE, MOVE_VIA, NONE
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
+from ..press.daide import ClauseRow
 from ..press.deals import Clause, Side
-
-Clauses = list[tuple[int, int, int, int]]
 
 
 def offer_sizes(games: VectorGame) -> list[int]:
@@ -26,13 +25,10 @@ def offer_masks(games: VectorGame, decisions: Decisions, power: int) -> np.ndarr
     `decisions` are all of game 0, with all legal orders. An offer of such values may still be not
     valid: the unit that is named may not reach the goal that is named.
     """
-    slot = np.repeat(np.arange(len(decisions.slot_province)), np.diff(decisions.order_start))
-    owner = np.repeat(decisions.power, np.diff(decisions.slot_start))[slot]
-    kind = games.table.kind[decisions.order]
-    origin = decisions.slot_province[slot]
-    target = games.board.location_province[games.table.target[decisions.order]]
-    goal = np.where(kind == HOLD, origin, target)
-    moves = np.isin(kind, (HOLD, MOVE, MOVE_VIA))
+    slot = decisions.order_slot
+    owner, origin = decisions.power[decisions.slot_decision[slot]], decisions.slot_province[slot]
+    goal = goals(games, origin, decisions.order)
+    moves = np.isin(games.table.kind[decisions.order], (HOLD, MOVE, MOVE_VIA))
     own, others = moves & (owner == power), moves & (owner != power)
     named = (origin[own], goal[own], owner[others], origin[others], goal[others])
     masks = [np.zeros(size, np.int8) for size in offer_sizes(games)]
@@ -41,9 +37,15 @@ def offer_masks(games: VectorGame, decisions: Decisions, power: int) -> np.ndarr
     return np.concatenate(masks)
 
 
-def clauses_of(
+def goals(games: VectorGame, origin: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return where units in provinces `origin` (n,) are after their moves or holds `order` (n,)."""
+    target = games.board.location_province[games.table.target[order]]
+    return np.where(games.table.kind[order] == HOLD, origin, target)
+
+
+def clauses_to_offer(
     games: VectorGame, decisions: Decisions, power: int, offer: list[int]
-) -> Clauses | None:
+) -> list[ClauseRow] | None:
     """Return the clauses of an offer of a power in game 0; None if it is not valid: the other power
     is itself or not alive, a unit is not that power's, or cannot reach the goal."""
     origin, goal, other, its_origin, its_goal = offer

@@ -14,11 +14,12 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import parallel_to_aec
 
 from .._suggest import quoted
-from ..constants import HOLD, NONE, RUNNING, YEAR_LIMIT
+from ..constants import NONE, RUNNING, YEAR_LIMIT
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..matches.forks import random_beginnings
+from ..press.daide import clauses_of
 from ..press.deals import make_offers
 from ..press.press import Press
 from ..scoring.rewards import reward_input
@@ -28,7 +29,7 @@ from . import forms
 from .agent_games import seeds_of
 from .gymnasium_env import METADATA, NeedsReset, render_game
 from .kernels import mask_decisions, take_province_actions
-from .offers import clauses_of, offer_masks, offer_sizes
+from .offers import clauses_to_offer, goals, offer_masks, offer_sizes
 from .settings import PowersSettings, settings_of
 
 STEPS = {"mutual": ("wishing",), "offers": ("offering", "answering")}  # of talk, by press
@@ -186,7 +187,7 @@ class DiplomacyParallelEnv(ParallelEnv):
             decisions = games.decisions()
             for power, action in powers.items():
                 offer = action["offer"].tolist()
-                clauses = clauses_of(games, decisions, power, offer)
+                clauses = clauses_to_offer(games, decisions, power, offer)
                 if clauses is not None:
                     rows.append((0, power, offer[2], clauses))
             self._offers = make_offers(rows)
@@ -258,14 +259,11 @@ class DiplomacyParallelEnv(ParallelEnv):
     def _offers_to(self, power: int) -> np.ndarray:
         """Return what each power offers to one, (P, 5): whether it does, then as in `offer` its
         unit's province and goal, and those of the unit of the one who answers."""
-        table, board, offers = self._games.table, self._games.board, self._offers
-        shown = np.zeros((len(self.possible_agents), 5), np.int64)
+        offers, shown = self._offers, np.zeros((len(self.possible_agents), 5), np.int64)
         for o in np.flatnonzero(offers.receiver == power):
-            clauses = slice(*offers.clause_start[o : o + 2])
-            origin, order = offers.province[clauses], offers.order[clauses]
-            moves = table.kind[order] != HOLD
-            goal = np.where(moves, board.location_province[table.target[order]], origin)
-            shown[offers.sender[o]] = [1, *np.stack([origin, goal], 1).ravel()]
+            _, _, origin, order = np.array(clauses_of(offers, o)).T
+            moves = np.stack([origin, goals(self._games, origin, order)], 1)
+            shown[offers.sender[o]] = [1, *moves.ravel()]
         return shown
 
     def _infos(self, agents: list[str], illegal: np.ndarray, broken: np.ndarray) -> dict[str, dict]:

@@ -50,6 +50,11 @@ class Decisions(NamedTuple):
         """(S,) int64, the decision to which each slot belongs."""
         return np.repeat(np.arange(self.count), np.diff(self.slot_start))
 
+    @property
+    def order_slot(self) -> np.ndarray:
+        """(N,) int64, the slot to which each order belongs."""
+        return np.repeat(np.arange(len(self.slot_province)), np.diff(self.order_start))
+
     def take(self, rows: np.ndarray) -> "Decisions":
         """Return the decisions of the given rows (integers or a mask), in that order."""
         rows = np.asarray(rows)

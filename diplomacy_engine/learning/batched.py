@@ -1,7 +1,7 @@
 """Networks that are alike but for their weights choose orders in one pass: on a GPU it takes as
 many operations as one network does. `encode` and `get_action` run once, by torch.vmap."""
 
-import operator
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -14,11 +14,10 @@ from .boards import Boards, Orders, SharedOrders, on_device
 
 FAILURES = AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError
 _alone: set[type] = set()  # agents that were tried, and have to choose one after the other
-_weights: tuple[list[nn.Module], tuple[dict, dict]] = ([], ({}, {}))  # of who chose last
 
 
 def act(
-    agents: list[nn.Module],
+    agents: tuple[nn.Module, ...],
     boards: Boards,
     orders: Orders,
     firsts: np.ndarray,
@@ -67,9 +66,6 @@ def _tables(agents, boards, orders, firsts, edges, noise, temperature):
     """Return the order tables of K agents, one's rows after the other's, and the noise (N,) and the
     temperature (D,) that their `get_action` samples by. `firsts`, `edges` (K + 1,): where the
     decisions and the boards of each begin."""
-    global _weights
-    if len(agents) != len(_weights[0]) or not all(map(operator.is_, agents, _weights[0])):
-        _weights = agents, stack_module_state([_Tables(agent) for agent in agents])
     device, inputs = boards.globals.device, agents[0].inputs
     of_boards, _ = _rectangle(edges)
     board = on_device(of_boards.ravel(), device)
@@ -95,8 +91,7 @@ def _tables(agents, boards, orders, firsts, edges, noise, temperature):
         return functional_call(base, weights, about)
 
     parts = features, globals_, owner, on_device(viewer, device)
-    weights = _weights[1][0] | _weights[1][1]
-    provinces, kinds, context, weight, *layer = torch.vmap(ask)(weights, named, *parts)
+    provinces, kinds, context, weight, *layer = torch.vmap(ask)(_stacked(agents), named, *parts)
     before = np.arange(len(agents)) * context.shape[1] - firsts[:-1]
     places = np.arange(firsts[-1]) + np.repeat(before, np.diff(firsts))
     tables = plain_ops.OrderTables(
@@ -107,6 +102,13 @@ def _tables(agents, boards, orders, firsts, edges, noise, temperature):
         plain_ops.Layers(*layer) if layer else None,
     )
     return tables, of_all.sampled_by
+
+
+@lru_cache(maxsize=1)  # of those that chose last
+def _stacked(agents: tuple[nn.Module, ...]) -> dict[str, torch.Tensor]:
+    """Return the weights and buffers of frozen networks by name, each stacked."""
+    weights, buffers = stack_module_state([_Tables(agent) for agent in agents])
+    return weights | buffers
 
 
 def _rectangle(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ import copy
 import itertools
 import pickle
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -107,8 +108,9 @@ def settings_of(agent: nn.Module) -> dict[str, Hashable]:
         return {"": id(agent)}
 
 
-def alike(agents: Sequence[nn.Module]) -> bool:
-    """Tell whether agents differ in what their weights are alone."""
+@lru_cache(maxsize=16)  # the same copies choose in many phases
+def alike(agents: tuple[nn.Module, ...]) -> bool:
+    """Tell whether frozen agents differ in what their weights are alone."""
     first, *others = (
         settings_of(agent) | {"": [type(agent), *(part.shape for part in agent.parameters())]}
         for agent in agents
@@ -186,7 +188,7 @@ def act(
     obs = obs._replace(board=board, last_order=last_order, scalars=scalars, row=row)
     boards = inputs(obs)
     orders = inputs.orders(boards, decisions)
-    asked = [agents[int(number)] for number in numbers]
+    asked = tuple(agents[int(number)] for number in numbers)
     if not ops.uses_kernels(boards.globals) and len(asked) > 1 and alike(asked):
         together = batched.act(asked, boards, orders, firsts, edges, noise, temperature)
         if together is not None:

@@ -3,7 +3,6 @@
 import json
 import platform
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -12,7 +11,8 @@ from typing import Any
 import torch
 
 from .._cores import usable_cores
-from ..matches.figures import mean_text, share_text
+from .._version import VERSION
+from ..matches.figures import mean_text, share_text, sides_of
 
 # Column of the table of curves -> figure in metrics.jsonl, newest at an evaluation.
 COLUMNS = {
@@ -41,7 +41,7 @@ def report(
     lines = [
         *(f"# {title}", ""),
         f"{rows[-1]['decisions']:,} decisions of the learner in {minutes:.1f} minutes, "
-        f"{date.today():%d %B %Y}. diplomacy-selfplay {_version()}{_commit()}, "
+        f"{date.today():%d %B %Y}. diplomacy-selfplay {VERSION}{_commit()}, "
         f"PyTorch {torch.__version__}, Python {platform.python_version()}, {usable_cores()} cores "
         f"of {platform.machine()} ({platform.system()}).",
         *("", "## Settings", "", *(f"- {line}" for line in settings or ["the script's defaults"])),
@@ -49,8 +49,8 @@ def report(
         *_table([_result_row(bot, result) for bot, result in evaluations.items()]),
     ]
     for bot, result in evaluations.items():
-        sides = result.get("by_team") or result["by_power"]
-        wins = (f"{side} {share_text(figures['win'])}" for side, figures in sides.items())
+        sides = sides_of(result).items()
+        wins = (f"{side} {share_text(figures['win'])}" for side, figures in sides)
         lines += ["", f"Wins against {bot} as {', '.join(wins)}."]
     lines += ["", "## Curves", ""]
     for bot in often if len(rows) > 1 else ():
@@ -62,10 +62,6 @@ def report(
     for what, command in commands.items():
         lines += [f"{what.capitalize()}:", "", f"    {command}", ""]
     return "\n".join(lines)
-
-
-def _version() -> str:
-    return sys.modules[__package__.partition(".")[0]].__version__  # it need not be installed
 
 
 def _commit() -> str:

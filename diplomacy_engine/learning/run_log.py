@@ -28,7 +28,7 @@ from ..clock import Clock
 from ..constants import SEA
 from ..errors import UserError
 from ..matches.evaluation import Evaluation
-from ..matches.figures import share_text
+from ..matches.figures import share_text, sides_of
 from ..players.names import short_name, short_names
 from ..rules.map import Map
 from .checks import RunSettings
@@ -142,7 +142,7 @@ class RunLog:
         left_out |= {"survival"} if len(self.game_map.powers) == 2 else set()
         names = overall.keys() - left_out if often else {"win", "solo", "draw", "centers"}
         figures = {f"{tag}/{name}": value for name, value in overall.items() if name in names}
-        for side, figures_of_side in _by_side(result).items():
+        for side, figures_of_side in sides_of(result).items():
             figures[f"{tag}/win_{side}"] = figures_of_side["win"]["value"]
         if often:
             convoys = bool((self.game_map.board.terrain == SEA).any())
@@ -250,13 +250,13 @@ class RunLog:
             for name in ("win", "solo", "draw") if drawn else ("win",):
                 summary[f"{name} against {bot}"] = share_text(result["overall"][name])
         exploited = self._evaluations.get(self.exploited)
-        for side, figures in _by_side(exploited).items() if exploited else ():
+        for side, figures in sides_of(exploited).items() if exploited else ():
             summary[f"win against {self.exploited} as {side}"] = share_text(figures["win"])
         self.progress.summarize(summary, title=self.folder.path.name)
         if exploited:
             self.progress.message(
                 f"{self.exploited}: a copy of it would win at most "
-                f"{1 / len(_by_side(exploited)):.1%} against itself; what this learner wins "
+                f"{1 / len(sides_of(exploited)):.1%} against itself; what this learner wins "
                 "beyond that is a lower bound on how far it can be exploited."
             )
         goes_on = self.stopped or not self.progress.finished
@@ -373,10 +373,6 @@ def _pass_over_full_disks(about: Any) -> None:
     """Say what has ended a thread, unless the operating system has refused it something."""
     if not issubclass(about.exc_type, OSError):
         threading.__excepthook__(about)
-
-
-def _by_side(result: dict) -> dict[str, dict]:
-    return result.get("by_team") or result["by_power"]
 
 
 def _wins(evaluations: Mapping[str, dict]) -> dict[str, float]:

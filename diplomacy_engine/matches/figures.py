@@ -76,6 +76,11 @@ def summarize(
     }
 
 
+def sides_of(result: Mapping[str, Any]) -> dict[str, dict]:
+    """Return the figures of a result by team, or by power where there are no teams."""
+    return result.get("by_team") or result["by_power"]
+
+
 def by_side(
     names: Sequence[str], values: dict[str, np.ndarray], mine: np.ndarray, ranges: dict
 ) -> dict[str, dict]:

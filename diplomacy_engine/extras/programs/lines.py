@@ -1,6 +1,5 @@
 """The lines of docs/protocol.md, one JSON object each, and the positions that they hold."""
 
-import sys
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, json
 
+from ..._version import VERSION
 from ...constants import (
     ARMY,
     FLEET,
@@ -27,7 +27,7 @@ from ...rules.vocabulary import vocabulary
 from ...textgame.position import STATE_KEYS, load_state, result_words
 
 PROTOCOL = 1
-ABOUT = f"diplomacy-engine {sys.modules[__package__.partition('.')[0]].__version__}"
+ABOUT = f"diplomacy-engine {VERSION}"
 MOST_BYTES = 16 * 2**20  # of a line
 ByPower = dict[str, list[str]]
 Arrays = dict[str, bytes]  # of little-endian int32 each; of seeds uint64

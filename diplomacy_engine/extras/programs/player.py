@@ -271,7 +271,8 @@ class TalkingProgram(ProgramPlayer):
         says with that."""
         boards, decisions, seats = Boards(talk.games), talk.decisions, _seats(talk)
         pending = zip(decisions.game.tolist(), decisions.power.tolist())
-        rows = [d for d, seat in enumerate(pending) if seat in set(seats)]
+        speakers = set(seats)
+        rows = [d for d, seat in enumerate(pending) if seat in speakers]
         self._press = None  # what was heard in an earlier phase
         positions = self._positions(talk.games, decisions.take(np.array(rows)))
         at, names = {position.game: position for position in positions}, talk.games.map.powers
@@ -292,7 +293,7 @@ class TalkingProgram(ProgramPlayer):
                     if is_daide(message.message):
                         verb, offer = boards.read(position.game, message)
                         speaker = position.game, talk.games.map.power_index[message.sender]
-                        if speaker not in seats or not 1 <= len(offer[3]) <= MAX_CLAUSES:
+                        if speaker not in speakers or not 1 <= len(offer[3]) <= MAX_CLAUSES:
                             raise UserError("nobody asked for this")
                         pair = message.sender, message.recipient
                         yield speaker, verb, offer, words.get(pair, "")

@@ -189,7 +189,7 @@ class PlayerDraws:
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
         """Return how often each order is drawn; out of movement phases 1 for what is ordered."""
-        slots = np.repeat(np.arange(len(decisions.slot_province)), np.diff(decisions.order_start))
+        slots = decisions.order_slot
         moving = in_movement(games.state, decisions.game).all()
         if (decisions.slot_province == NONE).any() or not moving:
             share = (decisions.order == self.plain(games, decisions)[slots]).astype(np.float32)
