@@ -14,6 +14,7 @@ from ..rules.map import MAP_NAMES
 _FORMS = {
     "": {"form": "provinces"},
     "-sequential": {"form": "sequential"},
+    "-text": {"form": "text"},
     "-deepdip": {"form": "deepdip", "opponents": "dumbbot-deepdip", "reward": "deepdip"},
 }
 IDS = {

@@ -1,5 +1,7 @@
 """The forms in which an environment asks for orders: spaces, observations, masks and actions."""
 
+import json
+import string
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +11,10 @@ from ..constants import NONE, phase_name
 from ..errors import UserError
 from ..games.observation import feature_sizes
 from ..games.vector_game import VectorGame
+from ..rules.notation import unit_of
 from ..rules.state import is_retreat
+from ..textgame.game import Game
+from ..textgame.position import STATE_KEYS
 from .agent_games import AgentBoards, AgentGames
 from .kernels import (
     deepdip_observation,
@@ -156,6 +161,11 @@ class ProvinceForm:
     def final_masks(self, rows: np.ndarray) -> np.ndarray:
         return self._agents.mask[rows]
 
+    def read(self, actions: Any, many: tuple[int, ...] = ()) -> Any:
+        """Return an action, or `many` (E,), as `take` wants them; UserError if it is no action."""
+        shape = self.action_space.shape
+        return whole_numbers(actions, many + shape).reshape(-1, *shape)
+
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
         """Write the orders of actions (E, ...) int64.
 
@@ -274,7 +284,69 @@ class DeepDipForm(ProvinceForm):
         return f"action {action}"
 
 
-FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": DeepDipForm}
+class TextForm(ProvinceForm):
+    """Positions as JSON and orders as texts, one on each line, as language models want them.
+
+    A position has `power`, the keys of a saved game's states and `legal_orders` by unit. Orders are
+    read as `Game.submit` reads them. There is no mask.
+    """
+
+    agent_games: ClassVar = {"gap": 0}
+    has_masks = False
+
+    def __init__(self, agents: AgentBoards):
+        super().__init__(agents)
+        self.observation_space = spaces.Text(10**6, charset=string.printable)
+        self.action_space = spaces.Text(10**4, min_length=0, charset=string.printable)
+
+    def observe(self, rows: np.ndarray) -> tuple[str, ...]:
+        return tuple(map(self._position, rows.tolist()))
+
+    def _position(self, row: int) -> str:
+        legal_orders: dict[str, list[str]] = {}
+        for number in np.flatnonzero(self._agents.mask[row]).tolist():
+            order = self._games.vocabulary.texts[number]
+            legal_orders.setdefault(unit_of(order), []).append(order)
+        state = Game.from_row(self._games, row).to_state()
+        shown = {key: state[key] for key in (*STATE_KEYS, "builds") if key in state}
+        return json.dumps({"power": self._power(row), **shown, "legal_orders": legal_orders})
+
+    def _power(self, row: int) -> str:
+        return self._games.map.powers[self._agents.agent[row]]
+
+    def masks(self) -> None:
+        pass
+
+    def read(self, actions: Any, many: tuple[int, ...] = ()) -> list[str]:
+        texts = actions if many else [actions]
+        texts = list(texts) if isinstance(texts, (list, tuple, np.ndarray)) else []
+        count = many[0] if many else 1
+        if len(texts) != count or not all(isinstance(text, str) for text in texts):
+            raise UserError(
+                f"an action must be {f'{count} texts' if many else 'a text'} of orders, one on a "
+                f"line, not {actions!r:.80}"
+            )
+        return texts
+
+    def take(self, actions: list[str], strict: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Write the orders of actions (E,); see ProvinceForm."""
+        agents = self._agents
+        games = [Game.from_row(self._games, row) for row in range(len(actions))]
+        for row, (game, text) in enumerate(zip(games, actions)):
+            orders = [line for line in text.splitlines() if line.strip()]
+            self._illegal[row] = len(game.submit(self._power(row), orders, strict))
+        for row, game in enumerate(games):
+            for province, order in game.order_numbers().items():
+                agents.orders[row, province] = order
+        return agents.every_row, self._illegal
+
+
+FORMS = {
+    "provinces": ProvinceForm,
+    "sequential": SequentialForm,
+    "deepdip": DeepDipForm,
+    "text": TextForm,
+}
 
 
 class VoteForm:
@@ -290,6 +362,8 @@ class VoteForm:
         self.asked, self.observe = form.asked, form.observe
         self.observation_space = form.observation_space
         self.action_space = with_vote(form.action_space)
+
+    read = ProvinceForm.read
 
     def masks(self) -> np.ndarray | None:
         masks = self._form.masks()
@@ -315,11 +389,20 @@ class FlatForm:
     def __init__(self, form: ProvinceForm | VoteForm):
         self._form, self.has_masks, self.action_space = form, form.has_masks, form.action_space
         self.asked, self.masks, self.final_masks = form.asked, form.masks, form.final_masks
-        self.take, self._scale = form.take, flat_scale(form.observation_space)
+        self.read, self.take = form.read, form.take
+        self._scale = flat_scale(form.observation_space)
         self.observation_space = flat_space(self._scale)
 
     def observe(self, rows: np.ndarray) -> np.ndarray:
         return flattened(self._form.observe(rows), len(rows), self._scale)
+
+
+def check_form(form: str, draw_votes: bool, flat: bool) -> None:
+    """Raise UserError if a form cannot have votes or flat observations."""
+    if draw_votes and form not in ("provinces", "deepdip"):
+        raise UserError(f"draw_votes: needs the form provinces or deepdip, not {form}")
+    if flat and form == "text":
+        raise UserError("flat: needs a form whose observations are numbers, not text")
 
 
 def with_vote(space: spaces.MultiDiscrete) -> MaskedActions:

@@ -15,7 +15,7 @@ from ..pictures.board import board_svg
 from ..pictures.png import pixels
 from ..textgame.game import Game
 from .agent_games import AgentGames, seeds_of
-from .forms import FORMS, FlatForm, VoteForm, row_of, whole_numbers
+from .forms import FORMS, FlatForm, VoteForm, check_form, row_of
 from .settings import AgentSettings, settings_of
 
 METADATA = {"render_modes": ["rgb_array", "ansi"], "render_fps": 2}  # positions a second in a video
@@ -40,13 +40,12 @@ class NeedsReset(gymnasium.error.ResetNeeded, UserError):
 class _AgentEnv:
     def _set_up(self, game_map: str | Path, arguments: dict, **own: Any) -> None:
         settings = settings_of(AgentSettings, arguments, self, **own)
+        check_form(settings.form, settings.draw_votes, settings.flat)
         form = FORMS[settings.form]
         self.render_mode, self._strict = settings.render_mode, settings.strict
         self._agents = AgentGames(game_map, settings, **form.agent_games)
         self._form: Any = form(self._agents)
         if settings.draw_votes:
-            if settings.form == "sequential":
-                raise UserError("draw_votes: needs the form provinces or deepdip, not sequential")
             self._form = VoteForm(self._form, self._agents)
         if settings.flat:
             self._form = FlatForm(self._form)
@@ -85,7 +84,7 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
 
     Args:
         map: a map's name or file.
-        form: `provinces`, `sequential` or `deepdip`; see docs/environments.md.
+        form: `provinces`, `sequential`, `deepdip` or `text`; see docs/environments.md.
         render_mode: `rgb_array`, `ansi` or None.
         settings: see docs/environments.md.
 
@@ -126,8 +125,7 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
         """
         self._need_game(self._running)
         agents = self._agents
-        actions = whole_numbers(action, self.action_space.shape)[None]
-        ready, illegal = self._form.take(actions, self._strict)
+        ready, illegal = self._form.take(self._form.read(action), self._strict)
         reward, terminated, truncated = 0.0, False, False
         if len(ready):
             agents.play(ready)
@@ -205,7 +203,7 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
         """
         self._need_game(self._running)
         agents, form = self._agents, self._form
-        ready, illegal = form.take(whole_numbers(actions, self.action_space.shape), self._strict)
+        ready, illegal = form.take(form.read(actions, (self.num_envs,)), self._strict)
         infos: dict[str, Any] = {}
         reward = np.zeros(self.num_envs)
         terminated, truncated = np.zeros((2, self.num_envs), bool)

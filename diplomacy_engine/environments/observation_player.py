@@ -20,7 +20,7 @@ from ..rules.map import Map, load_map
 from ..rules.state import in_movement
 from ..rules.vocabulary import vocabulary
 from .agent_games import AgentBoards
-from .forms import FORMS, FlatForm, row_of, whole_numbers, with_vote_open
+from .forms import FORMS, FlatForm, check_form, row_of, whole_numbers, with_vote_open
 from .settings import FormName
 
 
@@ -32,9 +32,11 @@ class ObservationPlayer:
 
     Args:
         policy: of observations and masks, returns actions. Observations are those of the vector
-            environment: arrays, D rows each, in a dictionary or (deepdip) alone; masks are
-            (D, M) int8, or None for deepdip; actions are integers, one for each of D rows.
-        form: of the environment in which it was trained: `provinces`, `sequential` or `deepdip`.
+            environment: arrays, D rows each, in a dictionary or (deepdip) alone, or D texts; masks
+            are (D, M) int8, or None for deepdip and text; actions are integers, one for each of D
+            rows, or D texts.
+        form: of the environment in which it was trained: `provinces`, `sequential`, `deepdip` or
+            `text`.
         name: of the player.
         game_map: the one on which it was trained; games on others are refused. None: any.
         single: the policy is asked about one decision at a time, without the first axis, as
@@ -65,6 +67,7 @@ class ObservationPlayer:
         """See the class for the arguments."""
         self.name = name
         self._policy, self._form_class = policy, FORMS[convert(FormName, form, "form")]
+        check_form(form, draw_votes, flat)
         self._map = None if game_map is None else load_map(game_map)
         self._single, self._draw_votes, self._strict = single, draw_votes, strict
         self._helper, self._flat = None, flat
@@ -136,14 +139,12 @@ class ObservationPlayer:
             self._form = FlatForm(self._form) if self._flat else self._form
         return self._boards, self._form
 
-    def _actions(self, form: Any, rows: np.ndarray) -> np.ndarray:
+    def _actions(self, form: Any, rows: np.ndarray) -> Any:
         """The policy's actions for `rows`, without votes."""
         obs, masks = form.observe(rows), form.masks()
         if masks is not None:
             masks = masks[: len(rows)]
             masks = with_vote_open(masks) if self._draw_votes else masks
-        shape = form.action_space.shape
-        shape = (shape[0] + 1,) if self._draw_votes else shape
         try:
             if self._single:
                 of_rows = [None] * len(rows) if masks is None else masks
@@ -151,7 +152,9 @@ class ObservationPlayer:
                 actions: Any = list(map(self._policy, alone, of_rows))
             else:
                 actions = self._policy(obs, masks)
-            actions = whole_numbers(actions, (len(rows), *shape))
+            if not self._draw_votes:
+                return form.read(actions, (len(rows),))
+            actions = whole_numbers(actions, (len(rows), form.action_space.shape[0] + 1))
         except UserError as error:
             raise UserError(f"player {quoted(self.name, 60)}: {error}") from None
-        return np.ascontiguousarray(actions[..., :-1]) if self._draw_votes else actions
+        return np.ascontiguousarray(actions[:, :-1])

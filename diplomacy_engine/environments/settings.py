@@ -13,7 +13,7 @@ from ..scoring.mixes import RewardMix, make_steady_mix
 
 Count = Annotated[int, Meta(ge=0, le=1000)]
 Positive = Annotated[int, Meta(ge=1)]
-FormName = Literal["provinces", "sequential", "deepdip"]
+FormName = Literal["provinces", "sequential", "deepdip", "text"]
 
 
 def settings_of(cls: Any, arguments: dict, env: object, **own: Any) -> Any:

@@ -3,6 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
+from support.environments import legal_text
 
 from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_bot
 from diplomacy_engine.constants import NONE
@@ -24,6 +25,8 @@ class Scripted:
 
     def __call__(self, seen, mask):
         self.shown.append((seen, mask))
+        if isinstance(seen, str):
+            return legal_text(seen, self.rng)
         if mask is None:
             return self.rng.integers(0, self.space.nvec)
         if isinstance(self.space, gymnasium.spaces.Discrete):
@@ -46,8 +49,10 @@ def of_environment(env: DiplomacyEnv, policy: Scripted, seed: int) -> dict:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("draw_votes", [False, True])
 def test_a_player_sees_and_does_what_an_environment_shows_and_takes(form, draw_votes):
-    if draw_votes and form == "sequential":
-        pytest.skip("has no votes")
+    if draw_votes and form in ("sequential", "text"):
+        with pytest.raises(UserError, match="draw_votes"):
+            ObservationPlayer(hold, form, draw_votes=True)
+        return
     votes = {"draw_votes": True, "draws_after": 3000} if draw_votes else {}
     for name, power, bot, seed in (
         ("small", 1, "dumbbot", 3),
@@ -68,7 +73,7 @@ def test_a_player_sees_and_does_what_an_environment_shows_and_takes(form, draw_v
             games.step(ask_players(games, decisions, [player, make_bot(bot)], who))
         assert len(ours.shown) == len(theirs.shown) > 5
         for (seen, mask), (wanted, wanted_mask) in zip(ours.shown, theirs.shown):
-            if form == "deepdip":
+            if form in ("deepdip", "text"):
                 assert np.array_equal(seen, wanted) and mask is wanted_mask is None
                 continue
             assert seen.keys() == wanted.keys() and np.array_equal(mask, wanted_mask)
@@ -93,6 +98,10 @@ def illegal(seen, masks):
         (lambda *_: [[1, 2]], {"form": "sequential"}, "(4,)"),
         (lambda *_: None, {"form": "deepdip"}, "(4, 19)"),
         (illegal, {"strict": True}, "ENGLAND"),
+        (lambda seen, _: ["A LON - MOS"] * len(seen), {"form": "text", "strict": True}, "ENGLAND"),
+        (lambda seen, _: seen[:3], {"form": "text"}, "4 texts"),
+        (lambda *_: 3, {"form": "text"}, "4 texts"),
+        (hold, {"form": "text", "flat": True}, "flat"),
         (hold, {"form": "province"}, "'province'"),
         (hold, {"game_map": "three"}, "'three', not 'small'"),
     ],
@@ -103,7 +112,7 @@ def test_what_is_refused(policy, settings, name):
     with pytest.raises(UserError) as error:
         ObservationPlayer(policy, name="mine", **settings).act(games, games.decisions())
     assert name in str(error.value) and "\n" not in str(error.value)
-    assert "'mine'" in str(error.value) or "form" in settings
+    assert "'mine'" in str(error.value) or {"form", "flat"} & settings.keys()
 
 
 def test_players_of_modules(tmp_path, monkeypatch):
