@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.clicks import province
+from support.clicks import pick, walk
 from support.serving import seated, serving
 from support.tables import read_text
 from support.waiting import until
@@ -37,17 +37,6 @@ def sit(table, open_page):
     return sit_
 
 
-def drawn(page, *orders: str) -> None:
-    """Wait until the board shows just these orders."""
-    script = "[...document.querySelectorAll('#board [data-order]')].map(e => e.dataset.order)"
-    until(lambda: sorted(page.evaluate(script)) == sorted(orders))
-
-
-def unit(page, text: str) -> None:
-    page.locator(f'#board [data-unit="{text}"]').click()
-    page.wait_for_selector("#flyout:not([hidden])")
-
-
 def middle(page, selector: str) -> tuple[float, float]:
     found = """selector => {
         const box = document.querySelector(selector)?.getBoundingClientRect();
@@ -71,89 +60,40 @@ def center_of_view(page) -> list[float]:
     )
 
 
-def test_a_click_on_an_own_unit_after_an_order_selects_it(sit):
-    page = sit()
-    unit(page, "A KIE")
-    province(page, "HOL")
-    drawn(page, "A KIE - HOL")
-    assert page.locator('#units [aria-pressed="true"]').count() == 0
-    unit(page, "A MUN")
-    assert page.get_attribute("#unit-A-MUN", "aria-pressed") == "true"
-    drawn(page, "A KIE - HOL")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a click on an own unit after an order selects it",
+        "what was wrong is said until the next click",
+    ],
+)
+def test_a_walk(name, sit):
+    walk(__file__, name, sit())
 
 
 def test_orders_by_the_flyout_and_by_keys(sit):
     page = sit()
-    unit(page, "A MUN")
+    pick(page, "A MUN")
     x, y = middle(page, '#board [data-unit="A MUN"]')
     left, top = middle(page, "#flyout")
     assert abs(left - x) < 200 and abs(top - y) < 150
-    assert page.locator("#flyout [data-mode]").all_inner_texts() == ["Move", "Hold", "Support"]
-    page.click("#flyout [data-mode=support]")
-    province(page, "BER")
-    province(page, "KIE")
-    drawn(page, "A MUN S A BER - KIE")
-    unit(page, "F BAL")
-    page.keyboard.press("c")
-    assert "army to convoy" in page.inner_text("#say")
-    page.keyboard.press("Escape")
-    assert page.locator("#flyout:visible").count() == 0
-    unit(page, "F BAL")
-    page.keyboard.press("v")  # no fleet goes by convoy
-    page.keyboard.press("h")
-    unit(page, "A BER")
-    page.keyboard.press("s")
-    province(page, "MUN")
-    province(page, "MUN")
-    drawn(page, "A MUN S A BER - KIE", "F BAL H", "A BER S A MUN")
+    walk(__file__, "orders by the flyout and by keys", page)
 
 
 def test_a_neighbor_is_reached_by_land_and_a_convoy_is_of_two(sit):
-    page = sit()
-    unit(page, "A KIE")
-    province(page, "DEN")  # two fleets could bring it there, too
-    drawn(page, "A KIE - DEN")
-    unit(page, "A KIE")
-    province(page, "LON")
-    assert page.inner_text("#say").endswith("by land: choose Via convoy.")
-    page.keyboard.press("v")
+    page = walk(__file__, "a neighbor is reached by land", sit())
     own = {"DEN", "SWE", "LVN", "PRU", "BER"}
     offered = page.locator("#choices .order").all()
     assert {offered[i].get_attribute("data-order")[8:11] for i in range(len(own))} == own
-    province(page, "SWE")
-    page.click('#flyout [data-offer="F BAL C A KIE - SWE"]')
-    drawn(page, "A KIE - SWE VIA", "F BAL C A KIE - SWE")
-    page.click('[aria-label="Delete A KIE - SWE VIA"]')
-    page.click('[aria-label="Delete F BAL C A KIE - SWE"]')
-    page.keyboard.press("Escape")
-    unit(page, "F BAL")
-    page.keyboard.press("c")
-    province(page, "KIE")
-    province(page, "LVN")  # the fleet first: the army's order is offered
-    page.keyboard.press("Enter")
-    drawn(page, "A KIE - LVN VIA", "F BAL C A KIE - LVN")
-
-
-def test_what_was_wrong_is_said_until_the_next_click(sit):
-    page = sit()
-    unit(page, "A MUN")
-    province(page, "LON")
-    assert page.inner_text("#say.bad") == "Army Munich cannot move to London."
-    page.click("#unit-A-BER")
-    assert page.locator("#say:visible").count() == 0
+    walk(__file__, "and a convoy is of two", page)
 
 
 def test_in_winter_a_wrong_click_is_answered_in_words_of_winter(tmp_path, open_page):
     state = {"name": "W1901A", "units": {}, "centers": {"ENGLAND": ["LON"], "RUSSIA": ["MOS"]}}
     game = Game.from_state("small", state, max_years=3)
     with serving(seated(tmp_path / "game.jsonl", "hp", game)) as server:
-        page = open_page(server.link("host"))
-        page.wait_for_selector("#submit")
-        province(page, "LON")
-        drawn(page, "A LON B")
-        page.click("#unit-LON")
-        province(page, "PAR")
-        assert page.inner_text("#say") == "You cannot build in Paris: it is not yours."
+        name = "in winter a wrong click is answered in words of winter"
+        walk(__file__, name, server=server, open_page=open_page)
 
 
 COVERED = read_text(__file__, "covered.js")
@@ -223,7 +163,7 @@ def test_the_wheel_and_dragging_move_the_map_and_names_keep_their_size(sit):
     page.mouse.up()
     assert middle(page, there) == pytest.approx((x + 90, y - 60), abs=3)
     assert page.locator("#flyout:visible, #say:visible").count() == 0, "it was no click"
-    unit(page, "A MUN")
+    pick(page, "A MUN")
     page.mouse.move(x, y)
     page.mouse.wheel(0, 2000)
     until(lambda: width(page) == before)

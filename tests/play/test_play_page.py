@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from support.clicks import drawn, province, unit
+from support.clicks import PHONE, drawn, fits, province, unit, walk
 from support.players import Thinker
 from support.search import searcher
-from support.serving import Partner, reopened, seated, serving, viewer
+from support.serving import Partner, reopened, seated, serving
 from support.waiting import (
     until,  # the page's policy forbids what Playwright's wait_for_function does
 )
@@ -27,7 +27,9 @@ from diplomacy_engine.press.press import PressRules
 pytestmark = pytest.mark.usefixtures("compiled")
 ROOT = Path(__file__).parents[2]
 LONG_NAME = "runs/small__ppo_selfplay_diplomacy__1__1795273270"
-PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+WAR = {"FRANCE": ["A MAR", "A PAR", "F MAO"], "GERMANY": ["A BUR"], "ENGLAND": ["A BRE"]}
+COASTS = "standard F1901M; FRANCE A BRE, A GAS, F MAO = BRE; GERMANY A PAR = PAR MUN; "
+COASTS += "RUSSIA F STP/SC = STP"
 NEAR = {"ENGLAND": ["A PAR", "A PIC"], "ITALY": ["A MAR", "A PIE"], "RUSSIA": ["A MUN"]}
 
 
@@ -59,8 +61,28 @@ def chosen(page) -> list[str]:
     return page.evaluate("[...document.querySelectorAll('#units li')].map(li => li.innerText)")
 
 
-def fits(page) -> bool:
-    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+# Walk of texts/walks.txt -> how its game begins.
+WALKS = {
+    "supports, convoys and retreats by clicks": ("pphgppp", at("standard", WAR, max_years=9)),
+    "lists, keys and taking back": ("hp",),
+    "hints": ("hp", None, "thinker"),
+    "a support takes the coast and old phases have their own table": (
+        "ppggphp",
+        Game.from_position(COASTS, max_years=3),
+    ),
+    "a sandbox from the game and back": ("hp", None, "thinker"),
+    "people vote for a draw and concede by clicks": (
+        "hgg",
+        Game("three", max_years=3, draw_votes=True),
+    ),
+    "a pasted position begins a game": (None, Game("standard"), "thinker"),
+}
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_a_walk(name, start, open_page):
+    server = start(*WALKS[name], opponents=["thinker", "hold"])
+    walk(__file__, name, server=server, open_page=open_page)
 
 
 def test_a_whole_game_by_clicks_against_a_bot(start, open_page):
@@ -125,104 +147,12 @@ def test_a_whole_game_by_clicks_against_a_bot(start, open_page):
     assert played[0] == played[1]
 
 
-def test_supports_convoys_and_retreats_by_clicks(start, open_page):
-    units = {"FRANCE": ["A MAR", "A PAR", "F MAO"], "GERMANY": ["A BUR"], "ENGLAND": ["A BRE"]}
-    server = start("pphgppp", at("standard", units, max_years=9))
-    page = open_page(server.link("host"))
-    unit(page, "A PAR")
-    province(page, "BUR")  # occupied by another power: still a move
-    drawn(page, "A PAR - BUR")
-    page.click("#unit-A-MAR")
-    page.click("#mode-support")
-    unit(page, "A PAR")
-    province(page, "BUR")
-    drawn(page, "A MAR S A PAR - BUR")
-    page.click("#unit-F-MAO")
-    page.click("#mode-convoy")
-    province(page, "BRE")
-    province(page, "SPA")
-    drawn(page, "F MAO C A BRE - SPA")
-    unit(page, "F MAO")
-    page.click("#mode-move")
-    province(page, "SPA")  # two coasts: the list asks
-    page.click('[data-order="F MAO - SPA/SC"]')
-    drawn(page, "F MAO - SPA/SC")
-    page.click("#submit")
-    page.wait_for_selector("#withdraw")
-    given = server.session.game.orders["FRANCE"]
-    assert given == ["A PAR - BUR", "A MAR S A PAR - BUR", "F MAO - SPA/SC"]
-    guest = open_page(server.link("GERMANY"))
-    guest.click("#submit")
-    dislodged = guest.locator("#results li", has_text="dislodged")
-    assert dislodged.inner_text().startswith("Army Burgundy: hold (no order)")
-    assert dislodged.inner_text().endswith("dislodged by army Paris")
-    assert "failed" not in dislodged.get_attribute("class"), "it may have done what it was told"
-    guest.click("#continue")
-    guest.click("#unit-A-BUR")
-    guest.wait_for_selector(".play-mark .reach", state="attached")
-    province(guest, "RUH")
-    drawn(guest, "A BUR R RUH")
-    guest.click("#submit")
-    until(lambda: "Fall" in page.title())  # it notices by itself
-    assert server.session.game.units["GERMANY"] == ["A RUH"]
-
-
-def test_lists_keys_and_taking_back(start, open_page):
-    server = start("hp")
-    page = open_page(server.link("host"))
-    for place in ("#unit-A-LON", '[data-order="A LON - PAR"]', "#submit"):
-        page.focus(place)
-        page.keyboard.press("Enter")
-    page.wait_for_selector("#continue")
-    assert page.inner_text("#title") == "Spring 1901, movement"
-    page.keyboard.press("ArrowRight")
-    page.wait_for_selector("#submit")
-    assert page.inner_text("#title") == "Fall 1901, movement"
-    page.keyboard.press("Home")
-    drawn(page, "A LON - PAR")
-    page.keyboard.press("End")
-    page.wait_for_selector("#submit")
-    page.click("#unit-A-PAR")
-    page.keyboard.press("Escape")
-    until(lambda: page.locator('[aria-pressed="true"]').count() == 0)
-    page.click("#takeback")
-    page.wait_for_selector("#unit-A-LON")
-    assert server.session.game.phase == "S1901M" and "move to Paris" in page.inner_text("#units")
-    other = open_page(server.link("host"))  # another browser: the server knows the orders
-    other.wait_for_selector("#submit")
-    assert "move to Paris" in other.inner_text("#units")
-
-
-def test_hints(start, open_page):
-    page = open_page(start("hp", player="thinker").link("host"))
-    page.click("#hint")
-    page.wait_for_selector("#hints")
-    assert "Army London: hold 50%" in page.inner_text("#hints")
-    said = "Chance of a solo: below 3%. Centers at the end: about 1."  # everybody holds
-    until(lambda: page.inner_text("#expects") == said)
-    page.click("#what summary")
-    assert "England won 0 (5 centers win), and ended with 1.0" in page.inner_text("#what")
-    page.wait_for_selector("#board .hinted .order", state="attached")
-    marks = page.locator("#board .hinted .order").all()
-    assert [mark.get_attribute("data-order") for mark in marks] == ["A LON H"]
-    unit(page, "A LON")
-    page.keyboard.press("m")
-    assert "%" in page.inner_text("#choices .order >> nth=0")
-    page.click("#fill")
-    drawn(page, "A LON H")
-    page.click("#hint")
-    page.keyboard.press("Escape")
-    unit(page, "A LON")
-    province(page, "PAR")
-    page.click("#hint")  # now there are orders to compare
-    until(lambda: "your orders below 3%, these below 3%" in page.inner_text("#expects"))
-
-
 def test_hints_of_a_search_show_what_it_tried(start, open_page):
     """Numbers are explained where there are some: for England it has found one order only."""
-    found, shown = searcher("searcher", "dumbbot", "hold"), {}
-    for letters in ("hp", "ph"):
-        server = start(letters, player="searcher", load=lambda name: found)
+    shown = {}
+    for letters in ("hp", "ph"):  # each with a search of its own: the first still plays on
+        load = lambda name: searcher("searcher", "dumbbot", "hold")  # noqa: E731
+        server = start(letters, player="searcher", load=load)
         page = open_page(server.link("host"), **PHONE)
         page.click("#hint")
         page.wait_for_selector("#candidates")
@@ -242,19 +172,8 @@ def test_hints_of_a_search_show_what_it_tried(start, open_page):
 
 
 def test_orders_are_typed_and_a_wrong_click_is_answered_where_it_was(start, open_page):
-    page = open_page(start("pphpppp", Game("standard", max_years=3)).link("host"))
-    page.wait_for_selector("#hint")
-    assert page.is_disabled("#hint"), "bots give none"
-    page.allowed.append("400")
-    page.fill("#typed", "A PAR - BUR; A MAR S A PAR - BUR")
-    page.press("#typed", "Enter")
-    drawn(page, "A MAR S A PAR - BUR")
-    page.fill("#typed", "A MUN H; A PAR - PIC")
-    page.press("#typed", "Enter")
-    page.wait_for_selector("#mistyped:not(:empty)")
-    drawn(page, "A PAR - PIC")  # the right one is kept
-    assert "A MUN" in page.inner_text("#mistyped") and page.input_value("#typed") == "A MUN H"
-    page.click("#unit-F-BRE")
+    server = start("pphpppp", Game("standard", max_years=3))
+    page = walk(__file__, "orders are typed", server=server, open_page=open_page)
     there = page.locator('#board .province[data-province="UKR"]').bounding_box()
     x, y = there["x"] + there["width"] / 2, there["y"] + there["height"] / 2
     page.mouse.click(x, y)
@@ -262,42 +181,6 @@ def test_orders_are_typed_and_a_wrong_click_is_answered_where_it_was(start, open
     told = page.locator("#say").bounding_box()
     assert abs(told["x"] + told["width"] / 2 - x) < 40
     assert -90 < told["y"] - y < 40, "at the click"
-
-
-def test_a_support_takes_the_coast_and_old_phases_have_their_own_table(start, open_page):
-    """And a third click does nothing, what attacked comes first, an offer stands in the list."""
-    units = {"FRANCE": ["A BRE", "A GAS", "F MAO"], "GERMANY": ["A PAR"], "RUSSIA": ["F STP/SC"]}
-    centers = {"FRANCE": ["BRE"], "GERMANY": ["PAR", "MUN"], "RUSSIA": ["STP"]}
-    state = {"name": "F1901M", "units": units, "centers": centers}
-    server = start("ppggphp", Game.from_state("standard", state, max_years=3))
-    russia, page = open_page(server.link("host")), open_page(server.link("FRANCE"))
-    russia.wait_for_selector("#submit")
-    assert "Fleet St Petersburg/SC" in russia.inner_text("#units")
-    unit(page, "F MAO")
-    province(page, "SPA")
-    page.click('#flyout [data-offer="F MAO - SPA/SC"]')
-    page.click("#unit-A-GAS")
-    page.click("#mode-support")
-    unit(page, "F MAO")
-    province(page, "SPA")
-    drawn(page, "A GAS S F MAO - SPA/SC")
-    province(page, "SPA")
-    assert page.locator("#say.bad").count() == 0, "clicked again"
-    page.click("#unit-A-BRE")
-    page.keyboard.press("v")
-    page.click('#choices [data-order="A BRE - POR VIA"]')
-    page.wait_for_selector('#panel [data-offer="F MAO C A BRE - POR"]')
-    page.click('[aria-label="Delete A BRE - POR VIA"]')
-    server.session.submit(viewer(server.session, "GERMANY"), 0, ["A PAR - BRE"])
-    page.click("#submit")
-    russia.click("#submit")
-    page.wait_for_selector("#results li")
-    first = page.locator("#results h3").all_inner_texts()[:2]
-    assert first == ["France", "Germany"]
-    france = page.locator("#powers tbody tr").nth(2).locator("td")
-    until(lambda: france.all_inner_texts()[1:] == ["1", "3"])
-    page.click("#last")
-    until(lambda: france.all_inner_texts()[1:] == ["2", "3"])
 
 
 def test_boxes_of_weight_the_sea_and_a_notice_for_who_wants_it(start, open_page):
@@ -320,76 +203,28 @@ def test_boxes_of_weight_the_sea_and_a_notice_for_who_wants_it(start, open_page)
     page.wait_for_selector("#continue")
 
 
-def test_a_sandbox_from_the_game_and_back(start, open_page):
-    """A power that is done, or has nothing to order, is no dead end."""
-    server = start("hp", player="thinker")
-    page = open_page(server.link("host"))
-    page.click("#try")
-    page.wait_for_selector("#as-ENGLAND[aria-pressed=true]")
-    page.click("#submit")
-    page.wait_for_selector("#as-RUSSIA[aria-pressed=true]")
-    page.click("#as-ENGLAND")
-    page.wait_for_selector("#withdraw")
-    page.click("#as-RUSSIA")
-    page.click("#submit")
-    page.wait_for_selector("#continue")
-    page.click("#to-game")
-    page.wait_for_selector("#try")
-    assert page.inner_text("#title") == "Spring 1901, movement"
-    assert "Your turn" in page.inner_text("#panel") and server.session.now.step == 0
-
-
 def test_a_double_click_gives_one_order_and_focus_stays(start, open_page):
     """And the results list those who hold, beside the board."""
-    page = open_page(start("pphpppp", Game("standard", max_years=3)).link("host"))
-    page.click("#unit-A-PAR")
-    page.dblclick('#choices [data-order="A PAR - BUR"]')
-    drawn(page, "A PAR - BUR")
-    assert page.locator("#board [data-order]").count() == 1, "nothing for the next unit"
-    page.click("#unit-A-MAR")
+    server = start("pphpppp", Game("standard", max_years=3))
+    page = walk(__file__, "a double click gives one order", server=server, open_page=open_page)
     top = page.locator("#unit-A-PAR").bounding_box()["y"]
-    page.click('#choices [data-order="A MAR - SPA"]')
-    assert page.evaluate("document.activeElement.id") == "unit-F-BRE", "where one works"
-    assert page.locator('#units [aria-pressed="true"]').count() == 0, "nothing selects itself"
-    page.keyboard.press("Enter")
-    page.click("#mode-hold")
-    assert page.evaluate("document.activeElement.id") == "submit"
+    walk(__file__, "and focus stays", page)
     assert page.locator("#unit-A-PAR").bounding_box()["y"] == top, "nothing jumps"
-    page.dblclick("#submit")
-    page.wait_for_selector("#results li")
-    assert page.inner_text("#title") == "Spring 1901, movement", "the results are not skipped"
-    assert page.evaluate("document.activeElement.id") == "continue"
-    shown = page.inner_text("#results")
-    assert "Army Paris: move to Burgundy" in shown and shown.count("hold") == 20
+    walk(__file__, "the results list those who hold, beside the board", page)
+    assert page.inner_text("#results").count("hold") == 20
     page.locator("#results li").last.scroll_into_view_if_needed()
     box, height = page.locator("#board svg").bounding_box(), page.evaluate("innerHeight")
     assert box["y"] >= 0 and box["y"] + box["height"] <= height
-    page.click("#signs summary")
+    walk(__file__, "signs, chart and past", page)
     assert page.locator("#signs svg").count() == page.locator("#signs li").count() >= 10
-    assert page.locator("#chart .series").count() == 7
-    page.click("#past summary")
-    page.wait_for_selector("#past section")
-    assert "Army Paris: move to Burgundy" in page.inner_text("#past")
 
 
 def test_people_at_several_links(start, open_page):
     server = start("hg")
-    host, guest, watcher = (open_page(server.link(who)) for who in ("host", "RUSSIA", "watch"))
+    walk(__file__, "people at several links", server=server, open_page=open_page)
+    host = open_page(server.link("host"))
+    host.wait_for_selector(".row input")
     assert server.link("RUSSIA") in [box.input_value() for box in host.locator(".row input").all()]
-    watcher.wait_for_selector(".waiting")
-    assert watcher.locator("#submit, #takeback, #more details").count() == 0
-    host.click("#submit")
-    host.wait_for_selector(".waiting")
-    assert host.inner_text(".waiting") == "Waiting for Russia…"
-    assert "Units without orders hold" in host.inner_text("#panel")
-    host.click("#withdraw")
-    host.wait_for_selector("#submit")
-    host.click("#submit")
-    host.wait_for_selector("#withdraw")
-    guest.click("#submit")
-    for page in (host, guest, watcher):
-        page.wait_for_selector("#continue")
-    assert server.session.now.step == 1
 
 
 @pytest.mark.slow
@@ -567,121 +402,9 @@ def test_the_page_says_whom_it_waits_for(start, open_page):
 
 
 def test_two_people_make_a_deal_by_clicks(start, open_page):
-    """An offer of support, peace and a closed province; locks on bound units; a reason.
-
-    What a player says is text, and nothing in it is markup.
-    """
     partner, rules = Partner(), PressRules("offers", 4)
     partner.said = ["Peace? <img src=x onerror=\"document.title='bad'\"><b>Yes</b>"]
     game = at("three", NEAR, max_years=3)
     game.take_up_talk("offers", 4)
     server = start("hgp", game, "partner", lambda name: partner, rules)
-    host, guest = open_page(server.link("host")), open_page(server.link("ITALY"), **PHONE)
-    host.wait_for_selector("#heard")
-    assert "<b>Yes</b>" in host.inner_text("#heard")
-    assert host.locator("#heard img").count() == 0 and host.title() != "bad"
-    host.click("#partner-ITALY")
-    assert "Choose your orders first" in host.inner_text("#composer")
-    host.click("#unit-A-PAR")
-    province(host, "GAS")
-    host.click('[data-support="A MAR S A PAR - GAS"]')
-    host.click("#offer-peace")
-    host.click("#close")
-    province(host, "BEL")
-    host.select_option("#closed-BEL", "they")
-    host.click("#send-offer")
-    host.wait_for_selector("#sent")
-    guest.wait_for_selector("#offers")
-    assert "Italy keeps out of Belgium" not in guest.inner_text("#offers")
-    assert "you keep out of Belgium" in guest.inner_text("#offers")
-    assert guest.inner_text("#open-offers") == "An offer waits for your answer."
-    guest.click("#open-offers a")
-    guest.click("#accept-1")
-    guest.wait_for_selector("#unit-A-MAR .lock")
-    assert guest.inner_text("#unit-A-MAR").split("\n")[-1] == "support army Paris to Gascony"
-    host.wait_for_selector("#deals")
-    assert "Army Marseilles: support army Paris to Gascony" in host.inner_text("#deals")
-    host.wait_for_selector(".play-lock", state="attached")
-    host.click("#unit-A-PAR")
-    assert host.locator("#choices .order").count() == 1
-    assert "Bound by your deal with Italy" in host.inner_text("#choices")
-    host.click("#partner-ITALY")
-    host.click("#offer-peace")
-    host.select_option("#close-list", "GAS")
-    host.click("#send-offer")
-    host.wait_for_selector("#sent")
-    guest.allowed.append("400")
-    guest.click("#accept-2")
-    guest.wait_for_selector("#refused")
-    assert "contradicts a promise" in guest.inner_text("#refused")
-    guest.click("#decline-2")
-    guest.wait_for_selector("#offers", state="detached")
-    assert fits(guest)
-    host.click("#partner-ITALY")
-    host.fill("#words", "Sorry <b>about</b> that")
-    host.click("#write")
-    guest.wait_for_selector("#heard")
-    assert "England to Italy: Sorry <b>about</b> that" in guest.inner_text("#heard")
-    host.click("#submit")
-    guest.click("#submit")
-    guest.wait_for_selector("#said")
-    assert "England to Italy: offers a deal (Army Paris: move to Gascony" in guest.inner_text(
-        "#said"
-    )
-    assert server.session.game.units["ENGLAND"] == ["A GAS", "A PIC"]
-
-
-def test_people_vote_for_a_draw_and_concede_by_clicks(start, open_page):
-    server = start("hgg", Game("three", max_years=3, draw_votes=True))
-    session, host = server.session, open_page(server.link("host"))
-    guest = open_page(server.link("ITALY"), **PHONE)
-    host.click("#vote")
-    until(lambda: "1 of 3 for a draw" in guest.inner_text("#votes"))
-    assert guest.get_attribute("#vote", "aria-pressed") == "false"
-    host.click("#vote[aria-pressed=true]")
-    until(lambda: "0 of 3 for a draw" in guest.inner_text("#votes"))
-    assert fits(guest) and guest.locator("#vote").bounding_box()["height"] >= 36
-    guest.tap("#give-up")
-    guest.tap("#keep-on")
-    assert not session.game.conceded
-    guest.tap("#give-up")
-    guest.tap("#concede")
-    until(lambda: "conceded" in host.inner_text("#powers"))
-    assert guest.locator("#votes *").count() == 0
-    host.click("#vote")
-    until(lambda: session.game.votes == ["ENGLAND"])
-    session.vote(viewer(session, "RUSSIA"), 0, True)
-    host.wait_for_selector("#said li")
-    assert "England votes for a draw" in host.inner_text("#said")
-    host.click("#last")
-    host.wait_for_selector("#end")
-    assert host.inner_text("#end") == "The game ends in a draw, agreed by England and Russia."
-
-
-def test_a_pasted_position_begins_a_game(start, open_page):
-    server = start(None, Game("standard"), "thinker", opponents=["thinker", "hold"])
-    page = open_page(server.link("host"), **PHONE)
-    page.click("#paste summary")
-    page.evaluate("document.getElementById('pasted').value = 'x'.repeat(200000)")
-    page.click("#take")
-    assert "--resume FILE" in page.inner_text("#taken"), "what is too long is not sent"
-    page.allowed.append("400 (Bad Request)")
-    page.fill("#pasted", "Fall 1902\nFrance: A Par, F Atlantis")
-    page.click("#take")
-    until(lambda: "Atlantis" in page.inner_text("#taken"))
-    page.fill("#pasted", "Fall 1902\nFrance: A Par, F Bre\nGermany: A Mun, F Hol\n")
-    page.click("#take")
-    until(lambda: "The game will begin from this position" in page.inner_text("#taken"))
-    page.wait_for_selector('#board [data-unit="F HOL"]')
-    assert page.inner_text("#title") == "Fall 1902, movement" and fits(page)
-    page.fill("#pasted", "Spring 1901\nFrance: A Par-Bur, A Mar-Mos")
-    page.click("#take")
-    until(lambda: "A Mar-Mos" in page.inner_text("#taken"))
-    page.select_option("#seat-FRANCE", "me")
-    page.click("#start")
-    page.click("#hint")
-    page.wait_for_selector("#hints")
-    assert fits(page) and len(chosen(page)) == 3
-    page.click("#first")
-    page.wait_for_selector("#results li")
-    drawn(page, "A PAR - BUR")
+    walk(__file__, "two people make a deal by clicks", server=server, open_page=open_page)
