@@ -2,6 +2,7 @@
 rows of tables, its score the inner product of a weight with the code's positive part. On a CPU
 kernels are several times as fast as whole arrays, (N, H); elsewhere see plain_ops.py."""
 
+import math
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -37,24 +38,24 @@ class LayerNorm(nn.LayerNorm):
 
 class Linear(nn.Linear):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        flat = x.reshape(-1, x.shape[-1])
-        if not (uses_kernels(x) and products.fits(self.weight.shape) and len(flat) > MANY):
+        count = math.prod(x.shape[:-1])
+        if not (uses_kernels(x) and products.fits(self.weight.shape) and count > MANY):
             return super().forward(x)
-        rows = [np.arange(len(flat))]
-        return _apply(_Products, flat, self.weight, self.bias, rows).view(*x.shape[:-1], -1)
+        return _apply(_Products, x, self.weight, self.bias, [np.arange(count)])
 
 
 def linear_by_role(
     codes: torch.Tensor, named: Sequence[torch.Tensor], weight: torch.Tensor, bias: torch.Tensor
 ) -> torch.Tensor:
     """Return (all named, H) what each part of a layer, (roles * H, K) and (roles * H,), makes of
-    the rows of codes (any, K) that are named (any,) for its role, one role after the other."""
+    those of the codes (..., K), counted as one list, that are named (any,) for its role, one role
+    after the other."""
     if uses_kernels(codes) and products.fits((len(weight) // len(named), weight.shape[1])):
         return _apply(_Products, codes, weight, bias, [rows.numpy() for rows in named])
     roles = np.repeat(np.arange(len(named)), [len(rows) for rows in named])
     places = torch.add(on_device(roles, codes.device), torch.cat([*named]), alpha=len(named))
     return (
-        F.linear(codes, weight, bias)
+        F.linear(codes.flatten(0, -2), weight, bias)
         .unflatten(1, (len(named), -1))
         .flatten(0, 1)
         .index_select(0, places)
@@ -123,8 +124,7 @@ def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, t
     """Return mean codes of provinces, (G, 1, H), and of each power's units, (G, P, H)."""
     if not uses_kernels(codes):
         return plain_ops.mean_provinces(codes, boards)
-    means = _apply(_ProvinceMeans, codes, boards.owner.numpy(), boards.num_powers)
-    return means[:, :1], means[:, 1:]
+    return _apply(_ProvinceMeans, codes, boards.owner.numpy(), boards.num_powers)
 
 
 def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
@@ -142,7 +142,7 @@ def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, tor
     return _Scores.apply(orders, *tables[:4], *layer)
 
 
-def _apply(function: type[torch.autograd.Function], *arguments: Any) -> torch.Tensor:
+def _apply(function: type[torch.autograd.Function], *arguments: Any) -> Any:
     if torch.is_grad_enabled():  # many small networks that only act would notice what it costs
         return function.apply(*arguments)
     return function.forward(SimpleNamespace(), *arguments)
@@ -153,19 +153,25 @@ def _array(tensor: torch.Tensor) -> np.ndarray:
 
 
 class _Products(torch.autograd.Function):
+    """Takes and returns arrays as they are: a gradient that is a view of another tensor could not
+    be added to in place."""
+
     @staticmethod
     def forward(ctx, x, weight, bias, rows: Sequence[np.ndarray]):
         weights = _array(weight).reshape(len(rows), -1, weight.shape[1])
-        ctx.saved = _array(x), rows, weights
+        ctx.shape, ctx.saved = x.shape, (_array(x).reshape(-1, x.shape[-1]), rows, weights)
         bias = None if bias is None else _array(bias).reshape(len(rows), -1)
-        return torch.from_numpy(products.multiply(*ctx.saved, bias))
+        out = products.multiply(*ctx.saved, bias)
+        out = out.reshape(*x.shape[:-1], -1) if len(rows) == 1 else out
+        return torch.from_numpy(out)
 
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor):
-        gradients = products.multiply_gradients(*ctx.saved, _array(grad_output))
-        d_x, d_weights, d_bias = map(torch.from_numpy, gradients)
-        d_bias = d_bias.flatten() if ctx.needs_input_grad[2] else None
-        return d_x, d_weights.flatten(0, 1), d_bias, None
+        grad = _array(grad_output).reshape(-1, grad_output.shape[-1])
+        d_x, d_weights, d_bias = products.multiply_gradients(*ctx.saved, grad)
+        d_x, d_weights = d_x.reshape(ctx.shape), d_weights.reshape(-1, d_x.shape[-1])
+        d_bias = torch.from_numpy(d_bias.ravel()) if ctx.needs_input_grad[2] else None
+        return torch.from_numpy(d_x), torch.from_numpy(d_weights), d_bias, None
 
 
 class _RowSums(torch.autograd.Function):
@@ -184,11 +190,13 @@ class _ProvinceMeans(torch.autograd.Function):
     @staticmethod
     def forward(ctx, codes: torch.Tensor, owner: np.ndarray, num_powers: int):
         ctx.owner = owner
-        return torch.from_numpy(sums.mean_provinces(owner, _array(codes), num_powers))
+        means = sums.mean_provinces(owner, _array(codes), num_powers)
+        return torch.from_numpy(means[:, :1]), torch.from_numpy(means[:, 1:])
 
     @staticmethod
-    def backward(ctx, grad_output: torch.Tensor):
-        return torch.from_numpy(sums.spread_means(ctx.owner, _array(grad_output))), None, None
+    def backward(ctx, d_mean: torch.Tensor, d_units: torch.Tensor):
+        grad_output = np.concatenate([_array(d_mean), _array(d_units)], 1)
+        return torch.from_numpy(sums.spread_means(ctx.owner, grad_output)), None, None
 
 
 class _Exchange(torch.autograd.Function):
@@ -210,16 +218,15 @@ class _Normalised(torch.autograd.Function):
         rows, weight = _array(x).reshape(-1, len(weight)), _array(weight)
         out, moments = sums.normalise(rows, weight, _array(bias), eps)
         ctx.saved = rows, weight, moments
-        return torch.from_numpy(out).view_as(x)
+        return torch.from_numpy(out.reshape(x.shape))
 
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor):
         rows, weight, moments = ctx.saved
-        gradients = sums.normalise_back(
-            rows, weight, moments, _array(grad_output).reshape(rows.shape)
-        )
-        d_x, d_weight, d_bias = map(torch.from_numpy, gradients)
-        return d_x.view_as(grad_output), d_weight, d_bias, None
+        grad = _array(grad_output).reshape(rows.shape)
+        d_x, *gradients = sums.normalise_back(rows, weight, moments, grad)
+        d_x = torch.from_numpy(d_x.reshape(grad_output.shape))
+        return d_x, *map(torch.from_numpy, gradients), None
 
 
 class _Scores(torch.autograd.Function):

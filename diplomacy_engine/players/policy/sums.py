@@ -251,9 +251,10 @@ def mean_provinces(owner: np.ndarray, x: np.ndarray, num_powers: int) -> np.ndar
 
 
 def spread_means(owner: np.ndarray, grad_output: np.ndarray) -> np.ndarray:
-    """Return the gradient (G, V, H) of the codes from that of their `mean_provinces`."""
+    """Return the gradient (G, V, H) of the codes from that of their `mean_provinces`, which is
+    overwritten."""
     out = aligned(*owner.shape, grad_output.shape[2])
-    _spread_means(owner, grad_output.copy(), np.empty(grad_output.shape[1], np.int64), out)
+    _spread_means(owner, grad_output, np.empty(grad_output.shape[1], np.int64), out)
     return out
 
 
