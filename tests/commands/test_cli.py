@@ -137,12 +137,7 @@ def test_players_by_name(tmp_path, script):
     ("changes", "settings", "name"), read_table(__file__, "checkpoints_that_cannot_be_played")
 )
 def test_checkpoints_that_cannot_be_played(changes, settings, name, tmp_path, script):
-    for file, text in (
-        ("other.py", "x = 1\n"),
-        ("needs.py", "import no_such_module\n"),
-        ("text.txt", "x"),
-        ("typo.py", "def f(:\n"),
-    ):
+    for file, text in read_table(__file__, "scripts_that_are_none"):
         (tmp_path / file).write_text(text)
     path = write_checkpoint(tmp_path / "a.pt", script, **changes)
     game_map = settings.get("game_map")

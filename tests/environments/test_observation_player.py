@@ -4,6 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 from support.environments import legal_text
+from support.tables import read_table
 
 from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_bot
 from diplomacy_engine.constants import NONE
@@ -133,13 +134,7 @@ def test_players_of_modules(tmp_path, monkeypatch):
     assert (player.name, player.text) == ("mine_of_modules:Mine:model.zip", "some/where/model.zip")
     games = VectorGame("small", 1)
     assert np.array_equal(orders_of(games, player), orders_of(games, make_bot("hold")))
-    for name, sentence in (
-        ("mine_of_nowhere:Mine", "No module named 'mine_of_nowhere'"),
-        ("mine_of_modules:Yours", "module 'mine_of_modules' has no attribute 'Yours'"),
-        ("mine_of_modules:Broken", "cannot be made: ValueError: no file model.zip"),
-        ("mine_of_modules:make_bot:nobody", "there is no bot 'nobody'"),
-        ("builtins:str", "is not a player: it has no method act; it is a 'str'"),
-    ):
+    for name, sentence in read_table(__file__, "players_of_modules"):
         with pytest.raises(UserError) as error:
             load_player(name)
         assert sentence in str(error.value) and "\n" not in str(error.value)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from support.commands import refusal
+from support.tables import read_table
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
@@ -203,13 +204,7 @@ def test_a_bots_games_rated_as_a_persons(tmp_path, small, capsys):
 def test_refusals(tmp_path, capsys):
     recipe, made = tmp_path / "runs.toml", tmp_path / "made"
     make = ("population", "make", "--map", "small", "--recipe", recipe, "--output", made)
-    for text, name in (
-        ("runs = 3", "runs"),
-        ("[[runs]]\nname = 'a b'", "runs[0].name"),
-        ("copies.small = 0\n[[runs]]\nname = 'a'", "copies[...]"),
-        ("[[runs]]\nname = 'a'", "decisions.small"),
-        ("[[", "not TOML"),
-    ):
+    for text, name in read_table(__file__, "refusals_of_ranks"):
         recipe.write_text(text)
         assert f"{recipe}: {name}: " in refusal(*make, capsys=capsys)
     assert not made.exists()

@@ -467,12 +467,7 @@ def test_submissions_at_the_same_moment_play_one_phase(file):
 
 def test_orders_can_be_typed(file):
     session = seated(file)
-    for text, kept, found in (
-        ("a lon - par", [], "A LON - PAR"),
-        ("A LON H;", ["A LON - PAR"], "A LON H"),
-        ("Lon-Par", [], "A LON - PAR"),
-        ("- **A LON**: H, (Lon-Par)", [], "A LON - PAR"),
-    ):
+    for text, kept, found in read_table(__file__, "orders_can_be_typed"):
         assert session.read_orders(viewer(session), text, kept) == [found]
 
 

@@ -121,21 +121,7 @@ def test_deals_in_the_terminal(file):
     """Offers, answers and deals are typed; each mistake gets one sentence and changes nothing."""
     session = deals(file, "hpp")
     lines = ["deals", "A PAR H", "offer italy A PAR - GAS; A MAR S A PAR - GAS; both out BEL"]
-    mistakes = {
-        "offer": "a power and what is offered",
-        "offer ITALY": "a power and what is offered",
-        "offer MARS peace": "'MARS' is not a power",
-        "offer ITALY peas": "'peas' is neither peace, nor an order",
-        "offer ITALY both out XYZ": "no province 'XYZ'",
-        "offer ITALY A BER H": "belongs to RUSSIA",
-        "accept": "the number of an offer",
-        "accept x3": "the number of an offer",
-        "accept 7": "offer 7",
-        "decline 3": "your own",
-        "deals now": "deals alone",
-        "say ITALY": "a power and your words",
-        "A PAR H": "breaks the deal with ITALY",
-    }
+    mistakes = dict(read_table(__file__, "mistakes_in_deals"))
     text = typed(session, *lines, "accept 1", "A PIC H", "say italy hello", *mistakes, "quit")
     assert "1  RUSSIA to you, not answered yet: peace between ENGLAND and RUSSIA" in text
     assert "3  you to ITALY, deal: A PAR - GAS; A MAR S A PAR - GAS; ENGLAND keeps out of" in text
@@ -175,13 +161,7 @@ def test_play_in_the_terminal_and_go_on(play, capsys):
     record = saved["play"]
     assert (record["seed"], record["max_years"], record["step"]) == (4, 3, 2)
     assert record["seats"] == {"ENGLAND": [HOST, ""], "RUSSIA": [PLAYER, "hold"]}
-    for flags, name in (
-        ("--max-years 5", "--max-years"),
-        ("--draws-after 1907", "--draws-after"),
-        ("--press mutual", "--press"),
-        ("--teams ENGLAND+RUSSIA", "--teams"),
-        ("--against nash+dumbbot", "nash+dumbbot"),
-    ):
+    for flags, name in read_table(__file__, "flags_that_a_file_has"):
         assert name in refused(f"--text --resume g.jsonl {flags}", capsys)
     play("--resume g.jsonl --power russia --against random --seed 5")
     (saved,) = read_saved_games("g.jsonl")

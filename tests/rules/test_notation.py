@@ -99,26 +99,10 @@ def test_retreat_texts():
         "retreats": {"GERMANY": {"A MUN": ["BER", "BOH"]}, "FRANCE": {"F MAO": ["SPA/NC", "GAS"]}},
     }
     game = Game.from_state("standard", state)
-    for text, order in (
-        ("A MUN R BOH", "A MUN R BOH"),
-        ("army munich retreats to bohemia", "A MUN R BOH"),
-        ("*A MUN R BOH", "A MUN R BOH"),
-        ("A Mun r Boh/nc", "A MUN R BOH"),
-        ("A MUN - BOH", "A MUN R BOH"),
-        ("A MUN DISBAND", "A MUN D"),
-        ("Disband A MUN", "A MUN D"),
-    ):
+    for text, order in read_table(__file__, "retreat_texts"):
         assert reading(game, "GERMANY", text) == order
     assert reading(game, "FRANCE", "F MAO R SPA") == "F MAO R SPA/NC"
-    for power, text, reason in (
-        ("GERMANY", "A MUN R TYR", "cannot retreat to TYR, only to BER, BOH"),
-        ("GERMANY", "A MUN H", "a hold is not possible in S1901R, which has only retreats"),
-        ("GERMANY", "F MUN R BOH", "the dislodged unit in MUN is an army"),
-        ("FRANCE", "F MAO R SPA/SC", "cannot retreat to SPA/SC, only to GAS, SPA/NC"),
-        ("FRANCE", "A MUN D", "the dislodged unit in MUN belongs to GERMANY"),
-        ("RUSSIA", "A BER D", "there is no dislodged unit in BER"),
-        ("RUSSIA", "A BER B", "a build is not possible in S1901R"),
-    ):
+    for power, text, reason in read_table(__file__, "retreat_texts_refused"):
         with pytest.raises(ValueError, match=r"^'") as caught:
             game.submit(power, [text])
         assert reason in str(caught.value)
@@ -131,32 +115,9 @@ def test_winter_texts():
         "centers": {"RUSSIA": ["MOS", "STP", "WAR"], "FRANCE": ["PAR"], "ITALY": ["SEV"]},
     }
     game = Game.from_state("standard", state)
-    for power, text, order in (
-        ("RUSSIA", "A STP/NC B", "A STP B"),
-        ("RUSSIA", "Build A STP", "A STP B"),
-        ("RUSSIA", "F STP(SC) BUILDS", "F STP/SC B"),
-        ("RUSSIA", "build fleet st petersburg (south coast)", "F STP/SC B"),
-        ("RUSSIA", "A WAR/SC B", "A WAR B"),
-        ("RUSSIA", "waives", "WAIVE"),
-        ("FRANCE", "Remove A PAR", "A PAR D"),
-        ("FRANCE", "A MAR/SC D", "A MAR D"),
-    ):
+    for power, text, order in read_table(__file__, "winter_texts"):
         assert reading(game, power, text) == order
-    for power, texts, reason in (
-        ("RUSSIA", ["F STP B"], "the coast must be named: F STP/NC B or F STP/SC B"),
-        ("RUSSIA", ["F STP/EC B"], "STP has no coast EC"),
-        ("RUSSIA", ["F WAR B"], "WAR is inland, where no fleet can be built"),
-        ("RUSSIA", ["A MOS B"], "MOS is occupied"),
-        ("RUSSIA", ["A PAR B"], "PAR is not a home center of RUSSIA"),
-        ("RUSSIA", ["A MOS D"], "RUSSIA has no unit to remove"),
-        ("RUSSIA", ["A STP B", "F STP/NC B"], "there is already an order for STP"),
-        ("RUSSIA", ["WAIVE", "A STP B", "A WAR B"], "RUSSIA has only 2 to build or waive"),
-        ("RUSSIA", ["A MOS H"], "a hold is not possible in W1901A, which has only builds"),
-        ("FRANCE", ["A PAR D", "A MAR D"], "FRANCE has only 1 to remove"),
-        ("FRANCE", ["A SEV D"], "the unit in SEV belongs to ITALY"),
-        ("FRANCE", ["A BRE B"], "FRANCE has no build to make"),
-        ("ITALY", ["WAIVE"], "ITALY has no build to make"),
-    ):
+    for power, texts, reason in read_table(__file__, "winter_texts_refused"):
         with pytest.raises(ValueError, match=r"^'") as caught:
             game.submit(power, texts)
         assert reason in str(caught.value)

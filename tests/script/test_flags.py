@@ -10,6 +10,7 @@ import typing
 
 import pytest
 from msgspec import Meta
+from support.tables import read_table
 from support.training import REPOSITORY, write_config
 
 import ppo_selfplay_diplomacy as ppo
@@ -21,23 +22,7 @@ from diplomacy_learners import imitate, league
 FILES = sorted(path.stem for path in (REPOSITORY / "diplomacy_learners").glob("[a-z]*.py"))
 LEARNERS = ["ppo_selfplay_diplomacy", *(f"diplomacy_learners.{name}" for name in FILES)]
 NOT_IN_HELP = ["exp-name", "runs-folder", "capture-games"]
-WORDS = {
-    "--num_envs=3": {"num_envs": 3},
-    "--num-envs 3 --num_envs 4": {"num_envs": 4},
-    "--total-timesteps 1e6 --num-envs=2.5e2": {"total_timesteps": 1_000_000, "num_envs": 250},
-    "--learning_rate=0.001 --anneal=True": {"learning_rate": 0.001, "anneal": True},
-    "--learning_rate 1 --anneal False": {"learning_rate": 1.0, "anneal": False},
-    "--anneal no --cuda 1 --track=False": {"anneal": False, "cuda": True, "track": False},
-    "--no-anneal --track": {"anneal": False, "track": True},
-    "--no-anneal --anneal": {"anneal": True},
-    "--max-years none": {"max_years": None},
-    "--max-years 1e2": {"max_years": 100},
-    "--eval-bots hold random --seed 2": {"eval_bots": ("hold", "random"), "seed": 2},
-    "--eval-bots=['hold','random']": {"eval_bots": ("hold", "random")},
-    "--eval_bots ('hold',)": {"eval_bots": ("hold",)},
-    "--pool-bots=[]": {"pool_bots": ()},
-    "--reward=score=1,leader=2..0": {"reward": "score=1,leader=2..0"},
-}
+WORDS = dict(read_table(__file__, "words_of_people_and_of_sweeps"))
 
 
 @pytest.mark.parametrize("words", WORDS)
@@ -45,6 +30,7 @@ def test_words_of_people_and_of_sweeps(words):
     args = parse_args(ppo.Args, words.split())
     for name, value in WORDS[words].items():
         found = getattr(args, name)
+        value = tuple(value) if isinstance(value, list) else value
         assert found == value and type(found) is type(value)
 
 

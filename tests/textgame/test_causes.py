@@ -13,6 +13,7 @@ import pytest
 from reference.movement import Movement
 from reference.orders import Board, ReferenceMap, home, province
 from support.games import entangled_orders, random_units, standard
+from support.tables import read_table
 
 from diplomacy_engine import MAP_NAMES, Game, UserError, load_map
 from diplomacy_engine.replays.replay import make_replay
@@ -161,14 +162,7 @@ def test_any_phase_of_a_saved_game_can_be_asked():
 
 
 def test_void_says_what_was_wrong():
-    faults = {
-        "A PAR S A MAR - BUR": "A MAR was not moving to Burgundy",
-        "A BUR - KIE": "not legal",
-        "F MAO S A GAS": "A GAS was moving",
-        "F LYO S A NAF": "no unit to help there",
-        "F ENG C A LON - WAL": "not needed",
-        "A RUH S A KIE - HOL": "against a unit of its own power",
-    }
+    faults = dict(read_table(__file__, "void_says_what_was_wrong"))
     orders = {
         "FRANCE": ["A GAS - SPA", "A LON - WAL", "F HOL H", *faults],
         "GERMANY": ["A KIE - HOL", "F ENG C A LON - WAL"],

@@ -34,15 +34,7 @@ STATE_KEYS = {
 
 
 # Of the diplomacy package: the hash after each phase, and the orders of that phase.
-PACKAGE_HASHES = (
-    ("5376278756254243837", {"AUSTRIA": ["A VIE - TYR"], "RUSSIA": ["F STP/SC - BOT"]}),
-    (
-        "4330687498604314726",
-        {"AUSTRIA": ["A TYR - VEN", "F TRI S A TYR - VEN"], "RUSSIA": ["F BOT - SWE"]},
-    ),
-    ("3095403269754902341", {"ITALY": ["A VEN R APU"]}),
-    ("4775065388198801236", {"RUSSIA": ["F STP/NC B"], "AUSTRIA": ["A VIE B"]}),
-)
+PACKAGE_HASHES = read_table(__file__, "package_hashes")
 
 
 def played(name: str, seed: int, phases: int, **options) -> Game:
@@ -300,17 +292,7 @@ def test_last_orders_of_another_engine():
     again = Game.from_state("standard", state).to_state()
     assert again["last_orders"]["FRANCE"] == ["A MAR S A PAR - BUR", "A PAR - BUR"]
     assert again["last_results"] == {"A PAR": ["bounce"]}
-    for key, value, message in (
-        ("last_orders", {"FRANCE": ["A PAR - MOS"]}, "nobody can have ordered 'A PAR - MOS'"),
-        ("last_orders", {"FRANCE": ["A PAR B"]}, "nobody can have ordered 'A PAR B'"),
-        ("last_orders", {"FRANCE": ["A PAR H", "A PAR - BUR"]}, "two orders for PAR"),
-        ("last_orders", {"FRANCE": [3]}, "last_orders"),
-        ("last_orders", 3, "last_orders"),
-        ("last_results", {"A PAR": ["bounced"]}, "last_results.*bounced"),
-        ("last_results", {"A PAR": [["bounce"]]}, "last_results"),
-        ("last_results", {"A RUH": ["bounce"]}, "no last order"),
-        ("last_results", [3], "last_results"),
-    ):
+    for key, value, message in read_table(__file__, "last_orders_of_another_engine"):
         with pytest.raises(UserError, match=message):
             Game.from_state("standard", state | {key: value})
 
@@ -340,14 +322,7 @@ def test_figures_of_one_game():
         game.figures("never")
 
 
-NOTED = [  # the note of a finished game; who won or shares the draw by it, and its words
-    ("Victory by: FRA", ["FRANCE"], "France wins, as the game's note says"),
-    ("Victory by: FRANCE", ["FRANCE"], "France wins, as the game's note says"),
-    ("Victory by: ENG, FRA", ["ENGLAND", "FRANCE"], "a draw between England and France"),
-    ("Victory by: GAUL", ["ENGLAND", "FRANCE", "TURKEY"], "England, France and Turkey"),
-    ("", ["ENGLAND", "FRANCE", "TURKEY"], "a draw between England, France and Turkey"),
-    (7, ["ENGLAND", "FRANCE", "TURKEY"], "a draw between England, France and Turkey"),
-]
+NOTED = read_table(__file__, "notes_of_who_won")
 
 
 @pytest.mark.parametrize(("note", "winners", "words"), NOTED)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from support.tables import read_table
 from support.webdip import Site, history, orders, variant
 
 from diplomacy_engine import Game, UserError, load_map, make_bot
@@ -213,14 +214,7 @@ def test_the_command(site, environment, capsys, tmp_path):
     assert "nobody would hear it" in failing(capsys, "--player", "nash+dumbbot")
 
 
-BEFORE_ANY_REQUEST = [
-    ("WEBDIP_URL", "", "or set WEBDIP_URL"),
-    ("WEBDIP_URL", "ftp://example.org", "the site: "),
-    ("WEBDIP_URL", "http://me:key-2@example.org", "the site: "),
-    ("WEBDIP_URL", "http://127.0.0.1:1", "no connection: Connection refused"),
-    ("WEBDIP_API_KEY", "", "WEBDIP_API_KEY"),
-    ("WEBDIP_END_YEAR", "1800", "WEBDIP_END_YEAR"),
-]
+BEFORE_ANY_REQUEST = read_table(__file__, "before_any_request")
 ANSWERED = [
     ("WEBDIP_GAME_ID", "7", "has no game 7"),
     ("WEBDIP_COUNTRY_ID", "3", "our country in game 5 is 2"),

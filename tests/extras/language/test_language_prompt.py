@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from support.language import question, question_of_game
+from support.tables import read_table
 
 from diplomacy_engine.extras.language.player import LanguagePlayer
 from diplomacy_engine.extras.language.prompt import prompt_text
@@ -12,31 +13,7 @@ from diplomacy_engine.textgame.game import Game
 
 GOLDEN = Path(__file__).parent / "golden_prompts"
 # Name -> position and power: all five kinds of phase, builds and removals, on all maps.
-POSITIONS = {
-    "small_S1901M": ("small S1901M; ENGLAND A LON = LON; RUSSIA A MOS = MOS", "ENGLAND"),
-    "small_S1902R": (
-        "small S1902R; ENGLAND A PAR, A WAL = LON PAR; RUSSIA *A LON > HOL, A MOS = MOS",
-        "RUSSIA",
-    ),
-    "three_F1901M": None,
-    "standard_F1901M": (
-        "standard F1901M; FRANCE A SPA, A BUR, F MAO = BRE MAR PAR; ENGLAND F ENG, F NTH, A WAL = "
-        "EDI LVP LON; GERMANY A MUN = BER KIE MUN",
-        "FRANCE",
-    ),
-    "standard_F1901R": (
-        "standard F1901R; GERMANY *A MUN > BOH RUH, F STP/SC = BER KIE; FRANCE A MUN = MAR PAR",
-        "GERMANY",
-    ),
-    "standard_W1901A_builds": (
-        "standard W1901A; FRANCE A BUR, F MAO = PAR MAR BRE BEL; GERMANY A MUN = MUN",
-        "FRANCE",
-    ),
-    "standard_W1901A_removals": (
-        "standard W1901A; RUSSIA A MOS, F STP/NC, A WAR = MOS; GERMANY A MUN = MUN",
-        "RUSSIA",
-    ),
-}
+POSITIONS = dict(read_table(__file__, "positions_of_golden_prompts"))
 
 
 def asked(name):

@@ -244,15 +244,7 @@ def test_a_program_that_fails_in_a_game(body, names, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "numbers", "error"),
-    [
-        ("unit_power", [9], "-1 to 3"),
-        ("unit_location", [0], "where it cannot stand"),
-        ("last_order", None, "no array 'last_order'"),
-        ("position", [1], "0 to 0"),
-        ("power", [0, 1], "equally long"),
-        ("phase", [0, 0], "of 1 positions"),
-        ("retreats", [9], "of other positions"),
-    ],
+    read_table(__file__, "damaged_arrays"),
 )
 def test_damaged_arrays(name, numbers, error):
     games = VectorGame("three", 1)

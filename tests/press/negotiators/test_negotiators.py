@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from support.tables import read_table
 
 from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_player, make_bot
 from diplomacy_engine.commands.cli import main
@@ -247,15 +248,7 @@ def test_names():
         assert isinstance(player, Negotiator) and player.name == f"{kind}+random"
     assert load_player("nash(profiles=3)+random").trials.profiles == 3
     assert not isinstance(make_bot("random"), Negotiator)
-    for name, words in (
-        ("nsh+random", "no player 'nsh"),
-        ("nash(profiles=0)+random", "profiles: "),
-        ("nash(profile=3)+random", "profile: .*'profiles'"),
-        ("silent(profiles=3)+random", "profiles: "),
-        ("nash+nobody", "no player 'nobody'"),
-        ("nash+silent+random", "another voice"),
-        ("talker+random", "only a language model can be a talker"),
-    ):
+    for name, words in read_table(__file__, "wrong_names_of_negotiators"):
         with pytest.raises(UserError, match=words):
             load_player(name)
 
@@ -272,12 +265,6 @@ def test_the_command_line(tmp_path, capsys):
     press = json.loads(file.read_text())["press"]
     assert press["agreed"] > 0 and press["kept_by_player"][1] == 1
     assert json.loads(games.read_text().splitlines()[0])["binding"] is False
-    for extra, words in (
-        ([], "it needs --press"),
-        (["--press", "mutual"], "needs --binding no"),
-        (["--press", "mutual", "--binding", "no", "--press-rounds", "2"], "1 to 1 rounds"),
-        (["--open-press"], "needs --press"),
-        (["--binding", "no"], "--binding has no effect: it needs --press"),
-    ):
+    for extra, words in read_table(__file__, "flags_of_talk_refused"):
         assert main(["evaluate", *who, *short, *extra]) != 0
         assert words in capsys.readouterr().err

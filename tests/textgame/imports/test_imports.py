@@ -91,17 +91,12 @@ def test_names_of_phases(line, phase):
 
 @pytest.mark.parametrize(
     ("line", "phases"),
-    [
-        ("Diplomacy", ("S1901M", "S1901M", "F1901M", "F1901M")),
-        ("Retreats:", ("S1901R", "S1901R", "F1901R", "F1901R")),
-        ("Unit-placement", ("W1901A", "W1901A", "W1901A", "W1901A")),
-        ("A", ("", "", "", "")),
-    ],
+    read_table(__file__, "phases_of_the_season_named_before"),
 )
 def test_phases_of_the_season_named_before(line, phases):
     before = ("S1901M", "S1901R", "F1901M", "W1901A")
     headings = [Headings(STANDARD, name).read(line) for name in before]
-    assert tuple(heading.phase if heading else "" for heading in headings) == phases
+    assert [heading.phase if heading else "" for heading in headings] == phases
 
 
 @pytest.mark.parametrize(("text", "sentence"), read_table(__file__, "bad_files"))

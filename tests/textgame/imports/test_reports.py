@@ -174,15 +174,7 @@ def rows_of(game_map, names):
 
 
 def test_names_of_a_variants_places():
-    theirs = {
-        "Province of England": "England",  # a power, too
-        "Mid-Atlantic Ocean": "Mid-Atlantic",
-        "South Atlantic Ocean": "South-Atlantic Ocean",
-        "Black Sea": "Pontus Euxinus",
-        "Sinai": "Sinai Peninsula",
-        "Helgoland Bight": "Heligoland Bight",
-        "Malmö": "Malmo",
-    }
+    theirs = dict(read_table(__file__, "names_of_a_variants_places"))
     codes = load_map("small").provinces
     game_map = renamed(**dict(zip(codes, theirs)))
     others = [game_map.province_names[code] for code in codes[len(theirs) :]]
