@@ -1,30 +1,30 @@
 """The lines of docs/protocol.md, one JSON object each, and the positions that they hold."""
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from msgspec import Struct, json
 
 from ..._version import VERSION
-from ...constants import (
-    ARMY,
-    FLEET,
-    NONE,
-    RESULT_WORDS,
-    RUNNING,
-    WINTER_ADJUSTMENTS,
-    phase_name,
-)
+from ...constants import FLEET, NONE, RESULT_WORDS, RUNNING
 from ...errors import UserError
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.map import Map
 from ...rules.notation import unit_of
-from ...rules.state import LAST_YEAR, GameState, adjustments_owed
+from ...rules.state import LAST_YEAR, GameState
 from ...rules.vocabulary import vocabulary
-from ...textgame.position import STATE_KEYS, load_state, result_words
+from ...textgame.position import (
+    STATE_KEYS,
+    current_phase,
+    last_orders,
+    load_state,
+    owed_adjustments,
+    owned_centers,
+    retreat_places,
+    standing_units,
+)
 
 PROTOCOL = 1
 ABOUT = f"diplomacy-engine {VERSION}"
@@ -116,107 +116,39 @@ encode = json.Encoder().encode
 line_decoder, answer_decoder = json.Decoder(Line), json.Decoder(Answer)
 
 
-class Texts:
-    """Texts of a map by number; units by kind and location."""
-
-    def __init__(self, game_map: Map):
-        board, locations = game_map.board, game_map.locations
-        self.powers = game_map.unit_powers
-        self.power = {name: number for number, name in enumerate(self.powers)}
-        kinds = (ARMY, FLEET)
-        units = [game_map.unit_text(kind, n) for kind in kinds for n in range(len(locations))]
-        self.units = np.array(units, object).reshape(2, -1)
-        self.centers = np.array([game_map.provinces[v] for v in board.center_province], object)
-        self.orders = np.array(vocabulary(game_map).texts, object)
-        self.places = np.array(locations, object)
-
-
-@lru_cache(maxsize=16)
-def texts_of(game_map: Map) -> Texts:
-    return Texts(game_map)
-
-
-words_of = lru_cache(result_words)
-
-
 def positions_of(
     games: VectorGame, decisions: Decisions, wants: Sequence[str], new: Iterable[int] = ()
 ) -> list[Position]:
     """Return the positions in which `decisions` are pending, each game once; `new` games begin."""
-    texts, state, fresh = texts_of(games.map), games.state, set(new)
     rows, place = np.unique(decisions.game, return_inverse=True)
-
-    def by_power(where: np.ndarray, owners: np.ndarray, listed: np.ndarray) -> list[ByPower]:
-        """Return for each row the texts that `listed` has of each power, of owners (n,)."""
-        key = where * len(texts.powers) + owners
-        order = np.argsort(key, kind="stable")
-        ends = np.searchsorted(key[order], np.arange(len(rows) * len(texts.powers) + 1)).tolist()
-        parts = list(map(listed[order].tolist().__getitem__, map(slice, ends, ends[1:])))
-        size = len(texts.powers)
-        return [dict(zip(texts.powers, parts[n * size :])) for n in range(len(rows))]
-
-    where, province = np.nonzero(state.unit_power[rows] != NONE)
-    at = rows[where], province
-    unit_texts = texts.units[state.unit_kind[at], state.unit_location[at]]
-    units = by_power(where, state.unit_power[at], unit_texts)
-    where, center = np.nonzero(state.center_owner[rows] != NONE)
-    centers = by_power(where, state.center_owner[rows[where], center], texts.centers[center])
-    powers = by_power(place, decisions.power, np.array(texts.powers, object)[decisions.power])
-    heads = (column[rows].tolist() for column in (state.year, state.phase, state.turn, state.seed))
-    positions = [
-        Position(
+    one, fresh = games.spare(1), set(new)
+    positions = []
+    for n, row in enumerate(rows.tolist()):
+        one.copy_from(games, np.array([row]), np.zeros(1, int), keep_seeds=True)
+        units, retreats = standing_units(one), retreat_places(one)
+        for power, dislodged in retreats.items():
+            units[power] += [f"*{unit}" for unit in dislodged]
+        position = Position(
             row,
-            phase_name(year, phase),
-            units[n],
-            centers[n],
-            [name for names in powers[n].values() for name in names],
+            current_phase(one),
+            units,
+            owned_centers(one),
+            [games.map.powers[power] for power in decisions.power[place == n]],
+            retreats,
+            owed_adjustments(one),
+            **last_orders(one) if "last_orders" in wants else {},
             new=row in fresh,
-            turn=turn,
-            seed=str(seed),
+            turn=int(one.state.turn[0]),
+            seed=str(one.state.seed[0]),
         )
-        for n, (row, year, phase, turn, seed) in enumerate(zip(rows.tolist(), *heads))
-    ]
-    for n in np.flatnonzero(state.phase[rows] == WINTER_ADJUSTMENTS).tolist():
-        owed = (
-            int(adjustments_owed(games.board, state, rows[n], p)) for p in range(games.num_powers)
-        )
-        positions[n].builds = {name: count for name, count in zip(texts.powers, owed) if count}
-    _add_retreats(games, texts, rows, positions)
-    if "last_orders" in wants:
-        where, province = np.nonzero(state.last_order[rows] != NONE)
-        at = rows[where], province
-        order_texts = texts.orders[state.last_order[at]]
-        for position, orders in zip(positions, by_power(where, state.last_power[at], order_texts)):
-            position.last_orders = {name: listed for name, listed in orders.items() if listed}
-        table, bits = games.table, state.last_result[at]
-        noted = np.flatnonzero(bits)
-        numbers = state.last_order[at][noted]
-        names = texts.units[table.unit_kind[numbers], table.location[numbers]]
-        for n, unit, result in zip(where[noted].tolist(), names, bits[noted].tolist()):
-            positions[n].last_results[unit] = words_of(result)
+        positions.append(position)
     if "legal_orders" in wants:
-        _add_legal_orders(games, texts, decisions, place.tolist(), positions)
+        _add_legal_orders(games, decisions, place.tolist(), positions)
     return positions
 
 
-def _add_retreats(
-    games: VectorGame, texts: Texts, rows: np.ndarray, positions: Sequence[Position]
-) -> None:
-    state, board = games.state, games.board
-    number, province = np.nonzero(state.dislodged_power[rows] != NONE)
-    for n, v in zip(number.tolist(), province.tolist()):
-        row, power = rows[n], texts.powers[state.dislodged_power[rows[n], v]]
-        kind, here = state.dislodged_kind[row, v], state.dislodged_location[row, v]
-        options, unit = int(state.retreat_options[row, v]), texts.units[kind, here]
-        near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
-        positions[n].units[power].append(f"*{unit}")
-        positions[n].retreats.setdefault(power, {})[unit] = [
-            place for i, place in enumerate(texts.places[near]) if options >> i & 1
-        ]
-
-
 def _add_legal_orders(
-    games: VectorGame, texts: Texts, decisions: Decisions, place: list[int], positions: list
+    games: VectorGame, decisions: Decisions, place: list[int], positions: list[Position]
 ) -> None:
     order_texts = games.vocabulary.texts
     starts, orders = decisions.order_start.tolist(), decisions.order.tolist()
@@ -229,7 +161,7 @@ def _add_legal_orders(
             for order in orders[starts[slot] : starts[slot + 1]]:
                 text = order_texts[order]
                 by_unit.setdefault(unit_of(text), []).append(text)
-        positions[n].legal_orders[texts.powers[power]] = by_unit
+        positions[n].legal_orders[games.map.powers[power]] = by_unit
 
 
 def tables_of(game_map: Map) -> dict[str, list[str]]:
@@ -346,13 +278,12 @@ def load_positions(games: VectorGame, positions: Sequence[Position]) -> None:
 
 def asked_of(games: VectorGame, positions: Sequence[Position], decisions: Decisions) -> Decisions:
     """Return those of the decisions of positions whose powers are asked."""
-    texts = texts_of(games.map)
-    pending = np.zeros((games.num_games, len(texts.powers)), bool)
+    pending = np.zeros((games.num_games, games.num_powers), bool)
     for position in positions:
         for power in position.powers:
-            if power not in texts.power:
+            if power not in games.map.power_index:
                 raise UserError(f"game {position.game}: there is no power {power!r:.40}")
-            pending[position.game, texts.power[power]] = True
+            pending[position.game, games.map.power_index[power]] = True
     return decisions.take(pending[decisions.game, decisions.power])
 
 
@@ -360,11 +291,11 @@ def order_texts(
     games: VectorGame, positions: Sequence[Position], decisions: Decisions, numbers: np.ndarray
 ) -> list[ByPower]:
     """Return the orders of each position by power; `numbers` (S,) are those of `decisions`."""
-    texts, vocabulary = texts_of(games.map), games.vocabulary.texts
+    powers, vocabulary = games.map.powers, games.vocabulary.texts
     of_game = {position.game: {} for position in positions}
     starts, order = decisions.slot_start.tolist(), numbers.tolist()
     for d, (game, power) in enumerate(zip(decisions.game.tolist(), decisions.power.tolist())):
-        of_game[game][texts.powers[power]] = [
+        of_game[game][powers[power]] = [
             vocabulary[number] for number in order[starts[d] : starts[d + 1]] if number != NONE
         ]
     return list(of_game.values())
