@@ -41,7 +41,7 @@ EVALUATIONS = [
     ),
     ("three-pure-.", "against_lookahead", "--against lookahead --games 300 --seed 1000"),
     (
-        "standard-(pure|own|long|0.3)-.",
+        "(other/)?standard[-_]+(pure|own|long|0.3)[-_]+.",
         "against_lookahead",
         "--against lookahead --games 210 --seed 1000",
     ),
@@ -49,16 +49,20 @@ EVALUATIONS = [
     ("three-pure-.", "against_mcts", "--against mcts --games 30 --seed 1000"),
     ("standard-pure-2", "against_mcts", "--against mcts --games 7 --seed 1000"),
     (
-        "standard-(pure|own|long|0.3)-.|other/standard__dumbbot__1__long",
+        "(other/)?standard[-_]+((pure|own|long|0.3)[-_]+.|dumbbot__1__long)",
         "until_1910",
         "--against dumbbot --games 1000 --seed 1000 --max-years 10",
     ),
     (
-        "standard-(pure-2|(long|0.3)-.)",
+        "(other/)?standard[-_]+(pure-2|(long|0.3)[-_]+.)",
         "fast_until_1910",
         "--player fast:X --against dumbbot --games 140 --seed 1000 --max-years 10",
     ),
-    ("standard-(human|(pure|own|long|0.3)-.)", "style", "--against X --games 105 --seed 1"),
+    (
+        "(other/)?standard[-_]+(human|(pure|own|long|0.3)[-_]+.)",
+        "style",
+        "--against X --games 105 --seed 1",
+    ),
     (
         "standard-own-.",
         "against_standard-human",

@@ -55,7 +55,7 @@ def test_a_flag_wins_over_the_file_and_the_file_over_the_default(tmp_path, monke
     assert settings.origins(ppo.Args()) == []
     # A run that begins with a policy is on its map.
     (tmp_path / "standard.toml").write_text("num_envs = 7\n")
-    args = parse_args(ppo.Args, ["--start-from", "standard-pure-1"])
+    args = parse_args(ppo.Args, ["--start-from", "standard-pure-2"])
     assert (args.map, args.num_envs) == ("standard", 7)
 
 

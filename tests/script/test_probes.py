@@ -158,9 +158,9 @@ def test_an_impossible_order_and_large_values_are_no_difference():
     stored = torch.tensor([-1.0, 4e4])
     assert probes.difference(stored, torch.tensor([-1.0005, 4e4 + 0.1])) <= probes.TOLERANCE
     assert probes.difference(stored, torch.tensor([-1.005, 4e4])) > probes.TOLERANCE
-    stored = checkpoints.read(policy_file("standard-pure-1"))["probe"]
+    stored = checkpoints.read(policy_file("standard-pure-2"))["probe"]
     assert stored.min() == probes.LEAST_LOGPROB
-    assert load_player("standard-pure-1").name
+    assert load_player("standard-pure-2").name
 
 
 @pytest.mark.parametrize("attribute", ["run.agent.scale", "run.average.scale"])
