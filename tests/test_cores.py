@@ -19,10 +19,7 @@ def root(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("groups", "files", "cores"),
-    read_table(__file__, "limits_of_cgroups"),
-)
+@pytest.mark.parametrize(("groups", "files", "cores"), read_table(__file__, "limits_of_cgroups"))
 def test_limits_of_cgroups(root, groups, files, cores):
     files = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
     for name, text in (files | {"proc/self/cgroup": groups}).items():

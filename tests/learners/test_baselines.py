@@ -330,10 +330,7 @@ def test_all_in_one_team_learn_together_and_are_evaluated_apart(tmp_path, capsys
     assert "eval/random/win_RUSSIA" in shown and "selfplay/win" not in shown
 
 
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    read_table(__file__, "what_cannot_be"),
-)
+@pytest.mark.parametrize(("flags", "words"), read_table(__file__, "what_cannot_be"))
 def test_what_cannot_be(flags, words, tmp_path, capsys):
     argv = ["--config", write_config(tmp_path / "tiny.toml", map="three"), *flags.split()]
     argv += ["--runs-folder", str(tmp_path / "runs")]

@@ -7,14 +7,7 @@ import pytest
 import torch
 from support.training import STOPPED, load
 
-from diplomacy_engine import (
-    Game,
-    UserError,
-    VectorGame,
-    evaluate_player,
-    load_map,
-    load_player,
-)
+from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_map, load_player
 from diplomacy_engine.games.decisions import order_numbers
 from diplomacy_engine.players.policy.player import PolicyPlayer
 from diplomacy_learners import imitate

@@ -208,10 +208,7 @@ def test_a_map_of_ones_own_is_drawn_as_discs():
     root = check(game, game.to_svg())
     assert [
         e.get("data-location") for e in root.iter(f"{SVG}circle") if e.get("data-location")
-    ] == [
-        "ROC/NC",
-        "ROC/SC",
-    ]
+    ] == ["ROC/NC", "ROC/SC"]
     spots = layout_of(game.map).labels
     assert len(set(spots.values())) == 4
     assert layout_of(Map(STRAIT)) == layout_of(Map(STRAIT)), "the same every time"

@@ -197,9 +197,7 @@ def test_what_comes_with_a_refused_request_is_no_request(lasting_server):
 
 
 @pytest.mark.parametrize(
-    "headers",
-    read_table(__file__, "a_foreign_page_can_neither_read_nor_order"),
-    ids=str,
+    "headers", read_table(__file__, "a_foreign_page_can_neither_read_nor_order"), ids=str
 )
 def test_a_foreign_page_can_neither_read_nor_order(lasting_server, headers):
     """Even one that has learned a token."""

@@ -17,14 +17,7 @@ from support.tables import read_table
 
 from diplomacy_engine import Game, UserError, VectorGame, load_player, make_bot
 from diplomacy_engine.constants import NONE, phase_kind
-from diplomacy_engine.play.file import (
-    HOST,
-    PLAYER,
-    PlayRecord,
-    Seat,
-    pasted_game,
-    read_session,
-)
+from diplomacy_engine.play.file import HOST, PLAYER, PlayRecord, Seat, pasted_game, read_session
 from diplomacy_engine.play.review import outlook
 from diplomacy_engine.play.session import MIXED, Choices, PlaySession, mixed_table
 from diplomacy_engine.play.state import PlayError

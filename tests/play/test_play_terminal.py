@@ -228,8 +228,7 @@ def test_players_take_turns_and_the_file_has_a_name(play):
 
 
 @pytest.mark.parametrize(
-    "words, said",
-    read_table(__file__, "what_cannot_be_played_is_one_sentence"),
+    "words, said", read_table(__file__, "what_cannot_be_played_is_one_sentence")
 )
 def test_what_cannot_be_played_is_one_sentence(words, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -118,10 +118,7 @@ def test_a_learner_has_the_orders_of_its_settings(helps):
     assert np.concatenate(found).any() == helps
 
 
-@pytest.mark.parametrize(
-    ("given", "played"),
-    read_table(__file__, "orders_in_vain_are_mended"),
-)
+@pytest.mark.parametrize(("given", "played"), read_table(__file__, "orders_in_vain_are_mended"))
 def test_orders_in_vain_are_mended(given, played):
     position = "standard S1902M; FRANCE A PAR, A BUR, A GAS, F MAO = PAR; GERMANY A MUN = MUN"
 

@@ -24,10 +24,7 @@ def test_what_is_only_read_needs_no_naming(name):
     check_named([name], [], "a file")
 
 
-@pytest.mark.parametrize(
-    "name",
-    read_table(__file__, "what_does_something_must_be_named"),
-)
+@pytest.mark.parametrize("name", read_table(__file__, "what_does_something_must_be_named"))
 def test_what_does_something_must_be_named(name):
     assert needs_naming(name)
     with pytest.raises(UserError) as refused:

@@ -57,10 +57,7 @@ def test_peace_by_two_offers():
 
 @pytest.mark.parametrize(
     "terms, words",
-    [
-        *read_table(__file__, "impossible_offers"),
-        ({"zone": ["SPA"] * 9}, "1 to 8 clauses"),
-    ],
+    [*read_table(__file__, "impossible_offers"), ({"zone": ["SPA"] * 9}, "1 to 8 clauses")],
 )
 def test_impossible_offers(terms, words):
     game = game_with("offers")

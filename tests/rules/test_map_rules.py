@@ -160,11 +160,7 @@ def test_coasts_of_other_names_are_read_and_written(game_map):
     }
     assert numbers == {"MOU/NC": "NC", "MOU/RIVER": "EC"}  # the first that is free
     game = at(game_map, "S1901M", EAST=["F LAK", "F NOR"])
-    assert game.legal_orders("F LAK") == [
-        "F LAK H",
-        "F LAK - MOU/RIVER",
-        "F LAK S F NOR - MOU/NC",
-    ]
+    assert game.legal_orders("F LAK") == ["F LAK H", "F LAK - MOU/RIVER", "F LAK S F NOR - MOU/NC"]
     for text in ("F LAK - MOU", "f lak-mou/river", "F LAK - Mouth (River)"):
         game.submit("EAST", [text])
         assert game.orders["EAST"] == ["F LAK - MOU/RIVER"]

@@ -34,10 +34,7 @@ def reading(game: Game, power: str, text: str) -> str:
     return game.orders[power.upper()][0]
 
 
-@pytest.mark.parametrize(
-    ("power", "text", "order"),
-    read_table(__file__, "understood"),
-)
+@pytest.mark.parametrize(("power", "text", "order"), read_table(__file__, "understood"))
 def test_understood(power, text, order):
     assert reading(seas_and_coasts(), power, text) == order
 

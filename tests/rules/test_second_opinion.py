@@ -272,11 +272,7 @@ def compare(table: Table, chosen: dict[int, int]) -> tuple[dict, dict]:
             results[unit].remove("disband")
             assert dislodged[unit] == []
     found = {"units": table.by_power(), "dislodged": dislodged, "results": results}
-    wanted = {
-        "units": expected.units,
-        "dislodged": expected.dislodged,
-        "results": expected.results,
-    }
+    wanted = {"units": expected.units, "dislodged": expected.dislodged, "results": expected.results}
     return found, wanted
 
 

@@ -5,13 +5,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.games import (
-    entangled_orders,
-    nonempty,
-    play_randomly,
-    random_units,
-    standard,
-)
+from support.games import entangled_orders, nonempty, play_randomly, random_units, standard
 from support.tables import read_table
 
 from diplomacy_engine import MAP_NAMES, Game, load_map

@@ -8,11 +8,7 @@ from support.diplomacy_package import package_maps, package_python
 from support.diplomacy_server import RealServer, Until
 
 from diplomacy_engine import Game, load_map, make_bot
-from diplomacy_engine.extras.connections.diplomacy_server import (
-    ANY,
-    Account,
-    DiplomacySeats,
-)
+from diplomacy_engine.extras.connections.diplomacy_server import ANY, Account, DiplomacySeats
 from diplomacy_engine.extras.connections.diplomacy_wire import Wire
 from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
 from diplomacy_engine.extras.maps.dpjudge import read_dpjudge

@@ -95,8 +95,7 @@ def test_positions_come_out_as_they_went_in(name):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["dumbbot", "random", pytest.param("greedy:small-pure-1", marks=pytest.mark.slow)],
+    "name", ["dumbbot", "random", pytest.param("greedy:small-pure-1", marks=pytest.mark.slow)]
 )
 def test_a_bot_of_ours_plays_as_in_process(name, inside):
     """To the digit: draws depend on the games' seeds, which the program is told."""
@@ -242,10 +241,7 @@ def test_a_program_that_fails_in_a_game(body, names, tmp_path):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "numbers", "error"),
-    read_table(__file__, "damaged_arrays"),
-)
+@pytest.mark.parametrize(("name", "numbers", "error"), read_table(__file__, "damaged_arrays"))
 def test_damaged_arrays(name, numbers, error):
     games = VectorGame("three", 1)
     arrays = arrays_of(games, games.decisions(), ())

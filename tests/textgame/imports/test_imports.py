@@ -90,8 +90,7 @@ def test_names_of_phases(line, phase):
 
 
 @pytest.mark.parametrize(
-    ("line", "phases"),
-    read_table(__file__, "phases_of_the_season_named_before"),
+    ("line", "phases"), read_table(__file__, "phases_of_the_season_named_before")
 )
 def test_phases_of_the_season_named_before(line, phases):
     before = ("S1901M", "S1901R", "F1901M", "W1901A")

@@ -35,10 +35,7 @@ ROW = {
         {
             "name": "F1901M",
             "units": BEGIN
-            | {
-                "FRANCE": ["A SPA", "A BUR", "F BRE"],
-                "ENGLAND": ["F ENG", "A WAL", "F NWG"],
-            },
+            | {"FRANCE": ["A SPA", "A BUR", "F BRE"], "ENGLAND": ["F ENG", "A WAL", "F NWG"]},
             "orders": {"ENGLAND": ["A WAL - BRE VIA", "F ENG C A WAL - BRE"]},
         },
     ],

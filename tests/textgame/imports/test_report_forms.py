@@ -113,8 +113,7 @@ def test_lists_of_a_winter(text, orders):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["removes A Tyr", "-A Tyr", "- A Tyr", "A Tyr", "remove tyrolia army", "A Tyr removed"],
+    "text", ["removes A Tyr", "-A Tyr", "- A Tyr", "A Tyr", "remove tyrolia army", "A Tyr removed"]
 )
 def test_removals_of_a_winter(text):
     lost = "Spring 1901\nAustria: A Vie-Tyr\nItaly: A Ven H\nFall 1901\nAustria: F Tri-Alb\n"

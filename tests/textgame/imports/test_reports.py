@@ -36,10 +36,7 @@ def test_a_judges_mail_and_a_sites_page(text):
     assert phases == [
         (
             "S1901M",
-            {
-                "AUSTRIA": ["A VIE - GAL"],
-                "ENGLAND": ["F LON - NTH", "A LVP - YOR", "F EDI - NWG"],
-            },
+            {"AUSTRIA": ["A VIE - GAL"], "ENGLAND": ["F LON - NTH", "A LVP - YOR", "F EDI - NWG"]},
         ),
         ("F1901M", {"ENGLAND": phases[1][1]["ENGLAND"]}),
         ("W1901A", {"ENGLAND": ["F LON B"]}),
@@ -125,8 +122,7 @@ def test_a_report_that_begins_later():
 
 
 @pytest.mark.parametrize(
-    ("orders", "told"),
-    [("none", 0), ("A Mar D", 0), ("A Mar - Gas", 1), ("A Par R Gas", 1)],
+    ("orders", "told"), [("none", 0), ("A Mar D", 0), ("A Mar - Gas", 1), ("A Par R Gas", 1)]
 )
 def test_a_phase_that_our_rules_skip(orders, told):
     """Nothing is told where nothing is lost."""
