@@ -18,19 +18,14 @@ import random
 import subprocess
 
 import pytest
-from support.diplomacy_package import (
-    PackageAdjudicator,
-    package_maps,
-    package_python,
-    write_short_convoys,
-)
+from support import diplomacy_package
 from support.fitting_orders import MOST_FLEETS, fitting_orders
 
 from diplomacy_engine.extras.maps.dpjudge import read_dpjudge
 from diplomacy_engine.extras.maps.draft import map_file_text
 from diplomacy_engine.textgame.game import Game
 
-MAPS = {path.stem: path for path in package_maps()}
+MAPS = {path.stem: path for path in diplomacy_package.package_maps()}
 GAMES, PHASES = 12, 120
 
 pytestmark = pytest.mark.skipif(not MAPS, reason="the diplomacy package is not installed")
@@ -44,13 +39,13 @@ def maps():
 @pytest.fixture(scope="module")
 def home(maps, tmp_path_factory):
     folder = tmp_path_factory.mktemp("home")
-    write_short_convoys(folder, maps, MOST_FLEETS)
+    diplomacy_package.write_short_convoys(folder, maps, MOST_FLEETS)
     return folder
 
 
 @pytest.fixture(scope="module")
 def package(home):
-    adjudicator = PackageAdjudicator(home)
+    adjudicator = diplomacy_package.PackageAdjudicator(home)
     yield adjudicator
     adjudicator.close()
 
@@ -197,7 +192,7 @@ def test_the_package_accepts_our_saved_games(maps, home, tmp_path):
     code = "import json, sys; from diplomacy.utils.export import is_valid_saved_game as valid\n"
     code += "print([valid(json.loads(line)) for line in sys.stdin])"
     done = subprocess.run(
-        [package_python()[0], "-c", code],
+        [diplomacy_package.package_python()[0], "-c", code],
         env={**os.environ, "HOME": str(home), "PYTHONPATH": ""},
         input="".join(lines),
         capture_output=True,

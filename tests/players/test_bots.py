@@ -24,12 +24,7 @@ from diplomacy_engine.constants import (
     WINTER_ADJUSTMENTS,
 )
 from diplomacy_engine.players.asking import orders_of
-from diplomacy_engine.players.bots.dumbbot_moves import (
-    _use_wasted_hold,
-    order_scratch,
-    pick,
-    wander,
-)
+from diplomacy_engine.players.bots import dumbbot_moves
 from diplomacy_engine.players.bots.dumbbot_rules import (
     DEEPDIP,
     NORMAN,
@@ -182,7 +177,7 @@ def walk(values, sign, kind, draws=20_000):
     rng, ranks = np.uint64(7), sign * np.array(values, float)
     found = np.zeros(len(values))
     for _ in range(draws):
-        rng, at = pick(ranks, len(values), sign, kind, np.uint64(rng))
+        rng, at = dumbbot_moves.pick(ranks, len(values), sign, kind, np.uint64(rng))
         found[at] += 1
     return found / draws
 
@@ -257,7 +252,7 @@ def test_which_friend_a_holding_unit_supports(rules, order):
     game_map, index = games.map, games.map.province_index
     place(games, {"FRANCE": ["A BUR", "A BRE", "A MAR"]}, {})
     graph, values = power_values(game_map, games.state, 0, 2, rules)
-    scratch, orders = order_scratch(games.board, graph), games.new_orders()
+    scratch, orders = dumbbot_moves.order_scratch(games.board, graph), games.new_orders()
     values.competition[:] = 1
     for origin, goal, here, there in (("BRE", "PIC", 5, 9), ("MAR", "GAS", 9, 5)):
         location = game_map.location_index[origin]
@@ -267,7 +262,7 @@ def test_which_friend_a_holding_unit_supports(rules, order):
         values.value[node(graph, game_map, f"A {origin}")] = here
         values.value[node(graph, game_map, f"A {goal}")] = there
     bur = index["BUR"]
-    _use_wasted_hold(
+    dumbbot_moves._use_wasted_hold(
         games.board, games.table, graph, games.state, 0, 2, bur, values, scratch, rules, orders
     )
     assert games.vocabulary.texts[orders[0, bur]] == f"A BUR S A {order}"
@@ -291,7 +286,7 @@ def test_an_army_overlooks_coasts_that_a_fleet_could_reach(here, there, helps, m
     origin = {"RUM": "SER", "GAS": "MAR", "LVN": "MOS"}[origin] if origin == here else origin
     place(games, {"FRANCE": [f"A {here}", f"A {origin if moving else there}"]}, {})
     graph, values = power_values(game_map, games.state, 0, 2)
-    scratch, orders = order_scratch(games.board, graph), games.new_orders()
+    scratch, orders = dumbbot_moves.order_scratch(games.board, graph), games.new_orders()
     values.competition[:], values.value[:] = 2, 7
     if moving:
         near = games.board.neighbor[ARMY, game_map.location_index[origin]].tolist()
@@ -299,7 +294,7 @@ def test_an_army_overlooks_coasts_that_a_fleet_could_reach(here, there, helps, m
         scratch.mover_neighbor[index[there]] = near.index(game_map.location_index[there])
         scratch.status[index[origin]] = 2  # moving
     at = index[here]
-    _use_wasted_hold(
+    dumbbot_moves._use_wasted_hold(
         games.board, games.table, graph, games.state, 0, 2, at, values, scratch, NORMAN, orders
     )
     friend = f"A {origin} - {there}" if moving else f"A {there}"
@@ -418,7 +413,7 @@ def test_thesis_port_wanders_through_retreats_as_they_come():
     ranks = np.array([100.0, 95.0, 100.0])
     with np.errstate(over="ignore"):
         for _ in range(20_000):
-            rng, at = wander(ranks, 3, np.uint64(rng))
+            rng, at = dumbbot_moves.wander(ranks, 3, np.uint64(rng))
             found[at] += 1
     # 0.5 * (1 - 0.25) for the second; half of all go on to the third.
     assert found / 20_000 == pytest.approx([0.3125, 0.1875, 0.5], abs=0.015)

@@ -8,21 +8,7 @@ import numpy as np
 import pytest
 from support.language import FakeServer, holds
 
-from diplomacy_engine import (
-    BOTS,
-    MAP_NAMES,
-    ExplainingPlayer,
-    Explanation,
-    Game,
-    UserError,
-    VectorGame,
-    ask_player,
-    check_player,
-    evaluate_player,
-    load_map,
-    load_player,
-    make_bot,
-)
+import diplomacy_engine as engine
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.players.advice import advice, seed_player
 from diplomacy_engine.players.asking import begin_games, orders_of
@@ -39,7 +25,7 @@ MEMBER = "FOLDERS/small/latest-60256.npz"  # of a population; of one map alone
 ASKED = ("llm:m@URL", "talker+llm:m@URL")  # of a server; on `standard` their tests ask enough
 LOOKING = "support.players:looking"  # by observations of an environment
 PLAYERS = (
-    *BOTS,
+    *engine.BOTS,
     "MAP-pure-1",
     "greedy:MAP-pure-1",
     f"fast({QUICK}):MAP-pure-1",
@@ -60,7 +46,7 @@ def make():
         def load(name, map_name):
             name = name.replace("MAP", map_name).replace("URL", server.url)
             name = name.replace("FOLDERS", str(FOLDERS))
-            player = load_player(name, seed=4)
+            player = engine.load_player(name, seed=4)
             if name in ("mcts", "mcts-plain"):
                 player.settings = UctSettings(leaves=24)
             return player
@@ -69,13 +55,13 @@ def make():
 
 
 @pytest.mark.parametrize(
-    ("name", "map_name"), [(n, m) for n in PLAYERS for m in MAPS.get(n, MAP_NAMES)]
+    ("name", "map_name"), [(n, m) for n in PLAYERS for m in MAPS.get(n, engine.MAP_NAMES)]
 )
 def test_orders(name, map_name, make):
     """The public check passes, and another player of that name orders alike."""
     player = make(name, map_name)
-    check_player(player, map_name)
-    games = sample_positions(load_map(map_name))
+    engine.check_player(player, map_name)
+    games = sample_positions(engine.load_map(map_name))
     rows = np.arange(games.num_games)
     decisions = games.decisions()
     begin_games(games, [player], rows)
@@ -97,7 +83,7 @@ class Faulty:
     """A player that breaks one rule of the contract, by its name."""
 
     def __init__(self, name):
-        self.name, self.bot, self.calls = name, make_bot("hold"), 0
+        self.name, self.bot, self.calls = name, engine.make_bot("hold"), 0
 
     def act(self, games, decisions):
         numbers = self.bot.act(games, decisions)
@@ -123,38 +109,38 @@ class Faulty:
         share = 0.5 if self.name == "explain" else 1.0
         counts = np.diff(decisions.order_start)
         probability = np.repeat(share / counts, counts).astype(np.float32)
-        return Explanation(probability, np.zeros(decisions.count, np.float32))
+        return engine.Explanation(probability, np.zeros(decisions.count, np.float32))
 
 
 @pytest.mark.parametrize(
     "name", ["float", "illegal", "games", "decisions", "order", "row", "explain"]
 )
 def test_a_player_that_breaks_the_contract_is_told_so(name):
-    check_player(Faulty("faultless"), "three")
-    with pytest.raises(UserError, match=name if name != "float" else "must return"):
-        check_player(Faulty(name), "three")
+    engine.check_player(Faulty("faultless"), "three")
+    with pytest.raises(engine.UserError, match=name if name != "float" else "must return"):
+        engine.check_player(Faulty(name), "three")
 
 
 def test_what_is_no_player():
-    with pytest.raises(UserError, match="object"):
-        check_player(object())
+    with pytest.raises(engine.UserError, match="object"):
+        engine.check_player(object())
 
 
-@pytest.mark.parametrize("map_name", MAP_NAMES)
+@pytest.mark.parametrize("map_name", engine.MAP_NAMES)
 @pytest.mark.parametrize(
     "name", ["lookahead", "mcts", "mcts-plain", *(n for n in PLAYERS if "pure" in n)]
 )
 def test_what_a_player_thinks(name, map_name, make):
     """Shares of a slot's orders add up to 1, less those that are not shown, and it orders as if it
     had not been asked."""
-    games, player = sample_positions(load_map(map_name)), make(name, map_name)
-    assert isinstance(player, ExplainingPlayer)
+    games, player = sample_positions(engine.load_map(map_name)), make(name, map_name)
+    assert isinstance(player, engine.ExplainingPlayer)
     for row in range(games.num_games):
         player.explain(games, games.decisions(np.array([row])))
     decisions = games.decisions()
-    numbers = ask_player(games, decisions, player)
-    assert (numbers == ask_player(games, decisions, make(name, map_name))).all()
-    game = Game(map_name)
+    numbers = engine.ask_player(games, decisions, player)
+    assert (numbers == engine.ask_player(games, decisions, make(name, map_name))).all()
+    game = engine.Game(map_name)
     shown = advice(game, player, game.powers[0])
     assert all(0 < sum(share for _, share in ranked) < 1.0001 for _, ranked in shown.slots)
     assert (shown.tried is not None) == (name == "lookahead" or name.startswith("fast"))
@@ -166,7 +152,7 @@ def test_a_game_goes_on_with_a_new_player(name, make):
 
     Even if the games stand in other rows; but one generator for all draws in their order.
     """
-    games = VectorGame("three", 3, seed=2, threads=1, auto_reset=False)
+    games = engine.VectorGame("three", 3, seed=2, threads=1, auto_reset=False)
     rows, past = np.arange(3), []
     player, fresh = make(name, "three"), make(name, "three")
     there = rows if isinstance(player, SamplingPlayer) and not player.greedy else rows[::-1]
@@ -176,7 +162,7 @@ def test_a_game_goes_on_with_a_new_player(name, make):
         past[-1].copy_from(games, rows, there, keep_seeds=True)
         if phase < 6:
             orders_of(games, player)
-            games.step(orders_of(games, make_bot("dumbbot")))
+            games.step(orders_of(games, engine.make_bot("dumbbot")))
     assert (games.state.end == RUNNING).all()
     begin_games(past[0], [fresh], rows)
     for before in past[:-1] if isinstance(fresh, WatchingPlayer) else ():
@@ -201,9 +187,9 @@ def test_talk(kind):
     if kind in UNBOUND:
         names = f"{kind}{option}+dumbbot", "breaker(profiles=2)+dumbbot"
     rules = PressRules("offers", 2, kind not in UNBOUND)
-    given = "standard" if kind in UNBOUND else "three", *map(load_player, names), 7
+    given = "standard" if kind in UNBOUND else "three", *map(engine.load_player, names), 7
     found = [
-        evaluate_player(*given, max_years=2, threads=n, batch=batch, press=rules).result()
+        engine.evaluate_player(*given, max_years=2, threads=n, batch=batch, press=rules).result()
         for n, batch in ((1, 7), (3, 4))
     ]
     assert found[0] == found[1]
@@ -217,7 +203,7 @@ def test_talk(kind):
 @pytest.mark.parametrize("name", PLAYERS)
 def test_copies_order_the_same(name, make):
     """Pickled after a phase, or deeply copied; what the copies are asked changes nobody else."""
-    games = VectorGame("small", 6, seed=2, threads=1, auto_reset=False)
+    games = engine.VectorGame("small", 6, seed=2, threads=1, auto_reset=False)
     player = make(name, "small")
     begin_games(games, [player], np.arange(6))
     games.step(orders_of(games, player))

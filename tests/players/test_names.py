@@ -6,21 +6,8 @@ import pytest
 from support.tables import read_table
 
 from diplomacy_engine import UserError
+from diplomacy_engine.players import names
 from diplomacy_engine.players.loading import PlayerError, load_player, policy_map
-from diplomacy_engine.players.names import (
-    BotSpec,
-    DrawnSpec,
-    LanguageSpec,
-    MemberSpec,
-    OwnSpec,
-    PolicySpec,
-    SearchSpec,
-    VoiceSpec,
-    parse_player,
-    parts,
-    short_name,
-    short_names,
-)
 from diplomacy_engine.players.policy.files import REFERENCE
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
 
@@ -32,36 +19,40 @@ SMALL = "runs/reference/small__pure__1"
     ["runs/fast", "slow:runs/a", "fast:", "fast", "C:runs", "a+b", "greedy", "x.py", "x.py:"],
 )
 def test_other_names_are_files(name):
-    assert parse_player(name) == PolicySpec(name, name)
+    assert names.parse_player(name) == names.PolicySpec(name, name)
 
 
 def test_what_names_say():
     text = "fast(assume=infer:self,dumbbot candidates=24  sure=1.5):runs/a (b):c"
-    found = parse_player(f"nash(profiles=3)+{text}")
-    policy = PolicySpec("runs/a (b):c", "runs/a (b):c")
+    found = names.parse_player(f"nash(profiles=3)+{text}")
+    policy = names.PolicySpec("runs/a (b):c", "runs/a (b):c")
     options = {"candidates": 24, "sure": 1.5}
-    search = SearchSpec(text, options, "infer:self,dumbbot", policy)
-    assert found == VoiceSpec(f"nash(profiles=3)+{text}", "nash", {"profiles": 3}, search)
-    assert list(parts(found)) == [found, search, policy, BotSpec("dumbbot")]
-    assert parse_player("dumbbot") == BotSpec("dumbbot")
-    assert parse_player(Path("a/b.npz")) == MemberSpec("a/b.npz", "a/b.npz")
-    assert parse_player("greedy:a.npz") == MemberSpec("greedy:a.npz", "a.npz", True)
-    assert parse_player("population") == DrawnSpec("population", None, None)
-    assert parse_player("population:a#b#12") == DrawnSpec("population:a#b#12", "a#b", 12)
-    assert parse_player("llm:a.toml") == LanguageSpec("llm:a.toml", file="a.toml")
-    assert parse_player("ab.cd:D") == OwnSpec("ab.cd:D", "ab.cd", "D", None)
-    assert parse_player("ab:C:x/y.zip:1") == OwnSpec("ab:C:x/y.zip:1", "ab", "C", "x/y.zip:1")
-    assert short_name("ab:C:x/y.zip") == "ab:C:y.zip"
+    search = names.SearchSpec(text, options, "infer:self,dumbbot", policy)
+    assert found == names.VoiceSpec(f"nash(profiles=3)+{text}", "nash", {"profiles": 3}, search)
+    assert list(names.parts(found)) == [found, search, policy, names.BotSpec("dumbbot")]
+    assert names.parse_player("dumbbot") == names.BotSpec("dumbbot")
+    assert names.parse_player(Path("a/b.npz")) == names.MemberSpec("a/b.npz", "a/b.npz")
+    assert names.parse_player("greedy:a.npz") == names.MemberSpec("greedy:a.npz", "a.npz", True)
+    assert names.parse_player("population") == names.DrawnSpec("population", None, None)
+    assert names.parse_player("population:a#b#12") == names.DrawnSpec(
+        "population:a#b#12", "a#b", 12
+    )
+    assert names.parse_player("llm:a.toml") == names.LanguageSpec("llm:a.toml", file="a.toml")
+    assert names.parse_player("ab.cd:D") == names.OwnSpec("ab.cd:D", "ab.cd", "D", None)
+    assert names.parse_player("ab:C:x/y.zip:1") == names.OwnSpec(
+        "ab:C:x/y.zip:1", "ab", "C", "x/y.zip:1"
+    )
+    assert names.short_name("ab:C:x/y.zip") == "ab:C:y.zip"
     with pytest.raises(UserError, match="has more than 1,000 letters"):
-        parse_player("nash+" * 1000)
+        names.parse_player("nash+" * 1000)
 
 
 @pytest.mark.parametrize("before", ["", "fast:", "nash+", "nash+fast(sure=2):"])
 @pytest.mark.parametrize("greedy", [False, True])
 def test_a_policy_may_name_its_script(before, greedy):
     text = f"{'greedy:' * greedy}my/mine.py:runs/x"
-    *_, policy = parts(before + text)
-    assert policy == PolicySpec(text, "runs/x", "my/mine.py", greedy)
+    *_, policy = names.parts(before + text)
+    assert policy == names.PolicySpec(text, "runs/x", "my/mine.py", greedy)
 
 
 def test_short_names(tmp_path, monkeypatch):
@@ -95,11 +86,11 @@ def test_short_names(tmp_path, monkeypatch):
             "fast(assume=pool:one):small-pure-1",
         ),
     ):
-        assert short_name(name) == short
+        assert names.short_name(name) == short
     twins = [str(tmp_path / "runs/one"), "other/one", "dumbbot", "fast:other/one"]
-    assert short_names(twins) == ["runs/one", "other/one", "dumbbot", "fast:one"]
+    assert names.short_names(twins) == ["runs/one", "other/one", "dumbbot", "fast:one"]
     # One policy by two names is one player still.
-    assert short_names(["runs/one", "runs/one/policy.pt", "hold"]) == ["one", "one", "hold"]
+    assert names.short_names(["runs/one", "runs/one/policy.pt", "hold"]) == ["one", "one", "hold"]
 
 
 @pytest.mark.parametrize(

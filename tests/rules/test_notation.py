@@ -5,14 +5,7 @@ from support.tables import read_table
 
 from diplomacy_engine import Game, Map, load_map, vocabulary
 from diplomacy_engine.constants import phase_kind
-from diplomacy_engine.rules.notation import (
-    as_written,
-    ordered_unit,
-    read_order,
-    read_orders,
-    read_place,
-    read_unit,
-)
+from diplomacy_engine.rules import notation
 
 STANDARD = load_map("standard")
 
@@ -127,15 +120,17 @@ def test_every_order_of_the_vocabulary_reads_as_itself():
     """Whatever text the vocabulary holds, it says what the table says."""
     words, board = vocabulary(STANDARD), STANDARD.board
     for number in range(0, len(words), 7):
-        order = read_order(STANDARD, words.texts[number])
-        assert order == read_order(STANDARD, words.texts[number].lower().replace(" - ", "-"))
+        order = notation.read_order(STANDARD, words.texts[number])
+        assert order == notation.read_order(
+            STANDARD, words.texts[number].lower().replace(" - ", "-")
+        )
         if order.unit is not None:
             here = words.table.location[number]
             assert order.unit.kind == words.table.unit_kind[number]
             assert order.unit.place.province == board.location_province[here]
             assert order.unit.place.coast == board.location_coast[here]
-            assert ordered_unit(STANDARD, words.texts[number]) == order.unit
-            assert words.texts[number].startswith(as_written(STANDARD, order.unit) + " ")
+            assert notation.ordered_unit(STANDARD, words.texts[number]) == order.unit
+            assert words.texts[number].startswith(notation.as_written(STANDARD, order.unit) + " ")
 
 
 def test_full_names_and_aliases_of_every_map():
@@ -143,11 +138,11 @@ def test_full_names_and_aliases_of_every_map():
         game_map = load_map(name)
         for code, v in game_map.province_index.items():
             for word in (code, code.lower(), game_map.province_names[code]):
-                assert read_place(game_map, word)[1].province == v
-                assert read_place(game_map, f"A {word}")[1].province == v
-                assert read_unit(game_map, f"army {word}")[0].place.province == v
+                assert notation.read_place(game_map, word)[1].province == v
+                assert notation.read_place(game_map, f"A {word}")[1].province == v
+                assert notation.read_unit(game_map, f"army {word}")[0].place.province == v
         for alias, code in game_map.aliases.items():
-            assert read_place(game_map, alias)[1].province == game_map.province_index[code]
+            assert notation.read_place(game_map, alias)[1].province == game_map.province_index[code]
 
 
 def test_a_name_for_two_provinces_is_refused_with_both():
@@ -157,14 +152,14 @@ def test_a_name_for_two_provinces_is_refused_with_both():
     provinces["WAL"]["name"] = "Mos"
     game_map = Map(facts | {"provinces": provinces})
     with pytest.raises(ValueError, match="'CITY' may be LON or PAR"):
-        read_place(game_map, "The City")
-    assert read_place(game_map, "mos")[1].province == game_map.province_index["MOS"]
+        notation.read_place(game_map, "The City")
+    assert notation.read_place(game_map, "mos")[1].province == game_map.province_index["MOS"]
 
 
 @pytest.mark.parametrize("text", ["", "A", "F", "/", "()", "A PAR MUN", "A PAR H", "XYZ", "*"])
 def test_unknown_places(text):
     with pytest.raises(ValueError, match="is not a unit or province"):
-        read_place(STANDARD, text)
+        notation.read_place(STANDARD, text)
 
 
 def test_the_kind_of_a_phase():
@@ -176,7 +171,7 @@ def test_the_kind_of_a_phase():
 
 def said(phase: str, units: dict, orders: dict, results: dict) -> list[tuple]:
     """Return (unit, result, whether it counts) of every order, in the order given."""
-    found = read_orders(STANDARD, phase, units, orders, results)
+    found = notation.read_orders(STANDARD, phase, units, orders, results)
     return [(each.unit, each.said, each.counts) for several in found.values() for each in several]
 
 

@@ -8,18 +8,7 @@ import pickle
 import signal
 
 import pytest
-from support.training import (
-    SETTINGS,
-    differences,
-    load,
-    metrics,
-    refused,
-    signal_others_in_step,
-    state,
-    torchrun,
-    train,
-    write_config,
-)
+from support import training
 
 from diplomacy_engine import MapError, UserError
 from diplomacy_engine.learning.ranks import TrainingError
@@ -35,31 +24,31 @@ def test_processes_can_tell_each_other_of_errors(kind):
 
 
 def test_a_process_that_dies_ends_the_run(tmp_path, monkeypatch, capsys):
-    config = write_config(tmp_path / "tiny.toml", **CHANGES)
-    others = signal_others_in_step(monkeypatch, 40, signal.SIGKILL)
+    config = training.write_config(tmp_path / "tiny.toml", **CHANGES)
+    others = training.signal_others_in_step(monkeypatch, 40, signal.SIGKILL)
     argv = ["--config", config, "--runs-folder", str(tmp_path / "runs")]
-    refused(argv, "another rank has died; the last checkpoint is intact", capsys=capsys)
+    training.refused(argv, "another rank has died; the last checkpoint is intact", capsys=capsys)
     (run,) = (tmp_path / "runs").iterdir()
-    assert len(others) == 1 and 200 <= load(run)["global_step"] < 600
+    assert len(others) == 1 and 200 <= training.load(run)["global_step"] < 600
 
 
 @pytest.mark.slow
 def test_more_processes_than_games_of_an_evaluation(tmp_path):
     """The last one, against `mcts`, has few: a rank without any has nothing to add."""
-    run = train(tmp_path / "runs", processes=3, num_envs=9, total_timesteps=80)
-    assert metrics(run)[-1]["eval/random/win"] >= 0
+    run = training.train(tmp_path / "runs", processes=3, num_envs=9, total_timesteps=80)
+    assert training.metrics(run)[-1]["eval/random/win"] >= 0
 
 
 @pytest.mark.slow  # torchrun, for tens of seconds
 def test_ranks_of_torchrun_train_the_same(trained, tmp_path):
     """The sums of two are the same by pipes and by gloo; one rank speaks for both."""
-    config = write_config(tmp_path / "rich.toml", **SETTINGS["rich"])
+    config = training.write_config(tmp_path / "rich.toml", **training.SETTINGS["rich"])
     words = "ppo_selfplay_diplomacy.py", "--config", config, "--runs-folder", tmp_path / "runs"
-    done = torchrun(*words)
+    done = training.torchrun(*words)
     assert done.returncode == 0, done.stderr[-3000:]
     (run,) = (tmp_path / "runs").iterdir()
     assert done.stdout.count(f"run folder: {run}") == 1
-    assert differences(state(run), state(trained("rich"))) == []
-    assert metrics(run) == metrics(trained("rich"))
-    done = torchrun(*words, "--num-envs", 1)
+    assert training.differences(training.state(run), training.state(trained("rich"))) == []
+    assert training.metrics(run) == training.metrics(trained("rich"))
+    done = training.torchrun(*words, "--num-envs", 1)
     assert done.stderr.count("error: --num-envs 1 is too few for 2 processes\n") == 1

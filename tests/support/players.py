@@ -4,13 +4,8 @@ import numpy as np
 
 from diplomacy_engine import Explanation, make_bot
 from diplomacy_engine.environments.observation_player import ObservationPlayer
+from diplomacy_engine.players.bots import dumbbot_values
 from diplomacy_engine.players.bots.dumbbot_rules import NORMAN
-from diplomacy_engine.players.bots.dumbbot_values import (
-    compute_values,
-    new_values,
-    node_graph,
-    survey_game,
-)
 
 
 class Thinker:
@@ -40,8 +35,8 @@ def looking() -> ObservationPlayer:
 
 def power_values(game_map, state, e, power, rules=NORMAN):
     """Return the graph of a map's nodes, and what they are worth to a power in game e."""
-    graph = node_graph(game_map, rules)
-    values = new_values(game_map.board, graph)
-    survey_game(game_map.board, state, e, rules, values)
-    compute_values(game_map.board, graph, state, e, power, rules, values)
+    graph = dumbbot_values.node_graph(game_map, rules)
+    values = dumbbot_values.new_values(game_map.board, graph)
+    dumbbot_values.survey_game(game_map.board, state, e, rules, values)
+    dumbbot_values.compute_values(game_map.board, graph, state, e, power, rules, values)
     return graph, values

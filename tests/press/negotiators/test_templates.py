@@ -7,16 +7,8 @@ from diplomacy_engine import Game, VectorGame, make_bot
 from diplomacy_engine.constants import NONE, OrderKind
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.press.deals import Clause, OfferResult, Side, make_offers
+from diplomacy_engine.press.negotiators import templates
 from diplomacy_engine.press.negotiators.neighbors import PowerReach
-from diplomacy_engine.press.negotiators.templates import (
-    ASKS,
-    HELPS,
-    SWAPS,
-    ZONES,
-    deal_offers,
-    possible_deals,
-    read_offers,
-)
 from diplomacy_engine.press.press import Press
 from diplomacy_engine.press.talk_views import TEMPLATE_OF, TEMPLATES, Template
 
@@ -66,12 +58,12 @@ def test_what_is_possible_can_be_agreed_upon(map_name, count, phases, plain):
     press, bot, seen, swaps = Press(games, "offers"), make_bot("chaos"), set(), 0
     for _ in range(phases):
         full, rows = games.decisions(), np.flatnonzero(press.talking())
-        found = possible_deals(games, full, rows)
+        found = templates.possible_deals(games, full, rows)
         assert not (found.able & ~found.able[..., [Template.PEACE]]).any()
         deals = rng.permutation(np.argwhere(found.able))
         row, sender, receiver, slot = deals[np.unique(deals[:, 0], return_index=True)[1]].T
-        offers = deal_offers(found, row, rows[row], sender, receiver, slot)
-        template, places = read_offers(games, offers)
+        offers = templates.deal_offers(found, row, rows[row], sender, receiver, slot)
+        template, places = templates.read_offers(games, offers)
         assert (template == TEMPLATE_OF[slot]).all()
         assert (places == found.places[row, sender, receiver, slot]).all()
         results = press.settle(offers, np.ones(offers.count, bool), full)
@@ -107,10 +99,10 @@ def check_supports(games, found, n, e, mover, helper, pairs) -> None:
         return 2 if unit != NONE else 3
 
     goals = {int(board.location_province[games.table.target[move]]) for move, _ in pairs}
-    expected = sorted(goals, key=lambda goal: (rank(goal), goal))[: len(ASKS)]
-    asked = found.orders[n, mover, helper, ASKS, :2]
-    assert (found.orders[n, helper, mover, HELPS, 2:] == asked).all()
-    assert found.able[n, mover, helper, ASKS].sum() == len(expected)
+    expected = sorted(goals, key=lambda goal: (rank(goal), goal))[: len(templates.ASKS)]
+    asked = found.orders[n, mover, helper, templates.ASKS, :2]
+    assert (found.orders[n, helper, mover, templates.HELPS, 2:] == asked).all()
+    assert found.able[n, mover, helper, templates.ASKS].sum() == len(expected)
     for goal, pair in zip(expected, asked.tolist()):
         assert tuple(pair) in pairs
         assert board.location_province[games.table.target[pair[0]]] == goal
@@ -133,20 +125,22 @@ def check_zones(games, decisions, found, n, e, near) -> None:
             if reach[p, center] and reach[q, center] and not held & {p, q}:
                 expected[center] = reach[p, center] + reach[q, center]
         best = sorted(expected, key=lambda center: (-expected[center], centers.index(center)))
-        best = best[: len(ZONES)]
-        assert found.able[n, p, q, ZONES].tolist() == [k < len(best) for k in range(len(ZONES))]
-        places = found.places[n, p, q, ZONES[: len(best)]]
+        best = best[: len(templates.ZONES)]
+        assert found.able[n, p, q, templates.ZONES].tolist() == [
+            k < len(best) for k in range(len(templates.ZONES))
+        ]
+        places = found.places[n, p, q, templates.ZONES[: len(best)]]
         assert places[:, 1].tolist() == places[:, 4].tolist() == best
         assert (places[:, [0, 2, 3, 5]] == NONE).all()
 
 
 def check_swaps(games, found, n) -> int:
     """Those that support each other promise four different units; return how many there are."""
-    place, (swap,), count = games.table.location, SWAPS, 0
+    place, (swap,), count = games.table.location, templates.SWAPS, 0
     for p, q in np.argwhere(~np.eye(games.num_powers, dtype=bool)):
         expected = None
-        for ask in ASKS[found.able[n, p, q, ASKS]]:
-            for help_ in HELPS[found.able[n, p, q, HELPS]]:
+        for ask in templates.ASKS[found.able[n, p, q, templates.ASKS]]:
+            for help_ in templates.HELPS[found.able[n, p, q, templates.HELPS]]:
                 move, support = found.orders[n, p, q, ask, :2].tolist()
                 other_move, other_support = found.orders[n, p, q, help_, 2:].tolist()
                 four = [move, support, other_move, other_support]
@@ -166,7 +160,7 @@ def test_a_power_without_units_does_not_talk():
     ).vector_game
     rows, powers = np.zeros(1, np.int64), games.map.power_index
     assert PowerReach(games, rows).near()[0, powers["ENGLAND"], powers["ITALY"]]
-    found = possible_deals(games, games.decisions(), rows)
+    found = templates.possible_deals(games, games.decisions(), rows)
     assert not found.able[0, powers["ITALY"]].any() and not found.able[0, :, powers["ITALY"]].any()
     assert found.able[0, powers["ENGLAND"], powers["RUSSIA"], Template.PEACE]
 
@@ -201,12 +195,12 @@ def test_offers_of_others_are_read():
         ([(Clause.ORDER, ours, 0, 10**9), promise(support, theirs)], NONE),
     )
     offers = make_offers([(0, 0, 1, clauses) for clauses, _ in cases])
-    template, places = read_offers(games, offers)
+    template, places = templates.read_offers(games, offers)
     assert template.tolist() == [expected for _, expected in cases]
     empty = offers.take(np.zeros(1, np.int64))._replace(
         clause_start=np.zeros(2, np.int32), **dict.fromkeys(CLAUSE_FIELDS, np.zeros(0, np.int64))
     )
-    assert read_offers(games, empty)[0].tolist() == [NONE]
+    assert templates.read_offers(games, empty)[0].tolist() == [NONE]
     known = template != NONE
     assert (places[~known] == NONE).all() and (places[template == Template.PEACE] == NONE).all()
     asked = [games.map.provinces[v] for v in places[8, :3]]
