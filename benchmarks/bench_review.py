@@ -7,6 +7,10 @@ a random joint order, if that costs at least 5 points: of 200 games played on fr
 orders, 200 with the power's own, by their `sum_of_squares`. The policy plays on, and the review
 ranks the power's decisions by their loss. Where it ranks another first, that decision is played out
 just so, against the orders that the review calls better: the ranking is right if it costs more.
+
+Of many decisions that are tried, some only seem to cost 5 points: the difference of 200 games is
+uncertain by up to 4. So each is played out anew, 800 times, and those that cost as much once more
+are reported by themselves.
 """
 
 import argparse
@@ -41,7 +45,7 @@ from diplomacy_engine.players.search.judge import (
 from diplomacy_engine.scoring.outcomes import figure_values
 from diplomacy_engine.textgame.imports.games import read_games
 
-PLAYED_OUT, COSTLY = 200, 5.0
+PLAYED_OUT, ANEW, COSTLY = 200, 800, 5.0
 SCREENS = 12, 40  # so many games come first: what is surely not costly is dropped after them
 TIES = 1e-6
 EIGHT, HELD_OUT = 8, 10  # samples of the policy; one of so many games is held out
@@ -52,6 +56,7 @@ class Planted(NamedTuple):
     power: int
     phase: int
     cost: float  # in points
+    cost_anew: float  # of other games
     orders: np.ndarray  # (phases, V) of all powers
 
 
@@ -130,7 +135,8 @@ def plant(policy, history, row: int, rng) -> Planted | None:
             sequence.append(submitted[0].copy())
             played.step(submitted)
             submitted = orders_of(played, policy)
-        return Planted(power, int(number), cost, np.array(sequence))
+        anew, _ = cost_of(policy, *at, ANEW)
+        return Planted(power, int(number), cost, anew, np.array(sequence))
     return None
 
 
@@ -294,20 +300,25 @@ def report(args, policy, games: VectorGame, cases: list, plain: list) -> None:
             cost, _ = cost_of(policy, rows, row, case.power, places, best, submitted, PLAYED_OUT)
             costs.append(cost)
         truly.append(bool(costs) and min(costs) == costs[0])
-    ranks, count = np.array(ranks), len(ranks)
-    if count:
-        print(f"decisions of the power: {decisions_of / count:.1f} a game")
-        print(f"ranked worst: {interval((ranks == 1).sum(), count)}")
+    if cases:
+        print(f"decisions of the power: {decisions_of / len(cases):.1f} a game")
+    anew = np.array([case.cost_anew >= COSTLY for case in cases], bool)
+    ways = {"all": np.ones_like(anew), f"at least {COSTLY:.0f} points anew": anew}
+    for way, chosen in ways.items():
+        of_chosen, count = np.array(ranks)[chosen], chosen.sum()
+        if not count:
+            continue
+        print(f"{way}: ranked worst: {interval((of_chosen == 1).sum(), count)}")
         if not args.unchecked:
-            share = interval(sum(truly), count)
+            share = interval(np.array(truly)[chosen].sum(), count)
             print(f"... or all ranked above it cost as much, played out: {share}")
-        print(f"among the worst three: {interval((ranks <= 3).sum(), count)}", flush=True)
+        print(f"... among the worst three: {interval((of_chosen <= 3).sum(), count)}", flush=True)
     marks, few, many = [], [], []
     for orders in plain[: args.own]:
         _, decisions, verdicts = judged(judge, games, orders, range(games.num_powers))
         points = 100 * np.column_stack([verdicts.loss, verdicts.error, verdicts.edge])
         marks += [mark_of(*each) for each in points]
-    more = make_judge(policy, games, JudgeSettings(samples=10 * verdicts.values.shape[2]))
+    more = make_judge(policy, games, JudgeSettings(samples=10 * judge.num_samples(games)))
     for case in cases[: args.deep]:
         few.append(judged(judge, games, case.orders, [case.power])[2].loss)
         many.append(judged(more, games, case.orders, [case.power])[2].loss)

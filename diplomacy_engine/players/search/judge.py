@@ -7,7 +7,7 @@ best then meets samples that did not choose it, since the best of many seems bet
 
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from .leaves import CenterClaims, LeafValue, Leaves
 GAMES = 64  # of a policy against itself, which tell what its values mean
 MOST_YEARS = 35  # of them, where games have no limit
 RIDGE = 1e-3
+# A loss that may be notable is told by more samples, unless it is precise; both in worth, 0..1.
+NOTABLE, PRECISE = 0.03, 0.01
 SUBMITTED, OWN = 0, 1  # places among candidates: the orders that were given, the judge's own
 # Fewer powers are played on faster: of P powers, movement phases and samples by default.
 PLAYED_ON, SAMPLES = 24, 32  # max(1, PLAYED_ON // P) and SAMPLES * max(1, 7 // P)
@@ -40,6 +42,7 @@ class JudgeSettings(NamedTuple):
     draws: int = 16  # of the judge's own orders, which are candidates
     changes: int = 8  # more candidates, with one unit's order changed
     dropping: int = 2  # times that the worse half is dropped before the best is chosen
+    again: int = 3  # times as many samples more for a loss that may be more than chance
     ahead: int | None = None  # movement phases played on before a board is valued; None: by powers
 
 
@@ -109,8 +112,6 @@ class Verdicts(NamedTuple):
 
     candidates: np.ndarray  # (D, K, V) int32, own orders by province; SUBMITTED and OWN come first
     count: np.ndarray  # (D,) int64, of them; the rest are none
-    # (D, K, R) float64, worth 0..1, of SUBMITTED, OWN and what was best against other samples
-    values: np.ndarray
     # (D, K) float64, against what the others really ordered: of SUBMITTED and the best, else NaN
     hindsight: np.ndarray
     samples: np.ndarray  # (D, R, V) int32, orders of all powers
@@ -131,6 +132,10 @@ class Judge:
         self.name = own.name
         self._leaves: Leaves | None = None
 
+    def num_samples(self, games: VectorGame) -> int:
+        """Return how many samples of the others' orders tell a loss, at first."""
+        return self.settings.samples or SAMPLES * max(1, 7 // games.num_powers)
+
     def judge(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> Verdicts:
         """Judge decisions in `games`, where all powers really gave `orders` (E, V) int32."""
         settings = self.settings
@@ -139,8 +144,9 @@ class Judge:
             self._leaves = Leaves(games, self.value, following)
         rows, row = np.unique(decisions.game, return_inverse=True)
         places = own_places(games, decisions)
-        total = settings.samples or SAMPLES * max(1, 7 // games.num_powers)
+        total = self.num_samples(games)
         choosing = total // 2  # samples that choose the best; others tell what it is worth
+        most = choosing + (1 + settings.again) * total
         samples = self._sample(games, rows, choosing + total, Salt.PROFILES)[row]
         drawn = self._sample(games, rows, settings.draws, Salt.CANDIDATES)
         own = self._sample(games, rows, 1, Salt.CHOICE, greedy=True)
@@ -148,7 +154,7 @@ class Judge:
         candidates, count = _distinct(
             np.where(places[:, None], tried, NONE), 2 + settings.draws + settings.changes
         )
-        values = np.full((*candidates.shape[:2], choosing + total), np.nan)
+        values = np.full((*candidates.shape[:2], most), np.nan)
         alive = np.arange(candidates.shape[1]) < count[:, None]
         alike = (candidates[:, SUBMITTED] == candidates[:, OWN]).all(1)
         alive[alike, OWN] = False  # it need not be played twice
@@ -175,20 +181,33 @@ class Judge:
         end = choosing + total
         self._fill(games, decisions, candidates, samples, places, values, final, choosing, end)
         values[alike, OWN] = values[alike, SUBMITTED]
+        loss, error = np.maximum(
+            _ahead(values[:, :, choosing:end], best, SUBMITTED),
+            _ahead(values[:, :, choosing:end], OWN, SUBMITTED),
+        )
+        unsure = (error > PRECISE) & (loss + 2 * error > NOTABLE)
+        if settings.again and unsure.any():
+            several = np.unique(row[unsure])
+            more = np.zeros((len(rows), most - end, samples.shape[2]), np.int32)
+            more[several] = self._sample(games, rows[several], most - end, Salt.PROFILES, first=end)
+            samples = np.concatenate([samples, more[row]], 1)
+            which = final & unsure[:, None]
+            self._fill(games, decisions, candidates, samples, places, values, which, end, most)
+        values[alike, OWN] = values[alike, SUBMITTED]
         values = values[:, :, choosing:]
-        loss, error = _difference(values[every, best], values[:, SUBMITTED])
+        best = np.where(_ahead(values, OWN, best)[0] > 0, OWN, best)
+        loss, error = _ahead(values, best, SUBMITTED)
         best = np.where(loss > error, best, SUBMITTED)
         loss = np.where(best == SUBMITTED, 0.0, loss)
-        edge = np.stack(_difference(values[:, SUBMITTED], values[:, OWN]), 1)
+        edge = np.stack(_ahead(values, SUBMITTED, OWN), 1)
         return Verdicts(
             candidates=candidates,
             count=count,
-            values=values,
             hindsight=hindsight[:, :, 0],
-            samples=samples[:, choosing:],
+            samples=samples[:, choosing:end],
             places=places,
             best=best,
-            worth=values[:, SUBMITTED].mean(1),
+            worth=np.nanmean(values[:, SUBMITTED], 1),
             loss=loss,
             error=error,
             edge=edge,
@@ -226,21 +245,28 @@ class Judge:
         )
 
     def _sample(
-        self, games: VectorGame, rows: np.ndarray, count: int, salt: int, greedy: bool = False
+        self,
+        games: VectorGame,
+        rows: np.ndarray,
+        count: int,
+        salt: int,
+        greedy: bool = False,
+        first: int = 0,
     ) -> np.ndarray:
-        """Return what all powers may order in `rows` (n,), `count` times: (n, count, V) int32."""
+        """Return what all powers may order in `rows` (n,), `count` times: (n, count, V) int32;
+        `first` is the number of the first of these draws."""
         spare, parts, draws = self._leaves.spare, [], self.own
         if greedy and isinstance(draws.player, PolicyPlayer):
             draws = PolicyDraws(draws.player)
             draws.greedy = True
         nobody = np.full(len(rows), NONE)
-        seeds = phase_seeds(games, rows, nobody, salt, count).reshape(-1)
+        seeds = phase_seeds(games, rows, nobody, salt, count, first).reshape(-1)
         source = np.repeat(rows, count)
-        for first in range(0, len(source), spare.num_games):
-            part = source[first : first + spare.num_games]
+        for at in range(0, len(source), spare.num_games):
+            part = source[at : at + spare.num_games]
             copies = np.arange(len(part))
             spare.copy_from(games, part, copies)
-            spare.seed_games(copies, seeds[first : first + len(part)])
+            spare.seed_games(copies, seeds[at : at + len(part)])
             decisions, orders = spare.decisions(copies), spare.new_orders()
             if decisions.count:
                 spare.write_orders(orders, decisions, draws.plain(spare, decisions))
@@ -301,10 +327,12 @@ def _better_half(mean: np.ndarray) -> np.ndarray:
     return going & np.isfinite(mean)
 
 
-def _difference(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean of one - other (D, R), and its standard error."""
-    each = one - other
-    return each.mean(1), each.std(1, ddof=1) / np.sqrt(each.shape[1])
+def _ahead(values: np.ndarray, one: Any, other: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return by how much candidates `one` of values (D, K, R) are ahead of `other`, each a number
+    or (D,), on average (D,), and the standard error; NaN counts for nothing."""
+    every = np.arange(len(values))
+    each = values[every, one] - values[every, other]
+    return np.nanmean(each, 1), np.nanstd(each, 1, ddof=1) / np.sqrt((~np.isnan(each)).sum(1))
 
 
 def _change(
