@@ -112,7 +112,7 @@ class Verdicts(NamedTuple):
 
     candidates: np.ndarray  # (D, K, V) int32, own orders by province; SUBMITTED and OWN come first
     count: np.ndarray  # (D,) int64, of them; the rest are none
-    # (D, K) float64, against what the others really ordered: of SUBMITTED and the best, else NaN
+    # (D, K) float64, against what the others really ordered: of SUBMITTED, OWN, the best, else NaN
     hindsight: np.ndarray
     samples: np.ndarray  # (D, R, V) int32, orders of all powers
     places: np.ndarray  # (D, V) bool, provinces for which the decision gives orders
@@ -174,10 +174,10 @@ class Judge:
         best = np.where(alive, values[:, :, :choosing].mean(2), -np.inf).argmax(1)
         every, final = np.arange(decisions.count), np.zeros_like(alive)
         final[:, SUBMITTED] = final[every, best] = True
+        final[:, OWN] |= ~alike
         hindsight = np.full((*candidates.shape[:2], 1), np.nan)
         real = orders[decisions.game][:, None]
         self._fill(games, decisions, candidates, real, places, hindsight, final, 0, 1, ahead=0)
-        final[:, OWN] |= ~alike
         end = choosing + total
         self._fill(games, decisions, candidates, samples, places, values, final, choosing, end)
         values[alike, OWN] = values[alike, SUBMITTED]
