@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 REFERENCE, RESULTS = ROOT / "runs" / "reference", ROOT / "docs" / "results.md"
 KEPT = ("map", "player", "against", "games", "seed", "max_years", "year_limit", "greedy", "overall")
 KEPT += ("by_power", "style")
-STANDARD = ("own", "pure", "long", "0.3")
+STANDARD = ("own", "anchored", "pure", "long", "0.3")
 # Which policies, the name of the file, and flags of `evaluate`; X is the policy itself.
 EVALUATIONS = [
     (".*", "against_dumbbot", "--against dumbbot --games 1000 --seed 1000"),
@@ -67,6 +67,11 @@ EVALUATIONS = [
         "standard-own-.",
         "against_standard-human",
         "--against standard-human --games 210 --seed 1000",
+    ),
+    (
+        "standard-anchored-.",
+        "against_standard-human",
+        "--against standard-human --games 1000 --seed 1000",
     ),
     *(
         (
@@ -188,7 +193,7 @@ def with_rows(text: str) -> str:
                 parts = [cells.get(place, part) for place, part in enumerate(parts)]
                 lines[number] = re.sub(r"\|  (?=\|)", "| ", f"| {' | '.join(parts)} |")
                 found = True
-        if not found:
+        if cells and not found:
             print(f"no row under {heading}: {first}: {cells}")
         text = before + title + "\n".join(lines) + end + after
     return text
