@@ -2,12 +2,14 @@
 
 import os
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from diplomacy_engine import Game, evaluate_player, make_bot
 from diplomacy_engine._cores import usable_cores
+from diplomacy_engine._jit import kernels_are_cached
 
 os.environ.pop("COLUMNS", None)  # pytest-xdist says 80, to which tables would keep
 
@@ -30,14 +32,18 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(4, usable_cores())  # each takes a gigabyte
 
 
-@pytest.fixture(scope="session")
-def compiled():
-    """Compile the kernels that games need, so that no request or page waits for them."""
+def compile_kernels() -> None:
     for bot in ("hold", "random", "dumbbot"):
         evaluate_player("small", make_bot(bot), make_bot("hold"), 2, max_years=2)
     game = Game("small")
     game.submit("ENGLAND", game.legal_orders("A LON")[:1])
     game.adjudicate()
+
+
+@pytest.fixture(scope="session")
+def compiled():
+    """Compile the kernels that games need, so that no request or page waits for them."""
+    compile_kernels()
 
 
 @pytest.fixture(scope="session")
@@ -62,6 +68,14 @@ def made_once(tmp_path_factory):
         return Path(made.read_text())
 
     return get
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_by_one(request):
+    """Have one process compile what nearly every test needs, rather than each of them the same."""
+    if "PYTEST_XDIST_WORKER" in os.environ and find_spec("fcntl") and not kernels_are_cached():
+        made_once = request.getfixturevalue("made_once")
+        made_once("kernels", lambda folder: compile_kernels() or folder)
 
 
 @pytest.fixture(scope="session")
