@@ -29,58 +29,9 @@ REFERENCE, RESULTS = ROOT / "runs" / "reference", ROOT / "docs" / "results.md"
 KEPT = ("map", "player", "against", "games", "seed", "max_years", "year_limit", "greedy", "overall")
 KEPT += ("by_power", "style")
 STANDARD = ("own", "anchored", "pure", "long", "0.3")
-# Which policies, the name of the file, and flags of `evaluate`; X is the policy itself.
 EVALUATIONS = [
-    (".*", "against_dumbbot", "--against dumbbot --games 1000 --seed 1000"),
-    (".*", "against_dumbbot-paquette", "--against dumbbot-paquette --games 1000 --seed 1000"),
-    (".*", "against_random", "--against random --games 1000 --seed 1000"),
-    (
-        "small-(pure|equilibrium)-.",
-        "against_lookahead",
-        "--against lookahead --games 400 --seed 1000",
-    ),
-    ("three-pure-.", "against_lookahead", "--against lookahead --games 300 --seed 1000"),
-    (
-        "(other/)?standard[-_]+(pure|own|long|0.3)[-_]+.",
-        "against_lookahead",
-        "--against lookahead --games 210 --seed 1000",
-    ),
-    ("small-(pure|equilibrium)-.", "against_mcts", "--against mcts --games 60 --seed 1000"),
-    ("three-pure-.", "against_mcts", "--against mcts --games 30 --seed 1000"),
-    ("standard-pure-2", "against_mcts", "--against mcts --games 7 --seed 1000"),
-    (
-        "(other/)?standard[-_]+((pure|own|long|0.3)[-_]+.|dumbbot__1__long)",
-        "until_1910",
-        "--against dumbbot --games 1000 --seed 1000 --max-years 10",
-    ),
-    (
-        "(other/)?standard[-_]+(pure-2|(long|0.3)[-_]+.)",
-        "fast_until_1910",
-        "--player fast:X --against dumbbot --games 140 --seed 1000 --max-years 10",
-    ),
-    (
-        "(other/)?standard[-_]+(human|(pure|own|long|0.3)[-_]+.)",
-        "style",
-        "--against X --games 105 --seed 1",
-    ),
-    (
-        "standard-own-.",
-        "against_standard-human",
-        "--against standard-human --games 210 --seed 1000",
-    ),
-    (
-        "standard-anchored-.",
-        "against_standard-human",
-        "--against standard-human --games 1000 --seed 1000",
-    ),
-    *(
-        (
-            "standard-human",
-            f"against_standard-own-{seed}",
-            f"--against standard-own-{seed} --games 210 --seed 1000",
-        )
-        for seed in (1, 2, 3)
-    ),
+    json.loads(line)
+    for line in Path(__file__).with_name("evaluations.jsonl").read_text().splitlines()[1:]
 ]
 
 

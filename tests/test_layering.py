@@ -6,52 +6,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.tables import read_table
 
 PACKAGE = Path(__file__).parent.parent / "diplomacy_engine"
 
 LEARNING = "learning"  # the home of PyTorch
 MODEL = "extras/language/model.py"  # a language model's network
-# Lowest first: a room is a folder or one inside it. It imports from those on lines above its own;
-# files lie on the ground.
-FLOORS = (
-    (
-        *("_arrays", "_cores", "_files", "_http", "_jit", "_progress", "_suggest", "_version"),
-        *("clock", "constants", "errors", "flags", "records"),
-    ),
-    ("rules", "scoring"),
-    ("pictures",),
-    ("games",),
-    ("press",),
-    ("textgame",),
-    ("players", "replays"),
-    ("press/negotiators",),
-    ("players/loading.py", "players/advice.py"),
-    ("extras", "extras/language", "extras/maps", "extras/programs"),
-    ("matches", MODEL),
-    ("learning", "environments", "play", "extras/connections"),
-    ("commands",),
-    ("__init__", "__main__"),
-)
+FLOORS = read_table(__file__, "floors")
 FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
-# Package -> the files and folders that may import it.
-FOREIGN = {
-    "numpy": ("",),
-    "gymnasium": ("environments",),
-    "msgspec": ("",),
-    "llvmlite": ("players/policy",),
-    "numba": ("_jit.py", "players/policy"),
-    "pettingzoo": ("environments/pettingzoo_env.py",),
-    "PIL": ("pictures/png.py",),
-    "resvg_py": ("pictures/png.py",),
-    "rich": ("_progress.py", "commands"),
-    "tensorboard": (LEARNING,),
-    "tokenizers": (MODEL,),
-    "torch": (LEARNING, MODEL),
-    "tyro": ("flags.py", "commands/_flags.py", "learning/settings.py"),
-    "transformers": (MODEL,),
-    "wandb": (LEARNING,),
-    "websockets": ("extras/connections/diplomacy_wire.py",),
-}
+FOREIGN = dict(read_table(__file__, "packages_of_others"))
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 

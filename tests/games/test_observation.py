@@ -1,6 +1,7 @@
 """What a power sees, column by column."""
 
 import numpy as np
+from support.tables import read_table
 
 from diplomacy_engine.constants import BOUNCE, DISLODGED, NONE, Phase
 from diplomacy_engine.games import observation
@@ -14,6 +15,7 @@ from diplomacy_engine.games.observation import (
     UNITS,
 )
 from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.textgame.game import Game
 from diplomacy_engine.textgame.position import load_state
 
 
@@ -25,18 +27,9 @@ def test_columns_are_named_as_they_stand():
 def test_a_position_by_hand():
     """France has just dislodged a German army from Munich; another one of Germany's bounced."""
     games = VectorGame("standard", 1, max_years=5, threads=1)
-    load_state(
-        games,
-        {
-            "name": "F1902M",
-            "units": {
-                "FRANCE": ["A BUR", "A RUH", "F SPA/SC"],
-                "GERMANY": ["A MUN", "A BER"],
-                "RUSSIA": ["A SIL"],
-            },
-            "centers": {"FRANCE": ["PAR", "SPA"], "GERMANY": ["BER", "MUN"], "RUSSIA": ["WAR"]},
-        },
-    )
+    position = "standard F1902M; FRANCE A BUR, A RUH, F SPA/SC = PAR SPA; "
+    position += "GERMANY A MUN, A BER = BER MUN; RUSSIA A SIL = WAR"
+    load_state(games, Game.from_position(position).to_state())
     provinces, powers = games.map.province_index, games.map.power_index
     orders = games.new_orders()
     given = ("A BUR - MUN", "A RUH S A BUR - MUN", "A BER - SIL")
@@ -49,41 +42,18 @@ def test_a_position_by_hand():
     def features(viewer: int, province: str) -> dict[str, int]:
         row = seen.board[viewer, provinces[province]]
         columns = {name: getattr(observation, name.upper()) for name, _ in BOARD_FEATURES}
-        return {name: int(row[column]) for name, column in columns.items() if row[column]}
+        found = {name: int(row[column]) for name, column in columns.items() if row[column]}
+        words = {DISLODGED: "dislodged", BOUNCE: "bounce"}
+        if "last_result" in found:
+            found["last_result"] = words[found["last_result"]]
+        return found
 
-    # Relative powers: France sees itself as 0, Germany as 1, Russia as 3; Germany France as 6.
-    assert features(0, "MUN") == {
-        "unit_kind": 1,
-        "unit_owner": 1,
-        "dislodged_kind": 1,
-        "dislodged_owner": 2,
-        "center_owner": 3,
-        "home_of": 2,
-        "last_owner": 2,
-        "last_result": DISLODGED,
-    }
-    assert features(1, "MUN") == {
-        "unit_kind": 1,
-        "unit_owner": 7,
-        "dislodged_kind": 1,
-        "dislodged_owner": 1,
-        "center_owner": 2,
-        "home_of": 1,
-        "last_owner": 1,
-        "last_result": DISLODGED,
-    }
-    assert features(0, "SPA") == {
-        "unit_kind": 2,
-        "unit_owner": 1,
-        "unit_coast": 3,
-        "center_owner": 2,
-        "last_owner": 1,
-    }
+    for viewer, power in enumerate(["FRANCE", "GERMANY"]):
+        for whose, province, expected in read_table(__file__, "features_of_provinces"):
+            if whose == power:
+                assert features(viewer, province) == expected, province
     berlin = features(1, "BER")
-    assert (berlin["unit_owner"], berlin["last_owner"], berlin["last_result"]) == (1, 1, BOUNCE)
-    assert features(0, "BUR") == {"last_owner": 1}  # whose army has left
-    assert features(0, "NTH") == {}
-    assert features(0, "BEL") == {"center_owner": 1}  # nobody's
+    assert (berlin["unit_owner"], berlin["last_owner"], berlin["last_result"]) == (1, 1, "bounce")
     assert features(0, "BRE")["home_of"] == 1
     for text in given:
         number = games.vocabulary.number[text]

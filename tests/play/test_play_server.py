@@ -90,6 +90,12 @@ def test_pages_need_no_token_and_hold_no_secret(lasting_server):
     assert request(lasting_server, "HEAD", "/", who=None) == (200, b"")
 
 
+def part_of(answer: dict, place: str) -> object:
+    for key in place.split("."):
+        answer = answer[int(key) if key.isdecimal() else key]
+    return answer
+
+
 def test_every_route(tmp_path):
     """Each is answered with what the page needs; those that change something, with the game."""
     with serving(make_session(tmp_path / "game.jsonl", None)) as server:
@@ -102,40 +108,19 @@ def test_every_route(tmp_path):
             asked.add((method, path.partition("?")[0]))
             return answer
 
-        assert ask("/api/game")["started"] is False
         saved = new_game().to_saved_game()
         assert ask("/api/paste", {"text": json.dumps(saved)})["notes"] == []
-        assert ask("/api/map", {"map": "small"})["phase"] == "S1901M"
-        view = ask("/api/settings", SETTINGS)
-        assert view["last_year"] == 1904 and view["settings"]["draws_after"] == 1902
-        view = ask("/api/seats", {"seats": {"ENGLAND": "guest", "RUSSIA": "me"}})
-        assert view["you"] == "RUSSIA" and view["decision"]["count"] == 1
-        same = {"revision": view["revision"], "unchanged": True}
-        assert ask(f"/api/game?since={view['revision']}") == same
-        assert ask("/api/read", {"text": "mos-ukr", "orders": []}) == {
-            "orders": ["A MOS - UKR"],
-            "wrong": {},
-            "notes": [],
-        }
-        land = ask("/api/read", {"text": "mos-ukr via", "orders": []})
-        assert land["orders"] == ["A MOS - UKR"] and "mos-ukr via" in land["notes"][0]
-        draft = ask("/api/draft", {"orders": ["A MOS - UKR"]})
-        assert 'data-order="A MOS - UKR"' in draft["overlay"]
-        view = ask("/api/orders", {"step": 0, "orders": ["A MOS - UKR"]})
-        assert view["given"] == ["A MOS - UKR"] and view["waiting"] == ["ENGLAND"]
-        assert ask("/api/withdraw", {"step": 0})["given"] is None
-        assert ask("/api/offer", OFFER, "ENGLAND")["talk"]["offers"][0]["state"] == "open"
-        assert ask("/api/answer", ANSWER)["talk"]["offers"][0]["state"] == "deal"
-        view = ask("/api/say", {"step": 0, "to": "ENGLAND", "text": "hello"})
-        assert view["talk"]["said"] == [["RUSSIA", "ENGLAND", "hello"]]
-        ask("/api/orders", {"step": 0, "orders": ["A MOS - UKR"]})
-        assert ask("/api/orders", ORDERS, "ENGLAND")["phases"] == ["S1901M", "F1901M"]
-        assert ask("/api/board?phase=0")["title"] == "Spring 1901, movement"
-        assert ask("/api/map")["name"] == "small" and len(ask("/api/past")) == 1
-        assert ask("/api/waiting") == {"asking": {}}
+        for who, path, body, parts in read_table(__file__, "every_route"):
+            answer = ask(path, body, who)
+            for place, expected in parts.items():
+                found = part_of(answer, place)
+                is_part = isinstance(expected, str) and "…" in expected
+                assert (expected.strip("…") in found) if is_part else found == expected, path
+        revision = ask("/api/game")["revision"]
+        same = {"revision": revision, "unchanged": True}
+        assert ask(f"/api/game?since={revision}") == same and len(ask("/api/past")) == 1
         assert b"PNG" in base64.b64decode(ask("/api/picture?phase=0")["data"])[:8]
         assert base64.b64decode(ask("/api/picture?moving=1")["data"])[:3] == b"GIF"
-        assert "A MOS - UKR" in ask("/api/texts", who="watch")["orders"]
         found = ask("/api/saved", who="watch")
         assert Game.from_saved_game(found).phase == "F1901M" and "play" not in found
         token = ask("/api/sandbox", {"phase": 0})["token"]
@@ -289,44 +274,21 @@ def test_guests_and_watchers_see_no_paths(tmp_path):
 @pytest.mark.parametrize(
     "status, method, path, body, headers",
     [
-        (404, "GET", "/nothing", None, {}),
-        (404, "GET", "/../pyproject.toml", None, {}),
-        (404, "POST", "/api", b"{}", {}),
-        (405, "GET", "/api/orders", None, {}),
-        (405, "POST", "/api/game", b"{}", {}),
-        (405, "POST", "/api/waiting", b"{}", {}),
-        (501, "DELETE", "/api/game", None, {}),
-        (400, "GET", "/api/board?phase=-1", None, {}),
+        *read_table(__file__, "malformed_requests"),
         (400, "GET", "/api/board?phase=" + "9" * 400, None, {}),
         (400, "GET", "/api/game?" + "&".join(f"a{n}=1" for n in range(99)), None, {}),
         (400, "POST", "/api/orders", b"", {}),
         (400, "POST", "/api/orders", b"[" * 50_000, {}),
-        (400, "POST", "/api/orders", b"[]", {}),
-        (400, "POST", "/api/orders", {}, {}),
-        (400, "POST", "/api/orders", {"step": True, "orders": []}, {}),
-        (400, "POST", "/api/orders", {"step": 0, "orders": "A LON H"}, {}),
         (400, "POST", "/api/orders", {"step": 0, "orders": ["x" * 201]}, {}),
         (400, "POST", "/api/orders", {"step": 0, "orders": ["A LON H"] * 501}, {}),
-        (400, "POST", "/api/orders", {"step": 0, "orders": ["A LON - MOS"]}, {}),
         (409, "POST", "/api/orders", {"step": 10**30, "orders": []}, {}),
-        (400, "POST", "/api/seats", {"seats": []}, {}),
-        (400, "POST", "/api/offer", OFFER | {"terms": {}}, {}),
-        (400, "POST", "/api/offer", OFFER | {"terms": {"gold": ["A"]}}, {}),
         (400, "POST", "/api/offer", OFFER | {"terms": {"zone": ["X" * 300]}}, {}),
         (400, "POST", "/api/offer", OFFER | {"terms": {"zone": ["LON"] * 21}}, {}),
-        (400, "POST", "/api/offer", OFFER | {"terms": {"peace": 1}}, {}),
-        (400, "POST", "/api/offer", OFFER | {"terms": {"we_leave": ["MOS"]}}, {}),
-        (400, "POST", "/api/answer", ANSWER | {"number": 2}, {}),
-        (400, "POST", "/api/vote", {"draw": True}, {}),
-        (411, "POST", "/api/orders", None, {"Transfer-Encoding": "chunked"}),
-        (400, "POST", "/api/orders", None, {"Content-Length": "-1"}),
         (400, "POST", "/api/orders", None, {"Content-Length": "9" * 30}),
         (413, "POST", "/api/orders", None, {"Content-Length": str(MAX_BODY + 1)}),
         (431, "GET", "/", None, {f"X-{n}": "1" for n in range(200)}),
         (431, "GET", "/", None, {"X-Long": "x" * 70_000}),
         (414, "GET", "/" + "x" * 70_000, None, {}),
-        (400, "GET", "/api/game", None, {"Origin": "http://["}),
-        (400, "POST", "/api/orders", b"{}", {"Origin": "http://[x]]"}),
     ],
     ids=lambda value: str(value)[:30],
 )

@@ -5,6 +5,7 @@ import re
 import shutil
 import stat
 import threading
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -56,8 +57,12 @@ def load(name):
     return own[name]() if name in own else make_bot(name)
 
 
-def votes_game(name="three"):
-    return Game(name, max_years=3, draw_votes=True)
+def three(**options) -> Game:
+    return Game("three", max_years=3, **options)
+
+
+def voting(file, letters: str, first_year: int = 1901) -> PlaySession:
+    return seated(file, letters, three(draw_votes=True), draws_after=first_year)
 
 
 def refused(expected: str, action, *arguments) -> None:
@@ -101,39 +106,24 @@ def file(tmp_path):
 
 # Scene -> how it begins; what is done in it stands in tables/scenes.jsonl.
 SCENES = {
-    "seats are chosen once": lambda file: seated(file, None),
-    "a phase is played once all have ordered": lambda file: seated(file, "gh"),
-    "retries count once, what is late is refused": lambda file: seated(file, "hg"),
-    "orders can be changed until the last are given": lambda file: seated(file, "hg"),
-    "bad orders, and those who have none to give": lambda file: seated(file, "hp"),
-    "phases are taken back one by one": lambda file: seated(file, "hp"),
-    "watching": lambda file: seated(file, "pp"),
+    "seats are chosen once": partial(seated, letters=None),
+    "a phase is played once all have ordered": partial(seated, letters="gh"),
+    "retries count once, what is late is refused": partial(seated, letters="hg"),
+    "orders can be changed until the last are given": partial(seated, letters="hg"),
+    "bad orders, and those who have none to give": partial(seated, letters="hp"),
+    "phases are taken back one by one": partial(seated, letters="hp"),
+    "watching": partial(seated, letters="pp"),
     "the eliminated watch": lambda file: seated(
-        file,
-        game=Game.from_state(
-            "small",
-            {"name": "S1901M", "units": {"RUSSIA": ["A LON"]}, "centers": {"RUSSIA": ["LON"]}},
-            max_years=6,
-        ),
+        file, game=Game.from_position("small S1901M; RUSSIA A LON = LON", max_years=6)
     ),
-    "a sandbox": lambda file: seated(
-        file, None, Game("three", max_years=3), opponents=["hold", "random"]
-    ),
-    "the last vote ends the game at once": lambda file: seated(
-        file, "hgp", votes_game(), draws_after=1901
-    ),
-    "who concedes is not waited for": lambda file: seated(
-        file, "hgp", votes_game(), draws_after=1901
-    ),
-    "a concession that leaves all others agreed ends the game": lambda file: seated(
-        file, "hpp", votes_game(), draws_after=1901
-    ),
-    "a concession is taken back with its phase": lambda file: seated(
-        file, "hpp", Game("three", max_years=3)
-    ),
+    "a sandbox": lambda file: seated(file, None, three(), opponents=["hold", "random"]),
+    "the last vote ends the game at once": partial(voting, letters="hgp"),
+    "who concedes is not waited for": partial(voting, letters="hgp"),
+    "a concession that leaves all others agreed ends the game": partial(voting, letters="hpp"),
+    "a concession is taken back with its phase": lambda file: seated(file, "hpp", three()),
     "deals": deals,
-    "deals that may be broken": lambda file: deals(file, rules=FREE._replace(binding=False)),
-    "a player that is lost for words": lambda file: deals(file, "hpp", partner=Partner(None)),
+    "deals that may be broken": partial(deals, rules=FREE._replace(binding=False)),
+    "a player that is lost for words": partial(deals, letters="hpp", partner=Partner(None)),
 }
 
 
@@ -403,7 +393,7 @@ def test_players_are_named_briefly(file, tmp_path):
 
 
 def test_nobody_sees_orders_and_votes_of_others(file):
-    session = seated(file, "hgp", votes_game(), draws_after=1901)
+    session = voting(file, "hgp")
     session.submit(viewer(session), 0, ["A LON - WAL"])
     session.vote(viewer(session), 0, True)
     guest = viewer(session, "ITALY")
@@ -419,7 +409,7 @@ def test_nobody_sees_orders_and_votes_of_others(file):
 
 
 def test_votes_are_of_a_phase_and_bots_give_theirs_from_a_year_on(file):
-    session, given = seated(file, "hgp", votes_game(), draws_after=1902), {}
+    session, given = voting(file, "hgp", 1902), {}
     session.vote(viewer(session), 0, True)
     while session.game.phase != "F1902M":
         given[session.game.phase] = game_view(session, viewer(session))["votes"]["given"]
@@ -431,7 +421,7 @@ def test_votes_are_of_a_phase_and_bots_give_theirs_from_a_year_on(file):
 
 
 def test_who_has_conceded_has_nothing_to_do(file):
-    session = seated(file, "hgp", votes_game(), draws_after=1901)
+    session = voting(file, "hgp")
     session.concede(viewer(session), 0)
     view = game_view(session, viewer(session))
     assert view["decision"] is None and not view["can_concede"] and view["votes"]["needed"] == 2

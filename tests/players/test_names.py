@@ -62,30 +62,10 @@ def test_short_names(tmp_path, monkeypatch):
         (tmp_path / name / "policy.pt").write_bytes(b"")
     (tmp_path / "runs/one/checkpoints/5.pt").write_bytes(b"")
     reference = Path(REFERENCE) / "small__pure__1"
-    for name, short in (
-        ("dumbbot", "dumbbot"),
-        (tmp_path / "runs/one", "one"),
-        ("runs/one/", "one"),
-        ("runs/one/policy.pt", "one"),
-        ("runs/one/checkpoints/5.pt", "runs/one/checkpoints/5.pt"),
-        ("/elsewhere/checkpoints/5.pt", "checkpoints/5.pt"),
-        ("/far/dumbbot/policy.pt", "far/dumbbot"),  # is no bot
-        (reference, "small-pure-1"),
-        (reference / "policy.pt", "small-pure-1"),
-        (f"greedy:/far/mine.py:{reference}", "greedy:mine.py:small-pure-1"),
-        ("/far/away/latest-5.npz", "latest-5"),
-        (f"llm:{tmp_path}/a.toml", "llm:a.toml"),
-        (f"llm:local:{tmp_path}/model", "llm:local:model"),
-        ("llm:org/m@http://127.0.0.1:1/v1", "llm:org/m@http://127.0.0.1:1/v1"),
-        (
-            f"nash(profiles=3)+fast(assume=infer:self,{tmp_path}/runs/one sure=1.5):{reference}",
-            "nash(profiles=3)+fast(sure=1.5 assume=infer:self,one):small-pure-1",
-        ),
-        (
-            f"fast(assume=pool:{tmp_path}/runs/one):small-pure-1",
-            "fast(assume=pool:one):small-pure-1",
-        ),
-    ):
+    assert names.short_name(tmp_path / "runs/one") == "one"
+    assert names.short_name(reference) == names.short_name(reference / "policy.pt")
+    for name, short in read_table(__file__, "short_names"):
+        name = name.format(tmp=tmp_path, reference=reference)
         assert names.short_name(name) == short
     twins = [str(tmp_path / "runs/one"), "other/one", "dumbbot", "fast:other/one"]
     assert names.short_names(twins) == ["runs/one", "other/one", "dumbbot", "fast:one"]

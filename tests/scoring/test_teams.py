@@ -53,19 +53,7 @@ def test_a_teams_victory_is_a_draw_among_its_members():
     assert lost.winner.tolist() == [NONE, NONE, 0, NONE, NONE, NONE]
 
 
-@pytest.mark.parametrize(
-    ("reward", "expected"),  # the team's, and the other's
-    [
-        ("sum_of_squares", [[0, 0], [1, 0], [0, 1], [0.5, 0.5], [0, 0], [1, 0]]),
-        ("draw_size", [[0, 0], [1, 0], [0, 1], [0.5, 0.5], [0, 0], [1, 0]]),
-        ("ordinal", [[0, 0], [1, 0], [0, 1], [0.5, 0.5], [0, 0], [1, 0]]),
-        ("terminal", [[0, 0], [1, -1], [-1, 1], [0.5, 0.5], [0, 0], [1, -1]]),
-        ("deepdip", [[0, 0], [17, -6], [-5, 16], [6, 6], [0, 0], [17, -8]]),
-        ("leader", [[0, 0], [0, -7 / 8], [-5 / 8, 0], [0, 0], [0, 0], [0, -9 / 8]]),
-        ("center_delta", np.array([[-1, 1], [1, -1], [-1, 1], [0, 0], [-1, 1], [1, -1]]) / 8),
-        ("lead_delta", np.array([[-2, 2], [2, -2], [-2, 2], [0, 0], [-2, 2], [2, -2]]) / 8),
-    ],
-)
+@pytest.mark.parametrize(("reward", "expected"), read_table(__file__, "what_a_team_earns"))
 def test_members_are_paid_what_their_team_earns(reward, expected):
     paid = pay_teams(make_reward(reward), STEP, LEVELS["team"])
     np.testing.assert_allclose(paid[:, [0, 1]], expected, atol=1e-6)

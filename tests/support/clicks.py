@@ -103,7 +103,7 @@ def read_walk(file: str, name: str) -> list[str]:
 def walk(file: str, name: str, page=None, server=None, open_page=None) -> object:
     """Do what a part of texts/walks.txt says, from a page or with pages that it opens; return the
     page on which it ends."""
-    pages = {}
+    pages = {"host": page}
     for line in read_walk(file, name):
         if mark := re.match(r"(\w+): ", line):
             page, line = pages[mark[1]], line[mark.end() :]

@@ -19,17 +19,8 @@ from diplomacy_engine.textgame import saved_game
 from diplomacy_engine.textgame.saved_game import read_saved_games
 
 STATE_KEYS = {
-    "timestamp",
-    "zobrist_hash",
-    "note",
-    "name",
-    "units",
-    "retreats",
-    "centers",
-    "homes",
-    "influence",
-    "civil_disorder",
-    "builds",
+    *("timestamp", "zobrist_hash", "note", "name", "units", "retreats", "centers", "homes"),
+    *("influence", "civil_disorder", "builds"),
 }
 
 
