@@ -1,5 +1,6 @@
 """Evaluations: one player plays every power (or team) equally often, another plays the others."""
 
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,50 +8,25 @@ from typing import Any
 import numpy as np
 
 from ..players.protocols import Player
-from ..rules.map import Map, load_map
+from ..rules.map import MAP_NAMES, Map, load_map
 from ..scoring.outcomes import FIGURES
 from ..textgame.game import Game
 from .figures import by_side, ranges_of, summarize
 from .match import MatchReport, MatchSettings, match_settings
 from .tables import play_tables
 
-# No map is even, so a result has a baseline: `dumbbot` against itself. Map -> number of games and,
-# by power, the shares of games with a solo and with a win. From `evaluate --map MAP --player
-# dumbbot --against dumbbot --seed 1 --games N`, with the map's own year limit.
-_BASELINES = {
-    "small": (40_000, {"ENGLAND": (0.0588, 0.0588), "RUSSIA": (0.9410, 0.9410)}),
-    "three": (
-        30_000,
-        {"ENGLAND": (0.0164, 0.0212), "ITALY": (0.0001, 0.0001), "RUSSIA": (0.8481, 0.8508)},
-    ),
-    "standard": (
-        7_000,
-        {
-            "AUSTRIA": (0.006, 0.022),
-            "ENGLAND": (0.047, 0.464),
-            "FRANCE": (0.062, 0.128),
-            "GERMANY": (0.001, 0.005),
-            "ITALY": (0.040, 0.091),
-            "RUSSIA": (0.013, 0.056),
-            "TURKEY": (0.035, 0.169),
-        },
-    ),
-}
+_BASELINES = Path(__file__).with_name("baselines.toml")  # what `dumbbot` wins against itself
 
 
 def baseline(game_map: Map, player: str, max_years: int, year_limit: str) -> dict:
     """Return `par`, what `player` wins as each power against itself; nothing if it is not known."""
-    if game_map.name not in _BASELINES or player != "dumbbot" or year_limit != "draw":
+    if game_map.name not in MAP_NAMES or player != "dumbbot" or year_limit != "draw":
         return {}
     bundled = load_map(game_map.name)  # a file may have that name, too
     if game_map.teams.text or bundled.facts != game_map.facts or max_years != bundled.max_years:
         return {}
-    games, by_power = _BASELINES[game_map.name]
-    shares = {
-        figure: {power: of_power[i] for power, of_power in by_power.items()}
-        for i, figure in enumerate(("solo", "win"))
-    }
-    return {"par": {"player": player, "games": games} | shares}
+    figures = tomllib.loads(_BASELINES.read_text(encoding="utf-8"))[game_map.name]
+    return {"par": {"player": player} | figures}
 
 
 class Evaluation(MatchReport):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..pictures.matrix import matrix_svg
-from ..pictures.page import content_policy, web_file
+from ..pictures.page import content_policy, filled, web_file
 from ..players.bots import BOTS
 from ..players.policy.files import ready_policies, training_of
 from ..players.population import Population, PopulationMember
@@ -106,21 +106,17 @@ def population_page(
         shares = np.where(population.met > 0, population.above / population.met, np.nan)
     matrix = matrix_svg([member.name for member in population.members], shares)
     spread = 25 / 6 * len(population.map.powers) ** 0.5
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{content_policy(script)}">
-<meta name="viewport" content="width=device-width">
-<title>{escape(title)}</title><style>{web_file("page.css") + style}</style></head><body>
-<h1>{escape(title)}</h1>
-<p>{len(population.members)} members, rated by {population.games:,} games among themselves (seed
-{population.seed}; {limit_text(vars(population))}). Bars and brackets are 95% intervals. Of two
-players whose ratings differ by d, the better one ends above the other in 1 / (1 + exp(-d /
-{spread:.1f})) of their games. Click a name to see how to play it and how it was trained.</p>
-<p hidden><input type="text" placeholder="Find: bot, included, hard ..." \
-aria-label="Find members"></p>
-{_ladder(_members(population, ranked or {}))}
-<h2>Who ends above whom</h2>
-<details><summary>Show the table of all pairs</summary>
-<div class="wide">{matrix}</div></details>
-<script>{script}</script></body></html>
-"""
+    return filled(
+        web_file("population.html", __package__),
+        policy=content_policy(script),
+        title=escape(title),
+        style=web_file("page.css") + style,
+        members=str(len(population.members)),
+        games=f"{population.games:,}",
+        seed=str(population.seed),
+        limit=limit_text(vars(population)),
+        spread=f"{spread:.1f}",
+        ladder=_ladder(_members(population, ranked or {})),
+        matrix=matrix,
+        script=script,
+    )

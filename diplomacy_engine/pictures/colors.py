@@ -4,6 +4,7 @@ Ito's set (2008), then of Tol's muted set, then of the golden angle."""
 import colorsys
 import math
 import re
+import tomllib
 from functools import lru_cache
 from importlib.resources import files
 
@@ -11,51 +12,20 @@ from ..rules.map import Map
 from .layout import LABEL_SIZE, NAME_SIZE
 
 THEMES = ("light", "dark", "auto")
-
-_POWERS = {  # name -> (light, dark)
-    "AUSTRIA": ("#cf4a00", "#e8651a"),
-    "ENGLAND": ("#005a9c", "#2478c8"),
-    "FRANCE": ("#56b4e9", "#78c8f4"),
-    "GERMANY": ("#4a4a4a", "#e9edf2"),
-    "ITALY": ("#009e73", "#0f9f76"),
-    "RUSSIA": ("#c37fb4", "#d48ac6"),
-    "TURKEY": ("#f0d93c", "#ecd750"),
-}
-_INK = "#3b362f"
-_NEUTRAL = "#a39c8c", "#8d8f8b"  # units that nobody plays
-_OTHERS = (
-    "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#882255",
-    "#117733", "#332288", "#999933", "#aa4499", "#44aa99", "#dddddd",
-)  # fmt: skip
-
-_GROUND = {  # name -> (light, dark)
-    "water": ("#cfe2ec", "#172634"),
-    "sea": ("#cfe2ec", "#172634"),
-    "sea-line": ("#6d93a8", "#5d7f98"),
-    "land": ("#f6efdf", "#454a4f"),
-    "coast-line": ("#6f6a5f", "#0b0f14"),
-    "neutral": ("#dcd6c8", "#2b3036"),
-    "wall": ("#6f6a5f", "#0b0f14"),
-    "link": ("#7d8f99", "#6e8493"),
-    "text": ("#2d2a26", "#f2efe9"),
-    "sea-text": ("#4f7388", "#86abc0"),
-    "halo": ("#ffffff", "#0b0f14"),
-    "center": ("#ffffff", "#22272c"),
-    "center-line": ("#2d2a26", "#f2efe9"),
-    "fail": ("#c00020", "#ff6b78"),
-    "reach": ("#7a1fe0", "#d9b8ff"),
-    "paper": ("#ffffff", "#181c21"),
-}
+_WEB = files(__package__) / "web"
+_COLORS = tomllib.loads((_WEB / "colors.toml").read_text(encoding="utf-8"))
+_POWERS, _GROUND, _INK = _COLORS["powers"], _COLORS["ground"], _COLORS["ink"]
 
 
 def power_color(game_map: Map, power: str, dark: bool = False) -> str:
     if power in _POWERS:
         return _POWERS[power][dark]
     if power not in game_map.power_index:
-        return _NEUTRAL[dark]
+        return _COLORS["neutral"][dark]
     own_colored = [name for name in game_map.powers if name in _POWERS]
     spent = [_rgb(_POWERS[name][0]) for name in own_colored]
-    free = [color for color in _OTHERS if all(math.dist(_rgb(color), rgb) > 60 for rgb in spent)]
+    others = _COLORS["others"]
+    free = [color for color in others if all(math.dist(_rgb(color), rgb) > 60 for rgb in spent)]
     number = [name for name in game_map.powers if name not in _POWERS].index(power)
     if number < len(free):
         return free[number]
@@ -88,7 +58,7 @@ def style_sheet(game_map: Map, *themes: str) -> str:
         if theme == "auto":
             dark = _block(here, variables(game_map, True))
             sheet += f"@media (prefers-color-scheme:dark){{{dark}}}"
-    rules = (files(__package__) / "web" / "board.css").read_text(encoding="utf-8")
+    rules = (_WEB / "board.css").read_text(encoding="utf-8")
     rules = rules.replace("LABEL", f"{LABEL_SIZE:g}").replace("NAME", f"{NAME_SIZE:g}")
     sheet += rules.replace("\n", "")
     for power in game_map.unit_powers:

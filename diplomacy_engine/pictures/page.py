@@ -5,13 +5,12 @@ The script draws no board itself: board.py has drawn what lies on it in each pha
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+import re
 from importlib.resources import files
 
-from ..rules.notation import GivenOrder
-from .board import Scene, full_names, overlay, province_owners, scene_svg
+from .board import full_names, overlay, province_owners, scene_svg
 from .chart import LEFT, RIGHT, WIDTH
-from .drawing import Drawing
+from .drawing import Drawing, Scene
 from .layout import LABEL_SIZE, NAME_SIZE
 from .signs import signs
 
@@ -20,6 +19,12 @@ CHART = {"left": LEFT, "right": RIGHT, "width": WIDTH}  # what a page must know 
 
 def web_file(name: str, package: str = __package__) -> str:
     return (files(package) / "web" / name).read_text(encoding="utf-8")
+
+
+def filled(template: str, **parts: str) -> str:
+    """Return a page with its parts in place of their names, as in {{title}}. All at once: what a
+    game says may look like a place for another part."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
 
 
 def content_policy(script: str, *more: str) -> str:
@@ -43,14 +48,9 @@ def map_facts(drawing: Drawing) -> dict:
     }
 
 
-def phase_facts(
-    drawing: Drawing,
-    scene: Scene,
-    orders: Mapping[str, Sequence[GivenOrder]],
-    outcome: Mapping[str, Sequence[str]],
-) -> dict:
+def phase_facts(drawing: Drawing, scene: Scene) -> dict:
     owners = province_owners(drawing, scene)
     return {
         "owners": {code: f"{power} {held}" for code, (power, held) in owners.items()},
-        "overlay": overlay(drawing, scene, orders, outcome),
+        "overlay": overlay(drawing, scene),
     }

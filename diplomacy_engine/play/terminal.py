@@ -3,7 +3,9 @@
 import contextlib
 import json
 import re
+import tomllib
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 
 from .._files import atomic_write
@@ -24,32 +26,7 @@ from .view import CANDIDATES, decision_view, partners_bound_to, sentences, votes
 with contextlib.suppress(ImportError):  # Windows has no readline
     import readline
 
-HELP = """\
-Type an order, such as A PAR - BUR, or several separated by ; . A new one replaces the unit's
-last. TAB completes legal orders.
-  go            give the orders; units without one hold (disband, or are not built)
-  legal A PAR   the legal orders of a unit, a province, or of everything
-  drop A PAR    forget a unit's order
-  board         the position and the orders so far
-  hint          what the trained policy would order
-  undo          take back your last phase
-  concede POWER give up; type your power's name to confirm. Its units hold from then on
-  save FILE     write the game to a file (it also saves itself after every step)
-  quit"""
-HELP_TALK = """\
-  deals         offers to you and from you, and what is agreed
-  offer ITALY peace
-  offer ITALY A PAR - BUR; A MAR S A PAR - BUR; both out PIE
-                a deal; its parts are peace, orders of your and their units, and provinces to keep
-                out of: both out, we out or they out
-  accept 3, decline 3   answer an offer
-  say ITALY your words  a sentence, which binds nobody"""
-HELP_VOTES = """\
-  draw          vote for a draw in this phase; if all powers do, the game ends as it stands
-  draw no       take that back"""
-HELP_WATCHING = """\
-  (Enter)       the next phase
-  board, undo, save FILE, quit"""
+HELP = tomllib.loads((files(__package__) / "help.toml").read_text(encoding="utf-8"))
 _COMMANDS = ("go", "legal", "drop", "board", "hint", "undo", "save", "concede", "help", "quit")
 _TALK = ("deals", "offer", "accept", "decline", "say")
 # What may follow a command, and how it is typed.
@@ -143,11 +120,11 @@ class TextGame:
     def _do(self, word: str, rest: str, line: str) -> None:
         session, viewer = self.session, self.viewer
         if word in ("help", "?"):
-            self.write(HELP if viewer.power else HELP_WATCHING)
+            self.write(HELP["playing" if viewer.power else "watching"])
             if viewer.power and session.press is not None:
-                self.write(HELP_TALK)
+                self.write(HELP["talk"])
             if viewer.power and session.game.draw_votes:
-                self.write(HELP_VOTES)
+                self.write(HELP["votes"])
         elif word == "board":
             self._show_board()
         elif word == "undo":
@@ -162,7 +139,7 @@ class TextGame:
         elif session.now.can_go_on() and word in ("", "go", "next"):
             self._step(lambda: session.go_on(viewer, session.now.step))
         elif viewer.power is None:
-            self.write(HELP_WATCHING)
+            self.write(HELP["watching"])
         elif word == "draw":
             self._vote(rest)
         elif word == "concede":
@@ -341,7 +318,7 @@ class TextGame:
             for power, _, words in frame.declared:
                 self.write(f"  {power} {words}")
             for power in game.powers:
-                for shown in frame.orders.get(power, ()):
+                for shown in frame.scene.orders.get(power, ()):
                     result = f"   ({shown.said})" if shown.said else ""
                     self.write(printable(f"  {power:10} {shown.text}{result}"))
         self.seen = len(game.history)

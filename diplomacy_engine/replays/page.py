@@ -13,7 +13,7 @@ from html import escape
 
 from ..pictures.board import phase_title, thoughts_svg
 from ..pictures.drawing import drawing_of
-from ..pictures.page import CHART, content_policy, map_facts, phase_facts, web_file
+from ..pictures.page import CHART, content_policy, filled, map_facts, phase_facts, web_file
 from ..rules.map import Map
 from .replay import Replay, chart_svg, expected_svg, order_lines, thought_view, values_of
 
@@ -50,16 +50,13 @@ def page(
     data = json.dumps(facts, separators=(",", ":")).replace("<", "\\u003c")
     scripts = web_file("page.js"), web_file("review.js"), web_file("replay.js", __package__)
     script = "\n" + "\n".join(re.sub(_MODULE, "", text, flags=re.MULTILINE) for text in scripts)
-    parts = {
-        "policy": content_policy(script, "img-src data:"),
-        "title": escape(title),
-        "style": web_file("page.css"),
-        "script": script,
-        "data": data,
-    }
-    # All at once: what a game says may look like a place for another part.
-    return re.sub(
-        r"\{\{(\w+)\}\}", lambda match: parts[match[1]], web_file("replay.html", __package__)
+    return filled(
+        web_file("replay.html", __package__),
+        policy=content_policy(script, "img-src data:"),
+        title=escape(title),
+        style=web_file("page.css"),
+        script=script,
+        data=data,
     )
 
 
@@ -79,7 +76,7 @@ def _packed(replay: Replay) -> str:
             "orders": order_lines(replay, number),
             "powers": powers,
         }
-        frames.append(phase_facts(drawing, frame.scene, frame.orders, frame.outcome) | facts)
+        frames.append(phase_facts(drawing, frame.scene) | facts)
     return _compressed(json.dumps(frames, separators=(",", ":")))
 
 

@@ -2,32 +2,14 @@
 before these; an entry counts on every map that has what it stands for."""
 
 import re
+import tomllib
+from importlib.resources import files
 
 from .map import Map
 
-PLACES = {  # other name -> name on maps
-    "Skagerrack": "Skagerrak",
-    "Heligoland Bight": "Helgoland Bight",
-    "Gulf of Lyons": "Gulf of Lyon",
-    "Channel": "English Channel",
-    "Mid-Atl": "Mid-Atlantic Ocean",
-    "NTS": "North Sea",
-    "BLK": "Black Sea",
-    "EME": "Eastern Mediterranean",
-    "WME": "Western Mediterranean",
-    "Romania": "Rumania",
-    "Pontus Euxinus": "Black Sea",  # webDiplomacy's Ancient Mediterranean, as the next
-    "Mare Erithraerum": "Red Sea",
-}
-POWERS = {
-    "AUSTRIA": ("AUSTRIA HUNGARY", "AUSTRIAN", "AUSTRIANS", "AUSTRO HUNGARY"),
-    "ENGLAND": ("GREAT BRITAIN", "BRITAIN", "BRITISH", "ENGLISH", "UNITED KINGDOM"),
-    "FRANCE": ("FRENCH",),
-    "GERMANY": ("GERMAN", "GERMANS", "GERMAN EMPIRE"),
-    "ITALY": ("ITALIAN", "ITALIANS"),
-    "RUSSIA": ("RUSSIAN", "RUSSIANS", "RUSSIAN EMPIRE"),
-    "TURKEY": ("TURKISH", "TURKS", "OTTOMAN EMPIRE", "OTTOMANS"),
-}
+WORDS = tomllib.loads((files(__package__) / "words.toml").read_text(encoding="utf-8"))
+PLACES: dict[str, str] = WORDS["places"]  # other name -> name on maps
+POWERS: dict[str, list[str]] = WORDS["powers"]
 _AROUND = re.compile(r"\s*\(.*?\)|\b(?:ORDERS|MOVES|FOR|THE)\b|[\W_]+")
 
 

@@ -16,7 +16,7 @@ from .._suggest import quoted
 from ..constants import COASTS, NONE, UNIT_LETTERS, OrderKind, UnitKind, phase_kind
 from ..errors import UserError
 from .map import Map, coast_numbers
-from .names import PLACES, POWERS
+from .names import PLACES, POWERS, WORDS
 from .vocabulary import OrderVocabulary
 
 MAX_TEXT = 200  # characters; no order of any map comes near
@@ -29,65 +29,26 @@ _SIGNS = ".,:;|!_`'\"{}<>"  # say nothing in an order
 _TOKEN = re.compile(f"[{_DASHES}]+>?|(?<= )>+(?= )|[/()*]|[^\\s{_DASHES}/()*{_SIGNS}]+")
 _UNIT_WORDS = {"UNIT": NONE} | dict.fromkeys(("A", "ARMY", "AMY"), int(UnitKind.ARMY))
 _UNIT_WORDS |= dict.fromkeys(("F", "FLEET", "FLT"), int(UnitKind.FLEET))  # AMY, FLT: as in DAIDE
-_VERBS = {
-    word: kind
-    for kind, words in (
-        (OrderKind.HOLD, "H HOLD HOLDS HOLDING HLD STAND STANDS STAY STAYS UNORDERED"),
-        (OrderKind.MOVE, "- TO INTO M MV MOVE MOVES ATTACK ATTACKS MTO CTO"),
-        (OrderKind.SUPPORT_HOLD, "S SUP SUPP SUPPORT SUPPORTS SUPPORTING SH SM"),
-        (OrderKind.CONVOY, "C CONVOY CONVOYS CVY"),
-        (OrderKind.RETREAT, "R RET RETREAT RETREATS RTO"),
-        (
-            OrderKind.DISBAND,
-            "D DISBAND DISBANDS DISBANDED REMOVE REMOVES REMOVED DESTROY DESTROYED DSB REM OTB",
-        ),
-        (OrderKind.BUILD, "B BUILD BUILDS BUILT BLD"),
-    )
-    for word in words.split()
-}
+_VERBS = {verb: OrderKind[name.upper()] for name, verbs in WORDS["verbs"].items() for verb in verbs}
 _USUAL_COASTS = coast_numbers(COASTS[1:])
 _COASTS_OF_DAIDE = {f"{coast}S": coast for coast in COASTS[1:]}
 _LONG_COASTS = {"NORTH": "NC", "EAST": "EC", "SOUTH": "SC", "WEST": "WC"}
 _NATIONS = "|".join(name for names in POWERS.items() for name in (names[0], *names[1]))
-_FROM = r"(.+?) FROM ([^(*]+(?:\(\w+ COAST\))?)"
+_STANDING_FOR = {
+    "NATIONS": _NATIONS,
+    "DASHES": _DASHES,
+    "FROM_PLACE": r"(.+?) FROM ([^(*]+(?:\(\w+ COAST\))?)",
+}
+
+
+def _wording(pattern: str) -> re.Pattern:
+    for name, stands_for in _STANDING_FOR.items():
+        pattern = pattern.replace(name, stands_for)
+    return re.compile(pattern)
+
+
 # What sites, judges and zines write -> as it is read here.
-_WORDINGS = [
-    (re.compile(wording), read)
-    for wording, read in (
-        (r"^[\[(*|'\" ]+", ""),
-        (r"['\u2019]S\b", ""),
-        (r"^(?:\+ ?|NEW )(?=(?:[AF]|ARMY|FLEET)\b)", "BUILD "),
-        (r"^[-\u2013\u2212] ?(?=(?:[AF]|ARMY|FLEET)\b[^-]*$)", "REMOVE "),
-        (rf"\*?\b(?:{_NATIONS})\b[*: ]*(?=(?:ARMY|FLEET|UNIT|BUILDS?|REMOVES?|[AF])\b)", ""),
-        (r"\bAN? (?=(?:ARMY|FLEET|UNIT)\b)", ""),
-        (r"\b(ARMY|FLEET|UNIT) (?:AT|IN|FROM)\b", r"\1"),
-        (r"\b([AF]|(?:ARMY|FLEET) )\((\w+(?:\(\w\w\))?)\)", r"\1 \2 "),  # A(Vie)
-        (r"^([AF] \w+)\W+(?=\1\b)", ""),  # A PAR: A PAR - BUR
-        (r"\b(?:MOVES?|GOES) (?:TO\b|-)", "-"),
-        (r"\bR(?:ETREATS?)? (?:TO\b|-)", "R "),
-        (r"\b(?:VIA|BY) C(?:ONVOY)?\b|\b(?:CONVOYED )?(?:BY|THROUGH) (?=\w)", "VIA "),
-        (r"\((?=VIA\b)", ""),
-        (r"^([^-]+?) VIA ([^-]+?)(?: TO |-)([^-]+)$", r"\1 - \3 VIA \2"),
-        (
-            rf"[{_DASHES}]+>? *(?=(?:BOUNCE|FAIL|SUCCEED|DISLODGE)(?:[SD]|ED)?\b|(?:CUT|VOID)\b)",
-            " ",
-        ),
-        (r"\bS(?:UPP?(?:ORTS?)?)?[ -](?:H|HOLDS?)\b(?: (?:TO|OF)\b)?(?= ?\S)", "SH"),
-        (rf"\bSUPPORTS? - {_FROM}", r"S \2 - \1 "),
-        (r"\bSUPP?(?:ORTS?)? (?:THE )?MOVE (?:OF )?(?!-)", "SM "),
-        (rf"\bCONVOYS? TO {_FROM}", r"C A \2 - \1 "),
-        (r" S([AF]) (\w+) ?- ?\2\b", r" S \1 \2"),  # A FIN SA SWE-SWE, of zines
-        (r" (?:S(?=[AF] )|C(?=A ))", r"\g<0> "),
-        (r"\bBUL(?:GARIA)? ?[/(] ?N(?:C|ORTH COAST)\b", "BUL(EC"),  # webDiplomacy's name of it
-        (r"\bTO HOLD\b|[-=] ?(?:H|HOLDS?)\b|\((?:H|HOLDS?)\)$", " H"),
-        (
-            r"^(?:DO NOT USE BUILD ORDER|(?:(?:1|ONE) )?(?:BUILD )?WAIVE[SD]?(?: (?:A|1|ONE))?"
-            r"(?: BUILD)?|WVE)\b",
-            "WAIVE",
-        ),
-        (r"^(.+) BUILDS? (ARMY|FLEET)\b", r"BUILD \2 \1 "),
-    )
-]
+_WORDINGS = [(_wording(pattern), read) for pattern, read in WORDS["wordings"]["rows"]]
 _BULLET = re.compile(r"(?m)^[ \t]*(?:[-*\u2022>#]|\(?\d{1,3}[.):])[ \t]+")
 _UNIT_BEGINS = (
     rf"(?=\s*[(\[*'`\"]*(?:the\s+)?(?:(?:{_NATIONS}):\s*)?"
@@ -652,6 +613,17 @@ def as_written(game_map: Map, unit: UnitText) -> str:
 def location_of(unit: str) -> str:
     """Return where a unit text such as `A PAR` or `*F STP/SC` stands: `PAR`, `STP/SC`."""
     return unit.rpartition(" ")[2]
+
+
+def neighbors_of(game_map: Map, unit: str) -> list[str]:
+    """Return where a unit such as `F STP/SC` could move on an empty map; UserError if there is no
+    such place."""
+    board, kind = game_map.board, UNIT_LETTERS.index(unit[0])
+    here = game_map.location_index.get(location_of(unit))
+    if here is None:
+        raise UserError(f"there is no place {location_of(unit):.20}")
+    near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
+    return [game_map.locations[location] for location in near.tolist()]
 
 
 def province_of(unit: str) -> str:

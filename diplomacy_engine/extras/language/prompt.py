@@ -1,7 +1,9 @@
 """The text that a language model is shown: one fixed text for each position and form. What never
 changes comes first, since servers and models keep the beginning of a text."""
 
+import tomllib
 from collections.abc import Sequence
+from importlib.resources import files
 
 import numpy as np
 
@@ -9,30 +11,7 @@ from ...constants import NONE, Phase, UnitKind, parse_phase, phase_name
 from ...textgame.game import Game
 from .questions import Question, Slot
 
-_ORDERING = "You give the orders of one power in Diplomacy. Nobody negotiates.\n\n"
-_AGREED = "You give the orders of one power in Diplomacy. The powers have negotiated.\n\n"
-_TALKING = "You negotiate for one power in Diplomacy, before it gives its orders.\n\n"
-_RULES = """\
-Rules in short
-- All powers order at once, and all orders are carried out at once. One unit to a province.
-- Armies move over land and coasts, fleets over seas and along coasts.
-- A move has strength 1, and 1 more for each support. The stronger of two moves into a province
-  succeeds, also against a unit that holds there; of equally strong ones none does (bounce).
-- A unit can support only into provinces that it could move to itself. A support is cut by an attack
-  from any province but the one it is directed against.
-- Fleets at sea can convoy an army from coast to coast; both need orders.
-- A unit that is dislodged retreats to an empty province beside it, or disbands.
-- After each fall a supply center belongs to the power whose unit stands there. In winter a power
-  with fewer units than centers builds in its own empty home centers; one with more removes units.
-
-How orders are written (A army, F fleet)
-A PAR H              hold              A PAR - BUR          move
-A LON - BEL VIA      move by convoy    F NTH C A LON - BEL  convoy
-A PAR S A MAR        support to hold   A PAR S A MAR - BUR  support of a move
-F MAO - SPA/NC       a coast (NC EC SC WC) that must be named
-A MUN R RUH          retreat           A MUN D              disband or remove
-A PAR B              build             WAIVE                build nothing
-"""
+_TEXTS = tomllib.loads((files(__package__) / "prompt.toml").read_text(encoding="utf-8"))
 _PHASES = (
     "Spring {}, movement",
     "Spring {}, retreats",
@@ -43,24 +22,12 @@ _PHASES = (
 OPENING = "Orders:"  # the line that begins a reply after free text
 
 
-_DEALS = """\
-What is agreed upon binds both sides in this phase and ends with it: whoever has promised an order
-gives it, and peace means to keep out of where the other has a unit or a center. Nothing else that
-anybody says binds.
-"""
-_FREE_DEALS = """\
-What is agreed upon is for this phase alone, and nobody is made to keep it: every power may give any
-orders. Peace means to keep out of where the other has a unit or a center. Whoever broke a deal is
-known to the other side.
-"""
-
-
 def prompt_text(question: Question, form: str, history: int = 1, thinking: int = 0) -> str:
     """Return the prompt of a question; it ends with a newline. The form is `list`, with all legal
     orders; `windows`, with what is near each unit; `counts`, with that and how many orders it has;
     `board`, with neither; or `minimal`, the units alone, without rules and board. `thinking` are
     tokens allowed before the orders."""
-    first = _ORDERING if question.deals is None else _AGREED
+    first = _TEXTS["ordering"] if question.deals is None else _TEXTS["agreed"]
     parts = _position(question, form, history, first)
     if question.deals:
         parts.append("\n".join(["Agreed upon in this phase", *question.deals]) + "\n")
@@ -80,8 +47,8 @@ def talk_text(
 ) -> str:
     """Return a prompt about deals; it ends with a newline. `lines` is what there is to choose from,
     or to answer, with a heading; `task` what each of `count` lines of the reply shall be."""
-    parts = _position(question, form, history, _TALKING)
-    parts += [_DEALS if binding else _FREE_DEALS, "\n".join(lines) + "\n"]
+    parts = _position(question, form, history, _TEXTS["talking"])
+    parts += [_TEXTS["deals" if binding else "free_deals"], "\n".join(lines) + "\n"]
     number = "1 line" if count == 1 else f"{count} lines"
     return "\n".join(parts) + f"\nWrite nothing but {number}, {task}.\n"
 
@@ -99,7 +66,7 @@ def _position(question: Question, form: str, history: int, first: str) -> list[s
     if form == "minimal":
         parts = [f"Diplomacy, map {game.map.name}, {game.phase}, {question.power}\n"]
     else:
-        parts = [first + _RULES, _map_facts(game)]
+        parts = [first + _TEXTS["rules"], _map_facts(game)]
         ending = "The game has no last year."
         if game.max_years:
             ending = f"The game ends after {game.map.board.first_year + game.max_years - 1}."

@@ -6,9 +6,11 @@ heading and is not understood."""
 
 import html
 import re
+import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from importlib.resources import files
 from typing import NamedTuple
 
 from ..._suggest import printable, quoted
@@ -21,46 +23,18 @@ from ...rules.names import POWERS, power_called
 MOST_LETTERS = 1_000_000
 _MOST_OF_A_LINE, _MOST_OF_A_HEADING, _MOST_WORDS = 2000, 120, 20
 _FEW_WORDS, _MOST_OF_A_PERSON, _MOST_BEGINS = 4, 3, 8
+_WORDS = tomllib.loads((files(__package__) / "headings.toml").read_text(encoding="utf-8"))
 _SEASONS = {
     word: number
-    for number, words in (
-        (0, "spring spr sp s fruhling fruhjahr printemps primavera"),
-        (1, "summer sum sommer ete"),
-        (2, "fall fa f autumn aut au herbst automne otono"),
-        (4, "winter win wi w hiver invierno"),
-    )
-    for word in words.split()
+    for number, name in ((0, "spring"), (1, "summer"), (2, "fall"), (4, "winter"))
+    for word in _WORDS["seasons"][name].split()
 }
 _KINDS = {
-    word: kind
-    for kind, words in enumerate(
-        (
-            "movement movements moves move diplomacy diplomatic m",
-            "retreat retreats retreating r",
-            "adjustment adjustments build builds building unit-placement a b",
-        )
-    )
-    for word in words.split()
+    word: kind for kind, words in enumerate(_WORDS["kinds"].values()) for word in words.split()
 }
-_VERBS = {"build": "build", "builds": "build"}
-_VERBS |= dict.fromkeys(("removals", "removal", "removes", "remove", "disbands"), "remove")
-# What says nothing in a heading; beside a power; about a phase that is not the heading's.
-_BESIDE_WORDS = (
-    "of the for results result orders order phase phases turn and adjudication season status date "
-    "report year my our final power country player nation from subject re here are is submitted "
-    "processing resolution resolved round mon tue wed thu fri sat sun monday tuesday wednesday "
-    "thursday friday saturday sunday gmt utc am pm at on by x"
-)
-_BESIDE = {*_BESIDE_WORDS.split(), *_VERBS} - {*_KINDS}
-_IDLE_WORDS = (
-    "nmr cd no not none nothing received did does do has have had hasn didn doesn t civil disorder "
-    "declares declared in goes into submit send sent missed deadline all units unit holds hold "
-    "eliminated defeated out been was were late abandoned resigned surrendered anarchy moved any "
-    "played sc scs center centers centre centres supply"
-)
-_IDLE = {*_IDLE_WORDS.split()}
-_ABOUT = {"deadline", "due", "next", "until", "till", "before", "after", "since", "upcoming"}
-_ABOUT |= {"last", "previous", "end"}
+_VERBS = {word: verb for verb, words in _WORDS["verbs"].items() for word in words.split()}
+_BESIDE = {*_WORDS["beside"].split(), *_VERBS} - {*_KINDS}
+_IDLE, _ABOUT = ({*_WORDS[name].split()} for name in ("idle", "about"))
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\.?"
 _ASIDE = re.compile(  # dates, times, counts
     rf"\b\d{{4}}-\d\d-\d\d\b|\b\d\d?([./])\d\d?\1\d{{2,4}}\b|\b\d\d?:\d\d(?::\d\d)?\b"
