@@ -1,14 +1,14 @@
 """Orders as marks on a picture: arrows, lines to what is supported, crosses where they failed."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from ..constants import OrderKind
 from ..errors import UserError
 from ..rules.notation import GivenOrder, OrderText, Place, place_text, province_of, read_order
-from .drawing import Drawing
+from .drawing import Drawing, Scene
 
 Point = complex  # x + y i
 _CLEAR = 11.0  # from the middle of a unit to where its line begins, below its edge
@@ -29,33 +29,18 @@ class _Drawn(NamedTuple):
 
 
 def order_marks(
-    drawing: Drawing,
-    places: Mapping[str, Sequence[float]],
-    orders: Mapping[str, Sequence[GivenOrder]],
-    outcome: Mapping[str, Sequence[str]],
-    retreating: bool,
+    drawing: Drawing, scene: Scene, places: Mapping[str, Sequence[float]]
 ) -> tuple[str, str, list[tuple[str, str, Sequence[float]]]]:
     """Return SVG text that belongs below the units, what belongs above them, and what is built.
 
-    `places` are (x, y) of units, with a `*` before the text of dislodged ones; `outcome` are result
-    words by unit.
+    `places` are (x, y) of units, with a `*` before the text of dislodged ones.
     """
-    units = {unit: complex(*place) for unit, place in places.items()}
-    drawn = list(_drawable(drawing, units, orders, retreating))
-    paths = {}
-    for each in drawn:
-        if each.order.kind in (OrderKind.MOVE, OrderKind.RETREAT):
-            paths[each.order.unit.place.province] = _path(drawing, drawn, each)
-    standing = {
-        drawing.map.province_index[province_of(unit)]: place
-        for unit, place in units.items()
-        if not unit.startswith("*")
-    }
+    marks = _Marks(drawing, scene, places)
     below, above, built = [], [], []
-    for each in drawn:
+    for each in marks.drawn:
         shown = each.record
         failed = bool(_FAILURES & set(shown.words))
-        lower, upper = _marks(each, paths, standing, list(units.values()), drawing, failed)
+        lower, upper = marks.of(each, failed)
         classes = f"order {each.order.verb}{' failed' if failed else ''}"
         result = f" data-result={quoteattr(', '.join(shown.words))}" if shown.words else ""
         title = f"{shown.text} ({shown.power.capitalize()}){': ' if shown.said else ''}{shown.said}"
@@ -66,30 +51,84 @@ def order_marks(
         above.append(upper)
         if each.order.kind == OrderKind.BUILD and not failed:
             built.append((shown.power, shown.unit, (each.place.real, each.place.imag)))
-    disbanded = {each.record.unit for each in drawn if each.order.kind == OrderKind.DISBAND}
-    for unit, words in outcome.items():
-        key = f"*{unit}" if retreating else unit
-        if key in units and "dislodged" in words:
-            above.append(ring(units[key], 18, "dislodged-ring"))
-        if key in units and "disband" in words and unit not in disbanded:
-            above.append(cross(units[key], GONE))
+    disbanded = {each.record.unit for each in marks.drawn if each.order.kind == OrderKind.DISBAND}
+    for unit, words in scene.outcome.items():
+        place = marks.units.get(f"*{unit}" if scene.retreating else unit)
+        if place is not None and "dislodged" in words:
+            above.append(ring(place, 18, "dislodged-ring"))
+        if place is not None and "disband" in words and unit not in disbanded:
+            above.append(cross(place, GONE))
     return "".join(below), "".join(above), built
 
 
-def _drawable(
-    drawing: Drawing,
-    units: Mapping[str, Point],
-    orders: Mapping[str, Sequence[GivenOrder]],
-    retreating: bool,
-) -> Iterator[_Drawn]:
-    for shown in itertools.chain.from_iterable(orders.values()):
-        if shown.order is None or shown.order.kind == OrderKind.WAIVE:
-            continue
-        place = units.get(f"*{shown.unit}" if retreating else shown.unit)
-        if place is None and shown.order.kind == OrderKind.BUILD:
-            place = _spot(drawing, shown.order.unit.place)
-        if place is not None:
-            yield _Drawn(shown, shown.order, place)
+class _Marks:
+    """The orders of a scene that can be drawn, and what their marks point at."""
+
+    def __init__(self, drawing: Drawing, scene: Scene, places: Mapping[str, Sequence[float]]):
+        self.drawing = drawing
+        self.units = {unit: complex(*place) for unit, place in places.items()}
+        self.drawn = list(self._drawable(scene))
+        self.paths = {
+            each.order.unit.place.province: _path(drawing, self.drawn, each)
+            for each in self.drawn
+            if each.order.kind in (OrderKind.MOVE, OrderKind.RETREAT)
+        }
+        self.standing = {
+            drawing.map.province_index[province_of(unit)]: place
+            for unit, place in self.units.items()
+            if not unit.startswith("*")
+        }
+
+    def _drawable(self, scene: Scene) -> Iterator[_Drawn]:
+        for shown in itertools.chain(*scene.orders.values()):
+            if shown.order is None or shown.order.kind == OrderKind.WAIVE:
+                continue
+            place = self.units.get(f"*{shown.unit}" if scene.retreating else shown.unit)
+            if place is None and shown.order.kind == OrderKind.BUILD:
+                place = _spot(self.drawing, shown.order.unit.place)
+            if place is not None:
+                yield _Drawn(shown, shown.order, place)
+
+    def of(self, each: _Drawn, failed: bool) -> tuple[str, str]:
+        """Return SVG of an order to lie below and above the units."""
+        order, place = each.order, each.place
+        if order.kind in (OrderKind.MOVE, OrderKind.RETREAT):
+            points = self.paths[order.unit.place.province]
+            occupied = order.target.province in self.standing and order.kind == OrderKind.MOVE
+            points = _shortened(points, _CLEAR, _BEFORE if occupied else 4.0)
+            lower = _line(points) + _arrow_head(points)
+            return lower, cross(_along(points, 0.62)) if failed else ""
+        if order.kind == OrderKind.HOLD:
+            return ring(place, 16.5, "line"), cross(place) if failed else ""
+        if order.kind in (OrderKind.SUPPORT_HOLD, OrderKind.SUPPORT_MOVE, OrderKind.CONVOY):
+            return self._help(each, failed)
+        if order.kind == OrderKind.BUILD:
+            return ring(place, 18, "line"), cross(place, 9) if failed else plus(place)
+        # A removal beyond those owed: the unit stays, so only the order is crossed, beside it.
+        return "", cross(place + 13 - 13j) if failed else cross(place, GONE)
+
+    def _help(self, each: _Drawn, failed: bool) -> tuple[str, str]:
+        """Return a support or convoy: a broken line to the unit, or to a free spot of its arrow."""
+        order, other = each.order, each.order.other.place.province
+        path = self.paths.get(other) if order.kind != OrderKind.SUPPORT_HOLD else None
+        if order.kind == OrderKind.CONVOY and path is not None and each.place in path:
+            return ring(each.place, 18, "line"), cross(each.place) if failed else ""
+        start = self.standing.get(other, _spot(self.drawing, order.other.place))
+        if path is None and order.target is not None:  # not ordered: show where it was expected
+            goal = _spot(self.drawing, order.target)
+            path = [start, (start + goal) / 2, goal]
+        end, clear = start, 19.0
+        if path is not None:
+            end, clear = _free_spot(path, self.units.values()), 0.0
+        way = end - each.place
+        # Between neighbors nothing would be left of a straight line: it goes around.
+        bend = _BOW / abs(way) if clear and 0 < abs(way) < _SHORT else 0.06
+        middle = each.place + way / 2 + 1j * way * bend
+        points = _shortened([each.place, middle, end], _CLEAR, clear)
+        lower = _line(points) + dot(points[-1])
+        if clear:
+            lower += ring(end, 17.5, "line")
+        return lower, cross(_along(points, 0.5)) if failed else ""
 
 
 def _spot(drawing: Drawing, place: Place) -> Point:
@@ -113,64 +152,7 @@ def _path(drawing: Drawing, drawn: Sequence[_Drawn], mover: _Drawn) -> list[Poin
     return [start, (start + end) / 2 + 1j * way * _BEND, end]
 
 
-def _marks(
-    each: _Drawn,
-    paths: Mapping[int, list[Point]],
-    standing: Mapping[int, Point],
-    places: Sequence[Point],
-    drawing: Drawing,
-    failed: bool,
-) -> tuple[str, str]:
-    """Return SVG of an order to lie below and above the units; `paths`, `standing`: by province."""
-    order, place = each.order, each.place
-    if order.kind in (OrderKind.MOVE, OrderKind.RETREAT):
-        points = paths[order.unit.place.province]
-        occupied = order.target.province in standing and order.kind == OrderKind.MOVE
-        points = _shortened(points, _CLEAR, _BEFORE if occupied else 4.0)
-        lower = _line(points) + _arrow_head(points)
-        return lower, cross(_along(points, 0.62)) if failed else ""
-    if order.kind == OrderKind.HOLD:
-        return ring(place, 16.5, "line"), cross(place) if failed else ""
-    if order.kind in (OrderKind.SUPPORT_HOLD, OrderKind.SUPPORT_MOVE, OrderKind.CONVOY):
-        return _help(each, paths, standing, places, drawing, failed)
-    if order.kind == OrderKind.BUILD:
-        return ring(place, 18, "line"), cross(place, 9) if failed else plus(place)
-    # A removal beyond those owed: the unit stays, so only the order is crossed, beside it.
-    return "", cross(place + 13 - 13j) if failed else cross(place, GONE)
-
-
-def _help(
-    each: _Drawn,
-    paths: Mapping[int, list[Point]],
-    standing: Mapping[int, Point],
-    places: Sequence[Point],
-    drawing: Drawing,
-    failed: bool,
-) -> tuple[str, str]:
-    """Return a support or convoy: a broken line to the unit, or to a free spot of its arrow."""
-    order, other = each.order, each.order.other.place.province
-    path = paths.get(other) if order.kind != OrderKind.SUPPORT_HOLD else None
-    if order.kind == OrderKind.CONVOY and path is not None and each.place in path:
-        return ring(each.place, 18, "line"), cross(each.place) if failed else ""
-    if path is None and order.target is not None:  # not ordered: show where it was expected
-        start = standing.get(other, _spot(drawing, order.other.place))
-        goal = _spot(drawing, order.target)
-        path = [start, (start + goal) / 2, goal]
-    if path is not None:
-        end, clear = _free_spot(path, places), 0.0
-    else:
-        end, clear = standing.get(other, _spot(drawing, order.other.place)), 19.0
-    way = end - each.place
-    # Between neighbors nothing would be left of a straight line: it goes around.
-    bend = _BOW / abs(way) if clear and 0 < abs(way) < _SHORT else 0.06
-    points = _shortened([each.place, each.place + way / 2 + 1j * way * bend, end], _CLEAR, clear)
-    lower = _line(points) + dot(points[-1])
-    if clear:
-        lower += ring(end, 17.5, "line")
-    return lower, cross(_along(points, 0.5)) if failed else ""
-
-
-def _free_spot(path: list[Point], places: Sequence[Point]) -> Point:
+def _free_spot(path: list[Point], places: Iterable[Point]) -> Point:
     def cost(share: float) -> float:
         spot = _along(path, share)
         nearest = min((abs(spot - place) for place in places), default=_FREE)

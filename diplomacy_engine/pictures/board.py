@@ -11,28 +11,19 @@ What a page or a test may rely on in the SVG:
     .order[data-order][data-power]            an order, .failed if it did; its kind is a class, too
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from ..constants import (
-    ARMY,
-    COMPLETED,
-    LAND,
-    PHASE_KINDS,
-    SEA,
-    UNIT_LETTERS,
-    parse_phase,
-    phase_kind,
-)
-from ..rules.notation import GivenOrder, location_of, province_of, read_orders
+from ..constants import COMPLETED, PHASE_KINDS, Terrain, parse_phase
+from ..rules.notation import location_of, province_of
 from .arrows import LEAST_SHARE, considered, order_marks
-from .drawing import Drawing, drawing_of
+from .drawing import Drawing, Scene, drawing_of
 from .layout import LABEL_SIZE, NAME_SIZE, Layout, name_lines
 
 UNIT_RADIUS = 12.0
@@ -49,16 +40,6 @@ def phase_title(name: str) -> str:
     return f"{_SEASONS[phase]} {year}, {PHASE_KINDS[phase]}"
 
 
-class Scene(NamedTuple):
-    """What a picture shows of a position, in texts as `Game` gives them."""
-
-    phase: str
-    units: Mapping[str, Sequence[str]]
-    dislodged: Mapping[str, Sequence[str]]
-    centers: Mapping[str, Sequence[str]]
-    passed: Mapping[str, str]  # province -> the power that stood there last
-
-
 def board_svg(
     game: Any,
     *,
@@ -69,24 +50,13 @@ def board_svg(
 ) -> str:
     """Return the position of a game as an SVG, `width` pixels wide or (None) filling its frame;
     the `outcome` of the orders is as of `Game.adjudicate`, and failed ones are crossed."""
-    scene, shown_orders = scene_of(game, orders or {}, outcome or {})
-    return scene_svg(drawing_of(game.map), scene, shown_orders, outcome, theme, width)
+    scene = scene_of(game).with_orders(game.map, orders or {}, outcome or {})
+    return scene_svg(drawing_of(game.map), scene, theme, width)
 
 
-def scene_of(
-    game: Any,
-    orders: Mapping[str, Sequence[str]],
-    outcome: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> tuple[Scene, dict[str, list[GivenOrder]]]:
-    scene = Scene(
-        game.phase,
-        game.units,
-        game.dislodged,
-        game.centers,
-        trail([*(phase["state"] for phase in game.history), {"units": game.units}]),
-    )
-    ordered = scene.dislodged if phase_kind(scene.phase) == "retreats" else scene.units
-    return scene, read_orders(game.map, scene.phase, ordered, orders, outcome)
+def scene_of(game: Any) -> Scene:
+    passed = trail([*(phase["state"] for phase in game.history), {"units": game.units}])
+    return Scene(game.phase, game.units, game.dislodged, game.centers, passed)
 
 
 def trail(states: Sequence[Mapping]) -> dict[str, str]:
@@ -103,13 +73,11 @@ def trail(states: Sequence[Mapping]) -> dict[str, str]:
 def scene_svg(
     drawing: Drawing,
     scene: Scene,
-    orders: Mapping[str, Sequence[GivenOrder]] | None = None,
-    outcome: Mapping[str, Sequence[str]] | None = None,
     theme: str = "auto",
     width: int | None = None,
     legend: bool = True,
 ) -> str:
-    """Return the SVG of a board; `orders` by power, `outcome` by unit; `width` in pixels."""
+    """Return the SVG of a board; `width` in pixels."""
     game_map, layout = drawing.map, drawing.layout
     height = layout.height + (_LEGEND_HEIGHT if legend else 0)
     size = "" if width is None else f' width="{width}" height="{width * height / layout.width:.0f}"'
@@ -121,7 +89,7 @@ def scene_svg(
             f'{size} role="img" aria-label={quoteattr(label)}>',
             f"<title>{escape(label)}</title><style>{drawing.style(theme)}</style>",
             ground(drawing, province_owners(drawing, scene)),
-            f'<g class="overlay">{overlay(drawing, scene, orders or {}, outcome or {})}</g>',
+            f'<g class="overlay">{overlay(drawing, scene)}</g>',
             _labels(drawing),
             _legend(drawing, scene) if legend else "",
             "</svg>",
@@ -164,13 +132,13 @@ def _ground_parts(drawing: Drawing) -> tuple[tuple[str, str, bool], ...]:
     game_map, layout = drawing.map, drawing.layout
     board, parts = game_map.board, []
     terrain = {code: int(board.terrain[v]) for v, code in enumerate(game_map.provinces)}
-    words = {LAND: "land", SEA: "sea"}
+    words = {Terrain.LAND: "land", Terrain.SEA: "sea"}
     text = f'<rect class="water" width="{layout.width:g}" height="{layout.height:g}"/>'
     text += '<g class="provinces">'
     if not layout.is_drawn:
         text += _links(layout)
     # Seas lie below the land, whose coasts are the finer lines.
-    for code in sorted(game_map.provinces, key=lambda code: terrain[code] != SEA):
+    for code in sorted(game_map.provinces, key=lambda code: terrain[code] != Terrain.SEA):
         name = escape(game_map.province_names[code])
         kind = words.get(terrain[code], "coast")
         parts.append((f'{text}<path class="province {kind}" data-province="{code}"', code, False))
@@ -230,13 +198,8 @@ def _links(layout: Layout) -> str:
     return f'<path class="link" d="{lines}"/>' if lines else ""
 
 
-def overlay(
-    drawing: Drawing,
-    scene: Scene,
-    orders: Mapping[str, Sequence[GivenOrder]],
-    outcome: Mapping[str, Sequence[str]],
-) -> str:
-    places, (below, above, built) = _placed_marks(drawing, scene, orders, outcome)
+def overlay(drawing: Drawing, scene: Scene) -> str:
+    places, (below, above, built) = _placed_marks(drawing, scene)
     standing = {unit for units in scene.units.values() for unit in units}
     parts = ['<g class="orders">', below, '</g><g class="units">']
     for power in sorted(scene.units):
@@ -251,23 +214,18 @@ def overlay(
     return "".join([*parts, '</g><g class="marks">', above, "</g>"])
 
 
-def orders_svg(drawing: Drawing, scene: Scene, orders: Mapping[str, Sequence[GivenOrder]]) -> str:
-    _, (below, above, _) = _placed_marks(drawing, scene, orders, {})
+def orders_svg(drawing: Drawing, scene: Scene) -> str:
+    _, (below, above, _) = _placed_marks(drawing, scene)
     return below + above
 
 
-def _placed_marks(drawing: Drawing, scene: Scene, orders: Mapping, outcome: Mapping) -> tuple:
+def _placed_marks(drawing: Drawing, scene: Scene) -> tuple:
     """Return where each unit stands, of dislodged ones with a `*`, and what order_marks returns."""
-    layout = drawing.layout
-    places = {
-        unit: unit_place(layout, unit) for units in scene.units.values() for unit in units
-    } | {
-        f"*{unit}": unit_place(layout, unit, True)
-        for units in scene.dislodged.values()
-        for unit in units
-    }
-    retreating = phase_kind(scene.phase) == "retreats"
-    return places, order_marks(drawing, places, orders, outcome, retreating)
+    standing = itertools.chain(*scene.units.values())
+    places = {unit: unit_place(drawing.layout, unit) for unit in standing}
+    for unit in itertools.chain(*scene.dislodged.values()):
+        places[f"*{unit}"] = unit_place(drawing.layout, unit, True)
+    return places, order_marks(drawing, scene, places)
 
 
 def unit_place(layout: Layout, unit: str, dislodged: bool = False) -> tuple[float, float]:
@@ -299,7 +257,7 @@ def unit_svg(
     extra: str = "",
 ) -> str:
     """Return the SVG of a `unit` such as `A PAR` at `place` (x, y); `extra`: more CSS classes."""
-    army = unit[0] == UNIT_LETTERS[ARMY]
+    army = unit.startswith("A")
     name = escape(drawing.map.province_names[province_of(unit)])
     kind = "army" if army else "fleet"
     state = ' data-dislodged="true"' if dislodged else ""
@@ -339,12 +297,11 @@ def _legend(drawing: Drawing, scene: Scene) -> str:
 
 def thoughts_svg(drawing: Drawing, scene: Scene, thoughts: Mapping[str, Mapping]) -> str:
     layout, parts = drawing.layout, []
-    dislodged = phase_kind(scene.phase) == "retreats"
     for power, thought in thoughts.items():
         for unit, choices in thought["orders"].items():
             if location_of(unit) not in layout.units or power not in drawing.map.power_index:
                 continue
-            place = unit_place(layout, unit, dislodged)
+            place = unit_place(layout, unit, scene.retreating)
             parts += [
                 considered(drawing, power, text, place, share)
                 for text, share in choices

@@ -1,10 +1,8 @@
 """The charts of a game, phase by phase, as SVGs: supply centers, and what was expected."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from xml.sax.saxutils import escape
 
-from ..constants import parse_phase
-from ..errors import UserError
 from .drawing import Drawing
 
 WIDTH, HEIGHT = 480.0, 230.0
@@ -27,17 +25,7 @@ def centers_svg(
     step = next(s for s in (1, 2, 5, 10, 20, 50, 100, 1000) if most / s <= 8)
     ticks = {count: f"{count}" for count in range(0, most + 1, step)}
     names = [name for name, _ in phases]
-    return _lines_svg(
-        drawing,
-        names,
-        counts,
-        ticks,
-        most,
-        theme,
-        "supply centers",
-        victory,
-        lambda power: f"{counts[power][-1]} ",
-    )
+    return _lines_svg(drawing, names, counts, ticks, most, "supply centers", theme, victory)
 
 
 def values_svg(
@@ -51,7 +39,7 @@ def values_svg(
     marks = range(int(low / step), int((most + low) / step) + 1)
     ticks = {n * step - low: f"{n * step:g}".replace("0.", ".") for n in marks}
     rows = {power: [value - low for value in row] for power, row in rows.items()}
-    return _lines_svg(drawing, names, rows, ticks, most, "auto", "expected result", None)
+    return _lines_svg(drawing, names, rows, ticks, most, "expected result")
 
 
 def _filled(row: Sequence[float | None]) -> list[float]:
@@ -68,12 +56,12 @@ def _lines_svg(
     rows: Mapping[str, Sequence[float]],
     ticks: Mapping[float, str],
     most: float,
-    theme: str,
     what: str,
-    victory: int | None,
-    prefix: Callable[[str], str] = lambda power: "",
+    theme: str = "auto",
+    victory: int | None = None,
 ) -> str:
-    """Return a chart of a line per power, from 0 up to `most`; `prefix` stands before its name."""
+    """Return a chart of a line per power, from 0 up to `most`. Of supply centers, of which
+    `victory` win, the last number stands before the name."""
     last = max(len(names) - 1, 1)
 
     def x(i: float) -> float:
@@ -98,9 +86,10 @@ def _lines_svg(
             f'<path class="victory" d="M{LEFT:g} {y(victory):.1f}H{WIDTH - RIGHT:g}">'
             f"<title>{victory} centers win</title></path>"
         )
-    springs = [(i, year) for i, year in enumerate(map(_spring, names)) if year is not None]
+    springs = [i for i, name in enumerate(names) if name[0] + name[-1] == "SM"]
     every = max(1, -(-len(springs) // 7))
-    for i, year in springs[::every]:
+    for i in springs[::every]:
+        year = int(names[i][1:-1])
         parts.append(f'<text class="tick" x="{x(i):.1f}" y="{HEIGHT - 8:g}">{year}</text>')
     ends = {}
     for power, row in rows.items():
@@ -115,22 +104,14 @@ def _lines_svg(
         )
         ends[power] = y(row[-1])
     for power, height in zip(ends, _apart(list(ends.values()))):
-        right = WIDTH - RIGHT + 8
+        right, last_number = WIDTH - RIGHT + 8, "" if victory is None else f"{rows[power][-1]} "
         parts.append(
             f'<g data-power="{power}"><rect class="token" x="{right:g}" y="{height - 6:.1f}"'
             f' width="12" height="12" rx="2"/>'
             f'<text class="count small" x="{right + 16:g}" y="{height + 4.9:.1f}">'
-            f"{prefix(power)}{escape(power.capitalize()[:9])}</text></g>"
+            f"{last_number}{escape(power.capitalize()[:9])}</text></g>"
         )
     return "".join([*parts, "</svg>"])
-
-
-def _spring(phase: str) -> int | None:
-    try:
-        year, kind = parse_phase(phase)
-    except UserError:
-        return None
-    return year if kind == 0 else None
 
 
 def _apart(heights: Sequence[float]) -> list[float]:

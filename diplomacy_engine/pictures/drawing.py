@@ -1,11 +1,43 @@
 """What all pictures of a map share, made once a map: `drawing_of` returns a Drawing."""
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
 
-from ..constants import SEA
+from ..constants import SEA, phase_kind
 from ..rules.map import Map
+from ..rules.notation import GivenOrder, read_orders
 from .colors import style_sheet
 from .layout import layout_of
+
+_NOTHING = MappingProxyType({})
+
+
+class Scene(NamedTuple):
+    """What a picture shows of a position, in texts as `Game` gives them, and of its orders."""
+
+    phase: str
+    units: Mapping[str, Sequence[str]]
+    dislodged: Mapping[str, Sequence[str]]
+    centers: Mapping[str, Sequence[str]]
+    passed: Mapping[str, str]  # province -> the power that stood there last
+    orders: Mapping[str, Sequence[GivenOrder]] = _NOTHING  # by power
+    outcome: Mapping[str, Sequence[str]] = _NOTHING  # unit -> result words
+
+    @property
+    def retreating(self) -> bool:
+        return phase_kind(self.phase) == "retreats"
+
+    def with_orders(
+        self,
+        game_map: Map,
+        orders: Mapping[str, Sequence[str]],
+        outcome: Mapping[str, Sequence[str]] = _NOTHING,
+    ) -> "Scene":
+        ordered = self.dislodged if self.retreating else self.units
+        orders_read = read_orders(game_map, self.phase, ordered, orders, outcome)
+        return self._replace(orders=orders_read, outcome=outcome)
 
 
 class Drawing:

@@ -214,7 +214,7 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
         replay = make_replay(game.to_saved_game(), game.map)
         frame = replay.frames[number]
         audible = [message for message in frame.talk if session.may_hear(viewer, *message[:2])]
-        facts = phase_facts(drawing_of(game.map), frame.scene, frame.orders, frame.outcome)
+        facts = phase_facts(drawing_of(game.map), frame.scene)
         return facts | {
             "title": phase_title(frame.scene.phase),
             "orders": order_lines(replay, number),
@@ -295,15 +295,16 @@ def draft_view(session: PlaySession, viewer: Viewer, orders: Sequence[str]) -> d
         drafts = dict(game.orders) if session.now.is_sandbox else {}
         if viewer.power:
             drafts[viewer.power] = list(orders)
-        scene, read = scene_of(game, drafts)
-        facts = phase_facts(drawing_of(game.map), scene, read, {})
+        scene = scene_of(game).with_orders(game.map, drafts)
+        facts = phase_facts(drawing_of(game.map), scene)
         return facts | {"title": phase_title(game.phase), "orders": [], "talk": []}
 
 
 def hint_view(session: PlaySession, viewer: Viewer) -> dict:
     hint, game = session.hint(viewer), session.game
     game_map = game.map
-    scene, likeliest = scene_of(game, {viewer.power: [ranked[0][0] for _, ranked in hint.slots]})
+    likeliest = {viewer.power: [ranked[0][0] for _, ranked in hint.slots]}
+    scene = scene_of(game).with_orders(game_map, likeliest)
     tried = hint.tried and {
         "candidates": [candidate._asdict() for candidate in hint.tried.candidates[:CANDIDATES]],
         "expected": {
@@ -320,7 +321,7 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
     }
     return {
         "step": session.now.step,
-        "marks": orders_svg(drawing_of(game_map), scene, likeliest),
+        "marks": orders_svg(drawing_of(game_map), scene),
         "tried": tried,  # by a search
         "slots": [
             {

@@ -11,23 +11,16 @@ from .._suggest import counted, did_you_mean, printable, quoted
 from ..constants import canonical_phase, phase_kind
 from ..errors import UserError
 from ..games.vector_game import VectorGame
-from ..pictures.board import Scene, phase_title, scene_svg
+from ..pictures.board import phase_title, scene_svg
 from ..pictures.chart import centers_svg, values_svg
-from ..pictures.drawing import drawing_of
+from ..pictures.drawing import Scene, drawing_of
 from ..press.daide import message_words
 from ..records import convert
 from ..rules.map import Map
-from ..rules.notation import GivenOrder, in_words, order_words, province_of
+from ..rules.notation import in_words, order_words, province_of
+from ..textgame import position as positions
 from ..textgame.causes import played_orders, result_words
 from ..textgame.imports.games import Note, read_games
-from ..textgame.position import (
-    load_state,
-    owned_centers,
-    retreat_places,
-    set_ending,
-    standing_units,
-    winners,
-)
 from ..textgame.saved_game import Ending, in_disorder, read_broken, read_saved_game, read_votes
 
 VOTES, CONCEDES, BREAKS = "votes for a draw", "concedes", "breaks the deal"
@@ -35,9 +28,7 @@ MOST_SAID = 100_000  # letters that are shown of a language model's prompt or re
 
 
 class Frame(NamedTuple):
-    scene: Scene
-    orders: dict[str, list[GivenOrder]]  # by power; units without an order but with a result last
-    outcome: dict[str, list[str]]  # unit -> result words
+    scene: Scene  # units without an order but with a result come last in its orders
     # power -> value, orders {unit: [[text, share]]}, tried [[orders, value, share]]; of language
     # models also prompt and reply
     thoughts: dict[str, dict]
@@ -144,23 +135,24 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
     games = VectorGame(found_map, 1, threads=1, auto_reset=False)
     for phase in phases:
         try:
-            load_state(games, phase["state"])
+            positions.load_state(games, phase["state"])
         except UserError as error:
             named = "" if game_map is None else f" (the game names map {saved['map']:.60})"
             raise UserError(f"phase {phase['name']:.20}: {error}{named}") from error
-        units, dislodged = standing_units(games), retreat_places(games)
+        units, dislodged = positions.standing_units(games), positions.retreat_places(games)
         for power, texts in units.items():
             passed.update(dict.fromkeys(map(province_of, texts), power))
+        orders = {power: phase["orders"].get(power) for power in found_map.powers}
+        words = result_words(phase["results"])
         scene = Scene(
             phase["name"],
             units,
             {power: list(places) for power, places in dislodged.items()},
-            owned_centers(games),
+            positions.owned_centers(games),
             dict(passed),
+            played_orders(games, orders, words)[0],
+            words,
         )
-        orders = {power: phase["orders"].get(power) for power in found_map.powers}
-        words = result_words(phase["results"])
-        orders, _ = played_orders(games, orders, words)
         thoughts = _thoughts(found_map, phase.get("thoughts"))
         talk = [
             (_one_line(m["sender"]), _one_line(m["recipient"]), message_words(games, m))
@@ -172,9 +164,9 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
             if power not in given_up and in_disorder(phase["state"], power):
                 given_up.add(power)
                 declared.append((power, "", CONCEDES))
-        frames.append(Frame(scene, orders, words, thoughts, talk, declared))
-    set_ending(games, ending.draw_agreed, ending.conceded)
-    won = winners(games, ending.conceded)
+        frames.append(Frame(scene, thoughts, talk, declared))
+    positions.set_ending(games, ending.draw_agreed, ending.conceded)
+    won = positions.winners(games, ending.conceded)
     return Replay(game_id, found_map, frames, _players(saved, found_map), won, ending)
 
 
@@ -222,8 +214,7 @@ def _thoughts(game_map: Map, saved: object) -> dict[str, dict]:
 
 
 def frame_svg(replay: Replay, number: int, theme: str = "auto", width: int | None = None) -> str:
-    frame, drawing = replay.frames[number], drawing_of(replay.map)
-    return scene_svg(drawing, frame.scene, frame.orders, frame.outcome, theme, width)
+    return scene_svg(drawing_of(replay.map), replay.frames[number].scene, theme, width)
 
 
 def chart_svg(replay: Replay, theme: str = "auto") -> str:
@@ -262,7 +253,7 @@ def order_lines(replay: Replay, number: int) -> list[dict]:
     """
     game_map, frame, lines = replay.map, replay.frames[number], []
     last = number == len(replay.frames) - 1
-    played = bool(frame.outcome) or not (last or frame.declared)  # a vote may have ended it
+    played = bool(frame.scene.outcome) or not (last or frame.declared)  # a vote may have ended it
     moved = played and phase_kind(frame.scene.phase) == "movement"
     without = "hold (no order)" if moved else "no order"
 
@@ -273,7 +264,7 @@ def order_lines(replay: Replay, number: int) -> list[dict]:
 
     for power in game_map.powers:
         ordered = set()
-        for shown in frame.orders.get(power, ()):
+        for shown in frame.scene.orders.get(power, ()):
             unit, words = order_words(game_map, shown.text)
             if shown.text == f"{shown.unit} (no order)":
                 unit, words = order_words(game_map, f"{shown.unit} H")[0], without
@@ -306,7 +297,7 @@ def frame_text(replay: Replay, number: int, width: int = 100) -> str:
 
 def _power_lines(replay: Replay, frame: Frame, power: str, width: int) -> list[str]:
     centers, units = frame.scene.centers[power], frame.scene.units[power]
-    orders = frame.orders.get(power, ())
+    orders = frame.scene.orders.get(power, ())
     if not (centers or units or orders):
         return []
     player = f" ({replay.players[power]})" if power in replay.players else ""

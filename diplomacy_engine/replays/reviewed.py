@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from ..constants import phase_kind
 from ..pictures.board import orders_svg
 from ..pictures.chart import values_svg
 from ..pictures.drawing import drawing_of
-from ..rules.notation import order_words, read_orders, unit_of
+from ..rules.notation import order_words, unit_of
 from .replay import Replay
 
 
@@ -56,7 +55,5 @@ def _by_unit(orders: Sequence[str]) -> dict[str, str]:
 
 def _arrows(replay: Replay, number: int, decision: Mapping) -> str:
     scene = replay.frames[number].scene
-    ordered = scene.dislodged if phase_kind(scene.phase) == "retreats" else scene.units
-    best = {decision["power"]: decision["best"]}
-    orders = read_orders(replay.map, scene.phase, ordered, best, {})
-    return orders_svg(drawing_of(replay.map), scene, orders)
+    best = scene.with_orders(replay.map, {decision["power"]: decision["best"]})
+    return orders_svg(drawing_of(replay.map), best)
