@@ -29,20 +29,10 @@ from ..pictures.drawing import drawing_of
 from ..pictures.page import map_facts, web_file
 from ..records import convert, parse_json
 from ..rules.notation import order_texts
+from . import view
 from .file import HOST
 from .session import PlaySession, Viewer
 from .state import PlayError
-from .view import (
-    board_view,
-    draft_view,
-    game_view,
-    hint_view,
-    outlook_view,
-    past_view,
-    picture_view,
-    review_view,
-    texts_view,
-)
 
 TOKEN_HEADER = "X-Play-Token"
 POWER_HEADER = "X-Play-Power"  # in a sandbox, whose orders the host gives
@@ -164,7 +154,7 @@ class PlayServer(socketserver.ThreadingTCPServer):
 
 def _paste(session: PlaySession, viewer: Viewer, text: str) -> dict:
     notes = session.paste(viewer, text)
-    return game_view(session, viewer) | {"notes": notes}
+    return view.game_view(session, viewer) | {"notes": notes}
 
 
 def _sandbox(session: PlaySession, viewer: Viewer, phase: int | None) -> dict:
@@ -186,9 +176,10 @@ def _read(session: PlaySession, viewer: Viewer, text: str, orders: list[str]) ->
 def _game(session: PlaySession, viewer: Viewer, query: dict[str, int]) -> dict:
     if query.get("since") == session.revision:
         return {"revision": session.revision, "unchanged": True}
-    return game_view(session, viewer)
+    return view.game_view(session, viewer)
 
 
+_Number = Annotated[int, Meta(ge=0, lt=10**9)]
 _Text = Annotated[str, Meta(max_length=MAX_ORDER)]
 _Orders = Annotated[list[_Text], Meta(max_length=MAX_ORDERS)]
 _Compared = Annotated[list[_Orders], Meta(max_length=2)]
@@ -202,18 +193,19 @@ _Offer = defstruct(
 )
 _LET = {"step": int, "player": str, "powers": list[str], "kept": dict[str, _Orders]}
 WAITING = "/api/waiting"
+# What is called with the session, the viewer and the numbers in the address.
 READS: dict[str, Callable] = {
     "/api/game": _game,
-    "/api/board": lambda session, viewer, query: board_view(session, viewer, query.get("phase")),
-    "/api/hint": lambda session, viewer, query: hint_view(session, viewer),
-    "/api/texts": lambda session, viewer, query: texts_view(session, viewer, query.get("phase")),
-    "/api/picture": lambda session, viewer, query: picture_view(
-        session, viewer, query.get("phase"), bool(query.get("moving"))
+    "/api/board": lambda game, viewer, query: view.board_view(game, viewer, query.get("phase")),
+    "/api/hint": lambda game, viewer, _: view.hint_view(game, viewer),
+    "/api/texts": lambda game, viewer, query: view.texts_view(game, viewer, query.get("phase")),
+    "/api/picture": lambda game, viewer, query: view.picture_view(
+        game, viewer, query.get("phase"), bool(query.get("moving"))
     ),
-    "/api/review": lambda session, viewer, query: review_view(session, viewer),
-    "/api/saved": lambda session, viewer, query: session.saved_game(viewer),
-    "/api/past": lambda session, viewer, query: past_view(session),
-    "/api/map": lambda session, viewer, query: map_facts(drawing_of(session.game.map)),
+    "/api/review": lambda game, viewer, _: view.review_view(game, viewer),
+    "/api/saved": lambda game, viewer, _: game.saved_game(viewer),
+    "/api/past": lambda game, *_: view.past_view(game),
+    "/api/map": lambda game, *_: map_facts(drawing_of(game.game.map)),
 }
 # What is called with the session, the viewer and the values of a request, which must have these.
 ACTIONS: dict[str, tuple[Callable, dict[str, type]]] = {
@@ -245,8 +237,8 @@ ACTIONS: dict[str, tuple[Callable, dict[str, type]]] = {
     "/api/concede": (PlaySession.concede, {"step": int}),
     "/api/back": (PlaySession.take_back, {"step": int}),
     "/api/next": (PlaySession.go_on, {"step": int}),
-    "/api/draft": (draft_view, {"orders": _Orders}),
-    "/api/outlook": (outlook_view, {"step": int, "orders": _Compared}),
+    "/api/draft": (view.draft_view, {"orders": _Orders}),
+    "/api/outlook": (view.outlook_view, {"step": int, "orders": _Compared}),
 }
 _RECORDS = {path: defstruct("_Request", [*fields.items()]) for path, (_, fields) in ACTIONS.items()}
 
@@ -336,7 +328,8 @@ class _Handler(BaseHTTPRequestHandler):
         request = convert(_RECORDS[path], parse_json(body, "the request"), "the request")
         answer = ACTIONS[path][0](session, viewer, *to_builtins(request).values())
         if answer is None:
-            answer = game_view(session, self._viewer())  # choosing seats gives the host a power
+            # Choosing seats gives the host a power.
+            answer = view.game_view(session, self._viewer())
         return _json(answer), "application/json"
 
     def _body(self) -> bytes:
@@ -407,13 +400,8 @@ def _numbers(query: str) -> dict[str, int]:
         pairs = parse_qs(query, keep_blank_values=True, max_num_fields=10)
     except ValueError:
         raise Refusal(400, "the address has too many parameters") from None
-    numbers = {}
-    for name, values in pairs.items():
-        value = values[-1]
-        if not (value.isascii() and value.isdigit() and len(value) < 10):
-            raise Refusal(400, f"{name!r:.40} must be a whole number, not {value!r:.40}")
-        numbers[name] = int(value)
-    return numbers
+    last = {name: values[-1] for name, values in pairs.items()}
+    return convert(dict[str, _Number], last, "the address", strict=False)
 
 
 def _json(value: object) -> bytes:

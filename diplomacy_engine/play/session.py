@@ -281,8 +281,7 @@ class PlaySession:
         """Once a game is over, begin another with the same links and settings, in another file."""
         with self.lock:
             self._check_host(viewer)
-            if not self.game.is_over:
-                raise PlayError("the game is not over")
+            self._check_over()
             game = Game(self.game.map, self.game.max_years)
             game.draw_votes = self.game.draw_votes
             after = SessionState(rebuild(game, 0, press=self.press), None, self.now.step + 1)
@@ -546,8 +545,7 @@ class PlaySession:
         """Return the review of the viewer's decisions in a game that is over, which goes on by
         itself; of everybody's for who only watched, or had all powers."""
         with self.lock:
-            if not self.game.is_over:
-                raise PlayError("the game is not over")
+            self._check_over()
             sees_all = viewer.power is None or self.now.is_sandbox
             powers = () if sees_all else (viewer.power,)
             if (self.now.step, powers) not in self._reviews:
@@ -562,8 +560,7 @@ class PlaySession:
         players all others, each its own as far as there are any."""
         with self.lock:
             self._check_host(viewer)
-            if not self.game.is_over:
-                raise PlayError("the game is not over")
+            self._check_over()
             _check_one_of(power, self.game.powers, "powers of this map")
             _check_one_of(phase, range(len(self.game.history)), "phases of this game")
             others, usual = self.now.seats or {}, [*self.pool, *self.choices.values()][0]
@@ -590,6 +587,10 @@ class PlaySession:
         self._check_host(viewer)
         if self.now.seats is not None:
             raise PlayError("the game has already begun", "stale")
+
+    def _check_over(self) -> None:
+        if not self.game.is_over:
+            raise PlayError("the game is not over")
 
     def _seat(self, viewer: Viewer) -> str:
         if viewer.power not in self.now.people():

@@ -5,25 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from .. import constants
 from .._suggest import quoted
-from ..constants import (
-    AGREED,
-    ARMY,
-    BOUNCE,
-    BUILD,
-    DISBANDED,
-    MOVE,
-    NONE,
-    RETREAT,
-    RUNNING,
-    SUPPORT_MOVE,
-    VOID,
-    WAIVE,
-    WINTER_ADJUSTMENTS,
-    YEAR_LIMIT,
-    canonical_phase,
-    phase_kind,
-)
+from ..constants import NONE, End, OrderKind, Phase, UnitKind, canonical_phase, phase_kind
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
@@ -145,12 +129,12 @@ class Game:
     @property
     def is_draw(self) -> bool:
         """Whether the game is over, and neither a power nor a team has won."""
-        return bool(self._games.state.end[0] in (YEAR_LIMIT, AGREED))
+        return bool(self._games.state.end[0] in (End.YEAR_LIMIT, End.AGREED))
 
     @property
     def is_agreed(self) -> bool:
         """Whether the game ended in a draw for which all powers voted."""
-        return bool(self._games.state.end[0] == AGREED)
+        return bool(self._games.state.end[0] == End.AGREED)
 
     @property
     def is_conceded(self) -> bool:
@@ -161,7 +145,7 @@ class Game:
     @property
     def is_over(self) -> bool:
         """Whether the game has ended."""
-        return bool(self._games.state.end[0] != RUNNING)
+        return bool(self._games.state.end[0] != End.RUNNING)
 
     @property
     def orders(self) -> dict[str, list[str]]:
@@ -183,13 +167,13 @@ class Game:
             numbers = [
                 number
                 for number in numbers
-                if table.unit_kind[number] == kind and table.kind[number] != BUILD
+                if table.unit_kind[number] == kind and table.kind[number] != OrderKind.BUILD
             ]
         if self._talk.binds:
             unbound = self._talk.left()
             numbers = [number for number in numbers if number in unbound]
         texts = [self._games.vocabulary.texts[number] for number in numbers]
-        builds = bool(numbers) and table.kind[numbers[0]] == BUILD
+        builds = bool(numbers) and table.kind[numbers[0]] == OrderKind.BUILD
         return [*texts, "WAIVE"] if builds else texts
 
     def _legal(self) -> dict[int, list[int]]:
@@ -487,19 +471,19 @@ class Game:
             order = notation.read_order(self.map, text, self.unit_kinds)
         except UserError as error:
             return [], str(error)
-        if order.kind == MOVE and is_retreat(games.state.phase[0]):
-            order = order._replace(kind=RETREAT)  # as judges write it
-        winter = games.state.phase[0] == WINTER_ADJUSTMENTS
+        if order.kind == OrderKind.MOVE and is_retreat(games.state.phase[0]):
+            order = order._replace(kind=OrderKind.RETREAT)  # as judges write it
+        winter = games.state.phase[0] == Phase.WINTER_ADJUSTMENTS
         owed = positions.owed_adjustments(games).get(power, 0) if winter else 0
-        if order.kind == WAIVE:
+        if order.kind == OrderKind.WAIVE:
             numbers = [table.waive] if owed > 0 else []
         else:
             numbers = self._own_orders(power, order.unit.place.province)
         numbers = notation.matching_orders(self.map, games.vocabulary, order, numbers)
-        if not numbers or (len(numbers) > 1 and order.kind != SUPPORT_MOVE):
+        if not numbers or (len(numbers) > 1 and order.kind != OrderKind.SUPPORT_MOVE):
             return [], why_illegal(games, power, order, numbers)
         valid = [other[0] for _, other in orders_before if other]
-        if order.kind != WAIVE and any(
+        if order.kind != OrderKind.WAIVE and any(
             number != table.waive and self._province_of(number) == order.unit.place.province
             for number in valid
         ):
@@ -518,7 +502,8 @@ class Game:
             order = notation.read_order(self.map, text, self.unit_kinds)
         except UserError:
             return []
-        if not order.via or order.unit.kind != ARMY or self._legal_meaning(power, text, [])[0]:
+        by_sea = order.via and order.unit.kind == UnitKind.ARMY
+        if not by_sea or self._legal_meaning(power, text, [])[0]:
             return []
         unit, goal = notation.as_written(self.map, order.unit), order.target
         move = f"{unit} - {notation.place_text(self.map, goal)}"
@@ -526,7 +511,7 @@ class Game:
 
     def _own_orders(self, power: str, province: int) -> list[int]:
         numbers = self._legal().get(province, [])
-        if numbers and self._games.table.kind[numbers[0]] == BUILD:
+        if numbers and self._games.table.kind[numbers[0]] == OrderKind.BUILD:
             center = self._games.board.province_center[province]
             owner = self._games.state.center_owner[0, center]
         else:
@@ -564,7 +549,7 @@ class Game:
             raise UserError("the game is over")
         if self.all_agree():
             record = self._record({power: [] for power in self.map.powers})
-            self._games.state.end[0] = AGREED
+            self._games.state.end[0] = End.AGREED
             return self._close(record, {})
         broken = {}
         if self._talk.binds:
@@ -573,7 +558,7 @@ class Game:
             broken = self._talk.broken(self._order_array(self.order_numbers()))
         record = self._record({power: self.orders.get(power, []) for power in self.map.powers})
         chosen = self.order_numbers()
-        if self._games.state.phase[0] == WINTER_ADJUSTMENTS:
+        if self._games.state.phase[0] == Phase.WINTER_ADJUSTMENTS:
             results = self._adjudicate_winter(chosen)
         elif is_retreat(self._games.state.phase[0]):
             results = self._adjudicate_retreats(chosen)
@@ -655,10 +640,8 @@ class Game:
         state, void = self._games.state, self._void_units(chosen)
         units = self._unit_texts()
         self._games.step(self._order_array(chosen))
-        return {
-            text: positions.result_words(int(state.last_result[0, v]) | (VOID if v in void else 0))
-            for v, text in units.items()
-        }
+        bits = {v: int(state.last_result[0, v]) | constants.VOID * (v in void) for v in units}
+        return {text: positions.result_words(bits[v]) for v, text in units.items()}
 
     def _unit_texts(self) -> dict[int, str]:
         powers, kinds, locations = self._ordered_units()
@@ -670,13 +653,14 @@ class Game:
     def _adjudicate_retreats(self, chosen: dict[int, int]) -> dict[str, list[str]]:
         state, table = self._games.state, self._games.table
         void, units = self._void_units(chosen), self._unit_texts()
-        results = {text: DISBANDED | (VOID if v in void else 0) for v, text in units.items()}
+        gone = constants.DISBANDED
+        results = {text: gone | constants.VOID * (v in void) for v, text in units.items()}
         goals = {}
         for v, number in list(chosen.items()):
-            if table.kind[number] != RETREAT:
+            if table.kind[number] != OrderKind.RETREAT:
                 continue
             goals[v] = self._games.board.location_province[table.target[number]]
-            results[units[v]] = BOUNCE | DISBANDED
+            results[units[v]] = constants.BOUNCE | gone
             if state.unit_power[0, goals[v]] != NONE:
                 # Only a loaded position can offer a retreat to an occupied province.
                 chosen[v] = table.disband[table.unit_kind[number], table.location[number]]
@@ -700,7 +684,7 @@ class Game:
                 if unit is not None:
                     written = notation.as_written(self.map, unit)
                     stands = own.get(unit.place.province, written)
-                    results[written if _is_build(self.map, text) else stands] = VOID
+                    results[written if _is_build(self.map, text) else stands] = constants.VOID
         for text in foreign:
             results.pop(text, None)
         for number in chosen.values():
@@ -709,7 +693,7 @@ class Game:
         self._games.step(self._order_array(chosen))
         for v, text in units.items():
             if state.unit_power[0, v] == NONE and chosen.get(v, NONE) == NONE:
-                results[text] = DISBANDED | results.get(text, 0)
+                results[text] = constants.DISBANDED | results.get(text, 0)
         return {text: positions.result_words(bits) for text, bits in results.items()}
 
     def causes(self, phase: str | None = None) -> dict[str, dict[str, list[str]]]:
@@ -896,7 +880,7 @@ class Game:
 
 def _is_build(game_map: Map, text: str) -> bool:
     try:
-        return notation.read_order(game_map, text).kind == BUILD
+        return notation.read_order(game_map, text).kind == OrderKind.BUILD
     except UserError:
         return False
 

@@ -9,27 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from msgspec import Struct
 
+from .. import constants
 from .._suggest import did_you_mean, quoted
-from ..constants import (
-    AGREED,
-    BOUNCE,
-    BUILD,
-    COMPLETED,
-    DISBAND,
-    FLEET,
-    NO_CONVOY,
-    NONE,
-    RESULT_WORDS,
-    RETREAT,
-    RUNNING,
-    SOLO,
-    TEAM,
-    WAIVE,
-    WINTER_ADJUSTMENTS,
-    YEAR_LIMIT,
-    parse_phase,
-    phase_name,
-)
+from ..constants import COMPLETED, NONE, End, OrderKind, Phase, UnitKind, parse_phase, phase_name
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..records import convert
@@ -45,7 +27,7 @@ STATE_KEYS = ("name", "units", "retreats", "centers", "last_orders", "last_resul
 
 def current_phase(games: VectorGame) -> str:
     """Return the name of the phase of row 0, such as `S1901M` or `COMPLETED`."""
-    if games.state.end[0] != RUNNING:
+    if games.state.end[0] != End.RUNNING:
         return COMPLETED
     return phase_name(int(games.state.year[0]), int(games.state.phase[0]))
 
@@ -87,7 +69,7 @@ def retreat_places(games: VectorGame) -> dict[str, dict[str, list[str]]]:
 
 def owed_adjustments(games: VectorGame) -> dict[str, int]:
     """Power -> builds (positive) or removals (negative) owed, in winter only."""
-    if games.state.phase[0] != WINTER_ADJUSTMENTS or games.state.end[0] != RUNNING:
+    if games.state.phase[0] != Phase.WINTER_ADJUSTMENTS or games.state.end[0] != End.RUNNING:
         return {}
     owed = {
         name: int(adjustments_owed(games.board, games.state, 0, power))
@@ -117,9 +99,9 @@ def legal_numbers(games: VectorGame) -> dict[int, list[int]]:
 
 def winners(games: VectorGame, conceded: Collection[str] = ()) -> list[str]:
     """The winner and its team, or at a draw the `contenders`; nobody while the game goes on."""
-    if games.state.end[0] == RUNNING:
+    if games.state.end[0] == End.RUNNING:
         return []
-    if games.state.end[0] in (YEAR_LIMIT, AGREED):
+    if games.state.end[0] in (End.YEAR_LIMIT, End.AGREED):
         return contenders(games, conceded)
     team = games.board.team == games.board.team[games.state.winner[0]]
     return [name for power, name in enumerate(games.map.powers) if team[power]]
@@ -138,17 +120,17 @@ def end_by_concession(games: VectorGame, conceded: Collection[str]) -> None:
     if conceded and len(sides) == 1:
         centers = games.centers()[0]
         state.winner[0] = max(remaining, key=lambda power: centers[power])
-        state.end[0] = TEAM if games.map.teams.text else SOLO
+        state.end[0] = End.TEAM if games.map.teams.text else End.SOLO
 
 
 def set_ending(games: VectorGame, agreed: bool, conceded: Collection[str]) -> None:
     """Let a finished position have ended by agreement or concession; UserError if it goes on."""
     state = games.state
-    if agreed and state.end[0] == RUNNING:
+    if agreed and state.end[0] == End.RUNNING:
         raise UserError(f"a draw was agreed, but the game goes on in {current_phase(games)}")
     if agreed:
-        state.end[0], state.winner[0] = AGREED, NONE
-    elif state.end[0] != RUNNING:
+        state.end[0], state.winner[0] = End.AGREED, NONE
+    elif state.end[0] != End.RUNNING:
         end_by_concession(games, conceded)
 
 
@@ -236,12 +218,12 @@ def zobrist_hash(games: VectorGame) -> int:
 
 def result_words(bits: int) -> list[str]:
     """Return the words of an order's result bits; none if it succeeded."""
-    return [word for i, word in enumerate(RESULT_WORDS) if bits >> i & 1]
+    return [word for i, word in enumerate(constants.RESULT_WORDS) if bits >> i & 1]
 
 
 def result_bits(words: Iterable[str]) -> int:
-    """Return the result bits of words; ValueError if one is none of RESULT_WORDS."""
-    return sum(1 << RESULT_WORDS.index(word) for word in set(words))
+    """Return the result bits of words; ValueError if one is none of constants.RESULT_WORDS."""
+    return sum(1 << constants.RESULT_WORDS.index(word) for word in set(words))
 
 
 def last_orders(games: VectorGame) -> dict[str, dict]:
@@ -267,7 +249,7 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
             except UserError as error:
                 raise UserError(f"{quoted(text, 60)} is not an order: {error}") from None
             number = v = NONE
-            if order.kind not in (BUILD, WAIVE, DISBAND, RETREAT):
+            if order.kind < OrderKind.RETREAT:  # it is one of a movement phase
                 v = order.unit.place.province
                 numbers = range(table.province_first[v], table.province_first[v + 1])
                 exact = games.vocabulary.number.get(text)
@@ -335,7 +317,7 @@ class _State(Struct):
     retreats: dict[str, _ByPower] | None = None  # unit -> places of each power
     centers: _ByPower | None = None
     last_orders: _ByPower | None = None
-    last_results: dict[str, list[Literal[tuple(RESULT_WORDS)]]] | None = None  # of units
+    last_results: dict[str, list[Literal[tuple(constants.RESULT_WORDS)]]] | None = None  # of units
 
 
 def load_state(games: VectorGame, state: Mapping) -> None:
@@ -369,7 +351,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
             dislodged[power, notation.read_unit(games.map, text)[0]] = places
     # A draw that was agreed, or a concession, may also have ended the game before the retreats.
     retreating = is_retreat(row.phase[0])
-    if dislodged and not retreating and row.end[0] == RUNNING:
+    if dislodged and not retreating and row.end[0] == End.RUNNING:
         raise UserError(f"{fields.name} is not a retreat phase, but a unit is dislodged")
     for power, unit in standing:
         _place_unit(games, power, unit, row.unit_power, row.unit_kind, row.unit_location)
@@ -383,13 +365,13 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     _load_centers(games, fields.centers)
     _load_last_orders(games, fields.last_orders, fields.last_results or {})
     forbid_retreats(games)
-    if row.end[0] != RUNNING:
+    if row.end[0] != End.RUNNING:
         _load_result(games, victors(games.map, state))
 
 
 def _load_name(games: VectorGame, name: str) -> None:
     if name == COMPLETED:
-        games.state.end[0] = YEAR_LIMIT
+        games.state.end[0] = End.YEAR_LIMIT
         return
     year, phase = parse_phase(name)
     if not 1 <= year <= MAX_YEAR:
@@ -401,17 +383,17 @@ def _load_result(games: VectorGame, won_by: Sequence[str]) -> None:
     if len(won_by) > 1 and not games.map.teams.text:
         return
     if won_by and not games.map.teams.text and won_by != contenders(games, ()):
-        games.state.end[0], games.state.winner[0] = SOLO, games.map.power_index[won_by[0]]
+        games.state.end[0], games.state.winner[0] = End.SOLO, games.map.power_index[won_by[0]]
         return
     centers = games.centers()[0].astype(int)
     most = centers.max()
     if most >= games.board.victory_centers and (centers == most).sum() == 1:
-        games.state.end[0] = SOLO
+        games.state.end[0] = End.SOLO
         games.state.winner[0] = int(centers.argmax())
     elif games.map.teams.text:
         winner = team_winner(games.board, games.state, 0, True)
         if winner != NONE:
-            games.state.end[0], games.state.winner[0] = TEAM, winner
+            games.state.end[0], games.state.winner[0] = End.TEAM, winner
 
 
 def _by_power(games: VectorGame, table: Mapping | None) -> list[tuple[int, Any]]:
@@ -448,7 +430,7 @@ def _retreat_bits(games: VectorGame, unit: notation.UnitText, places: list[str])
             i
             for i, location in enumerate(near)
             if board.location_province[location] == place.province
-            and (unit.kind != FLEET or place.coast in (0, board.location_coast[location]))
+            and (unit.kind != UnitKind.FLEET or place.coast in (0, board.location_coast[location]))
         ]
         if kind is not None or len(options) != 1:
             why = ": name the coast" if options and kind is None else ""
@@ -466,9 +448,9 @@ def forbid_retreats(games: VectorGame) -> None:
     for v in np.flatnonzero(state.last_order[0] != NONE).tolist() if gone else ():
         _, _, verb, *more = games.vocabulary.texts[state.last_order[0, v]].split()
         bits = int(state.last_result[0, v])
-        if verb == "C" and not bits & NO_CONVOY:
+        if verb == "C" and not bits & constants.NO_CONVOY:
             convoyed.add((index[more[1]], index[more[3]]))
-        elif verb == "-" and bits & BOUNCE:
+        elif verb == "-" and bits & constants.BOUNCE:
             bounced.add((v, index[notation.province_of(more[0])]))
         elif verb == "-" and not bits:
             came.add((v, index[notation.province_of(more[0])]))
