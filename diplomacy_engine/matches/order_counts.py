@@ -123,6 +123,7 @@ class OrderCounter:
         self.among_allies = np.zeros(4, np.int64)
         self.results = ResultCounter()
         self._failed = self._times = np.zeros((0, 0), np.int32)  # (E, V), moves that bounced
+        self._owner = np.zeros((0, 0), np.int8)  # (E, C), of the centers before a phase
 
     def __add__(self, other: "OrderCounter") -> "OrderCounter":
         both = OrderCounter(self.player)
@@ -135,6 +136,7 @@ class OrderCounter:
         self, games: VectorGame, decisions: Decisions, orders: np.ndarray, seat_player: np.ndarray
     ) -> None:
         state, table = games.state, games.table
+        self._owner = state.center_owner.copy()
         second = (state.year == games.board.first_year + 1) & (state.phase == Phase.SPRING_MOVEMENT)
         second &= state.end == End.RUNNING
         arrays = state.unit_power, state.unit_kind, state.unit_location, state.center_owner
@@ -149,24 +151,15 @@ class OrderCounter:
         owed, built = int((builds & own_slots).sum()), int(mine[row, builder].sum())
         self.counts.update(builds=owed, waived=owed - built)
 
-    def note(
-        self,
-        games: VectorGame,
-        seat_player: np.ndarray,
-        moved: np.ndarray,
-        owner: np.ndarray | None,
-    ) -> None:
-        """Count the orders of games (E,) bool that have just played a movement phase.
-
-        `owner` (E, C) are the owners of the centers before it, needed where there are teams.
-        """
+    def note(self, games: VectorGame, seat_player: np.ndarray, moved: np.ndarray) -> None:
+        """Count the orders of games (E,) bool that have just played a movement phase."""
         state = games.state
         mine = (seat_player == self.player) & moved[:, None]
         nobody = np.zeros((len(mine), 1), bool)  # in the place of NONE, which is -1
         is_own = np.take_along_axis(np.hstack([mine, nobody]), state.last_power, 1)
         at = np.flatnonzero(is_own)
         if games.map.teams.text:
-            self._note_allies(games, at, owner)
+            self._note_allies(games, at)
         self._note_style(games, moved, at)
         orders = state.last_order.take(at)
         self.results.note(games, at // state.last_order.shape[1], orders)
@@ -202,7 +195,7 @@ class OrderCounter:
         }
         self.counts.update({name: int(here.sum()) for name, here in flags.items()})
 
-    def _note_allies(self, games: VectorGame, at: np.ndarray, owner: np.ndarray) -> None:
+    def _note_allies(self, games: VectorGame, at: np.ndarray) -> None:
         """Count which of the orders at the flat indices `at` (of (E, V)) are about allies."""
         board, table, state = games.board, games.table, games.state
         size = np.bincount(board.team)
@@ -223,7 +216,7 @@ class OrderCounter:
         row, mover, goal = game[moves], power[moves], about[moves]
         stays = np.where(fits[moves], NONE, unit[moves])
         center = board.province_center[goal]
-        holder = np.where(center == NONE, NONE, owner[row, center])
+        holder = np.where(center == NONE, NONE, self._owner[row, center])
         attacked = is_ally(stays, mover) | is_ally(holder, mover)
         self.among_allies += [helps.sum(), helped.sum(), moves.sum(), attacked.sum()]
 

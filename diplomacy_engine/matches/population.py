@@ -132,12 +132,11 @@ def rank_player(
     player: Player,
     members: Sequence[Player],
     num_games: int,
-    *,
-    progress: Callable[[float], None] | None = None,
     **settings: Any,
 ) -> PopulationRank:
-    """Play a player against all members; `settings` of MatchSettings replace the population's."""
-    seats, ranks, rng = _games_among(population, player, members, num_games, progress, settings)
+    """Play a player against all members; `settings` of MatchSettings replace the population's.
+    `progress` among them is told how many games have been played."""
+    seats, ranks, rng = _games_among(population, player, members, num_games, **settings)
     return rank_after_games(population.ratings, seats, ranks, rng)
 
 
@@ -147,11 +146,10 @@ def add_member(
     player: Player,
     members: Sequence[Player],
     num_games: int,
-    progress: Callable[[float], None] | None = None,
     **settings: Any,
 ) -> tuple[Population, PopulationRank]:
     """Return a population with one more, rated as `rank_player` does; other ratings stay."""
-    seats, ranks, rng = _games_among(population, player, members, num_games, progress, settings)
+    seats, ranks, rng = _games_among(population, player, members, num_games, **settings)
     stands = rank_after_games(population.ratings, seats, ranks, rng)
     sigma = (stands.high - stands.value) / Z
     rated = replace(member, rating=round(stands.value, 3), sigma=round(sigma, 3))
@@ -170,8 +168,8 @@ def _games_among(
     player: Player,
     members: Sequence[Player],
     num_games: int,
-    progress: Callable[[float], None] | None,
-    settings: dict[str, Any],
+    progress: Callable[[float], None] | None = None,
+    **settings: Any,
 ) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
     """Return seats and ranks of a player's games among members, and the generator that seated."""
     defaults = {"max_years": population.max_years, "year_limit": population.year_limit}

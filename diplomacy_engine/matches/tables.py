@@ -153,10 +153,9 @@ def play_games(
         if counter is not None:
             counter.look(games, decisions, orders, seat_player)
         moving = in_movement(state) & (state.end == End.RUNNING)
-        owner = state.center_owner.copy() if counter and games.map.teams.text else None
         games.step(orders)
         if counter is not None and moving.any():
-            counter.note(games, seat_player, moving, owner)
+            counter.note(games, seat_player, moving)
         if progress is not None:
             progress(_played(games))
     return games.outcomes()

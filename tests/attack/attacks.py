@@ -39,7 +39,8 @@ from diplomacy_engine import Game, Map, UserError, VectorGame, load_map, load_pl
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import MOVE, RETREAT, parse_phase, phase_kind
 from diplomacy_engine.extras.connections import webdip_site
-from diplomacy_engine.extras.connections.diplomacy_server import _GameData, _GameReader
+from diplomacy_engine.extras.connections.diplomacy_server import DiplomacySeats, _GameData
+from diplomacy_engine.extras.connections.diplomacy_wire import Wire
 from diplomacy_engine.extras.connections.webdip import WebdipSeat, _Board
 from diplomacy_engine.extras.language.remote import RemotePlayer
 from diplomacy_engine.extras.language.settings import settings_of
@@ -446,7 +447,7 @@ def answers_of_servers(folder: Path) -> Iterator[Try]:
         server.game = game
         server.game.send("ENGLAND", "FRANCE", "PRP ( PCE ( ENG FRA ) )")
         data = server.data("FRANCE")
-    reader = _GameReader(standard, False, None)
+    seats = DiplomacySeats(Wire(server.address), "g", {}, standard)
     with Site("a board") as site:
         seat = WebdipSeat(webdip_site.Site(site.url, "key-2"), 5, None, standard)
         (position,) = seat.positions()
@@ -461,7 +462,7 @@ def answers_of_servers(folder: Path) -> Iterator[Try]:
         return replayed([last._replace(retreats=seat._retreats(found, last))], standard)
 
     sources = (
-        (data, lambda changed: reader.position("g", [convert(_GameData, changed, "the game")],
+        (data, lambda changed: seats._position("g", [convert(_GameData, changed, "the game")],
                                                ["FRANCE"])),
         (board, read_board),
         (variant(), lambda changed: read_variant(changed, standard)),

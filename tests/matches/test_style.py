@@ -22,7 +22,7 @@ def counted(position: str, *phases: dict[str, list[str]]) -> dict[str, float]:
         moving = np.array([game.phase.endswith("M")])
         game.adjudicate()
         if moving.any():
-            counter.note(games, SEATS, moving, None)
+            counter.note(games, SEATS, moving)
     return counter.style(1)
 
 

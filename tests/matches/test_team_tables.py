@@ -44,11 +44,12 @@ def test_help_and_attacks_among_allies():
     orders = games.new_orders()
     for v, number in game.order_numbers().items():
         orders[0, v] = number
-    owner = games.state.center_owner.copy()
-    games.step(orders)
-    counters = [OrderCounter(number) for number in range(2)]
+    counters, seats = [OrderCounter(number) for number in range(2)], np.array([[0, 0, 1]])
     for counter in counters:
-        counter.note(games, np.array([[0, 0, 1]]), np.array([True]), owner)
+        counter.look(games, games.decisions(), orders, seats)
+    games.step(orders)
+    for counter in counters:
+        counter.note(games, seats, np.array([True]))
     # ITALY moves against ENGLAND's army, which stays; its support is for a unit of its own.
     assert counters[0].among_allies.tolist() == [2, 1, 2, 1]
     shares = counters[0].shares()

@@ -1,8 +1,9 @@
 """Seats in a game of the `diplomacy` package's server, and the powers there that nobody plays."""
 
+import contextlib
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -99,29 +100,35 @@ class _Row(Struct):
 class _Seats:
     """What is asked for a power whose seat is held, in the phase of a position."""
 
-    def __init__(self, wire: Wire, say: Say):
+    def __init__(
+        self, wire: Wire, game_map: Map, any_map: bool, max_years: int | None, say: Say = print
+    ):
+        """`any_map`: the game's map may have another name; `say` prints a line."""
         self.name, self._wire, self._say = wire.name, wire, say
+        self._map, self._any_map, self._max_years = game_map, any_map, max_years
         self._tokens: dict[str, object] = {}
         self._unsure: set[str] = set()  # powers whose seat may have been lost
 
-    def _ask(self, name: str, position: Position, power: str, **fields: object) -> None:
-        where = {"game_id": position.game.id, "game_role": power, "phase": position.game.phase}
+    @contextlib.contextmanager
+    def _refusals(self) -> Iterator[None]:
         try:
-            self._wire.ask(name, token=self._tokens[power], **where, **fields)
+            yield
         except ServerError as error:
             self._unsure = set(self._tokens)  # we may have been kicked
             raise PhaseOver(str(error)) from None
+
+    def _ask(self, name: str, position: Position, power: str, **fields: object) -> None:
+        where = {"game_id": position.game.id, "game_role": power, "phase": position.game.phase}
+        with self._refusals():
+            self._wire.ask(name, token=self._tokens[power], **where, **fields)
 
     def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
         """Send orders, and return those that the server has kept: its answer does not say. It waits
         for us then, until `finish`, so that they can be looked at before they are played."""
         self._ask("set_orders", position, power, orders=orders, wait=True)
         where = {"token": self._tokens[power], "game_id": position.game.id}
-        try:
+        with self._refusals():
             data = _game_data(self._wire, power_name=power, **where)
-        except ServerError as error:
-            self._unsure = set(self._tokens)
-            raise PhaseOver(str(error)) from None
         if data.phase_abbr != position.game.phase:
             raise PhaseOver(f"{position.game.phase} has passed")
         accepted = _own(data, power)
@@ -133,6 +140,46 @@ class _Seats:
 
     def close(self) -> None:
         self._wire.close()
+
+    def _position(self, game_id: str, views: Sequence[_GameData], seats: Sequence[str]) -> Position:
+        data = views[-1]
+        name, status = data.map_name, data.status
+        if name != self._map.name and not self._any_map:
+            shown = words_of(name, 40)
+            hint = f"--map {name}"
+            if name not in MAP_NAMES:
+                hint = "--map FILE, with a map file of it, which import-map makes"
+            raise UserError(f"the game is on map {shown!r}, not on {self._map.name!r}: say {hint}")
+        phases = [*_history(data), _present(data)]
+        for phase in () if data.silence else phases:
+            phase["messages"] = self._messages(views, phase["name"], phase is phases[-1])
+        saved = {"id": game_id, "map": name, "phases": phases}
+        read = Game.from_saved_game if data.silence else talking_game
+        try:
+            game = read(saved, self._map, self._max_years)
+        except UserError as error:
+            raise UserError(f"it is impossible on map {self._map.name}: {error}") from None
+        missing = [p for p in seats if p not in data.powers or not data.powers[p].order_is_set]
+        over = status if status in _FINISHED else "completed" if game.is_over else ""
+        return Position(
+            words_of(game_id, 60),
+            game,
+            list(seats),
+            frozenset(missing),
+            status == "active" or (data.silence != "" and status == "forming"),  # talk comes first
+            data.deadline or math.inf,
+            not data.silence and phase_kind(game.phase) == "movement",
+            over,
+        )
+
+    def _messages(self, views: Sequence[_GameData], phase: str, is_last: bool) -> list[Mapping]:
+        messages: dict[int, dict] = {}
+        for data in views:
+            rows = data.messages if is_last else (data.message_history or {}).get(phase)
+            for row in rows or ():
+                if row.phase == phase:  # the seats were not read in one moment
+                    messages[row.time_sent] = asdict(row)
+        return known_messages(self._map, list(messages.values()))
 
 
 class DiplomacySeats(_Seats):
@@ -153,9 +200,8 @@ class DiplomacySeats(_Seats):
         say: Say = print,
     ):
         """`accounts`: power or ANY -> account; `say` prints a line."""
-        super().__init__(wire, say)
+        super().__init__(wire, game_map, any_map, max_years, say)
         self._id, self._accounts = game_id, dict(accounts)
-        self._reader = _GameReader(game_map, any_map, max_years)
         self._registration, self._must_talk = registration, must_talk
         self._since: dict[str, int] = {}  # power -> moment at which its seat was taken
         self._alive: list[str] = []
@@ -179,7 +225,7 @@ class DiplomacySeats(_Seats):
                     raise
                 failed[power] = error
         seats = list(self._tokens)
-        position = self._reader.position(self._id, views or [self._watch()], seats)
+        position = self._position(self._id, views or [self._watch()], seats)
         self._alive = [power for power in self._tokens if is_alive(position.game, power)]
         for power, error in failed.items():
             if power in self._alive and not position.over:
@@ -203,7 +249,7 @@ class DiplomacySeats(_Seats):
     def _join(self, power: str) -> _GameData:
         wanted, token = power, self._tokens[power]
         if wanted == ANY:
-            playable = self._reader.map.power_index
+            playable = self._map.power_index
             free = free_powers(self._wire, token, self._id)
             wanted = next((name for name in free if name in playable), None)
             if wanted is None:
@@ -298,8 +344,7 @@ class DiplomacyDummies(_Seats):
         max_years: int | None = None,
         say: Say = print,
     ):
-        super().__init__(wire, say)
-        self._reader = _GameReader(game_map, any_map, max_years)
+        super().__init__(wire, game_map, any_map, max_years, say)
         self._token: object = None
         self._passed_over: set[str] = set()
 
@@ -333,7 +378,7 @@ class DiplomacyDummies(_Seats):
         self._wire.ask("join_powers", power_names=powers, **where)
         self._tokens |= dict.fromkeys(powers, self._token)
         data = _game_data(self._wire, power_name=powers[0] if powers else None, **where)
-        return self._reader.position(game_id, [data], powers)._replace(talks=False)
+        return self._position(game_id, [data], powers)._replace(talks=False)
 
     def vote_draw(self, position: Position, power: str) -> None:
         """Do nothing: powers that nobody plays have no vote."""
@@ -342,52 +387,6 @@ class DiplomacyDummies(_Seats):
         until = time.monotonic() + min(seconds, _DUMMY_POLL)  # nobody is told that one waits
         while (remaining := until - time.monotonic()) > 0:
             self._wire.wait(remaining)
-
-
-class _GameReader:
-    def __init__(self, game_map: Map, any_map: bool, max_years: int | None):
-        self.map, self.any_map, self.max_years = game_map, any_map, max_years
-
-    def position(self, game_id: str, views: Sequence[_GameData], seats: Sequence[str]) -> Position:
-        data = views[-1]
-        name, status = data.map_name, data.status
-        if name != self.map.name and not self.any_map:
-            shown = words_of(name, 40)
-            hint = f"--map {name}"
-            if name not in MAP_NAMES:
-                hint = "--map FILE, with a map file of it, which import-map makes"
-            raise UserError(f"the game is on map {shown!r}, not on {self.map.name!r}: say {hint}")
-        phases = [*_history(data), _present(data)]
-        for phase in () if data.silence else phases:
-            phase["messages"] = self._messages(views, phase["name"], phase is phases[-1])
-        saved, read = {"id": game_id, "map": name, "phases": phases}, talking_game
-        if data.silence:
-            read = Game.from_saved_game
-        try:
-            game = read(saved, self.map, self.max_years)
-        except UserError as error:
-            raise UserError(f"it is impossible on map {self.map.name}: {error}") from None
-        missing = [p for p in seats if p not in data.powers or not data.powers[p].order_is_set]
-        over = status if status in _FINISHED else "completed" if game.is_over else ""
-        return Position(
-            words_of(game_id, 60),
-            game,
-            list(seats),
-            frozenset(missing),
-            status == "active" or (data.silence != "" and status == "forming"),  # talk comes first
-            data.deadline or math.inf,
-            not data.silence and phase_kind(game.phase) == "movement",
-            over,
-        )
-
-    def _messages(self, views: Sequence[_GameData], phase: str, is_last: bool) -> list[Mapping]:
-        messages: dict[int, dict] = {}
-        for data in views:
-            rows = data.messages if is_last else (data.message_history or {}).get(phase)
-            for row in rows or ():
-                if row.phase == phase:  # the seats were not read in one moment
-                    messages[row.time_sent] = asdict(row)
-        return known_messages(self.map, list(messages.values()))
 
 
 def _history(data: _GameData) -> list[dict]:

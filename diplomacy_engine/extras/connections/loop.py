@@ -1,11 +1,10 @@
 """The loop of a seat elsewhere: read the position, ask the player, send, compare, wait."""
 
 import contextlib
-import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 
 from ..._suggest import counted
 from ...constants import parse_phase
@@ -46,39 +45,34 @@ class Counts:
         return f"{counted}{messages}, {self.reconnections} reconnections"
 
 
+@dataclass
 class SeatLoop:
     """Plays the seats of a connection. `draws`: every phase is voted a draw, `draws_after`: as bots
-    do from that year on. `talk`, at most a third of a phase, and `patience` are seconds."""
+    do from that year on. `talk`, at most a third of a phase, and `patience` are seconds; `wait` for
+    a server not yet there. `seed` seeds the player, `say` prints a line."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        player: Player,
-        seed: int = 1,
-        *,
-        draws: bool = False,
-        draws_after: int | None = None,
-        talk: float = TALK,
-        patience: float = PATIENCE,
-        wait: bool = False,
-        say: Say = print,
-        sleep: Callable[[float], None] = time.sleep,
-    ):
-        """`seed` seeds the player; `wait` for a server not yet there; `say` prints a line."""
-        self.connection, self.player, self.seed = connection, player, seed
-        self.draws, self.draws_after, self.talk = draws, draws_after, talk
-        self.patience, self.wait = patience, wait
+    connection: Connection
+    player: Player
+    seed: int = 1
+    _: KW_ONLY
+    draws: bool = False
+    draws_after: int | None = None
+    talk: float = TALK
+    patience: float = PATIENCE
+    wait: bool = False
+    say: Say = print
+    sleep: Callable[[float], None] = time.sleep
+
+    def __post_init__(self) -> None:
         self.counts = Counts()
-        self._say, self._sleep = say, sleep
         self._given: dict[str, dict[str, int]] = {}  # game -> power -> times in this phase
         self._dealt: dict[str, dict[str, list[str]]] = {}  # game -> power -> deals it ordered by
         self._talked: dict[str, float] = {}  # game -> when the talk of this phase ends
         self._silent: set[str] = set()  # games of which it is told that the player says nothing
         self._pause = POLL  # until what is known now is looked at again
         self._entered = self._ever = False
-        self._waited = 0.0
-        self._pauses: Iterator[float] = iter(())
-        self._refusals = 0
+        self._waited, self._refusals = 0.0, 0
+        self._next_pause = 1.0
 
     def run(self) -> Counts:
         try:
@@ -101,14 +95,9 @@ class SeatLoop:
                 self.connection.enter()
                 if self._ever:
                     self.counts.reconnections += 1
-                    self._say(f"connected to {self.connection.name} again")
+                    self.say(f"connected to {self.connection.name} again")
                 self._entered = self._ever = True
-            positions = [
-                position
-                if position.over or any(is_alive(position.game, power) for power in position.seats)
-                else position._replace(over=_ELIMINATED)
-                for position in self.connection.positions()
-            ]
+            positions = [_or_eliminated(position) for position in self.connection.positions()]
             self._waited, self._pause = 0.0, POLL
             for position in positions:
                 self._play(position)
@@ -119,7 +108,7 @@ class SeatLoop:
             self._refusals += 1
             if self._refusals > _MOST_REFUSALS:
                 raise UserError(f"{self.connection.name} accepts no orders: {error}") from None
-            self._say(f"{self.connection.name} did not accept orders: {error}")
+            self.say(f"{self.connection.name} did not accept orders: {error}")
         except ConnectionLost as error:
             self._recover(error)
         return False
@@ -130,15 +119,16 @@ class SeatLoop:
         if not self._ever and not self.wait:
             raise UserError(f"{self.connection.name}: {error}") from None
         if self._entered or not self._waited:
-            self._say(f"{self.connection.name}: {error}; trying again")
-            self._pauses = itertools.chain((1.0, 2.0, 4.0, 8.0, 16.0), itertools.repeat(30.0))
+            self.say(f"{self.connection.name}: {error}; trying again")
+            self._next_pause = 1.0
         self._entered = False
         if self._waited >= self.patience:
             silence = f"has not answered for {self._waited:.0f} seconds"
             raise UserError(f"{self.connection.name} {silence}: {error}") from None
-        pause = min(next(self._pauses), _LONGEST_PAUSE, max(self.patience - self._waited, 0.1))
+        pause = min(self._next_pause, max(self.patience - self._waited, 0.1))
+        self._next_pause = min(2 * self._next_pause, _LONGEST_PAUSE)
         self._waited += pause
-        self._sleep(pause)
+        self.sleep(pause)
 
     def _play(self, position: Position) -> None:
         name, phase = position.id, position.game.phase
@@ -148,7 +138,7 @@ class SeatLoop:
             if last is None or not last.over:
                 held = {p: len(position.game.centers[p]) for p in position.seats}
                 centers = ", ".join(f"{p} {counted(count, 'center')}" for p, count in held.items())
-                self._say(f"{name} is over, {position.over}: {centers}")
+                self.say(f"{name} is over, {position.over}: {centers}")
             return
         if last is None or last.game.phase != phase:
             self._begin(position, None if last is None else last.game.phase)
@@ -170,7 +160,7 @@ class SeatLoop:
         name = position.id
         if not isinstance(self.player, Negotiator):
             if name not in self._silent:
-                self._say(f"{name}: powers may talk in this game, but the player says nothing")
+                self.say(f"{name}: powers may talk in this game, but the player says nothing")
             self._silent.add(name)
             return False
         if name not in self._talked and position.seconds < math.inf:
@@ -184,7 +174,7 @@ class SeatLoop:
                 self.connection.send(position, message)
                 self.counts.messages += 1
         except PhaseOver as error:
-            self._say(f"{name}: the player's message was refused: {error}")
+            self.say(f"{name}: the player's message was refused: {error}")
             remaining = 0.0
             self._talked[name] = -math.inf
         self._pause = min(self._pause, max(remaining, 0.01))
@@ -193,20 +183,20 @@ class SeatLoop:
     def _begin(self, position: Position, before: str | None) -> None:
         name, phase = position.id, position.game.phase
         if before is not None and moment(phase) < moment(before):
-            self._say(f"{name}: the server has gone back from {before} to {phase}")
+            self.say(f"{name}: the server has gone back from {before} to {phase}")
         else:
-            self._say(f"{name}: {phase}")
+            self.say(f"{name}: {phase}")
         self._given[name], self._dealt[name], self._refusals = {}, {}, 0
         self._talked.pop(name, None)
         self.counts.phases += 1
         if position.running:
             for power in filter(position.game.units.get, position.seats):
-                if self.draws or self._wants_draw(position.game, power):
+                if self._wants_draw(position.game, power):
                     self.connection.vote_draw(position, power)
 
     def _wants_draw(self, game: Game, power: str) -> bool:
-        if self.draws_after is None:
-            return False
+        if self.draws or self.draws_after is None:
+            return self.draws
         return bool(bot_votes(game.vector_game, self.draws_after)[0, game.map.power_index[power]])
 
     def _order(self, position: Position, power: str) -> None:
@@ -223,12 +213,17 @@ class SeatLoop:
         self.counts.orders += len(orders)
         self.counts.dropped += len(lost)
         for text in lost:
-            self._say(f"{position.id}: {power}'s order {text} was dropped by the server")
+            self.say(f"{position.id}: {power}'s order {text} was dropped by the server")
         with contextlib.suppress(PhaseOver):  # at its deadline
             self.connection.finish(position, power)
 
     def _seed(self, position: Position) -> int:
         return seed_from(self.seed, *parse_phase(position.game.phase))
+
+
+def _or_eliminated(position: Position) -> Position:
+    alive = any(is_alive(position.game, power) for power in position.seats)
+    return position if position.over or alive else position._replace(over=_ELIMINATED)
 
 
 def dropped(game: Game, sent: Sequence[str], accepted: Sequence[str]) -> list[str]:

@@ -5,15 +5,16 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from msgspec import Struct
 
-from ...constants import ARMY, COMPLETED, FLEET, SEA, UNIT_LETTERS, phase_kind
+from ...constants import ARMY, COMPLETED, FLEET, SEA, phase_kind
 from ...errors import UserError
 from ...records import convert
 from ...rules.map import Map
-from ...rules.notation import location_of, province_of, read_order
+from ...rules.notation import neighbors_of, province_of, read_order
 from ...textgame.game import Game
 from ...textgame.imports import webdiplomacy
 from ...textgame.imports.games import played_on, replayed
@@ -78,25 +79,22 @@ class _Board(Struct):
     members: list[_Player] | None = None
 
 
+@dataclass
 class WebdipSeat:
-    """A seat in one game. None: the only game of the key's user, the country that it has there."""
+    """A seat in one game. None: the only game of the key's user, the country that it has there.
+    `say` prints a line."""
 
-    def __init__(
-        self,
-        site: Site,
-        game_id: int | None,
-        country: int | None,
-        game_map: Map,
-        *,
-        max_years: int | None = None,
-        say: Say = print,
-        sleep: Callable[[float], None] = time.sleep,
-    ):
-        """`country`: the site's number of the power; `say` prints a line."""
-        self.name = site.name
-        self._site, self._id, self._country = site, game_id, country
-        self._map, self._max_years = game_map, max_years
-        self._say, self._sleep = say, sleep
+    site: Site
+    game_id: int | None
+    country: int | None  # the site's number of the power
+    game_map: Map
+    _: KW_ONLY
+    max_years: int | None = None
+    say: Say = print
+    sleep: Callable[[float], None] = time.sleep
+
+    def __post_init__(self) -> None:
+        self.name = self.site.name
         self._variant: webdiplomacy.Variant | None = None
         self._files: dict[str, tuple[str | None, dict]] = {}  # name -> version, content
         self._game: Game | None = None  # after the phases that have been played
@@ -107,15 +105,15 @@ class WebdipSeat:
 
     def enter(self) -> None:
         try:
-            if self._id is None:
-                self._id = self._only_game()
+            if self.game_id is None:
+                self.game_id = self._only_game()
             self._context()
         except Gone as error:
             if self._last is None:
-                raise Refused(f"{self.name} has no game {self._id}: {error}") from None
+                raise Refused(f"{self.name} has no game {self.game_id}: {error}") from None
 
     def _only_game(self) -> int:
-        numbers = [row.gameID for row in self._site.get(_Games, "game/playercontext").games]
+        numbers = [row.gameID for row in self.site.get(_Games, "game/playercontext").games]
         if len(numbers) != 1:
             which = ", ".join(map(str, numbers[:20])) or "none"
             raise Refused(f"choose a game of {self.name} with --game-id: {which}")
@@ -131,16 +129,16 @@ class WebdipSeat:
                 position = self._read(context)
                 if position is not None:
                     return [position]
-                self._sleep(POLL)
+                self.sleep(POLL)
         except Gone as error:
             if self._last is None:
-                raise Refused(f"{self.name} has lost game {self._id}: {error}") from None
+                raise Refused(f"{self.name} has lost game {self.game_id}: {error}") from None
             return [self._last._replace(over="gone from the site")]
         raise ConnectionLost("its files do not fit together")
 
     def _context(self) -> _Context:
-        more = {} if self._country is None else {"countryID": self._country}
-        return self._site.get(_Context, "game/playercontext", gameID=self._id, orders=1, **more)
+        more = {} if self.country is None else {"countryID": self.country}
+        return self.site.get(_Context, "game/playercontext", gameID=self.game_id, orders=1, **more)
 
     def _read(self, context: _Context) -> Position | None:
         """Return the position; None while the files are of another phase than the context."""
@@ -152,7 +150,7 @@ class WebdipSeat:
             now = self._now(files, turn, phase, game.gameOver or "")
             if now is None:
                 return None
-            self._last = Position(f"game {self._id}", now, [power], frozenset())
+            self._last = Position(f"game {self.game_id}", now, [power], frozenset())
             self._seen = version
         if game.pressType not in (None, "NoPress"):
             self._tell("powers may talk in it, but the player says nothing")
@@ -172,21 +170,22 @@ class WebdipSeat:
     def _seat(self, context: _Context) -> tuple[_Member, str]:
         member = context.member
         if member is None:
-            raise Refused(f"the key's user has no seat in game {self._id} of {self.name}")
+            raise Refused(f"the key's user has no seat in game {self.game_id} of {self.name}")
         country = member.countryID
-        if self._country not in (None, country):
-            raise Refused(f"our country in game {self._id} is {country}, not {self._country}")
+        if self.country not in (None, country):
+            raise Refused(f"our country in game {self.game_id} is {country}, not {self.country}")
         if self._variant is None:
             data = self._file(context.files, "variant")
             try:
-                self._variant = webdiplomacy.read_variant(data, self._map)
+                self._variant = webdiplomacy.read_variant(data, self.game_map)
             except UserError as error:
-                raise UserError(f"--map {self._map.name}: not the game's map: {error}") from None
+                name = self.game_map.name
+                raise UserError(f"--map {name}: not the game's map: {error}") from None
         return member, self._variant.power(country)
 
     def _tell(self, note: str) -> None:
         if note not in self._told:
-            self._say(f"game {self._id}: {note}")
+            self.say(f"game {self.game_id}: {note}")
         self._told.add(note)
 
     def _version(self, files: Mapping[str, _Version | None], name: str) -> _Version:
@@ -199,7 +198,7 @@ class WebdipSeat:
         row = self._version(files, name)
         cached = self._files.get(name)
         if cached is None or cached[0] != row.version:
-            self._files[name] = row.version, self._site.file(row.url, row.version or "")
+            self._files[name] = row.version, self.site.file(row.url, row.version or "")
         return self._files[name][1]
 
     def _now(
@@ -209,7 +208,8 @@ class WebdipSeat:
         if phase in ("Retreats", webdiplomacy.FINISHED):
             board = convert(_Board, self._file(files, "game"), f"game.json of {self.name}")
         if phase == webdiplomacy.FINISHED and past.get("phases") == []:  # nothing was played
-            ended = Game.from_state(self._map, Game(self._map).to_state() | {"name": COMPLETED})
+            opening = Game(self.game_map).to_state()
+            ended = Game.from_state(self.game_map, opening | {"name": COMPLETED})
             return self._ended(ended, board, end)
         *played, last = webdiplomacy.history_phases(self._variant, past)
         fits = board is None or (board.turn, board.phase) == (turn, phase)
@@ -218,23 +218,23 @@ class WebdipSeat:
             return None
         if phase == "Retreats":
             last = last._replace(retreats=self._retreats(board, last))
-        done, years = self._played, self._max_years
+        done, years = self._played, self.max_years
         try:
             if self._game is None or played[: len(done)] != done:
                 opening = [(played or [last])[0]._replace(orders={})]
-                self._game = replayed(opening, self._map, str(self._id), max_years=years)
+                self._game = replayed(opening, self.game_map, str(self.game_id), max_years=years)
                 done = []
             for one in played[len(done) :]:
                 self._game = played_on(self._game, [one], self._tell)
             game = played_on(self._game.copy(), [last], self._tell)
         except UserError as error:
             self._tell(f"its history cannot be played by our rules, the position can: {error}")
-            self._game = replayed([last], self._map, str(self._id), max_years=years)
+            self._game = replayed([last], self.game_map, str(self.game_id), max_years=years)
             game = self._game.copy()
         self._played = played
         if game.phase != name:  # one that our rules skip; the last orders stay known
-            state = game.to_state() | replayed([last], self._map).to_state()
-            before, game = game, Game.from_state(self._map, state, years)
+            state = game.to_state() | replayed([last], self.game_map).to_state()
+            before, game = game, Game.from_state(self.game_map, state, years)
             game.id, game.history = before.id, before.history
         return self._ended(game, board, end) if name == COMPLETED else game
 
@@ -246,7 +246,7 @@ class WebdipSeat:
             if end == "Won" and member.status == "Won":
                 winner = self._variant.power(member.countryID)
                 saved["phases"][-1]["state"]["note"] = f"Victory by: {winner}"
-        return Game.from_saved_game(saved, self._map, self._max_years)
+        return Game.from_saved_game(saved, self.game_map, self.max_years)
 
     def _retreats(self, board: _Board, phase: webdiplomacy.Phase) -> dict[str, list[str]]:
         closed, came_from, places_of = set(), {}, {}
@@ -258,16 +258,9 @@ class WebdipSeat:
                 came_from[place] = province_of(self._variant.place(origin))
         for unit in (text[1:] for own in phase.units.values() for text in own if text[0] == "*"):
             shut = {*closed, came_from.get(province_of(unit))}  # what is occupied, Game knows
-            places_of[unit] = [
-                place for place in self._near(unit) if province_of(place) not in shut
-            ]
+            near = neighbors_of(self.game_map, unit)
+            places_of[unit] = [place for place in near if province_of(place) not in shut]
         return places_of
-
-    def _near(self, unit: str) -> list[str]:
-        board, kind = self._map.board, UNIT_LETTERS.index(unit[0])
-        here = self._map.location_index[location_of(unit)]
-        near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
-        return [self._map.locations[location] for location in near.tolist()]
 
     def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
         phase = position.game.phase
@@ -286,23 +279,23 @@ class WebdipSeat:
         self, position: Position, power: str, rows: Sequence[dict], ready: str
     ) -> list[Mapping]:
         turn, phase, _ = self._seen
-        body = {"gameID": self._id, "turn": turn, "phase": phase, "ready": ready}
+        body = {"gameID": self.game_id, "turn": turn, "phase": phase, "ready": ready}
         body |= {"countryID": self._variant.country(power), "orders": list(rows)}
         try:
-            answer = self._site.post("game/orders", body)
+            answer = self.site.post("game/orders", body)
         except Gone as error:
             raise PhaseOver(str(error)) from None
         return convert(list[dict], answer, f"the orders that {self.name} has kept")
 
     def vote_draw(self, position: Position, power: str) -> None:
-        body = {"gameID": self._id, "countryID": self._variant.country(power)}
+        body = {"gameID": self.game_id, "countryID": self._variant.country(power)}
         try:
-            self._site.post_plain("game/setvote", body | {"vote": "Draw", "voteOn": "Yes"})
+            self.site.post_plain("game/setvote", body | {"vote": "Draw", "voteOn": "Yes"})
         except (Gone, PhaseOver, Refused) as error:
-            self._say(f"game {self._id}: no vote for a draw: {error}")
+            self.say(f"game {self.game_id}: no vote for a draw: {error}")
 
     def wait(self, seconds: float) -> None:
-        self._sleep(min(seconds, POLL))
+        self.sleep(min(seconds, POLL))
 
     def close(self) -> None:
         """Do nothing: every request has a line of its own."""

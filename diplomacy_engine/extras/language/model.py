@@ -6,6 +6,7 @@ import copy
 import itertools
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,29 +90,28 @@ class OrderTokens:
         return self._tries[key]
 
 
+@dataclass
 class Draft:
-    """A reply while it is written; `done` once all slots have an order. `thinking` tokens of free
-    text come first; `opening` gives the tokens that end such a text. The model has not seen the
+    """A reply while it is written; `done` once all slots have an order. `free` tokens of text
+    come first; `opening` gives the tokens that end such a text. The model has not seen the
     `pending` ones yet."""
 
-    def __init__(
-        self,
-        prompt: Sequence[int],
-        question: Question,
-        orders: OrderTokens,
-        thinking: int = 0,
-        opening: Callable[[str], Sequence[int]] | None = None,
-    ):
-        self.question, self.orders = question, orders
-        self.prompt, self.pending = list(prompt), list(prompt)
-        self.tokens: list[int] = []
-        self.numbers: list[int] = []
-        self.at: list[int] = []
-        self.allowed: list[list[int] | None] = []
-        self.logprobs: list[float] = []
-        self.free, self.opening, self.done = thinking, opening, False
-        self.node: Trie | int | None = None  # None: free text
-        if not thinking:
+    prompt: list[int]
+    question: Question | TalkQuestion
+    orders: OrderTokens
+    free: int = 0  # tokens of free text that are left
+    opening: Callable[[str], Sequence[int]] | None = None
+    tokens: list[int] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    at: list[int] = field(default_factory=list)
+    allowed: list[list[int] | None] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    done: bool = False
+    node: Trie | int | None = None  # None: free text
+
+    def __post_init__(self) -> None:
+        self.pending = list(self.prompt)
+        if not self.free:
             self._begin_orders()
 
     def choices(self) -> list[int] | None:
@@ -276,28 +276,21 @@ class LanguageModel:
             draft.pending = []
         positions = mask.sum(1, keepdim=True) + shown.cumsum(1) - 1
         mask = torch.cat([mask, shown], 1)
-        output = self._run(tokens, mask, positions, cache, keep=1)
+        output = self._run(tokens, mask, positions, cache, logits_to_keep=1)
         self.passes += 1
         return output.logits[:, -1].float().cpu(), output.past_key_values, mask
 
-    def _run(
-        self,
-        tokens: torch.Tensor,
-        mask: torch.Tensor | None,
-        positions: torch.Tensor,
-        cache: Any,
-        keep: int = 0,
-        use_cache: bool = True,
-    ) -> Any:
+    def _run(self, tokens: torch.Tensor, mask: torch.Tensor | None, positions, cache, **how) -> Any:
         """Return what the network says of tokens (B, T), each at its position; mask (B, seen + T),
-        None: all count; `keep`: of how many last tokens there shall be logits, 0: of all."""
+        None: all count. Of `how`: `logits_to_keep`, of how many last tokens there shall be logits,
+        by default of all; whether to `use_cache`."""
+        how = {"use_cache": True, "logits_to_keep": 0} | how
         return self.network(
             input_ids=tokens.to(self.device),
             attention_mask=mask if mask is None else mask.to(self.device),
             position_ids=positions.clamp(min=0).to(self.device),
             past_key_values=cache,
-            use_cache=use_cache,
-            logits_to_keep=keep,
+            **how,
         )
 
     def _padded(
@@ -376,7 +369,8 @@ class LanguageModel:
         gradients: in the same tries, at the same temperature; forced tokens are left out."""
         tokens, mask = self._padded([[*reply.prompt, *reply.tokens] for reply in replies])
         keep = 1 + max(len(reply.tokens) for reply in replies)
-        logits = self._run(tokens, mask, mask.cumsum(1) - 1, None, keep, use_cache=False).logits
+        how = {"logits_to_keep": keep, "use_cache": False}
+        logits = self._run(tokens, mask, mask.cumsum(1) - 1, None, **how).logits
         places = [
             (row, keep - len(reply.tokens) + at - 1, reply.tokens[at], allowed)
             for row, reply in enumerate(replies)
@@ -422,7 +416,7 @@ class LanguageModel:
     def _show(self, tokens: Sequence[int], cache, num_shown: int):
         """Show the network one more text; return log-probabilities (V,), cache, tokens shown."""
         positions = torch.arange(num_shown, num_shown + len(tokens))[None]
-        output = self._run(torch.tensor([tokens]), None, positions, cache, keep=1)
+        output = self._run(torch.tensor([tokens]), None, positions, cache, logits_to_keep=1)
         last = output.logits[0, -1].float().log_softmax(0)
         return last, output.past_key_values, num_shown + len(tokens)
 

@@ -5,6 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -100,18 +101,22 @@ def _join(threads: Sequence[threading.Thread], until: float) -> None:
         thread.join(max(0.0, until - time.monotonic()))
 
 
+@dataclass
 class _Conversation:
     """What is said about one question, until all its orders are legal or nothing helps."""
 
-    def __init__(self, player: RemotePlayer, question: Question, until: float):
-        self.player, self.question, self.until = player, question, until
-        self.numbers: dict[int, int] = {}
-        self.exchanges: list[Exchange] = []
-        self.at_once = 0
-        self.trouble = self.unreachable = ""
-        self.too_long, self.cut_off = False, False
-        self.late = 0
-        self.waiting = False  # for a reply
+    player: RemotePlayer
+    question: Question | TalkQuestion
+    until: float
+    numbers: dict[int, int] = field(default_factory=dict)
+    exchanges: list[Exchange] = field(default_factory=list)
+    at_once: int = 0
+    late: int = 0
+    trouble: str = ""
+    unreachable: str = ""
+    too_long: bool = False
+    cut_off: bool = False
+    waiting: bool = False  # for a reply
 
     def answer(self) -> Answer:
         """Return what has come of it, also while a request that does not end is under way."""

@@ -21,7 +21,7 @@ from .draft import Draft, Neutral, add_neutral, border_lines, map_name, read_tex
 
 _ANYWHERE, _REBUILD = "allow-builds-in-non-home-centers", "neutral-nations-auto-build"
 _TERRAIN = {"land": "land", "coastal": "coast", "sea": "sea"}
-_CYCLE = ["Movement", "Retreat", "Movement", "Retreat", "Adjustment"]
+_CYCLE = [*[("Movement", 0), ("Retreat", 0)] * 2, ("Adjustment", 1)]  # and years that pass
 _Item = TypeVar("_Item")
 
 
@@ -197,24 +197,17 @@ class _Reader:
             facts["max_years"] = timed[0].year - self.state.phase.year + 1
 
     def seasons(self, draft: Draft) -> None:
-        follows: dict[tuple[str, str], _NextStep] = {}
-        for where, step in _listed(
-            "phaseProgression.transitions", self.variant.phaseProgression.transitions
-        ):
-            key = step.start.season, step.start.type
-            if key in follows:
-                self.fail(where, f"two phases follow the {' '.join(key)}")
-            follows[key] = step.end
-        phase = self.state.phase
-        here, names, kinds, years = (phase.season, phase.type), [], [], []
-        while here in follows:
+        steps, phase = self.variant.phaseProgression.transitions, self.state.phase
+        follows = {(step.start.season, step.start.type): step.end for step in steps}
+        first = here = phase.season, phase.type
+        names, cycle = [], []
+        for _ in steps:
             names.append(here[0])
-            kinds.append(here[1])
-            step = follows.pop(here)
-            years.append(step.yearDelta)
-            here = step.season, step.type
-        is_year = (kinds, years) == (_CYCLE, [0, 0, 0, 0, 1]) and here == (phase.season, phase.type)
-        if follows or not is_year:
+            step = follows.get(here)
+            if step is not None:
+                cycle.append((here[1], step.yearDelta))
+                here = step.season, step.type
+        if cycle != _CYCLE or len(follows) != len(steps) or here != first:
             self.fail("phaseProgression", "a year is two movements with retreats, then adjustments")
         seasons = names[0], names[2]
         if [name.lower() for name in seasons] != ["spring", "fall"]:

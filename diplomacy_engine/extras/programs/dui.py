@@ -3,11 +3,10 @@ the standard map. docs/protocol.md says what it lacks beside ours."""
 
 import re
 
-from ...constants import ARMY, FLEET
 from ...errors import UserError
 from ...games.vector_game import VectorGame
 from ...rules.map import Map
-from ...rules.notation import province_of
+from ...rules.notation import neighbors_of, province_of
 from .lines import ByPower, Position
 from .process import Process
 
@@ -18,7 +17,6 @@ _PHASES_BACK = {theirs: ours for ours, theirs in _PHASES.items()}
 _POWERS = {name[0]: name for name in ("AUSTRIA", "ENGLAND", "FRANCE", "GERMANY", "ITALY")}
 _POWERS |= {"R": "RUSSIA", "T": "TURKEY", "N": "NEUTRAL"}
 _UNIT = re.compile(r"([A-Z])([af])([a-z]{3})(?:\.([a-z]c))?(?:<([a-z]{3}))?")
-_PROVINCE = re.compile(r"\b([a-z]{3})\b")
 MOST_LINES = 10_000  # of an answer
 
 
@@ -104,20 +102,10 @@ def position_of(line: str, game_map: Map) -> Position:
             centers[_POWERS[text[0]]].append(our_place(text[1:]))
     taken = {province_of(t[2:]) for texts in units.values() for t in texts if t[0] != "*"}
     for power, text, attacker in gone:
-        places = _neighbors(game_map, text)
+        places = neighbors_of(game_map, text)
         free = [place for place in places if province_of(place) not in taken | {attacker}]
         position.retreats.setdefault(power, {})[text] = free
     return position
-
-
-def _neighbors(game_map: Map, unit: str) -> list[str]:
-    """Return where a unit such as `F STP/SC` could move on an empty map."""
-    board, kind = game_map.board, ARMY if unit[0] == "A" else FLEET
-    here = game_map.location_index.get(unit[2:])
-    if here is None:
-        raise UserError(f"there is no place {unit[2:]:.20}")
-    near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
-    return [game_map.locations[number] for number in near]
 
 
 class Engine:

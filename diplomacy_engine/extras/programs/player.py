@@ -19,25 +19,9 @@ from ...press.negotiators.negotiation import Talk
 from ...press.press import PEACE_ALONE
 from ...rules.map import MAP_NAMES, Map, load_map
 from ...rules.notation import matching_orders, read_order
+from . import lines
 from .dui import Engine
-from .lines import (
-    ABOUT,
-    PROTOCOL,
-    Answer,
-    Arrays,
-    ByPower,
-    Hello,
-    Line,
-    Message,
-    Position,
-    Talking,
-    answer_decoder,
-    arrays_of,
-    encode,
-    positions_of,
-    read_array,
-    tables_of,
-)
+from .lines import Answer, Arrays, ByPower, Hello, Line, Message, Position, Talking
 from .process import Process
 from .talk import Boards, OfferRow, deals_of
 
@@ -64,16 +48,16 @@ class Program:
 
     def __init__(self, command: str, timeout: float, greedy: bool, seed: int):
         self.process, self.map, self.requests = Process(command, timeout), None, 0
-        hello = Hello(PROTOCOL, ABOUT, list(MAP_NAMES), greedy=greedy, seed=seed)
+        hello = Hello(lines.PROTOCOL, lines.ABOUT, list(MAP_NAMES), greedy=greedy, seed=seed)
         answer = self._ask("its first line", Line(hello=hello))
-        if answer.hello is None or answer.hello.protocol != PROTOCOL:
-            raise self.process.fault(f"does not speak version {PROTOCOL} of the protocol")
+        if answer.hello is None or answer.hello.protocol != lines.PROTOCOL:
+            raise self.process.fault(f"does not speak version {lines.PROTOCOL} of the protocol")
         self.hello, self.wants = answer.hello, answer.hello.wants
 
-    def _ask(self, phase: str, *lines: Line) -> Answer:
-        reply = self.process.ask(*map(encode, lines), phase=phase)
+    def _ask(self, phase: str, *sent: Line) -> Answer:
+        reply = self.process.ask(*map(lines.encode, sent), phase=phase)
         try:
-            return answer_decoder.decode(reply)
+            return lines.answer_decoder.decode(reply)
         except msgspec.MsgspecError as error:
             what = f"sent a line that cannot be read ({error})"
             raise self.process.fault(what, phase, reply) from None
@@ -85,15 +69,15 @@ class Program:
         if maps is not None and not (bundled and name in maps):
             raise self.process.fault(f"does not play on the map {name!r:.60}")
         self.map = game_map
-        tables = tables_of(game_map) if "arrays" in self.wants else None
+        tables = lines.tables_of(game_map) if "arrays" in self.wants else None
         return Line(map=name, data=game_map.facts, tables=tables)
 
     def answer(self, games: VectorGame, phase: str, line: Line) -> Answer:
         """Return the reply to a request, to which this adds the map and so on."""
-        lines = [] if games.map is self.map else [self._data_of(games.map)]
+        map_lines = [] if games.map is self.map else [self._data_of(games.map)]
         self.requests += 1
         line.map, line.max_years, line.request = games.map.name, games.max_years, self.requests
-        answer, size = self._ask(phase, *lines, line), len(line.positions)
+        answer, size = self._ask(phase, *map_lines, line), len(line.positions)
         talking = line.press is not None and line.press.ask != "orders"
         parts = answer.messages if talking else answer.orders
         if answer.reply != self.requests or len(parts) != size:
@@ -116,7 +100,7 @@ class Program:
         where, provinces = phase_name(year, phase), len(games.board.terrain)
         answer = self.answer(games, where, Line(seed=seed, arrays=arrays))
         try:
-            numbers = read_array(answer.arrays or {}, "orders", len(games.table.kind) - 1)
+            numbers = lines.read_array(answer.arrays or {}, "orders", len(games.table.kind) - 1)
             numbers = numbers.reshape(decisions.count, provinces)
             at = games.board.location_province[games.table.location[numbers]]
             if ((numbers != NONE) & (at != np.arange(provinces))).any():
@@ -152,7 +136,7 @@ class ProgramPlayer:
         seats = list(zip(decisions.game.tolist(), decisions.power.tolist()))
         seed, names = self.generator.take(), games.vocabulary.texts
         if "arrays" in self.program.wants and self._press is None:
-            arrays = arrays_of(games, decisions, self._new)
+            arrays = lines.arrays_of(games, decisions, self._new)
             self._new -= set(decisions.game.tolist())
             ordered = self.program.array_orders(games, decisions, arrays, seed)
             plain = _take_plain(games, decisions, ordered, numbers)
@@ -165,13 +149,12 @@ class ProgramPlayer:
             texts = [orders[game].get(games.map.powers[power], []) for game, power in seats]
             plain = np.zeros(decisions.count, bool)
         for d in np.flatnonzero(~plain).tolist():
-            slots = slice(*decisions.slot_start[d : d + 2].tolist())
-            self._read(games, decisions, seats[d], slots, texts[d], numbers)
+            self._read(games, decisions, d, texts[d], numbers)
         self.faults["decisions"] += decisions.count
         return numbers
 
     def _positions(self, games: VectorGame, decisions: Decisions) -> list[Position]:
-        positions = positions_of(games, decisions, self.program.wants, self._new)
+        positions = lines.positions_of(games, decisions, self.program.wants, self._new)
         self._new -= {position.game for position in positions}
         return positions
 
@@ -182,16 +165,10 @@ class ProgramPlayer:
         self.example = self.example or f"{phase_name(year, phase)}, {power:.20}: {text:.60}"
 
     def _read(
-        self,
-        games: VectorGame,
-        decisions: Decisions,
-        seat: tuple[int, int],
-        slots: slice,
-        texts: list[str],
-        numbers: np.ndarray,
+        self, games: VectorGame, decisions: Decisions, d: int, texts: list[str], numbers: np.ndarray
     ) -> None:
-        """Write the orders that `texts` give one decision, of a `seat` (game, power), to those of
-        its `slots` in `numbers` (S,)."""
+        """Write the orders that `texts` give decision `d` to those of its slots in `numbers`."""
+        slots = slice(*decisions.slot_start[d : d + 2].tolist())
         starts = decisions.order_start[slots.start : slots.stop + 1].tolist()
         legal = [decisions.order[a:b].tolist() for a, b in itertools.pairwise(starts)]
         winter = decisions.slot_province[slots.start] == NONE
@@ -205,7 +182,7 @@ class ProgramPlayer:
                     del open_slots[slot]
                     break
             else:
-                self._wrong(games, seat[0], games.map.powers[seat[1]], text)
+                self._wrong(games, decisions.game[d], games.map.powers[decisions.power[d]], text)
         for slot, orders in open_slots.items():
             if not winter:
                 kinds = games.table.kind[orders]

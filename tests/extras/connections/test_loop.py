@@ -20,7 +20,6 @@ from diplomacy_engine.extras.connections.diplomacy_server import (
     DiplomacyDummies,
     DiplomacySeats,
     _GameData,
-    _GameReader,
 )
 from diplomacy_engine.extras.connections.diplomacy_wire import Wire
 from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
@@ -261,10 +260,10 @@ def test_a_result_that_the_server_notes(server):
     """A draw of two, which leaves Turkey out, and a solo without the centers for it."""
     units = {"FRANCE": ["A PAR"], "ITALY": ["A VEN"], "TURKEY": ["A CON"]}
     server.game = Game.from_state("standard", {"name": "COMPLETED", "units": units})
-    reader = _GameReader(STANDARD, False, None)
+    seats = DiplomacySeats(Wire(server.address), "g", {}, STANDARD)
     for note, winners in (("FRA, ITA", ["FRANCE", "ITALY"]), ("ITA", ["ITALY"])):
         data = server.data("FRANCE") | {"note": f"Victory by: {note}"}
-        game = reader.position("g", [convert(_GameData, data, "the game")], ["FRANCE"]).game
+        game = seats._position("g", [convert(_GameData, data, "the game")], ["FRANCE"]).game
         assert Game.from_saved_game(game.to_saved_game()).winners == winners
 
 
