@@ -58,27 +58,19 @@ def style_sheet(game_map: Map, *themes: str) -> str:
         if theme == "auto":
             dark = _block(here, variables(game_map, True))
             sheet += f"@media (prefers-color-scheme:dark){{{dark}}}"
-    rules = (_WEB / "board.css").read_text(encoding="utf-8")
-    rules = rules.replace("LABEL", f"{LABEL_SIZE:g}").replace("NAME", f"{NAME_SIZE:g}")
-    sheet += rules.replace("\n", "")
-    for power in game_map.unit_powers:
-        mine = f'[data-power="{power}"]'
-        sheet += (
-            f'.dip-board .province[data-owner="{power}"]{{fill:var(--t-{power})}}'
-            f'.dip-board .province[data-owner="{power}"][data-held="passed"]'
-            f"{{fill:var(--f-{power})}}"
-            f'.dip-board .center[data-owner="{power}"]{{fill:var(--p-{power})}}'
-            f".dip-board {mine} .token,.dip-board {mine} .head,.dip-board {mine} .dot"
-            f"{{fill:var(--p-{power})}}"
-            f".dip-board {mine} .line{{stroke:var(--p-{power})}}"
-            f".dip-board {mine} .edge{{stroke:var(--h-{power})}}"
-            f".dip-board {mine} .head{{stroke:var(--h-{power})}}"
-            f".dip-board {mine} .token{{stroke:var(--e-{power})}}"
-        )
+    sheet += (
+        _rules("board.css").replace("LABEL", f"{LABEL_SIZE:g}").replace("NAME", f"{NAME_SIZE:g}")
+    )
+    of_power = _rules("power.css")
+    sheet += "".join(of_power.replace("POWER", power) for power in game_map.unit_powers)
     return sheet + (
         ".dip-board .thought text{fill:var(--text);text-anchor:middle;"
         "paint-order:stroke;stroke:var(--land);stroke-width:3}"
     )
+
+
+def _rules(name: str) -> str:
+    return (_WEB / name).read_text(encoding="utf-8").replace("\n", "")
 
 
 def _block(selector: str, colors: dict[str, str]) -> str:

@@ -29,16 +29,7 @@ with contextlib.suppress(ImportError):  # Windows has no readline
 HELP = tomllib.loads((files(__package__) / "help.toml").read_text(encoding="utf-8"))
 _COMMANDS = ("go", "legal", "drop", "board", "hint", "undo", "save", "concede", "help", "quit")
 _TALK = ("deals", "offer", "accept", "decline", "say")
-# What may follow a command, and how it is typed.
-_FORMS = {
-    "accept": (r"[0-9]{1,8}", "accept and the number of an offer, such as accept 3"),
-    "decline": (r"[0-9]{1,8}", "decline and the number of an offer, such as decline 3"),
-    "say": (r"\S+\s+\S.*", "say, a power and your words, such as say ITALY hello"),
-    "offer": (r"\S+\s+\S.*", "offer, a power and what is offered, such as offer ITALY peace"),
-    "draw": (r"|(?i:yes|no)", "draw, or to take it back: draw no"),
-    "save": (r".+", "save and the name of a file"),
-}
-_FORMS |= {
+_FORMS = HELP["forms"] | {
     word: ("", f"{word} alone, since nothing may follow it; nothing was done")
     for word in ("go", "next", "board", "deals", "hint", "undo", "help", "quit", "exit")
 }

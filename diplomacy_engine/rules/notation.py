@@ -62,11 +62,7 @@ _BETWEEN = re.compile(  # a comma in brackets is part of a remark, unless anothe
 )
 _MOST_OF_A_LINE = 2000
 # What may come behind an order: its result, in words or brackets.
-_RESULTS = {
-    *("(", ")", "*", "CUT", "VOID", "ILLEGAL", "INVALID", "RESOLVED", "FAIL", "FAILS", "FAILED"),
-    *("BOUNCE", "BOUNCES", "BOUNCED", "SUCCEEDS", "SUCCEEDED", "SUCCESS", "DISLODGED", "NO"),
-    *("CONVOY", "AND", "OK", "#", "", "DISBANDED", "DESTROYED", "R", "RETREATS", "RETREATED"),
-}
+_RESULTS = {*WORDS["results"]}
 # What may come after a province in an order.
 _AFTER_PLACE = {*_VERBS, *COASTS[1:], *_LONG_COASTS, *_RESULTS, "/", "VIA", "BY", "FROM"}
 # Words of names that people leave out or add.

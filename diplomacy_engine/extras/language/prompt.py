@@ -12,13 +12,6 @@ from ...textgame.game import Game
 from .questions import Question, Slot
 
 _TEXTS = tomllib.loads((files(__package__) / "prompt.toml").read_text(encoding="utf-8"))
-_PHASES = (
-    "Spring {}, movement",
-    "Spring {}, retreats",
-    "Fall {}, movement",
-    "Fall {}, retreats",
-    "Winter {}, builds and removals",
-)
 OPENING = "Orders:"  # the line that begins a reply after free text
 
 
@@ -70,7 +63,7 @@ def _position(question: Question, form: str, history: int, first: str) -> list[s
         ending = "The game has no last year."
         if game.max_years:
             ending = f"The game ends after {game.map.board.first_year + game.max_years - 1}."
-        parts.append(f"Now: {game.phase} ({_PHASES[phase].format(year)}). {ending}\n")
+        parts.append(f"Now: {game.phase} ({_TEXTS['phases'][phase].format(year)}). {ending}\n")
         parts.append(f"You are {question.power}.{_owed(question)}\n")
         parts.append(_board(game))
         for name, lines in question.past[-history:] if history else ():

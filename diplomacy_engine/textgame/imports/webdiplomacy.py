@@ -273,24 +273,18 @@ def order_row(variant: Variant, text: str, winter: bool, path: Sequence[str] = (
         other = number[provinces[order.other.place.province]]
     if path:
         row["convoyPath"] = [number[place] for place in path]
-    match verb:
-        case "H":
-            return row | {"type": "Hold"}
-        case "-":
-            via = "Yes" if order.via else "No"
-            return row | {"type": "Move", "toTerrID": goal, "viaConvoy": via}
-        case "S" if goal is None:
-            return row | {"type": "Support hold", "toTerrID": other}
-        case "S":
-            return row | {"type": "Support move", "fromTerrID": other, "toTerrID": to}
-        case "C":
-            return row | {"type": "Convoy", "fromTerrID": other, "toTerrID": to}
-        case "R":
-            return row | {"type": "Retreat", "toTerrID": goal}
-        case "B":
-            kind = "Build Army" if letter == "A" else "Build Fleet"
-            return row | {"type": kind, "toTerrID": number[here]}
-    if not winter:
-        return row | {"type": "Disband"}
-    parent = number[province_of(here)]  # by which the site names units that are removed
-    return row | {"type": "Destroy", "terrID": parent, "toTerrID": parent}
+    if verb == "D" and winter:
+        parent = number[province_of(here)]  # by which the site names units that are removed
+        return row | {"type": "Destroy", "terrID": parent, "toTerrID": parent}
+    if verb == "B":
+        kind = "Build Army" if letter == "A" else "Build Fleet"
+        return row | {"type": kind, "toTerrID": number[here]}
+    if verb == "-":
+        return row | {"type": "Move", "toTerrID": goal, "viaConvoy": "Yes" if order.via else "No"}
+    if verb == "S" and goal is None:
+        return row | {"type": "Support hold", "toTerrID": other}
+    if verb in ("S", "C"):
+        kind = "Support move" if verb == "S" else "Convoy"
+        return row | {"type": kind, "fromTerrID": other, "toTerrID": to}
+    kind = {"H": "Hold", "R": "Retreat", "D": "Disband"}[verb]
+    return row | {"type": kind, "toTerrID": goal}
