@@ -22,7 +22,7 @@ from importlib.resources import files
 from typing import Annotated, Literal
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from msgspec import Meta, defstruct, to_builtins
+from msgspec import Meta, Struct, defstruct, to_builtins
 
 from ..errors import UserError
 from ..pictures.drawing import drawing_of
@@ -173,13 +173,14 @@ def _read(session: PlaySession, viewer: Viewer, text: str, orders: list[str]) ->
     return {"orders": orders, "wrong": wrong, "notes": notes}
 
 
-def _game(session: PlaySession, viewer: Viewer, query: dict[str, int]) -> dict:
-    if query.get("since") == session.revision:
+def _game(session: PlaySession, viewer: Viewer, query: Struct) -> dict:
+    if query.since == session.revision:
         return {"revision": session.revision, "unchanged": True}
     return view.game_view(session, viewer)
 
 
 _Number = Annotated[int, Meta(ge=0, lt=10**9)]
+_Query = defstruct("_Query", [(name, _Number, None) for name in ("phase", "since", "moving")])
 _Text = Annotated[str, Meta(max_length=MAX_ORDER)]
 _Orders = Annotated[list[_Text], Meta(max_length=MAX_ORDERS)]
 _Compared = Annotated[list[_Orders], Meta(max_length=2)]
@@ -196,11 +197,11 @@ WAITING = "/api/waiting"
 # What is called with the session, the viewer and the numbers in the address.
 READS: dict[str, Callable] = {
     "/api/game": _game,
-    "/api/board": lambda game, viewer, query: view.board_view(game, viewer, query.get("phase")),
+    "/api/board": lambda game, viewer, query: view.board_view(game, viewer, query.phase),
     "/api/hint": lambda game, viewer, _: view.hint_view(game, viewer),
-    "/api/texts": lambda game, viewer, query: view.texts_view(game, viewer, query.get("phase")),
+    "/api/texts": lambda game, viewer, query: view.texts_view(game, viewer, query.phase),
     "/api/picture": lambda game, viewer, query: view.picture_view(
-        game, viewer, query.get("phase"), bool(query.get("moving"))
+        game, viewer, query.phase, bool(query.moving)
     ),
     "/api/review": lambda game, viewer, _: view.review_view(game, viewer),
     "/api/saved": lambda game, viewer, _: game.saved_game(viewer),
@@ -314,7 +315,7 @@ class _Handler(BaseHTTPRequestHandler):
         action = READS.get(url.path)
         if action is None:
             raise self._unknown(url.path)
-        answer = _json(action(self._session(), self._viewer(), _numbers(url.query)))
+        answer = _json(action(self._session(), self._viewer(), _query(url.query)))
         if url.path == "/api/board":
             self.server.shown.set()
         return answer, "application/json"
@@ -395,13 +396,13 @@ def _address(text: str) -> SplitResult:
         raise Refusal(400, "the request has an invalid address") from None
 
 
-def _numbers(query: str) -> dict[str, int]:
+def _query(query: str) -> Struct:
     try:
         pairs = parse_qs(query, keep_blank_values=True, max_num_fields=10)
     except ValueError:
         raise Refusal(400, "the address has too many parameters") from None
     last = {name: values[-1] for name, values in pairs.items()}
-    return convert(dict[str, _Number], last, "the address", strict=False)
+    return convert(_Query, last, "the address", strict=False)
 
 
 def _json(value: object) -> bytes:

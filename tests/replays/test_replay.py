@@ -85,7 +85,7 @@ def test_results_that_nobody_ordered_are_listed():
     game = Game.from_state("standard", state)
     game.adjudicate()
     replay = make_replay(game.to_saved_game())
-    (line,) = replay.frames[0].orders["FRANCE"]
+    (line,) = replay.frames[0].scene.orders["FRANCE"]
     assert line.text.endswith("(no order)") and line.words == ("disband",)
     assert "(no order)  disband" in frame_text(replay, 0)
 

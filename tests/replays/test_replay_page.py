@@ -74,7 +74,7 @@ def test_every_phase_shows_its_units_owners_and_orders(address, replays, open_pa
         lines = view.eval_on_selector_all(
             "#orders [data-line]", "all => all.map(e => e.dataset.line)"
         )
-        given = [line.text for lines in frame.orders.values() for line in lines]
+        given = [line.text for lines in frame.scene.orders.values() for line in lines]
         assert set(given) <= set(lines)
         moved = frame.scene.phase.endswith("M") and frame is not replays[0].frames[-1]
         assert not moved or len(lines) == len(shown), "who holds without an order is listed"

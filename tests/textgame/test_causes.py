@@ -62,7 +62,7 @@ def test_case(lines):
         game.submit(power, [order for owner, order, *_ in orders if owner == power], strict=False)
     game.adjudicate()
     found, causes = [], game.causes()
-    for given in make_replay(game.to_saved_game()).frames[0].orders.values():
+    for given in make_replay(game.to_saved_game()).frames[0].scene.orders.values():
         for each in given:
             behind = causes.get(each.unit, {}) if each.counts else {}
             found.append((each.power, each.text, list(each.words), behind))
@@ -173,7 +173,7 @@ def test_void_says_what_was_wrong():
     for power, given in orders.items():
         game.submit(power, given, strict=False)
     game.adjudicate()
-    lines = make_replay(game.to_saved_game()).frames[0].orders.values()
+    lines = make_replay(game.to_saved_game()).frames[0].scene.orders.values()
     said = {line.text: line.said for given in lines for line in given}
     assert {order: said[order].split(",")[0] for order in faults} == {
         order: f"void ({fault})" for order, fault in faults.items()
@@ -192,5 +192,5 @@ def test_results_of_another_program_are_believed_as_far_as_they_make_sense():
     game = Game.from_saved_game(saved | {"phases": [phase, saved["phases"][0]]})
     assert game.causes() == {}
     (frame, _) = make_replay(game.to_saved_game()).frames
-    assert [line.said for line in frame.orders["FRANCE"]] == ["bounced", "cut, bounced"]
-    assert [line.said for line in frame.orders["GERMANY"]] == ["dislodged"]
+    assert [line.said for line in frame.scene.orders["FRANCE"]] == ["bounced", "cut, bounced"]
+    assert [line.said for line in frame.scene.orders["GERMANY"]] == ["dislodged"]
