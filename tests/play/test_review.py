@@ -3,10 +3,11 @@
 import json
 import re
 
+import numpy as np
 import pytest
 from support.players import Thinker
 
-from diplomacy_engine import Game, UserError, load_map, load_player, make_bot
+from diplomacy_engine import Game, UserError, VectorGame, load_map, load_player, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.play.review import (
     Reviewed,
@@ -18,7 +19,9 @@ from diplomacy_engine.play.review import (
     summary,
 )
 from diplomacy_engine.players.advice import orders_by_player
-from diplomacy_engine.players.search.judge import JudgeSettings
+from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.search.draws import PolicyDraws
+from diplomacy_engine.players.search.judge import Judge, JudgeSettings
 from diplomacy_engine.replays.replay import make_replay
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -87,6 +90,37 @@ def test_one_power_is_judged_as_among_all(judge):
     assert [one.phase for one in alone] == [o.phase for o in decisions if o.power == "RUSSIA"]
     with pytest.raises(UserError, match="NOBODY"):
         reviewed(game, judge, ["NOBODY"])
+
+
+class Chance:
+    """Values every board by chance alone: one is worth 0.5 +- `spread`."""
+
+    discount, at_once = 1.0, False
+
+    def __init__(self, spread: float):
+        self.spread, self.rng = spread, np.random.default_rng(1)
+
+    def paid(self, result, victory_centers):
+        return np.zeros(result.centers.shape)
+
+    def look(self, games, rows, powers):
+        return np.zeros(len(rows))
+
+    def values(self, boards):
+        return self.rng.normal(0.5, self.spread, sum(map(len, boards)))
+
+
+@pytest.mark.parametrize(("spread", "times"), [(0.3, 4), (0.01, 1)])
+def test_a_loss_that_may_be_chance_is_told_by_more_samples(judge, spread, times):
+    games = VectorGame("small", 24, 1, auto_reset=False)
+    settings = FEW._replace(ahead=1)
+    decisions, orders = games.decisions(), orders_of(games, make_bot("random"))
+    verdicts = Judge(PolicyDraws(judge), Chance(spread), settings).judge(games, decisions, orders)
+    expected = spread * np.sqrt(2 / (times * settings.samples))
+    assert np.median(verdicts.error) == pytest.approx(expected, rel=0.2)
+    assert verdicts.loss.mean() < expected, "not what seemed best of many"
+    saved = -verdicts.edge[:, 0]  # by the judge's own orders: a loss is at least that
+    assert ((verdicts.loss == 0) | (verdicts.loss >= saved)).all()
 
 
 def test_reasons_are_true():
