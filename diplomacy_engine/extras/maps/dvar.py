@@ -198,7 +198,12 @@ class _Reader:
 
     def seasons(self, draft: Draft) -> None:
         steps, phase = self.variant.phaseProgression.transitions, self.state.phase
-        follows = {(step.start.season, step.start.type): step.end for step in steps}
+        starts = [(step.start.season, step.start.type) for step in steps]
+        for number, start in enumerate(starts):
+            if start in starts[:number]:
+                where = f"phaseProgression.transitions[{number}]"
+                self.fail(where, f"two phases follow the {' '.join(start)}")
+        follows = {start: step.end for start, step in zip(starts, steps)}
         first = here = phase.season, phase.type
         names, cycle = [], []
         for _ in steps:
@@ -207,7 +212,7 @@ class _Reader:
             if step is not None:
                 cycle.append((here[1], step.yearDelta))
                 here = step.season, step.type
-        if cycle != _CYCLE or len(follows) != len(steps) or here != first:
+        if cycle != _CYCLE or len(steps) != len(_CYCLE) or here != first:
             self.fail("phaseProgression", "a year is two movements with retreats, then adjustments")
         seasons = names[0], names[2]
         if [name.lower() for name in seasons] != ["spring", "fall"]:
