@@ -472,7 +472,6 @@ def ppo_loss(
 def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str, float]:
     """Learn from the batches of all ranks in epochs of minibatches; return the metrics' means."""
     args, agent, device = run.args, run.agent.train(), run.setup.device
-    weights = list(agent.parameters())
     epochs = [batch.split(args.num_minibatches, run.rng) for _ in range(args.update_epochs)]
     # Size of each minibatch on all ranks together, mean and deviation of its advantages.
     moments = ranks.moments(batch.advantages, epochs)  # (epochs, minibatches, 3)
@@ -490,8 +489,8 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str,
                 old = minibatch._replace(advantages=np.float32(advantages)).tensors(device)
                 loss, metrics = ppo_loss(args, ent_coef, new, old)
                 (loss * share).backward()  # so that the sum over all ranks is the mean
-            ranks.sum_gradients(weights)
-            nn.utils.clip_grad_norm_(weights, args.max_grad_norm)
+            ranks.sum_gradients(agent.parameters())
+            nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
             run.optimizer.step()
             parts.append((share, {n: torch.as_tensor(m).detach() for n, m in metrics.items()}))
     ranks.average_buffers(agent.eval())  # it plays as it is kept, by running statistics

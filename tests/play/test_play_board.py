@@ -223,8 +223,9 @@ def test_turning_a_phone_keeps_the_middle_and_browser_zoom_enlarges(sit):
 def test_letters_names_and_a_text_for_those_who_cannot_see(sit):
     page = sit()
     page.keyboard.press("l")
-    letters = page.locator("#board .units .letter").all_text_contents()
-    assert sorted(letters) == ["E"] * 2 + ["G"] * 16
+    letters = page.locator("#board .units .letter")
+    letters.first.wait_for(state="attached")
+    assert sorted(letters.all_text_contents()) == ["E"] * 2 + ["G"] * 16
     page.keyboard.press("l")
     assert page.locator("#board .letter").count() == 0
     page.keyboard.press("n")

@@ -26,16 +26,16 @@ ASKED = ("llm:m@URL", "talker+llm:m@URL")  # of a server; on `standard` their te
 LOOKING = "support.players:looking"  # by observations of an environment
 PLAYERS = (
     *engine.BOTS,
-    "MAP-pure-1",
-    "greedy:MAP-pure-1",
-    f"fast({QUICK}):MAP-pure-1",
-    f"fast({QUICK} assume=infer:self,random,dumbbot):MAP-pure-1",
+    "MAP-pure-2",
+    "greedy:MAP-pure-2",
+    f"fast({QUICK}):MAP-pure-2",
+    f"fast({QUICK} assume=infer:self,random,dumbbot):MAP-pure-2",
     "nash(profiles=1)+chaos",
     MEMBER,
     LOOKING,
     *ASKED,
 )
-PURE = ("hold", "greedy:MAP-pure-1", *ASKED, LOOKING)  # no draws of their own
+PURE = ("hold", "greedy:MAP-pure-2", *ASKED, LOOKING)  # no draws of their own
 MAPS = {MEMBER: ("small",)} | dict.fromkeys(ASKED, ("small", "three"))
 
 
