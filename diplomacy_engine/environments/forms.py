@@ -24,6 +24,8 @@ from .kernels import (
     take_unit_actions,
 )
 
+MOST_SHOWN, MOST_ORDERED = 10**6, 10**4  # characters of a text that is observed, of an action
+
 
 def observation_space(games: VectorGame) -> spaces.Dict:
     powers, provinces = games.num_powers, len(games.board.terrain)
@@ -296,8 +298,8 @@ class TextForm(ProvinceForm):
 
     def __init__(self, agents: AgentBoards):
         super().__init__(agents)
-        self.observation_space = spaces.Text(10**6, charset=string.printable)
-        self.action_space = spaces.Text(10**4, min_length=0, charset=string.printable)
+        self.observation_space = spaces.Text(MOST_SHOWN, charset=string.printable)
+        self.action_space = spaces.Text(MOST_ORDERED, min_length=0, charset=string.printable)
 
     def observe(self, rows: np.ndarray) -> tuple[str, ...]:
         return tuple(map(self._position, rows.tolist()))

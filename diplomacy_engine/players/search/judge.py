@@ -42,7 +42,7 @@ class JudgeSettings(NamedTuple):
     draws: int = 16  # of the judge's own orders, which are candidates
     changes: int = 8  # more candidates, with one unit's order changed
     dropping: int = 2  # times that the worse half is dropped before the best is chosen
-    again: int = 3  # times as many samples more for a loss that may be more than chance
+    again: int = 3  # times as many samples more for a loss that may be notable
     ahead: int | None = None  # movement phases played on before a board is valued; None: by powers
 
 
