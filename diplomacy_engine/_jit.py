@@ -29,7 +29,7 @@ from numba.core.registry import CPUDispatcher
 from ._cores import usable_cores
 
 _PACKAGE = Path(__file__).parent
-_IMPORT = rb"^\s*from (\.+)([\w.]*) import"
+_IMPORT = rb"^\s*from (\.+)([\w.]*) import \(?\s*(\w+)"  # `from . import` names one
 
 
 def _kernel_sources(package: Path) -> dict[str, bytes]:
@@ -41,8 +41,8 @@ def _kernel_sources(package: Path) -> dict[str, bytes]:
         if path in found or path not in files:
             continue
         found.add(path)
-        for dots, module in re.findall(_IMPORT, files[path], re.MULTILINE):
-            target = path.parents[len(dots) - 1].joinpath(*module.decode().split("."))
+        for dots, module, name in re.findall(_IMPORT, files[path], re.MULTILINE):
+            target = path.parents[len(dots) - 1].joinpath(*(module or name).decode().split("."))
             pending += [target.with_suffix(".py"), target / "__init__.py"]
     return {str(path.relative_to(package)): files[path] for path in sorted(found)}
 

@@ -16,7 +16,7 @@ from ..games.vector_game import StepResult, VectorGame
 from ..games.votes import bot_votes
 from ..players.asking import orders_of
 from ..players.loading import load_player
-from ..press.deals import CONFIRMED, make_offers
+from ..press.deals import OfferResult, make_offers
 from ..press.negotiators.negotiation import Listener, honest_seats, talk_of
 from ..press.press import Press
 from ..scoring.mixes import make_steady_mix
@@ -136,7 +136,7 @@ class NegotiationEnv(gymnasium.Env):
         offers = make_offers([(0, self._power, other, clauses)])
         game, power = np.zeros(1, np.int64), np.array([other])
         agreed = self._partner.answers(talk_of(self._press, decisions, game, power), offers)
-        confirmed = bool(self._press.settle(offers, agreed, decisions)[0] == CONFIRMED)
+        confirmed = bool(self._press.settle(offers, agreed, decisions)[0] == OfferResult.CONFIRMED)
         if isinstance(self._partner, Listener):
             self._partner.hear(talk_of(self._press, decisions, game, power))
         return True, confirmed

@@ -25,6 +25,12 @@ def wilson_interval(successes: float, count: int) -> tuple[float, float]:
     return max(0.0, min(middle - half, rate)), min(1.0, max(middle + half, rate))
 
 
+def share_of(successes: float, count: int) -> dict[str, float]:
+    """Return value, low and high of a rate, as results have them."""
+    low, high = wilson_interval(successes, count)
+    return {"value": successes / count, "low": low, "high": high}
+
+
 def mean_interval(strata: Sequence[np.ndarray], least: float, most: float) -> tuple[float, float]:
     """Return the 95% interval of a mean over games of several kinds (strata), such as seats.
 
@@ -64,16 +70,12 @@ def summarize(
 
     Means are stratified by `seat` (games,), the power played; `ranges` are those of MEANS.
     """
-    count = len(seat)
-    summary = {}
-    for name in RATES:
-        summary[name] = float(values[name].mean()), *wilson_interval(values[name].sum(), count)
+    summary = {name: share_of(float(values[name].sum()), len(seat)) for name in RATES}
     for name in MEANS:
         strata = [values[name][seat == power] for power in np.unique(seat)]
-        summary[name] = float(values[name].mean()), *mean_interval(strata, *ranges[name])
-    return {
-        name: dict(zip(("value", "low", "high"), map(float, summary[name]))) for name in FIGURES
-    }
+        low, high = map(float, mean_interval(strata, *ranges[name]))
+        summary[name] = {"value": float(values[name].mean()), "low": low, "high": high}
+    return {name: summary[name] for name in FIGURES}
 
 
 def sides_of(result: Mapping[str, Any]) -> dict[str, dict]:

@@ -13,7 +13,7 @@ from ..games.vector_game import VectorGame
 from ..press.press import PressRules, TalkCounter
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import Outcomes, check_year_limit, figure_values
-from .figures import figure_values_of_teams, named_teams, wilson_interval
+from .figures import figure_values_of_teams, named_teams, share_of
 from .order_counts import OrderCounter
 
 BATCH = 1024  # games at once; bounds the memory a network needs for their decisions
@@ -135,12 +135,11 @@ class MatchReport:
         press = self.talk and {"press": self.settings.press._asdict() | self.talk.figures()}
         if after is None:
             return press or {}
-        result = {"after": after}
-        for name, end in (("agreed", AGREED), ("year_limit", YEAR_LIMIT)):
-            drawn = int((self.outcomes.ended == end).sum())
-            low, high = wilson_interval(drawn, count)
-            result[name] = {"value": drawn / count, "low": low, "high": high}
-        return (press or {}) | {"draws": result}
+        drawn = {
+            name: share_of(int((self.outcomes.ended == end).sum()), count)
+            for name, end in (("agreed", AGREED), ("year_limit", YEAR_LIMIT))
+        }
+        return (press or {}) | {"draws": {"after": after} | drawn}
 
 
 def _sum(counters: list) -> OrderCounter | TalkCounter | None:

@@ -14,7 +14,7 @@ from ..errors import UserError
 from ..players.protocols import Player
 from ..rules.map import Map
 from ..scoring.outcomes import FIGURES
-from .figures import Z, by_side, ranges_of, summarize, wilson_interval
+from .figures import Z, by_side, ranges_of, share_of, summarize
 from .match import MatchReport, MatchSettings, match_settings
 from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, fit_ratings
 from .tables import play_tables
@@ -89,7 +89,8 @@ class Tournament(MatchReport):
             games = int(met["games"][one, other])
             if not games:
                 return None
-            shares = {name: _share(met[name][one, other], games) for name in ("above", "solos")}
+            sums = {name: float(met[name][one, other]) for name in ("above", "solos")}
+            shares = {name: share_of(number, games) for name, number in sums.items()}
             return {"games": games} | shares
 
         def results(number: int) -> dict:
@@ -168,8 +169,3 @@ def play_tournament(
         keep_finished=keep_finished,
         kind=Tournament,
     )
-
-
-def _share(sum_of_games: float, games: int) -> dict[str, float]:
-    low, high = wilson_interval(float(sum_of_games), games)
-    return {"value": float(sum_of_games) / games, "low": low, "high": high}

@@ -3,26 +3,9 @@
 import numpy as np
 
 from .._jit import jit, jit_inner
-from ..constants import HOLD, MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
+from ..constants import NONE, OrderKind
 from ..rules.state import Salt, decision_seed, is_alive, random_below
-from .deals import (
-    BOTH,
-    CONFIRMED,
-    CONTRADICTS,
-    DEAD_POWER,
-    DECLINED,
-    ILLEGAL,
-    KEEP_OUT,
-    LATE,
-    LEAVE,
-    NOTHING_LEFT,
-    ORDER,
-    OWN,
-    PEACE,
-    RECEIVER,
-    SENDER,
-    ZONE,
-)
+from .deals import Clause, OfferResult, Side
 
 PRESS_SALT = int(Salt.PRESS)
 
@@ -42,7 +25,7 @@ def _add(words, v):
 
 @jit_inner
 def _moves(kinds, number):
-    return kinds[number] == MOVE or kinds[number] == MOVE_VIA
+    return kinds[number] == OrderKind.MOVE or kinds[number] == OrderKind.MOVE_VIA
 
 
 @jit_inner
@@ -50,8 +33,8 @@ def _fulfils(kinds, number, promise):
     """Tell whether an order keeps a promise; one to hold is also kept by any support."""
     if number == promise:
         return True
-    supports = kinds[number] == SUPPORT_HOLD or kinds[number] == SUPPORT_MOVE
-    return kinds[promise] == HOLD and supports
+    supports = kinds[number] == OrderKind.SUPPORT_HOLD or kinds[number] == OrderKind.SUPPORT_MOVE
+    return kinds[promise] == OrderKind.HOLD and supports
 
 
 @jit_inner
@@ -158,11 +141,8 @@ def count_broken(kinds, aims, deals, active, decisions, first, last, orders, bro
             for other in range(broken.shape[1]):
                 promised = (deals.promised_to[e, v] >> np.uint64(other)) & np.uint64(1) != 0
                 stays = _has(deals.vacate[e, power, other], v) and not _moves(kinds, number)
-                if (
-                    (failed and promised)
-                    or stays
-                    or _has(deals.closed[e, power, other], aims[number])
-                ):
+                enters = _has(deals.closed[e, power, other], aims[number])
+                if (failed and promised) or stays or enters:
                     broken[e, power, other] += 1
 
 
@@ -224,46 +204,46 @@ def _agree(board, state, deals, decisions, d, offers, o, me, other, side):
     return why it cannot be, or CONFIRMED."""
     e, provinces = offers.game[o], board.terrain.shape[0]
     for k in range(offers.clause_start[o], offers.clause_start[o + 1]):
-        kind, v = offers.kind[k], offers.province[k]
-        both = kind in (PEACE, ZONE)
-        if both != (offers.side[k] == BOTH) or offers.side[k] not in (SENDER, RECEIVER, BOTH):
-            return ILLEGAL
-        if not both and offers.side[k] != side:
+        kind, v, of_side = offers.kind[k], offers.province[k], offers.side[k]
+        both = kind in (Clause.PEACE, Clause.ZONE)
+        if not Side.SENDER <= of_side <= Side.BOTH or both != (of_side == Side.BOTH):
+            return OfferResult.ILLEGAL
+        if not both and of_side != side:
             continue
-        if kind == PEACE:
+        if kind == Clause.PEACE:
             _close_to(board, state, e, other, deals.closed[e, me, other])
             deals.peace[e, me, other] = True
             continue
         if not 0 <= v < provinces:
-            return ILLEGAL
-        if kind == ORDER:
+            return OfferResult.ILLEGAL
+        if kind == Clause.ORDER:
             s = _find_slot(decisions, d, v)
             if s == NONE:
-                return ILLEGAL
+                return OfferResult.ILLEGAL
             legal = False
             for i in range(decisions.order_start[s], decisions.order_start[s + 1]):
                 legal = legal or decisions.order[i] == offers.order[k]
             if not legal:
-                return ILLEGAL
+                return OfferResult.ILLEGAL
             if deals.promised[e, v] != NONE and deals.promised[e, v] != offers.order[k]:
-                return CONTRADICTS
+                return OfferResult.CONTRADICTS
             deals.promised[e, v] = offers.order[k]
             deals.promised_to[e, v] |= np.uint64(1) << np.uint64(other)
-        elif kind in (KEEP_OUT, LEAVE, ZONE):
-            if kind != LEAVE:
+        elif kind in (Clause.KEEP_OUT, Clause.LEAVE, Clause.ZONE):
+            if kind != Clause.LEAVE:
                 _add(deals.closed[e, me, other], v)
-            if kind != KEEP_OUT:
+            if kind != Clause.KEEP_OUT:
                 _add(deals.vacate[e, me, other], v)
         else:
-            return ILLEGAL
-    return CONFIRMED
+            return OfferResult.ILLEGAL
+    return OfferResult.CONFIRMED
 
 
 @jit_inner
 def _check_side(kinds, aims, deals, decisions, d, sets):
     """Return why the units of decision d cannot keep all deals of their power, or CONFIRMED."""
     if d == NONE:
-        return CONFIRMED
+        return OfferResult.CONFIRMED
     e = decisions.game[d]
     _gather(deals, e, decisions.power[d], sets)
     for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
@@ -271,15 +251,15 @@ def _check_side(kinds, aims, deals, decisions, d, sets):
         promise, leaving = deals.promised[e, v], _has(sets[1], v)
         if promise != NONE:
             if not _keeps(kinds, aims, promise, promise, leaving, sets):
-                return CONTRADICTS
+                return OfferResult.CONTRADICTS
         elif leaving:  # else hold is left
             has_keeping = False
             for i in range(decisions.order_start[s], decisions.order_start[s + 1]):
                 number = decisions.order[i]
                 has_keeping = has_keeping or _keeps(kinds, aims, number, NONE, leaving, sets)
             if not has_keeping:
-                return NOTHING_LEFT
-    return CONFIRMED
+                return OfferResult.NOTHING_LEFT
+    return OfferResult.CONFIRMED
 
 
 @jit_inner
@@ -307,28 +287,27 @@ def confirm_offers(
     """
     for o in range(offers.game.shape[0]):
         e, p, q = offers.game[o], offers.sender[o], offers.receiver[o]
+        result = OfferResult.CONFIRMED
         if not agreed[o]:
-            results[o] = DECLINED
-            continue
-        if not talking[e]:
-            results[o] = LATE
-            continue
-        if p == q:
-            results[o] = OWN
-            continue
-        if not (is_alive(state, e, p) and is_alive(state, e, q)):
-            results[o] = DEAD_POWER
+            result = OfferResult.DECLINED
+        elif not talking[e]:
+            result = OfferResult.LATE
+        elif p == q:
+            result = OfferResult.OWN
+        elif not (is_alive(state, e, p) and is_alive(state, e, q)):
+            result = OfferResult.DEAD_POWER
+        if result != OfferResult.CONFIRMED:
+            results[o] = result
             continue
         _copy_pair(deals, e, p, q, backup, 0)
-        result = CONFIRMED
-        for me, other, side in ((p, q, SENDER), (q, p, RECEIVER)):
-            if result == CONFIRMED:
+        for me, other, side in ((p, q, Side.SENDER), (q, p, Side.RECEIVER)):
+            if result == OfferResult.CONFIRMED:
                 d = decision_of[e, me]
                 result = _agree(board, state, deals, decisions, d, offers, o, me, other, side)
         for me in (p, q):
-            if result == CONFIRMED:
+            if result == OfferResult.CONFIRMED:
                 result = _check_side(kinds, aims, deals, decisions, decision_of[e, me], sets)
-        if result == CONFIRMED:
+        if result == OfferResult.CONFIRMED:
             deals.dealt[e, p, q] = deals.dealt[e, q, p] = True
         else:
             _copy_pair(backup, 0, p, q, deals, e)

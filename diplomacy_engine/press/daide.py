@@ -28,7 +28,7 @@ from ..rules.map import Map
 from ..rules.notation import order_words
 from ..rules.state import in_movement
 from ..rules.vocabulary import vocabulary
-from .deals import CONFIRMED, Clause, Offers, Side, Words
+from .deals import Clause, OfferResult, Offers, Side, Words
 
 ANSWERS = ("YES", "REJ")
 _SEAS = {"ENG": "ECH", "BOT": "GOB", "LYO": "GOL"}  # ours -> DAIDE's
@@ -236,7 +236,7 @@ def messages_of(
     for o, result in enumerate(results):
         p, q = int(offers.sender[o]), int(offers.receiver[o])
         text = offer_text(games, p, q, clauses_of(offers, o))
-        messages.append((p, q, text, "YES" if result == CONFIRMED else "REJ"))
+        messages.append((p, q, text, "YES" if result == OfferResult.CONFIRMED else "REJ"))
     for (p, q, text, _), sentence in zip(messages, words[0]):
         yield p, q, text
         if sentence:

@@ -53,13 +53,6 @@ REFUSALS = tuple(
     result.name.lower().replace("_", " ") for result in OfferResult if result >= OfferResult.ILLEGAL
 )
 
-# Plain ints for the compiled kernels, which fold them into the machine code.
-ORDER, KEEP_OUT, LEAVE, PEACE, ZONE = map(int, Clause)
-SENDER, RECEIVER, BOTH = map(int, Side)
-CONFIRMED, DECLINED, ILLEGAL, CONTRADICTS, NOTHING_LEFT, OWN, DEAD_POWER, LATE = map(
-    int, OfferResult
-)
-
 
 class Offers(NamedTuple):
     """O offers; the clauses of offer o are clause_start[o]..clause_start[o + 1] - 1 of all."""

@@ -14,22 +14,14 @@ from ..errors import UserError
 from ..games.decisions import Decisions, empty_decisions, filled, join_decisions
 from ..games.vector_game import VectorGame
 from ..rules.state import in_movement
-from .binding import (
-    bind_slots,
-    confirm_offers,
-    correct_orders,
-    count_broken,
-    draw_rotations,
-    make_peace,
-)
+from . import binding as kernels
 from .deals import (
-    BOTH,
-    CONFIRMED,
-    PEACE,
     REFUSALS,
+    Clause,
     Deals,
     OfferResult,
     Offers,
+    Side,
     Words,
     empty_deals,
     make_offers,
@@ -40,7 +32,7 @@ from .deals import (
 
 PROTOCOLS = ("mutual", "offers", "propose-choose")
 MOST_ROUNDS = 4
-PEACE_ALONE = ((PEACE, BOTH, NONE, NONE),)  # the clauses of an offer of peace
+PEACE_ALONE = ((Clause.PEACE, Side.BOTH, NONE, NONE),)  # the clauses of an offer of peace
 
 
 class PressRules(NamedTuple):
@@ -154,8 +146,8 @@ class Press:
         def slice_of(first: int, last: int) -> None:
             sets = np.zeros((games.num_powers, self._sets.shape[1]), np.uint64)
             games.call(
-                make_peace, games.board, games.state, self.deals, wish, talking, first, last, sets,
-                agreed,
+                kernels.make_peace, games.board, games.state, self.deals, wish, talking, first,
+                last, sets, agreed,
             )  # fmt: skip
 
         games.run(slice_of, games.num_games)
@@ -193,7 +185,7 @@ class Press:
         talking = self.talking()
         decisions = games.decisions() if decisions is None else decisions
         first = np.zeros(count, np.int64)
-        games.call(draw_rotations, games.state, powers, first)
+        games.call(kernels.draw_rotations, games.state, powers, first)
         turns = (offers.sender - first[offers.game]) % powers
         receiver = offers.receiver.astype(np.int64)
         rows = np.lexsort(((receiver - first[offers.game]) % powers, turns, offers.game))
@@ -204,8 +196,9 @@ class Press:
             sentences = [[texts[o] for o in heard] for texts in words or 2 * ([""] * offers.count,)]
             self.log.append((offers.take(heard), results[heard], tuple(sentences)))
         self.tally.offered[:] += np.bincount(offers.game, minlength=count)
-        np.add.at(self.tally.refused, (offers.game, results), results != CONFIRMED)
-        self._note_deals(np.bincount(offers.game[results == CONFIRMED], minlength=count))
+        confirmed = results == OfferResult.CONFIRMED
+        np.add.at(self.tally.refused, (offers.game, results), ~confirmed)
+        self._note_deals(np.bincount(offers.game[confirmed], minlength=count))
         return results
 
     def _confirm(
@@ -216,7 +209,7 @@ class Press:
         rows[decisions.game, decisions.power] = np.arange(decisions.count)
         boards = games.board, games.table.kind, self._aims, games.state, self.deals
         questions = talking, decisions, rows, offers, np.ascontiguousarray(agreed, bool)
-        games.call(confirm_offers, *boards, *questions, self._sets, self._kept, results)
+        games.call(kernels.confirm_offers, *boards, *questions, self._sets, self._kept, results)
         return results
 
     def _call(self, kernel: Callable, *arguments: object) -> None:
@@ -244,7 +237,7 @@ class Press:
             size = last - first, int(slots[1] - slots[0]), int(orders[1] - orders[0])
             out, counts = empty_decisions(*size), np.zeros(2, np.int64)
             sets = np.empty_like(self._sets)
-            self._call(bind_slots, held, decisions, first, last, sets, counts, out)
+            self._call(kernels.bind_slots, held, decisions, first, last, sets, counts, out)
             return filled(out, last - first, *counts.tolist())
 
         parts = games.run(slice_of, decisions.count)
@@ -261,10 +254,11 @@ class Press:
         games = self.games
         games.check_orders(orders)
         bound = self.bound(games.decisions(), honest) if bound is None else bound
-        games.run(
-            lambda first, last: games.call(correct_orders, held, bound, first, last, orders),
-            bound.count,
-        )
+
+        def slice_of(first: int, last: int) -> None:
+            games.call(kernels.correct_orders, held, bound, first, last, orders)
+
+        games.run(slice_of, bound.count)
 
     def judge(self, orders: np.ndarray, decisions: Decisions | None = None) -> np.ndarray:
         """Count the orders (E, V) about to be given that break a deal, (E, P, P) int64. The first
@@ -276,10 +270,11 @@ class Press:
         if not self._bound.any():
             return broken
         decisions = games.decisions() if decisions is None else decisions
-        games.run(
-            lambda *part: self._call(count_broken, self._bound, decisions, *part, orders, broken),
-            decisions.count,
-        )
+
+        def slice_of(first: int, last: int) -> None:
+            self._call(kernels.count_broken, self._bound, decisions, first, last, orders, broken)
+
+        games.run(slice_of, decisions.count)
         self.tally.broken[:] += broken
         years = np.broadcast_to(games.state.year[:, None, None], broken.shape)
         self.tally.broken_year[broken > 0] = years[broken > 0]

@@ -570,15 +570,10 @@ def _victory_problems(facts: dict) -> list[str]:
         f"power {power} has no home center" for power in facts["powers"] if power not in homes
     ]
     victory = facts["victory_supply_centers"]
+    most_homes = max(sum(p.get("home_of") == power for p in provinces) for power in facts["powers"])
+    what = f"victory_supply_centers is {quoted(victory, 20)}"
     if not 1 <= victory <= centers:
-        problems.append(
-            f"victory_supply_centers is {quoted(victory, 20)}, "
-            f"out of reach with {centers} supply centers"
-        )
-    elif victory <= max(
-        sum(p.get("home_of") == power for p in provinces) for power in facts["powers"]
-    ):
-        problems.append(
-            f"victory_supply_centers is {victory}, which a power has with its home centers alone"
-        )
+        problems.append(f"{what}, out of reach with {centers} supply centers")
+    elif victory <= most_homes:
+        problems.append(f"{what}, which a power has with its home centers alone")
     return problems

@@ -1,18 +1,7 @@
 """From one phase of a game to the next: kernels that adjudicate, count centers and end the game."""
 
 from .._jit import jit, jit_inner, jit_merged
-from ..constants import (
-    FALL_MOVEMENT,
-    FALL_RETREATS,
-    NONE,
-    RUNNING,
-    SOLO,
-    SPRING_MOVEMENT,
-    SPRING_RETREATS,
-    TEAM,
-    WINTER_ADJUSTMENTS,
-    YEAR_LIMIT,
-)
+from ..constants import NONE, End, Phase
 from .adjudicator.adjustments import adjudicate_adjustments
 from .adjudicator.movement import adjudicate_movement
 from .adjudicator.retreats import adjudicate_retreats
@@ -97,7 +86,7 @@ def _has_dislodged(state, e):
 
 @jit_inner
 def _next_spring(board, state, e):
-    state.phase[e] = SPRING_MOVEMENT
+    state.phase[e] = Phase.SPRING_MOVEMENT
     state.year[e] += 1
     if board.neutral_rebuilds:
         _rebuild_neutral(board, state, e)
@@ -132,29 +121,29 @@ def advance_phase(board, state, e, max_years):
             a solo and the year limit are looked at after the fall ownership update
     """
     phase = state.phase[e]
-    if phase in (SPRING_MOVEMENT, FALL_MOVEMENT) and _has_dislodged(state, e):
-        state.phase[e] = SPRING_RETREATS if phase == SPRING_MOVEMENT else FALL_RETREATS
+    if phase in (Phase.SPRING_MOVEMENT, Phase.FALL_MOVEMENT) and _has_dislodged(state, e):
+        state.phase[e] = phase + 1  # the retreats after it
         return False
-    if phase in (SPRING_MOVEMENT, SPRING_RETREATS):
-        state.phase[e] = FALL_MOVEMENT
+    if phase in (Phase.SPRING_MOVEMENT, Phase.SPRING_RETREATS):
+        state.phase[e] = Phase.FALL_MOVEMENT
         return False
-    if phase == WINTER_ADJUSTMENTS:
+    if phase == Phase.WINTER_ADJUSTMENTS:
         _next_spring(board, state, e)
         return False
     _capture_centers(board, state, e)
     winner = _solo_winner(board, state, e)
     if winner != NONE:
         state.winner[e] = winner
-        state.end[e] = SOLO
+        state.end[e] = End.SOLO
     elif max_years > 0 and state.year[e] >= board.first_year + max_years - 1:
-        state.end[e] = YEAR_LIMIT
+        state.end[e] = End.YEAR_LIMIT
     else:
         owed = False
         for power in range(board.num_powers):
             if adjustments_owed(board, state, e, power) != 0:
                 owed = True
         if owed:
-            state.phase[e] = WINTER_ADJUSTMENTS
+            state.phase[e] = Phase.WINTER_ADJUSTMENTS
         else:
             _next_spring(board, state, e)
     return True
@@ -174,10 +163,10 @@ def adjudicate_phase(board, table, state, e, orders, scratch, max_years):
     state.turn[e] += 1
     year = state.year[e]
     counted = advance_phase(board, state, e, max_years)
-    retreats_first = state.end[e] == RUNNING and is_retreat(state.phase[e])
-    if board.num_teams < board.num_powers and state.end[e] != SOLO and not retreats_first:
+    retreats_first = state.end[e] == End.RUNNING and is_retreat(state.phase[e])
+    if board.num_teams < board.num_powers and state.end[e] != End.SOLO and not retreats_first:
         winner = team_winner(board, state, e, counted)
         if winner != NONE:
-            state.winner[e], state.end[e] = winner, TEAM
+            state.winner[e], state.end[e] = winner, End.TEAM
             state.phase[e], state.year[e] = phase, year  # the game ends with what was just played
     return counted

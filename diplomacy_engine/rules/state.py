@@ -7,15 +7,7 @@ import numpy as np
 
 from .._arrays import new_arrays, shaped
 from .._jit import jit, jit_inner
-from ..constants import (
-    FALL_MOVEMENT,
-    FALL_RETREATS,
-    NONE,
-    RUNNING,
-    SPRING_MOVEMENT,
-    SPRING_RETREATS,
-    WINTER_ADJUSTMENTS,
-)
+from ..constants import NONE, End, Phase
 from .map import Board
 
 LAST_YEAR = 30_000  # years are int16
@@ -72,9 +64,9 @@ def reset_game(board, state, e, seed):
     clear_dislodged(state, e)
     for c in range(board.center_province.shape[0]):
         state.center_owner[e, c] = board.home_power[board.center_province[c]]
-    state.phase[e] = SPRING_MOVEMENT
+    state.phase[e] = Phase.SPRING_MOVEMENT
     state.year[e] = board.first_year
-    state.end[e] = RUNNING
+    state.end[e] = End.RUNNING
     state.winner[e] = NONE
     state.turn[e] = 0
     state.seed[e] = seed
@@ -173,23 +165,23 @@ def adjustments_owed(board, state, e, power):
 
 @jit_inner
 def is_movement(phase):
-    return phase in (SPRING_MOVEMENT, FALL_MOVEMENT)
+    return phase in (Phase.SPRING_MOVEMENT, Phase.FALL_MOVEMENT)
 
 
 def in_movement(state, rows=slice(None)):
     """(rows,) bool, finished games included."""
     phase = state.phase[rows]
-    return (phase == SPRING_MOVEMENT) | (phase == FALL_MOVEMENT)
+    return (phase == Phase.SPRING_MOVEMENT) | (phase == Phase.FALL_MOVEMENT)
 
 
 @jit
 def is_retreat(phase):
-    return phase in (SPRING_RETREATS, FALL_RETREATS)
+    return phase in (Phase.SPRING_RETREATS, Phase.FALL_RETREATS)
 
 
 @jit_inner
 def is_winter(phase):
-    return phase == WINTER_ADJUSTMENTS
+    return phase == Phase.WINTER_ADJUSTMENTS
 
 
 @jit_inner

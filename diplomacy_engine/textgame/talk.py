@@ -11,7 +11,7 @@ from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..press.daide import ClauseRow, is_answer, offer_words, read_message
-from ..press.deals import CONFIRMED, Clause, OfferResult, Side, make_offers
+from ..press.deals import Clause, OfferResult, Side, make_offers
 from ..press.press import Press, PressRules
 from ..rules.notation import read_place
 from .position import current_phase
@@ -112,7 +112,7 @@ class GameTalk:
     def _settle(self, press: Press, offer: Offer, what: str) -> None:
         rows = make_offers([(0, offer.sender, offer.receiver, offer.clauses)])
         result = OfferResult(int(press.settle(rows, np.ones(1, bool))[0]))
-        if result != CONFIRMED:
+        if result != OfferResult.CONFIRMED:
             raise UserError(f"{what}: {_WHY[result]}")
 
     def _alone(self, offer: Offer, what: str = "") -> Press:

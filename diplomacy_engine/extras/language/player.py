@@ -120,9 +120,7 @@ class LanguagePlayer:
         if not decisions.count:
             return np.zeros(0, np.int32)
         questions = self.questions(games, decisions)
-        begun = time.monotonic()
-        answers = self.answers(questions)
-        self.counted.seconds += time.monotonic() - begun
+        answers = self._timed_answers(questions)
         numbers = np.array([n for answer in answers for n in answer.numbers], np.int32)
         for question, answer in zip(questions, answers):
             self._count(question, answer)
@@ -138,13 +136,17 @@ class LanguagePlayer:
         """Ask about deals, or for sentences; what is no possible answer is NONE."""
         if not questions:
             return []
-        begun = time.monotonic()
-        answers = self.answers(questions)
-        self.counted.seconds += time.monotonic() - begun
+        answers = self._timed_answers(questions)
         for question, answer in zip(questions, answers):
             self.counted.talks += 1
             self.counted.not_understood += NONE in answer.numbers
             self._count_requests(question, answer)
+        return answers
+
+    def _timed_answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
+        begun = time.monotonic()
+        answers = self.answers(questions)
+        self.counted.seconds += time.monotonic() - begun
         return answers
 
     def learn_deals(self, row: int, phase: str, power: str, deals: list[str]) -> None:

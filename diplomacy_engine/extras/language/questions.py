@@ -3,14 +3,13 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...players.asking import Slot, slots_of
+from ...rules.notation import unit_of
 from ...textgame.game import Game
-from ...textgame.position import result_words
+from ...textgame.position import last_orders
 
 
 class Question(NamedTuple):
@@ -100,14 +99,10 @@ def questions_of(
 
 def orders_with_results(game: Game) -> list[str]:
     """Return the last orders with their results, a line for each power that gave any."""
-    games = game.vector_game
-    state, texts, lines = games.state, games.vocabulary.texts, []
-    for power, name in enumerate(games.map.powers):
-        shown = []
-        for v in np.flatnonzero(state.last_power[0] == power):
-            bits, number = int(state.last_result[0, v]), state.last_order[0, v]
-            words = result_words(bits)
-            shown.append(texts[number] + (f" ({', '.join(words)})" if words else ""))
-        if shown:
-            lines.append(f"{name}: {', '.join(shown)}")
-    return lines
+    last = {"last_orders": {}, "last_results": {}} | last_orders(game.vector_game)
+    results = {unit: f" ({', '.join(words)})" for unit, words in last["last_results"].items()}
+    orders = {
+        power: ", ".join(text + results.get(unit_of(text), "") for text in texts)
+        for power, texts in last["last_orders"].items()
+    }
+    return [f"{power}: {orders[power]}" for power in game.powers if power in orders]

@@ -15,16 +15,7 @@ from ...rules.map import Map
 from ...rules.notation import unit_of
 from ...rules.state import LAST_YEAR, GameState
 from ...rules.vocabulary import vocabulary
-from ...textgame.position import (
-    STATE_KEYS,
-    current_phase,
-    last_orders,
-    load_state,
-    owed_adjustments,
-    owned_centers,
-    retreat_places,
-    standing_units,
-)
+from ...textgame import position as saved_state
 
 PROTOCOL = 1
 ABOUT = f"diplomacy-engine {VERSION}"
@@ -125,18 +116,18 @@ def positions_of(
     positions = []
     for n, row in enumerate(rows.tolist()):
         one.copy_from(games, np.array([row]), np.zeros(1, int), keep_seeds=True)
-        units, retreats = standing_units(one), retreat_places(one)
+        units, retreats = saved_state.standing_units(one), saved_state.retreat_places(one)
         for power, dislodged in retreats.items():
             units[power] += [f"*{unit}" for unit in dislodged]
         position = Position(
             row,
-            current_phase(one),
+            saved_state.current_phase(one),
             units,
-            owned_centers(one),
+            saved_state.owned_centers(one),
             [games.map.powers[power] for power in decisions.power[place == n]],
             retreats,
-            owed_adjustments(one),
-            **last_orders(one) if "last_orders" in wants else {},
+            saved_state.owed_adjustments(one),
+            **saved_state.last_orders(one) if "last_orders" in wants else {},
             new=row in fresh,
             turn=int(one.state.turn[0]),
             seed=str(one.state.seed[0]),
@@ -266,9 +257,9 @@ def load_positions(games: VectorGame, positions: Sequence[Position]) -> None:
     """Set up positions in the rows of their game numbers; UserError names what is impossible."""
     one = games.spare(1)
     for position in positions:
-        about = {key: getattr(position, key) for key in STATE_KEYS}
+        about = {key: getattr(position, key) for key in saved_state.STATE_KEYS}
         try:
-            load_state(one, {key: value for key, value in about.items() if value})
+            saved_state.load_state(one, {key: value for key, value in about.items() if value})
             seed = np.uint64(int(position.seed or 0))
         except (UserError, ValueError, OverflowError) as error:
             raise UserError(f"game {position.game}, {position.name:.20}: {error}") from None

@@ -10,10 +10,10 @@ from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...press.daide import ClauseRow, clauses_of, offer_text, offer_words, read_message
 from ...press.deals import (
-    CONFIRMED,
     MAX_CLAUSES,
     Clause,
     Deals,
+    OfferResult,
     Offers,
     Side,
     make_offers,
@@ -112,7 +112,7 @@ def press_of(
         rest = [offer for offer in rest if offer not in now]
         results = press.settle(make_offers(now), np.ones(len(now), bool), decisions)
         for result, offer in zip(results, now):
-            if result != CONFIRMED:
+            if result != OfferResult.CONFIRMED:
                 words = offer_words(games.map, *offer[1:])
                 raise UserError(f"game {offer[0]}: this cannot be a deal: {words}")
     return press

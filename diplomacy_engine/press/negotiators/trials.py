@@ -10,7 +10,7 @@ from ...players.protocols import Player
 from ...players.search.draws import PolicyDraws, phase_seeds
 from ...players.search.leaves import CenterClaims
 from ...rules.state import Salt
-from ..deals import CONFIRMED, Deals, Offers, make_offers
+from ..deals import Deals, OfferResult, Offers, make_offers
 from ..press import Press
 from .negotiation import Talk
 
@@ -144,7 +144,7 @@ class Trials:
             padded[:m] = orders[:, k]
             press.correct(padded, bound)
             orders[:, k] = padded[:m]
-        return results == CONFIRMED
+        return results == OfferResult.CONFIRMED
 
     def _values(self, games: VectorGame, rows: np.ndarray, orders: np.ndarray) -> np.ndarray:
         m, k, provinces = orders.shape

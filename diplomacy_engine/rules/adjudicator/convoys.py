@@ -2,7 +2,7 @@
 
 from ..._jit import jit_inner
 from ...constants import FLEET, NONE
-from .equations import FIRST_CONVOYER, GOAL, MAYBE, NEXT_CONVOYER, NO, ON_ROUTE, YES, is_dislodged
+from . import equations as eq
 
 
 @jit_inner
@@ -14,18 +14,18 @@ def has_route(reach, province_location, facts, queue, army, risk):
     Writes  queue (2, V) int32, as scratch: fleets reached, fleets not reached
     Rule    rulebook, convoys: one complete route suffices (DATC 4.A.1)
     """
-    goal = facts[army, GOAL]
+    goal = facts[army, eq.GOAL]
     head, tail, waiting = 0, 0, 0
-    fleet = facts[army, FIRST_CONVOYER]
+    fleet = facts[army, eq.FIRST_CONVOYER]
     while fleet != NONE:
-        if risk == YES or is_dislodged(facts, fleet) <= risk:
+        if risk == eq.YES or eq.is_dislodged(facts, fleet) <= risk:
             if reach[FLEET, province_location[fleet], army]:
                 queue[0, tail] = fleet
                 tail += 1
             else:
                 queue[1, waiting] = fleet
                 waiting += 1
-        fleet = facts[fleet, NEXT_CONVOYER]
+        fleet = facts[fleet, eq.NEXT_CONVOYER]
     while head < tail:
         location = province_location[queue[0, head]]
         head += 1
@@ -46,11 +46,11 @@ def has_route(reach, province_location, facts, queue, army, risk):
 @jit_inner
 def path_answer(reach, province_location, facts, queue, army):
     """Answer whether the convoy of an army has a route without a dislodged fleet."""
-    if has_route(reach, province_location, facts, queue, army, NO):
-        return YES
-    if has_route(reach, province_location, facts, queue, army, MAYBE):
-        return MAYBE
-    return NO
+    if has_route(reach, province_location, facts, queue, army, eq.NO):
+        return eq.YES
+    if has_route(reach, province_location, facts, queue, army, eq.MAYBE):
+        return eq.MAYBE
+    return eq.NO
 
 
 @jit_inner
@@ -63,27 +63,27 @@ def mark_routes(reach, province_location, facts, queue, army):
             the first alone touches the origin and the last alone the goal
     """
     depth = 0
-    candidate = facts[army, FIRST_CONVOYER]
+    candidate = facts[army, eq.FIRST_CONVOYER]
     while True:
         while candidate != NONE and not _extends(
             reach, province_location, queue, army, depth, candidate
         ):
-            candidate = facts[candidate, NEXT_CONVOYER]
+            candidate = facts[candidate, eq.NEXT_CONVOYER]
         if candidate == NONE:
             if depth == 0:
                 return
             depth -= 1
-            candidate = facts[queue[0, depth], NEXT_CONVOYER]
+            candidate = facts[queue[0, depth], eq.NEXT_CONVOYER]
             continue
         queue[0, depth] = candidate
         depth += 1
-        if reach[FLEET, province_location[candidate], facts[army, GOAL]]:
+        if reach[FLEET, province_location[candidate], facts[army, eq.GOAL]]:
             for i in range(depth):
-                facts[queue[0, i], ON_ROUTE] = 1
+                facts[queue[0, i], eq.ON_ROUTE] = 1
             depth -= 1
-            candidate = facts[candidate, NEXT_CONVOYER]
+            candidate = facts[candidate, eq.NEXT_CONVOYER]
         else:
-            candidate = facts[army, FIRST_CONVOYER]
+            candidate = facts[army, eq.FIRST_CONVOYER]
 
 
 @jit_inner

@@ -9,53 +9,22 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._arrays import new_arrays, shaped
-from ..._jit import jit, jit_inner
+from ..._jit import jit, jit_inner, jit_merged
 from ...constants import (
-    ARMY,
     BOUNCE,
-    CONVOY,
     CUT,
     DISBANDED,
     DISLODGED,
     DISRUPTED,
-    HOLD,
-    MOVE,
-    MOVE_VIA,
     NO_CONVOY,
     NONE,
-    SUPPORT_HOLD,
     VOID,
+    OrderKind,
+    UnitKind,
 )
+from ..state import clear_dislodged
+from . import equations as eq
 from .convoys import has_route, mark_routes, path_answer
-from .equations import (
-    ANSWER,
-    ARRIVES,
-    ATTACKED_BY,
-    BY_CONVOY,
-    FIRST_ATTACKER,
-    FIRST_BACKER,
-    FIRST_CONVOYER,
-    GOAL,
-    GOAL_LOCATION,
-    MAYBE,
-    MOVES,
-    NEXT_ATTACKER,
-    NEXT_BACKER,
-    NEXT_CONVOYER,
-    NO,
-    NUM_FACTS,
-    ON_ROUTE,
-    POWER,
-    ROLE,
-    STANDS,
-    STOPPED,
-    SUPPORTS,
-    YES,
-    fights,
-    move_answer,
-    strength_range,
-    support_answer,
-)
 from .paradoxes import TRUTH_SIZE, settle_core, turn_rings
 
 
@@ -73,7 +42,7 @@ class MovementScratch(NamedTuple):
 
 def movement_scratch(board) -> MovementScratch:
     """Return working memory for `adjudicate_movement`; each thread needs its own."""
-    sizes = {"V": len(board.terrain), "NUM_FACTS": NUM_FACTS, "TRUTH_SIZE": TRUTH_SIZE}
+    sizes = {"V": len(board.terrain), "NUM_FACTS": eq.NUM_FACTS, "TRUTH_SIZE": TRUTH_SIZE}
     return new_arrays(MovementScratch, **sizes)
 
 
@@ -94,26 +63,14 @@ def adjudicate_movement(board, table, state, e, orders, scratch):
     for i in range(num_movers):
         v = scratch.units[1, i]
         scratch.undecided[num_supports + i] = v
-        if facts[v, BY_CONVOY] == 0 and facts[v, FIRST_CONVOYER] == NONE:
+        if facts[v, eq.BY_CONVOY] == 0 and facts[v, eq.FIRST_CONVOYER] == NONE:
             continue
-        by_land = board.reach[ARMY, state.unit_location[e, v], facts[v, GOAL]]
+        by_land = board.reach[UnitKind.ARMY, state.unit_location[e, v], facts[v, eq.GOAL]]
         choose_way(board.reach, board.province_location, facts, scratch.queue, v, by_land)
-        if facts[v, ARRIVES] == MAYBE:
+        if facts[v, eq.ARRIVES] == eq.MAYBE:
             scratch.units[2, num_armies] = v
             num_armies += 1
-    decide(
-        board.reach,
-        board.province_location,
-        scratch.facts,
-        scratch.queue,
-        scratch.lists,
-        scratch.needs,
-        scratch.truth,
-        scratch.undecided,
-        num_supports + num_movers,
-        scratch.units[2],
-        num_armies,
-    )
+    decide(board, scratch, num_supports + num_movers, num_armies)
     note_results(board, table, state, e, scratch.facts, scratch.queue, scratch.units, num_units)
     carry_out(board, table, state, e, scratch.facts, scratch.units, num_units, num_movers)
 
@@ -135,14 +92,11 @@ def read_orders(board, table, state, e, orders, scratch):
     """
     facts, units = scratch.facts, scratch.units
     num_units, num_movers = 0, 0
+    clear_dislodged(state, e)
     for v in range(facts.shape[0]):
-        for column in range(NUM_FACTS):
+        for column in range(eq.NUM_FACTS):
             facts[v, column] = NONE
     for v in range(facts.shape[0]):
-        state.dislodged_power[e, v] = NONE
-        state.dislodged_kind[e, v] = NONE
-        state.dislodged_location[e, v] = NONE
-        state.retreat_options[e, v] = 0
         state.last_result[e, v] = 0
         power = state.unit_power[e, v]
         state.last_power[e, v] = power
@@ -154,22 +108,22 @@ def read_orders(board, table, state, e, orders, scratch):
         if order < table.hold[kind, location] or order >= table.first_retreat[kind, location]:
             order = table.hold[kind, location]
         state.last_order[e, v] = order
-        facts[v, POWER] = power
-        facts[v, ROLE] = STANDS
+        facts[v, eq.POWER] = power
+        facts[v, eq.ROLE] = eq.STANDS
         units[0, num_units] = v
         num_units += 1
         what = table.kind[order]
-        if what in (MOVE, MOVE_VIA):
+        if what in (OrderKind.MOVE, OrderKind.MOVE_VIA):
             goal = board.location_province[table.target[order]]
-            facts[v, ROLE] = MOVES
-            facts[v, GOAL] = goal
-            facts[v, GOAL_LOCATION] = table.target[order]
-            facts[v, ARRIVES] = YES
-            facts[v, ANSWER] = MAYBE
-            facts[v, BY_CONVOY] = 1 if what == MOVE_VIA else 0
-            facts[v, STOPPED] = 0
-            facts[v, NEXT_ATTACKER] = facts[goal, FIRST_ATTACKER]
-            facts[goal, FIRST_ATTACKER] = v
+            facts[v, eq.ROLE] = eq.MOVES
+            facts[v, eq.GOAL] = goal
+            facts[v, eq.GOAL_LOCATION] = table.target[order]
+            facts[v, eq.ARRIVES] = eq.YES
+            facts[v, eq.ANSWER] = eq.MAYBE
+            facts[v, eq.BY_CONVOY] = 1 if what == OrderKind.MOVE_VIA else 0
+            facts[v, eq.STOPPED] = 0
+            facts[v, eq.NEXT_ATTACKER] = facts[goal, eq.FIRST_ATTACKER]
+            facts[goal, eq.FIRST_ATTACKER] = v
             units[1, num_movers] = v
             num_movers += 1
     return num_units, num_movers
@@ -191,7 +145,7 @@ def match_orders(board, table, state, e, scratch, num_units):
         v = scratch.units[0, i]
         order = state.last_order[e, v]
         what = table.kind[order]
-        if what in (HOLD, MOVE, MOVE_VIA):
+        if what in (OrderKind.HOLD, OrderKind.MOVE, OrderKind.MOVE_VIA):
             continue
         location = table.other_location[order]
         other = board.location_province[location]
@@ -199,28 +153,28 @@ def match_orders(board, table, state, e, scratch, num_units):
             state.unit_location[e, other] == location
             and state.unit_kind[e, other] == table.other_kind[order]
         )
-        if what == SUPPORT_HOLD:
-            matches = is_there and facts[other, ROLE] != MOVES
+        if what == OrderKind.SUPPORT_HOLD:
+            matches = is_there and facts[other, eq.ROLE] != eq.MOVES
         else:
             matches = (
                 is_there
-                and facts[other, ROLE] == MOVES
-                and facts[other, GOAL_LOCATION] == table.target[order]
+                and facts[other, eq.ROLE] == eq.MOVES
+                and facts[other, eq.GOAL_LOCATION] == table.target[order]
             )
         if not matches:
             state.last_result[e, v] = VOID
-        elif what == CONVOY:
-            facts[v, NEXT_CONVOYER] = facts[other, FIRST_CONVOYER]
-            facts[other, FIRST_CONVOYER] = v
+        elif what == OrderKind.CONVOY:
+            facts[v, eq.NEXT_CONVOYER] = facts[other, eq.FIRST_CONVOYER]
+            facts[other, eq.FIRST_CONVOYER] = v
         else:
-            facts[v, ROLE] = SUPPORTS
-            facts[v, GOAL] = other if what == SUPPORT_HOLD else facts[other, GOAL]
-            facts[v, NEXT_BACKER] = facts[other, FIRST_BACKER]
-            facts[other, FIRST_BACKER] = v
-            if facts[v, FIRST_ATTACKER] == NONE:
-                facts[v, ANSWER] = YES
+            facts[v, eq.ROLE] = eq.SUPPORTS
+            facts[v, eq.GOAL] = other if what == OrderKind.SUPPORT_HOLD else facts[other, eq.GOAL]
+            facts[v, eq.NEXT_BACKER] = facts[other, eq.FIRST_BACKER]
+            facts[other, eq.FIRST_BACKER] = v
+            if facts[v, eq.FIRST_ATTACKER] == NONE:
+                facts[v, eq.ANSWER] = eq.YES
             else:
-                facts[v, ANSWER] = MAYBE
+                facts[v, eq.ANSWER] = eq.MAYBE
                 scratch.undecided[num_supports] = v
                 num_supports += 1
     return num_supports
@@ -236,82 +190,58 @@ def choose_way(reach, province_location, facts, queue, v, by_land):
     Rule    DATC 4.A.3: to an adjacent province by convoy if the order says so or an own fleet has
             an order to convoy it; if no complete route was ordered, by land
     """
-    wanted = facts[v, BY_CONVOY] == 1 or not by_land
+    wanted = facts[v, eq.BY_CONVOY] == 1 or not by_land
     attacked = False
-    fleet = facts[v, FIRST_CONVOYER]
+    fleet = facts[v, eq.FIRST_CONVOYER]
     while fleet != NONE:
-        if facts[fleet, POWER] == facts[v, POWER]:
+        if facts[fleet, eq.POWER] == facts[v, eq.POWER]:
             wanted = True
-        if facts[fleet, FIRST_ATTACKER] != NONE:
+        if facts[fleet, eq.FIRST_ATTACKER] != NONE:
             attacked = True
-        fleet = facts[fleet, NEXT_CONVOYER]
-    if wanted and has_route(reach, province_location, facts, queue, v, YES):
-        facts[v, BY_CONVOY] = 1
+        fleet = facts[fleet, eq.NEXT_CONVOYER]
+    if wanted and has_route(reach, province_location, facts, queue, v, eq.YES):
+        facts[v, eq.BY_CONVOY] = 1
         if attacked:
-            facts[v, ARRIVES] = MAYBE
+            facts[v, eq.ARRIVES] = eq.MAYBE
     elif by_land:
-        facts[v, BY_CONVOY] = 0
+        facts[v, eq.BY_CONVOY] = 0
     else:
-        facts[v, BY_CONVOY] = 1
-        facts[v, ARRIVES] = NO
+        facts[v, eq.BY_CONVOY] = 1
+        facts[v, eq.ARRIVES] = eq.NO
 
 
-@jit_inner
-def decide(
-    reach,
-    province_location,
-    facts,
-    queue,
-    lists,
-    needs,
-    truth,
-    undecided,
-    count,
-    armies,
-    num_armies,
-):
-    """Answer every open decision, those of `undecided` movers and supporters, and `armies` whose
-    convoy may be disrupted."""
+@jit_merged
+def decide(board, scratch, count, num_armies):
+    """Answer every open decision, those of `count` undecided movers and supporters, and of armies
+    whose convoy may be disrupted."""
+    facts, undecided, armies = scratch.facts, scratch.undecided, scratch.units[2]
+    reach, province_location = board.reach, board.province_location
     while True:
         grew = False
         for i in range(num_armies):
-            if facts[armies[i], ARRIVES] == MAYBE:
-                answer = path_answer(reach, province_location, facts, queue, armies[i])
-                if answer != MAYBE:
-                    facts[armies[i], ARRIVES] = answer
+            if facts[armies[i], eq.ARRIVES] == eq.MAYBE:
+                answer = path_answer(reach, province_location, facts, scratch.queue, armies[i])
+                if answer != eq.MAYBE:
+                    facts[armies[i], eq.ARRIVES] = answer
                     grew = True
         num_undecided = 0
         for i in range(count):
             v = undecided[i]
-            answer = (
-                support_answer(facts, v) if facts[v, ROLE] == SUPPORTS else move_answer(facts, v)
-            )
-            if answer == MAYBE:
+            supports = facts[v, eq.ROLE] == eq.SUPPORTS
+            answer = eq.support_answer(facts, v) if supports else eq.move_answer(facts, v)
+            if answer == eq.MAYBE:
                 undecided[num_undecided] = v
                 num_undecided += 1
             else:
-                facts[v, ANSWER] = answer
+                facts[v, eq.ANSWER] = answer
                 grew = True
         count = num_undecided
         if grew:
             continue
         if count == 0:
             return
-        if turn_rings(facts, undecided, count):
-            continue
-        settle_core(
-            reach,
-            province_location,
-            facts,
-            queue,
-            lists,
-            needs,
-            truth,
-            undecided,
-            count,
-            armies,
-            num_armies,
-        )
+        if not turn_rings(facts, undecided, count):
+            settle_core(reach, province_location, scratch, count, num_armies)
 
 
 @jit_inner
@@ -319,25 +249,25 @@ def note_results(board, table, state, e, facts, queue, units, num_units):
     """Say what became of each order, but for dislodgement."""
     for i in range(num_units):
         v = units[0, i]
-        if facts[v, ROLE] == MOVES:
-            if facts[v, ANSWER] == YES:
-                facts[facts[v, GOAL], ATTACKED_BY] = v
-            elif facts[v, ARRIVES] == YES:
+        if facts[v, eq.ROLE] == eq.MOVES:
+            if facts[v, eq.ANSWER] == eq.YES:
+                facts[facts[v, eq.GOAL], eq.ATTACKED_BY] = v
+            elif facts[v, eq.ARRIVES] == eq.YES:
                 state.last_result[e, v] = BOUNCE
             else:
                 state.last_result[e, v] = NO_CONVOY
     for i in range(num_units):
         v = units[0, i]
         order = state.last_order[e, v]
-        if facts[v, ROLE] == SUPPORTS:
+        if facts[v, eq.ROLE] == eq.SUPPORTS:
             other = board.location_province[table.other_location[order]]
-            if facts[other, ROLE] == MOVES and facts[other, ARRIVES] == NO:
+            if facts[other, eq.ROLE] == eq.MOVES and facts[other, eq.ARRIVES] == eq.NO:
                 state.last_result[e, v] = NO_CONVOY
-            elif facts[v, ANSWER] == NO:
+            elif facts[v, eq.ANSWER] == eq.NO:
                 state.last_result[e, v] = CUT
-            elif facts[other, ROLE] == MOVES and is_against_own(facts, v, other):
+            elif facts[other, eq.ROLE] == eq.MOVES and is_against_own(facts, v, other):
                 state.last_result[e, v] = VOID
-        elif table.kind[order] == CONVOY and state.last_result[e, v] == 0:
+        elif table.kind[order] == OrderKind.CONVOY and state.last_result[e, v] == 0:
             army = board.location_province[table.other_location[order]]
             state.last_result[e, v] = convoy_result(
                 board.reach, board.province_location, facts, queue, v, army
@@ -348,34 +278,35 @@ def note_results(board, table, state, e, facts, queue, units, num_units):
 def is_against_own(facts, v, other):
     """Tell whether a support helps the strongest move against a unit of its own power that stays:
     by the rulebook it then does not count."""
-    goal = facts[other, GOAL]
-    if facts[goal, POWER] != facts[v, POWER]:
+    goal = facts[other, eq.GOAL]
+    if facts[goal, eq.POWER] != facts[v, eq.POWER]:
         return False
-    if facts[goal, ROLE] == MOVES and facts[goal, ANSWER] == YES:
+    if facts[goal, eq.ROLE] == eq.MOVES and facts[goal, eq.ANSWER] == eq.YES:
         return False
-    strength, _ = strength_range(facts, other, NONE)
-    rival = facts[goal, FIRST_ATTACKER]
+    strength, _ = eq.strength_range(facts, other, NONE)
+    rival = facts[goal, eq.FIRST_ATTACKER]
     while rival != NONE:
-        if rival != other and facts[rival, ARRIVES] == YES:
-            resistance, _ = strength_range(facts, rival, NONE)
+        if rival != other and facts[rival, eq.ARRIVES] == eq.YES:
+            resistance, _ = eq.strength_range(facts, rival, NONE)
             if strength <= resistance:
                 return False
-        rival = facts[rival, NEXT_ATTACKER]
+        rival = facts[rival, eq.NEXT_ATTACKER]
     return True
 
 
 @jit_inner
 def convoy_result(reach, province_location, facts, queue, fleet, army):
     """Return the result bits of a convoy order that fits an army's move."""
-    if facts[army, BY_CONVOY] == 0:
+    if facts[army, eq.BY_CONVOY] == 0:
         return VOID | NO_CONVOY
-    if facts[fleet, ON_ROUTE] == NONE:
+    if facts[fleet, eq.ON_ROUTE] == NONE:
         mark_routes(reach, province_location, facts, queue, army)
-    if facts[fleet, ON_ROUTE] == NONE:
+    if facts[fleet, eq.ON_ROUTE] == NONE:
         return VOID | NO_CONVOY
-    if facts[army, ARRIVES] == YES or facts[fleet, ATTACKED_BY] != NONE:
+    if facts[army, eq.ARRIVES] == eq.YES or facts[fleet, eq.ATTACKED_BY] != NONE:
         return 0
-    if facts[army, STOPPED] == 1 and has_route(reach, province_location, facts, queue, army, NO):
+    stopped = facts[army, eq.STOPPED] == 1
+    if stopped and has_route(reach, province_location, facts, queue, army, eq.NO):
         return DISRUPTED
     return NO_CONVOY
 
@@ -386,8 +317,8 @@ def carry_out(board, table, state, e, facts, units, num_units, num_movers):
     num_dislodged = 0
     for i in range(num_units):
         v = units[0, i]
-        moves = facts[v, ROLE] == MOVES and facts[v, ANSWER] == YES
-        if not moves and facts[v, ATTACKED_BY] == NONE:
+        moves = facts[v, eq.ROLE] == eq.MOVES and facts[v, eq.ANSWER] == eq.YES
+        if not moves and facts[v, eq.ATTACKED_BY] == NONE:
             continue
         if not moves:
             state.dislodged_power[e, v] = state.unit_power[e, v]
@@ -400,11 +331,11 @@ def carry_out(board, table, state, e, facts, units, num_units, num_movers):
         state.unit_location[e, v] = NONE
     for i in range(num_movers):
         v = units[1, i]
-        if facts[v, ANSWER] == YES:
-            goal = facts[v, GOAL]
-            state.unit_power[e, goal] = facts[v, POWER]
+        if facts[v, eq.ANSWER] == eq.YES:
+            goal = facts[v, eq.GOAL]
+            state.unit_power[e, goal] = facts[v, eq.POWER]
             state.unit_kind[e, goal] = table.unit_kind[state.last_order[e, v]]
-            state.unit_location[e, goal] = facts[v, GOAL_LOCATION]
+            state.unit_location[e, goal] = facts[v, eq.GOAL_LOCATION]
     if num_dislodged == 0:
         return
     for i in range(num_units):
@@ -430,13 +361,13 @@ def retreat_options(board, state, e, facts, v):
             nor to where the attacker came from, unless it came by convoy (DATC 4.A.5)
     """
     kind, location = state.dislodged_kind[e, v], state.dislodged_location[e, v]
-    attacker = facts[v, ATTACKED_BY]
+    attacker = facts[v, eq.ATTACKED_BY]
     options = 0
     for near in range(board.neighbor_count[kind, location]):
         province = board.location_province[board.neighbor[kind, location, near]]
         if state.unit_power[e, province] != NONE:
             continue
-        if province == attacker and facts[attacker, BY_CONVOY] == 0:
+        if province == attacker and facts[attacker, eq.BY_CONVOY] == 0:
             continue
         if not is_standoff(facts, province):
             options |= 1 << near
@@ -446,11 +377,11 @@ def retreat_options(board, state, e, facts, v):
 @jit_inner
 def is_standoff(facts, province):
     """Tell whether some unit bounced in a province; one beaten head to head by it did not."""
-    mover = facts[province, FIRST_ATTACKER]
+    mover = facts[province, eq.FIRST_ATTACKER]
     while mover != NONE:
-        if facts[mover, ARRIVES] == YES and facts[mover, ANSWER] == NO:
-            left_head_to_head = facts[province, ANSWER] == YES and fights(facts, mover, province)
-            if not left_head_to_head:
+        if facts[mover, eq.ARRIVES] == eq.YES and facts[mover, eq.ANSWER] == eq.NO:
+            leaves = facts[province, eq.ANSWER] == eq.YES
+            if not (leaves and eq.fights(facts, mover, province)):
                 return True
-        mover = facts[mover, NEXT_ATTACKER]
+        mover = facts[mover, eq.NEXT_ATTACKER]
     return False

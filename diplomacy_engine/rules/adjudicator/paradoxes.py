@@ -18,29 +18,8 @@ of the army in province v.
 
 from ..._jit import jit, jit_inner
 from ...constants import NONE
+from . import equations as eq
 from .convoys import path_answer
-from .equations import (
-    ANSWER,
-    ARRIVES,
-    FIRST_ATTACKER,
-    FIRST_BACKER,
-    FIRST_CONVOYER,
-    GOAL,
-    MAYBE,
-    MOVES,
-    NEXT_ATTACKER,
-    NEXT_BACKER,
-    NEXT_CONVOYER,
-    NO,
-    NOBODY,
-    POWER,
-    ROLE,
-    STOPPED,
-    SUPPORTS,
-    YES,
-    move_answer,
-    support_answer,
-)
 
 # Of an equation with more open inputs than this each counts as needed: 2^n cases must stay few.
 MOST_INPUTS = 12
@@ -63,32 +42,32 @@ def turn_rings(facts, undecided, count):
         first = undecided[i]
         v, steps = first, 0
         while steps < count and _waits_for_goal_only(facts, v):
-            v = facts[v, GOAL]
+            v = facts[v, eq.GOAL]
             steps += 1
             if v == first:
                 break
         if steps > 0 and v == first:
             any_ring = True
-            while facts[v, ANSWER] == MAYBE:
-                facts[v, ANSWER] = YES
-                v = facts[v, GOAL]
+            while facts[v, eq.ANSWER] == eq.MAYBE:
+                facts[v, eq.ANSWER] = eq.YES
+                v = facts[v, eq.GOAL]
     return any_ring
 
 
 @jit_inner
 def _waits_for_goal_only(facts, v):
     """Tell whether an open move succeeds exactly if the open move of its goal's unit does."""
-    goal = facts[v, GOAL]
-    if facts[v, ROLE] != MOVES or facts[v, ANSWER] != MAYBE:
+    goal = facts[v, eq.GOAL]
+    if facts[v, eq.ROLE] != eq.MOVES or facts[v, eq.ANSWER] != eq.MAYBE:
         return False
-    if facts[goal, ROLE] != MOVES or facts[goal, ANSWER] != MAYBE:
+    if facts[goal, eq.ROLE] != eq.MOVES or facts[goal, eq.ANSWER] != eq.MAYBE:
         return False
-    facts[goal, ANSWER] = YES
-    if_it_leaves = move_answer(facts, v)
-    facts[goal, ANSWER] = NO
-    if_it_stays = move_answer(facts, v)
-    facts[goal, ANSWER] = MAYBE
-    return if_it_leaves == YES and if_it_stays == NO
+    facts[goal, eq.ANSWER] = eq.YES
+    if_it_leaves = eq.move_answer(facts, v)
+    facts[goal, eq.ANSWER] = eq.NO
+    if_it_stays = eq.move_answer(facts, v)
+    facts[goal, eq.ANSWER] = eq.MAYBE
+    return if_it_leaves == eq.YES and if_it_stays == eq.NO
 
 
 @jit_inner
@@ -96,17 +75,17 @@ def get_answer(facts, decision):
     """Return the answer to a decision, known or MAYBE."""
     provinces = facts.shape[0]
     if decision < provinces:
-        return facts[decision, ANSWER]
-    return facts[decision - provinces, ARRIVES]
+        return facts[decision, eq.ANSWER]
+    return facts[decision - provinces, eq.ARRIVES]
 
 
 @jit_inner
 def set_answer(facts, decision, answer):
     provinces = facts.shape[0]
     if decision < provinces:
-        facts[decision, ANSWER] = answer
+        facts[decision, eq.ANSWER] = answer
     else:
-        facts[decision - provinces, ARRIVES] = answer
+        facts[decision - provinces, eq.ARRIVES] = answer
 
 
 @jit_inner
@@ -115,14 +94,14 @@ def equation(reach, province_location, facts, queue, decision):
     provinces = facts.shape[0]
     if decision >= provinces:
         return path_answer(reach, province_location, facts, queue, decision - provinces)
-    if facts[decision, ROLE] == SUPPORTS:
-        return support_answer(facts, decision)
-    return move_answer(facts, decision)
+    if facts[decision, eq.ROLE] == eq.SUPPORTS:
+        return eq.support_answer(facts, decision)
+    return eq.move_answer(facts, decision)
 
 
 @jit_inner
 def _add_open(facts, inputs, count, decision):
-    if get_answer(facts, decision) == MAYBE:
+    if get_answer(facts, decision) == eq.MAYBE:
         inputs[count] = decision
         count += 1
     return count
@@ -130,10 +109,10 @@ def _add_open(facts, inputs, count, decision):
 
 @jit_inner
 def _add_backers(facts, inputs, count, v):
-    backer = facts[v, FIRST_BACKER]
+    backer = facts[v, eq.FIRST_BACKER]
     while backer != NONE:
         count = _add_open(facts, inputs, count, backer)
-        backer = facts[backer, NEXT_BACKER]
+        backer = facts[backer, eq.NEXT_BACKER]
     return count
 
 
@@ -143,32 +122,32 @@ def open_inputs(facts, inputs, decision):
     provinces = facts.shape[0]
     count = 0
     if decision >= provinces:
-        fleet = facts[decision - provinces, FIRST_CONVOYER]
+        fleet = facts[decision - provinces, eq.FIRST_CONVOYER]
         while fleet != NONE:
-            attacker = facts[fleet, FIRST_ATTACKER]
+            attacker = facts[fleet, eq.FIRST_ATTACKER]
             while attacker != NONE:
                 count = _add_open(facts, inputs, count, attacker)
-                attacker = facts[attacker, NEXT_ATTACKER]
-            fleet = facts[fleet, NEXT_CONVOYER]
-    elif facts[decision, ROLE] == SUPPORTS:
-        attacker = facts[decision, FIRST_ATTACKER]
+                attacker = facts[attacker, eq.NEXT_ATTACKER]
+            fleet = facts[fleet, eq.NEXT_CONVOYER]
+    elif facts[decision, eq.ROLE] == eq.SUPPORTS:
+        attacker = facts[decision, eq.FIRST_ATTACKER]
         while attacker != NONE:
-            if facts[attacker, POWER] != facts[decision, POWER]:
+            if facts[attacker, eq.POWER] != facts[decision, eq.POWER]:
                 count = _add_open(facts, inputs, count, provinces + attacker)
-                if attacker == facts[decision, GOAL]:
+                if attacker == facts[decision, eq.GOAL]:
                     count = _add_open(facts, inputs, count, attacker)
-            attacker = facts[attacker, NEXT_ATTACKER]
+            attacker = facts[attacker, eq.NEXT_ATTACKER]
     else:
-        goal = facts[decision, GOAL]
-        if facts[goal, ROLE] == MOVES:
+        goal = facts[decision, eq.GOAL]
+        if facts[goal, eq.ROLE] == eq.MOVES:
             count = _add_open(facts, inputs, count, goal)
-        if facts[goal, ROLE] != NOBODY:
+        if facts[goal, eq.ROLE] != eq.NOBODY:
             count = _add_backers(facts, inputs, count, goal)
-        rival = facts[goal, FIRST_ATTACKER]
+        rival = facts[goal, eq.FIRST_ATTACKER]
         while rival != NONE:
             count = _add_open(facts, inputs, count, provinces + rival)
             count = _add_backers(facts, inputs, count, rival)
-            rival = facts[rival, NEXT_ATTACKER]
+            rival = facts[rival, eq.NEXT_ATTACKER]
     return count
 
 
@@ -191,10 +170,10 @@ def find_needs(reach, province_location, facts, queue, lists, needs, truth, coun
         if complete:
             for case in range(1 << number):
                 for k in range(number):
-                    set_answer(facts, inputs[k], YES if (case >> k) & 1 else NO)
+                    set_answer(facts, inputs[k], eq.YES if (case >> k) & 1 else eq.NO)
                 truth[case] = equation(reach, province_location, facts, queue, decision)
             for k in range(number):
-                set_answer(facts, inputs[k], MAYBE)
+                set_answer(facts, inputs[k], eq.MAYBE)
         for k in range(number):
             turns = not complete
             if complete:
@@ -247,13 +226,13 @@ def follow(reach, province_location, facts, queue, lists, size, length):
             decision = lists[CORE, i]
             answer = equation(reach, province_location, facts, queue, decision)
             previous = get_answer(facts, decision)
-            if previous == MAYBE:
-                if answer != MAYBE:
+            if previous == eq.MAYBE:
+                if answer != eq.MAYBE:
                     set_answer(facts, decision, answer)
                     lists[TRAIL, length] = decision
                     length += 1
                     grew = True
-            elif answer != MAYBE and answer != previous:
+            elif answer != eq.MAYBE and answer != previous:
                 return False, length
     return True, length
 
@@ -272,12 +251,12 @@ def count_solutions(reach, province_location, facts, queue, lists, size):
         if consistent:
             guess = NONE
             for i in range(size):  # convoys last in the core: once they are known, most follows
-                if get_answer(facts, lists[CORE, i]) == MAYBE:
+                if get_answer(facts, lists[CORE, i]) == eq.MAYBE:
                     guess = lists[CORE, i]
             if guess != NONE:
                 lists[GUESSES, depth] = length
                 depth += 1
-                set_answer(facts, guess, YES)
+                set_answer(facts, guess, eq.YES)
                 lists[TRAIL, length] = guess
                 length += 1
                 continue
@@ -290,53 +269,40 @@ def count_solutions(reach, province_location, facts, queue, lists, size):
         while not again and depth > 0 and num_solutions < 2:
             start = lists[GUESSES, depth - 1]
             guess = lists[TRAIL, start]
-            again = get_answer(facts, guess) == YES
+            again = get_answer(facts, guess) == eq.YES
             while length > start:
                 length -= 1
-                set_answer(facts, lists[TRAIL, length], MAYBE)
+                set_answer(facts, lists[TRAIL, length], eq.MAYBE)
             if again:
-                set_answer(facts, guess, NO)
+                set_answer(facts, guess, eq.NO)
                 length += 1
             else:
                 depth -= 1
         if not again:
             while length > 0:
                 length -= 1
-                set_answer(facts, lists[TRAIL, length], MAYBE)
+                set_answer(facts, lists[TRAIL, length], eq.MAYBE)
             return num_solutions
 
 
 @jit_inner
-def settle_core(
-    reach,
-    province_location,
-    facts,
-    queue,
-    lists,
-    needs,
-    truth,
-    undecided,
-    count,
-    armies,
-    num_armies,
-):
+def settle_core(reach, province_location, scratch, count, num_armies):
     """Take the decisions of one core.
 
-    Reads   undecided[:count], provinces of open movers and supporters; armies[:num_armies], of all
-            armies by convoy
+    Reads   scratch.undecided[:count], provinces of open movers and supporters;
+            scratch.units[2, :num_armies], of all armies by convoy
     Writes  facts ANSWER, ARRIVES, STOPPED; lists, needs, truth, as scratch
     Rule    DATC 4.A.2, Szykman's rule: the armies of a convoy paradox stay and have no effect
     """
-    provinces = facts.shape[0]
-    num_open = 0
+    facts, queue, lists, needs = scratch.facts, scratch.queue, scratch.lists, scratch.needs
+    armies, provinces, num_open = scratch.units[2], facts.shape[0], count
     for i in range(count):
-        lists[OPEN, num_open] = undecided[i]
-        num_open += 1
+        lists[OPEN, i] = scratch.undecided[i]
     for i in range(num_armies):
-        if facts[armies[i], ARRIVES] == MAYBE:
+        if facts[armies[i], eq.ARRIVES] == eq.MAYBE:
             lists[OPEN, num_open] = provinces + armies[i]
             num_open += 1
-    find_needs(reach, province_location, facts, queue, lists, needs, truth, num_open)
+    find_needs(reach, province_location, facts, queue, lists, needs, scratch.truth, num_open)
     size = find_core(lists, needs, num_open)
     if count_solutions(reach, province_location, facts, queue, lists, size) == 1:
         for i in range(size):
@@ -346,9 +312,9 @@ def settle_core(
     for i in range(size):
         army = lists[CORE, i] - provinces
         if army >= 0:
-            facts[army, ARRIVES] = NO
-            facts[army, STOPPED] = 1
+            facts[army, eq.ARRIVES] = eq.NO
+            facts[army, eq.STOPPED] = 1
             stopped = True
     if not stopped:
         for i in range(size):
-            facts[lists[CORE, i], ANSWER] = YES
+            facts[lists[CORE, i], eq.ANSWER] = eq.YES

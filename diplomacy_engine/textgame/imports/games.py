@@ -153,9 +153,8 @@ def _of_blocks(
         game.id = game_id
         return game.to_saved_game()
     orders_of: dict[str, dict[str, list[str]]] = {}
-    retreats: list[
-        tuple[str, str, notation.Place, str]
-    ] = []  # told in results: phase, power, unit, order
+    # Told in results: phase, power, where the unit is, order.
+    retreats: list[tuple[str, str, notation.Place, str]] = []
     first = Game(game_map).phase
     for block in blocks:
         name = block.phase or first
@@ -164,9 +163,8 @@ def _of_blocks(
         for text in (text for text, reason in faults if not reason):
             phase = _phase_of_order(game_map, name, text)
             orders_of.setdefault(phase, {}).setdefault(block.power, []).append(text)
-            remark = (
-                order_blocks.told_retreat(game_map, text) if phase_kind(phase) == "movement" else ""
-            )
+            moving = phase_kind(phase) == "movement"
+            remark = order_blocks.told_retreat(game_map, text) if moving else ""
             unit = notation.ordered_unit(game_map, text, _likely_kinds(game_map))
             if remark and unit:
                 retreats.append((f"{phase[:-1]}R", block.power, unit.place, remark))
@@ -370,9 +368,8 @@ def _state(phase: Phase, retreats_before: Mapping[str, Mapping[str, list[str]]])
 
 
 def _leaves(text: str, unit: str) -> bool:
-    return " R " in text and notation.province_of(
-        " ".join(text.split()[:2])
-    ) == notation.province_of(unit)
+    place = notation.province_of(" ".join(text.split()[:2]))
+    return " R " in text and place == notation.province_of(unit)
 
 
 def short_report(saved: Mapping, game_map: Map | str | None = None) -> str:

@@ -37,7 +37,7 @@ from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.checking import check_player, sample_positions
 from diplomacy_engine.players.names import parse_player
 from diplomacy_engine.players.trust import needs_naming
-from diplomacy_engine.press.deals import CONFIRMED, Clause, Deals, Side, make_offers
+from diplomacy_engine.press.deals import Clause, Deals, OfferResult, Side, make_offers
 from diplomacy_engine.press.negotiators.negotiation import talk_of
 from diplomacy_engine.press.press import PEACE_ALONE, Press, PressRules
 
@@ -160,7 +160,8 @@ def test_deals_come_out_as_they_went_in():
         [(Clause.PEACE, Side.BOTH, NONE, NONE)],
     ]
     for clause in clauses:
-        assert press.settle(make_offers([(1, one, two, clause)]), np.ones(1, bool)) == [CONFIRMED]
+        results = press.settle(make_offers([(1, one, two, clause)]), np.ones(1, bool))
+        assert results == OfferResult.CONFIRMED
     decisions = games.decisions()
     talk = talk_of(press, decisions, np.array([1, 1]), np.array([one, two]))
     (position,) = positions_of(games, decisions.take(decisions.game == 1), ())
