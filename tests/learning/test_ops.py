@@ -148,6 +148,20 @@ def test_sums_over_slots():
     torch.testing.assert_close(sums, expected)
 
 
+@pytest.mark.parametrize("width", [9, 64, 87])  # in vectors, in blocks of them, and what is left
+def test_sums_of_rows_are_those_of_pytorch(width, monkeypatch):
+    rows = torch.randint(-1, 5, (6, 4), generator=torch.Generator().manual_seed(1))
+
+    def sums(table, starts):
+        return ops.sum_rows(rows, table, starts)
+
+    tensors = random(5, width), random(3, width, seed=1)
+    one = with_gradients(sums, *tensors)
+    monkeypatch.setattr(ops, "KERNEL_DEVICES", ())
+    for own, plain in zip(one, with_gradients(sums, *tensors)):
+        assert_same(own, plain)
+
+
 def test_no_decision_at_all():
     """A rank may have no part of a minibatch."""
     decisions, obs, _ = positions("small")

@@ -20,7 +20,7 @@ from .inputs import (
     relate,
 )
 from .sums import aligned, zeros
-from .vectors import add_row, sum_row
+from .vectors import add_row, spread_row, sum_row
 
 
 @jit_merged
@@ -111,12 +111,8 @@ def _backward(
                 d_weight[h] += slope * code[0, h] if positive else np.float32(0.0)
                 code[0, h] = slope * weight[h] if positive else np.float32(0.0)
             add_row(d_bases, slot, code, 0)
-            for k in range(NUM_BOARD):
-                if rows[n, k] != NONE:
-                    add_row(d_board, rows[n, k], code, 0)
-            for k in range(NUM_BOARD, ROWS):
-                if rows[n, k] != NONE:
-                    add_row(d_kind, rows[n, k], code, 0)
+            spread_row(d_board, rows, n, 0, NUM_BOARD, code, 0)
+            spread_row(d_kind, rows, n, NUM_BOARD, ROWS, code, 0)
 
 
 @jit_float

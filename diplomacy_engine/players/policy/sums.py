@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import jit, jit_float
-from ...constants import NONE
-from .vectors import add_row, sum_row
+from .vectors import add_row, spread_row, sum_row
 
 
 class Neighbors(NamedTuple):
@@ -59,9 +58,7 @@ def _spread_rows(rows, grad_output, d_table, d_starts):
     for b in range(rows.shape[0]):
         if d_starts.shape[0] > 0:
             add_row(d_starts, b // each, grad_output, b)
-        for k in range(rows.shape[1]):
-            if rows[b, k] != NONE:
-                add_row(d_table, rows[b, k], grad_output, b)
+        spread_row(d_table, rows, b, 0, rows.shape[1], grad_output, b)
 
 
 def sum_rows(rows: np.ndarray, table: np.ndarray, starts: np.ndarray) -> np.ndarray:

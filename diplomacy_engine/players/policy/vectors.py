@@ -93,6 +93,26 @@ def _add(typing, columns, out, out_at, part, part_at):
     return types.none(columns, out, out_at, part, part_at), generate
 
 
+@intrinsic(prefer_literal=True)
+def _spread(typing, columns, out, column, rows, rows_at, count, part, part_at):
+    """Add so many columns of `part`, from part_at on, to those from `column` on of all rows of out
+    that `count` of `rows` name, from rows_at on."""
+
+    def generate(context, builder, signature, arguments):
+        width, kinds = signature.args[0].literal_value, signature.args
+        out, rows, part = (Flat(context, builder, kinds[n], arguments[n]) for n in (1, 3, 6))
+        _, _, column, _, rows_at, count, _, part_at = arguments
+        vectors = part.load(part_at, width)
+        with cgutils.for_range(builder, count) as loop:
+            row = rows.number(builder.add(rows_at, loop.index))
+            with builder.if_then(builder.icmp_signed("!=", row, number(NONE))):
+                at = builder.add(builder.mul(row, out.shape[1]), column)
+                out.store([builder.fadd(*pair) for pair in zip(out.load(at, width), vectors)], at)
+        return context.get_dummy_value()
+
+    return types.none(columns, out, column, rows, rows_at, count, part, part_at), generate
+
+
 @jit_inner
 def _parts(width):
     return (width - width % BLOCK, width - width % LANES) if COMPILED else (0, 0)
@@ -127,3 +147,18 @@ def add_row(out, o, part, p):
         _add(LANES, out, o * width + h, part, p * width + h)
     for h in range(by_vector, width):
         out[o, h] += part[p, h]
+
+
+@jit_merged
+def spread_row(out, rows, n, first, last, part, p):
+    """Add row p of a contiguous array to all rows of another that rows[n, first:last] name."""
+    width, at, count = out.shape[1], n * rows.shape[1] + first, last - first
+    by_block, by_vector = _parts(width)
+    for h in range(0, by_block, BLOCK):
+        _spread(BLOCK, out, h, rows, at, count, part, p * width + h)
+    for h in range(by_block, by_vector, LANES):
+        _spread(LANES, out, h, rows, at, count, part, p * width + h)
+    for h in range(by_vector, width):
+        for k in range(first, last):
+            if rows[n, k] != NONE:
+                out[rows[n, k], h] += part[p, h]
