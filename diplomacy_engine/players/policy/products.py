@@ -122,12 +122,12 @@ def multiply_gradients(
     """Return the gradients of x, weights and bias from that of what `multiply` returned."""
     d_weights, d_bias = zeros(*weights.shape), zeros(*weights.shape[:2])
     every, begin = np.arange(max(*grad.shape, x.shape[1])), 0
-    whole = len(rows) == 1 and len(rows[0]) == len(x)  # every row is written
-    d_x = aligned(*x.shape) if whole else zeros(*x.shape)
-    start = zeros(1, x.shape[1]) if whole else d_x
+    dense = len(rows) == 1 and len(rows[0]) == len(x)  # every row is written
+    d_x = aligned(*x.shape) if dense else zeros(*x.shape)
+    start = zeros(1, x.shape[1]) if dense else d_x
     for r, own in enumerate(rows):
         part = grad[begin : begin + len(own)]
-        start_rows = np.zeros_like(own) if whole else own
+        start_rows = np.zeros_like(own) if dense else own
         _multiply(part, every[: len(own)], weights[r], every, start, start_rows, d_x, own)
         _multiply_back(part, x, own, d_weights[r])
         _add_rows(part, d_bias[r : r + 1])
