@@ -4,6 +4,7 @@
     python -m diplomacy_learners.baselines --map three --scheme counterfactual --alternatives 4
     python -m diplomacy_learners.baselines --map three --scheme central --teams ENGLAND+ITALY
     python -m diplomacy_learners.baselines --map three --teams ENGLAND+ITALY --partners pool
+    python -m diplomacy_learners.baselines --map three --teams ENGLAND+ITALY --board 8
 
 They are those of Song et al. 2019 (Arena, section 3); docs/rewards_and_teams.md describes them.
 Shapes are named as in ppo_selfplay_diplomacy.py.
@@ -26,8 +27,9 @@ from torch.nn import functional as F
 import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.games.decisions import ragged_rows
+from diplomacy_engine.games.observation import NUM_BOARD_FEATURES
 from diplomacy_engine.learning import frozen, ops, registry, startup
-from diplomacy_engine.learning.boards import Codes, Orders
+from diplomacy_engine.learning.boards import Boards, Codes, Orders, on_device
 from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.ranks import Ranks
@@ -35,13 +37,14 @@ from diplomacy_engine.players.policy.player import PolicyPlayer
 from diplomacy_engine.players.search.draws import PolicyDraws, phase_seeds
 from diplomacy_engine.players.search.leaves import Critic, Leaves
 from diplomacy_engine.rules.state import Salt, in_movement
+from diplomacy_learners._teams import TeamArgs, TeamRun
 from ppo_selfplay_diplomacy import Agent, OpponentPool, Run, layer_init
 
 FREEZE_GAMES = 400  # against the newest copy, before --freeze-score can freeze another
 
 
 @dataclass(frozen=True)
-class Args(ppo.Args):
+class Args(TeamArgs):
     """Settings: those of ppo_selfplay_diplomacy.py, and those of schemes, teams and stages."""
 
     exp_name: str = Path(__file__).stem
@@ -51,16 +54,8 @@ class Args(ppo.Args):
     counterfactual: credit relative to other orders; self_play: as ppo_selfplay_diplomacy.py"""
     alternatives: ppo.Count = 4
     """counterfactual: other orders that are tried for each decision of a movement phase"""
-    teams: str = ""
-    """powers that win and lose together: ENGLAND+ITALY, or more teams with commas between"""
-    team_victory: Annotated[int, Meta(ge=0, le=10_000)] = 0
-    """centers with which a team wins after a fall, if no other has as many; 0: no team wins so"""
-    learner_seats: ppo.Count = 1
-    """seats of each game that the learner plays and learns from; with --teams those of one team"""
-    learner_powers: tuple[str, ...] = ()
-    """powers that the learner plays in every game, instead of seats that are drawn"""
-    partners: Literal["self", "pool"] = "self"
-    """with --teams, who plays the learner's partners: itself, or a copy or bot of the pool"""
+    board: Annotated[int, Meta(ge=0, le=1024)] = 0
+    """numbers that each power of a team writes for the others of its team to see; 0: none"""
     freeze_score: ppo.Share | None = None
     """stages: freeze the learner sooner, once it scores this (win 1, draw 0.5) against the newest
     copy; with --pool-size 1 only that copy is met"""
@@ -160,7 +155,53 @@ class Independent(nn.Module):
         return ppo.Action(drawn, logprob, entropy, value=value)
 
 
-class Central(Agent):
+class Extended(Agent):
+    """The script's network with more layers."""
+
+    def load_state_dict(self, saved: dict, *how, **options):
+        """Take weights; what plain self-play has not learned stays as it is new (--start-from)."""
+        return super().load_state_dict(self.state_dict() | saved, *how, **options)
+
+
+class Broadcasting(Extended):
+    """Each power of a team writes `size` numbers, and sees the mean of what its mates write.
+
+    That is a step of CommNet (Sukhbaatar et al. 2016) at a node of Arena's social tree. One pass
+    writes and reads, so that the loss of who reads reaches who writes. Mates are those powers of
+    the team that the network is asked for in the same call and have something to order.
+    """
+
+    def __init__(self, game_map: engine.Map, *network, size: int):
+        super().__init__(game_map, *network)
+        width = 3 * self.power.embedding_dim
+        self.write = layer_init(nn.Linear(width, size), 1.0)
+        self.read = nn.Linear(size, width, bias=False)
+        nn.init.zeros_(self.read.weight)  # begins as a policy without a board
+
+    def observe(
+        self, games: engine.VectorGame, rows: np.ndarray, powers: np.ndarray
+    ) -> engine.BoardViews:
+        """Return what is seen, with one more column in each board: as its entry v it has the team,
+        from 1 on, of power v; 0 if the network is not asked for that power."""
+        views = super().observe(games, rows, powers)
+        team = np.zeros((*views.board.shape[:2], 1), np.int8)
+        team[views.row, views.power, 0] = 1 + games.map.teams.of_power[views.power]
+        return views._replace(board=np.concatenate([views.board, team], 2))
+
+    def encode(self, boards: Boards) -> Codes:
+        """Return codes as the script's; to those of who decides is added what its mates write."""
+        codes = super().encode(boards)
+        team = boards.views.board[:, : boards.num_powers, NUM_BOARD_FEATURES]  # (G, P)
+        mates = (team[:, :, None] == team[:, None]) & (team[:, None] > 0)
+        mates &= ~np.eye(boards.num_powers, dtype=bool)  # (G, P, P)
+        shares = mates / np.maximum(mates.sum(2, keepdims=True), 1)
+        shares = on_device(shares.astype(np.float32), codes.view.device)
+        messages = shares @ torch.tanh(self.write(codes.powers))  # (G, P, size), to each power
+        added = self.read(messages).flatten(0, 1).index_select(0, boards.viewer)
+        return codes._replace(view=codes.view + added)
+
+
+class Central(Extended):
     """A critic that also sees what the learner's other powers order in the same phase.
 
     Given the board the others' orders do not depend on one's own, so the baseline stays unbiased
@@ -171,10 +212,6 @@ class Central(Agent):
         super().__init__(game_map, hidden, *network)
         first, last = nn.Linear(4 * hidden, hidden), nn.Linear(hidden, 1, bias=False)
         self.mates = nn.Sequential(layer_init(first), nn.ReLU(), layer_init(last, 0.1))
-
-    def load_state_dict(self, saved: dict, *how, **options):
-        """Take weights; what plain self-play has not learned stays as it is new (--start-from)."""
-        return super().load_state_dict(self.state_dict() | saved, *how, **options)
 
     def get_action_and_value(
         self,
@@ -261,41 +298,14 @@ class Policies(OpponentPool):
         return chosen
 
 
-class TeamRun(Run):
-    """A run of teams: what becomes of a team counts for its powers that are out, too.
-
-    Otherwise no sacrifice could be learned.
-    """
-
-    REBUILT = (*Run.REBUILT, "counterfactual")
+class SchemeRun(TeamRun):
+    REBUILT = (*TeamRun.REBUILT, "counterfactual")
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
-        check_seating(setup.args, setup.game_map)
+        check_scheme(setup.args, setup.game_map)
         super().__init__(setup, ranks, Policies)
         scheme = self.args.scheme
         self.counterfactual = Counterfactual(self) if scheme == "counterfactual" else None
-
-    def seat(self, rows: np.ndarray) -> None:
-        """Seat learner and opponents in the new games `rows`.
-
-        A side is a power, or a team of powers. As in plain self-play, but the learner's sides are
-        among those of `learner_powers`, if there are any, and with `partners` of the pool it has
-        one power of its team, the pool the others.
-        """
-        args, rng, side = self.args, self.rng, self.game_map.teams.of_power  # (P,)
-        by_side = len(rows), int(side.max()) + 1
-        learners = [self.game_map.power_number(name) for name in args.learner_powers]
-        playable = np.isin(np.arange(len(side)), learners or np.arange(len(side)))  # (P,)
-        weights = np.maximum(1 - args.weak_seats * self.results.win_share, 0.05)
-        keys = rng.exponential(size=by_side) / weights  # the lowest are the learner's
-        keys[:, np.setdiff1d(side, side[playable])] = np.inf
-        learns = keys.argsort(1).argsort(1)[:, side] < (1 if args.teams else args.learner_seats)
-        members = self.pool.sample(rng, by_side)[:, side]
-        place = keys[:, side].argsort(1, kind="stable").argsort(1)  # the learner's come first
-        if args.partners == "pool":  # one power of the team is the learner's
-            score = rng.random((len(rows), len(side))) * (learns & playable)
-            learns = np.arange(len(side)) == score.argmax(1)[:, None]
-        self.fill_seats(rows, learns, place, members)
 
     def store(self, experience: Experience, action: ppo.Action, orders: np.ndarray) -> None:
         if self.counterfactual:
@@ -303,13 +313,6 @@ class TeamRun(Run):
             values = self.counterfactual.values(self.games, experience, orders, values)
             action = action._replace(value=torch.from_numpy(values))
         super().store(experience, action, orders)
-
-    def plays_on(self, result: engine.StepResult) -> np.ndarray:
-        return engine.alive_with_team(result.alive, self.game_map.teams.of_power)
-
-    def values_of(self, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
-        alive, team = self.games.outcomes().alive[rows], self.game_map.teams.of_power
-        return super().values_of(rows, engine.living_mate(alive, team, powers))
 
 
 class LearnerCritic(Critic):
@@ -367,30 +370,26 @@ class Counterfactual:
         return values.reshape(-1, count).mean(1)
 
 
-def check_seating(args: Args, game_map: engine.Map) -> None:
-    teams, flags = game_map.teams, " ".join(args.learner_powers)
-    learners = {game_map.power_number(name) for name in args.learner_powers}
-    mixed = args.partners == "pool"
-    if mixed and not teams.text:
-        raise engine.UserError("--partners pool needs --teams: no power has a partner here")
-    if learners and not teams.text and len(learners) != args.learner_seats:
-        raise engine.UserError(f"--learner-powers {flags} needs --learner-seats {len(learners)}")
-    if learners and teams.text and not mixed:
-        team = teams.of_power
-        if learners != set(np.flatnonzero(team == team[min(learners)]).tolist()):
-            names = ", ".join(teams.names)
-            raise engine.UserError(f"--learner-powers {flags} must be one team of {names}")
-    if args.scheme == "central" and (mixed or args.learner_seats == 1):
+def check_scheme(args: Args, game_map: engine.Map) -> None:
+    alone = args.partners == "pool" or not game_map.teams.text
+    if args.scheme == "central" and (args.partners == "pool" or args.learner_seats == 1):
         raise engine.UserError("--scheme central needs --learner-seats 2 or more, or --teams")
+    if args.board and (alone or args.scheme in AGENTS):
+        raise engine.UserError(
+            f"--board {args.board} needs --teams, --partners self and --scheme self_play or "
+            "counterfactual: a network's own powers write for each other"
+        )
 
 
-train = partial(ppo.train, make_run=TeamRun)
+train = partial(ppo.train, make_run=SchemeRun)
 AGENTS = {"independent": Independent, "central": Central}
 
 
 def make_agent(options: dict, game_map: engine.Map) -> nn.Module:
     names = "hidden", "num_layers", "autoregressive", "cross_support"
     network = (options[name] for name in names)
+    if size := options["board"]:
+        return Broadcasting(game_map, *network, size=size)
     return AGENTS.get(options["scheme"], Agent)(game_map, *network)
 
 

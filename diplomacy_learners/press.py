@@ -44,6 +44,7 @@ from diplomacy_engine.press.talk_views import (
 )
 from diplomacy_learners._offer_round import OfferRound
 from diplomacy_learners._talk_counts import OfferCounts, TalkEpisodes, WishCounts
+from diplomacy_learners._teams import TeamArgs, TeamRun
 from ppo_selfplay_diplomacy import AT_RANDOM, LEARNER, Run
 
 # The talk of TalkViews or OfferViews by name, of every seat: (E, P, ...).
@@ -51,8 +52,8 @@ PhaseTalk = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Args(ppo.Args):
-    """Settings: those of ppo_selfplay_diplomacy.py, and four of talk."""
+class Args(TeamArgs):
+    """Settings: those of ppo_selfplay_diplomacy.py, those of teams, and four of talk."""
 
     exp_name: str = Path(__file__).stem
     """name of this experiment, part of the run folder's name"""
@@ -351,9 +352,9 @@ class LearnerTalk(NamedTuple):
     hold: Callable[["LearnerTalk", Run, engine.Decisions, startup.Clock], PhaseTalk]
 
 
-class TalkRun(Run):
-    REBUILT = (*Run.REBUILT, "talk", "phase_talk", "broken")
-    OF_RANK = (*Run.OF_RANK, "memory")
+class TalkRun(TeamRun):
+    REBUILT = (*TeamRun.REBUILT, "talk", "phase_talk", "broken")
+    OF_RANK = (*TeamRun.OF_RANK, "memory")
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
         super().__init__(setup, ranks)

@@ -198,7 +198,7 @@ def new_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
 def _with_teams(learner: Learner, args: RunSettings, game_map: Map) -> tuple[RunSettings, Map]:
     """Return settings and map with the teams of `args`, if any: a seat for each of the largest."""
     if learner.talks:
-        return replace(args, cross_support=True), game_map
+        args = replace(args, cross_support=True)
     if not getattr(args, "teams", "") and not getattr(args, "team_victory", 0):
         return args, game_map
     game_map = game_map.with_teams(args.teams, args.team_victory)

@@ -24,7 +24,7 @@ from diplomacy_engine import (
 )
 from diplomacy_engine.clock import Clock
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.learning import checkpoint_state, checkpoints, ops, startup
+from diplomacy_engine.learning import checkpoint_state, checkpoints, frozen, ops, startup
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.policy.files import policy_file
 from diplomacy_engine.rules.state import in_movement
@@ -45,18 +45,18 @@ SMALL = {
 }
 
 
-def agent_of(scheme: str, name: str = "three", seed: int = 1) -> torch.nn.Module:
+def agent_of(scheme: str, name: str = "three", seed: int = 1, board: int = 0) -> torch.nn.Module:
     torch.manual_seed(seed)
     network = {"hidden": 16, "num_layers": 1, "autoregressive": True, "cross_support": True}
-    return baselines.make_agent(network | {"scheme": scheme}, load_map(name))
+    return baselines.make_agent(network | {"scheme": scheme, "board": board}, load_map(name))
 
 
-def make_run(**changes) -> baselines.TeamRun:
+def make_run(**changes) -> baselines.SchemeRun:
     """Return a new run, its games with seats; with teams, give `learner_seats` as well."""
     args = baselines.Args(**SMALL | changes)
     game_map = load_map(args.map).with_teams(args.teams, args.team_victory)
     setup = startup.Setup(baselines.LEARNER_SPEC, args, game_map, CPU)
-    run = baselines.TeamRun(setup, Ranks())
+    run = baselines.SchemeRun(setup, Ranks())
     run.seat(np.arange(args.num_envs))
     return run
 
@@ -330,6 +330,132 @@ def test_all_in_one_team_learn_together_and_are_evaluated_apart(tmp_path, capsys
     assert "eval/random/win_RUSSIA" in shown and "selfplay/win" not in shown
 
 
+# --- A board of a team ----------------------------------------------------------------------------
+
+FRIENDS = load_map("three").with_teams("ENGLAND+ITALY")
+ENGLAND, ITALY, RUSSIA = range(3)
+
+
+def reading(agent: baselines.Broadcasting) -> baselines.Broadcasting:
+    """Return an agent that makes something of the board; a new one does not."""
+    with torch.no_grad():
+        agent.read.weight.normal_(0.0, 2.0, generator=SEED().manual_seed(1))
+    return agent
+
+
+def test_a_new_board_changes_nothing_and_no_weight_is_drawn_otherwise():
+    agent, plain = agent_of("self_play", board=3), agent_of("self_play")
+    assert type(plain) is ppo.Agent
+    weights = plain.state_dict()
+    model = agent.state_dict()
+    assert model.keys() - weights.keys() == {"write.weight", "write.bias", "read.weight"}
+    assert all(torch.equal(model[name], weight) for name, weight in weights.items())
+    games = VectorGame(FRIENDS, 12, seed=3)
+    decisions = asked(games)[1]
+    with torch.no_grad():
+        said, unsaid = (
+            one.get_action_and_value(
+                one.observe(games, decisions.game, decisions.power), decisions, noise=ops.LIKELIEST
+            )
+            for one in (agent, plain)
+        )
+    assert np.array_equal(said.chosen, unsaid.chosen)
+    assert torch.equal(said.logprob, unsaid.logprob) and torch.equal(said.value, unsaid.value)
+
+
+def test_mates_that_are_asked_together_read_what_the_other_writes():
+    """Not who plays alone, is asked alone, or has no team in this game."""
+    agent = reading(agent_of("self_play", board=3))
+    games, apart = (VectorGame(game_map, 12, seed=3) for game_map in (FRIENDS, "three"))
+    decisions = asked(games)[1]
+    asked(apart)
+
+    def scored(games, decisions) -> torch.Tensor:
+        obs = agent.observe(games, decisions.game, decisions.power)
+        first = np.zeros(len(decisions.slot_province), np.int64)
+        return agent.get_action_and_value(obs, decisions, first).logprob
+
+    pairs = [np.isin(decisions.game, decisions.game[decisions.power == p]) for p in range(2)]
+    mates = np.array(pairs)[1 - decisions.power.clip(max=1), np.arange(decisions.count)]
+    mates &= decisions.power != RUSSIA
+    assert mates.any() and not mates[decisions.power != RUSSIA].all()
+    together = scored(games, decisions)
+    alone = torch.cat([scored(games, decisions.take(np.array([d]))) for d in range(len(mates))])
+    differs = ~np.isclose(together.detach(), alone.detach(), atol=1e-4)
+    assert np.array_equal(differs, mates)
+    assert torch.allclose(scored(apart, decisions), alone, atol=1e-4)
+    # The gradient of what one power does reaches what its mate writes, and nobody else's.
+    for d in (np.flatnonzero(mates)[0], np.flatnonzero(~mates)[0]):
+        (gradient,) = torch.autograd.grad(together[d], agent.write.weight, retain_graph=True)
+        assert bool(gradient.any()) == mates[d]
+
+
+def test_a_power_learns_to_write_what_its_mate_needs():
+    """ENGLAND is to give its first orders where ITALY stands in Rome, else its last ones. Only the
+    layers of the board learn, and one that always writes the same does much worse."""
+    games = VectorGame(FRIENDS, 60, seed=3)
+    decisions = asked(games)[1]
+    decisions = decisions.take(in_movement(games.state, decisions.game))
+    mine = decisions.power == ENGLAND
+    rows = np.flatnonzero(mine & np.isin(decisions.game, decisions.game[decisions.power == ITALY]))
+    stands = games.state.unit_power[decisions.game, FRIENDS.provinces.index("ROM")] == ITALY
+    last = np.diff(decisions.order_start) - 1
+    chosen = np.where(stands[decisions.slot_decision], 0, last)
+
+    def loss_after_learning(writes: bool) -> float:
+        agent = agent_of("self_play", board=2)
+        with torch.no_grad():
+            agent.score.weight *= 30  # so that the orders' probabilities can move
+            agent.order_kinds.weight *= 5
+            if not writes:
+                agent.write.weight.zero_()
+                agent.write.bias.fill_(1.0)
+        learned = [agent.read.weight, *(agent.write.parameters() if writes else ())]
+        optimizer = torch.optim.Adam(learned, 0.03)
+        obs = agent.observe(games, decisions.game, decisions.power)
+        for _ in range(60):
+            optimizer.zero_grad()
+            loss = -agent.get_action_and_value(obs, decisions, chosen).logprob[rows].mean()
+            loss.backward()
+            optimizer.step()
+        return loss.item()
+
+    assert 0.2 < stands[rows].mean() < 0.5
+    assert loss_after_learning(writes=True) < 0.7 * loss_after_learning(writes=False)
+
+
+def test_learning_scores_what_was_written_in_the_rollout():
+    """Also where a mate's decision of the same phase is in another batch."""
+    run = make_run(num_envs=12, num_steps=16, board=3, max_years=3, **TEAM)
+    reading(run.agent)
+    for _ in range(2):
+        while run.buffer.count.max() < run.args.num_steps:
+            play_phase(run)
+        batch = self_play.take_batch(run.buffer, 0.99, 0.95)
+        with torch.no_grad():
+            scored = run.agent.get_action_and_value(*batch.experience)
+        np.testing.assert_allclose(scored.logprob, batch.logprobs, atol=1e-4)
+        np.testing.assert_allclose(scored.value, batch.values, atol=1e-4)
+
+
+def test_copies_with_boards_play_alike_one_by_one_and_stacked():
+    agents = {n: reading(agent_of("self_play", seed=n, board=3)) for n in (1, 2)}
+    games = VectorGame(FRIENDS, 12, seed=3)
+    decisions = asked(games)[1]
+    who = np.sort(1 + decisions.game % 2)
+    decisions = decisions.take(np.argsort(decisions.game % 2, kind="stable"))
+    legal, obs = frozen.ask(agents, who, games, decisions)
+    together = [
+        frozen.act(agents, who, obs, legal, ops.LIKELIEST, stacks=stacks)
+        for stacks in ((), (frozen.Stack(agents),))
+    ]
+    players = [baselines.make_player(agent, "it", greedy=True) for agent in agents.values()]
+    alone = np.concatenate(
+        [player.act(games, legal.take(who == n)) for n, player in enumerate(players, 1)]
+    )
+    assert all(np.array_equal(order_numbers(legal, chosen), alone) for chosen in together)
+
+
 @pytest.mark.parametrize(("flags", "words"), read_table(__file__, "what_cannot_be"))
 def test_what_cannot_be(flags, words, tmp_path, capsys):
     argv = ["--config", write_config(tmp_path / "tiny.toml", map="three"), *flags.split()]
@@ -358,7 +484,7 @@ def test_a_run_begins_with_a_policy_of_plain_self_play(scheme):
     network = {name: start["args"][name] for name in ("hidden", "num_layers")}
     given = {"scheme": scheme, "start_from": "three-pure-2", "learner_seats": 2}
     args = baselines.Args(**SMALL | network | given)
-    run = baselines.TeamRun(startup.new_run(baselines.LEARNER_SPEC, args, Ranks()), Ranks())
+    run = baselines.SchemeRun(startup.new_run(baselines.LEARNER_SPEC, args, Ranks()), Ranks())
     model = run.agent.state_dict()
     for name, weight in start["model"].items():
         own = [f"powers.{p}.{name}" for p in range(3)] if scheme == "independent" else [name]

@@ -32,7 +32,8 @@ def begin(**changes) -> press.TalkRun:
     settings |= {"num_layers": 1, "reward": "score", "weak_seats": 0.0, "average_exponent": 0.0}
     settings |= {"opponent_temperature": 1.0}
     args = press.Args(**settings | changes)
-    setup = startup.Setup(press.LEARNER_SPEC, args, load_map("three"), CPU)
+    game_map = load_map("three").with_teams(args.teams, args.team_victory)
+    setup = startup.Setup(press.LEARNER_SPEC, args, game_map, CPU)
     run = press.TalkRun(setup, Ranks())
     run.seat(np.arange(args.num_envs))
     return run
@@ -245,6 +246,24 @@ def test_a_broken_word_is_counted_and_has_a_price():
     again.memory = tuple(map(np.copy, free.memory))  # as from a checkpoint
     play_phase(again)
     assert (again.talk.press.tally.broken_year >= broken).all() and (broken > 0).any()
+
+
+def test_a_team_talks_and_is_paid_together_and_who_breaks_its_word_pays_alone():
+    def played(cost: float) -> press.TalkRun:
+        told = {"press": "offers", "binding": "no", "reward": "center_delta", "num_steps": 32}
+        run = make_run(break_cost=cost, teams="ENGLAND+ITALY", num_envs=60, **told)
+        for _ in range(14):
+            play_phase(run)
+        return run
+
+    runs = played(0), played(2)
+    learns = runs[0].seats.stream != NONE
+    assert (learns[:, 0] == learns[:, 1]).all() and (learns[:, 0] != learns[:, 2]).all()
+    assert figures(runs[0])["deals"] > 0
+    free, priced = (run.episodes.running[:, 1].reshape(-1, 2)[learns[:, 0]] for run in runs)
+    assert free.any() and np.array_equal(*free.T)
+    paid = free - priced
+    assert set(np.unique(paid)) > {0} and (paid % 2 == 0).all() and not np.array_equal(*paid.T)
 
 
 def test_the_entropy_of_talk():

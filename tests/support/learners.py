@@ -39,7 +39,8 @@ LEARNERS = {
     "central": Learner(BASELINES, RICH | {"scheme": "central", "capture_games": 1}),
     "counterfactual": Learner(BASELINES, RICH | {"scheme": "counterfactual", "alternatives": 2}),
     "partners": Learner(BASELINES, RICH | TEAM | {"partners": "pool", "freeze_score": 0.5}),
-    "mutual": Learner(PRESS, RICH | {"press": "mutual", "eval_bots": ["coin+random"]}),
+    "board": Learner(BASELINES, RICH | TEAM | {"board": 3}),
+    "mutual": Learner(PRESS, RICH | TEAM | {"press": "mutual", "eval_bots": ["coin+random"]}),
     "offers": Learner(
         PRESS,
         RICH

@@ -1,0 +1,84 @@
+"""Teams in training: who plays which powers, and what counts for a power that is out."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from msgspec import Meta
+
+import diplomacy_engine as engine
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine.learning import startup
+from diplomacy_engine.learning.ranks import Ranks
+from ppo_selfplay_diplomacy import OpponentPool, Run
+
+
+@dataclass(frozen=True)
+class TeamArgs(ppo.Args):
+    """Settings: those of ppo_selfplay_diplomacy.py, and those of teams."""
+
+    teams: str = ""
+    """powers that win and lose together: ENGLAND+ITALY, or more teams with commas between"""
+    team_victory: Annotated[int, Meta(ge=0, le=10_000)] = 0
+    """centers with which a team wins after a fall, if no other has as many; 0: no team wins so"""
+    learner_seats: ppo.Count = 1
+    """seats of each game that the learner plays and learns from; with --teams those of one team"""
+    learner_powers: tuple[str, ...] = ()
+    """powers that the learner plays in every game, instead of seats that are drawn"""
+    partners: Literal["self", "pool"] = "self"
+    """with --teams, who plays the learner's partners: itself, or a copy or bot of the pool"""
+
+
+class TeamRun(Run):
+    """A run of teams: what becomes of a team counts for its powers that are out, too.
+
+    Otherwise no sacrifice could be learned.
+    """
+
+    def __init__(self, setup: startup.Setup, ranks: Ranks, pool: type = OpponentPool):
+        check_seating(setup.args, setup.game_map)
+        super().__init__(setup, ranks, pool)
+
+    def seat(self, rows: np.ndarray) -> None:
+        """Seat learner and opponents in the new games `rows`.
+
+        A side is a power, or a team of powers. As in plain self-play, but the learner's sides are
+        among those of `learner_powers`, if there are any, and with `partners` of the pool it has
+        one power of its team, the pool the others.
+        """
+        args, rng, side = self.args, self.rng, self.game_map.teams.of_power  # (P,)
+        by_side = len(rows), int(side.max()) + 1
+        learners = [self.game_map.power_number(name) for name in args.learner_powers]
+        playable = np.isin(np.arange(len(side)), learners or np.arange(len(side)))  # (P,)
+        weights = np.maximum(1 - args.weak_seats * self.results.win_share, 0.05)
+        keys = rng.exponential(size=by_side) / weights  # the lowest are the learner's
+        keys[:, np.setdiff1d(side, side[playable])] = np.inf
+        learns = keys.argsort(1).argsort(1)[:, side] < (1 if args.teams else args.learner_seats)
+        members = self.pool.sample(rng, by_side)[:, side]
+        place = keys[:, side].argsort(1, kind="stable").argsort(1)  # the learner's come first
+        if args.partners == "pool":  # one power of the team is the learner's
+            score = rng.random((len(rows), len(side))) * (learns & playable)
+            learns = np.arange(len(side)) == score.argmax(1)[:, None]
+        self.fill_seats(rows, learns, place, members)
+
+    def plays_on(self, result: engine.StepResult) -> np.ndarray:
+        return engine.alive_with_team(result.alive, self.game_map.teams.of_power)
+
+    def values_of(self, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
+        alive, team = self.games.outcomes().alive[rows], self.game_map.teams.of_power
+        return super().values_of(rows, engine.living_mate(alive, team, powers))
+
+
+def check_seating(args: TeamArgs, game_map: engine.Map) -> None:
+    teams, flags = game_map.teams, " ".join(args.learner_powers)
+    learners = {game_map.power_number(name) for name in args.learner_powers}
+    mixed = args.partners == "pool"
+    if mixed and not teams.text:
+        raise engine.UserError("--partners pool needs --teams: no power has a partner here")
+    if learners and not teams.text and len(learners) != args.learner_seats:
+        raise engine.UserError(f"--learner-powers {flags} needs --learner-seats {len(learners)}")
+    if learners and teams.text and not mixed:
+        team = teams.of_power
+        if learners != set(np.flatnonzero(team == team[min(learners)]).tolist()):
+            names = ", ".join(teams.names)
+            raise engine.UserError(f"--learner-powers {flags} must be one team of {names}")
