@@ -4,6 +4,7 @@ No redirect is followed, and a key stands in no text."""
 import contextlib
 import http.client
 import io
+import json
 import socket
 import time
 import zlib
@@ -52,7 +53,8 @@ def read_url(text: str, source: str) -> SplitResult:
 
 
 class Server:
-    """A server; its `key`, if it has one, is replaced wherever it repeats that."""
+    """A server; its `key`, if it has one, goes with the requests `with_key`, in a header, and is
+    replaced wherever the server repeats it."""
 
     def __init__(self, url: SplitResult, key: str = ""):
         self._url, self._key = url, key
@@ -64,11 +66,17 @@ class Server:
         path: str,
         until: float,
         most: int,
-        body: bytes | None = None,
-        headers: dict[str, str] | None = None,
+        body: dict | None = None,
+        with_key: bool = True,
     ) -> Reply:
-        """Return the answer to a request; NoReply unless it comes whole. That is before `until` of
-        time.monotonic(), and with a body of at most `most` bytes."""
+        """Return the answer to a request, whose `body` is sent as JSON; NoReply unless it comes
+        whole. That is before `until` of time.monotonic(), and of at most `most` bytes."""
+        headers = {"Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        if with_key and self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        content = None if body is None else json.dumps(body).encode()
         secure = self._url.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         connection = kind(self._url.hostname, self._url.port, timeout=_left(until))
@@ -86,11 +94,11 @@ class Server:
             sock = connection.sock
             self._open.add(sock)
             sock.settimeout(_left(until))
-            connection.request(method, path, body, {"Accept": "application/json"} | (headers or {}))
+            connection.request(method, path, content, headers)
             response = connection.getresponse()
-            content = _read(response, most)
+            answer = _read(response, most)
             _left(until)  # the end of an abandoned answer is none
-            return Reply(response.status, response.headers, content)
+            return Reply(response.status, response.headers, answer)
         except TimeoutError:
             raise TooLate("no answer in time") from None
         except (OSError, http.client.HTTPException) as error:

@@ -10,27 +10,8 @@ import numpy as np
 
 from ..constants import NONE
 from ..errors import UserError
-from ..extras.programs import dui
-from ..extras.programs.lines import (
-    ABOUT,
-    PROTOCOL,
-    Answer,
-    Arrays,
-    Hello,
-    Line,
-    Message,
-    Position,
-    Talking,
-    asked_of,
-    encode,
-    line_decoder,
-    load_arrays,
-    load_positions,
-    order_array,
-    order_texts,
-    read_array,
-    tables_of,
-)
+from ..extras.programs import dui, lines
+from ..extras.programs.lines import Answer, Arrays, Hello, Line, Message, Position, Talking
 from ..extras.programs.talk import Boards, press_of
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
@@ -38,14 +19,7 @@ from ..players.asking import ask_player, begin_games
 from ..players.loading import load_player
 from ..players.protocols import Player, SamplingPlayer
 from ..press.deals import make_offers
-from ..press.negotiators.negotiation import (
-    Listener,
-    Negotiator,
-    Talk,
-    honest_seats,
-    spoken,
-    talk_of,
-)
+from ..press.negotiators import negotiation
 from ..press.press import PEACE_ALONE, Press
 from ..rules.map import MAP_NAMES, Map, load_map
 from ._flags import Bot
@@ -82,18 +56,18 @@ class Host:
         """Set up positions, and return what all powers have to decide there."""
         rows = [position.game for position in positions]
         games = self.make_games(game_map, rows, max_years)
-        load_positions(games, positions)
+        lines.load_positions(games, positions)
         self.begin([position.game for position in positions if position.new], seed)
         return games.decisions(np.array(sorted(rows), int))
 
     def array_orders(self, game_map: Map, arrays: Arrays, line: Line) -> Arrays:
-        rows = read_array(arrays, "game", MOST_GAMES - 1, 0)
+        rows = lines.read_array(arrays, "game", MOST_GAMES - 1, 0)
         games = self.make_games(game_map, rows.tolist(), line.max_years)
-        decisions = load_arrays(games, arrays)
-        new = read_array(arrays, "new", 1, 0)[: len(rows)] == 1
+        decisions = lines.load_arrays(games, arrays)
+        new = lines.read_array(arrays, "new", 1, 0)[: len(rows)] == 1
         self.begin(rows[: len(new)][new].tolist(), line.seed)
         numbers = ask_player(games, decisions, self.player)
-        return order_array(games, decisions, numbers, arrays)
+        return lines.order_array(games, decisions, numbers, arrays)
 
     def orders(
         self,
@@ -102,37 +76,39 @@ class Host:
         terms: Talking | None = None,
     ) -> list[dict[str, list[str]]]:
         """Return the orders of each position by power."""
-        games, own = self.games, asked_of(self.games, positions, decisions)
+        games, own = self.games, lines.asked_of(self.games, positions, decisions)
         if not own.count:
-            return order_texts(games, positions, own, np.zeros(0, np.int32))
+            return lines.order_texts(games, positions, own, np.zeros(0, np.int32))
         if terms is None:
-            return order_texts(games, positions, own, ask_player(games, own, self.player))
+            return lines.order_texts(games, positions, own, ask_player(games, own, self.player))
         press = press_of(games, decisions, positions, Boards(games), terms)
         moving = np.flatnonzero(press.talking()[own.game])
-        if isinstance(self.player, Listener) and len(moving):
+        if isinstance(self.player, negotiation.Listener) and len(moving):
             seats = own.game[moving].astype(int), own.power[moving].astype(int)
             self.player.hear(self._talk(press, decisions, positions, *seats))
-        honest = honest_seats([self.player], np.zeros((games.num_games, games.num_powers), int))
+        honest = negotiation.honest_seats(
+            [self.player], np.zeros((games.num_games, games.num_powers), int)
+        )
         bound, orders = press.bound(own, honest), games.new_orders()
         numbers = ask_player(games, bound, self.player)
         games.write_orders(orders, bound, numbers)
         press.correct(orders, bound, honest)
         slots = np.flatnonzero(press.talking()[own.game[own.slot_decision]])
         numbers[slots] = orders[own.game[own.slot_decision[slots]], own.slot_province[slots]]
-        return order_texts(games, positions, own, numbers)
+        return lines.order_texts(games, positions, own, numbers)
 
     def messages(
         self, positions: list[Position], decisions: Decisions, terms: Talking
     ) -> list[list[Message]]:
         """Return what the powers of each position say."""
-        if not isinstance(self.player, Negotiator):
+        if not isinstance(self.player, negotiation.Negotiator):
             return [[] for _ in positions]
         games, boards, player = self.games, Boards(self.games), self.player
         press = press_of(games, decisions, positions, boards, terms)
         replies: dict[int, list[Message]] = {position.game: [] for position in positions}
-        own, power_number = asked_of(games, positions, decisions), games.map.power_number
+        own, power_number = lines.asked_of(games, positions, decisions), games.map.power_number
 
-        def talk(game: Sequence[int], power: Sequence[int]) -> Talk:
+        def talk(game: Sequence[int], power: Sequence[int]) -> negotiation.Talk:
             seats = np.asarray(game, int), np.asarray(power, int)
             return self._talk(press, decisions, positions, *seats)
 
@@ -149,7 +125,7 @@ class Host:
                     say(row, boards.write(row, p, q, PEACE_ALONE))
         elif terms.ask in ("offers", "proposals"):
             offers = getattr(player, terms.ask)(talk(own.game, own.power))
-            words = spoken(player, offers.count)
+            words = negotiation.spoken(player, offers.count)
             for (row, message), text in zip(boards.offers(offers), words):
                 say(row, message, text)
         elif terms.ask in ("answers", "choices"):
@@ -164,7 +140,7 @@ class Host:
                 agreed = getattr(player, terms.ask)(
                     talk([offer[0] for offer in offers], seats), make_offers(offers)
                 )
-                words = spoken(player, len(rows))
+                words = negotiation.spoken(player, len(rows))
                 for (power, offer), yes, text in zip(rows, agreed, words):
                     message, names = boards.write(*offer), games.map.powers
                     if power == offer[2]:
@@ -184,7 +160,7 @@ class Host:
         positions: list[Position],
         game: np.ndarray,
         power: np.ndarray,
-    ) -> Talk:
+    ) -> negotiation.Talk:
         index = self.games.map.power_number
         ages = {
             (position.game, index(name), index(other)): age
@@ -195,7 +171,7 @@ class Host:
         seats = list(zip(game.tolist(), power.tolist()))
         powers = range(self.games.num_powers)
         breaches = [[ages.get((*seat, other), NONE) for other in powers] for seat in seats]
-        talk = talk_of(press, decisions, game, power)
+        talk = negotiation.talk_of(press, decisions, game, power)
         return talk._replace(breaches=np.array(breaches, np.int32).reshape(len(seats), -1))
 
 
@@ -208,16 +184,16 @@ def run_bot(arguments: Bot) -> int:
     return 0
 
 
-def _speak(host: Host, lines: IO[bytes], out: IO[bytes]) -> None:
+def _speak(host: Host, requests: IO[bytes], out: IO[bytes]) -> None:
     maps: dict[str, Map] = {}
-    for number, text in enumerate(lines, 1):
+    for number, text in enumerate(requests, 1):
         try:
-            line = line_decoder.decode(text)
+            line = lines.line_decoder.decode(text)
             answer = _answer(host, maps, line)
         except (UserError, msgspec.MsgspecError) as error:
             raise UserError(f"line {number}: {error}") from None
         if answer is not None:
-            out.write(encode(answer) + b"\n")
+            out.write(lines.encode(answer) + b"\n")
             out.flush()
 
 
@@ -226,12 +202,12 @@ def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
         if line.hello.greedy and hasattr(host.player, "greedy"):
             host.player.greedy = True
         _seed(host.player, line.hello.seed)
-        name = f"{host.player.name} ({ABOUT})"
-        talks = isinstance(host.player, Negotiator)
-        return Answer(hello=Hello(PROTOCOL, name, None, ["last_orders", "arrays"], talks))
+        name = f"{host.player.name} ({lines.ABOUT})"
+        talks = isinstance(host.player, negotiation.Negotiator)
+        return Answer(hello=Hello(lines.PROTOCOL, name, None, ["last_orders", "arrays"], talks))
     if line.map is not None and line.data is not None:
         maps[line.map] = _map_of(line.map, line.data)
-        if line.tables is not None and line.tables != tables_of(maps[line.map]):
+        if line.tables is not None and line.tables != lines.tables_of(maps[line.map]):
             raise UserError(f"the tables of {line.map:.60} are not this version's")
     if line.request is None:
         return None
@@ -260,14 +236,14 @@ def _map_of(name: str, facts: dict) -> Map:
     return load_map(name) if bundled else Map(facts, name)
 
 
-def _speak_dui(host: Host, lines: IO[bytes], out: IO[bytes]) -> None:
+def _speak_dui(host: Host, requests: IO[bytes], out: IO[bytes]) -> None:
     position, power = None, ""
-    for line in _texts(lines):
+    for line in _texts(requests):
         word, _, rest = line.strip().partition(" ")
         answer = ""
         match word:
             case "dui":
-                about = f"id name {host.player.name}\nid author {ABOUT}"
+                about = f"id name {host.player.name}\nid author {lines.ABOUT}"
                 answer = f"{about}\nprotocol_version 1\nduiok\n"
             case "isready":
                 answer = "readyok\n"
@@ -290,6 +266,6 @@ def _speak_dui(host: Host, lines: IO[bytes], out: IO[bytes]) -> None:
             out.flush()
 
 
-def _texts(lines: IO[bytes]) -> Iterator[str]:
-    for line in lines:
+def _texts(requests: IO[bytes]) -> Iterator[str]:
+    for line in requests:
         yield line.decode(errors="replace")

@@ -60,7 +60,7 @@ def run_diplomacy(arguments: Diplomacy) -> int:
         accounts = {name: account(name, len(names)) for name in names}
         options |= {"registration": registration, "must_talk": must_talk}
         return diplomacy_server.DiplomacySeats(
-            wire, arguments.game_id, accounts, game_map, **options
+            wire, game_map, arguments.game_id, accounts, **options
         )
 
     must_talk = isinstance(parse_player(arguments.player or ""), VoiceSpec)

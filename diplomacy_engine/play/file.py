@@ -1,5 +1,6 @@
 """The file of a game that people play: a saved game with the key `play` beside the format's own."""
 
+import contextlib
 from collections import deque
 from collections.abc import Mapping
 from itertools import islice
@@ -9,7 +10,6 @@ from typing import Annotated, Literal, NamedTuple
 from msgspec import Meta, Struct
 from msgspec.structs import astuple
 
-from ..constants import phase_kind
 from ..errors import UserError
 from ..press.press import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..records import convert
@@ -77,24 +77,20 @@ def rebuild(
     """Return a game as it stood after its first `phases` phases, with `orders` submitted.
 
     With `press` powers talk from there on. The last movement phase, at which policies look, is no
-    part of a saved state: it is played again where this leads to the same position.
+    part of a saved state: it is played again, unless its position is impossible here.
     """
-    history = game.history[:phases]
     state = game.history[phases]["state"] if phases < len(game.history) else game.to_state()
-    moves = [
-        number for number, phase in enumerate(history) if phase_kind(phase["name"]) == "movement"
-    ]
-    built = _replayed(game.map, history[moves[-1] :], game.max_years) if moves else None
-    if built is None or _differs(built.to_state(), state):
-        built = Game.from_state(game.map, state, game.max_years)
-    built.id, built.history = game.id, list(history)
-    if press is not None:
-        built.take_up_talk(*press[:3])
+    built = Game.from_state(game.map, state, game.max_years)
+    built.id, built.history = game.id, game.history[:phases]
     built.draw_votes, built.conceded = game.draw_votes, _conceded(game, phases)
     if phases == len(game.history):
         set_ending(built.vector_game, game.is_agreed, built.conceded)
         for power in game.votes:
             built.vote(power)
+    with contextlib.suppress(UserError):  # of another program's rules
+        built.take_up_last_movement()
+    if press is not None:
+        built.take_up_talk(*press[:3])
     for power, texts in (orders or {}).items():
         built.submit(power, texts, strict=False)
     return built
@@ -105,28 +101,6 @@ def _conceded(game: Game, phases: int) -> list[str]:
         return list(game.conceded)
     before = game.history[phases - 1]["state"] if phases else {}
     return [power for power in game.conceded if in_disorder(before, power)]
-
-
-def _replayed(game_map: Map, phases: list[dict], max_years: int | None) -> Game | None:
-    try:
-        game = Game.from_state(game_map, phases[0]["state"], max_years)
-        for phase in phases:
-            for power, texts in phase["orders"].items():
-                game.submit(power, texts or [], strict=False)
-            game.adjudicate()
-    except UserError:
-        return None  # of another program's rules, or of another year limit
-    return game
-
-
-def _differs(one: Mapping, other: Mapping) -> bool:
-    def core(state: Mapping) -> tuple:
-        return state["name"], *(
-            {power: sorted(texts) for power, texts in state.get(key, {}).items() if texts}
-            for key in ("units", "centers", "retreats")
-        )
-
-    return core(one) != core(other)
 
 
 def read_session(

@@ -662,7 +662,7 @@ class PlaySession:
             votes = bot_votes(after.game.vector_game, first_year)[0]
             for power, wants in zip(after.game.powers, votes):
                 takes = wants and not after.leads(power)
-                if takes and power in speakers and after.is_alive(power):
+                if takes and power in speakers and after.game.is_alive(power):
                     after.game.vote(power)
         if self.press is None:
             return

@@ -76,17 +76,13 @@ class SessionState:
     def decides(self, state: Mapping, power: str) -> bool:
         return has_decision(state, power) and power not in self.game.conceded
 
-    def is_alive(self, power: str) -> bool:
-        game = self.game
-        return bool(game.units[power] or game.centers[power] or game.dislodged.get(power))
-
     def leads(self, power: str) -> bool:
         """Tell whether a power has more centers than every other: it would not take a draw."""
         counts = {name: len(owned) for name, owned in self.game.centers.items()}
         return counts.pop(power) > max(counts.values(), default=0)
 
     def can_concede(self, power: str | None) -> bool:
-        plays = power in self.people() and self.is_alive(power)
+        plays = power in self.people() and self.game.is_alive(power)
         return plays and power not in self.game.conceded and not self.game.is_over
 
     def can_go_on(self) -> bool:

@@ -18,11 +18,7 @@ from ..pictures.png import png
 from ..press.daide import ClauseRow, is_daide, message_words
 from ..press.deals import Clause, Side
 from ..replays.gif import gif
-from ..replays.replay import (
-    frame_svg,
-    make_replay,
-    order_lines,
-)
+from ..replays.replay import frame_svg, make_replay, order_lines
 from ..rules.map import Map
 from ..rules.notation import order_words, province_of, read_order, rest_of_order
 from ..textgame.game import Game
@@ -199,7 +195,7 @@ def _power_view(session: PlaySession, viewer: Viewer, power: str, waiting: list[
         "centers": len(game.centers[power]),
         "provinces": sorted({*game.centers[power], *map(province_of, game.units[power])}),
         "units": len(game.units[power]) + len(game.dislodged.get(power, {})),
-        "alive": session.now.is_alive(power),
+        "alive": game.is_alive(power),
         "conceded": power in game.conceded,
         "ready": power not in waiting,
     }
@@ -344,8 +340,7 @@ def outlook_view(session: PlaySession, viewer: Viewer, step: int, orders: list[l
 def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[int, str]) -> dict:
     mine = [] if power is None else game.said(power)
     moving = phase_kind(game.phase) == "movement"
-    alive = {name for name in game.powers if game.units[name] or game.centers[name]}
-    alive -= set(game.conceded)
+    alive = set(filter(game.is_alive, game.powers)) - set(game.conceded)
     talks = moving and power in alive
     sent = sum(game.powers[offer.sender] == power for offer in mine)
     peace, lists = game.peace(), _lists(game) if talks and game.press == "offers" else {}

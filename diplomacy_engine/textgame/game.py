@@ -154,6 +154,10 @@ class Game:
             name: [text for text, _ in submitted] for name, submitted in self._submitted.items()
         }
 
+    def is_alive(self, power: str) -> bool:
+        """Tell whether a power has a unit, a dislodged one included, or a supply center."""
+        return bool(self.units[power] or self.centers[power] or power in self.dislodged)
+
     def legal_orders(self, place: str) -> list[str]:
         """Return the orders a unit can be given; in W....A also the builds of a center.
 
@@ -808,7 +812,7 @@ class Game:
         for power in saved_games.read_votes(phases[-1], game.map):
             game.vote(power)
         if "last_orders" not in phases[-1]["state"]:
-            game._play_last_movement()
+            game.take_up_last_movement()
         game.messages = phases[-1]["messages"]
         for power, orders in phases[-1]["orders"].items():
             if orders and not game.is_over:
@@ -818,7 +822,7 @@ class Game:
             game.take_up_talk(press, press_rounds, binding)
         return game
 
-    def _play_last_movement(self) -> None:
+    def take_up_last_movement(self) -> None:
         """Take over the orders and results of the history's last movement phase. If a draw was
         agreed or a power conceded in one, it was not played."""
         phases = [phase for phase in self.history if phase_kind(phase["name"]) == "movement"]

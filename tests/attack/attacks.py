@@ -447,7 +447,7 @@ def answers_of_servers(folder: Path) -> Iterator[Try]:
         server.game = game
         server.game.send("ENGLAND", "FRANCE", "PRP ( PCE ( ENG FRA ) )")
         data = server.data("FRANCE")
-    seats = DiplomacySeats(Wire(server.address), "g", {}, standard)
+    seats = DiplomacySeats(Wire(server.address), standard, "g", {})
     with Site("a board") as site:
         seat = WebdipSeat(webdip_site.Site(site.url, "key-2"), 5, None, standard)
         (position,) = seat.positions()

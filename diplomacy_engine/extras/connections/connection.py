@@ -47,10 +47,6 @@ class Position(NamedTuple):
     over: str = ""  # how the game has ended, in a word; empty while it goes on
 
 
-def is_alive(game: Game, power: str) -> bool:
-    return bool(game.units[power] or game.centers[power] or power in game.dislodged)
-
-
 class Connection(Protocol):
     """Seats on a server. After ConnectionLost `enter` is called again; UserError ends it all."""
 

@@ -4,6 +4,7 @@ import contextlib
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -15,7 +16,7 @@ from ...records import convert
 from ...rules.map import MAP_NAMES, Map
 from ...textgame.game import Game
 from ...textgame.saved_game import Message
-from .connection import ConnectionLost, PhaseOver, Position, Refused, Say, is_alive, words_of
+from .connection import ConnectionLost, PhaseOver, Position, Refused, Say, words_of
 from .diplomacy_wire import ServerError, Wire
 from .talk import known_messages, talking_game
 
@@ -97,15 +98,19 @@ class _Row(Struct):
     deadline: int | None = None
 
 
+@dataclass
 class _Seats:
     """What is asked for a power whose seat is held, in the phase of a position."""
 
-    def __init__(
-        self, wire: Wire, game_map: Map, any_map: bool, max_years: int | None, say: Say = print
-    ):
-        """`any_map`: the game's map may have another name; `say` prints a line."""
-        self.name, self._wire, self._say = wire.name, wire, say
-        self._map, self._any_map, self._max_years = game_map, any_map, max_years
+    wire: Wire
+    game_map: Map
+    _: KW_ONLY
+    any_map: bool = False  # whether the game's map may have another name
+    max_years: int | None = None
+    say: Say = print  # prints a line
+
+    def __post_init__(self) -> None:
+        self.name = self.wire.name
         self._tokens: dict[str, object] = {}
         self._unsure: set[str] = set()  # powers whose seat may have been lost
 
@@ -120,7 +125,7 @@ class _Seats:
     def _ask(self, name: str, position: Position, power: str, **fields: object) -> None:
         where = {"game_id": position.game.id, "game_role": power, "phase": position.game.phase}
         with self._refusals():
-            self._wire.ask(name, token=self._tokens[power], **where, **fields)
+            self.wire.ask(name, token=self._tokens[power], **where, **fields)
 
     def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
         """Send orders, and return those that the server has kept: its answer does not say. It waits
@@ -128,7 +133,7 @@ class _Seats:
         self._ask("set_orders", position, power, orders=orders, wait=True)
         where = {"token": self._tokens[power], "game_id": position.game.id}
         with self._refusals():
-            data = _game_data(self._wire, power_name=power, **where)
+            data = _game_data(self.wire, power_name=power, **where)
         if data.phase_abbr != position.game.phase:
             raise PhaseOver(f"{position.game.phase} has passed")
         accepted = _own(data, power)
@@ -139,26 +144,27 @@ class _Seats:
         self._ask("set_wait_flag", position, power, wait=False)
 
     def close(self) -> None:
-        self._wire.close()
+        self.wire.close()
 
     def _position(self, game_id: str, views: Sequence[_GameData], seats: Sequence[str]) -> Position:
         data = views[-1]
         name, status = data.map_name, data.status
-        if name != self._map.name and not self._any_map:
+        if name != self.game_map.name and not self.any_map:
             shown = words_of(name, 40)
             hint = f"--map {name}"
             if name not in MAP_NAMES:
                 hint = "--map FILE, with a map file of it, which import-map makes"
-            raise UserError(f"the game is on map {shown!r}, not on {self._map.name!r}: say {hint}")
+            own = self.game_map.name
+            raise UserError(f"the game is on map {shown!r}, not on {own!r}: say {hint}")
         phases = [*_history(data), _present(data)]
         for phase in () if data.silence else phases:
             phase["messages"] = self._messages(views, phase["name"], phase is phases[-1])
         saved = {"id": game_id, "map": name, "phases": phases}
         read = Game.from_saved_game if data.silence else talking_game
         try:
-            game = read(saved, self._map, self._max_years)
+            game = read(saved, self.game_map, self.max_years)
         except UserError as error:
-            raise UserError(f"it is impossible on map {self._map.name}: {error}") from None
+            raise UserError(f"it is impossible on map {self.game_map.name}: {error}") from None
         missing = [p for p in seats if p not in data.powers or not data.powers[p].order_is_set]
         over = status if status in _FINISHED else "completed" if game.is_over else ""
         return Position(
@@ -179,30 +185,21 @@ class _Seats:
             for row in rows or ():
                 if row.phase == phase:  # the seats were not read in one moment
                     messages[row.time_sent] = asdict(row)
-        return known_messages(self._map, list(messages.values()))
+        return known_messages(self.game_map, list(messages.values()))
 
 
+@dataclass
 class DiplomacySeats(_Seats):
-    """Seats in one game, of the power of each account, or ANY. `any_map`: its map may have another
-    name; `registration`: its password; `must_talk`: only if powers may talk."""
+    """Seats in one game."""
 
-    def __init__(
-        self,
-        wire: Wire,
-        game_id: str,
-        accounts: Mapping[str, Account],
-        game_map: Map,
-        *,
-        any_map: bool = False,
-        max_years: int | None = None,
-        registration: str = "",
-        must_talk: bool = False,
-        say: Say = print,
-    ):
-        """`accounts`: power or ANY -> account; `say` prints a line."""
-        super().__init__(wire, game_map, any_map, max_years, say)
-        self._id, self._accounts = game_id, dict(accounts)
-        self._registration, self._must_talk = registration, must_talk
+    game_id: str
+    accounts: Mapping[str, Account]  # power or ANY -> account
+    _: KW_ONLY
+    registration: str = ""  # the game's password
+    must_talk: bool = False  # whether to play only if powers may talk
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._since: dict[str, int] = {}  # power -> moment at which its seat was taken
         self._alive: list[str] = []
         self._talks = False
@@ -210,8 +207,8 @@ class DiplomacySeats(_Seats):
         self._told = ""  # the status, as it was last told
 
     def enter(self) -> None:
-        self._wire.open()
-        self._tokens = {power: _sign_in(self._wire, a) for power, a in self._accounts.items()}
+        self.wire.open()
+        self._tokens = {power: _sign_in(self.wire, a) for power, a in self.accounts.items()}
         self._unsure = set(self._tokens)
 
     def positions(self) -> list[Position]:
@@ -225,8 +222,8 @@ class DiplomacySeats(_Seats):
                     raise
                 failed[power] = error
         seats = list(self._tokens)
-        position = self._position(self._id, views or [self._watch()], seats)
-        self._alive = [power for power in self._tokens if is_alive(position.game, power)]
+        position = self._position(self.game_id, views or [self._watch()], seats)
+        self._alive = list(filter(position.game.is_alive, self._tokens))
         for power, error in failed.items():
             if power in self._alive and not position.over:
                 raise error
@@ -239,29 +236,29 @@ class DiplomacySeats(_Seats):
     def _watch(self) -> _GameData:
         """Return the game as somebody sees it who plays nobody, as of a finished one. A token has
         one role in a game, and keeps it where a vote has ended the game."""
-        token = _sign_in(self._wire, next(iter(self._accounts.values())))
-        return _game_data(self._wire, **self._where(token))
+        token = _sign_in(self.wire, next(iter(self.accounts.values())))
+        return _game_data(self.wire, **self._where(token))
 
     def _where(self, token: object) -> dict:
-        password = {"registration_password": self._registration} if self._registration else {}
-        return {"token": token, "game_id": self._id} | password
+        password = {"registration_password": self.registration} if self.registration else {}
+        return {"token": token, "game_id": self.game_id} | password
 
     def _join(self, power: str) -> _GameData:
         wanted, token = power, self._tokens[power]
         if wanted == ANY:
-            playable = self._map.power_index
-            free = free_powers(self._wire, token, self._id)
+            playable = self.game_map.power_index
+            free = free_powers(self.wire, token, self.game_id)
             wanted = next((name for name in free if name in playable), None)
             if wanted is None:
-                raise Refused(f"{self._id} has no free power")
+                raise Refused(f"{self.game_id} has no free power")
         try:
-            data = _game_data(self._wire, power_name=wanted, **self._where(token))
+            data = _game_data(self.wire, power_name=wanted, **self._where(token))
         except ServerError as error:
             raise self._refusal(error, token) from None
         role = data.role
-        if data.silence and self._must_talk:
+        if data.silence and self.must_talk:
             self._leave(data, token)
-            raise Refused(f"{data.silence} in {self._id}: give the player behind its + alone")
+            raise Refused(f"{data.silence} in {self.game_id}: give the player behind its + alone")
         if role == power:
             self._since[power] = _controlled_since(data, power)
             return data
@@ -269,29 +266,29 @@ class DiplomacySeats(_Seats):
             self._leave(data, token)
             role_text = words_of(role, 40)
             raise Refused(
-                f"{self._id} gives {role_text} instead of {power}; --power {ANY} takes any"
+                f"{self.game_id} gives {role_text} instead of {power}; --power {ANY} takes any"
             )
-        self._say(f"{self._id}: this is {words_of(role, 40)}")
+        self.say(f"{self.game_id}: this is {words_of(role, 40)}")
         self._tokens = {role: token}
-        self._accounts = {role: self._accounts[ANY]}
+        self.accounts = {role: self.accounts[ANY]}
         self._since = {role: _controlled_since(data, role)}
         return data
 
     def _leave(self, data: _GameData, token: object) -> None:
-        where = {"game_id": self._id, "game_role": data.role, "phase": data.phase_abbr}
-        self._wire.ask("leave_game", token=token, **where)
+        where = {"game_id": self.game_id, "game_role": data.role, "phase": data.phase_abbr}
+        self.wire.ask("leave_game", token=token, **where)
 
     def _refusal(self, error: ServerError, token: object) -> UserError:
         try:
-            free = free_powers(self._wire, token, self._id)
+            free = free_powers(self.wire, token, self.game_id)
         except ServerError:
             return error
-        return Refused(f"{error}; free powers of {self._id}: {', '.join(free) or 'none'}")
+        return Refused(f"{error}; free powers of {self.game_id}: {', '.join(free) or 'none'}")
 
     def _note(self, data: _GameData) -> None:
         status = data.status
         if status not in ("active", *_FINISHED, self._told):
-            self._say(f"{self._id}: the game is {words_of(status, 20)}")
+            self.say(f"{self.game_id}: the game is {words_of(status, 20)}")
         self._told = status
 
     def send(self, position: Position, message: Mapping) -> None:
@@ -303,28 +300,28 @@ class DiplomacySeats(_Seats):
         try:
             self._ask("vote", position, power, vote="yes")
         except PhaseOver as error:
-            self._say(f"{position.id}: {error}")
+            self.say(f"{position.id}: {error}")
 
     def wait(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         while (remaining := until - time.monotonic()) > 0:
-            note = self._wire.wait(remaining)
+            note = self.wire.wait(remaining)
             if note is not None and self._is_news(note):
                 return
 
     def _is_news(self, content: dict) -> bool:
         note = convert(_Note, content, f"a message of {self.name}")
-        if note.game_id not in (None, self._id):
+        if note.game_id not in (None, self.game_id):
             return False
         if note.name == "powers_controllers":
             lost = {
                 power
                 for power in self._alive
-                if note.powers.get(power) != self._accounts[power].user
+                if note.powers.get(power) != self.accounts[power].user
                 and (note.timestamps.get(power) or 0) > self._since[power]  # else it is old news
             }
             for power in sorted(lost):
-                self._say(f"{self._id}: {power} was taken from us")
+                self.say(f"{self.game_id}: {power} was taken from us")
             self._unsure |= lost
             return bool(lost)
         if note.name == "game_processed":  # it comes once for each seat
@@ -335,25 +332,17 @@ class DiplomacySeats(_Seats):
 class DiplomacyDummies(_Seats):
     """The powers that nobody plays, in all games of a server on maps like the standard one."""
 
-    def __init__(
-        self,
-        wire: Wire,
-        game_map: Map,
-        *,
-        any_map: bool = False,
-        max_years: int | None = None,
-        say: Say = print,
-    ):
-        super().__init__(wire, game_map, any_map, max_years, say)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._token: object = None
         self._passed_over: set[str] = set()
 
     def enter(self) -> None:
-        self._wire.open()
-        self._token = _sign_in(self._wire, Account(*_BOT))
+        self.wire.open()
+        self._token = _sign_in(self.wire, Account(*_BOT))
 
     def positions(self) -> list[Position]:
-        waiting = self._wire.ask(
+        waiting = self.wire.ask(
             "get_dummy_waiting_powers", token=self._token, buffer_size=_MOST_GAMES
         )
         games, positions = convert(dict[str, list[str]], waiting, f"the games of {self.name}"), []
@@ -363,11 +352,11 @@ class DiplomacyDummies(_Seats):
             except ConnectionLost:
                 raise
             except ServerError as error:  # the game has gone on, or is gone
-                self._say(f"{words_of(game_id, 60)}: {error}")
+                self.say(f"{words_of(game_id, 60)}: {error}")
                 continue
             except UserError as error:
                 if game_id not in self._passed_over:
-                    self._say(f"{words_of(game_id, 60)} is skipped: {error}")
+                    self.say(f"{words_of(game_id, 60)} is skipped: {error}")
                 self._passed_over.add(game_id)
                 continue
             positions.append(position)
@@ -375,9 +364,9 @@ class DiplomacyDummies(_Seats):
 
     def _taken(self, game_id: str, powers: list[str]) -> Position:
         where = {"token": self._token, "game_id": game_id}
-        self._wire.ask("join_powers", power_names=powers, **where)
+        self.wire.ask("join_powers", power_names=powers, **where)
         self._tokens |= dict.fromkeys(powers, self._token)
-        data = _game_data(self._wire, power_name=powers[0] if powers else None, **where)
+        data = _game_data(self.wire, power_name=powers[0] if powers else None, **where)
         return self._position(game_id, [data], powers)._replace(talks=False)
 
     def vote_draw(self, position: Position, power: str) -> None:
@@ -386,7 +375,7 @@ class DiplomacyDummies(_Seats):
     def wait(self, seconds: float) -> None:
         until = time.monotonic() + min(seconds, _DUMMY_POLL)  # nobody is told that one waits
         while (remaining := until - time.monotonic()) > 0:
-            self._wire.wait(remaining)
+            self.wire.wait(remaining)
 
 
 def _history(data: _GameData) -> list[dict]:

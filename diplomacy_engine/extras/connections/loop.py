@@ -18,7 +18,7 @@ from ...rules.notation import matching_orders, read_order
 from ...rules.state import seed_from
 from ...textgame.game import Game
 from ...textgame.imports.games import moment
-from .connection import Connection, ConnectionLost, PhaseOver, Position, Say, is_alive
+from .connection import Connection, ConnectionLost, PhaseOver, Position, Say
 from .talk import keeping_promises, rehearse, say_what_is_left
 
 POLL = 30.0  # seconds after which a game is read anew, whatever was heard of it
@@ -222,7 +222,7 @@ class SeatLoop:
 
 
 def _or_eliminated(position: Position) -> Position:
-    alive = any(is_alive(position.game, power) for power in position.seats)
+    alive = any(map(position.game.is_alive, position.seats))
     return position if position.over or alive else position._replace(over=_ELIMINATED)
 
 

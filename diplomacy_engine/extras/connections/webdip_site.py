@@ -1,6 +1,5 @@
 """Requests to a webDiplomacy site. The key goes to its `api.php` alone, in a header."""
 
-import json
 import re
 import time
 from typing import TypeVar
@@ -30,11 +29,11 @@ class Site:
         self._base = parts.path.rstrip("/")
         self.name = f"{parts.netloc}{self._base}"
         self._server = Server(parts, key)
-        self._key, self._seconds = key, seconds
+        self._seconds = seconds
 
     def get(self, record: type[_Record], route: str, **fields: object) -> _Record:
         try:
-            answer = self._read(self._ask("GET", f"route={route}&{urlencode(fields)}", None), route)
+            answer = self._read(self._ask("GET", f"route={route}&{urlencode(fields)}"), route)
         except PhaseOver as error:  # no phase is named in it: the game is not known
             raise Gone(str(error)) from None
         return convert(record, answer, f"the answer of {self.name} to {route}")
@@ -53,18 +52,13 @@ class Site:
         if not _FILE.fullmatch(url) or ".." in url or len(version) > 100:
             raise UserError(f"{self.name} names a file that is not its own: {quoted(url)}")
         path = f"{self._base}/{url}?{urlencode({'v': version})}"
-        answer = self._send("GET", path, None, {})
+        answer = self._send("GET", path, with_key=False)
         if answer.status != 200:
             raise ConnectionLost(f"its file {words_of(url, 60)} answers with {answer.status}")
         return convert(dict, self._json(answer, url), f"{words_of(url, 60)} of {self.name}")
 
-    def _ask(self, method: str, query: str, body: dict | None) -> Reply:
-        headers = {"Authorization": f"Bearer {self._key}"}
-        content = None
-        if body is not None:
-            content = json.dumps(body).encode()
-            headers["Content-Type"] = "application/json"
-        return self._send(method, f"{self._base}/api.php?{query}", content, headers)
+    def _ask(self, method: str, query: str, body: dict | None = None) -> Reply:
+        return self._send(method, f"{self._base}/api.php?{query}", body)
 
     def _read(self, answer: Reply, route: str) -> object:
         self._checked(answer, route)
@@ -90,10 +84,12 @@ class Site:
     def _json(self, answer: Reply, what: str) -> object:
         return parse_json(answer.body, f"the answer of {self.name} to {words_of(what, 60)}")
 
-    def _send(self, method: str, path: str, body: bytes | None, headers: dict) -> Reply:
+    def _send(
+        self, method: str, path: str, body: dict | None = None, with_key: bool = True
+    ) -> Reply:
         until = time.monotonic() + self._seconds
         try:
-            return self._server.ask(method, path, until, MOST_BYTES, body, headers)
+            return self._server.ask(method, path, until, MOST_BYTES, body, with_key)
         except TooLong as error:
             raise UserError(f"{self.name}: {error}") from None
         except NoReply as error:

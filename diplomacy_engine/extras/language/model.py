@@ -6,7 +6,8 @@ import copy
 import itertools
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,15 +80,13 @@ class OrderTokens:
         self.paths = [[*order, *end] for order in orders]
         if not end or clash(self.paths):
             self.paths = [[*order, tokenizer.eos_token_id] for order in orders]
-        self._tries: dict[tuple[int, ...], Trie] = {}
+        self._trie = lru_cache(KEPT_TRIES)(self._make_trie)
 
     def trie(self, slot: Slot) -> Trie:
-        key = tuple(slot.numbers)
-        if key not in self._tries:
-            if len(self._tries) >= KEPT_TRIES:
-                self._tries.clear()
-            self._tries[key] = make_trie([self.paths[n] for n in key], key)
-        return self._tries[key]
+        return self._trie(tuple(slot.numbers))
+
+    def _make_trie(self, numbers: tuple[int, ...]) -> Trie:
+        return make_trie([self.paths[n] for n in numbers], numbers)
 
 
 @dataclass
@@ -101,15 +100,11 @@ class Draft:
     orders: OrderTokens
     free: int = 0  # tokens of free text that are left
     opening: Callable[[str], Sequence[int]] | None = None
-    tokens: list[int] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-    at: list[int] = field(default_factory=list)
-    allowed: list[list[int] | None] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
     done: bool = False
     node: Trie | int | None = None  # None: free text
 
     def __post_init__(self) -> None:
+        self.reply = Reply(self.prompt, [], [], [], [], [], "")  # without its text
         self.pending = list(self.prompt)
         if not self.free:
             self._begin_orders()
@@ -121,9 +116,9 @@ class Draft:
     def take(self, token: int, logprob: float, text: str = "", end: int | None = None) -> None:
         """Go on with a token that was chosen. `text` is free text with it, if it is that; `end` is
         the token that ends texts."""
-        self.at.append(len(self.tokens))
-        self.allowed.append(self.choices())
-        self.logprobs.append(logprob)
+        self.reply.at.append(len(self.reply.tokens))
+        self.reply.allowed.append(self.choices())
+        self.reply.logprobs.append(logprob)
         self._add(token)
         if self.node is None:
             self.free -= 1
@@ -137,13 +132,8 @@ class Draft:
         self.node = self.node[token]
         self._follow()
 
-    def reply(self, text: str) -> Reply:
-        return Reply(
-            self.prompt, self.tokens, self.numbers, self.at, self.allowed, self.logprobs, text
-        )
-
     def _add(self, token: int) -> None:
-        self.tokens.append(token)
+        self.reply.tokens.append(token)
         self.pending.append(token)
 
     def _begin_orders(self) -> None:
@@ -151,17 +141,17 @@ class Draft:
         self._follow()
 
     def _next_slot(self) -> Trie | None:
-        slots = self.question.slots
-        if len(self.numbers) == len(slots):
+        slots, numbers = self.question.slots, self.reply.numbers
+        if len(numbers) == len(slots):
             self.done = True
             return None
-        slot = self.question.open_slot(slots[len(self.numbers)], self.numbers)
+        slot = self.question.open_slot(slots[len(numbers)], numbers)
         return self.orders.trie(slot)
 
     def _follow(self) -> None:
         while not self.done:
             if isinstance(self.node, int):
-                self.numbers.append(self.node)
+                self.reply.numbers.append(self.node)
                 self.node = self._next_slot()
             elif len(self.node) == 1:
                 ((token, self.node),) = self.node.items()
@@ -259,12 +249,12 @@ class LanguageModel:
                 logits, cache, mask = self._feed(drafts, cache, mask)
             with self.clock("choose"):
                 self._choose([(d, row) for d, row in zip(drafts, logits) if not d.done], greedy)
-        return [draft.reply(self._text(draft)) for draft in drafts]
+        return [draft.reply._replace(text=self._text(draft)) for draft in drafts]
 
     def _text(self, draft: Draft) -> str:
         # Where there are no lines that it may have to end, the end of text is no part of it.
         end = None if draft.question.slots else self.tokenizer.eos_token_id
-        return self.tokenizer.decode([token for token in draft.tokens if token != end])
+        return self.tokenizer.decode([token for token in draft.reply.tokens if token != end])
 
     def _feed(self, drafts: Sequence[Draft], cache, mask: torch.Tensor):
         """Show the network what is pending; return logits (B, V), cache and mask (B, seen). Rows
@@ -320,7 +310,11 @@ class LanguageModel:
             chosen = chosen.minimum(torch.tensor(lengths) - 1)
         for row, (draft, _) in enumerate(rows):
             token = int(tokens[row, chosen[row]])
-            text = "" if draft.node is not None else self.tokenizer.decode([*draft.tokens, token])
+            text = (
+                ""
+                if draft.node is not None
+                else self.tokenizer.decode([*draft.reply.tokens, token])
+            )
             draft.take(token, float(logprobs[row, chosen[row]]), text, self.tokenizer.eos_token_id)
 
     def _masked(

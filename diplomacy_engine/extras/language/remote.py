@@ -262,17 +262,12 @@ class ChatServer(Server):
     def complete(self, messages: Sequence[dict], until: float, **more: object) -> Completion:
         """Return the server's answer to messages, given up at `until` of time.monotonic(). `more`
         are other fields. UserError: the request itself is refused, as every other would be."""
-        body = json.dumps({"model": self.model, "messages": list(messages)} | more).encode()
-        sent = {"Content-Type": "application/json"}
-        if self._key:
-            sent["Authorization"] = f"Bearer {self._key}"
+        body = {"model": self.model, "messages": list(messages)} | more
         pause, tries = _FIRST_PAUSE, self.retries
         while True:
             wait, loading = None, False
             try:
-                status, headers, content = self.ask(
-                    "POST", self._path, until, MOST_BYTES, body, sent
-                )
+                status, headers, content = self.ask("POST", self._path, until, MOST_BYTES, body)
                 answer = _joined(content)
                 status = _error_in(answer) if status < 300 else status
                 if status < 300:

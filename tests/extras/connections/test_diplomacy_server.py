@@ -31,7 +31,7 @@ def server(tmp_path_factory):
 
 def seats(server, game_id, powers, **options) -> DiplomacySeats:
     accounts = {power: Account(f"{game_id}_{power}", "word") for power in powers}
-    return DiplomacySeats(Wire(server.address), game_id, accounts, STANDARD, **options)
+    return DiplomacySeats(Wire(server.address), STANDARD, game_id, accounts, **options)
 
 
 def play(connection, player="dumbbot", **options) -> tuple:
@@ -132,10 +132,10 @@ def test_maps_that_begin_early(server, name):
     first, *rest = game_map.powers
     server.create(name, map_name=name, n_controls=len(game_map.powers))
     accounts = {power: Account(f"{name}_{power}", "word") for power in rest}
-    others = DiplomacySeats(Wire(server.address), name, accounts, game_map)
+    others = DiplomacySeats(Wire(server.address), game_map, name, accounts)
     others.enter()
     others.positions()
-    last = DiplomacySeats(Wire(server.address), name, {ANY: Account(name, "word")}, game_map)
+    last = DiplomacySeats(Wire(server.address), game_map, name, {ANY: Account(name, "word")})
     last.enter()
     phases = []
     for _ in range(3):

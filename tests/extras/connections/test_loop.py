@@ -37,7 +37,7 @@ def server():
 
 def seats(server, *powers, seconds=10.0, **options) -> DiplomacySeats:
     accounts = {power: Account(f"user_{power}", "word") for power in powers or ["FRANCE"]}
-    return DiplomacySeats(Wire(server.address, seconds=seconds), "g", accounts, STANDARD, **options)
+    return DiplomacySeats(Wire(server.address, seconds=seconds), STANDARD, "g", accounts, **options)
 
 
 def play(connection, phase="S1902M", **options):
@@ -181,7 +181,7 @@ def test_a_player_that_is_too_slow(server):
 def test_a_server_that_is_waited_for():
     """Another try after 1, 2, 4 ... 30 seconds, until the patience is at its end."""
     wire = Wire(Address("127.0.0.1", free_port()))
-    connection = DiplomacySeats(wire, "g", {"FRANCE": Account("u", "w")}, STANDARD)
+    connection = DiplomacySeats(wire, STANDARD, "g", {"FRANCE": Account("u", "w")})
     with pytest.raises(UserError, match=r"127\.0\.0\.1:\d+: cannot be reached"):
         play(connection)
     told = []
@@ -260,7 +260,7 @@ def test_a_result_that_the_server_notes(server):
     """A draw of two, which leaves Turkey out, and a solo without the centers for it."""
     units = {"FRANCE": ["A PAR"], "ITALY": ["A VEN"], "TURKEY": ["A CON"]}
     server.game = Game.from_state("standard", {"name": "COMPLETED", "units": units})
-    seats = DiplomacySeats(Wire(server.address), "g", {}, STANDARD)
+    seats = DiplomacySeats(Wire(server.address), STANDARD, "g", {})
     for note, winners in (("FRA, ITA", ["FRANCE", "ITALY"]), ("ITA", ["ITALY"])):
         data = server.data("FRANCE") | {"note": f"Victory by: {note}"}
         game = seats._position("g", [convert(_GameData, data, "the game")], ["FRANCE"]).game
@@ -277,7 +277,7 @@ def test_a_power_at_random(server, capsys):
 def test_any_power(server):
     server.given_power = "TURKEY"
     connection = DiplomacySeats(
-        Wire(server.address), "g", {"any": Account("u", "w")}, STANDARD, say=lambda text: None
+        Wire(server.address), STANDARD, "g", {"any": Account("u", "w")}, say=lambda text: None
     )
     counts, told = play(connection, "F1901M")
     assert counts.orders == 3 and "TURKEY" in told[-1]

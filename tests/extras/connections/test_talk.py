@@ -124,7 +124,7 @@ def server():
 
 def until(server, power, phase, **options) -> Until:
     accounts = {power: Account(f"user_{power}", "word")}
-    return Until(DiplomacySeats(Wire(server.address), "g", accounts, STANDARD, **options), phase)
+    return Until(DiplomacySeats(Wire(server.address), STANDARD, "g", accounts, **options), phase)
 
 
 def alone(server, player, told=None, **options) -> SeatLoop:
