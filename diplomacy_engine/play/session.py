@@ -389,7 +389,9 @@ class PlaySession:
                 self._move(viewer, step, SessionState.concede)
                 self._go_on()
 
-    def offer(self, viewer: Viewer, step: int, receiver: str, terms: Mapping) -> None:
+    def offer(
+        self, viewer: Viewer, step: int, receiver: str | Sequence[str], terms: Mapping
+    ) -> None:
         """Offer a deal, in keywords of Game.offer; where a player gets it, it answers at once."""
         with self.lock:
             players, seed = self._speakers(self.now), self._draw_seed(self.now)

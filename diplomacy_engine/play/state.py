@@ -3,7 +3,7 @@
 A session copies its state, changes the copy by one of the moves here, and saves it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .._suggest import quoted
@@ -132,7 +132,12 @@ class SessionState:
         self.step += self.game.is_over
 
     def offer(
-        self, power: str, receiver: str, terms: Mapping, players: Mapping[str, Player], seed: int
+        self,
+        power: str,
+        receiver: str | Sequence[str],
+        terms: Mapping,
+        players: Mapping[str, Player],
+        seed: int,
     ) -> None:
         self.reasons |= make_offer(self.game, power, receiver, terms, players, seed)
         self._withdraw_broken()

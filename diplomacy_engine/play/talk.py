@@ -1,7 +1,7 @@
 """The talk in a game that people play: what players offer and answer, and people to them."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -41,17 +41,16 @@ def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:
                 _say(game, power, name, speakers[power])
                 if name in players:
                     try:
-                        players_answer(game, number, players[name], seed)
+                        players_answer(game, name, number, players[name], seed)
                     except UserError:  # agreed to in vain
                         game.decline(name, number)
 
 
-def players_answer(game: Game, number: int, player: Player, seed: int) -> None:
+def players_answer(game: Game, receiver: str, number: int, player: Player, seed: int) -> None:
     offer = game.said()[number - 1]
     if offer.state != "open":
         return
-    receiver = game.powers[offer.receiver]
-    if agrees(game, number, player, seed):
+    if agrees(game, receiver, number, player, seed):
         game.accept(receiver, number)
     else:
         game.decline(receiver, number)
@@ -66,27 +65,27 @@ def _say(game: Game, power: str, other: str, player: Player) -> None:
 def make_offer(
     game: Game,
     power: str,
-    receiver: str,
+    receiver: str | Sequence[str],
     terms: Mapping,
     players: Mapping[str, Player],
     seed: int,
 ) -> dict[int, str]:
-    """Offer a deal for a person; let a player that gets it answer.
+    """Offer a deal for a person; let players that get it answer.
 
-    Return the offer's number and why the player declined it, if it did.
+    Return the offer's number and why a player declined it, if one did.
     """
     number = game.offer(power, receiver, **terms)
-    name = game.powers[game.said()[number - 1].receiver]
-    if name not in players:
-        return {}
-    try:
-        players_answer(game, number, players[name], seed)
-        declined = game.said()[number - 1].state == "declined"
-        return {number: refusal(game, number, players[name], seed)} if declined else {}
-    except UserError as error:
-        raise UserError(f"{name} agrees, but there is no deal: {_reason(error)}") from None
-    except Exception as error:  # a checkpoint's script is the user's own
-        raise UserError(" ".join(f"{name} could not answer: {error}".split())[:300]) from error
+    names = [game.powers[q] for q in game.said()[number - 1].receivers]
+    for name in filter(players.__contains__, names):
+        try:
+            players_answer(game, name, number, players[name], seed)
+            if game.said()[number - 1].state == "declined":
+                return {number: refusal(game, name, number, players[name], seed)}
+        except UserError as error:
+            raise UserError(f"{name} agrees, but there is no deal: {_reason(error)}") from None
+        except Exception as error:  # a checkpoint's script is the user's own
+            raise UserError(" ".join(f"{name} could not answer: {error}".split())[:300]) from error
+    return {}
 
 
 def answer_offer(game: Game, power: str, number: int, agreed: bool) -> None:
@@ -97,11 +96,11 @@ def answer_offer(game: Game, power: str, number: int, agreed: bool) -> None:
     offers, wanted, reason = game.said(power), "deal" if agreed else "declined", "is not there"
     if 1 <= number <= len(offers):
         offer = offers[number - 1]
-        receiver = game.powers[offer.receiver]
-        if receiver == power and offer.state == wanted:
+        own = game.powers[offer.sender] == power
+        if not own and (offer.state == wanted or game.map.power_index[power] in offer.agreed):
             return
         reason = f"has been answered already: {offer.state}" if offer.state != "open" else ""
-        reason = f"is your own; {receiver} answers it" if receiver != power else reason
+        reason = f"is your own; {game.powers[offer.receiver]} answers it" if own else reason
     if reason:
         raise UserError(f"offer {number} {reason}")
     try:

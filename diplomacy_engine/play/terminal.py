@@ -15,7 +15,6 @@ from ..errors import UserError
 from ..matches.figures import percent
 from ..pictures.board import phase_title
 from ..players.advice import SearchReasons
-from ..press.daide import offer_words
 from ..replays.replay import make_replay
 from ..rules.notation import order_texts, province_of, read_order, unit_of
 from ..textgame.game import Game
@@ -251,12 +250,14 @@ class TextGame:
             session.answer(viewer, session.now.step, int(rest), word == "accept")
         elif word in ("offer", "say"):
             name, _, terms = rest.partition(" ")
-            receiver = session.game.powers[session.game.map.power_number(name.rstrip(":"))]
+            game_map = session.game.map
+            numbers = map(game_map.power_number, name.rstrip(":").split("+"))
+            receiver, *others = (game_map.powers[number] for number in numbers)
             if word == "say":
                 session.say(viewer, session.now.step, receiver, terms)
             else:
                 terms = read_terms(session.game, viewer.power, terms)
-                session.offer(viewer, session.now.step, receiver, terms)
+                session.offer(viewer, session.now.step, [receiver, *others], terms)
         self._forget_broken()
         self._show_deals()
 
@@ -271,11 +272,14 @@ class TextGame:
         game, power = self.session.game, self.viewer.power
         offers = game.said(power)
         for number, offer in enumerate(offers, 1):
-            sides = (game.powers[p] for p in (offer.sender, offer.receiver))
-            sender, receiver = ("you" if name == power else name for name in sides)
-            words = offer_words(game.map, offer.sender, offer.receiver, offer.clauses)
+            sender, *receivers = (game.powers[p] for p in offer.powers)
+            sender = "you" if sender == power else sender
+            receiver = " and ".join("you" if name == power else name for name in receivers)
+            words = game.words(offer)
             state = "not answered yet" if offer.state == "open" else offer.state
             self.write(f"  {number}  {sender} to {receiver}, {state}: {words}")
+        for offer in filter(lambda later: later not in offers, game.later_deals(power)):
+            self.write(f"  agreed with {game.partners(power, offer)}: {game.words(offer)}")
         if not offers:
             self.write("  there are no offers from or to you in this phase")
         for sender, receiver, text in sentences(game, power):
@@ -368,14 +372,18 @@ class TextGame:
 def read_terms(game: Game, power: str, text: str) -> dict:
     """Return what an offer of a power asks for, as keywords of Game.offer.
 
-    `text` has, with `;` between them, `peace`, orders of both sides' units, and `both|we|they out
-    ENG`.
+    `text` has, with `;` between them, `peace`, orders of both sides' units, `zone ENG`, and
+    `both|we|they out ENG`; `in F1902M` is for a later phase.
     """
     terms: dict = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
         words = part.lower().split()
         if words == ["peace"]:
             terms["peace"] = True
+        elif words[0] == "in" and len(words) == 2:
+            terms["phase"] = words[1].upper()
+        elif words[0] == "zone" and len(words) == 2:
+            terms.setdefault("zone", []).append(words[1])
         elif words[0] in _SIDES and words[1:2] == ["out"] and len(words) == 3:
             for name in _SIDES[words[0]]:
                 terms.setdefault(name, []).append(words[2])

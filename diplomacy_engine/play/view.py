@@ -77,7 +77,7 @@ def partners_bound_to(game: Game, power: str) -> dict[str, list[str]]:
     """Return province -> the powers whose deals take orders from the unit there."""
     partners = {}
     for province, offers in game.bindings(power).items():
-        sides = {name for o in offers for name in (o.sender, o.receiver)}
+        sides = {p for offer in offers for p in offer.powers}
         partners[province] = sorted({game.powers[p] for p in sides} - {power})
     return partners
 
@@ -350,8 +350,13 @@ def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[
         "open": talks,  # to the power
         "left": max(0, game.table.rounds - sent) if game.press == "offers" else None,
         "offers": [
-            offer_view(game, offer, number) | {"reason": reasons.get(offer.number, "")}
+            offer_view(game, offer, number, power) | {"reason": reasons.get(offer.number, "")}
             for number, offer in enumerate(mine, 1)
+        ],
+        "later": [
+            offer_view(game, offer, 0, power)
+            for offer in (game.later_deals(power) if power else ())
+            if offer not in mine
         ],
         "said": sentences(game, power),
         "partners": [
@@ -376,13 +381,20 @@ def sentences(game: Game, power: str | None) -> list[tuple[str, str, str]]:
     ]
 
 
-def offer_view(game: Game, offer: Offer, number: int) -> dict:
+def offer_view(game: Game, offer: Offer, number: int, viewer: str) -> dict:
+    me = game.map.power_index[viewer]
+    receiver = me if me in offer.receivers else offer.receiver
+    others = [game.powers[q].capitalize() for q in offer.receivers if q != receiver]
+    notes = [f"in {offer.phase}"] * bool(offer.phase) + [f"with {name}, too" for name in others]
     return {
         "number": number,  # among those that the viewer sees
         "sender": game.powers[offer.sender],
-        "receiver": game.powers[offer.receiver],
-        "state": offer.state,
-        "clauses": [_clause_view(game, offer, clause) for clause in offer.clauses],
+        "receiver": game.powers[receiver],
+        "state": "agreed" if me in offer.agreed and offer.state == "open" else offer.state,
+        "clauses": [
+            *({"power": None, "words": words} for words in notes),
+            *(_clause_view(game, offer, clause) for clause in offer.clauses),
+        ],
     }
 
 

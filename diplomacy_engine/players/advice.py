@@ -298,28 +298,32 @@ def next_offer(
     return game.powers[offer[1]], clauses
 
 
-def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
-    """Tell whether a player agrees to an offer it got, whether or not it can be confirmed."""
-    receiver, offers = _offer(game, number)
+def agrees(game: Game, receiver: str, number: int, player: Player, seed: int) -> bool:
+    """Tell whether a player agrees to an offer it got, whether or not it can be confirmed; to none
+    for a later phase, which it cannot value."""
+    offers = _offer(game, receiver, number)
     if not (isinstance(player, Negotiator) and game.units[receiver] and game.press == "offers"):
+        return False
+    if game.said()[number - 1].phase:
         return False
     return bool(player.answers(asked(game, receiver, player, seed), offers)[0])
 
 
-def refusal(game: Game, number: int, player: Player, seed: int) -> str:
+def refusal(game: Game, receiver: str, number: int, player: Player, seed: int) -> str:
     """Return why a player declined an offer, by its method `refusal`; nothing if unknown."""
     if not isinstance(player, Negotiator):
         return "it makes no deals"
     if not hasattr(player, "refusal"):
         return ""
-    receiver, offers = _offer(game, number)
-    return player.refusal(asked(game, receiver, player, seed), offers)
+    if game.said()[number - 1].phase:
+        return "it makes deals for the phase at hand alone"
+    return player.refusal(asked(game, receiver, player, seed), _offer(game, receiver, number))
 
 
-def _offer(game: Game, number: int) -> tuple[str, Offers]:
+def _offer(game: Game, receiver: str, number: int) -> Offers:
     offer = game.said()[number - 1]
-    offers = make_offers([(0, offer.sender, offer.receiver, offer.clauses)])
-    return game.powers[offer.receiver], offers
+    q = game.map.power_index[receiver]
+    return make_offers([(0, offer.sender, q, offer.clauses)])
 
 
 def asked(game: Game, power: str, player: Player, seed: int) -> Talk:

@@ -5,23 +5,27 @@
     PRP ( DMZ ( ENG FRA ) ( ECH ) )                             a zone
     PRP ( DMZ ( FRA ) ( ECH ) )                                 one side keeps out
     PRP ( NOT ( XDO ( ( ENG FLT ECH ) HLD ) ) )                 one side leaves
+    PRP ( DMZ ( ENG FRA GER ) ( ECH ) )                         a zone among several
+    PRP ( FOR ( FAL 1902 ) ( XDO ( ( FRA AMY BUR ) MTO BEL ) ) ) in a later phase
     PRP ( AND ( ... ) ( ... ) )                                 several of these
     YES ( PRP ( ... ) )   REJ ( PRP ( ... ) )                   the answers
 
 A province has the name that DAIDE gives it, which for three seas of the standard map is another
 than ours. Of an army that is convoyed DAIDE names the seas; here that is one way that fleets on the
 board allow, and any is read. A support of a fleet's move names the coast, which DAIDE leaves out.
+Whom a unit helps in a later phase is nobody's yet: UNO.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
 from .._suggest import quoted
-from ..constants import NONE, OrderKind, UnitKind
+from ..constants import CONVOY, NONE, OrderKind, Phase, UnitKind, parse_phase, phase_name
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..rules.map import Map
@@ -39,7 +43,16 @@ MOST_SIGNS = 5000  # of a message that is read
 _MOST_DEPTH = 12
 _VERBS = {"PRP": "offers a deal", "YES": "agrees to the deal", "REJ": "declines the deal"}
 _MOST_SAID = 2000  # letters that are shown of a free message
+_SEASONS = {"SPR": Phase.SPRING_MOVEMENT, "FAL": Phase.FALL_MOVEMENT}
 ClauseRow = tuple[int, int, int, int]  # kind, side, province, order, as in Offers
+
+
+class Terms(NamedTuple):
+    """What an offer asks for."""
+
+    clauses: tuple[ClauseRow, ...]
+    others: tuple[int, ...] = ()  # powers that must agree as well, ascending
+    phase: str = ""  # for which it is, such as F1902M; this one if there is none
 
 
 def clauses_of(offers: Offers, o: int) -> tuple[ClauseRow, ...]:
@@ -48,9 +61,13 @@ def clauses_of(offers: Offers, o: int) -> tuple[ClauseRow, ...]:
     return tuple(tuple(map(int, row)) for row in rows)
 
 
-def offer_text(games: VectorGame, sender: int, receiver: int, clauses: Sequence[ClauseRow]) -> str:
-    parts = [_clause_text(games, (sender, receiver), clause) for clause in clauses]
+def offer_text(games: VectorGame, sender: int, receiver: int, terms: Terms) -> str:
+    parts = [_clause_text(games, (sender, receiver), clause, terms) for clause in terms.clauses]
     inside = parts[0] if len(parts) == 1 else " ".join(["AND", *(f"( {part} )" for part in parts)])
+    if terms.phase:
+        year, phase = parse_phase(terms.phase)
+        (season,) = (name for name, number in _SEASONS.items() if number == phase)
+        inside = f"FOR ( {season} {year} ) ( {inside} )"
     return f"PRP ( {inside} )"
 
 
@@ -79,16 +96,17 @@ def _location_text(game_map: Map, location: int) -> str:
     return f"( {name} {coast} )" if coast else name
 
 
-def _unit_text(games: VectorGame, kind: int, location: int) -> str:
+def _unit_text(games: VectorGame, kind: int, location: int, owner: str | None = None) -> str:
     v = games.board.location_province[location]
-    power = [*power_names(games.map), _NOBODY][games.state.unit_power[0, v]]
-    return f"( {power} {_KINDS[int(kind)]} {_location_text(games.map, location)} )"
+    owner = owner or [*power_names(games.map), _NOBODY][games.state.unit_power[0, v]]
+    return f"( {owner} {_KINDS[int(kind)]} {_location_text(games.map, location)} )"
 
 
-def _order_text(games: VectorGame, number: int) -> str:
+def _order_text(games: VectorGame, number: int, owner: str | None = None) -> str:
+    """`owner` is who will have the unit in a later phase; None: this phase."""
     table, board = games.table, games.board
     kind, target = int(table.kind[number]), int(table.target[number])
-    unit = _unit_text(games, table.unit_kind[number], table.location[number])
+    unit = _unit_text(games, table.unit_kind[number], table.location[number], owner)
     other = table.other_location[number]
     if kind == OrderKind.HOLD:
         return f"{unit} HLD"
@@ -96,9 +114,9 @@ def _order_text(games: VectorGame, number: int) -> str:
         return f"{unit} MTO {_location_text(games.map, target)}"
     if kind == OrderKind.MOVE_VIA:
         v = board.location_province[table.location[number]]
-        seas = " ".join(_route(games, v, board.location_province[target]))
+        seas = " ".join(_route(games, v, board.location_province[target], owner is not None))
         return f"{unit} CTO {_location_text(games.map, target)} VIA ( {seas} )"
-    helped = _unit_text(games, table.other_kind[number], other)
+    helped = _unit_text(games, table.other_kind[number], other, owner and _NOBODY)
     if kind == OrderKind.SUPPORT_HOLD:
         return f"{unit} SUP {helped}"
     if kind == OrderKind.SUPPORT_MOVE:
@@ -106,7 +124,7 @@ def _order_text(games: VectorGame, number: int) -> str:
     return f"{unit} CVY {helped} CTO {_location_text(games.map, target)}"
 
 
-def _route(games: VectorGame, origin: int, goal: int) -> list[str]:
+def _route(games: VectorGame, origin: int, goal: int, later: bool) -> list[str]:
     table, names = games.table, province_names(games.map)
     for r in range(table.route_first[origin], table.route_first[origin + 1]):
         seas = [
@@ -114,15 +132,18 @@ def _route(games: VectorGame, origin: int, goal: int) -> list[str]:
             for v, index in enumerate(table.sea_index.tolist())
             if index != NONE and int(table.route_seas[r]) >> index & 1
         ]
-        if table.route_goal[r] == goal and (games.state.unit_power[0, seas] != NONE).all():
+        sails = later or (games.state.unit_power[0, seas] != NONE).all()
+        if table.route_goal[r] == goal and sails:
             return [names[v] for v in seas]
     return []
 
 
-def _clause_text(games: VectorGame, powers: tuple[int, int], clause: ClauseRow) -> str:
+def _clause_text(
+    games: VectorGame, powers: tuple[int, int], clause: ClauseRow, terms: Terms
+) -> str:
     kind, side, v, number = clause
     names, provinces = power_names(games.map), province_names(games.map)
-    both = " ".join(sorted(names[power] for power in powers))
+    both = " ".join(sorted(names[power] for power in (*powers, *terms.others)))
     if kind == Clause.PEACE:
         return f"PCE ( {both} )"
     if kind == Clause.ZONE:
@@ -133,7 +154,8 @@ def _clause_text(games: VectorGame, powers: tuple[int, int], clause: ClauseRow) 
         state = games.state
         hold = games.table.hold[state.unit_kind[0, v], state.unit_location[0, v]]
         return f"NOT ( XDO ( {_order_text(games, int(hold))} ) )"
-    return f"XDO ( {_order_text(games, number)} )"
+    owner = names[powers[side]] if terms.phase else None
+    return f"XDO ( {_order_text(games, number, owner)} )"
 
 
 def is_daide(text: str) -> bool:
@@ -144,10 +166,8 @@ def is_answer(text: str) -> bool:
     return not text.lstrip().startswith("PRP")
 
 
-def read_message(
-    games: VectorGame, sender: int, receiver: int, text: str
-) -> tuple[str, list[ClauseRow]]:
-    """Return PRP, YES or REJ, and the clauses of the offer, in the position of `games` (one).
+def read_message(games: VectorGame, sender: int, receiver: int, text: str) -> tuple[str, Terms]:
+    """Return PRP, YES or REJ, and what the offer asks for, in the position of `games` (one).
     `sender` and `receiver` are those of the offer, also where the text is an answer to it.
     UserError does not repeat the text."""
     tree = _tree(text)
@@ -156,9 +176,18 @@ def read_message(
         verb, tree = tree[0], tree[1]
     if len(tree) != 2 or tree[0] != "PRP" or not isinstance(tree[1], list):
         raise UserError("it is neither PRP ( ... ) nor an answer to one")
-    body = tree[1]
+    body, phase = tree[1], ""
+    match body:
+        case ["FOR", [str(season), str(year)], list(body)] if season in _SEASONS:
+            if not re.fullmatch(r"[0-9]{1,4}", year):
+                raise UserError(f"{quoted(year)} is no year")
+            phase = phase_name(int(year), _SEASONS[season])
     parts = body[1:] if body[:1] == ["AND"] else [body]
-    return verb, [_read_clause(games, (sender, receiver), part) for part in parts]
+    read = [_read_clause(games, (sender, receiver), part, phase) for part in parts]
+    others = {powers for _, powers in read}
+    if len(others) != 1:
+        raise UserError("its clauses are not all among the same powers")
+    return verb, Terms(tuple(clause for clause, _ in read), *others, phase)
 
 
 def _tree(text: str) -> list:
@@ -180,26 +209,37 @@ def _tree(text: str) -> list:
     return stack[0]
 
 
-def _read_clause(games: VectorGame, powers: tuple[int, int], part: object) -> ClauseRow:
+def _read_clause(
+    games: VectorGame, powers: tuple[int, int], part: object, phase: str
+) -> tuple[ClauseRow, tuple[int, ...]]:
+    """Return a clause, and which other powers it is among."""
     names, provinces = power_names(games.map), province_names(games.map)
-    both = sorted(names[power] for power in powers)
+    both = {names[power] for power in powers}
+
+    def others_of(who: list) -> tuple[int, ...] | None:
+        """Return None if these are not both powers, perhaps with others."""
+        named = set(map(str, who))
+        if len(named) != len(who) or not both <= named <= set(names):
+            return None
+        return tuple(sorted(map(names.index, named - both)))
+
     match part:
-        case ["PCE", list(who)] if sorted(map(str, who)) == both:
-            return Clause.PEACE, Side.BOTH, NONE, NONE
+        case ["PCE", list(who)] if (others := others_of(who)) is not None:
+            return (Clause.PEACE, Side.BOTH, NONE, NONE), others
         case ["DMZ", list(who), [str(code)]] if code in provinces:
             v = provinces.index(code)
-            if sorted(map(str, who)) == both:
-                return Clause.ZONE, Side.BOTH, v, NONE
+            if (others := others_of(who)) is not None:
+                return (Clause.ZONE, Side.BOTH, v, NONE), others
             for side, power in zip((Side.SENDER, Side.RECEIVER), powers):
                 if who == [names[power]]:
-                    return Clause.KEEP_OUT, side, v, NONE
-        case ["NOT", ["XDO", [list(unit), "HLD"]]]:
+                    return (Clause.KEEP_OUT, side, v, NONE), ()
+        case ["NOT", ["XDO", [list(unit), "HLD"]]] if not phase:
             side, v, _ = _read_order(games, powers, [unit, "HLD"])
-            return Clause.LEAVE, side, v, NONE
+            return (Clause.LEAVE, side, v, NONE), ()
         case ["XDO", [list(unit), *rest]]:
-            side, v, number = _read_order(games, powers, [unit, *rest])
-            return Clause.ORDER, side, v, number
-    raise UserError(f"{quoted(part)} is not a clause between {' and '.join(both)}")
+            read = _read_later_order if phase else _read_order
+            return (Clause.ORDER, *read(games, powers, [unit, *rest])), ()
+    raise UserError(f"{quoted(part)} is not a clause between {' and '.join(sorted(both))}")
 
 
 def _read_order(games: VectorGame, powers: tuple[int, int], tokens: list) -> tuple[Side, int, int]:
@@ -213,8 +253,30 @@ def _read_order(games: VectorGame, powers: tuple[int, int], tokens: list) -> tup
         for number in decisions.order[slice(*decisions.order_start[s : s + 2])].tolist():
             if _is_meant(_tree(_order_text(games, number)), tokens):
                 return Side.SENDER if power == powers[0] else Side.RECEIVER, v, number
+    raise _no_order(games, powers, tokens)
+
+
+def _read_later_order(
+    games: VectorGame, powers: tuple[int, int], tokens: list
+) -> tuple[Side, int, int]:
+    """Of a later phase nobody knows what is legal: any order of the map is read."""
+    names, table = power_names(games.map), games.table
+    owner, _, place = (*tokens[0], None, None, None)[:3]
+    code = place[0] if isinstance(place, list) and place else place
+    for side, power in zip((Side.SENDER, Side.RECEIVER), powers):
+        if owner != names[power] or code not in province_names(games.map):
+            continue
+        v = province_names(games.map).index(code)
+        here = (games.board.location_province[table.location] == v) & (table.kind <= CONVOY)
+        for number in np.flatnonzero(here).tolist():
+            if _is_meant(_tree(_order_text(games, number, owner)), tokens):
+                return side, v, number
+    raise _no_order(games, powers, tokens)
+
+
+def _no_order(games: VectorGame, powers: tuple[int, int], tokens: list) -> UserError:
     names = " or ".join(games.map.powers[power] for power in powers)
-    raise UserError(f"{quoted(tokens)} is not an order that a unit of {names} can be given")
+    return UserError(f"{quoted(tokens)} is not an order that a unit of {names} can be given")
 
 
 def _is_meant(written: list, tokens: list) -> bool:
@@ -235,7 +297,7 @@ def messages_of(
     messages = []
     for o, result in enumerate(results):
         p, q = int(offers.sender[o]), int(offers.receiver[o])
-        text = offer_text(games, p, q, clauses_of(offers, o))
+        text = offer_text(games, p, q, Terms(clauses_of(offers, o)))
         messages.append((p, q, text, "YES" if result == OfferResult.CONFIRMED else "REJ"))
     for (p, q, text, _), sentence in zip(messages, words[0]):
         yield p, q, text
@@ -248,28 +310,32 @@ def messages_of(
                 yield q, p, sentence
 
 
-def offer_words(
-    game_map: Map, sender: int, receiver: int, clauses: Sequence[ClauseRow], full: bool = False
-) -> str:
+def offer_words(game_map: Map, sender: int, receiver: int, terms: Terms, full: bool = False) -> str:
     """With `full` names as people write them, rather than as orders are written."""
-    return "; ".join(_clause_words(game_map, sender, receiver, row, full) for row in clauses)
-
-
-def _clause_words(game_map: Map, sender: int, receiver: int, clause: ClauseRow, full: bool) -> str:
-    kind, side, v, number = clause
     names = [power.capitalize() if full else power for power in game_map.powers]
-    both = " and ".join(sorted(names[power] for power in (sender, receiver)))
+    *some, last = sorted(names[power] for power in (sender, receiver, *terms.others))
+    among = f"{', '.join(some)} and {last}"
+    words = "; ".join(
+        _clause_words(game_map, (names[sender], names[receiver]), among, row, full)
+        for row in terms.clauses
+    )
+    return f"in {terms.phase}: {words}" if terms.phase else words
+
+
+def _clause_words(
+    game_map: Map, sides: tuple[str, str], among: str, clause: ClauseRow, full: bool
+) -> str:
+    kind, side, v, number = clause
     if kind == Clause.PEACE:
-        return f"peace between {both}"
+        return f"peace between {among}"
     if kind == Clause.ORDER:
         text = vocabulary(game_map).texts[number]
         return ": ".join(order_words(game_map, text)) if full else text
     where = game_map.provinces[v]
     where = game_map.province_names[where] if full else where
     if kind == Clause.ZONE:
-        return f"{both} keep out of {where} and leave it"
-    name = names[sender if side == Side.SENDER else receiver]
-    return f"{name} {'keeps out of' if kind == Clause.KEEP_OUT else 'leaves'} {where}"
+        return f"{among} keep out of {where} and leave it"
+    return f"{sides[side]} {'keeps out of' if kind == Clause.KEEP_OUT else 'leaves'} {where}"
 
 
 def message_words(games: VectorGame, message: Mapping) -> str:
@@ -281,8 +347,8 @@ def message_words(games: VectorGame, message: Mapping) -> str:
         if is_answer(text):
             p, q = q, p  # an answer to an offer
         try:
-            verb, clauses = read_message(games, p, q, text)
+            verb, terms = read_message(games, p, q, text)
         except UserError:
             return text[:_MOST_SAID]
-        return f"{_VERBS[verb]} ({offer_words(games.map, p, q, clauses, full=True)})"
+        return f"{_VERBS[verb]} ({offer_words(games.map, p, q, terms, full=True)})"
     return text[:_MOST_SAID]

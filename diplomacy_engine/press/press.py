@@ -9,11 +9,11 @@ import numpy as np
 
 from .._arrays import new_arrays, shaped
 from .._suggest import did_you_mean, quoted
-from ..constants import NONE, RUNNING
+from ..constants import CONVOY, NONE, RUNNING, Phase
 from ..errors import UserError
 from ..games.decisions import Decisions, empty_decisions, filled, join_decisions
 from ..games.vector_game import VectorGame
-from ..rules.state import in_movement
+from ..rules.state import in_movement, is_alive
 from . import binding as kernels
 from .deals import (
     REFUSALS,
@@ -44,6 +44,19 @@ class PressRules(NamedTuple):
 
 def notes_of(rules: PressRules | None) -> dict[str, bool]:
     return {} if rules is None or rules.binding else {"binding": False}
+
+
+class LaterDeal(NamedTuple):
+    """A deal for a movement phase to come."""
+
+    when: int  # its `phase_number`
+    seed: int  # of the game
+    offer: Offers  # one
+
+
+def phase_number(year: np.ndarray, phase: np.ndarray) -> np.ndarray:
+    """Return numbers of movement phases, which grow by one from each to the next."""
+    return 2 * year.astype(np.int64) + (phase >= Phase.FALL_MOVEMENT)
 
 
 class Tally(NamedTuple):
@@ -105,6 +118,8 @@ class Press:
         self.deals = empty_deals(games.board, count)
         self.tally = new_arrays(Tally, E=count, P=games.num_powers, results=len(OfferResult))
         self._bound = np.zeros(count, bool)  # games with a deal in this phase
+        self.later: list[LaterDeal] = []
+        self.come_due: list[Offers] = []  # deals of this phase that earlier ones agreed upon
         self._seed, self._turn = games.state.seed.copy(), np.full(count, NONE, np.int32)
         self.talking()
 
@@ -125,7 +140,27 @@ class Press:
             for array, value in zip(self.deals, (NONE, 0, 0, 0, False, False)):
                 array[stale] = value
             self._bound[stale] = False
+            self.hold_due()
         return moving
+
+    def hold_due(self) -> None:
+        """Let those deals for later phases hold that are for this one, in the order in which they
+        were made, and list them as `come_due`; what has become impossible lapses."""
+        state, self.come_due = self.games.state, []
+        now, deals, self.later = phase_number(state.year, state.phase), self.later, []
+        moving = in_movement(state) & (state.end == RUNNING)
+        for deal in deals:
+            (e,) = deal.offer.game
+            if deal.seed != state.seed[e] or deal.when < now[e]:
+                continue
+            if deal.when > now[e] or not moving[e]:
+                self.later.append(deal)
+                continue
+            (result,) = self._confirm(deal.offer, np.ones(1, bool), moving, self.games.decisions())
+            if result == OfferResult.CONFIRMED:
+                self.come_due.append(deal.offer)
+                self.tally.with_deals[e] += not self._bound[e]
+                self._bound[e] = True
 
     def _note_deals(self, agreed: np.ndarray) -> None:
         self.tally.agreed[:] += agreed
@@ -168,13 +203,16 @@ class Press:
         agreed: np.ndarray,
         decisions: Decisions | None = None,
         words: Words | None = None,
+        when: np.ndarray | None = None,
     ) -> np.ndarray:
         """Confirm the offers of a round that were agreed to, in a rotation of the powers that each
         game's seed and turn give; return the OfferResult (O,) of each.
 
         `offers` are at most one of each sender in a game (with `propose-choose`, to each receiver);
         `agreed` (O,): the receiver said yes, or both sides picked it; `decisions`: all legal orders
-        of these games, if at hand; `words` are kept in the log.
+        of these games, if at hand; `words` are kept in the log. `when` (O,): the `phase_number` of
+        the movement phase for which each is, None: this one. A deal for a later phase is confirmed
+        again when that comes, and lapses if it then cannot be kept.
         """
         games = self.games
         count, powers = games.num_games, games.num_powers
@@ -190,7 +228,16 @@ class Press:
         receiver = offers.receiver.astype(np.int64)
         rows = np.lexsort(((receiver - first[offers.game]) % powers, turns, offers.game))
         results = np.empty(offers.count, np.int8)
-        results[rows] = self._confirm(offers.take(rows), agreed[rows], talking, decisions)
+        now = phase_number(games.state.year, games.state.phase)[offers.game]
+        later = np.zeros(offers.count, bool) if when is None else when != now
+        results[rows] = self._confirm(
+            offers.take(rows), (agreed & ~later)[rows], talking, decisions
+        )
+        for o in np.flatnonzero(later & agreed):
+            deal = LaterDeal(int(when[o]), games.state.seed[offers.game[o]], offers.take([o]))
+            results[o] = self._why_not(deal, talking, now[o])
+            if results[o] == OfferResult.CONFIRMED:
+                self.later.append(deal)
         if self.log is not None:
             heard = rows[offers.game[rows] < self.logged]
             sentences = [[texts[o] for o in heard] for texts in words or 2 * ([""] * offers.count,)]
@@ -198,8 +245,29 @@ class Press:
         self.tally.offered[:] += np.bincount(offers.game, minlength=count)
         confirmed = results == OfferResult.CONFIRMED
         np.add.at(self.tally.refused, (offers.game, results), ~confirmed)
-        self._note_deals(np.bincount(offers.game[confirmed], minlength=count))
+        self._note_deals(np.bincount(offers.game[confirmed & ~later], minlength=count))
+        self.tally.agreed[:] += np.bincount(offers.game[confirmed & later], minlength=count)
         return results
+
+    def _why_not(self, deal: LaterDeal, talking: np.ndarray, now: int) -> OfferResult:
+        """Return CONFIRMED, or why a deal for a later phase can be none on any board."""
+        games, offer = self.games, deal.offer
+        (e,), (p,), (q,) = offer[:3]
+        if not talking[e] or deal.when < now:
+            return OfferResult.LATE
+        if p == q:
+            return OfferResult.OWN
+        if not (is_alive(games.state, e, p) and is_alive(games.state, e, q)):
+            return OfferResult.DEAD_POWER
+        for kind, _, v, order in zip(*offer[4:]):
+            if kind != Clause.PEACE and not 0 <= v < len(games.board.terrain):
+                return OfferResult.ILLEGAL
+            if kind == Clause.ORDER:
+                if not 0 <= order < len(games.table.kind) or games.table.kind[order] > CONVOY:
+                    return OfferResult.ILLEGAL
+                if games.board.location_province[games.table.location[order]] != v:
+                    return OfferResult.ILLEGAL
+        return OfferResult.CONFIRMED
 
     def _confirm(
         self, offers: Offers, agreed: np.ndarray, talking: np.ndarray, decisions: Decisions
@@ -334,11 +402,12 @@ class Press:
             deals.peace[n[:, None], power[:, None], seats],
         )
 
-    def take_up(self, deals: Deals) -> None:
+    def take_up(self, deals: Deals, later: Sequence[LaterDeal] = ()) -> None:
         self.talking()
         for mine, theirs in zip(self.deals, deals):
             mine[:] = theirs
         self._bound[:] = deals.dealt.any((1, 2))
+        self.later = list(later)
 
 
 _TALLIED = ("offered", "agreed", "phases", "with_deals", "broken")

@@ -7,12 +7,21 @@ import numpy as np
 
 from .. import constants
 from .._suggest import quoted
-from ..constants import NONE, End, OrderKind, Phase, UnitKind, canonical_phase, phase_kind
+from ..constants import (
+    NONE,
+    End,
+    OrderKind,
+    Phase,
+    UnitKind,
+    canonical_phase,
+    parse_phase,
+    phase_kind,
+)
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..pictures.board import board_svg
-from ..press.daide import ClauseRow, is_daide, offer_text
+from ..press.daide import ClauseRow, Terms, is_daide, offer_text
 from ..press.deals import Clause, Side
 from ..press.press import MOST_ROUNDS, Press, PressRules, notes_of
 from ..rules import notation
@@ -88,7 +97,7 @@ class Game:
         self._submitted: dict[str, list[tuple[str, list[int]]]] = {}
         self._lists: dict[int, list[int]] | None = None
         self._votes: set[str] = set()
-        self._talk.offers = []
+        self._talk.begin_phase()
 
     @property
     def phase(self) -> str:
@@ -301,7 +310,7 @@ class Game:
     def offer(
         self,
         sender: str,
-        receiver: str,
+        receiver: str | Sequence[str],
         *,
         ours: Sequence[str] = (),
         theirs: Sequence[str] = (),
@@ -311,26 +320,35 @@ class Game:
         we_leave: Sequence[str] = (),
         they_leave: Sequence[str] = (),
         peace: bool = False,
+        phase: str | None = None,
     ) -> int:
-        """Offer a deal for this phase; return its number, by which it is answered.
+        """Offer a deal; return its number, by which it is answered.
 
         With `mutual` press only peace can be offered; it is made as soon as both have offered it.
 
         Args:
-            sender, receiver: two powers.
+            sender, receiver: two powers; or receivers, to offer peace and zones among all, which
+                hold between any two once all have agreed.
             ours, theirs: orders that the sender's, the receiver's units will be given.
             zone: provinces that both keep out of and leave.
             we_keep_out, they_keep_out: provinces that nothing of one side aims at.
             we_leave, they_leave: provinces that one side's units there must move out of.
             peace: both keep out of where the other has a unit or a center.
+            phase: for which movement phase it is, such as F1902M; by default this one. Then any
+                orders of the map can be promised, and the deal lapses if they turn out impossible.
 
         UserError if what is asked for is impossible; nothing has been changed then.
         """
         self._talk.press_now()
-        powers = self.map.power_number(sender), self.map.power_number(receiver)
+        receivers = [self.map.power_number(name) for name in _texts(receiver)]
+        if not receivers or len({*receivers}) < len(receivers):
+            raise UserError("an offer goes to one power, or to several different ones")
+        receivers.sort()
+        powers, phase = (self.map.power_number(sender), receivers[0]), self._later_phase(phase)
         clauses: list[ClauseRow] = []
         for side, texts in ((Side.SENDER, ours), (Side.RECEIVER, theirs)):
-            clauses += self._promises(side, self.map.powers[powers[side]], _texts(texts))
+            name = self.map.powers[powers[side]]
+            clauses += self._promises(side, name, _texts(texts), phase)
         for kind, side, places in (
             (Clause.ZONE, Side.BOTH, zone),
             (Clause.KEEP_OUT, Side.SENDER, we_keep_out),
@@ -341,12 +359,25 @@ class Game:
             clauses += self._talk.place_clauses(powers, kind, side, _texts(places))
         if peace:
             clauses.append((Clause.PEACE, Side.BOTH, NONE, NONE))
-        return self.put(sender, receiver, clauses)
+        return self._put(*powers, Terms(tuple(clauses), tuple(receivers[1:]), phase))
 
-    def _promises(self, side: Side, power: str, texts: Sequence[str]) -> list[ClauseRow]:
+    def _later_phase(self, phase: str | None) -> str:
+        """Return a movement phase by its usual name, or nothing for this one."""
+        name = canonical_phase(phase or self.phase)
+        if phase_kind(name) != "movement" or parse_phase(name) < parse_phase(self.phase):
+            raise UserError(f"{quoted(phase)} is no movement phase from {self.phase} on")
+        return "" if name == self.phase else name
+
+    def _promises(
+        self, side: Side, power: str, texts: Sequence[str], phase: str
+    ) -> list[ClauseRow]:
         clauses: list[ClauseRow] = []
         for text in texts:
-            numbers, reason = self._legal_meaning(power, text, [])
+            if phase:
+                number = self._games.vocabulary.number.get(text)
+                numbers, reason = [number], "" if number is not None else "no order of this map"
+            else:
+                numbers, reason = self._legal_meaning(power, text, [])
             if len(numbers) > 1:
                 coasts = " or ".join(self._games.vocabulary.texts[number] for number in numbers)
                 reason = f"name the coast: {coasts}"
@@ -358,12 +389,19 @@ class Game:
     def put(self, sender: str, receiver: str, clauses: Sequence[ClauseRow]) -> int:
         """Offer a deal in rows of press.deals.Offers, as negotiators write it."""
         p, q = self.map.power_number(sender), self.map.power_number(receiver)
-        offer = self._talk.put(p, q, tuple(clauses))
-        self.send(self.map.powers[p], self.map.powers[q], self._daide(offer))
+        return self._put(p, q, Terms(tuple(clauses)))
+
+    def _put(self, p: int, q: int, terms: Terms) -> int:
+        offer = self._talk.put(p, q, terms)
+        for receiver in offer.receivers:
+            names = self.map.powers[p], self.map.powers[receiver]
+            self.send(*names, self._daide(offer, receiver))
         return offer.number
 
-    def _daide(self, offer: Offer) -> str:
-        return offer_text(self._games, offer.sender, offer.receiver, offer.clauses)
+    def _daide(self, offer: Offer, receiver: int) -> str:
+        others = tuple(sorted({*offer.receivers} - {receiver}))
+        terms = offer.terms._replace(others=others)
+        return offer_text(self._games, offer.sender, receiver, terms)
 
     def offers(self, power: str) -> dict[int, str]:
         """Return the open offers to a power in words, by number."""
@@ -371,7 +409,7 @@ class Game:
         return {
             offer.number: f"{self.map.powers[offer.sender]}: {self._talk.words(offer)}"
             for offer in self._talk.offers
-            if offer.receiver == q and offer.state == "open"
+            if q in offer.receivers and q not in offer.agreed and offer.state == "open"
         }
 
     def said(self, power: str | None = None) -> list[Offer]:
@@ -379,37 +417,53 @@ class Game:
         if power is None:
             return list(self._talk.offers)
         p = self.map.power_number(power)
-        return [offer for offer in self._talk.offers if p in (offer.sender, offer.receiver)]
+        return [offer for offer in self._talk.offers if p in offer.powers]
 
     def peace(self) -> list[tuple[str, str]]:
         """Return the pairs of powers that are at peace in this phase."""
         return [(self.map.powers[p], self.map.powers[q]) for p, q in sorted(self._talk.peace())]
 
     def accept(self, power: str, number: int) -> None:
-        """Agree to an offer, which binds both sides at once. UserError, and nothing has been
+        """Agree to an offer, which binds all sides once all have. UserError, and nothing has been
         changed, if it is no open offer to that power, or other deals stand against it."""
         offer = self._talk.open_offer(self.map.power_number(power), number)
         if self.press == "mutual":
             self.offer(power, self.map.powers[offer.sender], peace=True)
             return
-        self._talk.accept(offer)
-        self._answer(offer, "YES")
+        receiver = self.map.power_number(power)
+        self._talk.accept(receiver, offer)
+        self._answer(offer, receiver, "YES")
 
     def decline(self, power: str, number: int) -> None:
         """Say no to an offer; UserError if it is no open offer to that power."""
-        offer = self._talk.open_offer(self.map.power_number(power), number)
+        receiver = self.map.power_number(power)
+        offer = self._talk.open_offer(receiver, number)
         self._talk.decline(offer)
-        self._answer(offer, "REJ")
+        self._answer(offer, receiver, "REJ")
 
-    def _answer(self, offer: Offer, word: str) -> None:
-        names = self.map.powers[offer.receiver], self.map.powers[offer.sender]
-        self.send(*names, f"{word} ( {self._daide(offer)} )")
+    def _answer(self, offer: Offer, receiver: int, word: str) -> None:
+        names = self.map.powers[receiver], self.map.powers[offer.sender]
+        self.send(*names, f"{word} ( {self._daide(offer, receiver)} )")
 
     def deals(self, power: str) -> list[str]:
-        """Return the deals of a power in this phase in words: with whom, and what is agreed."""
-        deals = self._talk.deals(self.map.power_number(power))
-        lines = [f"with {partner}: {self._talk.words(offer)}" for offer, partner in deals]
+        """Return the deals of a power for this phase and later ones in words: with whom, and what
+        is agreed."""
+        p = self.map.power_number(power)
+        deals = [offer for offer, _ in self._talk.deals(p)] + self.later_deals(power)
+        lines = [f"with {self.partners(power, o)}: {self.words(o)}" for o in deals]
         return list(dict.fromkeys(lines))  # a peace of two offers is one deal
+
+    def partners(self, power: str, offer: Offer) -> str:
+        """Return with whom a power's offer is, in words."""
+        return self._talk.partners(self.map.power_number(power), offer)
+
+    def words(self, offer: Offer) -> str:
+        """Return what an offer asks for."""
+        return self._talk.words(offer)
+
+    def later_deals(self, power: str) -> list[Offer]:
+        """Return the deals of a power for phases to come."""
+        return list(self._talk.later(self.map.power_number(power)))
 
     def bindings(self, power: str) -> dict[str, list[Offer]]:
         """Return province -> the deals that take orders from the power's unit there."""
@@ -418,12 +472,14 @@ class Game:
     def take_up_talk(
         self, press: str, press_rounds: int | None = None, binding: bool = True, strict: bool = True
     ) -> None:
-        """Let powers talk from here on; the `messages` of this phase are read back to deals.
+        """Let powers talk from here on; the messages so far are read back to deals.
 
         The rest is as for Game. Messages that are no offers and answers here have no effect; with
         `strict`, UserError.
         """
         self._talk_by(press, press_rounds, binding)
+        for phase in self.history:
+            self._talk.recall(phase["messages"])
         for number, message in enumerate(self.messages, 1):
             if is_daide(message["message"]):
                 try:

@@ -1,18 +1,34 @@
 """`GameTalk`: the offers of one `Game` in a phase, and the deals made of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
 from .._suggest import quoted
-from ..constants import COMPLETED, HOLD, NONE, phase_kind
+from ..constants import COMPLETED, HOLD, NONE, parse_phase, phase_kind, phase_name
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
+<<<<<<< HEAD
 from ..press.daide import ClauseRow, is_answer, offer_words, read_message
 from ..press.deals import Clause, OfferResult, Side, make_offers
 from ..press.press import Press, PressRules
+=======
+from ..press.daide import (
+    ClauseRow,
+    Terms,
+    clauses_of,
+    is_answer,
+    is_daide,
+    offer_words,
+    read_message,
+)
+from ..press.deals import CONFIRMED, Clause, OfferResult, Side, make_offers
+from ..press.press import LaterDeal, Press, PressRules, phase_number
+>>>>>>> 3373126d (Deals for later phases and zones among several powers can be made, hold when they are due, and are kept or broken then)
 from ..rules.notation import read_place
 from .position import current_phase
 
@@ -22,8 +38,12 @@ _WHY = {
     OfferResult.NOTHING_LEFT: "a unit that must leave has nowhere to go",
     OfferResult.OWN: "a power cannot make a deal with itself",
     OfferResult.DEAD_POWER: "a power without units and centers cannot make deals",
-    OfferResult.LATE: "deals can only be made in movement phases",
+    OfferResult.LATE: "deals can only be made in movement phases, for this one or a later one",
 }
+
+
+def _when(phase: str) -> int:
+    return int(phase_number(*map(np.array, parse_phase(phase))))
 
 
 class Offer(NamedTuple):
@@ -34,6 +54,28 @@ class Offer(NamedTuple):
     receiver: int
     clauses: tuple[ClauseRow, ...]
     state: str
+    others: tuple[int, ...] = ()  # powers that must agree as well
+    phase: str = ""  # for which it is, if that is a later one
+    agreed: tuple[int, ...] = ()  # who of several has agreed so far
+
+    @property
+    def receivers(self) -> tuple[int, ...]:
+        return self.receiver, *self.others
+
+    @property
+    def powers(self) -> tuple[int, ...]:
+        return self.sender, *self.receivers
+
+    @property
+    def terms(self) -> Terms:
+        return Terms(self.clauses, self.others, self.phase)
+
+    def is_told(self, p: int, q: int, terms: Terms) -> bool:
+        """Tell whether this is what p offers with some terms, as one of its receivers, q, sees."""
+        others = tuple(sorted({*self.receivers} - {q}))
+        return (
+            self.sender == p and q in self.receivers and terms == self.terms._replace(others=others)
+        )
 
 
 class GameTalk:
@@ -45,13 +87,25 @@ class GameTalk:
         self.press = None if rules is None else Press(games, *rules)
         self.offers: list[Offer] = []  # of this phase, by number
 
+    def begin_phase(self) -> None:
+        """Forget the offers of the phase before; deals for this one begin to hold."""
+        self.offers = []
+        if self.press is not None:
+            self.press.talking()
+            self._list_due()
+
+    def _list_due(self) -> None:
+        for due in self.press.come_due:
+            sides = int(due.sender[0]), int(due.receiver[0])
+            self.offers.append(Offer(1 + len(self.offers), *sides, clauses_of(due, 0), "deal"))
+
     def copy(self, games: VectorGame) -> "GameTalk":
         """Return a copy for `games`, a copy of the game."""
         copy = GameTalk(games, self.rules)
         copy.offers = list(self.offers)
         if self.press is not None:
             self.press.talking()  # which forgets the deals of earlier phases
-            copy.press.take_up(self.press.deals)
+            copy.press.take_up(self.press.deals, self.press.later)
         return copy
 
     def press_now(self) -> Press:
@@ -80,21 +134,22 @@ class GameTalk:
             clauses.append((kind, side, place.province, NONE))
         return clauses
 
-    def put(self, p: int, q: int, clauses: tuple[ClauseRow, ...]) -> Offer:
+    def put(self, p: int, q: int, terms: Terms) -> Offer:
         """Take an offer in; refuse what could not be confirmed even if nothing else were agreed."""
-        press, names = self.press_now(), self.games.map.powers
+        press, names, clauses = self.press_now(), self.games.map.powers, terms.clauses
+        self._check_terms(press, terms)
         mutual, choosing = (press.protocol == name for name in ("mutual", "propose-choose"))
         sent = [o for o in self.offers if o.sender == p and (o.receiver == q or not choosing)]
         if mutual and [clause[0] for clause in clauses] != [Clause.PEACE]:
             raise UserError("with mutual press only peace can be offered")
-        same = [o for o in sent if o.receiver == q and o.clauses == clauses]
+        same = [o for o in sent if o.receiver == q and o.terms == terms]
         if any(mutual or offer.state != "declined" for offer in same):
             raise UserError(f"{names[p]} has already offered it")
         if not mutual and len(sent) >= press.rounds:
             to = f" to {names[q]}" if choosing else ""
             count = f"{press.rounds} offer{'s' * (press.rounds > 1)}{to}"
             raise UserError(f"{names[p]} has sent its {count} of this phase")
-        offer = Offer(1 + len(self.offers), p, q, clauses, "open")
+        offer = Offer(1 + len(self.offers), p, q, clauses, "open", terms.others, terms.phase)
         self._alone(offer, "this cannot be offered")
         other = next((o for o in self.offers if (o.sender, o.receiver) == (q, p)), None)
         if mutual and other is not None:
@@ -106,14 +161,40 @@ class GameTalk:
         self.offers.append(offer)
         return offer
 
+    def _check_terms(self, press: Press, terms: Terms) -> None:
+        if (terms.others or terms.phase) and press.protocol != "offers":
+            raise UserError(
+                'deals among several powers and for later phases need press="offers", not '
+                f"{press.protocol}"
+            )
+        if terms.others and any(side != Side.BOTH for _, side, _, _ in terms.clauses):
+            raise UserError("several powers at once can only be offered peace and zones")
+        if terms.phase and any(kind == Clause.LEAVE for kind, _, _, _ in terms.clauses):
+            raise UserError(f"nobody knows yet which unit would have to leave in {terms.phase}")
+
     def _mark(self, offer: Offer, state: str) -> None:
         self.offers[offer.number - 1] = offer._replace(state=state)
 
     def _settle(self, press: Press, offer: Offer, what: str) -> None:
+<<<<<<< HEAD
         rows = make_offers([(0, offer.sender, offer.receiver, offer.clauses)])
         result = OfferResult(int(press.settle(rows, np.ones(1, bool))[0]))
         if result != OfferResult.CONFIRMED:
             raise UserError(f"{what}: {_WHY[result]}")
+=======
+        """Make a deal, of several powers one between any two; UserError, and there is none."""
+        pairs, when = list(combinations(offer.powers, 2)), None
+        if offer.phase:
+            when = np.array([_when(offer.phase)])
+        trial = Press(self.games, "offers")
+        trial.take_up(press.deals, press.later)
+        for one in (trial, press) if len(pairs) > 1 else (press,):
+            for p, q in pairs:
+                offers = make_offers([(0, p, q, offer.clauses)])
+                (result,) = one.settle(offers, np.ones(1, bool), when=when)
+                if result != CONFIRMED:
+                    raise UserError(f"{what}: {_WHY[OfferResult(int(result))]}")
+>>>>>>> 3373126d (Deals for later phases and zones among several powers can be made, hold when they are due, and are kept or broken then)
 
     def _alone(self, offer: Offer, what: str = "") -> Press:
         press = Press(self.games, "offers")
@@ -122,22 +203,31 @@ class GameTalk:
 
     def open_offer(self, q: int, number: int) -> Offer:
         self.press_now()
-        offer = next((o for o in self.offers if o.number == number and o.receiver == q), None)
+        offer = next((o for o in self.offers if o.number == number and q in o.receivers), None)
         if offer is None:
             there = f"to {self.games.map.powers[q]} in {current_phase(self.games)}"
             raise UserError(f"there is no offer {quoted(number, 20)} {there}")
         if offer.state != "open":
             raise UserError(f"offer {number} is no longer open: {offer.state}")
+        if q in offer.agreed:
+            raise UserError(f"{self.games.map.powers[q]} has agreed to offer {number} already")
         return offer
 
-    def accept(self, offer: Offer) -> None:
+    def accept(self, q: int, offer: Offer) -> None:
+        """Let a receiver agree; the deal is made once all have."""
         press, pair = self.press_now(), {offer.sender, offer.receiver}
         deals = [o for o in self.offers if o.state == "deal" and {o.sender, o.receiver} == pair]
         if press.protocol == "propose-choose" and len(deals) >= press.rounds:
             names = " and ".join(self.games.map.powers[p] for p in sorted(pair))
             raise UserError(f"{names} have already picked their offer for this phase")
-        self._settle(press, offer, f"offer {offer.number} cannot be confirmed")
-        self._mark(offer, "deal")
+        self._agree(q, offer, f"offer {offer.number} cannot be confirmed")
+
+    def _agree(self, q: int, offer: Offer, what: str) -> None:
+        offer = offer._replace(agreed=(*offer.agreed, q))
+        everybody = set(offer.agreed) >= set(offer.receivers)
+        if everybody:
+            self._settle(self.press_now(), offer, what)
+        self._mark(offer, "deal" if everybody else "open")
 
     def decline(self, offer: Offer) -> None:
         self._mark(offer, "declined")
@@ -146,32 +236,75 @@ class GameTalk:
         p, q = (self.games.map.power_number(message[role]) for role in ("sender", "recipient"))
         if is_answer(message["message"]):
             p, q = q, p  # the offer went the other way
-        word, clauses = read_message(self.games, p, q, message["message"])
+        word, terms = read_message(self.games, p, q, message["message"])
+        same = [o for o in self.offers if o.state == "open" and o.is_told(p, q, terms)]
         if word == "PRP":
-            self.put(p, q, tuple(clauses))
-            return
-        wanted = p, q, tuple(clauses), "open"
-        offer = next((o for o in self.offers if o[1:] == wanted), None)
-        if offer is None:
+            if not (terms.others and same):  # each of several is told
+                self.put(p, q, terms)
+        elif not same:
             raise UserError("it answers no open offer")
-        if word == "YES":
-            self._settle(self.press_now(), offer, "the deal cannot be confirmed")
-        self._mark(offer, "deal" if word == "YES" else "declined")
+        elif word == "YES":
+            self._agree(q, same[0], "the deal cannot be confirmed")
+        else:
+            self._mark(same[0], "declined")
+
+    def recall(self, messages: Iterable[Mapping]) -> None:
+        """Take up the deals for this phase and later ones that an earlier phase's messages made."""
+        agreed: dict[tuple[int, tuple[int, ...], Terms], set[int]] = {}
+        for message in messages:
+            text = message["message"]
+            if not (is_daide(text) and is_answer(text) and "FOR" in text):
+                continue
+            q, p = (self.games.map.power_number(message[role]) for role in ("sender", "recipient"))
+            with contextlib.suppress(UserError):  # about the board of its phase
+                word, terms = read_message(self.games, p, q, text)
+                powers = tuple(sorted((p, q, *terms.others)))
+                same = agreed.setdefault((p, powers, terms._replace(others=())), {p})
+                same |= {q} if word == "YES" and terms.phase else set()
+                if same == set(powers):
+                    sides = combinations((p, *(other for other in powers if other != p)), 2)
+                    self.press.later += [
+                        LaterDeal(_when(terms.phase), self.games.state.seed[0], offer)
+                        for offer in (make_offers([(0, *pair, terms.clauses)]) for pair in sides)
+                    ]
+        self.press.hold_due()
+        self._list_due()
 
     def deals(self, p: int) -> Iterator[tuple[Offer, str]]:
+        """Yield a power's deals for this phase, and with whom each is."""
         for offer in self.offers:
-            if offer.state == "deal" and p in (offer.sender, offer.receiver):
-                partner = offer.receiver if offer.sender == p else offer.sender
-                yield offer, self.games.map.powers[partner]
+            if offer.state == "deal" and p in offer.powers and not offer.phase:
+                yield offer, self.partners(p, offer)
+
+    def later(self, p: int) -> Iterator[Offer]:
+        """Yield a power's deals for phases to come, once for those made in this one; what earlier
+        phases agreed upon among several is a deal with each of them."""
+        made = [offer for offer in self.offers if offer.state == "deal" and offer.phase]
+        yield from (offer for offer in made if p in offer.powers)
+        for deal in self.press.later if self.press is not None else ():
+            sides = int(deal.offer.sender[0]), int(deal.offer.receiver[0])
+            phase = phase_name(deal.when // 2, 2 * (deal.when % 2))
+            offer = Offer(0, *sides, clauses_of(deal.offer, 0), "deal", phase=phase)
+            alone = offer.terms
+            if p in sides and not any(
+                set(sides) <= set(other.powers) and other.terms._replace(others=()) == alone
+                for other in made
+            ):
+                yield offer
+
+    def partners(self, p: int, offer: Offer) -> str:
+        return " and ".join(self.games.map.powers[q] for q in sorted(offer.powers) if q != p)
 
     def words(self, offer: Offer) -> str:
-        return offer_words(self.games.map, offer.sender, offer.receiver, offer.clauses)
+        return offer_words(self.games.map, offer.sender, offer.receiver, offer.terms)
 
     def peace(self) -> set[tuple[int, int]]:
         return {
-            (min(offer[1:3]), max(offer[1:3]))
+            pair
             for offer in self.offers
-            if offer.state == "deal" and any(row[0] == Clause.PEACE for row in offer.clauses)
+            if offer.state == "deal" and not offer.phase
+            for pair in combinations(sorted(offer.powers), 2)
+            if any(kind == Clause.PEACE for kind, *_ in offer.clauses)
         }
 
     def bound(self, decisions: Decisions) -> Decisions:
@@ -193,7 +326,7 @@ class GameTalk:
 
     @property
     def has_deals(self) -> bool:
-        return any(offer.state == "deal" for offer in self.offers)
+        return any(offer.state == "deal" and not offer.phase for offer in self.offers)
 
     @property
     def binds(self) -> bool:

@@ -133,6 +133,14 @@ def test_deals_in_the_terminal(file):
         assert answer.startswith("No: ") and reason in answer, line
 
 
+def test_deals_among_several_and_for_later_in_the_terminal(file):
+    session = deals(file, "hhh")
+    lines = ["offer italy+russia zone BEL; in F1901M", "quit"]
+    text = typed(session, *lines)
+    assert "ENGLAND to ITALY and RUSSIA" in text or "you to ITALY and RUSSIA" in text
+    assert "in F1901M: ENGLAND, ITALY and RUSSIA keep out of BEL and leave it" in text
+
+
 # --- The command ----------------------------------------------------------------------------------
 
 

@@ -5,8 +5,8 @@ import pytest
 from support.tables import read_table
 
 from diplomacy_engine import Game, UserError
-from diplomacy_engine.press.daide import offer_text, read_message
-from diplomacy_engine.press.deals import make_offers
+from diplomacy_engine.press.daide import Terms, offer_text, read_message
+from diplomacy_engine.press.deals import Clause, make_offers, province_bits
 from tests.support.press import random_offers
 
 POSITION = "small S1901M; ENGLAND A PAR, A LON = LON PAR; RUSSIA A ROM, A MUN = MOS"
@@ -159,9 +159,11 @@ def check_daide(map_name: str, phases: int, seed: int) -> int:
                 leaving = [(p, q)[c[1]] == here[c[2]] for c in clauses if c[0] == 2]
                 if p == q or not all(leaving):
                     continue
-                text = offer_text(games, p, q, clauses)
-                assert read_message(games, p, q, text) == ("PRP", clauses), text
-                assert read_message(games, p, q, f"REJ ( {text} )") == ("REJ", clauses)
+                phases = [""] if any(c[0] == Clause.LEAVE for c in clauses) else ["", "F1950M"]
+                for terms in (Terms(tuple(clauses), phase=phase) for phase in phases):
+                    text = offer_text(games, p, q, terms)
+                    assert read_message(games, p, q, text) == ("PRP", terms), text
+                    assert read_message(games, p, q, f"REJ ( {text} )") == ("REJ", terms)
                 assert make_offers([(0, p, q, clauses)]).count == 1
                 count += 1
         orders = games.new_orders()
@@ -227,6 +229,102 @@ def test_daide_of_others_names_no_coast_and_any_route(order, written, said):
     number = games.vocabulary.number[order]
     p = 2 if order.startswith("F POR") else 1
     row = (0, 0, games.map.province_index[order[2:5]], number)
-    text = offer_text(games, p, 3 - p, [row])
+    text = offer_text(games, p, 3 - p, Terms((row,)))
     assert written in text
-    assert read_message(games, p, 3 - p, text.replace(written, said)) == ("PRP", [row])
+    assert read_message(games, p, 3 - p, text.replace(written, said)) == ("PRP", Terms((row,)))
+
+
+def play_to(game: Game, phase: str) -> Game:
+    while game.phase != phase:
+        game.adjudicate()
+    return game
+
+
+ALL_THREE = ["ITALY", "RUSSIA"]
+
+
+@pytest.mark.parametrize("restored", [False, True])
+@pytest.mark.parametrize("phase", ["F1901M", "S1902M"])
+def test_a_deal_for_a_later_phase_holds_then_and_only_then(phase, restored):
+    game = Game("three", press="offers")
+    number = game.offer("ENGLAND", "ITALY", theirs=["A ROM - APU"], zone=["MUN"], phase=phase)
+    game.accept("ITALY", number)
+    kept = f"in {phase}: A ROM - APU; ENGLAND and ITALY keep out of MUN and leave it"
+    assert game.deals("ITALY") == [f"with ENGLAND: {kept}"] and game.deals("RUSSIA") == []
+    assert len(game.legal_orders("ROM")) > 1 and not game.bindings("ITALY")
+    game.adjudicate()
+    if restored:
+        game = Game.from_saved_game(game.to_saved_game(), press="offers")
+    copy = play_to(game.copy(), phase)
+    for each in (play_to(game, phase), copy):
+        assert each.deals("ITALY") == [f"with ENGLAND: {kept.removeprefix(f'in {phase}: ')}"]
+        assert each.legal_orders("ROM") == ["A ROM - APU"] and "ROM" in each.bindings("ITALY")
+        each.adjudicate()
+        assert each.history[-1]["orders"]["ITALY"] == ["A ROM - APU"]
+        assert each.deals("ITALY") == []
+
+
+def test_a_later_deal_that_may_be_broken_is_counted_when_it_is():
+    game = Game("three", press="offers", binding=False)
+    game.accept("ITALY", game.offer("ENGLAND", "ITALY", theirs=["A ROM - APU"], phase="F1901M"))
+    game.adjudicate()
+    assert "broken" not in game.history[-1]
+    game.adjudicate()
+    assert game.history[-1]["broken"] == {"ITALY": ["ENGLAND"]}
+
+
+def test_a_later_deal_lapses_if_it_has_become_impossible():
+    game = Game("three", press="offers")
+    game.accept("ITALY", game.offer("ENGLAND", "ITALY", theirs=["A MUN - BER"], phase="F1901M"))
+    first = game.offer("ITALY", "ENGLAND", ours=["A ROM - APU"], phase="F1901M")
+    game.accept("ENGLAND", first)
+    second = game.offer("RUSSIA", "ITALY", theirs=["A ROM - TUS"], phase="F1901M")
+    game.accept("ITALY", second)
+    assert len(game.deals("ITALY")) == 3
+    game.adjudicate()
+    assert game.deals("ITALY") == ["with ENGLAND: A ROM - APU"]  # it was made first
+
+
+@pytest.mark.parametrize("phase", [None, "F1901M"])
+def test_a_zone_among_several_holds_once_all_agree(phase):
+    game = Game("three", press="offers")
+    number = game.offer("ENGLAND", ALL_THREE, zone=["MUN"], phase=phase)
+    words = "ENGLAND, ITALY and RUSSIA keep out of MUN and leave it"
+    assert all(game.offers(power)[number].endswith(words) for power in ALL_THREE)
+    game.accept("RUSSIA", number)
+    assert not any(map(game.deals, game.powers)) and game.offers("RUSSIA") == {}
+    with pytest.raises(UserError, match="RUSSIA has agreed to offer 1 already"):
+        game.accept("RUSSIA", number)
+    half = Game.from_saved_game(game.to_saved_game(), press="offers")
+    for each in (game, half):
+        each.accept("ITALY", number)
+        again = Game.from_saved_game(each.to_saved_game(), press="offers")
+        for one in (each, again):
+            assert all(map(one.deals, one.powers))
+            play_to(one, phase or "S1901M")
+            closed = province_bits(one.table.deals.closed[0], len(one.map.provinces))
+            assert closed[..., one.map.province_index["MUN"]].sum() == 6  # each with both others
+
+
+def test_a_zone_among_several_that_one_declines_or_cannot_keep_is_none():
+    game = Game("three", press="offers")
+    number = game.offer("ENGLAND", ALL_THREE, zone=["MUN"])
+    game.accept("ITALY", number)
+    game.decline("RUSSIA", number)
+    assert not any(map(game.deals, game.powers)) and game.offers("ITALY") == {}
+    game.accept("ITALY", game.offer("RUSSIA", "ITALY", theirs=["A ROM - APU"]))
+    number = game.offer("ENGLAND", ALL_THREE, zone=["APU"])
+    game.accept("RUSSIA", number)
+    with pytest.raises(UserError, match="it contradicts a promise"):
+        game.accept("ITALY", number)
+    assert game.deals("ENGLAND") == [] and "A ROM - TUS" not in game.legal_orders("ROM")
+
+
+@pytest.mark.parametrize(
+    ("receiver", "terms", "words"), read_table(__file__, "impossible_later_offers")
+)
+def test_impossible_later_offers_and_offers_to_several(receiver, terms, words):
+    game = Game("three", press="offers")
+    with pytest.raises(UserError, match=words):
+        game.offer("ENGLAND", receiver, **terms)
+    assert game.messages == [] and game.said() == []

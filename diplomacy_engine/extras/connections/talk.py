@@ -49,7 +49,7 @@ def say_what_is_left(
         num_messages = len(game.messages)
         for power in powers:
             for number in game.offers(power):
-                _answer(game, power, number, agrees(game, number, player, seed))
+                _answer(game, power, number, agrees(game, power, number, player, seed))
             offer = next_offer(game, power, player, seed) if offering else None
             if offer is not None:
                 _offer(game, power, *offer)
@@ -78,7 +78,8 @@ def _as_if_agreed(game: Game, power: str) -> Game:
     for offer in game.said(power):
         if offer.sender == own and offer.state == "open":
             with contextlib.suppress(UserError):  # it cannot be agreed to any more
-                copy.accept(copy.powers[offer.receiver], offer.number)
+                for q in offer.receivers:
+                    copy.accept(copy.powers[q], offer.number)
     return copy
 
 

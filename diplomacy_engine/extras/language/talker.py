@@ -9,7 +9,7 @@ from ..._suggest import quoted
 from ...constants import NONE
 from ...errors import UserError
 from ...players.protocols import Player
-from ...press.daide import clauses_of, offer_words
+from ...press.daide import Terms, clauses_of, offer_words
 from ...press.deals import Offers, join_offers, province_bits
 from ...press.negotiators.negotiation import Silent, Talk, best_of_pairs
 from ...press.negotiators.templates import DealChooser, deal_offers, possible_deals
@@ -168,7 +168,8 @@ class Talker(DealChooser, Silent):
 def _texts(talk: Talk, offers: Offers) -> list[str]:
     sides = zip(offers.sender.tolist(), offers.receiver.tolist())
     return [
-        offer_words(talk.games.map, *pair, clauses_of(offers, o)) for o, pair in enumerate(sides)
+        offer_words(talk.games.map, *pair, Terms(clauses_of(offers, o)))
+        for o, pair in enumerate(sides)
     ]
 
 

@@ -8,7 +8,7 @@ from ...constants import NONE
 from ...errors import UserError
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
-from ...press.daide import ClauseRow, clauses_of, offer_text, offer_words, read_message
+from ...press.daide import ClauseRow, Terms, clauses_of, offer_text, offer_words, read_message
 from ...press.deals import (
     MAX_CLAUSES,
     Clause,
@@ -40,7 +40,7 @@ class Boards:
 
     def write(self, row: int, p: int, q: int, clauses: Sequence[ClauseRow]) -> Message:
         names = self.games.map.powers
-        return Message(names[p], names[q], offer_text(self[row], p, q, clauses))
+        return Message(names[p], names[q], offer_text(self[row], p, q, Terms(tuple(clauses))))
 
     def offers(self, offers: Offers) -> Iterator[tuple[int, Message]]:
         """Yield the game of each offer, and the offer."""
@@ -52,8 +52,10 @@ class Boards:
         p, q = (self.games.map.power_number(n) for n in (message.sender, message.recipient))
         if not message.message.lstrip().startswith("PRP"):
             p, q = q, p
-        verb, clauses = read_message(self[row], p, q, message.message)
-        return verb, (row, p, q, tuple(clauses))
+        verb, terms = read_message(self[row], p, q, message.message)
+        if terms.others or terms.phase:
+            raise UserError("programs make deals between two powers, for the phase at hand")
+        return verb, (row, p, q, terms.clauses)
 
     def read_offers(self, row: int, messages: Sequence[Message]) -> list[OfferRow]:
         offers = [self.read(row, message) for message in messages]
@@ -113,6 +115,6 @@ def press_of(
         results = press.settle(make_offers(now), np.ones(len(now), bool), decisions)
         for result, offer in zip(results, now):
             if result != OfferResult.CONFIRMED:
-                words = offer_words(games.map, *offer[1:])
+                words = offer_words(games.map, *offer[1:3], Terms(offer[3]))
                 raise UserError(f"game {offer[0]}: this cannot be a deal: {words}")
     return press

@@ -127,9 +127,9 @@ export class TalkPanel {
   }
 
   // A peace of two offers is one deal.
-  deals({ offers }) {
+  deals({ offers, later }) {
     const found = new Map();
-    for (const offer of offers.filter(({ state }) => state === "deal"))
+    for (const offer of [...offers.filter(({ state }) => state === "deal"), ...later])
       found.set(JSON.stringify([[offer.sender, offer.receiver].sort(), offer.clauses]), offer);
     return [...found.values()];
   }
