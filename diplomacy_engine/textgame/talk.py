@@ -12,11 +12,6 @@ from ..constants import COMPLETED, HOLD, NONE, parse_phase, phase_kind, phase_na
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
-<<<<<<< HEAD
-from ..press.daide import ClauseRow, is_answer, offer_words, read_message
-from ..press.deals import Clause, OfferResult, Side, make_offers
-from ..press.press import Press, PressRules
-=======
 from ..press.daide import (
     ClauseRow,
     Terms,
@@ -26,9 +21,8 @@ from ..press.daide import (
     offer_words,
     read_message,
 )
-from ..press.deals import CONFIRMED, Clause, OfferResult, Side, make_offers
+from ..press.deals import Clause, OfferResult, Side, make_offers
 from ..press.press import LaterDeal, Press, PressRules, phase_number
->>>>>>> 3373126d (Deals for later phases and zones among several powers can be made, hold when they are due, and are kept or broken then)
 from ..rules.notation import read_place
 from .position import current_phase
 
@@ -176,12 +170,6 @@ class GameTalk:
         self.offers[offer.number - 1] = offer._replace(state=state)
 
     def _settle(self, press: Press, offer: Offer, what: str) -> None:
-<<<<<<< HEAD
-        rows = make_offers([(0, offer.sender, offer.receiver, offer.clauses)])
-        result = OfferResult(int(press.settle(rows, np.ones(1, bool))[0]))
-        if result != OfferResult.CONFIRMED:
-            raise UserError(f"{what}: {_WHY[result]}")
-=======
         """Make a deal, of several powers one between any two; UserError, and there is none."""
         pairs, when = list(combinations(offer.powers, 2)), None
         if offer.phase:
@@ -192,9 +180,8 @@ class GameTalk:
             for p, q in pairs:
                 offers = make_offers([(0, p, q, offer.clauses)])
                 (result,) = one.settle(offers, np.ones(1, bool), when=when)
-                if result != CONFIRMED:
+                if result != OfferResult.CONFIRMED:
                     raise UserError(f"{what}: {_WHY[OfferResult(int(result))]}")
->>>>>>> 3373126d (Deals for later phases and zones among several powers can be made, hold when they are due, and are kept or broken then)
 
     def _alone(self, offer: Offer, what: str = "") -> Press:
         press = Press(self.games, "offers")
