@@ -216,22 +216,22 @@ def _read_clause(
     names, provinces = power_names(games.map), province_names(games.map)
     both = {names[power] for power in powers}
 
-    def others_of(who: list) -> tuple[int, ...] | None:
+    def others_of(members: list) -> tuple[int, ...] | None:
         """Return None if these are not both powers, perhaps with others."""
-        named = set(map(str, who))
-        if len(named) != len(who) or not both <= named <= set(names):
+        named = set(map(str, members))
+        if len(named) != len(members) or not both <= named <= set(names):
             return None
         return tuple(sorted(map(names.index, named - both)))
 
     match part:
-        case ["PCE", list(who)] if (others := others_of(who)) is not None:
+        case ["PCE", list(members)] if (others := others_of(members)) is not None:
             return (Clause.PEACE, Side.BOTH, NONE, NONE), others
-        case ["DMZ", list(who), [str(code)]] if code in provinces:
+        case ["DMZ", list(members), [str(code)]] if code in provinces:
             v = provinces.index(code)
-            if (others := others_of(who)) is not None:
+            if (others := others_of(members)) is not None:
                 return (Clause.ZONE, Side.BOTH, v, NONE), others
             for side, power in zip((Side.SENDER, Side.RECEIVER), powers):
-                if who == [names[power]]:
+                if members == [names[power]]:
                     return (Clause.KEEP_OUT, side, v, NONE), ()
         case ["NOT", ["XDO", [list(unit), "HLD"]]] if not phase:
             side, v, _ = _read_order(games, powers, [unit, "HLD"])

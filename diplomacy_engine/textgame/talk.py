@@ -266,8 +266,8 @@ class GameTalk:
     def later(self, p: int) -> Iterator[Offer]:
         """Yield a power's deals for phases to come, once for those made in this one; what earlier
         phases agreed upon among several is a deal with each of them."""
-        made = [offer for offer in self.offers if offer.state == "deal" and offer.phase]
-        yield from (offer for offer in made if p in offer.powers)
+        agreed = [offer for offer in self.offers if offer.state == "deal" and offer.phase]
+        yield from (offer for offer in agreed if p in offer.powers)
         for deal in self.press.later if self.press is not None else ():
             sides = int(deal.offer.sender[0]), int(deal.offer.receiver[0])
             phase = phase_name(deal.when // 2, 2 * (deal.when % 2))
@@ -275,7 +275,7 @@ class GameTalk:
             alone = offer.terms
             if p in sides and not any(
                 set(sides) <= set(other.powers) and other.terms._replace(others=()) == alone
-                for other in made
+                for other in agreed
             ):
                 yield offer
 
