@@ -23,7 +23,8 @@ from .._cores import usable_cores
 from ..errors import UserError
 
 Sums = dict[str, float | np.ndarray]  # by names that are the same on all ranks
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt(3)
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # of glibc's mallopt(3)
+MADV_HUGEPAGE, MADV_COLLAPSE, HUGE_PAGE = 14, 25, 2**21  # of Linux's madvise(2)
 PR_SET_PDEATHSIG = 1  # of Linux's prctl(2)
 PATIENCE = 5.0  # seconds in which processes that were started must end once their work is over
 
@@ -53,6 +54,28 @@ def keep_memory() -> None:
         allocate = ctypes.CDLL(None).mallopt
         allocate(M_MMAP_THRESHOLD, 2**25)
         allocate(M_TRIM_THRESHOLD, 2**30)
+
+
+def use_huge_pages() -> None:
+    """Hold this process's memory in pages of two megabytes, where Linux has them: a minibatch and
+    the objects it goes through are in more small ones than a processor knows the places of. Takes
+    some 0.3 s."""
+    with suppress(AttributeError, OSError, TypeError):
+        libc = ctypes.CDLL(None)
+        libc.mallopt(M_TOP_PAD, 2**27)  # by which the heap then grows at once
+        libc.malloc.restype = ctypes.c_void_p
+        libc.free(ctypes.c_void_p(libc.malloc(ctypes.c_size_t(2**24))))
+        with open("/proc/self/maps") as maps:
+            areas = [line.split() for line in maps]
+        for addresses, access, _, _, inode, *name in areas:
+            if access != "rw-p" or inode != "0" or name not in ([], ["[heap]"]):
+                continue
+            begin, end = (int(address, 16) for address in addresses.split("-"))
+            begin += -begin % HUGE_PAGE
+            if begin < end:
+                area = ctypes.c_void_p(begin), ctypes.c_size_t(end - begin)
+                libc.madvise(*area, MADV_HUGEPAGE)  # of pages that are still to come
+                libc.madvise(*area, MADV_COLLAPSE)  # of those there are, since Linux 6.1
 
 
 def end_with_parent() -> None:

@@ -3,12 +3,15 @@
 import copy
 import multiprocessing
 import os
+import platform
+import re
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -235,3 +238,16 @@ def test_a_gpu_that_cannot_compute_is_one_sentence(monkeypatch, capsys):
     assert startup.main(ppo.LEARNER_SPEC, train, args) == 2
     (said,) = [line for line in capsys.readouterr().err.splitlines() if "memory" in line]
     assert "memory is full" in said and "--num-envs" in said
+
+
+LINUX = re.match(r"(\d+)\.(\d+)", platform.release()) if sys.platform == "linux" else None
+HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage").exists()
+COLLAPSES = HUGE_PAGES and LINUX is not None and tuple(map(int, LINUX.groups())) >= (6, 1)
+
+
+@pytest.mark.skipif(not COLLAPSES, reason="no Linux that collapses small pages into huge ones")
+def test_memory_moves_to_huge_pages_and_keeps_what_it_holds():
+    code = read_text(__file__, "huge_pages.py.txt")
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=120)
+    assert (run.stdout, run.stderr) == ("True\n", "")
