@@ -8,11 +8,10 @@ Expert iteration (Anthony et al. 2020; docs/search.md). In each round a search p
 the policy learns to give the orders that were chosen; its values learn to stay as they were.
 """
 
-import io
 import os
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -26,7 +25,7 @@ from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.flags import checked
 from diplomacy_engine.games.decisions import order_positions
 from diplomacy_engine.learning import checkpoints, registry, settings
-from diplomacy_engine.learning.experience import Experience
+from diplomacy_engine.learning.experience import Experience, join_rows, take_rows
 from diplomacy_engine.learning.frozen import frozen_copy
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.probes import probe
@@ -89,13 +88,7 @@ class Lesson(NamedTuple):
     share: np.ndarray  # (n,) float32, what a row counts of its decision
     value: np.ndarray  # (n,) float32, what the policy said before
 
-    def take(self, rows: np.ndarray) -> "Lesson":
-        return Lesson(self.experience.take(rows), *(array[rows] for array in self[1:]))
-
-    @staticmethod
-    def join(parts: "list[Lesson]") -> "Lesson":
-        experience, *arrays = zip(*parts)
-        return Lesson(Experience.join(list(experience)), *map(np.concatenate, arrays))
+    take, join = take_rows, staticmethod(join_rows)
 
 
 def play(
@@ -253,9 +246,7 @@ def run(args: Args) -> int:
 
     players(agent, 0)  # says what is wrong before a folder is made
     load_player(args.eval_bot, game_map=game_map)
-    folder = RunFolder.create(
-        args.runs_folder, game_map.name, "distill", args.seed, asdict(args), __file__
-    )
+    folder = RunFolder.create(args, game_map.name, "distill", __file__)
     print(f"run folder: {folder.path}", flush=True)
     log, decisions, begun = SummaryWriter(str(folder.path)), 0, time.monotonic()
     for number in range(1, args.rounds + 1):
@@ -274,10 +265,10 @@ def run(args: Args) -> int:
         for name, value in figures.items():
             log.add_scalar(f"distill/{name}", value, decisions)
         step = start["global_step"] + decisions
-        model, content = agent.state_dict(), io.BytesIO()
+        model = agent.state_dict()
         policy = checkpoints.policy_dict(learner.file, trained, game_map, model, step)
-        torch.save(policy | {"probe": probe(learner, agent, game_map)}, content)
-        folder.save_checkpoint(step, content.getvalue())
+        policy |= {"probe": probe(learner, agent, game_map)}
+        folder.save_checkpoint(step, checkpoints.to_bytes(policy))
         shown = ", ".join(f"{name} {value:.3g}" for name, value in figures.items())
         print(f"round {number}: {decisions:,} decisions, {shown}", flush=True)
     log.close()

@@ -10,7 +10,6 @@ each unit's order given those of the power's earlier units, and its value the sh
 of all centers with which the power ends. One game in ten, by its id, is held out.
 """
 
-import io
 import math
 import sys
 import time
@@ -33,7 +32,7 @@ from diplomacy_engine.constants import DISBAND, HOLD, NONE, WINTER_ADJUSTMENTS
 from diplomacy_engine.flags import checked
 from diplomacy_engine.games.decisions import ragged_rows
 from diplomacy_engine.learning import checkpoints, ops, settings
-from diplomacy_engine.learning.experience import Experience
+from diplomacy_engine.learning.experience import Experience, join_rows, take_rows
 from diplomacy_engine.learning.probes import probe
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.signals import StopSignals
@@ -91,13 +90,7 @@ class Examples(NamedTuple):
     share: np.ndarray  # (n,) float32, of all powers' squared centers at the end of the game
     moving: np.ndarray  # (n,) bool, whether it is a movement phase
 
-    def take(self, rows: np.ndarray) -> "Examples":
-        return Examples(self.experience.take(rows), self.share[rows], self.moving[rows])
-
-    @staticmethod
-    def join(parts: "list[Examples]") -> "Examples":
-        experience, *arrays = zip(*parts)
-        return Examples(Experience.join(list(experience)), *map(np.concatenate, arrays))
+    take, join = take_rows, staticmethod(join_rows)
 
 
 def only(decisions: Decisions, chosen: np.ndarray, free: np.ndarray) -> Decisions:
@@ -288,15 +281,14 @@ class Imitation:
 
     def content(self) -> bytes:
         """Return a checkpoint that the plain script plays."""
-        args, learner, content = self.args, ppo.LEARNER_SPEC, io.BytesIO()
+        args, learner = self.args, ppo.LEARNER_SPEC
         network = {"hidden": args.hidden, "num_layers": args.num_layers, "cross_support": True}
         plain = ppo.Args(map=args.map, reward="sum_of_squares=1", gamma=1.0, **network)
         model = self.agent.state_dict()
         settings = asdict(plain) | {"temperature": args.temperature}
         policy = checkpoints.policy_dict(learner.file, settings, self.game_map, model, self.step)
         policy["probe"] = probe(learner, self.agent, self.game_map)
-        torch.save(policy | {"imitation": self.state()}, content)
-        return content.getvalue()
+        return checkpoints.to_bytes(policy | {"imitation": self.state()})
 
 
 def minibatches(examples: Examples, args: Args, first: int) -> Iterator[tuple[np.ndarray, float]]:
@@ -336,8 +328,7 @@ def run(args: Args) -> int:
     training = Imitation(args, game_map)
     if saved is not None:
         training.load(saved)
-    name = game_map.name, "imitate", args.seed
-    folder = folder or RunFolder.create(args.runs_folder, *name, asdict(args), __file__)
+    folder = folder or RunFolder.create(args, game_map.name, "imitate", __file__)
     print(f"run folder: {folder.path}", flush=True)
     few = np.random.default_rng(args.seed).permutation(len(held_out.share))[:MEASURED]
     held_out = held_out.take(np.sort(few))

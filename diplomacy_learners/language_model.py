@@ -21,7 +21,6 @@ if __name__ == "__main__" and importlib.util.find_spec("transformers") is None:
 import contextlib
 import copy
 import hashlib
-import io
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -428,12 +427,10 @@ class Run:
         return merged | {"tokenizer": tokenizer_hash(self.model)}
 
     def save(self, log: RunLog) -> None:
-        content = io.BytesIO()
         merged = self.policy() | {"step": self.step, "optimizer": self.optimizer.state_dict()}
         merged |= {"evaluated_at": self.evaluated_at}
         merged |= {"files": log.flush(), "wandb_id": log.wandb_id, "seconds": log.seconds}
-        torch.save(merged, content)
-        log.folder.save_checkpoint(self.step, content.getvalue())
+        log.folder.save_checkpoint(self.step, checkpoints.to_bytes(merged))
 
     def load(self, saved: dict) -> None:
         take_weights(self.model, saved)
@@ -494,8 +491,8 @@ def begin(args: Args, game_map: Map) -> Run:
 
 def start_run(args: Args) -> tuple[Run, RunLog]:
     game_map = load_map(args.map)
-    run, names = begin(args, game_map), (args.runs_folder, game_map.name, args.exp_name)
-    folder = RunFolder.create(*names, args.seed, asdict(args), __file__)
+    run = begin(args, game_map)
+    folder = RunFolder.create(args, game_map.name, args.exp_name, __file__)
     try:
         return run, open_log(run, folder)
     except UserError:  # such as W&B's refusal; nothing has been trained
@@ -542,8 +539,8 @@ def train(args: Args) -> int:
             figures = run.advance()
             log.scalars(figures, run.step)
             if run.kept.lines:
-                log.folder.log_lines("replies.jsonl", run.kept.lines)
-                log.folder.log_lines("rollouts.jsonl", run.kept.games)
+                log.folder.append("replies.jsonl", run.kept.lines)
+                log.folder.append("rollouts.jsonl", run.kept.games)
             log.progress.update(run.step, score=figures["charts/episodic_return"])
             if run.step % args.save_interval == 0 or run.step == args.steps or stop.received:
                 run.save(log)

@@ -16,14 +16,13 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray'
 os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")  # what it would print is printed here
 os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")  # the run folders have the curves
 
-import io
 import json
 import random
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -240,9 +239,7 @@ class Member:
             with checkpoints.fitting(run.checkpoint, ppo.LEARNER_SPEC.file):
                 saved = checkpoints.read(run.checkpoint)
                 yield run, saved
-                content = io.BytesIO()
-                torch.save(saved, content)
-                run.save_checkpoint(saved["global_step"], content.getvalue())
+                run.save_checkpoint(saved["global_step"], checkpoints.to_bytes(saved))
         finally:
             run.close()
 
@@ -319,9 +316,7 @@ def check_members(args: Args) -> str:
 
 
 def make_folder(args: Args, map_name: str) -> Path:
-    folder = RunFolder.create(
-        args.runs_folder, map_name, args.exp_name, args.seed, asdict(args), __file__
-    )
+    folder = RunFolder.create(args, map_name, args.exp_name, __file__)
     folder.close()
     for name in ("checkpoints", "games"):  # the members have their own
         (folder.path / name).rmdir()

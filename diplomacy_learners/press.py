@@ -497,12 +497,8 @@ class TalkingAgentNetwork(AgentNetwork):
 
     def __init__(self, agent: TalkingAgent):
         super().__init__(agent)
-        self.binding, self.sample_keeps = agent.binding, agent.sample_keeps
-
-    def sample_talk(
-        self, obs: BoardViews, *talk_inputs: np.ndarray | None
-    ) -> tuple[np.ndarray, ...]:
-        return self.agent.sample_talk(obs, *talk_inputs)
+        self.binding = agent.binding
+        self.sample_talk, self.sample_keeps = agent.sample_talk, agent.sample_keeps
 
     @staticmethod
     def sample_noise(shape: tuple[int, ...], generator: torch.Generator) -> np.ndarray:

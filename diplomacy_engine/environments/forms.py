@@ -36,15 +36,9 @@ def observation_space(games: VectorGame) -> spaces.Dict:
     high = [4, years, years, powers - 1]
     high += [*[centers] * powers, *[2 * provinces] * powers, *[centers] * powers]
     most = (np.array(feature_sizes(powers)) - 1).astype(np.int8)
-    return spaces.Dict(
-        {
-            "board": spaces.Box(np.int8(0), np.tile(most, (provinces, 1)), dtype=np.int8),
-            "last_order": _orders_space(games),
-            "scalars": spaces.Box(
-                np.array(low, np.int16), np.array(high, np.int16), dtype=np.int16
-            ),
-        }
-    )
+    board = spaces.Box(np.int8(0), np.tile(most, (provinces, 1)), dtype=np.int8)
+    scalars = spaces.Box(*np.array([low, high], np.int16), dtype=np.int16)
+    return spaces.Dict({"board": board, "last_order": _orders_space(games), "scalars": scalars})
 
 
 def _orders_space(games: VectorGame) -> spaces.Box:
@@ -300,6 +294,10 @@ class TextForm(ProvinceForm):
         super().__init__(agents)
         self.observation_space = spaces.Text(MOST_SHOWN, charset=string.printable)
         self.action_space = spaces.Text(MOST_ORDERED, min_length=0, charset=string.printable)
+        self._shown: dict[int, Game] = {}  # by row, the position in which orders are due
+
+    def asked(self, rows: np.ndarray) -> None:
+        self._shown |= {row: Game.from_row(self._games, row) for row in rows.tolist()}
 
     def observe(self, rows: np.ndarray) -> tuple[str, ...]:
         return tuple(map(self._position, rows.tolist()))
@@ -309,7 +307,7 @@ class TextForm(ProvinceForm):
         for number in np.flatnonzero(self._agents.mask[row]).tolist():
             order = self._games.vocabulary.texts[number]
             legal_orders.setdefault(unit_of(order), []).append(order)
-        state = Game.from_row(self._games, row).to_state()
+        state = self._shown[row].to_state()
         shown = {key: state[key] for key in (*STATE_KEYS, "builds") if key in state}
         return json.dumps({"power": self._power(row), **shown, "legal_orders": legal_orders})
 
@@ -333,12 +331,11 @@ class TextForm(ProvinceForm):
     def take(self, actions: list[str], strict: bool) -> tuple[np.ndarray, np.ndarray]:
         """Write the orders of actions (E,); see ProvinceForm."""
         agents = self._agents
-        games = [Game.from_row(self._games, row) for row in range(len(actions))]
-        for row, (game, text) in enumerate(zip(games, actions)):
+        for row, text in enumerate(actions):
             orders = [line for line in text.splitlines() if line.strip()]
-            self._illegal[row] = len(game.submit(self._power(row), orders, strict))
-        for row, game in enumerate(games):
-            for province, order in game.order_numbers().items():
+            self._illegal[row] = len(self._shown[row].submit(self._power(row), orders, strict))
+        for row in range(len(actions)):
+            for province, order in self._shown[row].order_numbers().items():
                 agents.orders[row, province] = order
         return agents.every_row, self._illegal
 

@@ -159,12 +159,10 @@ class DiplomacyParallelEnv(ParallelEnv):
         alive = result.alive[0]
         if games.map.teams.text:
             alive = alive_with_team(result.alive, games.map.teams.of_power)[0]
-        numbers = [self.possible_agents.index(name) for name in agents]
-        truncated = {n: limit and bool(alive[p]) for n, p in zip(agents, numbers)}
-        terminated = {
-            n: not truncated[n] and (over or not alive[p]) for n, p in zip(agents, numbers)
-        }
-        rewards = {name: float(paid[p]) for name, p in zip(agents, numbers)}
+        places = {name: self.possible_agents.index(name) for name in agents}
+        truncated = {n: limit and bool(alive[p]) for n, p in places.items()}
+        terminated = {n: not truncated[n] and (over or not alive[p]) for n, p in places.items()}
+        rewards = {name: float(paid[p]) for name, p in places.items()}
         self._begin_phase()
         observations, infos = self._observe(agents), self._infos(agents, illegal, broken)
         self.agents = [n for n in agents if not (terminated[n] or truncated[n])]
@@ -223,21 +221,17 @@ class DiplomacyParallelEnv(ParallelEnv):
         return illegal
 
     def _observe(self, agents: list[str]) -> dict[str, dict[str, np.ndarray]]:
-        board, last_order, scalars = self._games.observe_powers(
-            np.zeros(len(self._every_power), np.int32), self._every_power
-        )
+        every = self._every_power
+        parts = self._games.observe_powers(np.zeros(len(every), np.int32), every)._asdict()
         powers = {name: self.possible_agents.index(name) for name in agents}
-        observations = {
-            name: {"board": board[p], "last_order": last_order[p], "scalars": scalars[p]}
-            for name, p in powers.items()
+        observations: dict[str, Any] = {
+            name: {part: array[p] for part, array in parts.items()} for name, p in powers.items()
         }
         if self._press is not None:
             self._add_peace(observations)
         if self._settings.flat:
-            observations = {
-                name: forms.flattened(parts, 1, self._scale)[0]
-                for name, parts in observations.items()
-            }
+            for name, parts in observations.items():
+                observations[name] = forms.flattened(parts, 1, self._scale)[0]
         return observations
 
     def _add_peace(self, observations: dict[str, dict[str, np.ndarray]]) -> None:

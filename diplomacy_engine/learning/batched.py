@@ -59,7 +59,7 @@ class _Tables(nn.Module):
         action = self.agent.get_action(self.agent.encode(boards), orders, *sampled_by)
         if action.chosen is not orders.chosen:
             raise TypeError("get_action changes what was sampled")
-        return [part for part in (*orders.tables[:4], *orders.layer) if part is not None]
+        return list(orders.tables.tensors())
 
 
 def _tables(agents, boards, orders, firsts, edges, noise, temperature):

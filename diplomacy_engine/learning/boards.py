@@ -167,8 +167,7 @@ class SharedOrders:
         self.named, self.chosen = [], np.empty(0, np.int64)
 
     def sample(self, tables: Any, *sampled_by: np.ndarray | None) -> tuple:
-        self.tables, self.sampled_by, layer = tables, sampled_by, tables.earlier
-        self.layer = () if layer is None else (layer.weight, layer.bias)
+        self.tables, self.sampled_by = tables, sampled_by
         nothing = tables.context.new_zeros(len(tables.context))
         return self.chosen, nothing, nothing
 

@@ -2,7 +2,6 @@
 
 import copy
 import hashlib
-import io
 import math
 import random
 from collections.abc import Mapping
@@ -29,9 +28,14 @@ MIN_LEARNING_RATE = 1e-8  # below it a step may be lost in rounding
 _TUPLES = {  # fields -> named tuple: a checkpoint holds these as dictionaries
     kind._fields: kind for kind in (Experience, BoardViews, TalkViews, OfferViews, Decisions)
 }
-# Class of a generator -> how to get its state, and to set it from what `pack` made of it.
-_GENERATORS = {
+# Class of games or a generator -> how to get its state, and to set it from what `pack` made of it.
+_KINDS = {
+    VectorGame: (VectorGame.snapshot, lambda games, saved: games.restore(_arrays(saved))),
     torch.Generator: (torch.Generator.get_state, torch.Generator.set_state),
+    np.random.Generator: (
+        lambda generator: generator.bit_generator.state,
+        lambda generator, saved: setattr(generator.bit_generator, "state", _arrays(saved)),
+    ),
     np.random.RandomState: (
         lambda generator: generator.get_state(legacy=False),
         lambda generator, saved: generator.set_state(_arrays(saved)),
@@ -66,13 +70,9 @@ def pack(value: Any, name: str = "run") -> Any:
         return value.state_dict()
     if hasattr(value, "state_dict"):  # such as a schedule's
         return pack(value.state_dict(), name)
-    if isinstance(value, np.random.Generator):
-        return pack(value.bit_generator.state)
-    for kind, (get_state, _) in _GENERATORS.items():
+    for kind, (get_state, _) in _KINDS.items():
         if isinstance(value, kind):
             return pack(get_state(value))
-    if isinstance(value, VectorGame):
-        return pack(value.snapshot())
     if isinstance(value, np.ndarray):
         return torch.from_numpy(value.copy())
     if isinstance(value, np.generic):
@@ -103,16 +103,10 @@ def restore(live: Any, saved: Any) -> Any:
     if hasattr(live, "load_state_dict"):
         live.load_state_dict(saved)
         return live
-    for kind, (_, set_state) in _GENERATORS.items():
+    for kind, (_, set_state) in _KINDS.items():
         if isinstance(live, kind):
             set_state(live, saved)
             return live
-    if isinstance(live, np.random.Generator):
-        live.bit_generator.state = _arrays(saved)
-        return live
-    if isinstance(live, VectorGame):
-        live.restore(_arrays(saved))
-        return live
     if isinstance(live, torch.Tensor):  # in place: a module may hold it
         live.data.copy_(saved)
         return live
@@ -174,11 +168,10 @@ def check_run(run: Any, ranks: Ranks) -> None:
 
     What a checkpoint would hold is written and read back in memory.
     """
-    parts = [
-        part
-        for value in vars(run).values()
-        for part in (value.values() if isinstance(value, dict) else _listed(value))
-    ]
+    parts = []
+    for value in vars(run).values():
+        value = list(value.values()) if isinstance(value, dict) else value
+        parts += value if isinstance(value, list | tuple) else [value]
     optimizers = [part for part in parts if isinstance(part, torch.optim.Optimizer)]
     groups = [group for optimizer in optimizers for group in optimizer.param_groups]
     stepped = {id(weight) for group in groups for weight in group["params"]}
@@ -193,7 +186,7 @@ def check_run(run: Any, ranks: Ranks) -> None:
     shared = pack(run)
     advice = "draw it at random before `seed_generators(local.seed)`"
     _check_same(ranks.gather(_hashes(shared, "run")), advice)
-    saved = _to_bytes(policy | {"run": shared, "ranks": [own]})
+    saved = checkpoints.to_bytes(policy | {"run": shared, "ranks": [own]})
     expected = run.setup.learner.weights(asdict(run.args), run.game_map)
     for name in policy["model"].keys() ^ expected.keys():
         raise UserError(
@@ -201,13 +194,9 @@ def check_run(run: Any, ranks: Ranks) -> None:
             "network, or what make_agent makes; change networks in Agent, or in make_agent"
         )
     try:
-        restore_run(run, torch.load(io.BytesIO(saved), weights_only=True), Ranks())
+        restore_run(run, checkpoints.from_bytes(saved), Ranks())
     except Exception as error:
         raise UserError(f"a checkpoint of this run could not be read ({reason(error)})") from error
-
-
-def _listed(value: Any) -> list | tuple:
-    return value if isinstance(value, list | tuple) else [value]
 
 
 def read_newest(folder: RunFolder) -> dict:
@@ -240,7 +229,7 @@ def save(run: Any, ranks: Ranks, log: Any) -> None:
         files = log.flush()
         shared = pack(run)
         # As bytes: a tensor of unsigned numbers, such as the games' seeds, cannot be pickled.
-        gathered = ranks.gather((_to_bytes(pack_rank(run)), _hashes(shared, "run")))
+        gathered = ranks.gather((checkpoints.to_bytes(pack_rank(run)), _hashes(shared, "run")))
         advice = "make it of sums over all of them, `ranks.sum`"
         _check_same([hashes for _, hashes in gathered], advice)
         if ranks.rank > 0:
@@ -248,12 +237,12 @@ def save(run: Any, ranks: Ranks, log: Any) -> None:
         saved = run.setup.policy(run) | {
             "run_format": RUN_FORMAT,
             "run": shared,
-            "ranks": [torch.load(io.BytesIO(part), weights_only=True) for part, _ in gathered],
+            "ranks": [checkpoints.from_bytes(part) for part, _ in gathered],
             "wandb_id": log.wandb_id,
             "files": files,
             "seconds": log.seconds,
         }
-        log.folder.save_checkpoint(run.step, _to_bytes(saved))
+        log.folder.save_checkpoint(run.step, checkpoints.to_bytes(saved))
 
 
 def pack_rank(run: Any) -> dict:
@@ -296,12 +285,6 @@ def _check_same(hashes: list[dict[str, str]], advice: str) -> None:
                     f"{name} differs between processes, and a checkpoint keeps one for all: "
                     f"{advice}, or if each is to have its own, name {part} in OF_RANK"
                 )
-
-
-def _to_bytes(value: Any) -> bytes:
-    content = io.BytesIO()
-    torch.save(value, content)
-    return content.getvalue()
 
 
 def restore_run(run: Any, saved: dict, ranks: Ranks) -> None:

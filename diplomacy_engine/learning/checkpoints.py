@@ -1,5 +1,6 @@
 """Checkpoints. Only tensors and plain values are read (`weights_only`), so no file runs code."""
 
+import io
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -62,6 +63,16 @@ def read(path: str | Path) -> dict:
     if not named or not isinstance(about.args.get("map"), str):
         raise UserError(f"{path}: the checkpoint does not name the map that it holds")
     return saved | {"args": with_new_names(about.args)}
+
+
+def to_bytes(value: Any) -> bytes:
+    content = io.BytesIO()
+    torch.save(value, content)
+    return content.getvalue()
+
+
+def from_bytes(content: bytes) -> Any:
+    return torch.load(io.BytesIO(content), weights_only=True)
 
 
 def with_new_names(args: Mapping[str, Any]) -> dict[str, Any]:

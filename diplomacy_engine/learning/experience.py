@@ -1,5 +1,6 @@
 """Decisions of a learner as its network saw and took them, and batches of them to learn from."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,16 @@ class Experience(NamedTuple):
         return Experience(obs[0].join(obs), join_decisions(decisions), np.concatenate(chosen))
 
 
+def take_rows(part: tuple, rows: np.ndarray) -> tuple:
+    """Return a named tuple of an Experience and arrays (n,) with these rows alone."""
+    return type(part)(part[0].take(rows), *(array[rows] for array in part[1:]))
+
+
+def join_rows(parts: Sequence[tuple]) -> tuple:
+    experience, *arrays = zip(*parts)
+    return type(parts[0])(Experience.join(list(experience)), *map(np.concatenate, arrays))
+
+
 class Batch(NamedTuple):
     """Transitions to learn from; (B,) float32 arrays beside the experience."""
 
@@ -41,8 +52,7 @@ class Batch(NamedTuple):
     advantages: np.ndarray
     returns: np.ndarray
 
-    def take(self, rows: np.ndarray) -> "Batch":
-        return Batch(self.experience.take(rows), *(array[rows] for array in self[1:]))
+    take = take_rows
 
     def sums(self) -> dict[str, np.ndarray]:
         """Return `batch`: its size, and the sums that `statistics.explained_variance` needs."""

@@ -22,6 +22,11 @@ class OrderTables(NamedTuple):
     weight: torch.Tensor  # (H,)
     earlier: nn.Module | None  # through it a unit's orders see what earlier units were given
 
+    def tensors(self) -> tuple[torch.Tensor, ...]:
+        """Return all of them, and the weight and bias of `earlier`, if there is one."""
+        layer = () if self.earlier is None else (self.earlier.weight, self.earlier.bias)
+        return *self[:4], *layer
+
 
 class Networks(NamedTuple):
     """Of K networks that choose at once: `kinds` and `provinces` are one network's rows after the

@@ -182,16 +182,13 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
         learner.agent(saved, path)  # says what is wrong if it cannot be played
         settings = learner.settings(saved)
         command = command_of(settings, saved["script_name"])
-        member_settings, seed = (
-            {name: settings[name] for name in (*learner.network, *KEPT) if name in settings},
-            settings["seed"],
-        )
+        names = (name for name in (*learner.network, *KEPT) if name in settings)
+        member_settings = {name: settings[name] for name in names}
         with checkpoints.fitting(path, learner.file):
             for decisions, model in _models(saved).items():
                 weights = {name: weight.float().cpu().numpy() for name, weight in model.items()}
-                policies.setdefault(
-                    decisions, Policy(decisions, member_settings, command, seed, weights)
-                )
+                policy = Policy(decisions, member_settings, command, settings["seed"], weights)
+                policies.setdefault(decisions, policy)
     ages = np.array(sorted(policies))
     wanted = ages[-1] * np.arange(1, copies + 1) / copies
     picked = {int(np.abs(ages - age).argmin()) for age in wanted}

@@ -3,6 +3,7 @@ A checkpoint stores `sizes()` of the files that grow; on resume `cut_back(sizes)
 came after, so that a continued run's files equal an uninterrupted one's."""
 
 import contextlib
+import dataclasses
 import filecmp
 import itertools
 import json
@@ -48,21 +49,17 @@ class RunFolder:
         self._lock: FolderLock | None = None
 
     @classmethod
-    def create(
-        cls,
-        root: str | Path,
-        map_name: str,
-        exp_name: str,
-        seed: int,
-        args: Mapping[str, Any],
-        script: str | Path,
-    ) -> "RunFolder":
-        """Make a new run folder with args.json and a copy of the script; UserError if it cannot."""
+    def create(cls, args: Any, map_name: str, exp_name: str, script: str | Path) -> "RunFolder":
+        """Make a new run folder with args.json and a copy of the script; UserError if it cannot.
+
+        The folder's name has `seed` and its place is `runs_folder`, both of `args`, a dataclass.
+        """
         check_name(exp_name)
-        with refusing(Path(root), "made"):
-            Path(root).mkdir(parents=True, exist_ok=True)
+        root = Path(args.runs_folder)
+        with refusing(root, "made"):
+            root.mkdir(parents=True, exist_ok=True)
             for now in itertools.count(int(time.time())):  # two may begin in the same second
-                run = cls(Path(root) / f"{map_name}__{exp_name}__{seed}__{now}")
+                run = cls(root / f"{map_name}__{exp_name}__{args.seed}__{now}")
                 with contextlib.suppress(FileExistsError):
                     run.path.mkdir()
                     break
@@ -70,7 +67,7 @@ class RunFolder:
             (run.path / "checkpoints").mkdir()
             (run.path / "games").mkdir()
             run.save_script(script)
-        run.save_args(args)
+        run.save_args(dataclasses.asdict(args))
         return run
 
     @classmethod
@@ -121,7 +118,7 @@ class RunFolder:
     def log(self, step: int, figures: Mapping[str, Any]) -> None:
         """Append one line to metrics.jsonl: `global_step`, then the figures; no number is null."""
         line = {"global_step": int(step)} | {name: _plain(figures[name]) for name in figures}
-        self._append(self.path / "metrics.jsonl", [line])
+        self.append("metrics.jsonl", [line])
 
     def most(self, name: str) -> float:
         most, path = -math.inf, self.path / "metrics.jsonl"
@@ -132,15 +129,9 @@ class RunFolder:
                         most = max(most, float(json.loads(line)[name]))
         return most
 
-    def save_games(self, name: str, games: Iterable[Mapping[str, Any]]) -> Path:
-        path = self.path / "games" / f"{name}.jsonl"
-        self._append(path, games)
-        return path
-
-    def log_lines(self, name: str, lines: Iterable[Mapping[str, Any]]) -> None:
-        self._append(self.path / name, lines)
-
-    def _append(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    def append(self, name: str, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Append lines to a file; all of them or, as on a full disk, none."""
+        path = self.path / name
         data = "".join(json.dumps(line) + "\n" for line in lines).encode()
         with refusing(path, "written"), open(path, "ab", buffering=0) as file:
             before = file.tell()

@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+import json
 import os
 import re
 import struct
@@ -125,7 +126,7 @@ class RunLog:
         self.scalars(figures, global_step)
         games = list(itertools.chain.from_iterable(samples.values()))
         if games:
-            self.folder.save_games(f"{global_step:012d}", games)
+            self.folder.append(f"games/{global_step:012d}.jsonl", games)
         if evaluations:
             wins = [
                 f"{result['overall']['win']['value']:.1%} {'of games ' * (not n)}against {bot}"
@@ -357,16 +358,12 @@ def start_wandb(settings: dict[str, Any], folder: RunFolder, wandb_id: str | Non
     except wandb.errors.Error as error:
         why = str(error).splitlines()[0]
         raise UserError(f"W&B: {why}; try `wandb login` or WANDB_MODE=offline") from None
-    other = [name for name, value in settings.items() if _differs(run.config, name, value)]
+    plain = json.loads(json.dumps(settings))  # with lists for tuples, as W&B has them
+    other = [name for name, value in plain.items() if run.config.get(name, value) != value]
     if other and not wandb_id:
         run.finish(exit_code=2)
         raise UserError(f"W&B has other values for {', '.join(other)}: give all with ${{args}}")
     return run
-
-
-def _differs(config: Mapping[str, Any], name: str, value: Any) -> bool:
-    value = list(value) if isinstance(value, tuple) else value
-    return name in config and config[name] != value
 
 
 def _pass_over_full_disks(about: Any) -> None:

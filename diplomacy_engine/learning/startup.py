@@ -1,6 +1,5 @@
 """Starting a run, or going on with one: its settings and policies, processes, folder and logs."""
 
-import io
 import random
 import signal
 import sys
@@ -188,8 +187,7 @@ def logs(setup: Setup, ranks: Ranks, run: Any) -> Iterator[RunLog]:
 def new_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
     args, game_map = _with_teams(learner, args, load_map(args.map))
     weights = _weights(learner, args, game_map) if args.start_from else None
-    check_args(args, game_map, ranks.count, learner.talks)
-    _check_memory(learner, args, game_map, ranks)
+    _check(learner, args, game_map, ranks)
     if ranks.rank == 0:
         check_name(args.exp_name)
         check_policy(learner, args, game_map)
@@ -225,7 +223,8 @@ def _weights(learner: Learner, args: RunSettings, game_map: Map) -> dict:
     return model
 
 
-def _check_memory(learner: Learner, args: RunSettings, game_map: Map, ranks: Ranks) -> None:
+def _check(learner: Learner, args: RunSettings, game_map: Map, ranks: Ranks) -> None:
+    check_args(args, game_map, ranks.count, learner.talks)
     weights = learner.weights(vars(args), game_map).values()
     check_memory(args, game_map, sum(weight.numel() for weight in weights), ranks.count)
 
@@ -315,8 +314,7 @@ def _compared(
         what = "learning draws at random, as dropout does, and scores another policy than played"
         yield what, torch.get_rng_state(), before
         agent.eval()
-    content = io.BytesIO()
-    torch.save(agent.state_dict(), content)
+    content = checkpoints.to_bytes(agent.state_dict())
     drawn = [agent.get_action_and_value(p.obs, p.decisions, noise=p.noise) for p in positions]
     for (*_, decisions, obs, _), draw, logprob in zip(positions, drawn, trained, strict=True):
         scored = agent.get_action_and_value(obs, decisions, draw.chosen)
@@ -326,8 +324,7 @@ def _compared(
             what = "learning, in train(), finds them less or more probable, and it has no buffers"
             yield what, logprob, draw.logprob
     values = [agent.get_value(position.obs) for position in positions]
-    content.seek(0)
-    saved = torch.load(content, weights_only=True)
+    saved = checkpoints.from_bytes(content)
     for name, part in agent.state_dict().items():
         yield f"{name} changes while it plays, and not `if self.training` alone", saved[name], part
     with checkpoints.fitting("a checkpoint", learner.file):
@@ -370,8 +367,7 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
         if count != ranks.count:
             how = f"continue it with as many, or torchrun --nproc_per_node={count}"
             raise UserError(f"{folder.path}: of {count} processes, not {ranks.count}; {how}")
-        check_args(args, game_map, ranks.count, learner.talks)
-        _check_memory(learner, args, game_map, ranks)
+        _check(learner, args, game_map, ranks)
         device = ranks.choose_device(args.cuda)
         return Setup(learner, args, game_map, device, saved=saved, folder=folder)
 
@@ -392,8 +388,7 @@ def _open_log(setup: Setup) -> RunLog:
         _cut_back(setup)
         log = _make_log(setup, setup.folder, saved["global_step"], saved["seconds"])
     else:
-        name = setup.game_map.name, args.exp_name, args.seed
-        folder = RunFolder.create(args.runs_folder, *name, asdict(args), script)
+        folder = RunFolder.create(args, setup.game_map.name, args.exp_name, script)
         try:
             log = _make_log(setup, folder)
         except UserError:  # such as W&B's refusal; nothing has been trained

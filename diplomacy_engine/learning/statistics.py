@@ -17,60 +17,6 @@ COUNTERS = ("global_step", "order_steps", "env_steps", "games", "updates")  # of
 MEMORY = 0.995  # per game, of the running means of wins
 
 
-def finished_games(
-    result: StepResult,
-    rows: np.ndarray,
-    member: np.ndarray,
-    learns: np.ndarray,
-    side: np.ndarray,
-    first_year: int,
-    frozen_at: Mapping[int, int],
-    copies: Sequence[int],
-) -> Sums:
-    """Return sums over the games `rows` in which the learner took part. `member` (E, P) played,
-    `learns` (E, P) where the learner; `side` (P,). `copy_score`: a win counts 1, a draw 0.5;
-    `duels`: pairs of a side of the learner and one of a copy, the better `ahead`, a tie as half."""
-    rows = rows[learns[rows].any(1)]
-    years = result.year[rows] - first_year + 1
-    arrays = (result.ended, result.winner, result.centers, result.alive)
-    outcomes = Outcomes(*(array[rows] for array in arrays), years)
-    sides = int(side.max()) + 1
-    if sides < len(side):
-        outcomes = outcomes.of_teams(side)
-    here = side == np.arange(sides)[:, None]  # (sides, P)
-    mine = (learns[rows][:, None] & here).any(2)  # (games, sides)
-    victory, opposed = outcomes.win(), ~mine.all(1)
-    won_solo, win = ((mine & wins).any(1) & opposed for wins in (outcomes.solo(), victory))
-    draw = outcomes.draw() & (mine & outcomes.alive).any(1) & opposed
-    own = np.where(mine, outcomes.centers, 0).max(1, initial=0)
-    scores = np.where(win, 1.0, np.where(draw, 0.5, 0.0))
-    opponent = np.where(mine, NONE, member[rows[:, None], here.argmax(1)])  # (games, sides)
-    frozen = [frozen_at[number] for number in opponent.ravel().tolist() if number in frozen_at]
-    is_copy = opponent[:, :, None] == np.array(copies)  # (games, sides, copies)
-    met = is_copy.any(1)
-    reached = outcomes.centers + victory * 1000  # a victory comes before any count of centers
-    lead = np.sign(reached[:, :, None] - reached[:, None])  # (games, sides, sides)
-    ahead = np.einsum("gs,gst,gtc->c", mine, (lead + 1) / 2, is_copy)
-    return {
-        "games": len(rows),
-        "opposed": int(opposed.sum()),
-        "win": int(win.sum()),
-        "solo": int(won_solo.sum()),
-        "draw": int(draw.sum()),
-        "centers": float(own.sum()),
-        "centers_behind": float((outcomes.centers.max(1, initial=0) - own).sum()),
-        "years": int(years.sum()),
-        "frozen_at": float(sum(frozen)),
-        "opponents": len(frozen),
-        "side_games": mine.sum(0).astype(np.float64),
-        "side_wins": (mine & victory).sum(0).astype(np.float64),
-        "copy_games": met.sum(0).astype(np.float64),
-        "copy_score": (met * scores[:, None]).sum(0),
-        "duels": (mine.sum(1)[:, None] * is_copy.sum(1)).sum(0).astype(np.float64),
-        "duels_ahead": ahead,
-    }
-
-
 RESULTS = ("win", "solo", "draw", "centers_behind")  # of games with an opponent
 SELFPLAY = ("games", "opposed", *RESULTS, "centers", "years", "frozen_at", "opponents")
 
@@ -107,9 +53,50 @@ class Results(Stateful):
     def of_games(
         self, result: StepResult, rows: np.ndarray, member: np.ndarray, learns: np.ndarray, pool
     ) -> Sums:
-        side, first_year = self.game_map.teams.of_power, self.game_map.board.first_year
-        about = side, first_year, pool.frozen_at, pool.copies
-        return finished_games(result, rows, member, learns, *about)
+        """Return sums over the games `rows` in which the learner took part. `member` (E, P) played,
+        `learns` (E, P) where the learner. `copy_score`: a win counts 1, a draw 0.5; `duels`: pairs
+        of a side of the learner and one of a copy, the better `ahead`, a tie as half."""
+        side = self.game_map.teams.of_power  # (P,)
+        rows = rows[learns[rows].any(1)]
+        years = result.year[rows] - self.game_map.board.first_year + 1
+        arrays = (result.ended, result.winner, result.centers, result.alive)
+        outcomes = Outcomes(*(array[rows] for array in arrays), years)
+        sides = int(side.max()) + 1
+        if sides < len(side):
+            outcomes = outcomes.of_teams(side)
+        here = side == np.arange(sides)[:, None]  # (sides, P)
+        mine = (learns[rows][:, None] & here).any(2)  # (games, sides)
+        victory, opposed = outcomes.win(), ~mine.all(1)
+        won_solo, win = ((mine & wins).any(1) & opposed for wins in (outcomes.solo(), victory))
+        draw = outcomes.draw() & (mine & outcomes.alive).any(1) & opposed
+        own = np.where(mine, outcomes.centers, 0).max(1, initial=0)
+        scores = np.where(win, 1.0, np.where(draw, 0.5, 0.0))
+        opponent = np.where(mine, NONE, member[rows[:, None], here.argmax(1)])  # (games, sides)
+        frozen_at = pool.frozen_at
+        frozen = [frozen_at[number] for number in opponent.ravel().tolist() if number in frozen_at]
+        is_copy = opponent[:, :, None] == np.array(pool.copies)  # (games, sides, copies)
+        met = is_copy.any(1)
+        reached = outcomes.centers + victory * 1000  # a victory comes before any count of centers
+        lead = np.sign(reached[:, :, None] - reached[:, None])  # (games, sides, sides)
+        ahead = np.einsum("gs,gst,gtc->c", mine, (lead + 1) / 2, is_copy)
+        return {
+            "games": len(rows),
+            "opposed": int(opposed.sum()),
+            "win": int(win.sum()),
+            "solo": int(won_solo.sum()),
+            "draw": int(draw.sum()),
+            "centers": float(own.sum()),
+            "centers_behind": float((outcomes.centers.max(1, initial=0) - own).sum()),
+            "years": int(years.sum()),
+            "frozen_at": float(sum(frozen)),
+            "opponents": len(frozen),
+            "side_games": mine.sum(0).astype(np.float64),
+            "side_wins": (mine & victory).sum(0).astype(np.float64),
+            "copy_games": met.sum(0).astype(np.float64),
+            "copy_score": (met * scores[:, None]).sum(0),
+            "duels": (mine.sum(1)[:, None] * is_copy.sum(1)).sum(0).astype(np.float64),
+            "duels_ahead": ahead,
+        }
 
     def count(self, total: Sums, copies: Sequence[int]) -> None:
         row = self.duels.setdefault(copies[-1], {})

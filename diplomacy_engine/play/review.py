@@ -17,7 +17,7 @@ from ..players.asking import ask_players
 from ..players.bots import make_bot
 from ..players.policy.files import policies_of
 from ..players.protocols import Player, SamplingPlayer
-from ..players.search.judge import SUBMITTED, Judge, JudgeSettings, Verdicts, make_judge
+from ..players.search.judge import SUBMITTED, SURE, Judge, JudgeSettings, Verdicts, make_judge
 from ..replays.replay import Replay
 from ..replays.reviewed import review_facts
 from ..rules.map import MAP_NAMES, Map, load_map
@@ -34,7 +34,6 @@ AT_ONCE = 12  # phases that are judged in one go
 # calibrated in docs/playing.md.
 MARKS = {"??": 15.0, "?": 7.5, "?!": 3.0}
 BETTER = 3.0  # points by which orders marked ! are ahead of the judge's own
-SURE = 2.0  # standard errors that a difference must have for a mark
 WORST = 5  # decisions of a power that are listed first
 FORGIVING = 15.0  # points of loss after which a decision counts as 37 % accurate
 LIKELY = 0.25  # difference in probability that is told as a reason

@@ -14,23 +14,9 @@ from ..press.negotiators.neighbors import Coin, Peaceful
 from ..press.negotiators.planners import Breaker, Dealer, Grudge, Nash, Sanction
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
+from . import names
 from .bots import BOTS, make_bot
-from .names import (
-    BotSpec,
-    DrawnSpec,
-    LanguageSpec,
-    MemberSpec,
-    OwnSpec,
-    PlayerSpec,
-    PolicySpec,
-    ProgramSpec,
-    SearchSpec,
-    VoiceSpec,
-    assuming,
-    assumption,
-    parse_player,
-    short_name,
-)
+from .names import PlayerSpec, assuming, assumption, parse_player, short_name
 from .policy.files import CHECKPOINT, POLICY, policy_file, ready_policies
 from .policy.player import PolicyPlayer
 from .population import Population, PopulationMember, read_population, read_weights
@@ -78,28 +64,28 @@ def load_player(
 
     def load(spec: PlayerSpec) -> Player:
         match spec:
-            case BotSpec():
+            case names.BotSpec():
                 return make_bot(spec.text)
-            case LanguageSpec():
+            case names.LanguageSpec():
                 return language("loading").load_language_player(spec, device, greedy, seed)
-            case VoiceSpec():
+            case names.VoiceSpec():
                 talker = spec.kind == "talker"
                 voice = language("talker").Talker if talker else NEGOTIATORS[spec.kind]
                 return voice(load(spec.player), short_name(spec), **spec.options)
-            case SearchSpec():
+            case names.SearchSpec():
                 return make_search(spec, load)
-            case MemberSpec():
+            case names.MemberSpec():
                 population = read_population(Path(spec.path).parent, game_map)
                 members = [population.member(spec.name)]
                 return load_members(
                     population, members, greedy=greedy or spec.greedy, seed=seed, threads=1
                 )[0]
-            case ProgramSpec():
+            case names.ProgramSpec():
                 programs = importlib.import_module("diplomacy_engine.extras.programs.player")
                 return programs.start_program(spec, greedy, seed)
-            case OwnSpec():
+            case names.OwnSpec():
                 return _own_player(spec, seed)
-            case PolicySpec():
+            case names.PolicySpec():
                 path, saved = _checkpoint(spec)
                 if game_map is not None:
                     check_map(saved, f"checkpoint {path}", game_map)
@@ -113,7 +99,7 @@ def load_player(
     return load(assuming(parse_player(name), assume))
 
 
-def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Player:
+def make_search(spec: names.SearchSpec, load: Callable[[PlayerSpec], Player]) -> Player:
     where, policy = quoted(spec.text, 100), load(spec.policy)
     if not isinstance(policy, PolicyPlayer) or policy.settings is None:
         policy_name = quoted(spec.policy.text, 60)
@@ -135,23 +121,23 @@ def make_assumptions(
 ) -> Assumptions:
     """Return who the others are taken for: `self` (the policy), a player, `pool:FOLDER`
     (checkpoints of a run), or `infer:` with several of the first two and commas between."""
-    kind, names = assumption(text)
+    kind, assumed = assumption(text)
     wrong = "names a player twice, or an empty one"
     if kind == "pool":
-        folder = policy_file(names[0]).parent / "checkpoints"
-        names = [str(path) for path in sorted(Path(folder).glob("*.pt"))]
+        folder = policy_file(assumed[0]).parent / "checkpoints"
+        assumed = [str(path) for path in sorted(Path(folder).glob("*.pt"))]
         wrong = f"there are no checkpoints in {folder}"
-    if not names or len(set(names)) < len(names) or "" in names:
+    if not assumed or len(set(assumed)) < len(assumed) or "" in assumed:
         raise UserError(f"--assume {quoted(text, 60)}: {wrong}")
 
     def draws(name: str) -> Draws:
         player = policy if name == "self" else load(parse_player(name))
         return PolicyDraws(player) if isinstance(player, PolicyPlayer) else PlayerDraws(player)
 
-    return Assumptions({name: draws(name) for name in names}, learns=kind == "infer")
+    return Assumptions({name: draws(name) for name in assumed}, learns=kind == "infer")
 
 
-def _own_player(spec: OwnSpec, seed: int) -> Player:
+def _own_player(spec: names.OwnSpec, seed: int) -> Player:
     player_name = quoted(spec.text, 300)
     try:
         make = getattr(importlib.import_module(spec.module), spec.name)
@@ -173,13 +159,13 @@ def _own_player(spec: OwnSpec, seed: int) -> Player:
 def policy_map(name: str | Path | PlayerSpec) -> Map | None:
     spec = parse_player(name)
     match spec:
-        case VoiceSpec(player=within) | SearchSpec(policy=within):
+        case names.VoiceSpec(player=within) | names.SearchSpec(policy=within):
             return policy_map(within)
-        case MemberSpec(path=path):
+        case names.MemberSpec(path=path):
             return read_population(Path(path).parent).map
-        case DrawnSpec(folder=str(folder)):
+        case names.DrawnSpec(folder=str(folder)):
             return read_population(folder).map
-    if not isinstance(spec, PolicySpec):
+    if not isinstance(spec, names.PolicySpec):
         return None
     path, saved = _checkpoint(spec)
     checkpoints = learning("checkpoints")
@@ -215,7 +201,7 @@ def language(module: str) -> Any:
     return importlib.import_module(f"diplomacy_engine.extras.language.{module}")
 
 
-def _checkpoint(spec: PolicySpec) -> tuple[Path, dict]:
+def _checkpoint(spec: names.PolicySpec) -> tuple[Path, dict]:
     """Return a policy's file and checkpoint; a command that keeps the spec reads it once."""
     if "checkpoint" in vars(spec):
         return vars(spec)["checkpoint"]
@@ -229,8 +215,8 @@ def _checkpoint(spec: PolicySpec) -> tuple[Path, dict]:
             f"it is neither a bot ({', '.join(BOTS)}), a file, nor listed by "
             "`python -m diplomacy_engine policies`"
         )
-        names = (*BOTS, *NEGOTIATORS, *ready_policies())
-        reason += did_you_mean(spec.path.partition("+")[0], names)
+        players = (*BOTS, *NEGOTIATORS, *ready_policies())
+        reason += did_you_mean(spec.path.partition("+")[0], players)
     raise PlayerError(f"there is no player {quoted(spec.text, 300)}: {reason}")
 
 

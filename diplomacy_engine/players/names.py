@@ -40,12 +40,10 @@ VOICES: dict[str, dict[str, Any]] = {
     **{kind: _MINDING for kind in ("grudge", "sanction")},
 }
 UNBOUND = ("breaker", "grudge", "sanction")  # have an effect only where deals may be broken
+_ANSWERING = {"timeout": Annotated[float, Meta(ge=0.01, le=86_400)]}
 PROGRAMS: dict[str, dict[str, Any]] = {
-    "cmd": {"timeout": Annotated[float, Meta(ge=0.01, le=86_400)]},
-    "dui": {
-        "timeout": Annotated[float, Meta(ge=0.01, le=86_400)],
-        "movetime": Annotated[int, Meta(ge=1, le=86_400_000)],
-    },
+    "cmd": _ANSWERING,
+    "dui": _ANSWERING | {"movetime": Annotated[int, Meta(ge=1, le=86_400_000)]},
 }
 _OPTIONS = r"(?:\(([^()]*)\))?"
 _VOICE = re.compile(rf"([a-z]+){_OPTIONS}\+(.+)", re.DOTALL)

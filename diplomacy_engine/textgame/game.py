@@ -700,8 +700,10 @@ class Game:
         state, void = self._games.state, self._void_units(chosen)
         units = self._unit_texts()
         self._games.step(self._order_array(chosen))
-        bits = {v: int(state.last_result[0, v]) | constants.VOID * (v in void) for v in units}
-        return {text: positions.result_words(bits[v]) for v, text in units.items()}
+        results = state.last_result[0].tolist()
+        for v in void:
+            results[v] |= constants.VOID
+        return {text: positions.result_words(results[v]) for v, text in units.items()}
 
     def _unit_texts(self) -> dict[int, str]:
         powers, kinds, locations = self._ordered_units()
@@ -714,7 +716,7 @@ class Game:
         state, table = self._games.state, self._games.table
         void, units = self._void_units(chosen), self._unit_texts()
         gone = constants.DISBANDED
-        results = {text: gone | constants.VOID * (v in void) for v, text in units.items()}
+        results = {t: gone | constants.VOID if v in void else gone for v, t in units.items()}
         goals = {}
         for v, number in list(chosen.items()):
             if table.kind[number] != OrderKind.RETREAT:

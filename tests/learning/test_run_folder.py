@@ -1,5 +1,6 @@
 """Run folders: atomic writes, growing files cut back on resume, rotation, bad disks."""
 
+import dataclasses
 import errno
 import json
 import os
@@ -17,11 +18,17 @@ from diplomacy_engine.learning.run_folder import KEPT, RunFolder
 from diplomacy_engine.players.policy.files import policy_file
 
 
+@dataclasses.dataclass
+class Args:
+    runs_folder: str
+    seed: int = 1
+
+
 @pytest.fixture
 def run(tmp_path):
     script = tmp_path / "train.py"
     script.write_text("print('hello')\n")
-    made = RunFolder.create(tmp_path / "runs", "small", "test", 1, {"seed": 1}, script)
+    made = RunFolder.create(Args(str(tmp_path / "runs")), "small", "test", script)
     made.close()  # for other processes
     return made
 
@@ -29,9 +36,10 @@ def run(tmp_path):
 def test_create(run, tmp_path):
     begin = run.path.name.split("__")
     assert begin[:3] == ["small", "test", "1"] and abs(int(begin[3]) - time.time()) < 60
-    assert json.loads((run.path / "args.json").read_text()) == {"seed": 1} == run.load_args()
+    args = {"runs_folder": str(tmp_path / "runs"), "seed": 1}
+    assert json.loads((run.path / "args.json").read_text()) == args == run.load_args()
     assert (run.path / "train.py").read_text() == "print('hello')\n"
-    again = RunFolder.create(tmp_path / "runs", "small", "test", 1, {}, tmp_path / "train.py")
+    again = RunFolder.create(Args(str(tmp_path / "runs")), "small", "test", tmp_path / "train.py")
     assert again.path != run.path
 
 
@@ -143,17 +151,17 @@ def test_metrics(run):
 
 def test_cut_back(run):
     run.log(1, {"x": 1})
-    run.save_games("first", [{"id": "a"}, {"id": "b"}])
+    run.append("games/first.jsonl", [{"id": "a"}, {"id": "b"}])
     sizes = json.loads(json.dumps(run.sizes()))  # as a checkpoint would store it
     before = {name: (run.path / name).read_bytes() for name in sizes}
     run.log(2, {"x": 2})
-    run.save_games("first", [{"id": "c"}])
-    run.save_games("second", [{"id": "d"}])
+    run.append("games/first.jsonl", [{"id": "c"}])
+    run.append("games/second.jsonl", [{"id": "d"}])
     (run.path / "events.out.tfevents.9").write_bytes(b"later")
     run.cut_back(sizes)
     assert {name: (run.path / name).read_bytes() for name in run.sizes()} == before
     run.cut_back({"args.json": 0, "../train.py": 0})
-    assert run.load_args() == {"seed": 1} and not run.sizes()
+    assert run.load_args()["seed"] == 1 and not run.sizes()
     assert (run.path.parent.parent / "train.py").stat().st_size > 0
 
 

@@ -5,6 +5,7 @@ import types
 import numpy as np
 import pytest
 
+from diplomacy_engine import load_map
 from diplomacy_engine.constants import NONE, YEAR_LIMIT
 from diplomacy_engine.learning import statistics
 from diplomacy_engine.learning.experience import Batch
@@ -18,12 +19,13 @@ def test_a_tie_of_two_powers_of_the_learner_is_no_win():
         ended=np.full(3, YEAR_LIMIT, np.int8),
         winner=np.full(3, NONE, np.int8),
         alive=np.ones((3, 3), bool),
-        year=np.full(3, 1905),
+        year=np.full(3, 4),
     )
     member = np.where(mine, 0, 4)
-    sums = statistics.finished_games(
-        result, np.arange(3), member, mine, np.arange(3), 1901, {3: 100, 4: 250}, [3, 4]
-    )
+    results, rows = statistics.Results(load_map("three")), np.arange(3)
+    result.year += results.game_map.board.first_year
+    pool = types.SimpleNamespace(frozen_at={3: 100, 4: 250}, copies=[3, 4])
+    sums = results.of_games(result, rows, member, mine, pool)
     assert (sums["games"], sums["win"], sums["solo"], sums["draw"]) == (3, 1, 0, 3)
     assert sums["centers"] == 5 + 6 + 0 and sums["years"] == 15
     assert sums["side_games"].tolist() == [2, 2, 2] and sums["side_wins"].tolist() == [0, 1, 0]
@@ -35,9 +37,8 @@ def test_a_tie_of_two_powers_of_the_learner_is_no_win():
     assert figures["opponent_age"] == 750 and figures["centers"] == 11 / 3
     assert figures["centers_behind"] == (0 + 0 + 7) / 3
     assert figures["win"] == 1 / 3
-    bots = statistics.finished_games(
-        result, np.arange(3), member, mine, np.arange(3), 1901, {3: 100}, [3]
-    )
+    pool = types.SimpleNamespace(frozen_at={3: 100}, copies=[3])
+    bots = results.of_games(result, rows, member, mine, pool)
     assert "opponent_age" not in statistics.selfplay_figures(
         {n: bots[n] for n in statistics.SELFPLAY}, 9
     )

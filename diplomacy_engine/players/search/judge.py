@@ -32,6 +32,7 @@ MOST_YEARS = 35  # of them, where games have no limit
 RIDGE = 1e-3
 # A loss that may be notable is told by more samples, unless it is precise; both in worth, 0..1.
 NOTABLE, PRECISE = 0.03, 0.01
+SURE = 2.0  # standard errors that a difference must have to be sure
 SUBMITTED, OWN = 0, 1  # places among candidates: the orders that were given, the judge's own
 # Fewer powers are played on faster: of P powers, movement phases and samples by default.
 PLAYED_ON, SAMPLES = 24, 32  # max(1, PLAYED_ON // P) and SAMPLES * max(1, 7 // P)
@@ -149,8 +150,8 @@ class Judge:
         most = choosing + (1 + settings.again) * total
         samples = self._sample(games, rows, choosing + total, Salt.PROFILES)[row]
         drawn = self._sample(games, rows, settings.draws, Salt.CANDIDATES)
-        own = self._sample(games, rows, 1, Salt.CHOICE, greedy=True)
-        tried = np.concatenate([orders[rows][:, None], own, drawn], 1)[row]
+        likeliest = self._sample(games, rows, 1, Salt.CHOICE, greedy=True)
+        tried = np.concatenate([orders[rows][:, None], likeliest, drawn], 1)[row]
         candidates, count = _distinct(
             np.where(places[:, None], tried, NONE), 2 + settings.draws + settings.changes
         )
@@ -180,12 +181,12 @@ class Judge:
         self._fill(games, decisions, candidates, real, places, hindsight, final, 0, 1, ahead=0)
         end = choosing + total
         self._fill(games, decisions, candidates, samples, places, values, final, choosing, end)
-        values[alike, OWN] = values[alike, SUBMITTED]
+        own = np.where(alike, SUBMITTED, OWN)
         loss, error = np.maximum(
             _ahead(values[:, :, choosing:end], best, SUBMITTED),
-            _ahead(values[:, :, choosing:end], OWN, SUBMITTED),
+            _ahead(values[:, :, choosing:end], own, SUBMITTED),
         )
-        unsure = (error > PRECISE) & (loss + 2 * error > NOTABLE)
+        unsure = (error > PRECISE) & (loss + SURE * error > NOTABLE)
         if settings.again and unsure.any():
             several = np.unique(row[unsure])
             more = np.zeros((len(rows), most - end, samples.shape[2]), np.int32)
@@ -193,13 +194,12 @@ class Judge:
             samples = np.concatenate([samples, more[row]], 1)
             which = final & unsure[:, None]
             self._fill(games, decisions, candidates, samples, places, values, which, end, most)
-        values[alike, OWN] = values[alike, SUBMITTED]
         values = values[:, :, choosing:]
-        best = np.where(_ahead(values, OWN, best)[0] > 0, OWN, best)
+        best = np.where(_ahead(values, own, best)[0] > 0, own, best)
         loss, error = _ahead(values, best, SUBMITTED)
         best = np.where(loss > error, best, SUBMITTED)
         loss = np.where(best == SUBMITTED, 0.0, loss)
-        edge = np.stack(_ahead(values, SUBMITTED, OWN), 1)
+        edge = np.stack(_ahead(values, SUBMITTED, own), 1)
         return Verdicts(
             candidates=candidates,
             count=count,
