@@ -37,13 +37,7 @@ from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
 from ..players.names import DrawnSpec, drawn_names, parse_player
-from ..players.policy.files import (
-    CHECKPOINT,
-    policies_of,
-    ready_policies,
-    training_of,
-    wins_against_dumbbot,
-)
+from ..players.policy import files
 from ..players.population import FOLDERS, Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
 from ..players.trust import check_named
@@ -177,7 +171,7 @@ def mixed(map_name: str, talk: bool) -> list[str]:
 
     Where powers talk, a negotiator speaks for each.
     """
-    policies = policies_of(map_name) if find_spec("torch") else []
+    policies = files.policies_of(map_name) if find_spec("torch") else []
     return [f"nash+{name}" if talk else name for name in policies]
 
 
@@ -194,7 +188,7 @@ def offered(map_name: str, talk: bool) -> dict[str, str]:
         }
         descriptions |= dict.fromkeys(TALKERS, "makes deals")
     descriptions |= {name: _described(name) for name in policies}
-    own = Path("runs").glob(f"{glob.escape(map_name)}__*/{CHECKPOINT}") if policies else ()
+    own = Path("runs").glob(f"{glob.escape(map_name)}__*/{files.CHECKPOINT}") if policies else ()
     runs = sorted(own, key=os.path.getmtime, reverse=True)[:_RUNS]
     descriptions |= {str(file.parent): "your run" for file in runs}
     for name in policies[:1]:
@@ -218,9 +212,9 @@ _BOTS = {
 
 
 def _described(policy: str) -> str:
-    wins = wins_against_dumbbot(ready_policies()[policy])
+    wins = files.wins_against_dumbbot(files.ready_policies()[policy])
     share = f", wins {wins['value']:.0%} against dumbbot" if wins else ""
-    return f"{training_of(policy)}{share}"
+    return f"{files.training_of(policy)}{share}"
 
 
 def _resumed(arguments: Play, named: Sequence[str]) -> tuple[Game, PlayRecord]:

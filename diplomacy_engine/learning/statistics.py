@@ -15,8 +15,6 @@ from .ranks import Sums
 
 COUNTERS = ("global_step", "order_steps", "env_steps", "games", "updates")  # of a run so far
 MEMORY = 0.995  # per game, of the running means of wins
-
-
 RESULTS = ("win", "solo", "draw", "centers_behind")  # of games with an opponent
 SELFPLAY = ("games", "opposed", *RESULTS, "centers", "years", "frozen_at", "opponents")
 
