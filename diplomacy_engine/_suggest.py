@@ -1,7 +1,7 @@
 """Hints, quotations and other words of messages."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _SHOWN = 20  # items of a list or table that are looked at
 _DEPTH = 3  # lists within lists
@@ -48,6 +48,12 @@ def printable(text: str) -> str:
 def counted(number: int, what: str) -> str:
     """Return a number of things, `1 center` or `3 centers`."""
     return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them: `a`, `a and b`, or `a, b and c`."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ import re
 import tomllib
 import typing
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -67,6 +68,11 @@ def parse_toml(content: bytes, source: object) -> dict[str, Any]:
         return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
         raise UserError(f"{source}: not TOML: {error}") from None
+
+
+def shipped_toml(package: str, name: str) -> dict[str, Any]:
+    """Return what is in a TOML file that lies beside the modules of a package of ours."""
+    return tomllib.loads((files(package) / name).read_text(encoding="utf-8"))
 
 
 def read_content(path: str | Path, most: int) -> bytes:

@@ -12,15 +12,7 @@ from torch import nn
 from ..constants import BUILD, DISBAND, MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from ..games.decisions import Decisions
 from ..games.observation import NUM_BOARD_FEATURES, UNIT_OWNER, BoardViews
-from ..players.policy.inputs import (
-    FIRST_CLASS,
-    FIRST_RELATION,
-    NUM_BOARD,
-    RELATION,
-    NetworkInputs,
-    OrderColumns,
-    OrderRows,
-)
+from ..players.policy import inputs
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 
@@ -74,7 +66,7 @@ NEVER = -(2**30)
 MOST, PER_COUNT, BLOCKED = (2, 1, 1, 1, 2, 1), (12, 3, 6, -3, 1, 0), 5
 
 
-def order_facts(columns: OrderColumns) -> np.ndarray:
+def order_facts(columns: inputs.OrderColumns) -> np.ndarray:
     """Return (A, 12) int32 of the orders of a vocabulary: six facts, then six that later orders
     compare with those of theirs: `relate` of policy/inputs.py in numbers that are equal or not."""
     kind, source, place, other, helped, _ = columns
@@ -103,9 +95,9 @@ class Orders:
 
     def __init__(
         self,
-        columns: OrderColumns,
+        columns: inputs.OrderColumns,
         decisions: Decisions,
-        lookup: OrderRows,
+        lookup: inputs.OrderRows,
         named: Sequence[torch.Tensor],
         picked: np.ndarray | None,
         facts: torch.Tensor,
@@ -127,7 +119,7 @@ class Orders:
         # A part's table has only what it names, again role by role.
         before = np.cumsum([0, *edges[:-1, -1]])[:, None] + edges[:, :-1]
         shift = (np.cumsum(sizes, 0) - sizes - before).T.astype(np.int32)
-        places = rows[:, :NUM_BOARD]
+        places = rows[:, : inputs.NUM_BOARD]
         places += np.where(places == NONE, 0, np.repeat(shift, np.diff(begins), 0))
         parts = []
         for province_rows, size in zip(self.named, sizes):
@@ -135,7 +127,7 @@ class Orders:
             parts.append((province_rows - first).split(size.tolist()))
         spans = zip(itertools.pairwise(firsts.tolist()), itertools.pairwise(begins.tolist()))
         for ((first, last), (begin, end)), of_part in zip(spans, zip(*parts)):
-            lookup = OrderRows(rows[begin:end], blocked[begin:end], ())
+            lookup = inputs.OrderRows(rows[begin:end], blocked[begin:end], ())
             own = decisions.part(first, last)
             yield Orders(self.columns, own, lookup, of_part, None, self.facts)
 
@@ -149,12 +141,12 @@ class Orders:
 
     @cached_property
     def given_provinces(self) -> np.ndarray:
-        return self.rows[self.picked, :NUM_BOARD]
+        return self.rows[self.picked, : inputs.NUM_BOARD]
 
     @cached_property
     def given_kinds(self) -> np.ndarray:
         """Without what an order has to do with earlier ones: later orders see it by themselves."""
-        return self.rows[self.picked, NUM_BOARD:RELATION]
+        return self.rows[self.picked, inputs.NUM_BOARD : inputs.RELATION]
 
 
 class SharedOrders:
@@ -178,12 +170,14 @@ class BoardInputs(nn.Module):
 
     def __init__(self, game_map: Map):
         super().__init__()
-        self.network = NetworkInputs(game_map)
+        self.network = inputs.NetworkInputs(game_map)
         self.vocabulary_hash = vocabulary(game_map).hash
         self.num_powers, self.num_provinces = len(game_map.powers), len(game_map.provinces)
         self.num_features, self.num_globals = self.network.num_features, self.network.num_globals
         self.num_kinds = self.network.num_kinds
-        self.kind_sizes = np.diff([0, FIRST_CLASS, FIRST_RELATION, self.num_kinds]).tolist()
+        self.kind_sizes = np.diff(
+            [0, inputs.FIRST_CLASS, inputs.FIRST_RELATION, self.num_kinds]
+        ).tolist()
         arrays = {"borders": self.network.borders, "facts": order_facts(self.network.columns)}
         for name, array in arrays.items():
             self.register_buffer(name, torch.from_numpy(array), persistent=False)

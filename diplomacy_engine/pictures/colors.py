@@ -4,16 +4,16 @@ Ito's set (2008), then of Tol's muted set, then of the golden angle."""
 import colorsys
 import math
 import re
-import tomllib
 from functools import lru_cache
 from importlib.resources import files
 
+from ..records import shipped_toml
 from ..rules.map import Map
 from .layout import LABEL_SIZE, NAME_SIZE
 
 THEMES = ("light", "dark", "auto")
 _WEB = files(__package__) / "web"
-_COLORS = tomllib.loads((_WEB / "colors.toml").read_text(encoding="utf-8"))
+_COLORS = shipped_toml(__package__, "web/colors.toml")
 _POWERS, _GROUND, _INK = _COLORS["powers"], _COLORS["ground"], _COLORS["ink"]
 
 

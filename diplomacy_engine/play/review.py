@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._suggest import listed
 from ..constants import BOUNCE, DISLODGED, NONE, RUNNING, phase_kind
 from ..errors import UserError
 from ..games.vector_game import VectorGame
@@ -241,7 +242,7 @@ class Reviews:
             own = units.intersection(causes.get(line.unit, {}).get("bounce", ()))
             if own:
                 others = [order_words(self.map, f"{one} H")[0] for one in sorted(own)]
-                faults.append(f"{unit}: {words} bounced with your own {_listed(others)}")
+                faults.append(f"{unit}: {words} bounced with your own {listed(others)}")
             elif "void" in line.words:
                 faults.append(f"{unit}: {words} had no effect: {in_words(self.map, line.said)}")
         moving = phase_kind(phase["name"]) == "movement"
@@ -324,7 +325,7 @@ class Reviews:
             ("kept", better & ~mine & had),
         ):
             names = [self._name(v) for v in np.flatnonzero(centers)]
-            parts += [f"{words} {_listed(names)}"] if names else []
+            parts += [f"{words} {listed(names)}"] if names else []
         return f"In this game, they would have {' and '.join(parts)}." if parts else ""
 
     def _name(self, v: int) -> str:
@@ -350,11 +351,6 @@ def _holds(games: VectorGame, power: int) -> np.ndarray:
     standing[centers] = True
     alone = owned & (state.unit_power == NONE)
     return (standing & (state.unit_power == power)) | alone
-
-
-def _listed(names: Sequence[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def mark_of(loss: float, error: float, edge: float, edge_error: float) -> str:

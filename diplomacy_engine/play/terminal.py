@@ -3,9 +3,7 @@
 import contextlib
 import json
 import re
-import tomllib
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 
 from .._files import atomic_write
@@ -15,6 +13,7 @@ from ..errors import UserError
 from ..matches.figures import percent
 from ..pictures.board import phase_title
 from ..players.advice import SearchReasons
+from ..records import shipped_toml
 from ..replays.replay import make_replay
 from ..rules.notation import order_texts, province_of, read_order, unit_of
 from ..textgame.game import Game
@@ -25,7 +24,7 @@ from .view import CANDIDATES, decision_view, partners_bound_to, sentences, votes
 with contextlib.suppress(ImportError):  # Windows has no readline
     import readline
 
-HELP = tomllib.loads((files(__package__) / "help.toml").read_text(encoding="utf-8"))
+HELP = shipped_toml(__package__, "help.toml")
 _COMMANDS = ("go", "legal", "drop", "board", "hint", "undo", "save", "concede", "help", "quit")
 _TALK = ("deals", "offer", "accept", "decline", "say")
 _FORMS = HELP["forms"] | {

@@ -1,13 +1,13 @@
 """Replays: saved games, checked and ready to be shown phase by phase."""
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
-from .._suggest import counted, did_you_mean, printable, quoted
+from .._suggest import counted, did_you_mean, listed, printable, quoted
 from ..constants import canonical_phase, phase_kind
 from ..errors import UserError
 from ..games.vector_game import VectorGame
@@ -51,16 +51,16 @@ class Replay(NamedTuple):
             return f"not over: as it stood in {phase_title(self.frames[-1].scene.phase)}"
         names = [self.named(power) for power in self.winners]
         if self.ending.draw_agreed:
-            return f"a draw agreed by {_listed(names)}"
+            return f"a draw agreed by {listed(names)}"
         centers = len(self.frames[-1].scene.centers[self.winners[0]])
         if len(names) == 1 and centers >= self.map.board.victory_centers:
             return f"{names[0]} wins with {centers} centers"
         sides = {self.map.teams.of_power[self.map.power_index[power]] for power in self.winners}
         if self.ending.conceded and len(sides) == 1:
             verb = "wins" if len(names) == 1 else "win"
-            return f"{_listed(names)} {verb}, as all others have conceded"
+            return f"{listed(names)} {verb}, as all others have conceded"
         if len(names) > 1:
-            return f"a draw between {_listed(names)}"
+            return f"a draw between {listed(names)}"
         scene = self.frames[-1].scene
         held = {p for table in (scene.units, scene.centers) for p in table if table[p]}
         only = held.isdisjoint(set(self.map.powers) - set(self.winners))
@@ -89,11 +89,6 @@ class Replay(NamedTuple):
                 f"it goes from {names[0]} to {names[-1]}{did_you_mean(phase, names)}"
             )
         return names.index(phase)
-
-
-def _listed(names: Sequence[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def load_replays(

@@ -2,12 +2,11 @@
 before these; an entry counts on every map that has what it stands for."""
 
 import re
-import tomllib
-from importlib.resources import files
 
+from ..records import shipped_toml
 from .map import Map
 
-WORDS = tomllib.loads((files(__package__) / "words.toml").read_text(encoding="utf-8"))
+WORDS = shipped_toml(__package__, "words.toml")
 PLACES: dict[str, str] = WORDS["places"]  # other name -> name on maps
 POWERS: dict[str, list[str]] = WORDS["powers"]
 _AROUND = re.compile(r"\s*\(.*?\)|\b(?:ORDERS|MOVES|FOR|THE)\b|[\W_]+")

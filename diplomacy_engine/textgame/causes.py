@@ -5,6 +5,7 @@ if no complete route was ordered or the paradox rule stopped the army."""
 
 from collections.abc import Callable, Mapping, Sequence
 
+from .._suggest import listed
 from ..constants import UNIT_LETTERS, OrderKind, phase_kind
 from ..games.vector_game import VectorGame
 from ..rules import notation
@@ -70,9 +71,8 @@ def played_orders(
 def _said(words: Sequence[str], causes: Mapping[str, list[str]]) -> str:
     parts = []
     for word in words:
-        *others, last = causes.get(word, [""])
-        units = f"{', '.join(others)} and {last}" if others else last
-        parts.append(f"{_SAID[word]} {units}" if units else _SAID_ALONE.get(word, word))
+        units = causes.get(word)
+        parts.append(f"{_SAID[word]} {listed(units)}" if units else _SAID_ALONE.get(word, word))
     return ", ".join(parts)
 
 

@@ -1,17 +1,16 @@
 """The text that a language model is shown: one fixed text for each position and form. What never
 changes comes first, since servers and models keep the beginning of a text."""
 
-import tomllib
 from collections.abc import Sequence
-from importlib.resources import files
 
 import numpy as np
 
 from ...constants import NONE, Phase, UnitKind, parse_phase, phase_name
+from ...records import shipped_toml
 from ...textgame.game import Game
 from .questions import Question, Slot
 
-_TEXTS = tomllib.loads((files(__package__) / "prompt.toml").read_text(encoding="utf-8"))
+_TEXTS = shipped_toml(__package__, "prompt.toml")
 OPENING = "Orders:"  # the line that begins a reply after free text
 
 

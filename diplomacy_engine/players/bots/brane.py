@@ -22,16 +22,8 @@ from ...constants import FALL_MOVEMENT, NONE
 from ...games.vector_game import VectorGame
 from ...rules.map import Board
 from ...rules.state import Salt, decision_seed, has_neutral, is_movement
+from . import dumbbot_moves
 from .dumbbot import Dumbbot, dumbbot_orders
-from .dumbbot_moves import (
-    HOLDING,
-    MOVING,
-    SUPPORTING,
-    begin_movement,
-    movement_orders,
-    support_hold,
-    support_move,
-)
 from .dumbbot_values import compute_values, survey_game
 
 MAX_NODES = 10_000  # of a search; then the best set so far is taken
@@ -317,7 +309,7 @@ def _order_plans(board, table, graph, state, e, values, centers, plans, scratch,
         v, u = plans.center[c], plans.place[plans.main[i]]
         kind, here = state.unit_kind[e, u], state.unit_location[e, u]
         if u == v:
-            scratch.status[u] = HOLDING
+            scratch.status[u] = dumbbot_moves.HOLDING
             orders[e, u] = table.hold[kind, here]
             continue
         way, best = NONE, 0.0
@@ -327,7 +319,7 @@ def _order_plans(board, table, graph, state, e, values, centers, plans, scratch,
                 worth = values.value[graph.number[kind, to]]
                 if way == NONE or worth > best:
                     way, best = n, worth
-        scratch.status[u] = MOVING
+        scratch.status[u] = dumbbot_moves.MOVING
         scratch.mover[v], scratch.mover_neighbor[v] = u, way
         orders[e, u] = table.first_move[kind, here] + way
     for c in range(centers):
@@ -340,11 +332,11 @@ def _order_plans(board, table, graph, state, e, values, centers, plans, scratch,
         while supporters >> unit:
             if (supporters >> unit) & 1:
                 u = plans.place[unit]
-                scratch.status[u] = SUPPORTING
+                scratch.status[u] = dumbbot_moves.SUPPORTING
                 if plans.held[i]:
-                    orders[e, u] = support_hold(table, state, e, u, v)
+                    orders[e, u] = dumbbot_moves.support_hold(table, state, e, u, v)
                 else:
-                    orders[e, u] = support_move(table, state, e, u, v, scratch)
+                    orders[e, u] = dumbbot_moves.support_move(table, state, e, u, v, scratch)
             unit += 1
 
 
@@ -391,12 +383,14 @@ def brane_orders(
             _survey_reach(board, state, e, plans)
             surveyed = e
         compute_values(board, graph, state, e, p, rules, values)
-        begin_movement(state, e, p, scratch)
+        dumbbot_moves.begin_movement(state, e, p, scratch)
         centers = _list_plans(board, state, e, p, values, plans)
         _choose_plans(centers, plans)
         _order_plans(board, table, graph, state, e, values, centers, plans, scratch, orders)
         rng = decision_seed(state, e, p, salt)
-        movement_orders(board, table, graph, state, e, p, values, scratch, rules, orders, rng)
+        dumbbot_moves.movement_orders(
+            board, table, graph, state, e, p, values, scratch, rules, orders, rng
+        )
         for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
             out[s] = orders[e, decisions.slot_province[s]]
 

@@ -22,17 +22,7 @@ from ...rules.state import (
     is_retreat,
     random_below,
 )
-from .dumbbot_moves import (
-    PLAY_ALTERNATIVE,
-    begin_movement,
-    insert,
-    movement_orders,
-    order_scratch,
-    pick,
-    queue_units,
-    remove,
-    wander,
-)
+from . import dumbbot_moves as moves
 from .dumbbot_rules import DEEPDIP, NORMAN, PAQUETTE, ROUNDED, TRUNCATED, DumbbotRules
 from .dumbbot_values import compute_values, new_values, node_graph, survey_game
 
@@ -53,7 +43,7 @@ def _retreat_orders(table, graph, state, e, power, values, scratch, rules, order
     """
     for v in range(state.unit_power.shape[1]):
         scratch.mover[v] = NONE
-    rng, units = queue_units(state.dislodged_power, e, power, scratch, rules, rng)
+    rng, units = moves.queue_units(state.dislodged_power, e, power, scratch, rules, rng)
     for u in range(units):
         v = scratch.queue[u]
         kind, here = state.dislodged_kind[e, v], state.dislodged_location[e, v]
@@ -65,7 +55,7 @@ def _retreat_orders(table, graph, state, e, power, values, scratch, rules, order
             if not (rules.forgets_bans or (options >> neighbor) & 1):
                 continue
             if rules.sorts_retreats:
-                count = insert(
+                count = moves.insert(
                     scratch.rank,
                     scratch.node,
                     scratch.neighbor,
@@ -82,16 +72,16 @@ def _retreat_orders(table, graph, state, e, power, values, scratch, rules, order
         orders[e, v] = table.disband[kind, here]
         while count > 0:
             if rules.sorts_retreats:
-                rng, at = pick(scratch.rank, count, 1, _chance_kind(rules), rng)
+                rng, at = moves.pick(scratch.rank, count, 1, _chance_kind(rules), rng)
             else:
-                rng, at = wander(scratch.rank, count, rng)
+                rng, at = moves.wander(scratch.rank, count, rng)
             q = graph.province[scratch.node[at]]
             if scratch.mover[q] == NONE and state.unit_power[e, q] == NONE:
                 scratch.mover[q] = v
                 if (options >> scratch.neighbor[at]) & 1:
                     orders[e, v] = table.first_retreat[kind, here] + scratch.neighbor[at]
                 break
-            count = remove(scratch.rank, scratch.node, scratch.neighbor, count, at)
+            count = moves.remove(scratch.rank, scratch.node, scratch.neighbor, count, at)
     return rng
 
 
@@ -109,7 +99,7 @@ def _build_orders(board, table, graph, state, e, power, owed, values, scratch, r
         v = graph.province[n]
         if can_build_in(board, state, e, power, v):
             orders[e, v] = NONE
-            count = insert(
+            count = moves.insert(
                 ranks, nodes, neighbors, count, values.value[n], n, NONE, rules.merges_equals
             )
     if rules.builds_once:
@@ -119,15 +109,15 @@ def _build_orders(board, table, graph, state, e, power, owed, values, scratch, r
         if rules.builds_once:
             rng, again = random_below(rng, 100)
         at = 0
-        if again < PLAY_ALTERNATIVE:
-            rng, at = pick(ranks, count, 1, _chance_kind(rules), rng)
+        if again < moves.PLAY_ALTERNATIVE:
+            rng, at = moves.pick(ranks, count, 1, _chance_kind(rules), rng)
         n = nodes[at]
         v = graph.province[n]
         orders[e, v] = table.build[graph.kind[n], graph.location[n]]
         owed -= 1
         for i in range(count - 1, -1, -1):
             if graph.province[nodes[i]] == v:
-                count = remove(ranks, nodes, neighbors, count, i)
+                count = moves.remove(ranks, nodes, neighbors, count, i)
 
 
 @jit_inner
@@ -147,15 +137,15 @@ def _removal_orders(table, graph, state, e, power, owed, values, scratch, rules,
             orders[e, v] = NONE
             n = graph.number[state.unit_kind[e, v], state.unit_location[e, v]]
             rank = values.value[n] if rules.removes_best else -values.value[n]
-            count = insert(ranks, nodes, neighbors, count, rank, n, NONE, rules.merges_equals)
+            count = moves.insert(ranks, nodes, neighbors, count, rank, n, NONE, rules.merges_equals)
     while owed > 0 and count > 0:
         at = 0
         if not rules.removes_best:
-            rng, at = pick(ranks, count, -1, _chance_kind(rules), rng)
+            rng, at = moves.pick(ranks, count, -1, _chance_kind(rules), rng)
         n = nodes[at]
         orders[e, graph.province[n]] = table.disband[graph.kind[n], graph.location[n]]
         owed -= 1
-        count = remove(ranks, nodes, neighbors, count, at)
+        count = moves.remove(ranks, nodes, neighbors, count, at)
 
 
 @jit_inner
@@ -193,8 +183,10 @@ def dumbbot_orders(
         compute_values(board, graph, state, e, p, rules, values)
         rng = decision_seed(state, e, p, salt)
         if is_movement(state.phase[e]):
-            begin_movement(state, e, p, scratch)
-            movement_orders(board, table, graph, state, e, p, values, scratch, rules, orders, rng)
+            moves.begin_movement(state, e, p, scratch)
+            moves.movement_orders(
+                board, table, graph, state, e, p, values, scratch, rules, orders, rng
+            )
         elif is_retreat(state.phase[e]):
             _retreat_orders(table, graph, state, e, p, values, scratch, rules, orders, rng)
         else:
@@ -244,7 +236,7 @@ class Dumbbot:
 
     def _working_arrays(self, games: VectorGame) -> tuple:
         graph = node_graph(games.map, self.rules)
-        return new_values(games.board, graph), order_scratch(games.board, graph)
+        return new_values(games.board, graph), moves.order_scratch(games.board, graph)
 
 
 class PaquetteDumbbot(Dumbbot):

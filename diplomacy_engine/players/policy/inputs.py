@@ -26,21 +26,8 @@ from ...constants import (
     OrderKind,
     Phase,
 )
+from ...games import observation
 from ...games.decisions import Decisions
-from ...games.observation import (
-    CENTER_OWNER,
-    LAST_RESULT,
-    NUM_BOARD_FEATURES,
-    PHASE,
-    POWER_SCALARS,
-    SCALARS,
-    UNIT_KIND,
-    UNIT_OWNER,
-    YEARS_LEFT,
-    YEARS_PLAYED,
-    BoardViews,
-    feature_sizes,
-)
 from ...rules.map import Board, Map
 from ...rules.vocabulary import OrderTable, vocabulary
 from .sums import Neighbors
@@ -83,7 +70,7 @@ def order_columns(board: Board, table: OrderTable) -> OrderColumns:
 def feature_offsets(board: Board) -> np.ndarray:
     """Return where each block of a province's features begins in their table; last, its length."""
     provinces = len(board.terrain)
-    sizes = feature_sizes(board.num_powers)[:-1]
+    sizes = observation.feature_sizes(board.num_powers)[:-1]
     sizes += [len(OrderKind) + 1, provinces + 1, provinces + 1, provinces, len(RESULT_WORDS)]
     return np.cumsum([0, *sizes]).astype(np.int32)
 
@@ -106,29 +93,34 @@ def _features(columns, offsets, boards, last_order, rows):
                 out[f + 1] += 1 + columns.place[last]
                 out[f + 2] += 1 + columns.other[last]
             out[f + 3] = offsets[f + 3] + v
-            bits = boards[g, v, LAST_RESULT]
+            bits = boards[g, v, observation.LAST_RESULT]
             for bit in range(out.shape[0] - f - 4):
                 out[f + 4 + bit] = offsets[f + 4] + bit if (bits >> bit) & 1 else NONE
 
 
-def feature_rows(columns: OrderColumns, offsets: np.ndarray, views: BoardViews) -> np.ndarray:
+def feature_rows(
+    columns: OrderColumns, offsets: np.ndarray, views: observation.BoardViews
+) -> np.ndarray:
     """Return the rows of each province's features, (G V, features) int32, board by board."""
     games, provinces = views.last_order.shape
-    rows = np.empty((games * provinces, NUM_BOARD_FEATURES + 3 + len(RESULT_WORDS)), np.int32)
+    rows = np.empty(
+        (games * provinces, observation.NUM_BOARD_FEATURES + 3 + len(RESULT_WORDS)), np.int32
+    )
     _features(columns, offsets, views.board, views.last_order, rows)
     return rows
 
 
 def num_globals(num_powers: int) -> int:
-    return len(Phase) + 3 + num_powers * len(POWER_SCALARS)
+    return len(Phase) + 3 + num_powers * len(observation.POWER_SCALARS)
 
 
-def global_features(views: BoardViews) -> np.ndarray:
+def global_features(views: observation.BoardViews) -> np.ndarray:
     """Return what holds for whole boards, (G, num_globals) float32: which phase it is, the years
     played and left, and each power's centers, units and owed builds."""
     scalars = views.scalars.astype(np.float32)
     phase, years, years_left = (
-        scalars[:, [column]] for column in (PHASE, YEARS_PLAYED, YEARS_LEFT)
+        scalars[:, [column]]
+        for column in (observation.PHASE, observation.YEARS_PLAYED, observation.YEARS_LEFT)
     )
     endless = years_left < 0
     return np.concatenate(
@@ -137,7 +129,7 @@ def global_features(views: BoardViews) -> np.ndarray:
             np.minimum(years / 10, 3),
             endless,
             np.where(endless, 1, np.minimum(years_left / 10, 1)),
-            scalars[:, len(SCALARS) :] / 4,
+            scalars[:, len(observation.SCALARS) :] / 4,
         ],
         1,
         dtype=np.float32,
@@ -173,16 +165,16 @@ def _stand(reach, boards, row, power, out, near, near_other):
         near[:] = 0
         near_other[:] = 0
         for v in range(provinces):
-            kind = board[v, UNIT_KIND]
+            kind = board[v, observation.UNIT_KIND]
             if kind != 0:  # a neutral unit has a kind and no owner
-                count = near if board[v, UNIT_OWNER] == me else near_other
+                count = near if board[v, observation.UNIT_OWNER] == me else near_other
                 reached = reach[kind - 1, v]
                 for u in range(provinces):
                     count[u] += reached[u]
         for v in range(provinces):
-            owner = board[v, UNIT_OWNER]
-            unit = 0 if board[v, UNIT_KIND] == 0 else (1 if owner == me else 2)
-            center = int(board[v, CENTER_OWNER])
+            owner = board[v, observation.UNIT_OWNER]
+            unit = 0 if board[v, observation.UNIT_KIND] == 0 else (1 if owner == me else 2)
+            center = int(board[v, observation.CENTER_OWNER])
             if center >= 2:
                 center = 2 if center == me + 1 else 3
             index = (unit * 4 + center) * 4 + min(near[v], 3)
@@ -279,7 +271,7 @@ class OrderRows(NamedTuple):
 def order_rows(
     columns: OrderColumns,
     reach: np.ndarray,
-    views: BoardViews,
+    views: observation.BoardViews,
     decisions: Decisions,
     picked: np.ndarray | None = None,
     related: bool = True,
@@ -321,15 +313,15 @@ class NetworkInputs:
         self.num_features, self.num_globals = int(self.offsets[-1]), num_globals(board.num_powers)
         self.num_kinds = NUM_KINDS
 
-    def features(self, views: BoardViews) -> np.ndarray:
+    def features(self, views: observation.BoardViews) -> np.ndarray:
         return feature_rows(self.columns, self.offsets, views)
 
-    def globals(self, views: BoardViews) -> np.ndarray:
+    def globals(self, views: observation.BoardViews) -> np.ndarray:
         return global_features(views)
 
     def orders(
         self,
-        views: BoardViews,
+        views: observation.BoardViews,
         decisions: Decisions,
         picked: np.ndarray | None = None,
         related: bool = True,

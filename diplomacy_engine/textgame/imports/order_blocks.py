@@ -6,16 +6,15 @@ heading and is not understood."""
 
 import html
 import re
-import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from importlib.resources import files
 from typing import NamedTuple
 
 from ..._suggest import printable, quoted
 from ...constants import NONE, OrderKind, parse_phase, phase_kind, phase_name
 from ...errors import UserError
+from ...records import shipped_toml
 from ...rules import notation
 from ...rules.map import Map
 from ...rules.names import POWERS, power_called
@@ -23,7 +22,7 @@ from ...rules.names import POWERS, power_called
 MOST_LETTERS = 1_000_000
 _MOST_OF_A_LINE, _MOST_OF_A_HEADING, _MOST_WORDS = 2000, 120, 20
 _FEW_WORDS, _MOST_OF_A_PERSON, _MOST_BEGINS = 4, 3, 8
-_WORDS = tomllib.loads((files(__package__) / "headings.toml").read_text(encoding="utf-8"))
+_WORDS = shipped_toml(__package__, "headings.toml")
 _SEASONS = {
     word: number
     for number, name in ((0, "spring"), (1, "summer"), (2, "fall"), (4, "winter"))
