@@ -54,10 +54,23 @@ def test_rllib_trains():
 
 
 @pytest.mark.slow  # the same
-def test_trl_trains():
-    """Centers rise within ten steps, and a prompt's copies are the trainer's generations."""
-    centers, _ = example_of("trl", "1.16.0", "trl_grpo").train(steps=10)
+def test_trl_trains(monkeypatch):
+    """Centers rise within ten steps, a prompt's copies are the trainer's generations, and the loss
+    has the probabilities with which they were drawn."""
+    example, apart = example_of("trl", "1.16.0", "trl_grpo"), []
+
+    class Watched(example.LegalTrainer):
+        def _get_per_token_logps_and_entropies(self, model, tokens, mask, *args, **how):
+            result = super()._get_per_token_logps_and_entropies(model, tokens, mask, *args, **how)
+            rows = [tuple(ids[real == 1].tolist()) for ids, real in zip(tokens, mask)]
+            drawn = [sum(self.positions.replies[row].logprobs) for row in rows]
+            apart.append(max(abs(result[0].sum(1).detach().numpy() - drawn)))
+            return result
+
+    monkeypatch.setattr(example, "LegalTrainer", Watched)
+    centers = example.train(steps=10)
     assert sum(centers[-3:]) > sum(centers[:3]) + 0.3
+    assert len(apart) == 10 and max(apart) < 1e-4
 
 
 @pytest.mark.slow  # the same
