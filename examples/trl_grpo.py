@@ -92,12 +92,12 @@ def train(steps: int = 30, groups: int = 8, copies: int = 16, seed: int = 1) -> 
     """Return the mean centers of each step."""
     network, tokenizer = make_tiny_model(load_map("small"), seed)
     player = LocalPlayer("model", SETTINGS, LanguageModel(network, tokenizer, SETTINGS, seed))
-    positions = Positions(player, "ENGLAND", groups, copies, seed)
+    positions = Positions(player, "ENGLAND", groups, copies, seed)  # fewer where prompts are alike
     with tempfile.TemporaryDirectory() as folder:
         config = GRPOConfig(
             output_dir=folder,
             max_steps=steps,
-            per_device_train_batch_size=groups * copies,
+            per_device_train_batch_size=len(positions.rows) * copies,
             num_generations=copies,
             learning_rate=1e-3,
             seed=seed,

@@ -55,7 +55,7 @@ def test_rllib_trains():
 
 @pytest.mark.slow  # the same
 def test_trl_trains(monkeypatch):
-    """Centers rise within ten steps, a prompt's copies are the trainer's generations, and the loss
+    """Centers rise within 16 steps, a prompt's copies are the trainer's generations, and the loss
     has the probabilities with which they were drawn."""
     example, apart = example_of("trl", "1.16.0", "trl_grpo"), []
 
@@ -68,9 +68,9 @@ def test_trl_trains(monkeypatch):
             return result
 
     monkeypatch.setattr(example, "LegalTrainer", Watched)
-    centers = example.train(steps=10)
+    centers = example.train(steps=16)
     assert sum(centers[-3:]) > sum(centers[:3]) + 0.3
-    assert len(apart) == 10 and max(apart) < 1e-4
+    assert len(apart) == 16 and max(apart) < 1e-4
 
 
 @pytest.mark.slow  # the same
