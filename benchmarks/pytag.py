@@ -49,9 +49,9 @@ class Args:
     """folder for the runs"""
     against: tuple[str, ...] = ("random", "osla", "mcts-plain")
     """who plays the other seats"""
-    games: tuple[int, ...] = (60,)
+    games: tuple[int, ...] = (60, 60, 12)
     """games of an evaluation"""
-    last_games: tuple[int, ...] = (300,)
+    last_games: tuple[int, ...] = (300, 300, 60)
     """games of a run's last evaluation"""
     out: Path = Path("pytag")
     """picture and file of results, without suffix"""
