@@ -149,7 +149,7 @@ def draw(args: Args, results: dict) -> None:
             panel.grid(alpha=0.25, linewidth=0.6)
     panels[0, 0].set_ylabel("wins; dashed: ties, %")
     panels[1, 0].set_ylabel("score difference")
-    panels[0, 0].legend(handles=panels[1, 0].lines, loc="center right", frameon=False)
+    panels[0, 0].legend(handles=panels[1, 0].lines, frameon=False)
     image.savefig(args.out.with_suffix(".svg"), metadata={"Date": None})
 
 
