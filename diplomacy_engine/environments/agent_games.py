@@ -78,7 +78,7 @@ class AgentBoards:
         boards = games.board, games.table, games.state, rows, decisions, self._seats, self._gap
         entries = self.orders, self.mask, self.queue, self.queued
         written = decider, counts, self._idle
-        idle = games.call(kernels.assign_decisions, *boards, *entries, *written)
+        idle = games.call(kernels.assign_decisions, *boards, entries, *written)
         return rows if idle == len(rows) else self._idle[:idle].copy()
 
 

@@ -67,20 +67,7 @@ def _mask_decision(board, table, decisions, d, gap, mask, row):
 
 @jit
 def assign_decisions(
-    board,
-    table,
-    state,
-    rows,
-    decisions,
-    seats,
-    gap,
-    orders,
-    mask,
-    queue,
-    queued,
-    decider,
-    counts,
-    idle,
+    board, table, state, rows, decisions, seats, gap, entries, decider, counts, idle
 ):
     """Say which player makes each decision, and note what the agents may order.
 
@@ -89,11 +76,12 @@ def assign_decisions(
     Reads   decisions of games `rows`
     Writes  decider (D,) int16: a player's number, or AGENT; counts: decisions of each player;
             seats.begun, where an agent decides;
-            of `rows`: orders, emptied;
+            entries of `rows`: orders, emptied;
             mask (E, M) int8: order n of province v is at n + gap * (v + 1). With a gap of 1 the
             entry before a province's orders stands for none, and WAIVE has no entry
             queue (E, V): the agents' slots, a province or NONE each; queued (E,), how many
     """
+    orders, mask, queue, queued = entries
     game, power = decisions.game, decisions.power
     slot_start, slot_province = decisions.slot_start, decisions.slot_province
     for i in range(rows.shape[0]):

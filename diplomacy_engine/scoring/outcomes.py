@@ -37,7 +37,7 @@ from .._arrays import shaped
 from .._suggest import quoted
 from ..constants import AGREED, NONE, SOLO, TEAM, YEAR_LIMIT
 from ..errors import UserError
-from .rewards import RewardInput, lead, make_reward, mean_ranks, reward_input, squared_shares
+from .rewards import RewardInput, deepdip, lead, mean_ranks, reward_input, squared_shares
 
 RATES = ("solo", "win", "draw", "survival", "elimination", "loss", "most_centers")
 MEANS = ("centers", "centers_behind", "rank", "sum_of_squares", "deepdip_reward", "game_years")
@@ -118,9 +118,7 @@ def figure_values(
     # The end of every power, whenever it came, as if it all were this step's.
     captured = np.ones(len(alive), bool)
     ends = RewardInput(ended, winner, captured, centers, centers, alive, ~alive, victory_centers)
-    paid = make_reward("deepdip")(
-        reward_input(ends, victory_centers, pay_year_limit=year_limit != "truncate")
-    )
+    paid = deepdip(reward_input(ends, victory_centers, year_limit != "truncate"))
     values = {
         "solo": solo,
         "win": outcomes.win(),

@@ -342,40 +342,17 @@ def _order_plans(board, table, graph, state, e, values, centers, plans, scratch,
 
 @jit
 def brane_orders(
-    board,
-    table,
-    graph,
-    state,
-    decisions,
-    first,
-    last,
-    rules,
-    salt,
-    values,
-    scratch,
-    plans,
-    orders,
-    out,
+    board, table, graph, state, decisions, first, last, rules, salt, work, orders, out
 ):
     """Write the order numbers of decisions first..last-1 to out (S,)."""
+    values, scratch, plans = work
     surveyed = NONE
     for d in range(first, last):
         e, p = decisions.game[d], decisions.power[d]
         if not is_movement(state.phase[e]):
+            own = values, scratch
             dumbbot_orders(
-                board,
-                table,
-                graph,
-                state,
-                decisions,
-                d,
-                d + 1,
-                rules,
-                salt,
-                values,
-                scratch,
-                orders,
-                out,
+                board, table, graph, state, decisions, d, d + 1, rules, salt, own, orders, out
             )
             continue
         if e != surveyed:

@@ -171,9 +171,10 @@ def _read_orders(board, table, decisions, d, orders, numbers):
 
 @jit
 def dumbbot_orders(
-    board, table, graph, state, decisions, first, last, rules, salt, values, scratch, orders, out
+    board, table, graph, state, decisions, first, last, rules, salt, work, orders, out
 ):
     """Write the order numbers of decisions first..last-1 to out (S,)."""
+    values, scratch = work
     surveyed = NONE
     for d in range(first, last):
         e, p = decisions.game[d], decisions.power[d]
@@ -228,7 +229,7 @@ class Dumbbot:
         def order_slice(first: int, last: int, thread: int) -> None:
             if thread not in self._of_thread:
                 self._of_thread[thread] = self._working_arrays(games)
-            arrays = *self._of_thread[thread], orders, numbers
+            arrays = self._of_thread[thread], orders, numbers
             games.call(self.kernel, *boards, decisions, first, last, *rules, *arrays)
 
         games.run(order_slice, decisions.count, numbered=True)

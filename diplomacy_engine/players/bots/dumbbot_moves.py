@@ -25,9 +25,7 @@ class OrderScratch(NamedTuple):
     queue: shaped("V", np.int16)  # provinces of the units still to order
     key: shaped("V", np.int64)
     status: shaped("V", np.int8)  # UNORDERED, HOLDING, MOVING or SUPPORTING
-    mover: shaped(
-        "V", np.int16, NONE
-    )  # by destination: province of the unit ordered there, or NONE
+    mover: shaped("V", np.int16, NONE)  # by destination: province of its unit, or NONE
     mover_neighbor: shaped("V", np.int16, NONE)  # by destination: which neighbor of that unit
     avoid: shaped("V, V", bool)  # provinces of the units that wait for this one
     way_count: shaped("V", np.int32, NONE)  # destinations of a unit; NONE before they are listed

@@ -11,61 +11,38 @@ TRUNCATED, ROUNDED, REAL = 0, 1, 2  # how a chance in percent is counted
 
 
 class DumbbotRules(NamedTuple):
-    """One version's behavior, a field for each point in which versions differ."""
+    """One version's behavior, a field for each point in which versions differ; the defaults are
+    NORMAN's."""
 
     # What places are worth
-    values_unowned: bool  # centers of nobody are worth as much as one power's that owned them all
-    mixes_kinds: bool  # values flow between the places of armies and fleets, and from every coast
-    merges_coasts: bool  # of all coasts next to a fleet, not of each province's, the best counts
-    keeps_fractions: bool  # of the fifth that flows on; else it is a whole number
-    wholes_values: bool  # fractions are dropped from the destination value in the end
-    lags_seasons: bool  # attack and defense have the weights of the phase before, in spring none
-    counts_occupant: bool  # a unit is present in its own province, too
-    counts_each_coast: bool  # a fleet next to both coasts of a province is present there twice
+    values_unowned: bool = True  # centers of nobody count as those of one power that owns them all
+    mixes_kinds: bool = False  # values flow between armies' and fleets' places, from all coasts
+    merges_coasts: bool = False  # a fleet's best coast of all counts, not that of each province
+    keeps_fractions: bool = False  # of the fifth that flows on; else it is a whole number
+    wholes_values: bool = False  # fractions are dropped from the destination value in the end
+    lags_seasons: bool = False  # attack and defense weigh as in the phase before, in spring nothing
+    counts_occupant: bool = True  # a unit is present in its own province, too
+    counts_each_coast: bool = True  # a fleet next to both coasts of a province is there twice
 
     # Which orders are given
-    prefers_staying: bool  # staying counts 1 more than the node's value
-    merges_equals: bool  # of places worth the same only one is a candidate
-    chance: int  # TRUNCATED, ROUNDED or REAL, of stopping at a place, for moves
-    shuffles: bool  # units are ordered at random; else by province
-    has_keys: bool  # keys end the waiting of units for each other; else patience does
-    avoids_waiting: bool  # nobody moves to where a unit waits for it from
-    sees_nodes: (
-        bool  # a friend in the other kind's or another coast's node of a place is overlooked
-    )
-    uses_holds: bool  # a unit that would hold supports a neighbor in the end
-    values_origin: bool  # then the neighbor counts by where it stands, not by where it goes
+    prefers_staying: bool = True  # staying counts 1 more than the node's value
+    merges_equals: bool = True  # of places worth the same only one is a candidate
+    chance: int = TRUNCATED  # TRUNCATED, ROUNDED or REAL, of stopping at a place, for moves
+    shuffles: bool = True  # units are ordered at random; else by province
+    has_keys: bool = True  # keys end the waiting of units for each other; else patience does
+    avoids_waiting: bool = False  # nobody moves to where a unit waits for it from
+    sees_nodes: bool = False  # overlooks a friend in another coast's or the other kind's node
+    uses_holds: bool = True  # a unit that would hold supports a neighbor in the end
+    values_origin: bool = False  # then the neighbor counts by where it stands, not by where it goes
 
     # Retreats and adjustments
-    forgets_bans: bool  # takes any vacant neighbor for a retreat, and disbands if it is forbidden
-    sorts_retreats: bool  # looks at retreats best first; else as they come, to the last one
-    builds_once: bool  # one build a winter; the first candidate may be taken for its own successor
-    removes_best: bool  # removes the best units; else the worst, with some chance for others
+    forgets_bans: bool = False  # retreats to any vacant neighbor, and disbands if it is forbidden
+    sorts_retreats: bool = True  # looks at retreats best first; else as they come, to the last one
+    builds_once: bool = False  # one build a winter; the first candidate may be its own successor
+    removes_best: bool = False  # removes the best units; else the worst, others by some chance
 
 
-NORMAN = DumbbotRules(
-    values_unowned=True,
-    mixes_kinds=False,
-    merges_coasts=False,
-    keeps_fractions=False,
-    wholes_values=False,
-    lags_seasons=False,
-    counts_occupant=True,
-    counts_each_coast=True,
-    prefers_staying=True,
-    merges_equals=True,
-    chance=TRUNCATED,
-    shuffles=True,
-    has_keys=True,
-    avoids_waiting=False,
-    sees_nodes=False,
-    uses_holds=True,
-    values_origin=False,
-    forgets_bans=False,
-    sorts_retreats=True,
-    builds_once=False,
-    removes_best=False,
-)
+NORMAN = DumbbotRules()
 PAQUETTE = NORMAN._replace(
     values_unowned=False,
     mixes_kinds=True,

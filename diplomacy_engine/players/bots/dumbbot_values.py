@@ -175,9 +175,8 @@ def survey_game(board, state, e, rules, values):
         before = NONE
         for i in range(board.neighbor_count[kind, here]):
             q = board.location_province[board.neighbor[kind, here, i]]
-            if (
-                rules.counts_each_coast or q != before
-            ):  # coasts of a province are next to each other
+            # Coasts of a province are next to each other.
+            if rules.counts_each_coast or q != before:
                 values.presence[p, q] += 1
             before = q
             center = board.province_center[q]

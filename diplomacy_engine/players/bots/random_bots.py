@@ -129,10 +129,9 @@ class HoldBot:
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         numbers = np.empty(len(decisions.slot_province), np.int32)
-        games.run(
-            lambda first, last: games.call(
-                hold_orders, games.table, games.state, decisions, first, last, numbers
-            ),
-            decisions.count,
-        )
+
+        def order_slice(first: int, last: int) -> None:
+            games.call(hold_orders, games.table, games.state, decisions, first, last, numbers)
+
+        games.run(order_slice, decisions.count)
         return numbers

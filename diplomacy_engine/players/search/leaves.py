@@ -1,7 +1,7 @@
 """Boards one phase ahead, and what they are worth to a power."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from ..protocols import Player
 from .draws import CHUNK
 
 ROOM = 1024  # boards tried at once
+# Weight of the claims to a center before and after captures; the rest is for who has it now.
+CLAIMED_BEFORE, CLAIMED_AFTER = 0.9, 0.35
+# How much a power has to say about a center, in units that stand in it or can go there.
+STANDING, OWNING = 1.5, 0.5
 
 
 class LeafValue(Protocol):
@@ -64,20 +68,8 @@ class Critic:
         return np.concatenate([self.policy.agent.values(obs.take(part)) for part in parts])
 
 
-class Weights(NamedTuple):
-    # Of the claims to a center before and after captures; the rest is for who has it now.
-    claimed_before: float = 0.9
-    claimed_after: float = 0.35
-    # How much a power has to say about a center, in units that stand in it or can go there.
-    standing: float = 1.5
-    owning: float = 0.5
-
-
-WEIGHTS = Weights()
-
-
 @jit
-def _value_boards(board, state, rows, first, last, weights, near, expected, out):
+def _value_boards(board, state, rows, first, last, near, expected, out):
     """Value games rows[first:last] for every power.
 
     Reads   state.unit_*, state.center_owner, state.phase, state.end
@@ -97,14 +89,14 @@ def _value_boards(board, state, rows, first, last, weights, near, expected, out)
             continue
         phase = state.phase[e]
         before = phase in (SPRING_RETREATS, FALL_MOVEMENT)
-        share = weights.claimed_before if before else weights.claimed_after
+        share = CLAIMED_BEFORE if before else CLAIMED_AFTER
         if state.end[e] == RUNNING and phase != FALL_RETREATS:
             near[:] = 0
             for v in range(board.terrain.shape[0]):
                 p = state.unit_power[e, v]
                 if p == NONE or p == board.num_powers:
                     continue
-                near[p, v] += weights.standing
+                near[p, v] += STANDING
                 kind, here = state.unit_kind[e, v], state.unit_location[e, v]
                 came = NONE
                 for n in range(board.neighbor_count[kind, here]):
@@ -126,11 +118,11 @@ def _value_boards(board, state, rows, first, last, weights, near, expected, out)
             total = 0.0
             for p in range(board.num_powers):
                 if near[p, v] > 0 or p == owner:
-                    claim = near[p, v] + (weights.owning if p == owner else 0.0)
+                    claim = near[p, v] + (OWNING if p == owner else 0.0)
                     total += claim * claim
             if total > 0:
                 for p in range(board.num_powers):
-                    claim = near[p, v] + (weights.owning if p == owner else 0.0)
+                    claim = near[p, v] + (OWNING if p == owner else 0.0)
                     expected[p] += share * claim * claim / total
         total = 0.0
         for p in range(board.num_powers):
@@ -167,18 +159,8 @@ class CenterClaims:
         out = np.empty((len(rows), powers))
 
         def value_slice(first: int, last: int) -> None:
-            games.call(
-                _value_boards,
-                games.board,
-                games.state,
-                rows,
-                first,
-                last,
-                WEIGHTS,
-                np.empty((powers, provinces)),
-                np.empty(powers),
-                out,
-            )
+            part = games.board, games.state, rows, first, last
+            games.call(_value_boards, *part, np.empty((powers, provinces)), np.empty(powers), out)
 
         games.run(value_slice, len(rows))
         return out
@@ -213,15 +195,10 @@ class Leaves:
         """
         spare, count = self.spare, len(rows)
         if count > ROOM:
-            parts = [slice(first, first + ROOM) for first in range(0, count, ROOM)]
-            return np.concatenate(
-                [
-                    self.evaluate(
-                        games, rows[part], powers[part], orders[part], seeds[part], ahead, play_on
-                    )
-                    for part in parts
-                ]
-            )
+            arrays, edges = (rows, powers, orders, seeds), range(ROOM, count, ROOM)
+            parts = zip(*(np.split(array, edges) for array in arrays))
+            values = [self.evaluate(games, *part, ahead, play_on) for part in parts]
+            return np.concatenate(values)
         self.tried += count
         copies = np.arange(count)
         spare.copy_from(games, rows, copies)

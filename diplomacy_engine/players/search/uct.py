@@ -222,13 +222,9 @@ class DecoupledUct(SearchPlayer):
 
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         most = self._make_room(games, decisions.count)
-        edges = range(0, decisions.count, most)
-        return np.concatenate(
-            [
-                self._search(games, decisions.game[a : a + most], decisions.power[a : a + most])
-                for a in edges
-            ]
-        )
+        edges = range(most, decisions.count, most)
+        seats = zip(np.split(decisions.game, edges), np.split(decisions.power, edges))
+        return np.concatenate([self._search(games, rows, powers) for rows, powers in seats])
 
     def _make_room(self, games: VectorGame, trees: int) -> int:
         settings, provinces = self.settings, len(games.board.terrain)
