@@ -97,7 +97,8 @@ def answer_offer(game: Game, power: str, number: int, agreed: bool) -> None:
     if 1 <= number <= len(offers):
         offer = offers[number - 1]
         own = game.powers[offer.sender] == power
-        if not own and (offer.state == wanted or game.map.power_index[power] in offer.agreed):
+        has_agreed = agreed and game.map.power_index[power] in offer.agreed
+        if not own and (offer.state == wanted or has_agreed):
             return
         reason = f"has been answered already: {offer.state}" if offer.state != "open" else ""
         reason = f"is your own; {game.powers[offer.receiver]} answers it" if own else reason
