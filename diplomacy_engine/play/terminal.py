@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .._files import atomic_write
-from .._suggest import printable, quoted
+from .._suggest import listed, printable, quoted
 from ..constants import phase_kind
 from ..errors import UserError
 from ..matches.figures import percent
@@ -273,11 +273,11 @@ class TextGame:
         for number, offer in enumerate(offers, 1):
             sender, *receivers = (game.powers[p] for p in offer.powers)
             sender = "you" if sender == power else sender
-            receiver = " and ".join("you" if name == power else name for name in receivers)
+            receiver = listed(["you" if name == power else name for name in receivers])
             words = game.words(offer)
             state = "not answered yet" if offer.state == "open" else offer.state
             self.write(f"  {number}  {sender} to {receiver}, {state}: {words}")
-        for offer in filter(lambda later: later not in offers, game.later_deals(power)):
+        for offer in game.later_deals(power):
             self.write(f"  agreed with {game.partners(power, offer)}: {game.words(offer)}")
         if not offers:
             self.write("  there are no offers from or to you in this phase")

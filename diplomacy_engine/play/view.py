@@ -356,7 +356,6 @@ def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[
         "later": [
             offer_view(game, offer, 0, power)
             for offer in (game.later_deals(power) if power else ())
-            if offer not in mine
         ],
         "said": sentences(game, power),
         "partners": [

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._suggest import quoted
+from .._suggest import listed, quoted
 from ..constants import CONVOY, NONE, OrderKind, Phase, UnitKind, parse_phase, phase_name
 from ..errors import UserError
 from ..games.vector_game import VectorGame
@@ -313,8 +313,7 @@ def messages_of(
 def offer_words(game_map: Map, sender: int, receiver: int, terms: Terms, full: bool = False) -> str:
     """With `full` names as people write them, rather than as orders are written."""
     names = [power.capitalize() if full else power for power in game_map.powers]
-    *some, last = sorted(names[power] for power in (sender, receiver, *terms.others))
-    among = f"{', '.join(some)} and {last}"
+    among = listed(sorted(names[power] for power in (sender, receiver, *terms.others)))
     words = "; ".join(
         _clause_words(game_map, (names[sender], names[receiver]), among, row, full)
         for row in terms.clauses

@@ -127,7 +127,7 @@ class Press:
         """Return which games are in a movement phase, (E,) bool; forget deals of earlier ones."""
         state = self.games.state
         fresh = (state.turn != self._turn) | (state.seed != self._seed)
-        moving = in_movement(state) & (state.end == RUNNING)
+        moving = self._moving()
         if fresh.any():
             other = fresh & (state.seed != self._seed)
             if other.any():  # the row has another game
@@ -140,15 +140,20 @@ class Press:
             for array, value in zip(self.deals, (NONE, 0, 0, 0, False, False)):
                 array[stale] = value
             self._bound[stale] = False
-            self.hold_due()
+            self.come_due = []
+            if self.later:
+                self.hold_due()
         return moving
+
+    def _moving(self) -> np.ndarray:
+        state = self.games.state
+        return in_movement(state) & (state.end == RUNNING)
 
     def hold_due(self) -> None:
         """Let those deals for later phases hold that are for this one, in the order in which they
         were made, and list them as `come_due`; what has become impossible lapses."""
-        state, self.come_due = self.games.state, []
-        now, deals, self.later = phase_number(state.year, state.phase), self.later, []
-        moving = in_movement(state) & (state.end == RUNNING)
+        state, deals, decisions, self.later = self.games.state, self.later, None, []
+        now, moving = phase_number(state.year, state.phase), self._moving()
         for deal in deals:
             (e,) = deal.offer.game
             if deal.seed != state.seed[e] or deal.when < now[e]:
@@ -156,7 +161,8 @@ class Press:
             if deal.when > now[e] or not moving[e]:
                 self.later.append(deal)
                 continue
-            (result,) = self._confirm(deal.offer, np.ones(1, bool), moving, self.games.decisions())
+            decisions = self.games.decisions() if decisions is None else decisions
+            (result,) = self._confirm(deal.offer, np.ones(1, bool), moving, decisions)
             if result == OfferResult.CONFIRMED:
                 self.come_due.append(deal.offer)
                 self.tally.with_deals[e] += not self._bound[e]

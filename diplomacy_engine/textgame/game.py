@@ -399,9 +399,7 @@ class Game:
         return offer.number
 
     def _daide(self, offer: Offer, receiver: int) -> str:
-        others = tuple(sorted({*offer.receivers} - {receiver}))
-        terms = offer.terms._replace(others=others)
-        return offer_text(self._games, offer.sender, receiver, terms)
+        return offer_text(self._games, offer.sender, receiver, offer.terms_for(receiver))
 
     def offers(self, power: str) -> dict[int, str]:
         """Return the open offers to a power in words, by number."""
@@ -448,8 +446,8 @@ class Game:
     def deals(self, power: str) -> list[str]:
         """Return the deals of a power for this phase and later ones in words: with whom, and what
         is agreed."""
-        p = self.map.power_number(power)
-        deals = [offer for offer, _ in self._talk.deals(p)] + self.later_deals(power)
+        deals = [offer for offer in self.said(power) if offer.state == "deal"]
+        deals += self.later_deals(power)
         lines = [f"with {self.partners(power, o)}: {self.words(o)}" for o in deals]
         return list(dict.fromkeys(lines))  # a peace of two offers is one deal
 
@@ -462,7 +460,7 @@ class Game:
         return self._talk.words(offer)
 
     def later_deals(self, power: str) -> list[Offer]:
-        """Return the deals of a power for phases to come."""
+        """Return the deals of a power for phases to come that earlier ones have made."""
         return list(self._talk.later(self.map.power_number(power)))
 
     def bindings(self, power: str) -> dict[str, list[Offer]]:
@@ -480,6 +478,7 @@ class Game:
         self._talk_by(press, press_rounds, binding)
         for phase in self.history:
             self._talk.recall(phase["messages"])
+        self._talk.hold_due()
         for number, message in enumerate(self.messages, 1):
             if is_daide(message["message"]):
                 try:

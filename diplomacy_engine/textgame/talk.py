@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._suggest import quoted
+from .._suggest import listed, quoted
 from ..constants import COMPLETED, HOLD, NONE, parse_phase, phase_kind, phase_name
 from ..errors import UserError
 from ..games.decisions import Decisions
@@ -64,12 +64,9 @@ class Offer(NamedTuple):
     def terms(self) -> Terms:
         return Terms(self.clauses, self.others, self.phase)
 
-    def is_told(self, p: int, q: int, terms: Terms) -> bool:
-        """Tell whether this is what p offers with some terms, as one of its receivers, q, sees."""
-        others = tuple(sorted({*self.receivers} - {q}))
-        return (
-            self.sender == p and q in self.receivers and terms == self.terms._replace(others=others)
-        )
+    def terms_for(self, q: int) -> Terms:
+        """Return what it asks for, as one of its receivers is told."""
+        return self.terms._replace(others=tuple(sorted({*self.receivers} - {q})))
 
 
 class GameTalk:
@@ -87,6 +84,11 @@ class GameTalk:
         if self.press is not None:
             self.press.talking()
             self._list_due()
+
+    def hold_due(self) -> None:
+        """Let those recalled deals hold that are for this phase."""
+        self.press.hold_due()
+        self._list_due()
 
     def _list_due(self) -> None:
         for due in self.press.come_due:
@@ -174,9 +176,11 @@ class GameTalk:
         pairs, when = list(combinations(offer.powers, 2)), None
         if offer.phase:
             when = np.array([_when(offer.phase)])
-        trial = Press(self.games, "offers")
-        trial.take_up(press.deals, press.later)
-        for one in (trial, press) if len(pairs) > 1 else (press,):
+        presses = [press]
+        if len(pairs) > 1:  # on a copy first, so that all are made or none
+            presses.insert(0, Press(self.games, "offers"))
+            presses[0].take_up(press.deals, press.later)
+        for one in presses:
             for p, q in pairs:
                 offers = make_offers([(0, p, q, offer.clauses)])
                 (result,) = one.settle(offers, np.ones(1, bool), when=when)
@@ -224,7 +228,8 @@ class GameTalk:
         if is_answer(message["message"]):
             p, q = q, p  # the offer went the other way
         word, terms = read_message(self.games, p, q, message["message"])
-        same = [o for o in self.offers if o.state == "open" and o.is_told(p, q, terms)]
+        candidates = [o for o in self.offers if o.sender == p and q in o.receivers]
+        same = [o for o in candidates if o.state == "open" and o.terms_for(q) == terms]
         if word == "PRP":
             if not (terms.others and same):  # each of several is told
                 self.put(p, q, terms)
@@ -254,8 +259,6 @@ class GameTalk:
                         LaterDeal(_when(terms.phase), self.games.state.seed[0], offer)
                         for offer in (make_offers([(0, *pair, terms.clauses)]) for pair in sides)
                     ]
-        self.press.hold_due()
-        self._list_due()
 
     def deals(self, p: int) -> Iterator[tuple[Offer, str]]:
         """Yield a power's deals for this phase, and with whom each is."""
@@ -264,10 +267,9 @@ class GameTalk:
                 yield offer, self.partners(p, offer)
 
     def later(self, p: int) -> Iterator[Offer]:
-        """Yield a power's deals for phases to come, once for those made in this one; what earlier
-        phases agreed upon among several is a deal with each of them."""
+        """Yield a power's deals for phases to come that earlier ones have made; one among several
+        is a deal with each of them."""
         agreed = [offer for offer in self.offers if offer.state == "deal" and offer.phase]
-        yield from (offer for offer in agreed if p in offer.powers)
         for deal in self.press.later if self.press is not None else ():
             sides = int(deal.offer.sender[0]), int(deal.offer.receiver[0])
             phase = phase_name(deal.when // 2, 2 * (deal.when % 2))
@@ -280,7 +282,7 @@ class GameTalk:
                 yield offer
 
     def partners(self, p: int, offer: Offer) -> str:
-        return " and ".join(self.games.map.powers[q] for q in sorted(offer.powers) if q != p)
+        return listed([self.games.map.powers[q] for q in sorted(offer.powers) if q != p])
 
     def words(self, offer: Offer) -> str:
         return offer_words(self.games.map, offer.sender, offer.receiver, offer.terms)
