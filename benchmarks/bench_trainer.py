@@ -93,7 +93,7 @@ def start(map_name: str, decisions: int, flags: list[str]):
     import ppo_selfplay_diplomacy as ppo
     from diplomacy_engine.clock import Clock
     from diplomacy_engine.errors import UserError
-    from diplomacy_engine.learning.ranks import keep_memory, use_huge_pages
+    from diplomacy_engine.learning.ranks import use_huge_pages
     from diplomacy_engine.learning.run_log import NoLog
     from diplomacy_engine.learning.settings import parse_args
 
@@ -103,7 +103,6 @@ def start(map_name: str, decisions: int, flags: list[str]):
         setup = ppo.startup.new_run(ppo.LEARNER_SPEC, parse_args(ppo.Args, words), ranks)
     except UserError as error:
         raise SystemExit(f"error: {error}") from None
-    keep_memory()
     use_huge_pages()
     ppo.torch.set_num_threads(1)
     run, log = ppo.Run(setup, ranks), NoLog()

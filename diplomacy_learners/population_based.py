@@ -37,7 +37,7 @@ from diplomacy_engine import UserError, load_map
 from diplomacy_engine._files import read_file
 from diplomacy_engine.flags import checked
 from diplomacy_engine.learning import checkpoints, registry, settings, startup
-from diplomacy_engine.learning.ranks import Ranks, keep_memory
+from diplomacy_engine.learning.ranks import Ranks, use_huge_pages
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.matches.population import rank_player
 from diplomacy_engine.players.loading import load_members
@@ -277,7 +277,7 @@ def trainable(tune: Any, home: Path, args: Args, first: int) -> type:
 
     class Trial(tune.Trainable):
         def setup(self, config: dict) -> None:
-            keep_memory()
+            use_huge_pages()
             torch.set_num_threads(1)
             self.reset_config(config)
 

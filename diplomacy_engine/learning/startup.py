@@ -31,7 +31,7 @@ from ..records import convert
 from ..rules.map import Map, load_map
 from . import checkpoint_state, checkpoints, frozen, ops, probes
 from .checks import RunSettings, check_args, check_memory
-from .ranks import RankLost, Ranks, TrainingError, keep_memory, use_huge_pages
+from .ranks import RankLost, Ranks, TrainingError, use_huge_pages
 from .registry import BUNDLED, Learner
 from .run_folder import RunFolder, check_name
 from .run_log import NoLog, RunLog, near, start_wandb
@@ -126,7 +126,6 @@ def run(
 ) -> int:
     with _reported(ranks) as status:
         setup = ranks.agree(lambda: setup or _begin(learner, args, ranks))
-        keep_memory()
         use_huge_pages()
         torch.set_num_threads(1)
         status[0] = 0 if train(setup, ranks) else STOPPED
