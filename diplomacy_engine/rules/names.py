@@ -2,6 +2,7 @@
 before these; an entry counts on every map that has what it stands for."""
 
 import re
+from functools import lru_cache
 
 from ..records import shipped_toml
 from .map import Map
@@ -12,6 +13,7 @@ POWERS: dict[str, list[str]] = WORDS["powers"]
 _AROUND = re.compile(r"\s*\(.*?\)|\b(?:ORDERS|MOVES|FOR|THE)\b|[\W_]+")
 
 
+@lru_cache(maxsize=1 << 10)
 def power_called(game_map: Map, text: str) -> str | None:
     """Return the power that a text names in a usual way; None: no power, or several."""
     name, *powers = (

@@ -171,15 +171,21 @@ def _tokens(text: str) -> tuple[str, ...]:
     return tuple("-" if _DASH.match(token) else token for token in matches if token != "THE")
 
 
+@lru_cache(maxsize=1 << 13)
+def _order_tokens(text: str) -> tuple[str, ...]:
+    """The same text is read several times: for its unit, for its verb, and for what is wrong."""
+    text = text.upper()
+    for wording, read in _WORDINGS:
+        text = wording.sub(read, text)
+    return _tokens(text)
+
+
 class _Reader:
     def __init__(self, game_map: Map, text: str):
         if not isinstance(text, str) or len(text) > MAX_TEXT:
             raise UserError(f"an order is a text of at most {MAX_TEXT} characters")
-        text = text.upper()
-        for wording, read in _WORDINGS:
-            text = wording.sub(read, text)
         self.map = game_map
-        self.tokens = _tokens(text)
+        self.tokens = _order_tokens(text)
         self.next = 0
 
     def peek(self) -> str:

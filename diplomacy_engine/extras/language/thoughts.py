@@ -28,7 +28,8 @@ _ANSWER = re.compile(
     re.IGNORECASE,
 )
 _SPECIAL = re.compile(r"<\|[\w/ ]{1,30}\|>")
-_STRUCK = re.compile("~~[^~]{1,200}~~|.{0,200}[\u274c\u2716-\u2718\U0001f6ab].*")
+_STRUCK = re.compile("~~[^~]{1,200}~~")
+_CROSS = re.compile("[\u274c\u2716-\u2718\U0001f6ab]")
 _BOX = re.compile(r"[\s>*+-]{0,12}\[([ xX]?)\]")
 _FENCE = re.compile(r"\s*(?:```|~~~)\s*(\w*)")
 # A line that is no order and says what the next ones are.
@@ -100,12 +101,17 @@ def heading_kind(line: str) -> int:
     return next(kinds, PLAIN)
 
 
+def _without_struck(line: str) -> str:
+    before, *crossed = _CROSS.split(line, maxsplit=1)
+    return _STRUCK.sub("", before[:-200] if crossed else before)  # an order is not longer
+
+
 def sections(text: str) -> list[Section]:
     """Return the sections of a reply in their order, without thoughts, headings and code fences."""
     text = _ANSWER.sub(
         lambda tag: "\nRemarks:\n" if tag["end"] else "\nFinal:\n", without_thoughts(text)
     )
-    lines = [_STRUCK.sub("", line) for line in text.splitlines()[-MOST_LINES:]]
+    lines = [*map(_without_struck, text.splitlines()[-MOST_LINES:])]
     boxes = [box[1].strip() if (box := _BOX.match(line)) else None for line in lines]
     if any(boxes):  # of boxes those with a cross count
         lines = [line for line, box in zip(lines, boxes) if box != ""]
