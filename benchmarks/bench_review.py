@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from diplomacy_engine import Game, VectorGame, load_player
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.games.decisions import Decisions
+from diplomacy_engine.matches.figures import wilson_interval
 from diplomacy_engine.play.file import rebuild
 from diplomacy_engine.play.review import AT_ONCE, accuracy, avoidable, judging_policy, mark_of
 from diplomacy_engine.players.asking import orders_of
@@ -169,11 +170,8 @@ def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def interval(successes: float, count: int) -> str:
-    """Return a share with its Wilson interval (95 %)."""
-    share, z = successes / count, 1.96
-    middle = (share + z * z / 2 / count) / (1 + z * z / count)
-    half = z * np.sqrt(share * (1 - share) / count + (z / 2 / count) ** 2) / (1 + z * z / count)
-    return f"{share:.1%} ({middle - half:.1%} to {middle + half:.1%}, {count})"
+    low, high = wilson_interval(successes, count)
+    return f"{successes / count:.1%} ({low:.1%} to {high:.1%}, {count})"
 
 
 def main() -> None:

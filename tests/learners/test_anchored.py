@@ -2,24 +2,20 @@
 
 import numpy as np
 import pytest
-from support.self_play import CPU, make_args, play_phase
+from support.self_play import begin, make_args, play_phase
 from support.training import refused, write_config
 
-from diplomacy_engine import load_map, load_player, order_numbers
+from diplomacy_engine import load_player, order_numbers
 from diplomacy_engine.clock import Clock
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.decisions import order_positions
-from diplomacy_engine.learning.ranks import Ranks
-from diplomacy_engine.learning.startup import Setup
 from diplomacy_learners import anchored
 
 
 def make_run(anchor, coef=0.5, **changes):
     plain = vars(make_args(reward="terminal", hidden=64, num_layers=0, **changes))
     args = anchored.Args(**plain | {"anchor": anchor, "anchor_coef": coef})
-    run = anchored.AnchoredRun(Setup(anchored.LEARNER_SPEC, args, load_map(args.map), CPU), Ranks())
-    run.seat(np.arange(run.games.num_games))
-    return run
+    return begin(anchored.AnchoredRun, anchored.LEARNER_SPEC, args)
 
 
 @pytest.mark.parametrize(

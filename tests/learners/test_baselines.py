@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from support import self_play
-from support.self_play import CPU
 from support.tables import read_table
 from support.training import LEARNS, differences, load, metrics, refused, train, write_config
 
@@ -54,11 +53,7 @@ def agent_of(scheme: str, name: str = "three", seed: int = 1, board: int = 0) ->
 def make_run(**changes) -> baselines.SchemeRun:
     """Return a new run, its games with seats; with teams, give `learner_seats` as well."""
     args = baselines.Args(**SMALL | changes)
-    game_map = load_map(args.map).with_teams(args.teams, args.team_victory)
-    setup = startup.Setup(baselines.LEARNER_SPEC, args, game_map, CPU)
-    run = baselines.SchemeRun(setup, Ranks())
-    run.seat(np.arange(args.num_envs))
-    return run
+    return self_play.begin(baselines.SchemeRun, baselines.LEARNER_SPEC, args)
 
 
 play_phase = self_play.play_phase

@@ -8,11 +8,10 @@ from support.self_play import CPU
 from support.training import metrics, refused
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import VectorGame, evaluate_player, load_map, load_player
+from diplomacy_engine import VectorGame, evaluate_player, load_player
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.learning import startup
 from diplomacy_engine.learning.experience import Batch
-from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.press.negotiators.negotiation import Listener, honest_seats, negotiate
 from diplomacy_engine.press.press import Press, PressRules
 from diplomacy_engine.press.talk_views import (
@@ -31,12 +30,7 @@ def begin(**changes) -> press.TalkRun:
     settings = {"map": "three", "num_envs": 12, "learner_seats": 2, "num_steps": 16, "hidden": 8}
     settings |= {"num_layers": 1, "reward": "score", "weak_seats": 0.0, "average_exponent": 0.0}
     settings |= {"opponent_temperature": 1.0}
-    args = press.Args(**settings | changes)
-    game_map = load_map("three").with_teams(args.teams, args.team_victory)
-    setup = startup.Setup(press.LEARNER_SPEC, args, game_map, CPU)
-    run = press.TalkRun(setup, Ranks())
-    run.seat(np.arange(args.num_envs))
-    return run
+    return self_play.begin(press.TalkRun, press.LEARNER_SPEC, press.Args(**settings | changes))
 
 
 def make_run(**changes) -> press.TalkRun:
@@ -58,10 +52,6 @@ def make_run(**changes) -> press.TalkRun:
 
 
 play_phase = self_play.play_phase
-
-
-def take_batch(run: press.TalkRun) -> Batch:
-    return run.buffer.take_batch(ppo.compute_gae(run.buffer, 0.99, 0.95))
 
 
 def figures(run: press.TalkRun) -> dict[str, float]:
@@ -106,7 +96,7 @@ def share_changed_without(run: press.TalkRun, batch: Batch, name: str) -> float:
 def test_wishes_and_orders_are_one_decision(binding):
     run = make_run(binding=binding)
     assert play_until_full(run) > 0
-    batch = take_batch(run)
+    batch = self_play.take_batch(run.buffer, 0.99, 0.95)
     obs = batch.experience.obs
     assert isinstance(obs, TalkViews) and obs.peace.any()
     check_scores(run, batch)
@@ -122,7 +112,7 @@ def test_wishes_and_orders_are_one_decision(binding):
 def test_offers_answers_and_orders_are_one_decision(binding):
     run = make_run(press="offers", num_steps=32, binding=binding)
     assert play_until_full(run) > 0
-    batch = take_batch(run)
+    batch = self_play.take_batch(run.buffer, 0.99, 0.95)
     obs = batch.experience.obs
     assert isinstance(obs, OfferViews) and obs.peace.any() and (obs.dealt & ~obs.peace).any()
     scored = check_scores(run, batch)
@@ -270,7 +260,7 @@ def test_the_entropy_of_talk():
     """1 where all is alike, 0 where it is sure: the mean over the offer and the answers."""
     run = make_run(press="offers")
     play_until_full(run)
-    obs = take_batch(run).experience.obs
+    obs = self_play.take_batch(run.buffer, 0.99, 0.95).experience.obs
     agent = run.agent
 
     def entropy() -> np.ndarray:

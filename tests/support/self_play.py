@@ -11,6 +11,7 @@ from diplomacy_engine.clock import Clock
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.learning.experience import Batch
 from diplomacy_engine.learning.ranks import Ranks
+from diplomacy_engine.learning.registry import Learner
 from diplomacy_engine.learning.startup import Setup
 from diplomacy_engine.rules.map import load_map
 from ppo_selfplay_diplomacy import Agent, Args, Buffer, OpponentPool, Run
@@ -43,9 +44,16 @@ def make_args(**changes) -> Args:
 
 def make_run(ranks: Ranks | None = None, **changes) -> Run:
     """Return a new run, its games with seats."""
-    args = make_args(**changes)
-    run = Run(Setup(ppo.LEARNER_SPEC, args, load_map(args.map), CPU), ranks or Ranks())
-    run.seat(np.arange(run.games.num_games))
+    return begin(Run, ppo.LEARNER_SPEC, make_args(**changes), ranks)
+
+
+def begin(kind: type[Run], learner: Learner, args: Args, ranks: Ranks | None = None) -> Any:
+    """Return a new run of any learner, its games with seats."""
+    game_map = load_map(args.map)
+    if teams := getattr(args, "teams", ""):
+        game_map = game_map.with_teams(teams, args.team_victory)
+    run = kind(Setup(learner, args, game_map, CPU), ranks or Ranks())
+    run.seat(np.arange(args.num_envs))
     return run
 
 
