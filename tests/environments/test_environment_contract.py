@@ -233,7 +233,7 @@ def test_copies_go_on_the_same_way(kind, by):
     """Copied before the first game, and in the middle of one."""
     settings = {"opponents": ["random", "small-pure-1"]} if kind in AGENTS else {}
     settings |= {"start": "random"} if kind in ORDERING else {}
-    env = make(kind, max_years=12, **settings)
+    env = make(kind, max_years=8, **settings)
     begun = [list(play(each, 5)) for each in (COPIES[by](env), env)]
     assert len(begun[0]) > 4 and data_equivalence(*begun, exact=True)
     for _ in zip(range(2), play(env, 6)):

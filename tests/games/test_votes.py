@@ -204,7 +204,7 @@ def test_a_team_wins_when_the_others_have_conceded():
 @given(st.integers(0, 2**32), st.sampled_from(MAP_NAMES))
 def test_games_with_votes_and_concessions_are_saved_and_gone_on_with(seed, name):
     rng = random.Random(seed)
-    game = Game(name, max_years=6, draw_votes=True)
+    game = Game(name, max_years=4, draw_votes=True)
     for _ in range(60):
         if game.is_over:
             break

@@ -7,6 +7,7 @@ import re
 
 import pytest
 import torch
+from support.edits import fork_ranks
 from support.pages import ROOT
 from support.training import load, main
 
@@ -35,8 +36,8 @@ def train(tmp_path, imported, monkeypatch):
     def training(script: str, flags: str) -> dict:
         path = tmp_path / "by_the_page.py"
         path.write_text(script)
-        monkeypatch.syspath_prepend(tmp_path)  # for a second process
         words = f"{TINY} {flags} --runs-folder {tmp_path / 'runs'}"
+        fork_ranks(monkeypatch)
         assert main(words.split(), imported(path)) == 0
         (run,) = tmp_path.glob("runs/small__by_the_page__1__*")
         saved = load(run)
