@@ -1,14 +1,14 @@
 """Several processes: what one does wrong is of all; torchrun's are the same.
 
-That two train as they should, and that a signal to one stops all, test_training.py shows by its run
-`rich`.
+That two that are started as users' are train as they should, and that a signal to one stops all,
+test_training.py shows by its run `rich`.
 """
 
 import pickle
 import signal
 
 import pytest
-from support import training
+from support import edits, training
 
 from diplomacy_engine import MapError, UserError
 from diplomacy_engine.learning.ranks import TrainingError
@@ -25,6 +25,7 @@ def test_processes_can_tell_each_other_of_errors(kind):
 
 def test_a_process_that_dies_ends_the_run(tmp_path, monkeypatch, capsys):
     config = training.write_config(tmp_path / "tiny.toml", **CHANGES)
+    edits.fork_ranks(monkeypatch)
     others = training.signal_others_in_step(monkeypatch, 40, signal.SIGKILL)
     argv = ["--config", config, "--runs-folder", str(tmp_path / "runs")]
     training.refused(argv, "another rank has died; the last checkpoint is intact", capsys=capsys)

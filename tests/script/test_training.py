@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from support.edits import fork_ranks
 from support.maps import write_coastal_map
 from support.self_play import make_run, play_phase
 from support.tables import read_text
@@ -230,6 +231,7 @@ def test_resumed_equals_uninterrupted(name, trained, tmp_path, monkeypatch, caps
     settings = TINY | changes
     assert steps == sorted(set(steps))
     assert settings["eval_interval"] < steps[-1] < settings["total_timesteps"]
+    fork_ranks(monkeypatch)
     assert resume(folder) == 0
     assert_same_run(trained(name), folder)
 
@@ -241,6 +243,7 @@ def test_an_evaluation_is_broken_off_and_done_anew(
     """The first, then the last, each against the second of its bots; nothing of it is logged."""
     for map_name in MAP_NAMES:  # whose steps would count as the evaluation's
         probe_positions(load_map(map_name))
+    fork_ranks(monkeypatch)
     folder, total = None, (TINY | SETTINGS[name])["total_timesteps"]
     for number, sent in ((1, signal.SIGHUP), (evaluations, signal.SIGINT)):
         with monkeypatch.context() as patch:
