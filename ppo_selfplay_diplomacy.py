@@ -203,7 +203,7 @@ class Agent(nn.Module):
             y = norm(x)
             x = x + out(ops.exchange(own(y), near(y), self.inputs))
         x = self.norms[-1](x)
-        mean, units = ops.mean_provinces(x, boards)  # of all (G, 1, H), of powers' units (G, P, H)
+        x, mean, units = ops.mean_provinces(x, boards)  # of all (G, 1, H), of units (G, P, H)
         powers = torch.cat([mean.expand_as(units), units, self.power.weight.expand_as(units)], -1)
         return Codes(x, powers, powers.flatten(0, 1).index_select(0, boards.viewer))
 

@@ -120,10 +120,11 @@ def sum_rows(
     return plain_ops.sum_rows(rows, table, starts)
 
 
-def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return mean codes of provinces, (G, 1, H), and of each power's units, (G, P, H)."""
+def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, ...]:
+    """Return the codes (G, V, H) of provinces, their means (G, 1, H), and those of each power's
+    units (G, P, H). Who goes on with these codes has their gradients summed in one pass."""
     if not uses_kernels(codes):
-        return plain_ops.mean_provinces(codes, boards)
+        return codes, *plain_ops.mean_provinces(codes, boards)
     return _apply(_ProvinceMeans, codes, boards.owner.numpy(), boards.num_powers)
 
 
@@ -191,12 +192,12 @@ class _ProvinceMeans(torch.autograd.Function):
     def forward(ctx, codes: torch.Tensor, owner: np.ndarray, num_powers: int):
         ctx.owner = owner
         means = sums.mean_provinces(owner, _array(codes), num_powers)
-        return torch.from_numpy(means[:, :1]), torch.from_numpy(means[:, 1:])
+        return codes, torch.from_numpy(means[:, :1]), torch.from_numpy(means[:, 1:])
 
     @staticmethod
-    def backward(ctx, d_mean: torch.Tensor, d_units: torch.Tensor):
-        grad_output = np.concatenate([_array(d_mean), _array(d_units)], 1)
-        return torch.from_numpy(sums.spread_means(ctx.owner, grad_output)), None, None
+    def backward(ctx, d_codes: torch.Tensor, d_mean: torch.Tensor, d_units: torch.Tensor):
+        d_means = np.concatenate([_array(d_mean), _array(d_units)], 1)
+        return torch.from_numpy(sums.spread_means(ctx.owner, _array(d_codes), d_means)), None, None
 
 
 class _Exchange(torch.autograd.Function):

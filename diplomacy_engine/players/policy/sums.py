@@ -33,10 +33,8 @@ def aligned(*shape: int) -> np.ndarray:
 
     NumPy's own begin within one, so that every second vector of a row would lie in two.
     """
-    size = 4 * math.prod(shape)
-    room = np.empty(size + 64, np.uint8)
-    first = -room.ctypes.data % 64
-    return room[first : first + size].view(np.float32).reshape(shape)
+    room = np.empty(4 * math.prod(shape) + 64, np.uint8)
+    return np.ndarray(shape, np.float32, room, -room.ctypes.data % 64)
 
 
 def zeros(*shape: int) -> np.ndarray:
@@ -218,25 +216,25 @@ def _mean_provinces(owner, x, count, out):
 
 
 @jit_float
-def _spread_means(owner, grad_output, count, out):
+def _spread_means(owner, grad_codes, grad_means, count, out):
     for g in range(out.shape[0]):
         count[:] = 0
         for v in range(out.shape[1]):
             count[owner[g, v]] += 1
-        for p in range(grad_output.shape[1]):
+        for p in range(grad_means.shape[1]):
             part = np.float32(1) / np.float32(out.shape[1] if p == 0 else max(count[p], 1))
             for h in range(out.shape[2]):
-                grad_output[g, p, h] *= part
-        board_grad = grad_output[g, 0]
+                grad_means[g, p, h] *= part
+        board_grad = grad_means[g, 0]
         for v in range(out.shape[1]):
-            code, power = out[g, v], owner[g, v]
+            code, grad, power = out[g, v], grad_codes[g, v], owner[g, v]
             if power > 0:
-                own = grad_output[g, power]
+                own = grad_means[g, power]
                 for h in range(out.shape[2]):
-                    code[h] = board_grad[h] + own[h]
+                    code[h] = grad[h] + (board_grad[h] + own[h])
             else:
                 for h in range(out.shape[2]):
-                    code[h] = board_grad[h]
+                    code[h] = grad[h] + board_grad[h]
 
 
 def mean_provinces(owner: np.ndarray, x: np.ndarray, num_powers: int) -> np.ndarray:
@@ -247,11 +245,11 @@ def mean_provinces(owner: np.ndarray, x: np.ndarray, num_powers: int) -> np.ndar
     return out
 
 
-def spread_means(owner: np.ndarray, grad_output: np.ndarray) -> np.ndarray:
-    """Return the gradient (G, V, H) of the codes from that of their `mean_provinces`, which is
-    overwritten."""
-    out = aligned(*owner.shape, grad_output.shape[2])
-    _spread_means(owner, grad_output, np.empty(grad_output.shape[1], np.int64), out)
+def spread_means(owner: np.ndarray, grad_codes: np.ndarray, grad_means: np.ndarray) -> np.ndarray:
+    """Return the gradient (G, V, H) of codes from those of themselves and of their
+    `mean_provinces`, which is overwritten."""
+    out = aligned(*grad_codes.shape)
+    _spread_means(owner, grad_codes, grad_means, np.empty(grad_means.shape[1], np.int64), out)
     return out
 
 
