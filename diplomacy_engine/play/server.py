@@ -247,6 +247,7 @@ _RECORDS = {path: defstruct("_Request", [*fields.items()]) for path, (_, fields)
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "diplomacy", ""
+    disable_nagle_algorithm = True  # else content waits 40 ms until the receipt of its head comes
     timeout = 30  # seconds for the next bytes of a request, and for the whole of an answer
     server: PlayServer
 

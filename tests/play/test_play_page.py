@@ -90,7 +90,7 @@ def test_a_whole_game_by_clicks_against_a_bot(start, open_page):
     choices = Choices(
         lambda *_: {"dumbbot": "a bot", "random": ""},
         maps=["three", "small"],
-        new_game=lambda name: Game(name, max_years=3),
+        new_game=lambda name: Game(name, max_years=2),
     )
     server = start(None, Game("three"), "dumbbot", choices=choices)
     session, page = server.session, open_page(server.link("host"))

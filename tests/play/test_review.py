@@ -52,6 +52,7 @@ def judge():
     return load_player("small-pure-1")
 
 
+@pytest.fixture(scope="module")
 def blunder(judge) -> tuple[Game, list[Reviewed], Reviews]:
     """Both powers play as the judge does, but for one who holds in the second phase."""
     game = Game("small")
@@ -64,8 +65,8 @@ def blunder(judge) -> tuple[Game, list[Reviewed], Reviews]:
     return game, *reviewed(game, judge)
 
 
-def test_the_planted_decision_is_the_worst(judge):
-    game, decisions, reviews = blunder(judge)
+def test_the_planted_decision_is_the_worst(judge, blunder):
+    game, decisions, reviews = blunder
     assert reviews.done == reviews.total == len(decisions) and not reviews.left_out
     mine = [one for one in decisions if one.power == "RUSSIA"]
     mine.sort(key=Reviewed.severity, reverse=True)
@@ -83,8 +84,8 @@ def test_the_planted_decision_is_the_worst(judge):
     assert again == decisions, "the same game is judged alike"
 
 
-def test_one_power_is_judged_as_among_all(judge):
-    game, decisions, _ = blunder(judge)
+def test_one_power_is_judged_as_among_all(judge, blunder):
+    game, decisions, _ = blunder
     alone, _ = reviewed(game, judge, ["RUSSIA"])
     assert {one.power for one in alone} == {"RUSSIA"}
     assert [one.phase for one in alone] == [o.phase for o in decisions if o.power == "RUSSIA"]
@@ -157,8 +158,8 @@ def test_marks_need_to_be_sure():
     assert accuracy([0, 0]) == 100 and accuracy([15]) == pytest.approx(36.8)
 
 
-def test_what_is_left_out_is_told(judge):
-    game, decisions, _ = blunder(judge)
+def test_what_is_left_out_is_told(judge, blunder):
+    game, decisions, _ = blunder
     saved = game.to_saved_game()
     saved["phases"][0] |= {"orders": {power: None for power in game.powers}, "results": {}}
     saved["phases"][2]["orders"]["RUSSIA"] = ["A XYZ - PAR"]
@@ -193,8 +194,8 @@ def test_who_can_judge(judge):
     assert judging_policy(other) == judging_policy(small)
 
 
-def test_the_page_needs_nothing_but_itself(tmp_path, judge, open_page, capsys):
-    game, _, _ = blunder(judge)
+def test_the_page_needs_nothing_but_itself(tmp_path, blunder, open_page, capsys):
+    game, _, _ = blunder
     file, page, record = (tmp_path / name for name in ("game.jsonl", "review.html", "out.json"))
     file.write_text(
         "".join(json.dumps(one.to_saved_game()) + "\n" for one in (game, Game("small")))
@@ -220,8 +221,8 @@ def test_the_page_needs_nothing_but_itself(tmp_path, judge, open_page, capsys):
         assert view.evaluate("location.hash") != "#1/S1901M"
 
 
-def test_facts_of_a_review_under_way(judge):
-    game, _, _ = blunder(judge)
+def test_facts_of_a_review_under_way(judge, blunder):
+    game, _, _ = blunder
     reviews = Reviews(game.to_saved_game(), judge, game.map, (), FEW)
     replay = make_replay(game.to_saved_game(), game.map)
     facts = page_facts(replay, reviews, [])
