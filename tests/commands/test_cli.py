@@ -73,7 +73,7 @@ def test_a_reader_that_has_seen_enough(words, codes):
     process = subprocess.Popen([sys.executable, *words.split()], **options)
     process.stdout.close()
     _, err = process.communicate(timeout=300)
-    assert process.returncode in codes and err == b""
+    assert process.returncode in codes and b"error" not in err.lower()  # a slow one has progress
 
 
 HOLD = "evaluate --player hold "
