@@ -18,7 +18,7 @@ SMALL = load_map("small")
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     """Return a file of games of `dumbbot`, whose orders are easy to foretell."""
-    games = 60
+    games = 30
     bot, path = load_player("dumbbot"), tmp_path_factory.mktemp("games") / "games.jsonl"
     report = evaluate_player("small", bot, bot, games, seed=3, samples=games, threads=1)
     lines = [json.dumps({**g, "id": str(n)}) for n, g in enumerate(report.saved_games)]
@@ -84,7 +84,7 @@ def test_games_are_held_out_by_their_ids(file):
     whole = imitate.read_examples(imitate.Args(games=(str(file),)), SMALL)
     again = imitate.read_examples(imitate.Args(games=(str(file), str(file))), SMALL)
     assert [2 * len(part.share) for part in whole[:2]] == [len(part.share) for part in again[:2]]
-    assert whole[2]["games"] == 60 and len(whole[1].share) > 50
+    assert whole[2]["games"] == 30 and len(whole[1].share) > 25
 
 
 def run(file, folder, *flags, status=0):
@@ -96,7 +96,7 @@ def run(file, folder, *flags, status=0):
 
 
 def test_it_learns_what_a_bot_orders(file, tmp_path):
-    path = run(file, tmp_path, "--epochs", "12", "--eval-interval", "40", "--learning-rate", "0.01")
+    path = run(file, tmp_path, "--epochs", "24", "--eval-interval", "40", "--learning-rate", "0.01")
     first, *_, last = map(json.loads, (path / "metrics.jsonl").read_text().splitlines())
     assert last["accuracy"] > 0.6 and last["loss"] < first["loss"] < 2
     assert last["accuracy_sets"] <= last["accuracy_alone"] + 0.05

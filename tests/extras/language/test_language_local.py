@@ -91,7 +91,7 @@ def test_it_negotiates_by_possible_lines_alone(tokens):
     settings = settings_of({"model": "tiny", "prompt": "minimal", "temperature": 3.0}, "test")
     player = LocalPlayer("tiny", settings, model_of(tokens, temperature=3.0))
     report = evaluate_player(
-        "three", Talker(player, "talker"), load_player("coin+random"), 6, max_years=4, samples=6,
+        "three", Talker(player, "talker"), load_player("coin+random"), 3, max_years=4, samples=3,
         press=PressRules("offers", 2),
     )  # fmt: skip
     counts = player.counts()
@@ -230,7 +230,9 @@ TEMPLATE = "{% for m in messages %}{{ m.content }}{% endfor %}"
 )
 def test_a_thought_that_the_template_begins_is_ended_before_the_orders(begin, end):
     """In the prompt, or after as many tokens of thoughts as are allowed; nothing of one is said."""
-    asked = question(*WINTERS[0])
+    asked = question(
+        "small W1901A; ENGLAND A PAR, A POR = LON PAR POR; RUSSIA A ANK = ANK", "ENGLAND"
+    )
     for thinking in (0, 5):
         model = model_of(thinking=thinking)
         model.tokenizer = copy.deepcopy(model.tokenizer)
