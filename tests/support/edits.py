@@ -28,6 +28,7 @@ FEW = {
     "eval_bots": ["hold"],
     "eval_interval": 10**9,
     "average_exponent": 1.0,
+    "max_years": 4,
 }
 
 
