@@ -72,11 +72,11 @@ def test_members_rank_as_themselves(small):
     names = [member.name for member in population.members]
     hits, found = 0, []
     for number in (0, names.index("dumbbot"), names.index("random")):
-        stands = rank_player(population, members[number], members, 200, seed=number, threads=1)
+        stands = rank_player(population, members[number], members, 400, seed=number, threads=1)
         own = population.members[number]
         hits += stands.low - 2 * own.sigma < own.rating < stands.high + 2 * own.sigma
         assert abs(stands.value - own.rating) < 6
-        assert stands.best - 4 <= 1 + number <= stands.worst + 4 and stands.games == 200
+        assert stands.best - 4 <= 1 + number <= stands.worst + 4 and stands.games == 400
         found.append(stands)
     assert hits >= 2
     assert found[0].rank < found[1].rank < found[2].rank
