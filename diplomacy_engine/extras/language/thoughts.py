@@ -104,16 +104,16 @@ def heading_kind(line: str) -> int:
 def _without_struck(line: str) -> str:
     """Leave out what is struck through, and from 200 letters before a cross on all: an order is not
     longer. A cross that is itself struck through does not count."""
-    kept, at, cross = [], 0, _CROSS.search(line)
+    pieces, at, cross = [], 0, _CROSS.search(line)
     for struck in _STRUCK.finditer(line):
         if cross and max(at, cross.start() - 200) < struck.start():
             break
-        kept.append(line[at : struck.start()])
+        pieces.append(line[at : struck.start()])
         at = struck.end()
         if cross and cross.start() < at:
             cross = _CROSS.search(line, at)
-    kept.append(line[at : max(at, cross.start() - 200)] if cross else line[at:])
-    return "".join(kept)
+    pieces.append(line[at : max(at, cross.start() - 200)] if cross else line[at:])
+    return "".join(pieces)
 
 
 def sections(text: str) -> list[Section]:
