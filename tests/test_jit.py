@@ -156,6 +156,7 @@ print(is_alive(state, 0, 0), count_units(state, 0, 0))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["a folder", "nothing"])
 def test_without_room_for_kernels_they_are_compiled_and_not_kept(place, tmp_path):
     """No file can be written, as on a full disk; or there is not even a folder to write into."""

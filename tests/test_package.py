@@ -103,6 +103,7 @@ def test_the_citation_is_of_this_version():
     assert f"\n  - name: {PROJECT['authors'][0]['name']}\n" in citation
 
 
+@pytest.mark.slow
 def test_what_a_wheel_holds(wheel):
     with zipfile.ZipFile(wheel) as file:
         names = set(file.namelist())
@@ -121,6 +122,7 @@ def test_what_a_wheel_holds(wheel):
     assert (facts["License-Expression"], facts["Author"]) == ("MIT", PROJECT["authors"][0]["name"])
 
 
+@pytest.mark.slow
 def test_what_the_archive_of_sources_holds(tmp_path):
     """All that README names, and all tests or none: none, as they need the population's 51 MB."""
     source = tmp_path / "source"

@@ -24,6 +24,7 @@ def make_args(folder, **settings):
     return tune_optuna.Args(script=script, runs_folder=folder / "tuned", **settings)
 
 
+@pytest.mark.slow
 def test_a_search_finds_the_best_trial_and_goes_on(tmp_path, capsys):
     args = make_args(tmp_path)
     assert tune_optuna.main(args) == tune_optuna.main(args) == 0

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -56,10 +57,11 @@ def keep_memory() -> None:
         allocate(M_TRIM_THRESHOLD, 2**30)
 
 
+@cache
 def use_huge_pages() -> None:
     """Keep freed memory, and hold all in pages of two megabytes, where Linux has them: a minibatch
     and the objects it goes through are in more small ones than a processor knows the places of.
-    For processes that train; takes some 0.4 s."""
+    For processes that train; takes some 0.4 s, once a process."""
     keep_memory()
     with suppress(AttributeError, OSError, TypeError):
         libc = ctypes.CDLL(None)

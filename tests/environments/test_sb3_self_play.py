@@ -13,6 +13,7 @@ from diplomacy_engine import evaluate_player, load_player, make_bot
 from examples import sb3_self_play
 
 
+@pytest.mark.slow
 def test_the_example_trains_promotes_and_plays(tmp_path, monkeypatch, capsys):
     """A few hundred steps: promotions at the steps said, a picture of them, a model that plays."""
     monkeypatch.setattr(sb3_self_play, "NUM_ENVS", 16)

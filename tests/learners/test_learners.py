@@ -24,7 +24,10 @@ def test_a_run_that_is_stopped_goes_on_bit_for_bit(name, processes, trained, tmp
     assert_same_run(whole, stopped)
 
 
-@pytest.mark.parametrize("name", ["league", "offers", "central"])  # two evaluate in their own way
+@pytest.mark.parametrize(  # two evaluate in their own way
+    "name",
+    ["offers", *(pytest.param(name, marks=pytest.mark.slow) for name in ("league", "central"))],
+)
 def test_an_evaluation_that_is_broken_off_is_done_anew(name, trained, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         stop_in_evaluation(patch, 1)
@@ -46,7 +49,13 @@ def test_its_checkpoint_plays(name, trained):
     assert results[0].result() == results[1].result() and results[0].result()["games"] == 3
 
 
-@ALL
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in ("offers", "central") else pytest.mark.slow)
+        for name in LEARNERS
+    ],
+)
 def test_a_run_begins_with_a_policy(name, trained, tmp_path):
     changes = {"learning_rate": 0.0, "total_timesteps": 40}
     if name in ("mutual", "offers"):

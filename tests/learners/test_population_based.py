@@ -105,6 +105,7 @@ def test_members_begin_with_settings_of_their_own(tmp_path):
     assert all(args.eval_interval == given.eval_interval == 300 for args in found)
 
 
+@pytest.mark.slow
 def test_pauses_and_ranks_change_nothing(members, tmp_path, monkeypatch):
     """A member that meets nobody learns what the same training learns without pauses.
 

@@ -106,6 +106,7 @@ def test_the_commands(tmp_path, capsys):
     assert text.count("<svg") == 1 and text.count("<tr class=") == 109
 
 
+@pytest.mark.slow
 def test_ranks_of_a_team(capsys, tmp_path):
     """A seat is a team's; with all powers in one team there is nobody to rank against."""
     out = tmp_path / "rank.json"
@@ -150,6 +151,7 @@ def test_a_page_runs_no_code_but_its_own(small, tmp_path):
     assert "<b>" not in population_page(population, read_ranks(ranks))
 
 
+@pytest.mark.slow
 def test_the_page_sorts_and_finds(tmp_path, open_page):
     """On a phone it is as wide as that; without a request to anybody."""
     page = tmp_path / "page.html"

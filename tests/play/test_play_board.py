@@ -80,6 +80,7 @@ def test_orders_by_the_flyout_and_by_keys(sit):
     walk(__file__, "orders by the flyout and by keys", page)
 
 
+@pytest.mark.slow
 def test_a_neighbor_is_reached_by_land_and_a_convoy_is_of_two(sit):
     page = walk(__file__, "a neighbor is reached by land", sit())
     own = {"DEN", "SWE", "LVN", "PRU", "BER"}
@@ -88,6 +89,7 @@ def test_a_neighbor_is_reached_by_land_and_a_convoy_is_of_two(sit):
     walk(__file__, "and a convoy is of two", page)
 
 
+@pytest.mark.slow
 def test_in_winter_a_wrong_click_is_answered_in_words_of_winter(tmp_path, open_page):
     state = {"name": "W1901A", "units": {}, "centers": {"ENGLAND": ["LON"], "RUSSIA": ["MOS"]}}
     game = Game.from_state("small", state, max_years=3)
@@ -99,7 +101,11 @@ def test_in_winter_a_wrong_click_is_answered_in_words_of_winter(tmp_path, open_p
 COVERED = read_text(__file__, "covered.js")
 
 
-@pytest.mark.parametrize(("number", "size"), [(10, DESK), (17, PHONE)], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    ("number", "size"),
+    [pytest.param(10, DESK, marks=pytest.mark.slow), (17, PHONE)],
+    ids=["desk", "phone"],
+)
 def test_the_box_of_verbs_covers_nothing_to_be_tapped_and_does_not_jump(
     tmp_path, open_page, number, size
 ):
@@ -123,7 +129,9 @@ def test_the_box_of_verbs_covers_nothing_to_be_tapped_and_does_not_jump(
     assert seen["covered"] == [] and seen["jumps"] == 0
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    "size", [pytest.param(DESK, marks=pytest.mark.slow), PHONE], ids=["desk", "phone"]
+)
 def test_submit_and_continue_stay_in_view(tmp_path, open_page, size):
     game = Game.from_state("standard", {"name": "S1901M", "units": UNITS}, max_years=3)
     with serving(seated(tmp_path / "game.jsonl", "ppphppp", game)) as server:
@@ -145,6 +153,7 @@ def test_submit_and_continue_stay_in_view(tmp_path, open_page, size):
         assert seen("#results li >> nth=0")
 
 
+@pytest.mark.slow
 def test_the_wheel_and_dragging_move_the_map_and_names_keep_their_size(sit):
     page = sit()
     there = '#board [data-unit="A MUN"]'
@@ -206,6 +215,7 @@ def test_fingers_move_the_map(sit):
     assert width(page) == pytest.approx(2 * before, rel=0.01), "a double tap"
 
 
+@pytest.mark.slow
 def test_turning_a_phone_keeps_the_middle_and_browser_zoom_enlarges(sit):
     page = sit(**PHONE)
     page.wait_for_selector("#board.zoomed")
@@ -219,6 +229,7 @@ def test_turning_a_phone_keeps_the_middle_and_browser_zoom_enlarges(sit):
     assert 2 * width(half) > 1.2 * width(sit())
 
 
+@pytest.mark.slow
 def test_letters_names_and_a_text_for_those_who_cannot_see(sit):
     page = sit()
     page.keyboard.press("l")

@@ -19,6 +19,7 @@ def load(name):
     return Thinker() if name == "thinker" else make_bot(name)
 
 
+@pytest.mark.slow
 def test_one_game_after_the_other(tmp_path, open_page):
     choices = Choices(lambda *_: OFFERED, lambda *_: ["thinker", "hold"])
     session = seated(tmp_path / "game.jsonl", None, Game("three", 3), MIXED, load, choices=choices)

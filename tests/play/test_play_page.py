@@ -79,7 +79,13 @@ WALKS = {
 }
 
 
-@pytest.mark.parametrize("name", WALKS)
+QUICK_WALKS = ("lists, keys and taking back", "a sandbox from the game and back", "hints")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[] if n in QUICK_WALKS else pytest.mark.slow) for n in WALKS],
+)
 def test_a_walk(name, start, open_page):
     server = start(*WALKS[name], opponents=["thinker", "hold"])
     walk(__file__, name, server=server, open_page=open_page)
@@ -147,6 +153,7 @@ def test_a_whole_game_by_clicks_against_a_bot(start, open_page):
     assert played[0] == played[1]
 
 
+@pytest.mark.slow
 def test_hints_of_a_search_show_what_it_tried(start, open_page):
     """Numbers are explained where there are some: for England it has found one order only."""
     shown = {}
@@ -183,6 +190,7 @@ def test_orders_are_typed_and_a_wrong_click_is_answered_where_it_was(start, open
     assert -90 < told["y"] - y < 40, "at the click"
 
 
+@pytest.mark.slow
 def test_boxes_of_weight_the_sea_and_a_notice_for_who_wants_it(start, open_page):
     (game := Game("small", max_years=3)).take_up_talk("offers", 2, True)
     page = open_page(start("hp", game, press=PressRules("offers", 2)).link("host"))
@@ -203,6 +211,7 @@ def test_boxes_of_weight_the_sea_and_a_notice_for_who_wants_it(start, open_page)
     page.wait_for_selector("#continue")
 
 
+@pytest.mark.slow
 def test_a_double_click_gives_one_order_and_focus_stays(start, open_page):
     """And the results list those who hold, beside the board."""
     server = start("pphpppp", Game("standard", max_years=3))
@@ -219,6 +228,7 @@ def test_a_double_click_gives_one_order_and_focus_stays(start, open_page):
     assert page.locator("#signs svg").count() == page.locator("#signs li").count() >= 10
 
 
+@pytest.mark.slow
 def test_people_at_several_links(start, open_page):
     server = start("hg")
     host = open_page(server.link("host"))
@@ -289,7 +299,9 @@ def test_a_lost_connection_and_a_killed_server_lose_nothing(tmp_path, open_page)
     assert session.game.units["ENGLAND"] == ["A PAR"] and session.now.step == 1
 
 
-@pytest.mark.parametrize(("scheme", "size"), [("light", {}), ("dark", PHONE)])
+@pytest.mark.parametrize(
+    ("scheme", "size"), [pytest.param("light", {}, marks=pytest.mark.slow), ("dark", PHONE)]
+)
 def test_light_dark_and_phone(start, open_page, scheme, size):
     server = start("pphpppp", Game("standard", max_years=3), LONG_NAME)
     page = open_page(server.link("host"), color_scheme=scheme, **size)
@@ -375,6 +387,7 @@ def test_a_wrong_link_says_so_and_a_page_of_another_origin_gets_nothing(start, o
     assert server.session.now.step == 0 and server.session.game.orders == {}
 
 
+@pytest.mark.slow
 def test_the_page_says_whom_it_waits_for(start, open_page):
     """And no longer once it goes on, though an answer to that question comes late."""
     go_on, late = threading.Event(), []
@@ -401,6 +414,7 @@ def test_the_page_says_whom_it_waits_for(start, open_page):
     assert "Waiting" not in page.inner_text("#say")
 
 
+@pytest.mark.slow
 def test_two_people_make_a_deal_by_clicks(start, open_page):
     partner, rules = Partner(), PressRules("offers", 4)
     partner.said = ["Peace? <img src=x onerror=\"document.title='bad'\"><b>Yes</b>"]

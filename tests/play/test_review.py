@@ -194,6 +194,7 @@ def test_who_can_judge(judge):
     assert judging_policy(other) == judging_policy(small)
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_but_itself(tmp_path, blunder, open_page, capsys):
     game, _, _ = blunder
     file, page, record = (tmp_path / name for name in ("game.jsonl", "review.html", "out.json"))

@@ -81,6 +81,7 @@ def test_every_phase_shows_its_units_owners_and_orders(address, replays, open_pa
         view.keyboard.press("ArrowRight")
 
 
+@pytest.mark.slow
 def test_who_played_and_won_and_what_the_signs_mean(tmp_path, open_page):
     hold = make_bot("hold")
     (saved,) = evaluate_player(
@@ -115,6 +116,7 @@ def test_who_played_and_won_and_what_the_signs_mean(tmp_path, open_page):
     assert unfinished.result == "not over: as it stood in Spring 1901, movement"
 
 
+@pytest.mark.slow
 def test_playing_ends_at_the_end(address, replays, open_page):
     view = open_page(address, **DESK)
     ready(view, "S1901M")
@@ -126,6 +128,7 @@ def test_playing_ends_at_the_end(address, replays, open_page):
     assert view.get_attribute("#run", "aria-label").startswith("Play")
 
 
+@pytest.mark.slow
 def test_links_and_several_games(address, replays, open_page):
     view = open_page(f"{address}#2/F1901M", **DESK)
     ready(view, "F1901M")
@@ -168,6 +171,7 @@ def color(view, selector: str) -> str:
     return view.eval_on_selector(selector, "e => getComputedStyle(e).fill")
 
 
+@pytest.mark.slow
 def test_light_and_dark(address, open_page):
     light = open_page(address, color_scheme="light", **DESK)
     dark = open_page(address, color_scheme="dark", **DESK)

@@ -1,6 +1,8 @@
 """Edits of what a policy sees, what it may order and whom it meets: each holds in training, in
 commands, in a search and when a run goes on, with one and two processes, or is refused before."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -13,6 +15,17 @@ from diplomacy_engine.players.asking import orders_of
 
 EDITS = read_edits("agent")
 NO_HOLDS = EDITS["a mask"].edits
+# One of each kind: what a policy sees, its network, whom it meets, what it may order.
+ALWAYS = [
+    ("a hidden feature", 1),
+    ("observation normalization", 1),
+    ("an opponent sampler", 1),
+    ("a mask by what is learned", 1),
+]
+WORKS = [
+    pytest.param(*case, marks=[] if case in ALWAYS else pytest.mark.slow)
+    for case in itertools.product(named(EDITS, "works"), (1, 2))
+]
 ONE_AND_TWO = [1, pytest.param(2, marks=pytest.mark.slow)]
 
 
@@ -26,8 +39,7 @@ def holds_of(player, games: VectorGame) -> float:
     return float(np.concatenate(given).mean())
 
 
-@pytest.mark.parametrize("processes", ONE_AND_TWO)
-@pytest.mark.parametrize("edit", named(EDITS, "works"))
+@pytest.mark.parametrize(("edit", "processes"), WORKS)
 def test_an_edit_works(edit, processes, imported, tmp_path):
     _, edits, _, settings = EDITS[edit]
     script, run = train_edited(edits, imported, tmp_path, processes, **settings)

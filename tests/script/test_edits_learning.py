@@ -1,6 +1,8 @@
 """Edits of how the script learns: each works with one and two processes, in commands and when a run
 goes on, or is refused before it trains, or stops in its first update."""
 
+import itertools
+
 import pytest
 import torch
 from support.edits import assert_refused, assert_usable, named, read_edits, train_edited
@@ -8,13 +10,21 @@ from support.training import load, metrics
 
 EDITS = read_edits("learning")
 CHECKS = ("metric", "weight", "rates", "kept")  # of what an edit does, in `check_effect`
-# Those of which each process could have a state of its own.
-IN_TWO = ("reward normalization", "BatchNorm", "an optimizer of the critic")
-IN_TWO += ("numbers of every generator",)
+# One of each kind: a loss, a network, a reward, an optimizer, numbers that are drawn, a compiler.
+# Of some, each of two processes could have a state of its own.
+ALWAYS = [
+    ("an auxiliary loss", 1),
+    ("a second value head", 1),
+    ("BatchNorm", 1),
+    ("BatchNorm", 2),
+    ("reward normalization", 1),
+    ("an optimizer of the critic", 2),
+    ("numbers of every generator", 1),
+    ("torch.compile in Run", 1),
+]
 WORKS = [
-    pytest.param(name, count, marks=[] if count == 1 or name in IN_TWO else pytest.mark.slow)
-    for name in named(EDITS, "works")
-    for count in (1, 2)
+    pytest.param(*case, marks=[] if case in ALWAYS else pytest.mark.slow)
+    for case in itertools.product(named(EDITS, "works"), (1, 2))
 ]
 
 

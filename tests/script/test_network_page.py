@@ -54,6 +54,7 @@ def test_attention_trains_and_plays(train):
     assert "attention.1.in_proj_weight" in saved["model"] and "own.0.weight" not in saved["model"]
 
 
+@pytest.mark.slow
 def test_curiosity_pays_learns_and_is_kept(train):
     text = before(SCRIPT, "class Run(Stateful):\n", CURIOSITY + "\n\n")
     average = "        self.average = "

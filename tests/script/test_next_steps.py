@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from urllib.request import url2pathname
 
+import pytest
 from support.training import STOPPED, is_clock, main, metrics, stop_in_step, train
 
 import diplomacy_engine
@@ -28,6 +29,7 @@ def told(text: str) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.slow
 def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
     """By a signal; the folder's name has a space, and its run goes on to its end when asked."""
     stop_in_step(monkeypatch, 40)

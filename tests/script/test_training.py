@@ -236,7 +236,9 @@ def test_resumed_equals_uninterrupted(name, trained, tmp_path, monkeypatch, caps
     assert_same_run(trained(name), folder)
 
 
-@pytest.mark.parametrize(("name", "evaluations"), [("plain", 2), ("rich", 3)])
+@pytest.mark.parametrize(
+    ("name", "evaluations"), [("plain", 2), pytest.param("rich", 3, marks=pytest.mark.slow)]
+)
 def test_an_evaluation_is_broken_off_and_done_anew(
     name, evaluations, trained, tmp_path, monkeypatch, capsys
 ):
