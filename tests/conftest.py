@@ -1,5 +1,6 @@
 """How many processes run the tests, and a browser for those that look at pages."""
 
+import gc
 import os
 import shutil
 from importlib.util import find_spec
@@ -38,6 +39,10 @@ def compile_kernels() -> None:
     game = Game("small")
     game.submit("ENGLAND", game.legal_orders("A LON")[:1])
     game.adjudicate()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what all tests and their libraries are is not gone through again and again
 
 
 @pytest.fixture(scope="session")

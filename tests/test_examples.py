@@ -10,9 +10,16 @@ import pytest
 from support.pages import ROOT
 
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
+TRAINS = ("own_learner",)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=pytest.mark.slow if path.stem in TRAINS else [])
+        for path in NOTEBOOKS
+    ],
+)
 def test_it_runs_as_shown(path, monkeypatch, capsys):
     """But for digits where a network computes, which may differ between machines in the last."""
     monkeypatch.chdir(ROOT)

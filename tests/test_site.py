@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 def test_the_site(tmp_path):
     """`--strict` fails on links, headings and names of the reference that are not there."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path]

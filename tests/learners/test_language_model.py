@@ -163,6 +163,7 @@ def test_the_distance_from_the_start_grows_from_nothing_and_holds_back():
     assert 0 < tight["losses/reference_kl"] < loose["losses/reference_kl"]
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_bit_for_bit(finished, tmp_path, monkeypatch):
     steps, advance = itertools.count(1), grpo.Run.advance
 

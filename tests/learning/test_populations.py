@@ -107,6 +107,7 @@ def population(trained, tmp_path_factory):
     return made
 
 
+@pytest.mark.slow
 def test_making_a_population(population):
     found = read_population(population)
     policies = [member for member in found.members if member.file]

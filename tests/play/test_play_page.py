@@ -273,6 +273,7 @@ def test_watching_goes_on_by_itself_at_the_chosen_speed(start, open_page):
     assert session.game.is_over and min(np.diff(times)) < 1.5
 
 
+@pytest.mark.slow
 def test_a_lost_connection_and_a_killed_server_lose_nothing(tmp_path, open_page):
     """Orders that were chosen, and those sent while nobody was there, count once."""
     file = tmp_path / "game.jsonl"

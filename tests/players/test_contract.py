@@ -55,7 +55,12 @@ def make():
 
 
 @pytest.mark.parametrize(
-    ("name", "map_name"), [(n, m) for n in PLAYERS for m in MAPS.get(n, engine.MAP_NAMES)]
+    ("name", "map_name"),
+    [
+        pytest.param(n, m, marks=pytest.mark.slow if n in ASKED and m != "small" else [])
+        for n in PLAYERS
+        for m in MAPS.get(n, engine.MAP_NAMES)
+    ],
 )
 def test_orders(name, map_name, make):
     """The public check passes, and another player of that name orders alike."""
@@ -179,7 +184,13 @@ def test_a_game_goes_on_with_a_new_player(name, make):
         assert (orders_of(games, player) == orders_of(games, forgetful)).all()
 
 
-@pytest.mark.parametrize("kind", NEGOTIATORS)
+@pytest.mark.parametrize(  # of those who may break their word, one always
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.slow if kind in UNBOUND[1:] else [])
+        for kind in NEGOTIATORS
+    ],
+)
 def test_talk(kind):
     """It is the same however games are batched and shared by threads; promises bind."""
     option = "" if kind in ("silent", "peaceful", "coin") else "(profiles=2)"

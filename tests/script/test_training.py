@@ -415,7 +415,12 @@ def small_disk(size: int | None = None):
 # TensorBoard's own thread writes the events, and complains on its own as well.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize(
-    ("what", "word"), [("checkpoint.pt", "File too large"), ("events*", "run"), ("", "not finite")]
+    ("what", "word"),
+    [
+        ("checkpoint.pt", "File too large"),
+        pytest.param("events*", "run", marks=pytest.mark.slow),
+        ("", "not finite"),
+    ],
 )
 def test_what_ends_a_run(what, word, tmp_path, monkeypatch, capsys):
     """A disk that is full for one of its files, or a loss: it says so, and is resumed later."""
