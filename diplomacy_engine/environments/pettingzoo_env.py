@@ -246,7 +246,7 @@ class DiplomacyParallelEnv(ParallelEnv):
             obs["closed"] = view.closed[p, seats[p]].astype(np.int8)
             obs["bound"] = view.bound[p].astype(np.int8)
             if self._settings.press == "offers":
-                obs["offers"] = self._offers_to(p)[seats[p]]
+                obs["offers"] = self._offers_to(p)
             if not self._settings.binding:
                 obs["breaches"] = breaches[p]
 

@@ -390,9 +390,10 @@ def test_offers_then_answers_then_orders():
                 answers = sample(game, infos)
                 for p, name in enumerate(game.possible_agents):
                     other, mine = 1 - p, offers[name]["offer"].tolist()
-                    (shown,) = seen[game.possible_agents[other]]["offers"][1:]
+                    shown = seen[game.possible_agents[other]]["offers"][p]
                     says = answers[game.possible_agents[other]]["answer"]
-                    assert infos[name]["action_mask"]["answer"][1::2].sum() <= 1
+                    open_to = infos[name]["action_mask"]["answer"][1::2]
+                    assert open_to.tolist() == seen[name]["offers"][:, 0].tolist()
                     if mine[2] == p or not shown[0]:
                         silent += 1
                         assert not shown.any() and not says[p]
