@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from .._suggest import quoted
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..pictures.board import board_svg
@@ -193,6 +194,8 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
         seeds = None
         if seed is not None:
             numbers = range(seed, seed + self.num_envs) if isinstance(seed, int) else seed
+            if np.shape(numbers) != (self.num_envs,) or None in numbers:
+                raise UserError(f"seed: not a number, nor one for each game: {quoted(seed)}")
             seeds = seeds_of(numbers)
         return self._start(seeds), self._infos(np.zeros(self.num_envs, np.int64))
 

@@ -14,7 +14,7 @@ from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import StepResult, VectorGame
 from ..games.votes import bot_votes
-from ..players.asking import orders_of
+from ..players.asking import begin_games, orders_of
 from ..players.loading import load_player
 from ..press.deals import OfferResult, make_offers
 from ..press.negotiators.negotiation import Listener, honest_seats, talk_of
@@ -71,6 +71,7 @@ class NegotiationEnv(gymnasium.Env):
             seeds = self.np_random.integers(0, 2**64, 1, np.uint64)
             self._games.row_seed[:] = seeds if seed is None else seeds_of([seed])
         self._games.reset(row)
+        begin_games(self._games, [self._partner], row)
         self._seeded = self._running = True
         self._press = Press(self._games, "offers", binding=self._settings.binding)
         powers = self._games.num_powers

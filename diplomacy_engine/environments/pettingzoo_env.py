@@ -184,7 +184,7 @@ class DiplomacyParallelEnv(ParallelEnv):
             games, rows = self._games, []
             decisions = games.decisions()
             for power, action in powers.items():
-                offer = action["offer"].tolist()
+                offer = np.asarray(action["offer"]).tolist()
                 clauses = clauses_to_offer(games, decisions, power, offer)
                 if clauses is not None:
                     rows.append((0, power, offer[2], clauses))

@@ -575,10 +575,9 @@ class PlaySession:
             for name in after.players():
                 self._player(name)
             self._begin_phase(after)
-            self._commit(
-                after, replace(self.record, seed=self.record.seed + 1), self._unused_file()
-            )
-            self.trouble = ""
+            # With the same seed, by which members are drawn: steps go on, so that draws differ.
+            self._commit(after, new=self._unused_file())
+            self.trouble, self._standing = "", ""  # it is not rated
             self._go_on()
 
     def _check_host(self, viewer: Viewer) -> None:

@@ -280,6 +280,12 @@ def test_arguments_that_there_are_not(kind, name, hint):
         assert f"did you mean {hint!r}?" in str(error.value)
 
 
+@pytest.mark.parametrize("seed", [[1], [1, 2, 3], [1, None], np.int64(1)])
+def test_seeds_that_are_not_those_of_all_games(seed):
+    with pytest.raises(UserError, match="seed"):
+        many().reset(seed=seed)
+
+
 def test_what_only_many_games_have():
     for name in ("num_envs", "threads"):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):

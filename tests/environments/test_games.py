@@ -385,11 +385,12 @@ def test_offers_then_answers_then_orders():
             if movement:
                 before = game.game.to_state()
                 offers = sample(game, infos)
+                offers["RUSSIA"]["offer"] = offers["RUSSIA"]["offer"].tolist()  # in the space, too
                 seen, rewards, *_, infos = game.step(offers)
                 assert all(infos[name]["answering"] for name in game.agents)
                 answers = sample(game, infos)
                 for p, name in enumerate(game.possible_agents):
-                    other, mine = 1 - p, offers[name]["offer"].tolist()
+                    other, mine = 1 - p, [*offers[name]["offer"]]
                     shown = seen[game.possible_agents[other]]["offers"][p]
                     says = answers[game.possible_agents[other]]["answer"]
                     open_to = infos[name]["action_mask"]["answer"][1::2]
@@ -577,9 +578,11 @@ def test_offers_by_hand(words, valid):
     assert env.game.phase == "F1901M" and not (terminated or truncated)
 
 
-def test_a_deal_binds():
-    env = NegotiationEnv("small", power="RUSSIA", orders_by="hold", answers="dealer", max_years=1)
+def test_a_deal_binds(monkeypatch):
+    env, begun = NegotiationEnv("small", power="RUSSIA", orders_by="hold", max_years=1), []
+    monkeypatch.setattr(env._partner, "begin", lambda games, rows: begun.extend(rows))
     env.reset(seed=1)
+    assert begun == [0], "players forget the game before"
     _, reward, _, _, info = env.step(offer(env, "MOS UKR ENGLAND LON PAR"))
     assert reward == 5.0 and info["agreed"]
     assert env.game.units == {"ENGLAND": ["A PAR"], "RUSSIA": ["A UKR"]}

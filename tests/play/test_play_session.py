@@ -560,6 +560,12 @@ def test_rated_games_have_no_hints_and_end_with_a_rank(file):
     while not session.game.is_over:
         session.go_on(viewer(session), session.now.step)
     assert game_view(session, viewer(session))["rank"] == "rank of latest-1"
+    session.try_from(viewer(session), 0, "ENGLAND")
+    session.concede(viewer(session), session.now.step)
+    while not session.game.is_over:
+        session.go_on(viewer(session), session.now.step)
+    assert game_view(session, viewer(session))["rank"] == "", "of a game that was tried again"
+    assert session.record.seed == 1, "the same members are drawn when it is resumed"
     with pytest.raises(PlayError, match="it has no hints"):
         record = PlayRecord(opponents=["thinker"], hint="thinker")
         PlaySession(Game("small"), file.with_name("hint"), load, record, draw=drawn_at)
