@@ -576,8 +576,8 @@ class Play(PlayerFlags, TeamFlags, Begin):
     max_years: Years | None = None
     """years after which the game ends; None: the map's, 20 or, on standard, 35"""
     draws_after: Year | None = None
-    """people may vote for draws, and the other players do from this year on, unless they are close
-    to winning; a game ends once all surviving powers do; None: nobody votes"""
+    """people may vote for draws, and the other players do from this year on, unless they lead or
+    are close to winning; a game ends once all surviving powers do; None: nobody votes"""
     phase: str | None = None
     """with --resume: begin another game from this phase of one in the file, such as F1901M"""
     game: Annotated[int, Meta(ge=1, le=10**9)] | None = None

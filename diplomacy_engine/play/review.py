@@ -98,7 +98,7 @@ class Reviewed(NamedTuple):
     phase: str
     power: str
     orders: list[str]
-    best: list[str]  # the same where nothing is surely better
+    best: list[str]  # the same where nothing is better by a standard error
     worth: float
     best_worth: float
     own_worth: float  # of the judge's likeliest orders

@@ -116,6 +116,8 @@ class TextGame:
                 self.write(HELP["votes"])
         elif word == "board":
             self._show_board()
+            if self.orders:
+                self._show_orders()
         elif word == "undo":
             session.take_back(viewer, session.now.step)
             self.seen = len(session.game.history)
@@ -182,7 +184,7 @@ class TextGame:
         if units:
             self.write(f"  without one: {', '.join(units)}")
         else:
-            self.write("  all have one; `go` submits them")
+            self.write(f"  {'' if winter else 'all have one; '}`go` submits them")
 
     def _drop(self, place: str) -> None:
         remaining = [order for order in self.orders if unit_of(order) != place.upper()]

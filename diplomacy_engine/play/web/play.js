@@ -36,6 +36,7 @@ const state = {
   busy: "", // what is being sent
   hint: null,
   outlook: null,
+  compared: "", // own orders of the outlook
   hinting: false,
   review: null,
 };
@@ -626,7 +627,8 @@ function drawWaiting(view) {
   if (view.trouble) parts.push(h("p", { class: "bad" }, sentence(view.trouble)));
   if (view.given) {
     const list = view.given.map((text) => h("li", { title: text }, panel.words(text)));
-    if (!list.length) list.push(h("li", { class: "quiet" }, "None. Units without orders hold."));
+    const rest = view.phase.endsWith("M") ? " Units without orders hold." : "";
+    if (!list.length) list.push(h("li", { class: "quiet" }, `None.${rest}`));
     parts.push(h("h2", {}, "Your orders are in"), h("ul", {}, ...list));
     if (view.waiting.length)
       parts.push(
@@ -951,7 +953,7 @@ function drawMore(view) {
     $("more").replaceChildren();
     return;
   }
-  const key = JSON.stringify(view.links);
+  const key = JSON.stringify([view.links, view.file]);
   if ($("more").dataset.key === key) return; // keep it open
   $("more").dataset.key = key;
   const links = Object.entries(view.links).map(([who, token]) => {
@@ -1068,6 +1070,7 @@ async function fetchOutlook() {
   const found = await ask("/api/outlook", { step, orders }).catch(() => null);
   if (step !== state.view.step || you !== state.view.you) return;
   state.outlook = found?.outlooks;
+  state.compared = own.join();
   draw();
 }
 
@@ -1115,7 +1118,8 @@ const panel = new OrderPanel({
   read: (text, orders) => ask("/api/read", { text, orders }),
   sandbox: { turnTo, letOrder },
   hint: () => (state.hinting ? state.hint : null),
-  outlook: () => state.outlook,
+  outlook: () =>
+    state.compared === panel.orders().join() ? state.outlook : state.outlook?.slice(0, 1),
 });
 
 // Go on from the phase looked at in a sandbox, whose page leads back.

@@ -117,7 +117,7 @@ class Verdicts(NamedTuple):
     hindsight: np.ndarray
     samples: np.ndarray  # (D, R, V) int32, orders of all powers
     places: np.ndarray  # (D, V) bool, provinces for which the decision gives orders
-    # (D,) int64, candidate of the greatest worth; SUBMITTED if none is surely better
+    # (D,) int64, of the greatest worth; SUBMITTED if none is better by a standard error
     best: np.ndarray
     worth: np.ndarray  # (D,) float64, of the orders that were given
     loss: np.ndarray  # (D,) float64, worth of the best less that
