@@ -634,8 +634,19 @@ class Game:
         promised = self._talk.promised(self._order_array(self.order_numbers()))
         for v, number in promised.items():
             name = self.map.powers[self._games.state.unit_power[0, v]]
+            if name in self.conceded:
+                continue
+            others = [
+                (text, numbers)
+                for text, numbers in self._submitted.get(name, [])
+                if not self._orders_unit_in(v, text)  # else it would count when it is read back
+            ]
             text = self._games.vocabulary.texts[number]
-            self._submitted.setdefault(name, []).append((text, [number]))
+            self._submitted[name] = [*others, (text, [number])]
+
+    def _orders_unit_in(self, province: int, text: str) -> bool:
+        unit = notation.ordered_unit(self.map, text, self.unit_kinds)
+        return unit is not None and unit.place.province == province
 
     def all_agree(self) -> bool:
         """Tell whether all powers have voted for a draw, so that `adjudicate` ends the game."""

@@ -247,12 +247,17 @@ class GameTalk:
             text = message["message"]
             if not (is_daide(text) and is_answer(text) and "FOR" in text):
                 continue
-            q, p = (self.games.map.power_number(message[role]) for role in ("sender", "recipient"))
-            with contextlib.suppress(UserError):  # about the board of its phase
+            with contextlib.suppress(UserError):  # about the board of its phase, or to all
+                number = self.games.map.power_number
+                q, p = (number(message[role]) for role in ("sender", "recipient"))
                 word, terms = read_message(self.games, p, q, text)
                 powers = tuple(sorted((p, q, *terms.others)))
-                same = agreed.setdefault((p, powers, terms._replace(others=())), {p})
-                same |= {q} if word == "YES" and terms.phase else set()
+                key = p, powers, terms._replace(others=())
+                if word == "REJ":  # then all have to agree anew
+                    agreed.pop(key, None)
+                    continue
+                same = agreed.setdefault(key, {p})
+                same |= {q} if terms.phase else set()
                 if same == set(powers):
                     sides = combinations((p, *(other for other in powers if other != p)), 2)
                     self.press.later += [

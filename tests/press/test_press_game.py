@@ -36,9 +36,31 @@ def test_a_deal_from_offer_to_order():
     game.submit("RUSSIA", ["A ROM - PAR"], strict=False)
     twin = game.copy()
     game.adjudicate()
-    assert game.history[-1]["orders"]["RUSSIA"] == ["A ROM - PAR", "A ROM S A PAR"]
+    assert game.history[-1]["orders"]["RUSSIA"] == ["A ROM S A PAR"]
     assert game.deals("RUSSIA") == [] and len(game.legal_orders("A ROM")) > 1
     assert twin.legal_orders("A ROM") == ["A ROM S A PAR"]
+
+
+def test_a_deal_after_the_orders_takes_their_place():
+    """Also when the game is read back, where the first order of a unit counts."""
+    game = game_with("offers")
+    game.submit("ENGLAND", ["A PAR - SPA", "A LON H"])
+    game.accept("RUSSIA", game.offer("ENGLAND", "RUSSIA", ours=["A PAR H"]))
+    game.adjudicate()
+    assert game.history[-1]["orders"]["ENGLAND"] == ["A LON H", "A PAR H"]
+    again = Game.from_saved_game(game.to_saved_game())
+    assert again.to_state()["last_orders"] == game.to_state()["last_orders"]
+
+
+def test_the_units_of_who_conceded_hold_whatever_was_promised():
+    game = Game("three", press="offers")
+    for phase in (None, "F1901M"):
+        number = game.offer("ENGLAND", "ITALY", theirs=["A ROM - APU"], phase=phase)
+        game.accept("ITALY", number)
+    game.concede("ITALY")
+    for _ in range(2):
+        game.adjudicate()
+        assert game.history[-1]["orders"]["ITALY"] == [] and "A ROM" in game.units["ITALY"]
 
 
 def test_peace_by_two_offers():
@@ -318,6 +340,20 @@ def test_a_zone_among_several_that_one_declines_or_cannot_keep_is_none():
     with pytest.raises(UserError, match="it contradicts a promise"):
         game.accept("ITALY", number)
     assert game.deals("ENGLAND") == [] and "A ROM - TUS" not in game.legal_orders("ROM")
+
+
+def test_a_later_offer_that_is_made_again_is_agreed_to_anew():
+    game = Game("three", press="offers")
+    for agreeing in ALL_THREE:
+        number = game.offer("ENGLAND", ALL_THREE, zone=["MUN"], phase="F1901M")
+        game.accept(agreeing, number)
+        if agreeing == "ITALY":
+            game.decline("RUSSIA", number)
+    game.send("ITALY", "GLOBAL", "YES ( GOOD FOR ALL )")
+    game.adjudicate()
+    assert not any(map(game.deals, game.powers))
+    again = Game.from_saved_game(game.to_saved_game(), press="offers")
+    assert not any(map(again.deals, again.powers))
 
 
 @pytest.mark.parametrize(
