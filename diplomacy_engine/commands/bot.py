@@ -172,7 +172,7 @@ class Host:
         powers = range(self.games.num_powers)
         breaches = [[ages.get((*seat, other), NONE) for other in powers] for seat in seats]
         talk = negotiation.talk_of(press, decisions, game, power)
-        return talk._replace(breaches=np.array(breaches, np.int32).reshape(len(seats), -1))
+        return talk._replace(breaches=np.array(breaches, np.int32).reshape(-1, len(powers)))
 
 
 def run_bot(arguments: Bot) -> int:
@@ -228,7 +228,7 @@ def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
 
 def _seed(player: Player, seed: int) -> None:
     if isinstance(player, SamplingPlayer):
-        player.generator.manual_seed(seed)
+        player.generator.manual_seed(seed % 2**63)
 
 
 def _map_of(name: str, facts: dict) -> Map:

@@ -88,7 +88,7 @@ def position_of(line: str, game_map: Map) -> Position:
     for field, star in ((parts[1], ""), (parts[3], "*")):
         for text in field.split(",") if field != "-" else ():
             unit = _UNIT.fullmatch(text)
-            if unit is None or unit[1] not in _POWERS:
+            if unit is None or _POWERS.get(unit[1]) not in units:
                 raise UserError(f"not a unit: {text:.40}")
             place = our_place(f"{unit[3]}/{unit[4]}" if unit[4] else unit[3])
             text = f"{unit[2].upper()} {place}"

@@ -1,10 +1,10 @@
 """The lines of docs/protocol.md, one JSON object each, and the positions that they hold."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from msgspec import Struct, json
+from msgspec import Meta, Struct, json
 
 from ..._version import VERSION
 from ...constants import FLEET, NONE, RESULT_WORDS, RUNNING
@@ -22,6 +22,7 @@ ABOUT = f"diplomacy-engine {VERSION}"
 MOST_BYTES = 16 * 2**20  # of a line
 ByPower = dict[str, list[str]]
 Arrays = dict[str, bytes]  # of little-endian int32 each; of seeds uint64
+_Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
 
 HEADS = ("phase", "year", "turn")
@@ -71,9 +72,9 @@ class Position(Struct, omit_defaults=True):
     legal_orders: dict[str, ByPower] = {}  # by power and unit
     deals: list[Message] = []  # of this phase, as offers
     messages: list[Message] = []  # the offers that are asked about
-    broken: dict[str, dict[str, int]] = {}  # power -> who broke a deal with it -> years ago
+    broken: dict[str, dict[str, _Count]] = {}  # power -> who broke a deal with it -> years ago
     new: bool = False  # whether what came before in this game is to be forgotten
-    turn: int = 0  # phases so far
+    turn: _Count = 0  # phases so far
     seed: str = ""  # a number, for draws of this game
 
 

@@ -269,7 +269,7 @@ class TalkingProgram(ProgramPlayer):
                 try:
                     if is_daide(message.message):
                         verb, offer = boards.read(position.game, message)
-                        speaker = position.game, talk.games.map.power_index[message.sender]
+                        speaker = position.game, talk.games.map.power_number(message.sender)
                         if speaker not in speakers or not 1 <= len(offer[3]) <= MAX_CLAUSES:
                             raise UserError("nobody asked for this")
                         pair = message.sender, message.recipient

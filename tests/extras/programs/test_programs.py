@@ -1,5 +1,6 @@
 """Programs as players: they play as in process, and whatever goes wrong has a name."""
 
+import contextlib
 import io
 import json
 import os
@@ -185,6 +186,7 @@ def test_what_a_program_says(tmp_path):
         peace | {"message": "PRP ( ALY )"},
         peace | {"sender": "ITALY", "recipient": "FRANCE"},
         peace | {"recipient": "NOBODY"},
+        peace | {"sender": "france"},  # is FRANCE, which has made its offer
     ]
     answers = f"""say(hello=json.loads(HELLO)["hello"] | {{"talks": True}})
 said(), said()
@@ -200,7 +202,7 @@ say(reply=2, messages=[[no, no | {{"message": "No."}}]])
     talk = talk_of(Press(games, "offers"), games.decisions(), np.zeros(1, int), np.array([france]))
     offers = player.offers(talk)
     assert (offers.count, offers.receiver[0], player.said) == (1, italy, ["Let us be friends."])
-    assert player.faults["illegal"] == 3 and player.example.startswith("S1901M, FRANCE: PRP ( ALY")
+    assert player.faults["illegal"] == 4 and player.example.startswith("S1901M, FRANCE: PRP ( ALY")
     offers = make_offers([(0, italy, france, PEACE_ALONE)])
     assert player.answers(talk, offers).tolist() == [False] and player.said == ["No."]
 
@@ -357,7 +359,9 @@ def test_positions_of_dui():
             }
 
 
-@pytest.mark.parametrize("line", ["", "1901xx/-/-/-", "1901sm/Xavie/-/-", "1901sm/Aavie/Q/-"])
+@pytest.mark.parametrize(
+    "line", ["", "1901xx/-/-/-", "1901sm/Xavie/-/-", "1901sm/Navie/-/-", "1901sm/Aavie/Q/-"]
+)
 def test_a_damaged_position_of_dui(line):
     with pytest.raises(UserError, match="not a"):
         dui.position_of(line, load_map("standard"))
@@ -398,6 +402,21 @@ def test_the_dialogue_of_the_page():
     out = io.BytesIO()
     bot._speak(bot.Host(load_player("peaceful+hold")), io.BytesIO("\n".join(asked).encode()), out)
     assert out.getvalue().decode().splitlines() == [x[2:] for x in dialogue if x[0] == "<"]
+
+
+@pytest.mark.parametrize(("change", "error"), read_table(__file__, "unusual_positions"))
+def test_unusual_positions(change, error):
+    position = {"game": 0, "name": "S1901M", "units": {"FRANCE": ["A PAR"]}, "centers": {}}
+    request = {"request": 1, "press": {"ask": "offers"}}
+    request["positions"] = [position | {"powers": ["FRANCE"]} | change]
+    player, out = load_player("peaceful+hold"), io.BytesIO()
+    with contextlib.nullcontext() if not error else pytest.raises(UserError, match=error):
+        bot._speak(bot.Host(player), io.BytesIO(json.dumps(request).encode()), out)
+    assert error or json.loads(out.getvalue())["messages"] == [[]]
+
+
+def test_any_integer_is_a_seed():
+    bot._seed(load_player("small-pure-1"), -(2**70))
 
 
 def test_the_bridge_sets_up_the_positions_of_the_package():
