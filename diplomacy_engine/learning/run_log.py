@@ -36,7 +36,7 @@ from .checks import RunSettings
 from .report import report
 from .run_folder import RunFolder, refusing
 from .sample_games import show_games
-from .settings import flags_of, origins
+from .settings import flags_of, origins, with_file
 
 # Counter -> its name in the summary of a run.
 SUMMARY = {
@@ -270,7 +270,10 @@ class RunLog:
     def _report(self, steps: Mapping[str, str]) -> None:
         """Write report.md into the run folder."""
         args, title, file = self.args, self.folder.path.name, self.folder.path / "metrics.jsonl"
-        again = f"{program()} {flags_of(type(args)(), vars(args))}".strip()
+        # The script takes what exploit sets, which exploit itself takes as a player's name alone.
+        called = program().replace("diplomacy_learners.exploit", "ppo_selfplay_diplomacy")
+        from_file = with_file(type(args), args.map, args.config)
+        again = f"{called} {flags_of(from_file, vars(args))}".strip()
         commands, minutes = {"train it again": again} | dict(steps), self.seconds / 60
         evaluations = dict(reversed(self._evaluations.items()))  # what matters most comes first
         text = report(title, origins(args), commands, minutes, file, evaluations)

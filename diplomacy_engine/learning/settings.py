@@ -95,7 +95,11 @@ def _program() -> str | None:
 
 
 def load_config(args_class: type[_Args], path: str | Path, **overrides: Any) -> _Args:
-    return convert(args_class, read_toml(path, MAX_FILE_BYTES) | overrides, path)
+    return convert(args_class, read_file(path) | overrides, path)
+
+
+def read_file(path: str | Path) -> dict[str, Any]:
+    return read_toml(path, MAX_FILE_BYTES)
 
 
 def map_file(game_map: str) -> Path | None:

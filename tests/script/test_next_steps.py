@@ -1,6 +1,7 @@
 """What a run prints at its end can be pasted: each command does what the line above it says."""
 
 import itertools
+import json
 import re
 import shlex
 import sys
@@ -11,7 +12,9 @@ import pytest
 from support.training import STOPPED, is_clock, main, metrics, stop_in_step, train
 
 import diplomacy_engine
+import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.commands import cli
+from diplomacy_engine.learning import settings
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.run_log import dashboard, next_steps
 
@@ -69,9 +72,16 @@ def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
 
 
 def test_paths_below_the_current_folder_are_short(tmp_path, monkeypatch, capsys):
+    """And a flag that gives the script's own default in place of the file's is among those that
+    train the run again."""
     monkeypatch.chdir(tmp_path)
-    run = train(tmp_path / "runs", total_timesteps=60)
+    flags = "--weak-seats", str(ppo.Args.weak_seats)
+    run = train(tmp_path / "runs", *flags, total_timesteps=60, weak_seats=0.5)
     shown = capsys.readouterr().out
+    again = re.search(r"Train it again:\n\n    (.+)", (run / "report.md").read_text())[1]
+    words = itertools.dropwhile(lambda word: word != "--config", shlex.split(again))
+    args = json.loads((run / "args.json").read_text())
+    assert json.loads(json.dumps(vars(settings.parse_args(ppo.Args, [*words])))) == args
     assert f"run folder: runs/{run.name}\n" in shown and "--logdir runs\n" in shown
     assert told(shown)["play against it"][-1] == f"runs/{run.name}"
 
