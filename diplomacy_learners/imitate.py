@@ -16,7 +16,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -54,7 +54,7 @@ class Args:
     map: str = "standard"
     """map of the games"""
     resume: str | None = None
-    """run folder to continue; its settings stay"""
+    """run folder to continue; only --threads may be given with it"""
     epochs: ppo.Count = 8
     """passes over all decisions"""
     batch_size: ppo.Count = 256
@@ -307,18 +307,20 @@ def minibatches(examples: Examples, args: Args, first: int) -> Iterator[tuple[np
         yield rows, 0.5 * (1 + math.cos(math.pi * number / total))
 
 
-def resumed(path: str) -> tuple[Args, RunFolder, dict]:
+def resumed(args: Args) -> tuple[Args, RunFolder, dict]:
     """Return settings and folder of a run, and the checkpoint from which it goes on."""
-    folder = RunFolder.open(path)
+    folder = RunFolder.open(str(args.resume))
     saved = checkpoints.read(folder.checkpoint)
     if "imitation" not in saved:
-        raise UserError(f"--resume {path} is not a run of this learner")
-    args = convert(Args, folder.load_args(), folder.path / "args.json")
-    return replace(args, resume=path), folder, saved
+        raise UserError(f"--resume {args.resume} is not a run of this learner")
+    kept = convert(Args, folder.load_args(), folder.path / "args.json")
+    settings.check_changes(kept, args, ("threads",))
+    return args, folder, saved
 
 
 def run(args: Args) -> int:
-    args, folder, saved = resumed(args.resume) if args.resume else (checked(args), None, None)
+    args = checked(args)
+    args, folder, saved = resumed(args) if args.resume else (args, None, None)
     if not args.games:
         raise UserError("name the files of games to learn from, or --resume")
     game_map = load_map(args.map)

@@ -101,8 +101,9 @@ class Draws(Protocol):
 class PolicyDraws:
     """Samples of a policy. A board is encoded once, however many orders are sampled for it.
 
-    From sample to sample the temperature rises evenly from 1 to `temperature`: a policy that is
-    sure of itself would sample the same orders over and over.
+    From sample to sample the temperature rises evenly from that at which the policy plays to
+    `temperature` times that: a policy that is sure of itself would sample the same orders over and
+    over.
     """
 
     def __init__(self, policy: PolicyPlayer, temperature: float = 1.0):
@@ -114,6 +115,7 @@ class PolicyDraws:
     ) -> tuple[np.ndarray, np.ndarray]:
         shape = seeds.shape
         rising = np.linspace(1.0, self.temperature, shape[1], dtype=np.float32)
+        rising *= self.policy.temperature
         temperatures = np.tile(rising, shape[0])
         which, seeds = np.repeat(np.arange(shape[0]), shape[1]), seeds.reshape(-1)
         orders = np.empty((len(which), len(games.board.terrain)), np.int32)
@@ -147,7 +149,10 @@ class PolicyDraws:
             seeds = phase_seeds(games, own.game, own.power, Salt.PLAIN, 1)[:, 0]
             noise = order_noise(own, seeds)
             obs = self.policy.observe(games, own.game, own.power)
-            chosen, _, _ = self.policy.agent.act(obs, own, greedy=self.greedy, noise=noise)
+            temperature = np.full(own.count, self.policy.temperature)
+            chosen, _, _ = self.policy.agent.act(
+                obs, own, greedy=self.greedy, temperature=temperature, noise=noise
+            )
             numbers.append(matched(full, own, order_numbers(own, chosen)))
         return np.concatenate(numbers)
 
