@@ -51,7 +51,7 @@ class AnchoredRun(ppo.Run):
         anchor = engine.load_player(setup.args.anchor, game_map=setup.game_map)
         if not isinstance(anchor, PolicyPlayer):
             raise UserError(f"--anchor {setup.args.anchor} is not a policy")
-        if setup.args.cross_support and not anchor.agent.agent.cross_support:
+        if setup.args.cross_support and not anchor.settings.get("cross_support", True):
             raise UserError(f"--anchor {setup.args.anchor} needs --no-cross-support, as it has")
         self.anchor = anchor
         self.pending: Decisions | None = None  # with all legal orders, of this phase

@@ -225,14 +225,18 @@ def learning_powers(args: Args, game_map: Map, step: int) -> list[int]:
 
 
 def load_opponents(args: Args, game_map: Map) -> Opponents:
-    rest, named = "random", {}
+    rest, named = [], {}
     for text in args.opponent:
         power, _, name = text.partition("=")
         if power in game_map.powers:
             named[power] = name
         else:
-            rest = text
-    players = [named.get(power, rest) for power in game_map.powers]
+            rest.append(text)
+    if len(rest) > 1:
+        raise UserError(
+            f"--opponent {' '.join(rest)}: one player has all powers that are not named"
+        )
+    players = [named.get(power, *(rest or ["random"])) for power in game_map.powers]
     names = list(dict.fromkeys(players))
     seats = np.array([names.index(player) for player in players])
     return Opponents([load_player(name, game_map=game_map) for name in names], seats)

@@ -303,6 +303,10 @@ def trainable(tune: Any, home: Path, args: Args, first: int) -> type:
 def check(args: Args) -> None:
     if args.metric.startswith("population/") and not args.eval_population:
         raise UserError(f"--metric {args.metric} needs --eval-population, or name another figure")
+    for name in args.explore:
+        value = getattr(args, name)
+        if all(_varied(name, value, lambda f=f: f) == value for f in (1 / SPREAD, SPREAD)):
+            raise UserError(f"--explore {name}: no factor changes {value}, so leave it out")
     if args.track or args.cuda or args.processes > 1:
         raise UserError("members have one core each: no --track, --cuda, --processes")
 

@@ -51,6 +51,13 @@ def test_a_copy_of_the_anchor_pays_nothing():
     assert np.abs(run.buffer.rewards).max() < 1e-3
 
 
+@pytest.mark.parametrize("name", ["independent", "central"])
+def test_a_scheme_s_policy_is_an_anchor(name, trained):
+    run = make_run(str(trained(name) / "checkpoint.pt"), map="three")
+    run.play(Clock())
+    assert run.buffer.rewards.any()
+
+
 def test_what_cannot_be_an_anchor_is_named(tmp_path, capsys):
     config = write_config(tmp_path / "tiny.toml", map="standard", num_envs=4)
     for anchor, names in (("dumbbot", ["dumbbot"]), ("standard-own-1", ["--no-cross-support"])):
