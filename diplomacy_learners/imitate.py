@@ -313,8 +313,8 @@ def resumed(args: Args) -> tuple[Args, RunFolder, dict]:
     saved = checkpoints.read(folder.checkpoint)
     if "imitation" not in saved:
         raise UserError(f"--resume {args.resume} is not a run of this learner")
-    kept = convert(Args, folder.load_args(), folder.path / "args.json")
-    settings.check_changes(kept, args, ("threads",))
+    before = convert(Args, folder.load_args(), folder.path / "args.json")
+    settings.check_changes(before, args, ("threads",))
     return args, folder, saved
 
 
