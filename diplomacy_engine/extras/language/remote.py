@@ -115,6 +115,7 @@ class _Conversation:
     trouble: str = ""
     unreachable: str = ""
     too_long: bool = False
+    thoughts: int = 0  # tokens that the next request has room for
     cut_off: bool = False
     waiting: bool = False  # for a reply
 
@@ -163,9 +164,12 @@ class _Conversation:
     ) -> tuple[Reading | None, str]:
         """Ask, and once more with less of everything if that is too much for the model."""
         server, prompt = self.player.server, self.player.prompt(self.question)
+        self.thoughts = server.thoughts
         reading, text = self._ask(messages, open_slots)
-        if self.too_long and server.thoughts:
-            server.thoughts = 0  # the context has no room for them
+        if self.too_long and self.thoughts:
+            self.thoughts = 0
+            if not server.has_room:
+                server.thoughts = 0  # the context is too small for them with any prompt
             reading, text = self._ask(messages, open_slots)
         if self.too_long and isinstance(self.question, Question):
             short = prompt_text(self.question, "minimal") + self._so_far(open_slots)
@@ -201,12 +205,13 @@ class _Conversation:
             fields = request_fields(settings.server, settings.constraint, self._open(open_slots))
         fields["temperature"] = 0 if player.greedy else settings.temperature
         limit = "max_completion_tokens" if settings.server == "openai" else "max_tokens"
-        free = settings.thinking or player.server.thoughts
+        free = settings.thinking or self.thoughts
         fields[limit] = _TOKENS + _TOKENS_OF_AN_ORDER * len(open_slots) + free * _MORE**self.cut_off
         self.waiting, self.too_long = True, False
         text, tokens, reading = "", (0, 0), None
         try:
             completion = player.server.complete(messages, until, **fields)
+            player.server.has_room |= self.thoughts > 0
             text, tokens = completion.text, (completion.tokens_in, completion.tokens_out)
             reading = self._read(open_slots, completion)
             if reading.complaints and completion.ending:
@@ -257,6 +262,7 @@ class ChatServer(Server):
         self._path = f"{url.path.rstrip('/')}/chat/completions"
         self.answered = False  # whether it ever has
         self.thoughts = THOUGHTS  # tokens of a reply besides its orders
+        self.has_room = False  # whether it has answered a request with room for them
         self.retried = 0
 
     def complete(self, messages: Sequence[dict], until: float, **more: object) -> Completion:
