@@ -133,7 +133,10 @@ def examples_of(saved: Mapping, game_map: Map, counts: Counter) -> Examples | No
     parts, seats = [], []
     for phase in phases:
         state = phase["state"]
-        if game.phase != phase["name"] or game.to_state()["units"] != state["units"]:
+        # Else a board that shows what was ordered last, whatever order a file has units in.
+        if game.phase != phase["name"] or _sorted(game.to_state()["units"]) != _sorted(
+            state["units"]
+        ):
             game = Game.from_state(game_map, state, game_map.max_years)
         senders = [power for power, orders in phase["orders"].items() if orders]
         for power in senders:
@@ -150,6 +153,10 @@ def examples_of(saved: Mapping, game_map: Map, counts: Counter) -> Examples | No
     experience, moving = zip(*parts)
     share = final_shares(phases[-1]["state"]["centers"], game_map)[np.concatenate(seats)]
     return Examples(Experience.join(list(experience)), share, np.concatenate(moving))
+
+
+def _sorted(units: Mapping[str, list[str]]) -> list[tuple[str, list[str]]]:
+    return sorted((power, sorted(own)) for power, own in units.items() if own)
 
 
 def final_shares(centers: Mapping[str, list], game_map: Map) -> np.ndarray:

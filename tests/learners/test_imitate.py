@@ -84,6 +84,17 @@ def test_the_value_is_the_final_share_of_squares():
     assert imitate.final_shares(won, standard).tolist() == [0, 0, 1, 0, 0, 0, 0]
 
 
+def test_boards_show_the_last_orders_in_whatever_order_a_file_has_units(file):
+    saved, count = json.loads(file.read_text().splitlines()[0]), Counter()
+    examples = [imitate.examples_of(saved, SMALL, count)]
+    for phase in saved["phases"]:
+        units = phase["state"]["units"]
+        phase["state"]["units"] = {power: own[::-1] for power, own in reversed(units.items())}
+    examples.append(imitate.examples_of(saved, SMALL, count))
+    one, other = (part.experience.obs.last_order for part in examples)
+    assert np.array_equal(one, other) and (one != -1).any(1).mean() > 0.5
+
+
 def test_games_are_held_out_by_their_ids(file):
     whole = imitate.read_examples(imitate.Args(games=(str(file),)), SMALL)
     again = imitate.read_examples(imitate.Args(games=(str(file), str(file))), SMALL)
