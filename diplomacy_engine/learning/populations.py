@@ -1,5 +1,6 @@
 """Populations of policies of the plain learner: asked together, and taken from their runs."""
 
+import importlib
 import itertools
 import shlex
 from collections.abc import Mapping, Sequence
@@ -211,10 +212,9 @@ def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
 
 
 def command_of(settings: dict[str, Any], script: str) -> str:
-    game_map = settings["map"]
-    defaults = with_file(registry.plain().args_class, game_map)
+    game_map, module = settings["map"], registry.BUNDLED.get(script, registry.PLAIN)
+    defaults = with_file(importlib.import_module(module).Args, game_map)
     left_out = {"map", "config", "exp_name", "runs_folder", "resume"}
     flags = flags_of(defaults, {n: v for n, v in settings.items() if n not in left_out})
-    module = registry.BUNDLED.get(script, registry.PLAIN)
     script = script if module == registry.PLAIN else f"-m {module}"
     return f"{script} --map {shlex.quote(game_map)} {flags}".strip()

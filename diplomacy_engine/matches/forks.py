@@ -178,5 +178,6 @@ def random_beginnings(
         ended = games.step(orders_of(games, bot, games.decisions(rows)), rows).ended != RUNNING
         if not games.auto_reset:
             games.reset(rows[ended])
+        phases[rows[ended]] = 0
         rows = rows[~ended]
     return phases

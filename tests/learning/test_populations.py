@@ -131,6 +131,7 @@ def test_the_command_of_a_run_trains_the_same(population):
     other = vars(ppo.Args()) | {"map": "small", "resume": "/x/runs/x", "scheme": "central"}
     command = pop.command_of(other, "baselines.py")
     assert command.startswith("-m diplomacy_learners.baselines --map small") and "/x" not in command
+    assert "--scheme central" in command
 
 
 def test_a_run_whose_pool_cannot_be(trained, tmp_path):

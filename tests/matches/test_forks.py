@@ -111,15 +111,14 @@ def test_games_are_as_far_as_asked(name):
     assert (games.state.end == RUNNING).all()
     # A game that ended on the way is back in the opening; every other one is as far as asked.
     turn = games.state.turn
-    assert ((turn == phases) | (turn == 0)).all()
-    assert (turn == phases).mean() > 0.8
+    assert (turn == phases).all() and (phases > 0).mean() > 0.8
     assert len({row.tobytes() for row in games.state.unit_power}) > 10
 
 
 def test_a_share_of_the_games_begins_in_the_opening():
+    turns = forks.random_beginnings(VectorGame("small", 400, seed=3, threads=1), 9, seed=4)
     games = VectorGame("small", 400, seed=3, threads=1)
-    turns = forks.random_beginnings(games, 9, seed=4)
     some = forks.random_beginnings(games, 9, seed=4, opening_share=0.5)
     opening = some == 0
     assert 170 < opening.sum() < 270 and (some == turns)[~opening].all()
-    assert (games.state.turn[opening] == 0).all() and (games.state.turn[~opening] > 0).mean() > 0.8
+    assert (games.state.turn[opening] == 0).all() and (games.state.turn[~opening] > 0).all()
