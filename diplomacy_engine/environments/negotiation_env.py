@@ -24,6 +24,7 @@ from ..scoring.rewards import reward_input
 from ..textgame.game import Game
 from .agent_games import seeds_of
 from .forms import MaskedActions, with_vote, with_vote_open
+from .gymnasium_env import NeedsReset
 from .offers import clauses_to_offer, offer_masks, offer_sizes
 from .settings import TalkSettings, settings_of
 
@@ -91,10 +92,10 @@ class NegotiationEnv(gymnasium.Env):
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
         """Make an offer, and play on to the next movement phase; see gymnasium.Env.step.
 
-        UserError: the game is over or none has begun, or the action is of the wrong form.
+        NeedsReset: the game is over, or none has begun. UserError: the action is of the wrong form.
         """
         if not self._running:
-            raise gymnasium.error.ResetNeeded("there is no game to step: call reset() first")
+            raise NeedsReset("there is no game: call reset() first")
         if not self.action_space.contains(action):
             raise UserError(f"not in the action space: {quoted(action)}")
         games, press = self._games, self._press
