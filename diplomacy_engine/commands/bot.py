@@ -101,12 +101,12 @@ class Host:
         self, positions: list[Position], decisions: Decisions, terms: Talking
     ) -> list[list[Message]]:
         """Return what the powers of each position say."""
-        if not isinstance(self.player, negotiation.Negotiator):
-            return [[] for _ in positions]
         games, boards, player = self.games, Boards(self.games), self.player
+        own, power_number = lines.asked_of(games, positions, decisions), games.map.power_number
+        if not isinstance(player, negotiation.Negotiator) or not own.count:
+            return [[] for _ in positions]
         press = press_of(games, decisions, positions, boards, terms)
         replies: dict[int, list[Message]] = {position.game: [] for position in positions}
-        own, power_number = lines.asked_of(games, positions, decisions), games.map.power_number
 
         def talk(game: Sequence[int], power: Sequence[int]) -> negotiation.Talk:
             seats = np.asarray(game, int), np.asarray(power, int)

@@ -409,7 +409,7 @@ def test_unusual_positions(change, error):
     position = {"game": 0, "name": "S1901M", "units": {"FRANCE": ["A PAR"]}, "centers": {}}
     request = {"request": 1, "press": {"ask": "offers"}}
     request["positions"] = [position | {"powers": ["FRANCE"]} | change]
-    player, out = load_player("peaceful+hold"), io.BytesIO()
+    player, out = load_player("coin+hold"), io.BytesIO()
     with contextlib.nullcontext() if not error else pytest.raises(UserError, match=error):
         bot._speak(bot.Host(player), io.BytesIO(json.dumps(request).encode()), out)
     assert error or json.loads(out.getvalue())["messages"] == [[]]
