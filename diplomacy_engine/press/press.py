@@ -156,9 +156,10 @@ class Press:
         now, moving = phase_number(state.year, state.phase), self._moving()
         for deal in deals:
             (e,) = deal.offer.game
-            if deal.seed != state.seed[e] or deal.when < now[e]:
+            first = now[e] + (not moving[e])  # the next movement phase, if this is none
+            if deal.seed != state.seed[e] or deal.when < first:
                 continue
-            if deal.when > now[e] or not moving[e]:
+            if deal.when > now[e]:
                 self.later.append(deal)
                 continue
             decisions = self.games.decisions() if decisions is None else decisions

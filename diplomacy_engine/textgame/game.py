@@ -225,7 +225,7 @@ class Game:
             if reason and strict:
                 raise UserError(wrong[0])
             meanings.append((self._order_text(text, numbers), numbers))
-        self._submitted[name] = meanings
+        self._submitted[name] = [] if name in self.conceded else meanings
         return wrong
 
     def withdraw(self, power: str) -> None:
@@ -636,13 +636,12 @@ class Game:
             name = self.map.powers[self._games.state.unit_power[0, v]]
             if name in self.conceded:
                 continue
-            others = [
-                (text, numbers)
-                for text, numbers in self._submitted.get(name, [])
-                if not self._orders_unit_in(v, text)  # else it would count when it is read back
-            ]
-            text = self._games.vocabulary.texts[number]
-            self._submitted[name] = [*others, (text, [number])]
+            submitted = self._submitted.get(name, [])
+            # The unit's other orders, void ones too, would count when the game is read back.
+            others = [order for order in submitted if not self._orders_unit_in(v, order[0])]
+            if len(others) < len(submitted) or self._games.table.kind[number] != OrderKind.HOLD:
+                text = self._games.vocabulary.texts[number]
+                self._submitted[name] = [*others, (text, [number])]
 
     def _orders_unit_in(self, province: int, text: str) -> bool:
         unit = notation.ordered_unit(self.map, text, self.unit_kinds)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._suggest import listed, quoted
-from ..constants import COMPLETED, HOLD, NONE, parse_phase, phase_kind, phase_name
+from ..constants import COMPLETED, NONE, parse_phase, phase_kind, phase_name
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
@@ -81,8 +81,7 @@ class GameTalk:
     def begin_phase(self) -> None:
         """Forget the offers of the phase before; deals for this one begin to hold."""
         self.offers = []
-        if self.press is not None:
-            self.press.talking()
+        if self.press is not None and self.press.talking()[0]:
             self._list_due()
 
     def hold_due(self) -> None:
@@ -228,6 +227,8 @@ class GameTalk:
         if is_answer(message["message"]):
             p, q = q, p  # the offer went the other way
         word, terms = read_message(self.games, p, q, message["message"])
+        if terms.phase == current_phase(self.games):
+            terms = terms._replace(phase="")
         candidates = [o for o in self.offers if o.sender == p and q in o.receivers]
         same = [o for o in candidates if o.state == "open" and o.terms_for(q) == terms]
         if word == "PRP":
@@ -275,7 +276,8 @@ class GameTalk:
         """Yield a power's deals for phases to come that earlier ones have made; one among several
         is a deal with each of them."""
         agreed = [offer for offer in self.offers if offer.state == "deal" and offer.phase]
-        for deal in self.press.later if self.press is not None else ():
+        over = self.press is None or current_phase(self.games) == COMPLETED
+        for deal in () if over else self.press.later:
             sides = int(deal.offer.sender[0]), int(deal.offer.receiver[0])
             phase = phase_name(deal.when // 2, 2 * (deal.when % 2))
             offer = Offer(0, *sides, clauses_of(deal.offer, 0), "deal", phase=phase)
@@ -348,13 +350,9 @@ class GameTalk:
         }
 
     def promised(self, orders: np.ndarray) -> dict[int, int]:
-        """Return province -> the promised order where others are given, (1, V), or none."""
+        """Return province -> the promised order, or a hold, where others are given, (1, V), or
+        none."""
         promised_orders = orders.copy()
         self.press.correct(promised_orders)
-        kinds = self.games.table.kind
         changed = np.flatnonzero(promised_orders[0] != orders[0]).tolist()
-        return {
-            v: int(promised_orders[0, v])
-            for v in changed
-            if orders[0, v] != NONE or kinds[promised_orders[0, v]] != HOLD  # which it does anyway
-        }
+        return {v: int(promised_orders[0, v]) for v in changed}

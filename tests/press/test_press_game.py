@@ -52,6 +52,17 @@ def test_a_deal_after_the_orders_takes_their_place():
     assert again.to_state()["last_orders"] == game.to_state()["last_orders"]
 
 
+def test_an_order_that_a_deal_made_void_does_not_come_back():
+    """The unit held, which nothing says that reads the record by the rules alone."""
+    game = game_with("offers")
+    game.accept("RUSSIA", game.offer("ENGLAND", "RUSSIA", we_keep_out=["SPA"]))
+    game.submit("ENGLAND", ["A PAR - SPA"], strict=False)
+    game.adjudicate()
+    assert game.history[-1]["orders"]["ENGLAND"] == ["A PAR H"]
+    again = Game.from_saved_game(game.to_saved_game())
+    assert again.to_state()["last_orders"] == game.to_state()["last_orders"]
+
+
 def test_the_units_of_who_conceded_hold_whatever_was_promised():
     game = Game("three", press="offers")
     for phase in (None, "F1901M"):
@@ -59,6 +70,7 @@ def test_the_units_of_who_conceded_hold_whatever_was_promised():
         game.accept("ITALY", number)
     game.concede("ITALY")
     for _ in range(2):
+        assert game.submit("ITALY", ["A ROM - TUS"], strict=False)
         game.adjudicate()
         assert game.history[-1]["orders"]["ITALY"] == [] and "A ROM" in game.units["ITALY"]
 
@@ -284,6 +296,42 @@ def test_a_deal_for_a_later_phase_holds_then_and_only_then(phase, restored):
         each.adjudicate()
         assert each.history[-1]["orders"]["ITALY"] == ["A ROM - APU"]
         assert each.deals("ITALY") == []
+
+
+def test_a_later_deal_of_the_fall_is_over_in_the_winter():
+    game = Game("three", press="offers")
+    game.submit("ENGLAND", ["A LON - POR"])
+    game.accept("ITALY", game.offer("ENGLAND", "ITALY", peace=True, phase="F1901M"))
+    play_to(game, "W1901A")
+    again = Game.from_saved_game(game.to_saved_game(), press="offers")
+    assert game.deals("ITALY") == again.deals("ITALY") == []
+
+
+@pytest.mark.parametrize("conceding", [["RUSSIA", "ITALY"], ["RUSSIA"]])
+def test_no_deal_outlasts_the_game(conceding):
+    game = Game("three", press="offers", draw_votes=True)
+    for phase in ("F1901M", "F1902M"):
+        game.accept("ITALY", game.offer("ENGLAND", "ITALY", peace=True, phase=phase))
+    play_to(game, "F1901M")
+    assert len(game.deals("ENGLAND")) == 2
+    for power in conceding:
+        game.concede(power)
+    if not game.is_over:
+        game.vote("ENGLAND")
+        game.vote("ITALY")
+        game.adjudicate()
+    again = Game.from_saved_game(game.to_saved_game(), press="offers")
+    assert game.deals("ENGLAND") == again.deals("ENGLAND") == []
+
+
+def test_a_deal_offered_for_this_phase_holds_in_it():
+    """As another program may write it."""
+    game = Game("three", press="offers")
+    offer = "PRP ( FOR ( SPR 1901 ) ( XDO ( ( ITA AMY ROM ) MTO APU ) ) )"
+    game.send("ENGLAND", "ITALY", offer)
+    game.send("ITALY", "ENGLAND", f"YES ( {offer} )")
+    again = Game.from_saved_game(game.to_saved_game(), press="offers")
+    assert again.legal_orders("ROM") == ["A ROM - APU"]
 
 
 def test_a_later_deal_that_may_be_broken_is_counted_when_it_is():
