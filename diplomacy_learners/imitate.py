@@ -134,9 +134,8 @@ def examples_of(saved: Mapping, game_map: Map, counts: Counter) -> Examples | No
     for phase in phases:
         state = phase["state"]
         # Else a board that shows what was ordered last, whatever order a file has units in.
-        if game.phase != phase["name"] or _sorted(game.to_state()["units"]) != _sorted(
-            state["units"]
-        ):
+        units = _unit_lists(game.to_state()["units"])
+        if game.phase != phase["name"] or units != _unit_lists(state["units"]):
             game = Game.from_state(game_map, state, game_map.max_years)
         senders = [power for power, orders in phase["orders"].items() if orders]
         for power in senders:
@@ -155,8 +154,9 @@ def examples_of(saved: Mapping, game_map: Map, counts: Counter) -> Examples | No
     return Examples(Experience.join(list(experience)), share, np.concatenate(moving))
 
 
-def _sorted(units: Mapping[str, list[str]]) -> list[tuple[str, list[str]]]:
-    return sorted((power, sorted(own)) for power, own in units.items() if own)
+def _unit_lists(units: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Return the sorted units of each power that has any."""
+    return {power: sorted(own) for power, own in units.items() if own}
 
 
 def final_shares(centers: Mapping[str, list], game_map: Map) -> np.ndarray:

@@ -8,18 +8,13 @@ from types import ModuleType
 
 import pytest
 from support.pages import ROOT
+from support.tables import slow_but
 
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
-TRAINS = ("own_learner",)
+QUICK = [path for path in NOTEBOOKS if path.stem != "own_learner"]  # which trains
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, id=path.stem, marks=pytest.mark.slow if path.stem in TRAINS else [])
-        for path in NOTEBOOKS
-    ],
-)
+@pytest.mark.parametrize("path", slow_but(QUICK, NOTEBOOKS), ids=lambda path: path.stem)
 def test_it_runs_as_shown(path, monkeypatch, capsys):
     """But for digits where a network computes, which may differ between machines in the last."""
     monkeypatch.chdir(ROOT)

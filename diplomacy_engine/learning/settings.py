@@ -37,17 +37,20 @@ _FIELD = re.compile(
 
 
 def parse_args(
-    args_class: type[_Args], argv: list[str] | None = None, about: str | None = None
+    args_class: type[_Args],
+    argv: list[str] | None = None,
+    about: str | None = None,
+    default_map: str | None = None,
 ) -> _Args:
     """Return the settings of a command line, over those of the settings file or the resumed run.
 
-    Bad input and `--help` end the program; the help begins with `about`, else with the module's
-    docstring.
+    The map is `default_map` where neither a flag nor the file names one. Bad input and `--help` end
+    the program; the help begins with `about`, else with the module's docstring.
     """
     first = os.environ.get("RANK", "0") == "0"  # of torchrun's processes one is enough to speak
     try:
         words = read_words(args_class, sys.argv[1:] if argv is None else argv)
-        default = _default(args_class, words)
+        default = _default(args_class, words, default_map)
     except UserError as error:
         raise SystemExit(fail(error) if first else 2) from None
     about = about or getattr(sys.modules.get(args_class.__module__), "__doc__", None) or ""
@@ -95,11 +98,7 @@ def _program() -> str | None:
 
 
 def load_config(args_class: type[_Args], path: str | Path, **overrides: Any) -> _Args:
-    return convert(args_class, read_file(path) | overrides, path)
-
-
-def read_file(path: str | Path) -> dict[str, Any]:
-    return read_toml(path, MAX_FILE_BYTES)
+    return convert(args_class, read_toml(path, MAX_FILE_BYTES) | overrides, path)
 
 
 def map_file(game_map: str) -> Path | None:
@@ -169,7 +168,7 @@ def _given(words: list[str], name: str) -> str | None:
     return last
 
 
-def _default(args_class: type[_Args], words: list[str]) -> _Args:
+def _default(args_class: type[_Args], words: list[str], default_map: str | None) -> _Args:
     names = {field.name for field in dataclasses.fields(args_class)}
     flags = {name: _given(words, name) if name in names else None for name in _DECIDING}
     empty = [f"--{_dashes(name)}" for name, value in flags.items() if value == ""]
@@ -186,7 +185,10 @@ def _default(args_class: type[_Args], words: list[str]) -> _Args:
     if game_map and Path(game_map).parent.name == CONFIGS.name:
         raise UserError(f"--map {game_map} is a settings file: --config {game_map}")
     if config:
-        return load_config(args_class, config, config=config)
+        values = {"map": default_map} if default_map else {}
+        values |= read_toml(config, MAX_FILE_BYTES) | {"config": config}
+        return convert(args_class, values, config)
+    game_map = game_map or default_map
     if game_map is None and start:
         file = policy_path("start-from", start)[1]
         game_map = learning("checkpoints").read(file)["args"]["map"]

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from support.learners import LEARNERS, train
+from support.tables import slow_but
 from support.training import STOPPED, assert_same_run, load, stop_in_evaluation, stop_in_step
 
 from diplomacy_engine import evaluate_player, load_player
@@ -25,8 +26,7 @@ def test_a_run_that_is_stopped_goes_on_bit_for_bit(name, processes, trained, tmp
 
 
 @pytest.mark.parametrize(  # two evaluate in their own way
-    "name",
-    ["offers", *(pytest.param(name, marks=pytest.mark.slow) for name in ("league", "central"))],
+    "name", slow_but(["offers"], ["league", "offers", "central"])
 )
 def test_an_evaluation_that_is_broken_off_is_done_anew(name, trained, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
@@ -49,13 +49,7 @@ def test_its_checkpoint_plays(name, trained):
     assert results[0].result() == results[1].result() and results[0].result()["games"] == 3
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name in ("offers", "central") else pytest.mark.slow)
-        for name in LEARNERS
-    ],
-)
+@pytest.mark.parametrize("name", slow_but(["offers", "central"], LEARNERS))
 def test_a_run_begins_with_a_policy(name, trained, tmp_path):
     changes = {"learning_rate": 0.0, "total_timesteps": 40}
     if name in ("mutual", "offers"):

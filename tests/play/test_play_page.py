@@ -16,6 +16,7 @@ from support.clicks import PHONE, drawn, fits, province, unit, walk
 from support.players import Thinker
 from support.search import searcher
 from support.serving import Partner, reopened, seated, serving
+from support.tables import slow_but
 from support.waiting import (
     until,  # the page's policy forbids what Playwright's wait_for_function does
 )
@@ -82,10 +83,7 @@ WALKS = {
 QUICK_WALKS = ("lists, keys and taking back", "a sandbox from the game and back", "hints")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[] if n in QUICK_WALKS else pytest.mark.slow) for n in WALKS],
-)
+@pytest.mark.parametrize("name", slow_but(QUICK_WALKS, WALKS))
 def test_a_walk(name, start, open_page):
     server = start(*WALKS[name], opponents=["thinker", "hold"])
     walk(__file__, name, server=server, open_page=open_page)

@@ -7,6 +7,7 @@ import cloudpickle
 import numpy as np
 import pytest
 from support.language import FakeServer, holds
+from support.tables import slow_but
 
 import diplomacy_engine as engine
 from diplomacy_engine.constants import RUNNING
@@ -37,6 +38,8 @@ PLAYERS = (
 )
 PURE = ("hold", "greedy:MAP-pure-2", *ASKED, LOOKING)  # no draws of their own
 MAPS = {MEMBER: ("small",)} | dict.fromkeys(ASKED, ("small", "three"))
+CASES = [(name, game_map) for name in PLAYERS for game_map in MAPS.get(name, engine.MAP_NAMES)]
+ALWAYS = [case for case in CASES if case[0] not in ASKED or case[1] == "small"]
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +57,7 @@ def make():
         yield load
 
 
-@pytest.mark.parametrize(
-    ("name", "map_name"),
-    [
-        pytest.param(n, m, marks=pytest.mark.slow if n in ASKED and m != "small" else [])
-        for n in PLAYERS
-        for m in MAPS.get(n, engine.MAP_NAMES)
-    ],
-)
+@pytest.mark.parametrize(("name", "map_name"), slow_but(ALWAYS, CASES))
 def test_orders(name, map_name, make):
     """The public check passes, and another player of that name orders alike."""
     player = make(name, map_name)
@@ -185,11 +181,7 @@ def test_a_game_goes_on_with_a_new_player(name, make):
 
 
 @pytest.mark.parametrize(  # of those who may break their word, one always
-    "kind",
-    [
-        pytest.param(kind, marks=pytest.mark.slow if kind in UNBOUND[1:] else [])
-        for kind in NEGOTIATORS
-    ],
+    "kind", slow_but(NEGOTIATORS.keys() - UNBOUND[1:], NEGOTIATORS)
 )
 def test_talk(kind):
     """It is the same however games are batched and shared by threads; promises bind."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from support.edits import assert_refused, assert_usable, named, read_edits, train_edited
+from support.tables import slow_but
 from support.training import train
 
 from diplomacy_engine import VectorGame, load_player
@@ -22,10 +23,7 @@ ALWAYS = [
     ("an opponent sampler", 1),
     ("a mask by what is learned", 1),
 ]
-WORKS = [
-    pytest.param(*case, marks=[] if case in ALWAYS else pytest.mark.slow)
-    for case in itertools.product(named(EDITS, "works"), (1, 2))
-]
+WORKS = slow_but(ALWAYS, itertools.product(named(EDITS, "works"), (1, 2)))
 ONE_AND_TWO = [1, pytest.param(2, marks=pytest.mark.slow)]
 
 

@@ -6,6 +6,7 @@ import itertools
 import pytest
 import torch
 from support.edits import assert_refused, assert_usable, named, read_edits, train_edited
+from support.tables import slow_but
 from support.training import load, metrics
 
 EDITS = read_edits("learning")
@@ -22,10 +23,7 @@ ALWAYS = [
     ("numbers of every generator", 1),
     ("torch.compile in Run", 1),
 ]
-WORKS = [
-    pytest.param(*case, marks=[] if case in ALWAYS else pytest.mark.slow)
-    for case in itertools.product(named(EDITS, "works"), (1, 2))
-]
+WORKS = slow_but(ALWAYS, itertools.product(named(EDITS, "works"), (1, 2)))
 
 
 def check_effect(run, settings: dict) -> None:
