@@ -14,7 +14,7 @@ from ..players.protocols import Player
 from ..press.daide import messages_of
 from ..press.deals import Offers, Words
 from ..press.negotiators.negotiation import honest_seats, negotiate
-from ..press.press import Press, TalkCounter, notes_of
+from ..press.press import Press, TalkCounter
 from ..rules.state import in_movement
 from ..scoring.outcomes import Outcomes
 from ..textgame.game import Game
@@ -223,8 +223,8 @@ def play_tables(
             if row in ended:
                 game.id = f"{settings.seed}-{number[row]}"
                 player_names = {power: players[n].name for power, n in zip(game.powers, mine[row])}
-                notes = {"players": player_names} | notes_of(settings.press)
-                sampled[int(number[row])] = game.to_saved_game() | notes
+                game.binding = settings.press is None or settings.press.binding
+                sampled[int(number[row])] = game.to_saved_game() | {"players": player_names}
         if cause is not None:
             break
     rows = np.concatenate(played)

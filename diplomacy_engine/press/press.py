@@ -42,10 +42,6 @@ class PressRules(NamedTuple):
     open_press: bool = False
 
 
-def notes_of(rules: PressRules | None) -> dict[str, bool]:
-    return {} if rules is None or rules.binding else {"binding": False}
-
-
 class LaterDeal(NamedTuple):
     """A deal for a movement phase to come."""
 

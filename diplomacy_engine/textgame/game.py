@@ -23,7 +23,7 @@ from ..games.vector_game import VectorGame
 from ..pictures.board import board_svg
 from ..press.daide import ClauseRow, Terms, is_daide, offer_text
 from ..press.deals import Clause, Side
-from ..press.press import MOST_ROUNDS, Press, PressRules, notes_of
+from ..press.press import MOST_ROUNDS, Press, PressRules
 from ..rules import notation
 from ..rules.map import Map, load_map
 from ..rules.state import is_retreat
@@ -86,7 +86,7 @@ class Game:
         self._begin_phase()
 
     def _talk_by(self, press: str | None, press_rounds: int | None, binding: bool) -> None:
-        rules = None
+        self.binding, rules = binding, None
         if press is not None:
             rounds = MOST_ROUNDS if press == "offers" else 1  # of propose-choose, as of commands
             rules = PressRules(press, rounds if press_rounds is None else press_rounds, binding)
@@ -848,7 +848,8 @@ class Game:
         own_end = self.is_draw or bool(self.is_over and self.conceded)
         silent = self.press is None and not any(phase["messages"] for phase in phases)
         saved = saved_games.saved_game_dictionary(self.id, self.map, phases, silent, own_end)
-        return saved | ending.notes() | {"winners": self.winners} | notes_of(self._talk.rules)
+        own = {"winners": self.winners} | ({} if self.binding else {"binding": False})
+        return saved | ending.notes() | own
 
     @classmethod
     def from_saved_game(
@@ -882,11 +883,11 @@ class Game:
             game.take_up_last_movement()
         game.messages = phases[-1]["messages"]
         for power, orders in phases[-1]["orders"].items():
-            if orders and not game.is_over:
+            if orders is not None and not game.is_over:
                 game.submit(power, orders, strict=False)
+        game.binding = saved.get("binding") is not False if binding is None else binding
         if press is not None:
-            binding = saved.get("binding") is not False if binding is None else binding
-            game.take_up_talk(press, press_rounds, binding)
+            game.take_up_talk(press, press_rounds, game.binding)
         return game
 
     def take_up_last_movement(self) -> None:
@@ -938,6 +939,7 @@ class Game:
         game.id, game.history, game.messages = self.id, list(self.history), list(self.messages)
         game._submitted = {power: list(submitted) for power, submitted in self._submitted.items()}
         game.draw_votes, game.conceded = self.draw_votes, list(self.conceded)
+        game.binding = self.binding
         game._votes = set(self._votes)
         game._talk = self._talk.copy(game._games)
         return game

@@ -104,8 +104,9 @@ def test_pending_and_void_orders_are_kept():
     game = Game("standard")
     game.submit("FRANCE", ["A PAR - MOS", "A MAR - SPA"], strict=False)
     game.submit("ITALY", ["A VEN - TRI"])
+    game.submit("TURKEY", [])
     loaded = Game.from_saved_game(game.to_saved_game())
-    assert loaded.orders == game.orders
+    assert loaded.orders == game.orders and loaded.orders["TURKEY"] == []
     assert loaded.adjudicate() == game.adjudicate()
     assert loaded.to_saved_game() == game.to_saved_game()
     assert loaded.history[0]["orders"]["FRANCE"] == ["A PAR - MOS", "A MAR - SPA"]

@@ -21,6 +21,7 @@ from ...press.deals import (
 )
 from ...press.negotiators.negotiation import Talk
 from ...press.press import PEACE_ALONE, Press
+from ...textgame.position import current_phase
 from .lines import Message, Position, Talking
 
 OfferRow = tuple[int, int, int, tuple[ClauseRow, ...]]  # game, sender, receiver
@@ -53,7 +54,7 @@ class Boards:
         if not message.message.lstrip().startswith("PRP"):
             p, q = q, p
         verb, terms = read_message(self[row], p, q, message.message)
-        if terms.others or terms.phase:
+        if terms.others or terms.phase not in ("", current_phase(self[row])):
             raise UserError("programs make deals between two powers, for the phase at hand")
         return verb, (row, p, q, terms.clauses)
 

@@ -180,8 +180,10 @@ def test_deals_come_out_as_they_went_in():
 def test_what_a_program_says(tmp_path):
     """Words go with an offer; what nobody asked for, or nobody can read, is counted."""
     peace = {"sender": "FRANCE", "recipient": "ITALY", "message": "PRP ( PCE ( FRA ITA ) )"}
+    later = peace | {"message": "PRP ( FOR ( FAL 1901 ) ( PCE ( FRA ITA ) ) )"}
     lines = [
-        peace,
+        peace | {"message": later["message"].replace("FAL", "SPR")},  # that is now
+        later,
         peace | {"message": "Let us be friends."},
         peace | {"message": "PRP ( ALY )"},
         peace | {"sender": "ITALY", "recipient": "FRANCE"},
@@ -202,7 +204,7 @@ say(reply=2, messages=[[no, no | {{"message": "No."}}]])
     talk = talk_of(Press(games, "offers"), games.decisions(), np.zeros(1, int), np.array([france]))
     offers = player.offers(talk)
     assert (offers.count, offers.receiver[0], player.said) == (1, italy, ["Let us be friends."])
-    assert player.faults["illegal"] == 4 and player.example.startswith("S1901M, FRANCE: PRP ( ALY")
+    assert player.faults["illegal"] == 5 and player.example.startswith("S1901M, FRANCE: PRP ( FOR")
     offers = make_offers([(0, italy, france, PEACE_ALONE)])
     assert player.answers(talk, offers).tolist() == [False] and player.said == ["No."]
 
