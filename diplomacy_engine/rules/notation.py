@@ -61,6 +61,13 @@ _BETWEEN = re.compile(  # a comma in brackets is part of a remark, unless anothe
     re.IGNORECASE,
 )
 _MOST_OF_A_LINE = 2000
+# An order, unit or place as we write it: no wording applies, whatever a map's codes are.
+_LOCATION = r"[A-Z]{3}(?:/[A-Z]+)?"
+_OWN_TEXT = re.compile(
+    r"(?:\*?[AF] )?L(?: (?:[HBD]|[-R] L|- L VIA|S [AF] L(?: - L)?|C A L - L))?".replace(
+        "L", _LOCATION
+    )
+)
 # What may come behind an order: its result, in words or brackets.
 _RESULTS = {*WORDS["results"]}
 # What may come after a province in an order.
@@ -180,12 +187,19 @@ def _order_tokens(text: str) -> tuple[str, ...]:
     return _tokens(text)
 
 
+def _own_tokens(game_map: Map, text: str) -> tuple[str, ...]:
+    """Return the tokens of a text that the vocabulary could have, else none."""
+    locations = re.findall(rf"(?:^| )({_LOCATION})(?= |$)", text.removesuffix(" VIA"))
+    is_own = _OWN_TEXT.fullmatch(text) and all(one in game_map.location_index for one in locations)
+    return tuple(re.findall("[A-Z]+|[-/]", text)) if is_own else ()
+
+
 class _Reader:
     def __init__(self, game_map: Map, text: str):
         if not isinstance(text, str) or len(text) > MAX_TEXT:
             raise UserError(f"an order is a text of at most {MAX_TEXT} characters")
         self.map = game_map
-        self.tokens = _order_tokens(text)
+        self.tokens = _own_tokens(game_map, text) or _order_tokens(text)
         self.next = 0
 
     def peek(self) -> str:
@@ -242,9 +256,10 @@ class _Reader:
         ahead = self.tokens[begin + 1 : begin + 2]
         if numbers and ahead and ahead[0] in COASTS and ahead[0] not in self.map.province_index:
             slash = self.take("-") or slash  # SPA-NC
-        word = _COASTS_OF_DAIDE.get(self.peek(), self.peek())
-        if (closing or slash) and len(word) == 1:
-            word += "C"  # SPA(N)
+        word = self.peek()
+        if word not in numbers or not (closing or slash):
+            word = _COASTS_OF_DAIDE.get(word, word)
+            word += "C" * ((closing or slash) and len(word) == 1)  # SPA(N)
         if set(numbers) <= set(COASTS):
             numbers = _USUAL_COASTS  # needless and wrong ones are left to the rules
         if word in numbers and (word in COASTS or closing or slash):
@@ -440,7 +455,8 @@ def no_order(game_map: Map, text: str) -> str:
 
 def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
     going = verb in (OrderKind.MOVE, OrderKind.RETREAT)
-    if going and len(reader.peek()) > 1 and reader.verb() == OrderKind.DISBAND:
+    disbands = reader.verb() == OrderKind.DISBAND and len(reader.peek()) > 1
+    if going and disbands and reader.peek() not in reader.map.province_index:
         reader.next += 1  # A MUN retreats OTB
         return OrderText(OrderKind.DISBAND, unit)
     if verb == OrderKind.MOVE:
@@ -657,7 +673,7 @@ def in_words(game_map: Map, text: str) -> str:
         place = game_map.province_names.get(match[2])
         return match[0] if place is None else f"{_kind(UNIT_LETTERS.index(match[1]))} {place}"
 
-    return re.sub(r"\b([AF]) ([A-Z]{3})(?:/[NESW]C)?\b", name, text)
+    return re.sub(r"\b([AF]) ([A-Z]{3})(?:/[A-Z]+)?\b", name, text)
 
 
 def rest_of_order(game_map: Map, order: OrderText) -> str:

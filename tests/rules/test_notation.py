@@ -1,6 +1,10 @@
 """Reading order texts: what is understood, what is corrected, and what is refused and why."""
 
+import re
+import tomllib
+
 import pytest
+from support.maps import TRIBES
 from support.tables import read_table
 
 from diplomacy_engine import Game, Map, load_map, vocabulary
@@ -131,6 +135,24 @@ def test_every_order_of_the_vocabulary_reads_as_itself():
             assert order.unit.place.coast == board.location_coast[here]
             assert notation.ordered_unit(STANDARD, words.texts[number]) == order.unit
             assert words.texts[number].startswith(notation.as_written(STANDARD, order.unit) + " ")
+
+
+def test_codes_and_coasts_that_are_words_of_orders_are_places():
+    """Whatever a map calls them, its texts are read as what they are."""
+    text = TRIBES
+    for pair in ["CAP THE", "DUN REM", "HIL DSB", "MOU BUL", "ROC VIA", "BAY CUT", "RIVER S"]:
+        name, word = pair.split()
+        text = re.sub(rf"\b{name}\b", word, text)
+    game_map = Map(tomllib.loads(text))
+    words = vocabulary(game_map)
+    for number, order_text in enumerate(words.texts):
+        order = notation.read_order(game_map, order_text)
+        assert number in notation.matching_orders(game_map, words, order, range(len(words)))
+        assert notation.order_texts(order_text) == [order_text]
+    for code, v in game_map.province_index.items():
+        for place in (code, f"A {code}", f"*A {code}"):
+            assert notation.read_place(game_map, place)[1].province == v
+    assert notation.in_words(game_map, "F BUL/NC") == "fleet Mouth"
 
 
 def test_full_names_and_aliases_of_every_map():
