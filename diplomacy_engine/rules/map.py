@@ -4,6 +4,7 @@ A map file is TOML (see `maps/small.toml`); `load_map` reads the ones that come 
 name and anybody's own by path. Reading checks everything that can be wrong and reports all of it.
 """
 
+import copy
 import hashlib
 import json
 import os
@@ -136,7 +137,8 @@ class Map:
         problems = _problems(facts)
         if problems:
             raise MapError(source, problems)
-        self.facts, self.source = facts, source
+        self.facts = facts = copy.deepcopy(facts)  # whoever changes theirs has another map
+        self.source = source
         self.name = facts["name"]
         self.max_years = facts.get("max_years", DEFAULT_MAX_YEARS)
         self.powers = sorted(facts["powers"])

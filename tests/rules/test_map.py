@@ -1,6 +1,7 @@
 """Maps: the three that come with the package, and every way in which a map file can be wrong."""
 
 import os
+import pickle
 import tomllib
 
 import numpy as np
@@ -63,6 +64,14 @@ def test_maps_load_by_name_path_and_object(tmp_path):
     for reference in (path, str(path)):
         copy = load_map(reference)
         assert vocabulary(copy).hash == vocabulary(load_map("small")).hash
+
+
+def test_maps_of_one_dictionary_that_changes_are_different():
+    facts, maps = tomllib.loads(SMALL), []
+    for facts["victory_supply_centers"] in (5, 6):
+        maps.append(Map(facts))
+    assert [game_map.facts["victory_supply_centers"] for game_map in maps] == [5, 6]
+    assert maps[0] != maps[1] and pickle.loads(pickle.dumps(maps[0])).board.victory_centers == 5
 
 
 # What is replaced in small.toml, by what, and the sentence that must come of it.
