@@ -165,7 +165,7 @@ class Game:
 
     def is_alive(self, power: str) -> bool:
         """Tell whether a power has a unit, a dislodged one included, or a supply center."""
-        return bool(self.units[power] or self.centers[power] or power in self.dislodged)
+        return bool(self._games.outcomes().alive[0, self.map.power_number(power)])
 
     def legal_orders(self, place: str) -> list[str]:
         """Return the orders a unit can be given; in W....A also the builds of a center.

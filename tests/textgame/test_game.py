@@ -175,6 +175,9 @@ def test_loading_does_not_end_the_game():
     assert not game.is_over
     game.adjudicate()
     assert game.winners == ["ENGLAND"]
+    assert game.is_alive("England") and not game.is_alive("RUSSIA")
+    with pytest.raises(ValueError, match="is not a power of map small"):
+        game.is_alive("NOBODY")
 
 
 MANY = ["PAR", "POR", "ROM", "BUD", "BUL"]
@@ -197,6 +200,9 @@ def test_the_eliminated_do_not_share_a_draw():
     game = Game.from_state("small", position, max_years=1)
     game.adjudicate()
     assert game.winners == ["ENGLAND"]
+    assert game.is_alive("England") and not game.is_alive("RUSSIA")
+    with pytest.raises(ValueError, match="is not a power of map small"):
+        game.is_alive("NOBODY")
 
 
 @pytest.mark.parametrize("max_years", [-1, 1001, 10**20])
