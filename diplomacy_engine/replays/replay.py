@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 from .._suggest import counted, did_you_mean, listed, printable, quoted
-from ..constants import canonical_phase, phase_kind
+from ..constants import End, canonical_phase, phase_kind
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..pictures.board import phase_title, scene_svg
@@ -42,7 +42,8 @@ class Replay(NamedTuple):
     map: Map
     frames: list[Frame]
     players: dict[str, str]  # power -> who played it, as far as the game says so
-    winners: list[str]  # the solo winner, or the powers that share a draw; none: not over
+    winners: list[str]  # the winner and its team, or who shares a draw; none: not over
+    is_draw: bool
     ending: Ending  # what the game says of draws and concessions
 
     @property
@@ -52,19 +53,18 @@ class Replay(NamedTuple):
         names = [self.named(power) for power in self.winners]
         if self.ending.draw_agreed:
             return f"a draw agreed by {listed(names)}"
-        centers = len(self.frames[-1].scene.centers[self.winners[0]])
-        if len(names) == 1 and centers >= self.map.board.victory_centers:
-            return f"{names[0]} wins with {centers} centers"
-        sides = {self.map.teams.of_power[self.map.power_index[power]] for power in self.winners}
-        if self.ending.conceded and len(sides) == 1:
-            verb = "wins" if len(names) == 1 else "win"
-            return f"{listed(names)} {verb}, as all others have conceded"
-        if len(names) > 1:
+        if self.is_draw and len(names) > 1:
             return f"a draw between {listed(names)}"
-        scene = self.frames[-1].scene
+        scene, verb = self.frames[-1].scene, "wins" if len(names) == 1 else "win"
         held = {p for table in (scene.units, scene.centers) for p in table if table[p]}
-        only = held.isdisjoint(set(self.map.powers) - set(self.winners))
-        return f"{names[0]} is left" if only else f"{names[0]} wins, as the game's note says"
+        others = held.intersection(self.map.powers).difference(self.winners)
+        centers = sum(len(scene.centers[power]) for power in self.winners)
+        solo = len(names) == 1 and centers >= self.map.board.victory_centers
+        if not solo and others and others.issubset(self.ending.conceded):
+            return f"{listed(names)} {verb}, as all others have conceded"
+        if solo or self.map.teams.text:
+            return f"{listed(names)} {verb} with {counted(centers, 'center')}"
+        return f"{names[0]} wins, as the game's note says" if others else f"{names[0]} is left"
 
     @property
     def title(self) -> str:
@@ -162,7 +162,8 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
         frames.append(Frame(scene, thoughts, talk, declared))
     positions.set_ending(games, ending.draw_agreed, ending.conceded)
     won = positions.winners(games, ending.conceded)
-    return Replay(game_id, found_map, frames, _players(saved, found_map), won, ending)
+    draw = bool(games.state.end[0] in (End.YEAR_LIMIT, End.AGREED))
+    return Replay(game_id, found_map, frames, _players(saved, found_map), won, draw, ending)
 
 
 def _players(saved: Mapping, game_map: Map) -> dict[str, str]:
