@@ -13,7 +13,7 @@ from .._suggest import listed
 from ..constants import BOUNCE, DISLODGED, NONE, RUNNING, phase_kind
 from ..errors import UserError
 from ..games.vector_game import VectorGame
-from ..players.advice import has_decision, ordering
+from ..players.advice import ordering
 from ..players.asking import ask_players
 from ..players.bots import make_bot
 from ..players.policy.files import policies_of
@@ -26,7 +26,7 @@ from ..rules.notation import in_words, order_words, unit_of
 from ..textgame.causes import played_orders, result_words
 from ..textgame.game import Game
 from ..textgame.position import load_state
-from ..textgame.saved_game import in_disorder
+from ..textgame.saved_game import OWN_END, in_disorder
 from .file import rebuild
 
 GAMES = 32  # that are played for an outlook
@@ -154,18 +154,18 @@ class Reviews:
         """Take over one phase's position and orders, or say why not."""
         phase = self._history[number]
         name, orders, games = phase["name"], phase["orders"], self._games
-        deciding = [p for p in self.powers if has_decision(phase["state"], p)]
-        deciding = [p for p in deciding if not in_disorder(phase["state"], p)]
         last = number == len(self._history) - 1
-        if not deciding:
-            return
         if last and not phase["results"] and (game.is_agreed or game.conceded):
             return  # it was not played
         ordered = any(orders.get(power) for power in game.powers)
-        if not ordered and not phase["results"] and phase_kind(name) == "movement":
-            return self._leave_out(name, None, "no orders are known")
         try:
             built = rebuild(game, number)
+            deciding = {built.powers[p] for p in built.decisions().power}.intersection(self.powers)
+            deciding = {p for p in deciding if not in_disorder(phase["state"], p)}
+            if not deciding:
+                return
+            if not ordered and not phase["results"] and phase_kind(name) == "movement":
+                return self._leave_out(name, None, "no orders are known")
             for power in game.powers:
                 for reason in built.submit(power, orders.get(power) or [], strict=False):
                     if power in deciding:
@@ -337,9 +337,11 @@ def _year_limit(saved: Mapping, game: Game) -> int | None:
     play = saved.get("play")
     if isinstance(play, Mapping) and isinstance(play.get("max_years"), int):
         return play["max_years"]
-    if not game.history or not game.is_draw or game.is_agreed:
+    name, rules = game.history[-1]["name"] if game.history else "", saved.get("rules")
+    own = isinstance(rules, list) and OWN_END in rules  # in others' games a draw is agreed
+    if not own or not game.is_draw or game.is_agreed or name[:1] != "F":
         return None
-    return int(game.history[-1]["name"][1:-1]) - int(game.map.board.first_year) + 1
+    return int(name[1:-1]) - int(game.map.board.first_year) + 1
 
 
 def _holds(games: VectorGame, power: int) -> np.ndarray:

@@ -12,6 +12,7 @@ from diplomacy_engine.commands.cli import main
 from diplomacy_engine.play.review import (
     Reviewed,
     Reviews,
+    _year_limit,
     accuracy,
     judging_policy,
     mark_of,
@@ -169,6 +170,22 @@ def test_what_is_left_out_is_told(judge, blunder):
     unknown, illegible = reviews.left_out
     assert unknown["phase"] == "S1901M" and "no orders" in unknown["reason"]
     assert illegible["power"] == "RUSSIA" and "A XYZ - PAR" in illegible["reason"]
+
+
+def test_what_decides_and_when_it_ends_is_seen_without_what_a_file_may_leave_out():
+    game = Game.from_position("small F1901M; ENGLAND = LON PAR; RUSSIA = MOS", max_years=3)
+    while not game.is_over:
+        game.adjudicate()
+    saved = game.to_saved_game()
+    names = [phase["name"] for phase in saved["phases"]]
+    assert names[1] == "W1901A" and names[-2] == "F1903M"
+    saved["phases"][1]["state"] |= {"builds": None, "retreats": None}
+    reviews = Reviews(saved, make_bot("lookahead"))
+    assert reviews.total == 2 + 2 and reviews.left_out == []
+    for others, years in (({}, 3), ({"rules": []}, None), ({"rules": 5}, None)):
+        assert _year_limit(saved | others, Game.from_saved_game(saved)) == years
+    del saved["phases"][-3:-1]
+    assert _year_limit(saved, Game.from_saved_game(saved)) is None
 
 
 def test_nothing_is_judged_after_a_concession_or_in_a_phase_that_was_not_played():
