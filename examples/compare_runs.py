@@ -133,9 +133,12 @@ def main(args: Args) -> None:
             last = np.array([values[-1:] for _, values in curves])
             (mean,), (low,), (high,) = mean_and_interval(last)
             spread = f" ({low:.3f} to {high:.3f}), seeds: {count}"
+            wanted = [settings_of(folder).get("total_timesteps", 0) for folder in seeds]
+            short = sum(steps[-1] < end for (steps, _), end in zip(curves, wanted))
             if alone := count == 1 or count < len(seeds):
                 spread = f"; runs: {len(seeds)}, seeds: {count}, so there is no interval"
-            print(f"  {name}: {mean:.3f}{spread}")
+            unfinished = f"; {short} not finished" if short else ""
+            print(f"  {name}: {mean:.3f}{spread}{unfinished}")
             first, end = max(s[0] for s, _ in curves), min(s[-1] for s, _ in curves)
             grid = np.unique(np.concatenate([steps for steps, _ in curves]).clip(first, end))
             rows = np.array([np.interp(grid, steps, values) for steps, values in curves])

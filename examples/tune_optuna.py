@@ -11,6 +11,7 @@ are kept in a file, so a search goes on where it was stopped, and several may ru
 
 import importlib.util
 import json
+import secrets
 import shlex
 import subprocess
 import sys
@@ -64,7 +65,7 @@ def train(args: Args, settings: dict[str, float], name: str, seed: int) -> float
     words += ["--seed", str(seed), "--exp-name", name, "--runs-folder", str(args.runs_folder)]
     if status := subprocess.run(words, stdout=subprocess.DEVNULL).returncode:
         raise UserError(f"{shlex.join(words)} ended with exit status {status}")
-    metrics = max(args.runs_folder.glob(f"*__{name}__{seed}__*/metrics.jsonl"))  # the newest
+    (metrics,) = args.runs_folder.glob(f"*__{name}__{seed}__*/metrics.jsonl")
     lines = map(json.loads, metrics.read_text().splitlines())
     values = [line[args.figure] for line in lines if args.figure in line]
     if not values:
@@ -84,8 +85,9 @@ def main(args: Args) -> int:
 
     def objective(trial: optuna.Trial) -> float:
         settings, values = suggest(trial), []
+        name = f"trial{trial.number}_{secrets.token_hex(4)}"  # other searches have trials, too
         for seed in range(1, args.seeds + 1):
-            values.append(train(args, settings, f"trial{trial.number}", seed))
+            values.append(train(args, settings, name, seed))
             trial.report(sum(values) / len(values), seed)
             if trial.should_prune():
                 raise optuna.TrialPruned

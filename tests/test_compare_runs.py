@@ -46,6 +46,13 @@ def test_other_settings_and_scripts_are_other_lines(tmp_path, capsys):
     assert edited.endswith("0.400; runs: 3, seeds: 2, so there is no interval")
 
 
+def test_a_run_that_was_stopped_is_not_taken_for_a_finished_one(tmp_path, capsys):
+    runs = [run(tmp_path, "m", n, [0.5] * n, total_timesteps=200) for n in (1, 2, 3)]
+    args = compare_runs.Args(tuple(runs), figures=("eval/dumbbot/win",), out=tmp_path / "a.png")
+    compare_runs.main(args)
+    assert "seeds: 3; 1 not finished\n" in capsys.readouterr().out
+
+
 def test_the_interval_holds_the_mean_of_all_seeds():
     values = np.random.default_rng(0).random((10, 4))
     mean, low, high = compare_runs.mean_and_interval(values)

@@ -8,9 +8,10 @@ tune_optuna = pytest.importorskip("examples.tune_optuna")
 SCRIPT = """
 import json, pathlib, sys
 flags = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-folder = pathlib.Path(flags["--runs-folder"], f"m__{flags['--exp-name']}__{flags['--seed']}__1")
+name = f"{flags['--map']}__{flags['--exp-name']}__{flags['--seed']}__1"
+folder = pathlib.Path(flags["--runs-folder"], name)
 folder.mkdir(exist_ok=True)
-win = float(flags["--gae-lambda"]) - 0.01 * int(flags["--seed"])
+win = len(flags["--map"]) + float(flags["--gae-lambda"]) - 0.01 * int(flags["--seed"])
 lines = [{"global_step": 1, "eval/dumbbot/win": 0.0}, {"global_step": 2, "eval/dumbbot/win": win}]
 (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\\n" for line in lines))
 sys.exit(int(flags["--fails"]))
@@ -20,7 +21,7 @@ sys.exit(int(flags["--fails"]))
 def make_args(folder, **settings):
     script = folder / "script.py"
     script.write_text(SCRIPT)
-    settings = {"trials": 3, "flags": "--fails 0"} | settings
+    settings = {"trials": 3, "flags": "--map m --fails 0"} | settings
     return tune_optuna.Args(script=script, runs_folder=folder / "tuned", **settings)
 
 
@@ -35,14 +36,21 @@ def test_a_search_finds_the_best_trial_and_goes_on(tmp_path, capsys):
     assert len(trials) == 6 and "best of 6 trials" in capsys.readouterr().out
     done = [trial for trial in trials if trial.state == optuna.trial.TrialState.COMPLETE]
     for trial in done:
-        assert trial.value == pytest.approx(trial.params["gae_lambda"] - 0.015)  # of both seeds
+        assert trial.value == pytest.approx(trial.params["gae_lambda"] + 0.985)  # of both seeds
     for trial in trials:
-        folders = list(args.runs_folder.glob(f"m__trial{trial.number}__*"))
+        folders = list(args.runs_folder.glob(f"m__trial{trial.number}_*"))
         assert len(folders) == (2 if trial in done else 1)
 
 
+def test_two_searches_in_one_folder_know_their_own_runs(tmp_path, capsys):
+    for game_map, best in (("three", "5."), ("m", "1.")):
+        args = make_args(tmp_path, flags=f"--map {game_map} --fails 0", trials=1, seeds=1)
+        assert tune_optuna.main(args) == 0
+        assert f"best of 1 trials: {best}" in capsys.readouterr().out
+
+
 def test_a_training_that_fails_or_has_no_such_figure_ends_the_search(tmp_path, capsys):
-    assert tune_optuna.main(make_args(tmp_path, flags="--fails 3")) == 2
+    assert tune_optuna.main(make_args(tmp_path, flags="--map m --fails 3")) == 2
     assert "exit status 3" in capsys.readouterr().err
     assert tune_optuna.main(make_args(tmp_path, figure="eval/brane/win", seeds=1)) == 2
     assert "metrics.jsonl has no eval/brane/win" in capsys.readouterr().err
