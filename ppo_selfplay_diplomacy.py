@@ -560,11 +560,11 @@ class Run(Stateful):
         seats.stream[rows] = np.where(learns, rows[:, None] * args.learner_seats + place, NONE)
         if args.opponent_temperature != 1:  # opponents that err give the learner games to win
             exponents = rng.random((len(rows), team.max() + 1))[:, team]  # one a team
-            temperature = args.opponent_temperature**exponents
-            seats.temperature[rows] = np.where(learns, 1.0, temperature)
+            seats.temperature[rows] = np.where(learns, 1.0, args.opponent_temperature**exponents)
         if args.random_start_prob > 0:  # positions that the learner's play never reaches
             phases = rng.integers(1, MAX_RANDOM_PHASES + 1, learns.shape)
             seats.random_phases[rows] = phases * (rng.random(learns.shape) < args.random_start_prob)
+        engine.begin_games(self.games, self.pool.bots.values(), rows)
 
     def play(self, clock: Clock) -> tuple[StepResult, dict[str, int]]:
         """Play one phase of every game; return its result and the counters' increments."""

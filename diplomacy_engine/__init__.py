@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .matches.match import MatchReport, MatchSettings
     from .matches.tables import play_games
     from .players.advice import orders_for
-    from .players.asking import ask_player
+    from .players.asking import ask_player, begin_games
     from .players.bots import BOTS, make_bot
     from .players.checking import check_player
     from .players.loading import PlayerError, load_player
@@ -45,7 +45,7 @@ _PUBLIC = {  # module -> its names that are public
     "matches.match": ["MatchReport", "MatchSettings"],
     "matches.tables": ["play_games"],
     "players.advice": ["orders_for"],
-    "players.asking": ["ask_player"],
+    "players.asking": ["ask_player", "begin_games"],
     "players.bots": ["BOTS", "make_bot"],
     "players.checking": ["check_player"],
     "players.loading": ["PlayerError", "load_player"],

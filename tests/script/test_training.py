@@ -323,6 +323,32 @@ def test_a_finished_run_is_resumed(copied, capsys):
     assert saved["args"]["total_timesteps"] == 700
 
 
+class Remembering:
+    """Plays at random; its games go on, unless it has been told that others begin."""
+
+    name = "remembering"
+
+    def __init__(self, *_: object):
+        self.turns: dict[int, int] = {}
+
+    def begin(self, games, rows):
+        self.turns |= dict.fromkeys(rows.tolist(), -1)
+
+    def act(self, games, decisions):
+        turns = games.state.turn[decisions.game].tolist()
+        assert all(self.turns[row] < turn for row, turn in zip(decisions.game.tolist(), turns))
+        self.turns |= dict(zip(decisions.game.tolist(), turns))
+        return ppo.RANDOM_BOT.act(games, decisions)
+
+
+def test_a_bot_that_remembers_is_told_of_new_games(tmp_path, monkeypatch):
+    monkeypatch.setattr(ppo, "load_opponent", Remembering)
+    bots = {"pool_bots": ["random"], "pool_bot_prob": 1.0, "eval_bots": []}
+    run = train(tmp_path / "runs", **SETTINGS["plain"] | bots)
+    assert load(run)["run"]["results"]["counters"]["games"] > SETTINGS["plain"].get("num_envs", 0)
+    assert resume(run, "--total-timesteps", "700") == 0
+
+
 def test_one_process_at_a_time(copied, capsys):
     holder, before = RunFolder.open(copied), files(copied)
     refused(["--resume", str(copied)], "another process", str(copied), capsys=capsys)
