@@ -178,7 +178,7 @@ class Progress:
         table.add_column()
         table.add_column(overflow="fold")  # a path must be there whole
         for name, value in summary.items():
-            cells = label(name), show(name, value)  # names may come from a checkpoint
+            cells = name, show(name, value)  # names may come from a checkpoint
             table.add_row(*(escape(printable(text)) for text in cells))
         self._console.print(table)
 

@@ -77,7 +77,7 @@ def main(args: Args) -> int:
     args.runs_folder.mkdir(parents=True, exist_ok=True)
     study = optuna.create_study(
         storage=f"sqlite:///{args.runs_folder}/trials.db",
-        study_name=f"{args.figure}: {args.flags}",
+        study_name=f"{args.figure}: {args.script} {args.flags}, {args.seeds} seeds",
         load_if_exists=True,
         direction="maximize",
         pruner=optuna.pruners.MedianPruner(n_startup_trials=4),

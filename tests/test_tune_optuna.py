@@ -18,11 +18,10 @@ sys.exit(int(flags["--fails"]))
 """
 
 
-def make_args(folder, **settings):
-    script = folder / "script.py"
-    script.write_text(SCRIPT)
+def make_args(folder, script="script.py", **settings):
+    (folder / script).write_text(SCRIPT)
     settings = {"trials": 3, "flags": "--map m --fails 0"} | settings
-    return tune_optuna.Args(script=script, runs_folder=folder / "tuned", **settings)
+    return tune_optuna.Args(script=folder / script, runs_folder=folder / "tuned", **settings)
 
 
 @pytest.mark.slow
@@ -42,10 +41,11 @@ def test_a_search_finds_the_best_trial_and_goes_on(tmp_path, capsys):
         assert len(folders) == (2 if trial in done else 1)
 
 
-def test_two_searches_in_one_folder_know_their_own_runs(tmp_path, capsys):
-    for game_map, best in (("three", "5."), ("m", "1.")):
-        args = make_args(tmp_path, flags=f"--map {game_map} --fails 0", trials=1, seeds=1)
-        assert tune_optuna.main(args) == 0
+def test_searches_in_one_folder_know_their_own_runs(tmp_path, capsys):
+    searches = ("three", "5.", "script.py"), ("m", "1.", "script.py"), ("m", "1.", "mine.py")
+    for game_map, best, script in searches:
+        flags = f"--map {game_map} --fails 0"
+        assert tune_optuna.main(make_args(tmp_path, script, flags=flags, trials=1, seeds=1)) == 0
         assert f"best of 1 trials: {best}" in capsys.readouterr().out
 
 

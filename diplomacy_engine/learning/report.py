@@ -12,7 +12,7 @@ import torch
 
 from .._cores import usable_cores
 from .._version import VERSION
-from ..matches.figures import mean_text, share_text, sides_of
+from ..matches.figures import limit_text, mean_text, share_text, sides_of
 
 # Column of the table of curves -> figure in metrics.jsonl, newest at an evaluation.
 COLUMNS = {
@@ -38,6 +38,7 @@ def report(
     """
     rows = _curves(metrics, list(evaluations))
     often = [bot for bot in evaluations if all(_wins(bot) in row for row in rows)]
+    limit = limit_text(next(iter(evaluations.values())))
     lines = [
         *(f"# {title}", ""),
         f"{rows[-1]['decisions']:,} decisions of the learner in {minutes:.1f} minutes, "
@@ -45,7 +46,7 @@ def report(
         f"PyTorch {torch.__version__}, Python {platform.python_version()}, {usable_cores()} cores "
         f"of {platform.machine()} ({platform.system()}).",
         *("", "## Settings", "", *(f"- {line}" for line in settings or ["the script's defaults"])),
-        *("", "## Evaluation", "", "With intervals that hold 95%.", ""),
+        *("", "## Evaluation", "", f"Games of {limit}, with intervals that hold 95%.", ""),
         *_table([_result_row(bot, result) for bot, result in evaluations.items()]),
     ]
     for bot, result in evaluations.items():

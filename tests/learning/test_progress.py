@@ -33,7 +33,7 @@ def test_plain_lines():
         figures = {"win_dumbbot": 0.971, "draw_share": 0.125} if second == 5 else {}
         line.update(second * 100, entropy=1.25, pool=3, **figures)
     line.close()
-    line.summarize({"games": 1_000, "win_random": 1.0, "checkpoint": "runs/[x]:x:/checkpoint.pt"})
+    line.summarize({"games": 1_000, "win against a__b_1": 1, "file": "runs/[x]:x:/checkpoint.pt"})
     lines = file.getvalue().splitlines()
     assert lines[0] == (
         " 10.0% | 1,000 of 10,000 decisions | 100/s | 0:01:30 left | entropy 1.25 | pool 3 | "
@@ -43,7 +43,7 @@ def test_plain_lines():
     assert lines[2].startswith(" 25.0%")
     table = "\n".join(lines[3:])
     assert "summary" in table and "runs/[x]:x:/checkpoint.pt" in table
-    assert "win random" in table and "100.0%" in table and "1,000" in table
+    assert "win against a__b_1" in table and "1,000" in table  # names as they are
     assert "\x1b" not in file.getvalue() and "\r" not in file.getvalue()
 
 

@@ -62,6 +62,7 @@ def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
     for what, words in steps.items():
         assert f"{what.capitalize()}:\n\n    {shlex.join(words)}" in report
     assert f"# {run.name}" in report and "--eval-interval 250" in report
+    assert "Games of at most 20 years, then a draw, with" in report
     last = [line for line in metrics(run) if "eval/random/win" in line]
     assert len(last) > 1 and f"| {last[-1]['global_step']:,} | " in report
     assert f"{100 * last[-1]['eval/random/win']:.1f}% (" in report
