@@ -875,6 +875,9 @@ class Game:
         game_id, found_map, phases, ending = saved_games.read_saved_game(saved, game_map)
         game = cls.from_state(found_map, phases[-1]["state"], max_years)
         game.id, game.history = game_id, phases[:-1]
+        last = game.history[-1]["name"] if game.is_over and game.history else ""
+        if phase_kind(last):  # the state of its end does not tell the year
+            game._games.state.year[0] = parse_phase(last)[0]
         game.draw_votes, game.conceded = ending.draw_votes, sorted(set(ending.conceded))
         positions.set_ending(game._games, ending.draw_agreed, game.conceded)
         for power in saved_games.read_votes(phases[-1], game.map):
