@@ -3,7 +3,7 @@
 Of one power in one game, rates are 0 or 1:
 
     solo            it reached the victory count, ahead of everyone else
-    win             solo, or at the year limit more centers than any other power
+    win             solo, or alive at the year limit with more centers than any other power
     draw            nobody solos, at the year limit or by agreement (a team's victory without a solo
                     is a draw of its powers)
     survival        it has a unit or a center at the end
@@ -96,7 +96,7 @@ class Outcomes(NamedTuple):
     def win(self) -> np.ndarray:
         """(E, P) bool."""
         at_limit = (self.ended == YEAR_LIMIT)[:, None]
-        return self.solo() | (at_limit & (lead(self.centers) > 0))
+        return self.solo() | (at_limit & (lead(self.centers) > 0) & self.alive)
 
     def draw(self) -> np.ndarray:
         """(E,) bool."""

@@ -159,6 +159,12 @@ def test_who_concedes_has_no_part_in_a_draw():
     while not limit.is_over:
         limit.adjudicate()
     assert limit.is_draw and limit.winners == ["ENGLAND", "RUSSIA"]
+    leader = Game.from_position(
+        "three F1901M; ENGLAND = LON PAR; ITALY = ROM; RUSSIA = MOS", None, 1
+    )
+    leader.concede("ENGLAND")
+    leader.adjudicate()
+    assert leader.is_draw and not any(power["win"] for power in leader.figures().values())
 
 
 def test_the_last_who_has_not_conceded_wins():
