@@ -11,6 +11,7 @@ from ..constants import COMPLETED, canonical_phase
 from ..errors import UserError
 from ..records import convert, parse_json
 from ..rules.map import MAP_NAMES, Map, load_map
+from ..rules.notation import unit_of
 
 RULES = ["POWER_CHOICE"]  # and NO_PRESS where nobody says anything
 NO_PRESS = "NO_PRESS"
@@ -72,7 +73,7 @@ def saved_game_dictionary(
     teams = game_map.teams
     rules = [*([NO_PRESS] if silent else []), *RULES, *([OWN_END] if own_end else [])]
     own = game_map.name not in MAP_NAMES or load_map(game_map.name).hash != game_map.hash
-    played = [phase | {"orders": _without_waives(phase["orders"])} for phase in phases[:-1]]
+    played = [phase | {"orders": _without_waives(phase)} for phase in phases[:-1]]
     saved = {
         "id": game_id,
         "map": game_map.name,
@@ -86,10 +87,15 @@ def saved_game_dictionary(
     return saved
 
 
-def _without_waives(orders: Mapping) -> dict:
+def _without_waives(phase: Mapping) -> dict:
+    """Return the orders without waives, and without those that waives made void: they would count
+    when the game is read back."""
+    results = phase["results"]
     return {
-        power: texts and [text for text in texts if text != "WAIVE"]
-        for power, texts in orders.items()
+        power: [text for text in texts if results.get(unit_of(text)) == []]
+        if texts and "WAIVE" in texts
+        else texts
+        for power, texts in phase["orders"].items()
     }
 
 

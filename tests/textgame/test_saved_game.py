@@ -113,6 +113,14 @@ def test_pending_and_void_orders_are_kept():
     assert loaded.history[0]["results"]["A PAR"] == ["void"]
 
 
+def test_a_build_after_a_waive_is_not_read_back():
+    game = Game.from_position("small W1901A; ENGLAND = LON PAR; RUSSIA A MOS = MOS")
+    assert len(game.submit("ENGLAND", ["WAIVE", "Build A London"], strict=False)) == 1
+    game.adjudicate()
+    (phase, _) = game.to_saved_game()["phases"]
+    assert game.units["ENGLAND"] == phase["orders"]["ENGLAND"] == []
+
+
 def test_a_game_of_a_map_file(tmp_path):
     """It names the map, not the file, and is read where the file is not."""
     path = tmp_path / "mine.toml"
