@@ -200,9 +200,9 @@ class CheckReward(TeamFlags, GameFlags, Checked):
 
 @dataclass
 class ImportGame:
-    """Read a webDiplomacy site's history.json, blocks of order texts by power and phase, or saved
-    games; replay them under our rules; report their contents and any differences. `replay` and
-    `play --resume` read the same files.
+    """Read a webDiplomacy site's history.json or blocks of order texts by power and phase; replay
+    them under our rules; report their contents and any differences. Saved games are taken as they
+    are. `replay` and `play --resume` read the same files.
 
     examples:
       import-game history.json --output game.jsonl

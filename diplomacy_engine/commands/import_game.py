@@ -3,6 +3,7 @@
 from .._files import check_target
 from .._suggest import printable
 from ..errors import UserError
+from ..rules.map import MAP_NAMES
 from ..textgame.imports.games import read_games, short_report
 from ._console import print_notes
 from ._flags import ImportGame
@@ -14,7 +15,7 @@ def run_import_game(arguments: ImportGame) -> int:
     notes: list[str] = []
     games = list(read_games(arguments.file, arguments.map, arguments.variant, notes.append))
     try:
-        reports = [short_report(game, arguments.map) for game in games]
+        reports = [short_report(game, _other_map(game, arguments.map)) for game in games]
     except UserError as error:
         raise UserError(f"{arguments.file}: {error}") from None
     print_notes(notes)
@@ -22,3 +23,8 @@ def run_import_game(arguments: ImportGame) -> int:
         print(printable(report))
     write_lines(arguments.output, games)
     return 0
+
+
+def _other_map(game: dict, name: str | None) -> str | None:
+    own_map = game.get("map") in MAP_NAMES or game.get("map_facts") is not None
+    return None if own_map else name

@@ -71,13 +71,15 @@ def _saved(
 ) -> dict:
     """Return a text of orders, a history, a record of phases or a saved game as a saved game;
     `game_id` counts where it has none."""
-    if isinstance(game, str):
-        return _of_blocks(order_blocks.read_blocks(game_map, game, note), game_map, game_id, note)
-    phases = game.get("phases")
+    phases = None if isinstance(game, str) else game.get("phases")
     first = phases[0] if isinstance(phases, list) and phases else None
     keys = {*first} if isinstance(first, dict) else set()
     if "turn" in keys and "map" not in game:
         return _of_history(game, game_map, game_id, note, variant)
+    if variant is not None:
+        raise UserError(f"{variant} is for a history.json, which this is not")
+    if isinstance(game, str):
+        return _of_blocks(order_blocks.read_blocks(game_map, game, note), game_map, game_id, note)
     if "units" in keys and not keys & {"state", "turn"}:
         return _of_record(game, game_map, game_id, note)
     return game

@@ -137,6 +137,15 @@ def test_a_variant_that_does_not_fit(tmp_path, capsys):
     ):
         other.write_text(text)
         assert sentence in refusal("import-game", file, "--variant", other, capsys=capsys)
+    file.write_text(MAIL)
+    assert "is for a history" in refusal("import-game", file, "--variant", other, capsys=capsys)
+
+
+def test_a_saved_game_is_of_the_map_that_it_names(tmp_path, capsys):
+    file = tmp_path / "game.jsonl"
+    file.write_text(json.dumps(Game("small").to_saved_game()))
+    assert main(["import-game", str(file), "--map", "standard"]) == 0
+    assert "on map small:" in capsys.readouterr().out
 
 
 def test_the_command_writes_what_replay_and_play_read(tmp_path, capsys):
