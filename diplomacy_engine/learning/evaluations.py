@@ -34,8 +34,11 @@ def against_searches(args: RunSettings, game_map: Map, log: RunLog) -> dict[str,
         shares = {"lookahead": 2, "mcts": 5 if provinces <= 50 else 20}  # which are slow
         counts = {bot: args.eval_games // part for bot, part in shares.items()}
         more = {bot: count for bot, count in counts.items() if count and bot not in games}
-        described = (games | more).items()
-        text = ", ".join(f"{count} games against {bot}" for bot, count in described)
+        sides = len(game_map.contested().teams.names)  # which are played equally often
+        text = ", ".join(
+            f"{-(-count // sides) * sides} games against {bot}"
+            for bot, count in (games | more).items()
+        )
         if game_map.name == "small":
             text += "; against a perfect player, who wins as RUSSIA, about 50% is the most"
         log.message(f"last evaluation: {text}")
