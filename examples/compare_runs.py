@@ -89,6 +89,8 @@ def settings_of(folder: Path) -> dict[str, object]:
     """Return what a run was made with: its settings, and the hash of its script."""
     script = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
     args = read_json(dict[str, object], folder / "args.json", 1_000_000)
+    game_map, exp_name = (*folder.name.split("__"), "")[:2]  # of learners without these settings
+    args = {"map": game_map, "exp_name": exp_name} | args
     return args | {"script_sha256": hashlib.sha256(script).hexdigest()[:8]}
 
 

@@ -53,6 +53,14 @@ def test_a_run_that_was_stopped_is_not_taken_for_a_finished_one(tmp_path, capsys
     assert "seeds: 3; 1 not finished\n" in capsys.readouterr().out
 
 
+def test_a_learner_without_these_settings_is_named_by_its_folder(tmp_path, capsys):
+    folder = run(tmp_path, "imitate", 1, [0.5])
+    (folder / "args.json").write_text('{"seed": 1}')
+    args = compare_runs.Args((folder,), figures=("eval/dumbbot/win",), out=tmp_path / "a.png")
+    compare_runs.main(args)
+    assert "  imitate on small: 0.500" in capsys.readouterr().out
+
+
 def test_the_interval_holds_the_mean_of_all_seeds():
     values = np.random.default_rng(0).random((10, 4))
     mean, low, high = compare_runs.mean_and_interval(values)
