@@ -147,6 +147,7 @@ def test_codes_and_coasts_that_are_words_of_orders_are_places():
     words = vocabulary(game_map)
     for number, order_text in enumerate(words.texts):
         order = notation.read_order(game_map, order_text)
+        assert order == notation.read_order(game_map, order_text.lower())
         assert number in notation.matching_orders(game_map, words, order, range(len(words)))
         assert notation.order_texts(order_text) == [order_text]
     for code, v in game_map.province_index.items():
