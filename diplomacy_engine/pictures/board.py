@@ -50,7 +50,8 @@ def board_svg(
 ) -> str:
     """Return the position of a game as an SVG, `width` pixels wide or (None) filling its frame;
     the `outcome` of the orders is as of `Game.adjudicate`, and failed ones are crossed."""
-    scene = scene_of(game).with_orders(game.map, orders or {}, outcome or {})
+    by_power = {power.upper(): texts for power, texts in (orders or {}).items()}
+    scene = scene_of(game).with_orders(game.map, by_power, outcome or {})
     return scene_svg(drawing_of(game.map), scene, theme, width)
 
 

@@ -176,6 +176,11 @@ def test_the_legend_explains_what_a_map_has():
         assert "nobody" in text
 
 
+def test_orders_are_drawn_whatever_the_case_of_their_power():
+    drawn = Game("standard").to_svg(orders={"france": ["A PAR - BUR"]})
+    assert drawn.count('data-order="A PAR - BUR" data-power="FRANCE"') == 1
+
+
 @given(st.text(max_size=40), st.lists(st.text(max_size=12), max_size=3))
 @settings(max_examples=60, deadline=None)
 def test_nonsense_is_left_out_or_escaped(text, words):
