@@ -284,6 +284,8 @@ class Game:
         power or `SYSTEM`, `recipient` another power or `GLOBAL`; else UserError, as at the end."""
         if self.is_over:
             raise UserError("nothing can be said after the end of the game")
+        if not isinstance(message, str):
+            raise UserError(f"a message is a text, not {quoted(message)}")
         others = [power for power in self.map.powers if power != sender]
         for name, role, allowed in (
             (sender, "sender", (saved_games.REFEREE, *self.map.powers)),

@@ -164,6 +164,8 @@ def test_saved_games_keep_the_talk():
     assert Game.from_saved_game(saved).deals("ENGLAND") == []
     game.adjudicate()
     sent = len(saved["phases"][-1]["messages"])
+    with pytest.raises(UserError, match="a message is a text, not 5"):
+        game.send("ENGLAND", "GLOBAL", 5)
     assert game.send("ENGLAND", "GLOBAL", "hello")["time_sent"] == sent == 5
 
 
