@@ -132,9 +132,10 @@ def victors(game_map: Map, state: Mapping) -> list[str]:
     note = state.get("note")
     head, _, names = note.partition(":") if isinstance(note, str) else ("", "", "")
     named = [name.strip().upper() for name in names.split(",")]
-    called = [[power for power in game_map.powers if name in (power, power[:3])] for name in named]
-    is_victory = head.strip().lower() == "victory by" and all(len(powers) == 1 for powers in called)
-    return [power for power in game_map.powers if [power] in called] if is_victory else []
+    powers = game_map.powers
+    called = [[p for p in powers if p == n] or [p for p in powers if p[:3] == n] for n in named]
+    is_victory = head.strip().lower() == "victory by" and all(len(each) == 1 for each in called)
+    return [power for power in powers if [power] in called] if is_victory else []
 
 
 def read_saved_game(

@@ -12,7 +12,7 @@ from support.games import append_saved_game, play_randomly, standard
 from support.maps import tribes
 from support.tables import read_table
 
-from diplomacy_engine import MAP_NAMES, Game, UserError
+from diplomacy_engine import MAP_NAMES, Game, Map, UserError, load_map
 from diplomacy_engine.replays.replay import load_replays, make_replay
 from diplomacy_engine.rules.map import MAPS_FOLDER
 from diplomacy_engine.textgame import saved_game
@@ -320,6 +320,15 @@ def test_figures_of_one_game():
     assert sum(figures["sum_of_squares"] for figures in found.values()) == 1
     with pytest.raises(UserError, match="year_limit"):
         game.figures("never")
+
+
+def test_who_has_won_where_one_power_has_the_others_short_name():
+    facts = json.loads(json.dumps(load_map("small").facts).replace("ENGLAND", "RUS"))
+    game = Game(Map(facts | {"name": "mine"}))
+    game.concede("RUSSIA")
+    saved = game.to_saved_game()
+    del saved["conceded"]
+    assert Game.from_saved_game(saved).winners == game.winners == ["RUS"]
 
 
 def test_a_saved_game_has_the_figures_of_the_game():
