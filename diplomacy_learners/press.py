@@ -357,6 +357,8 @@ class TalkRun(TeamRun):
     OF_RANK = (*TeamRun.OF_RANK, "memory")
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
+        if setup.args.break_cost and setup.args.binding == "yes":
+            raise engine.UserError("--break-cost needs --binding no: no deal can be broken here")
         super().__init__(setup, ranks)
         self.agent.wish_entropy = self.args.wish_entropy
         kind = KINDS[self.args.press]

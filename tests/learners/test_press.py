@@ -368,6 +368,7 @@ def test_talk_of_another_kind_is_refused(trained, tmp_path, capsys):
         (["--pool-bots", "nash+dumbbot"], "--pool-bots", "'nash+dumbbot'"),
         (["--eval-bots", "grudge+dumbbot"], "--eval-bots", "'grudge+dumbbot'"),
         (["--wish-entropy", "-1"], "--wish-entropy"),
+        (["--break-cost", "0.1"], "--break-cost", "--binding no"),
         (["--start-from", "three-pure-1"], "press.py"),
         (["--start-from", str(trained("offers")), *sizes], "--press", "'offers'"),
     ):
