@@ -29,6 +29,7 @@ from .protocols import (
     WatchingPlayer,
 )
 
+_ORDERED = {"movement": "units", "retreats": "retreats", "adjustments": "builds"}
 MOST_ASKED = 3  # times that a player is asked for orders, if it repeats moves in vain
 
 
@@ -274,13 +275,12 @@ def _tried(game: Game, texts: Sequence[str], power: str, reasons: Reasons) -> Se
     )
 
 
-def has_decision(state: dict, power: str) -> bool:
-    kind = phase_kind(state["name"])
-    if kind == "retreats":
-        return bool(state.get("retreats", {}).get(power))
-    if kind == "adjustments":
-        return bool(state.get("builds", {}).get(power, {}).get("count"))
-    return kind == "movement" and bool(state["units"].get(power))
+def has_decision(state: Mapping, power: str) -> bool:
+    """Tell by a state, perhaps of another program, whether a power has something to order."""
+    key = _ORDERED.get(phase_kind(state["name"]))
+    table = state.get(key)
+    own = table.get(power) if isinstance(table, Mapping) else None
+    return bool(own.get("count") if isinstance(own, Mapping) and key == "builds" else own)
 
 
 def next_offer(

@@ -3,7 +3,7 @@
 import pytest
 
 from diplomacy_engine import Game, UserError, make_bot, orders_for
-from diplomacy_engine.players.advice import orders_by_player
+from diplomacy_engine.players.advice import has_decision, orders_by_player
 from diplomacy_engine.press.negotiators.negotiation import Silent
 
 
@@ -41,6 +41,15 @@ class Listening(Silent):
 
     def hear(self, talk):
         self.heard = talk
+
+
+def test_whether_there_is_something_to_order():
+    position = "small W1901A; ENGLAND = LON PAR; RUSSIA A MOS = MOS"
+    winter = Game.from_position(position).to_state()
+    assert [has_decision(winter, power) for power in ("ENGLAND", "RUSSIA")] == [True, False]
+    for others in ({"builds": None}, {"builds": {}}, {"name": "S1901R", "retreats": None}):
+        assert not has_decision(winter | others, "ENGLAND"), "a file of another program"
+    assert has_decision(winter | {"name": "S1901M"}, "RUSSIA")
 
 
 def test_who_listens_knows_its_deals_when_it_orders():
