@@ -844,7 +844,7 @@ class Game:
         deals can be broken, with a `binding` of ours."""
         # None: nothing was submitted yet.
         pending = {power: self.orders.get(power) for power in self.map.powers}
-        notes = {"results": {}, "messages": self.messages} | self._votes_note()
+        notes = {"results": {}, "messages": list(self.messages)} | self._votes_note()
         phases = [*self.history, self._record(pending) | notes]
         ending = saved_games.Ending(self.draw_votes, self.is_agreed, tuple(self.conceded))
         own_end = self.is_draw or bool(self.is_over and self.conceded)

@@ -109,6 +109,9 @@ def test_pending_and_void_orders_are_kept():
     assert loaded.orders == game.orders and loaded.orders["TURKEY"] == []
     assert loaded.adjudicate() == game.adjudicate()
     assert loaded.to_saved_game() == game.to_saved_game()
+    saved = game.to_saved_game()
+    game.send("ITALY", "GLOBAL", "later")
+    assert saved["phases"][-1]["messages"] == []
     assert loaded.history[0]["orders"]["FRANCE"] == ["A PAR - MOS", "A MAR - SPA"]
     assert loaded.history[0]["results"]["A PAR"] == ["void"]
 
