@@ -215,7 +215,8 @@ class _Reader:
     def end(self, may_follow: Iterable[str] = ("",)) -> None:
         if ")" in may_follow:
             self.take(")")  # of a bracket around the order; A RUH-H)OL is no hold
-        if self.peek() not in may_follow:
+        both = self.tokens[self.next + 1 : self.next + 2] if self.peek() == "AND" else ()
+        if not {self.peek(), *both}.issubset(may_follow):
             rest = " ".join(self.tokens[self.next :])
             raise UserError(f"{rest!r} at the end has no meaning")
 
