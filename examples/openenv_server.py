@@ -18,7 +18,7 @@ from diplomacy_engine.players.advice import orders_for
 
 
 class Orders(Action):
-    orders: dict[str, list[str]]  # by power; units without one hold
+    orders: dict[str, list[str]]  # by power that is played; units without one hold
 
 
 class Position(Observation):
@@ -42,17 +42,23 @@ class DiplomacyEnvironment(Environment[Orders, Position, State]):
         self.game = Game(self._map, max_years=self._years)
         if seed is not None:
             self.game.vector_game.seed_games([0], [seed])
-        self.seats = seats or list(self.game.powers)  # all, if it is not said
+        self.seats = [self._power(name) for name in seats or self.game.powers]
         self._state = State(episode_id=episode_id, step_count=0)
         return self._position(dict.fromkeys(self.seats, 0.0), [])
 
+    def _power(self, name: str) -> str:
+        return self.game.powers[self.game.map.power_number(name)]
+
     def step(self, action: Orders, timeout_s: float | None = None, **_: Any) -> Position:
         before, refused = {p: len(c) for p, c in self.game.centers.items()}, []
+        ordered = {self._power(name): orders for name, orders in action.orders.items()}
+        for power in sorted(ordered.keys() - set(self.seats)):
+            refused += [f"{text}: {power} is not played here" for text in ordered[power]]
         others = [power for power in self.game.powers if power not in self.seats]
         for power, orders in orders_for(self.game, self._opponent, others).items():
             self.game.submit(power, orders)
         for power in self.seats:
-            refused += self.game.submit(power, action.orders.get(power, []), strict=False)
+            refused += self.game.submit(power, ordered.get(power, []), strict=False)
         self.game.adjudicate()
         self._state.step_count += 1
         gains = {p: float(len(self.game.centers[p]) - before[p]) for p in self.seats}

@@ -10,6 +10,8 @@ import pytest
 from support.pages import ROOT
 from support.tables import slow_but
 
+from diplomacy_engine import UserError
+
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 QUICK = [path for path in NOTEBOOKS if path.stem != "own_learner"]  # which trains
 
@@ -85,8 +87,14 @@ def test_openenv_plays_any_seats():
     assert list(position.legal_orders) == seats
     orders = {p: [texts[0] for texts in position.legal_orders[p].values()] for p in seats}
     orders[seats[0]] = [*orders[seats[0]][1:], "A XXX H"]
+    orders["RUSSIA"] = ["A YYY H"]  # is the bot's
     position = environment.step(example.Orders(orders=orders))
-    assert "A XXX H" in position.refused[0] and len(position.refused) == 1
+    assert ["A YYY H" in position.refused[0], "A XXX H" in position.refused[1]] == [True, True]
+    assert len(position.refused) == 2
+    with pytest.raises(UserError, match="FRANCE"):
+        environment.step(example.Orders(orders={"FRANCE": ["A PAR H"]}))
+    with pytest.raises(UserError, match="FRANCE"):
+        example.DiplomacyEnvironment(map="three").reset(seats=["FRANCE"])
     assert environment.state.step_count == 1 and position.phase != "S1901M"
     while not position.done:
         position = environment.step(example.Orders(orders={}))
