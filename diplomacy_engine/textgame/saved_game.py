@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 from .._files import open_file
+from .._suggest import quoted
 from ..constants import COMPLETED, canonical_phase
 from ..errors import UserError
 from ..records import convert, parse_json
@@ -159,6 +160,11 @@ def read_saved_game(
         found_map = load_map(game_map or game.map)
     if not found_map.teams.text and game.teams is not None:
         found_map = found_map.with_teams(game.teams, game.team_victory)
+    for (_, name), phase in zip(names, game.phases):
+        powers = {power.upper(): power for power in (*phase.orders, *phase.state.units)}
+        for unknown in sorted(powers.keys() - found_map.unit_power_index.keys()):
+            where = f"{source}: {name}: {quoted(powers[unknown], 40)}"
+            raise UserError(f"{where} is not a power of map {found_map.name}")
     phases = []
     for phase in saved["phases"]:
         spoken = phase.get("messages", ())
