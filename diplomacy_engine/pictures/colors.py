@@ -7,6 +7,8 @@ import re
 from functools import lru_cache
 from importlib.resources import files
 
+from .._suggest import quoted
+from ..errors import UserError
 from ..records import shipped_toml
 from ..rules.map import Map
 from .layout import LABEL_SIZE, NAME_SIZE
@@ -53,6 +55,8 @@ def variables(game_map: Map, dark: bool) -> dict[str, str]:
 def style_sheet(game_map: Map, *themes: str) -> str:
     sheet = ""
     for theme in themes:
+        if theme not in THEMES:
+            raise UserError(f"{quoted(theme, 40)} is not a theme ({', '.join(THEMES)})")
         here = f'.dip-board[data-theme="{theme}"]'
         sheet += _block(here, variables(game_map, theme == "dark"))
         if theme == "auto":

@@ -129,6 +129,11 @@ def test_a_removal_that_was_not_owed_leaves_the_unit():
     assert cross(complex(x + 13, y - 13)) in svg, "beside it"
 
 
+def test_a_theme_that_there_is_not_is_refused():
+    with pytest.raises(UserError, match="drak"):
+        Game("small").to_svg(theme="drak")
+
+
 def boxes(layout, spots, size, lines) -> dict[str, tuple[float, float, float, float]]:
     """Return left, top, right, bottom of texts around their middles."""
     found = {}
