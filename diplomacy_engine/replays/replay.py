@@ -21,7 +21,14 @@ from ..rules.notation import in_words, order_words, province_of
 from ..textgame import position as positions
 from ..textgame.causes import played_orders, result_words
 from ..textgame.imports.games import Note, read_games
-from ..textgame.saved_game import Ending, in_disorder, read_broken, read_saved_game, read_votes
+from ..textgame.saved_game import (
+    Ending,
+    in_disorder,
+    named_map,
+    read_broken,
+    read_saved_game,
+    read_votes,
+)
 
 VOTES, CONCEDES, BREAKS = "votes for a draw", "concedes", "breaks the deal"
 MOST_SAID = 100_000  # letters that are shown of a language model's prompt or reply
@@ -132,8 +139,8 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
         try:
             positions.load_state(games, phase["state"])
         except UserError as error:
-            named = "" if game_map is None else f" (the game names map {saved['map']:.60})"
-            raise UserError(f"phase {phase['name']:.20}: {error}{named}") from error
+            which = named_map(saved, game_map)
+            raise UserError(f"phase {phase['name']:.20}: {error}{which}") from error
         units, dislodged = positions.standing_units(games), positions.retreat_places(games)
         for power, texts in units.items():
             passed.update(dict.fromkeys(map(province_of, texts), power))

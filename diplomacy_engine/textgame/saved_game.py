@@ -7,7 +7,6 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 from .._files import open_file
-from .._suggest import quoted
 from ..constants import COMPLETED, canonical_phase
 from ..errors import UserError
 from ..records import convert, parse_json
@@ -160,20 +159,33 @@ def read_saved_game(
         found_map = load_map(game_map or game.map)
     if not found_map.teams.text and game.teams is not None:
         found_map = found_map.with_teams(game.teams, game.team_victory)
-    for (_, name), phase in zip(names, game.phases):
-        powers = {power.upper(): power for power in (*phase.orders, *phase.state.units)}
-        for unknown in sorted(powers.keys() - found_map.unit_power_index.keys()):
-            where = f"{source}: {name}: {quoted(powers[unknown], 40)}"
-            raise UserError(f"{where} is not a power of map {found_map.name}")
     phases = []
-    for phase in saved["phases"]:
+    for (_, name), phase in zip(names, saved["phases"]):
+        state = _named(phase["state"])
+        try:
+            orders = _by_power(found_map, phase["orders"])
+            state |= {"units": _by_power(found_map, state["units"])}
+        except UserError as error:
+            which = named_map(saved, game_map)
+            raise UserError(f"{source}: {name}: {error}{which}") from None
         spoken = phase.get("messages", ())
         messages = [dict(one) | {"phase": canonical_phase(one["phase"])} for one in spoken]
-        phases.append(_named(phase) | {"state": _named(phase["state"]), "messages": messages})
+        phases.append(_named(phase) | {"state": state, "orders": orders, "messages": messages})
     conceded = _powers(found_map, game.conceded)
     conceded += _left_out(found_map, phases[-1]["state"], conceded)
     ending = Ending(game.draw_votes, game.draw_agreed, conceded)
     return str(game.id), found_map, phases, ending
+
+
+def named_map(saved: Mapping, game_map: Map | str | None) -> str:
+    """Return which map a saved game names, to be told where another one does not fit."""
+    return "" if game_map is None else f" (the game names map {saved['map']:.60})"
+
+
+def _by_power(game_map: Map, table: Mapping) -> dict:
+    """Return a table with powers named as on the map; UserError if it has none of that name."""
+    numbers = [game_map.power_number(name, or_neutral=True) for name in table]
+    return {game_map.unit_powers[number]: own for number, own in zip(numbers, table.values())}
 
 
 def _named(record: Mapping) -> dict:

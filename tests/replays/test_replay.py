@@ -179,6 +179,18 @@ def test_files_that_are_no_games(tmp_path, capsys, content, message):
     assert not target.exists()
 
 
+def test_powers_in_small_letters():
+    game = Game("small")
+    game.submit("ENGLAND", ["A LON - HOL"])
+    game.adjudicate()
+    saved = game.to_saved_game()
+    small = json.loads(json.dumps(saved).replace('"ENGLAND": ["A', '"england": ["A'))
+    assert small != saved and make_replay(small).frames == make_replay(saved).frames
+    assert Game.from_saved_game(small).to_saved_game() == saved
+    with pytest.raises(UserError, match="'AUSTRIA' .*names map standard"):
+        make_replay(Game("standard").to_saved_game(), game_map="small")
+
+
 def test_a_text_that_no_screen_can_show(tmp_path, capsys):
     path = tmp_path / "games.jsonl"
     append_saved_game(path, Game("small").to_saved_game() | {"id": "\ud800\x1b[2J"})
