@@ -17,7 +17,7 @@ from .._progress import Progress, fail
 from .._suggest import quoted
 from ..errors import UserError
 from ..extras.language.player import add_thoughts
-from ..matches.match import BATCH, MatchReport, MatchSettings
+from ..matches.match import BATCH, MatchReport, MatchSettings, full_rounds
 from ..players.loading import load_player, policy_map
 from ..players.names import (
     SEARCH,
@@ -114,7 +114,7 @@ def run_match(
     game_map = map_of(arguments.map, specs)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     sides = len(game_map.teams.names) if rounds_up else 1
-    games = -(-(arguments.games or GAMES) // sides) * sides
+    games = full_rounds(arguments.games or GAMES, sides)
     model_decisions = sum(
         count
         for spec, count in zip(specs, seats(len(game_map.powers)))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..matches.evaluation import Evaluation
+from ..matches.match import full_rounds
 from ..players.protocols import Player
 from ..rules.map import Map
 from .checks import RunSettings
@@ -34,11 +35,9 @@ def against_searches(args: RunSettings, game_map: Map, log: RunLog) -> dict[str,
         shares = {"lookahead": 2, "mcts": 5 if provinces <= 50 else 20}  # which are slow
         counts = {bot: args.eval_games // part for bot, part in shares.items()}
         more = {bot: count for bot, count in counts.items() if count and bot not in games}
-        sides = len(game_map.contested().teams.names)  # which are played equally often
-        text = ", ".join(
-            f"{-(-count // sides) * sides} games against {bot}"
-            for bot, count in (games | more).items()
-        )
+        sides = len(game_map.contested().teams.names)
+        described = (games | more).items()
+        text = ", ".join(f"{full_rounds(n, sides)} games against {bot}" for bot, n in described)
         if game_map.name == "small":
             text += "; against a perfect player, who wins as RUSSIA, about 50% is the most"
         log.message(f"last evaluation: {text}")

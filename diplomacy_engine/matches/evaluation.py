@@ -12,7 +12,7 @@ from ..rules.map import MAP_NAMES, Map, load_map
 from ..scoring.outcomes import FIGURES
 from ..textgame.game import Game
 from .figures import by_side, ranges_of, summarize
-from .match import MatchReport, MatchSettings, match_settings
+from .match import MatchReport, MatchSettings, full_rounds, match_settings
 from .tables import play_tables
 
 _BASELINES = Path(__file__).with_name("baselines.toml")  # what `dumbbot` wins against itself
@@ -118,7 +118,7 @@ def evaluate_player(
     all_settings = match_settings(match, **settings)
     teams, powers = all_settings.game_map.teams, all_settings.game_map.powers
     sides, (k, n) = len(teams.names), part
-    num_games = -(-num_games // sides) * sides
+    num_games = full_rounds(num_games, sides)
     numbers = np.arange(k * num_games // n, (k + 1) * num_games // n)
     side = numbers % sides  # (games,), the player's
     seats = (teams.of_power != side[:, None]).astype(np.int8)  # (games, P), 0: the player's

@@ -67,6 +67,11 @@ class MatchSettings:
         return np.random.SeedSequence(self.seed).generate_state(first + count, np.uint64)[first:]
 
 
+def full_rounds(num_games: int, sides: int) -> int:
+    """Return a number of games, rounded up so that all sides are played equally often."""
+    return -(-num_games // sides) * sides
+
+
 def match_settings(match: MatchSettings | Map | str | Path, **changes: Any) -> MatchSettings:
     if isinstance(match, MatchSettings):
         return replace(match, **changes)
