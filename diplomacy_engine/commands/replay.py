@@ -30,13 +30,12 @@ def run_replay(arguments: ReplayFlags) -> int:
             raise UserError(f"{target} must end in {', '.join(_SUFFIXES)}")
         check_target(target)
     is_page = target is not None and target.suffix.lower() == ".html"
-    for flag in ("game", "phase", "theme") if is_page else ("review",):
+    refused, why = ("review",), "is for a page: --output FILE.html"
+    if is_page:
+        refused, why = ("game", "phase", "theme"), "is not for a page, which shows all games"
+    for flag in refused:
         if getattr(arguments, flag) is not None:
-            raise UserError(
-                f"--{flag} is not for a page, which shows all games"
-                if is_page
-                else f"--{flag} is for a page: --output FILE.html"
-            )
+            raise UserError(f"--{flag} {why}")
     notes: list[str] = []
     reviews: list[dict] = []
     review = partial(_review, arguments.review, reviews) if arguments.review else None

@@ -190,8 +190,10 @@ def _order_tokens(text: str) -> tuple[str, ...]:
 def _own_tokens(game_map: Map, text: str) -> tuple[str, ...]:
     """Return the tokens of a text that the vocabulary could have, else none."""
     text = text.upper()
+    if not _OWN_TEXT.fullmatch(text):
+        return ()
     locations = re.findall(rf"(?:^| )({_LOCATION})(?= |$)", text.removesuffix(" VIA"))
-    is_own = _OWN_TEXT.fullmatch(text) and all(one in game_map.location_index for one in locations)
+    is_own = all(location in game_map.location_index for location in locations)
     return tuple(re.findall("[A-Z]+|[-/]", text)) if is_own else ()
 
 
