@@ -187,7 +187,7 @@ def test_powers_in_small_letters():
     small = json.loads(json.dumps(saved).replace('"ENGLAND": ["A', '"england": ["A'))
     assert small != saved and make_replay(small).frames == make_replay(saved).frames
     assert Game.from_saved_game(small).to_saved_game() == saved
-    with pytest.raises(UserError, match="'AUSTRIA' .*names map standard"):
+    with pytest.raises(UserError, match=r"'AUSTRIA' .*names map standard"):
         make_replay(Game("standard").to_saved_game(), game_map="small")
 
 
