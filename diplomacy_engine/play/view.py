@@ -178,7 +178,7 @@ def settings_view(session: PlaySession) -> dict:
         "draws_after": record.draws_after,
         "press": record.press and record.press.protocol,
         "binding": record.press is None or record.press.binding,
-        "hints": session.can_hint,
+        "hints": record.hint != "" and not session.rated,
         "begins": int(session.game.phase[1:-1]) if not session.game.is_over else None,
     }
 
@@ -297,10 +297,11 @@ def draft_view(session: PlaySession, viewer: Viewer, orders: Sequence[str]) -> d
 
 
 def hint_view(session: PlaySession, viewer: Viewer) -> dict:
-    hint, game = session.hint(viewer), session.game
-    game_map = game.map
+    with session.lock:  # the game may go on meanwhile
+        hint, now = session.hint(viewer), session.now
+    game_map = now.game.map
     likeliest = {viewer.power: [ranked[0][0] for _, ranked in hint.slots]}
-    scene = scene_of(game).with_orders(game_map, likeliest)
+    scene = scene_of(now.game).with_orders(game_map, likeliest)
     tried = hint.tried and {
         "candidates": [candidate._asdict() for candidate in hint.tried.candidates[:CANDIDATES]],
         "expected": {
@@ -316,7 +317,7 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
         },
     }
     return {
-        "step": session.now.step,
+        "step": now.step,
         "marks": orders_svg(drawing_of(game_map), scene),
         "tried": tried,  # by a search
         "slots": [

@@ -544,6 +544,20 @@ def test_hints_are_mended_and_help_nobody_who_cannot_be_asked(press):
     assert first == ("A PAR S A MUN - BUR" if press else "A PAR H")
 
 
+def test_a_hint_is_of_the_position_that_it_names(file, monkeypatch):
+    """Be it that the game goes on meanwhile. Whoever is an opponent later on can give some."""
+    session = seated(file, "hp", load=load, player="thinker")
+    drawing = lambda *_: session.submit(viewer(session), 0, [])  # noqa: E731
+    monkeypatch.setattr("diplomacy_engine.play.view.orders_svg", drawing)
+    assert hint_view(session, viewer(session))["step"] == 0 < session.now.step
+    choices = Choices(lambda *_: {"hold": "", "thinker": ""})
+    session = seated(file.with_name("later"), None, load=load, choices=choices)
+    wanted = game_view(session, viewer(session))["settings"]["hints"]
+    session.choose_settings(viewer(session), None, None, None, True, wanted, None)
+    session.choose_seats(viewer(session), {"ENGLAND": "me", "RUSSIA": "thinker"})
+    assert game_view(session, viewer(session))["can_hint"]
+
+
 def test_rated_games_have_no_hints_and_end_with_a_rank(file):
     game = Game("small", max_years=1)
     record = PlayRecord(

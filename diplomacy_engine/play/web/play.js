@@ -174,6 +174,8 @@ function take(view) {
   } else {
     if (before.given && !view.given && view.talk && !state.busy)
       say("A deal rules out an order you gave. Please give your orders again.", true);
+    if (JSON.stringify(before.decision) !== JSON.stringify(view.decision))
+      state.hint = state.outlook = null; // a deal was made, or it is another power's
     if (before.you === view.you) panel.update(view);
     else panel.begin(view); // in a sandbox the next power orders
     talk.update(view);
@@ -1062,13 +1064,14 @@ async function fetchHint() {
 
 // Games are played for it, which takes seconds: the hint does not wait.
 async function fetchOutlook() {
-  const { step, you } = state.view,
-    hinted = panel.hinted(state.hint),
+  const { hint } = state,
+    { step } = state.view,
+    hinted = panel.hinted(hint),
     own = panel.orders();
   const differ = own.length && [...own].sort().join() !== [...hinted].sort().join();
   const orders = differ ? [hinted, own] : [hinted];
   const found = await ask("/api/outlook", { step, orders }).catch(() => null);
-  if (step !== state.view.step || you !== state.view.you) return;
+  if (hint !== state.hint) return;
   state.outlook = found?.outlooks;
   state.compared = own.join();
   draw();
