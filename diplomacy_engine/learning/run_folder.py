@@ -124,7 +124,7 @@ class RunFolder:
         most, path = -math.inf, self.path / "metrics.jsonl"
         with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
             for line in file:
-                if name.encode() in line:
+                if json.dumps(name).encode() in line:
                     with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
                         most = max(most, float(json.loads(line)[name]))
         return most

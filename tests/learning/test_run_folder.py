@@ -147,6 +147,8 @@ def test_metrics(run):
         {"global_step": 10, "losses/entropy": 0.5, "charts/SPS": 100, "bad": None},
         {"global_step": 20},
     ]
+    run.log(30, {"eval/d'après/win": 0.5})
+    assert run.most("eval/d'après/win") == 0.5
 
 
 def test_cut_back(run):
