@@ -6,6 +6,7 @@ An action has orders of each power that is played, as texts; a bot plays the oth
 step begins a new environment: sessions last over WebSockets alone.
 """
 
+import secrets
 from typing import Any
 
 from openenv.core.env_server.http_server import create_fastapi_app
@@ -40,8 +41,8 @@ class DiplomacyEnvironment(Environment[Orders, Position, State]):
 
     def reset(self, seed=None, episode_id=None, seats: list[str] | None = None, **_: Any):
         self.game = Game(self._map, max_years=self._years)
-        if seed is not None:
-            self.game.vector_game.seed_games([0], [seed])
+        own_seed = secrets.randbits(62) if seed is None else seed  # of the bot's draws, too
+        self.game.vector_game.seed_games([0], [own_seed])
         self.seats = [self._power(name) for name in seats or self.game.powers]
         self._state = State(episode_id=episode_id, step_count=0)
         return self._position(dict.fromkeys(self.seats, 0.0), [])

@@ -28,6 +28,11 @@ class NativeVecEnv(VecEnv):
             num_envs, self.envs.single_observation_space, self.envs.single_action_space
         )
 
+    def seed(self, seed: int | None = None) -> list[int | None]:
+        """Have the next `reset` begin from a seed, such as that of a model of SB3."""
+        self._seed = seed
+        return [seed] * self.num_envs
+
     def reset(self) -> Any:
         """Start all games anew; the first time from the seed."""
         seen, _ = self.envs.reset(seed=self._seed)

@@ -83,6 +83,8 @@ def test_openenv_plays_any_seats():
     example = example_of("openenv-core", "0.3.0", "openenv_server", "openenv")
     environment = example.DiplomacyEnvironment(map="three", max_years=1)
     seats = environment.game.powers[:2]
+    seeds = [environment.game.vector_game.state.seed[0] for _ in range(2) if environment.reset()]
+    assert seeds[0] != seeds[1], "else every game would have the same draws"
     position = environment.reset(seed=3, seats=seats)
     assert list(position.legal_orders) == seats
     orders = {p: [texts[0] for texts in position.legal_orders[p].values()] for p in seats}

@@ -5,6 +5,7 @@ import runpy
 import sys
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 
 pytest.importorskip("sb3_contrib")
@@ -40,6 +41,20 @@ def test_the_example_trains_promotes_and_plays(tmp_path, monkeypatch, capsys):
 
     assert load_player(name).name == "examples.sb3_self_play:player:model.zip"
     assert centers(1) == centers(1)  # its draws come from the seed
+
+
+def test_games_begin_from_the_seed_that_sb3_tells_the_environments():
+    def boards(seed):
+        envs = sb3_self_play.NativeVecEnv("Diplomacy-small-v0", 4, opponents="random")
+        envs.seed(seed)
+        envs.reset()
+        edges, seen = np.cumsum(envs.action_space.nvec)[:-1], []
+        for _ in range(8):
+            masks = np.split(np.stack(envs.env_method("action_masks")), edges, 1)
+            seen.append(envs.step(np.stack([mask.argmax(1) for mask in masks], 1))[0]["board"])
+        return np.stack(seen)
+
+    assert np.array_equal(boards(3), boards(3)) and not np.array_equal(boards(3), boards(4))
 
 
 def test_a_stage_counts_its_own_games():
