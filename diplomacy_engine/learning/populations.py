@@ -174,6 +174,7 @@ KEPT = ("map", "reward", "gamma", "year_limit", "temperature")
 
 def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
     newest, learner = policy_file(folder), registry.plain()
+    scripts = {path.name for path in newest.parent.glob("*.py")}  # the copy of what trained them
     policies: dict[int, Policy] = {}
     for path in (newest, *sorted(newest.parent.glob("checkpoints/*.pt"))):
         if len(policies) >= copies:
@@ -182,7 +183,10 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
         registry.of_checkpoint(saved, path)  # not one of a script that is not bundled
         learner.agent(saved, path)  # says what is wrong if it cannot be played
         settings = learner.settings(saved)
-        command = command_of(settings, saved["script_name"])
+        name = saved["script_name"]
+        command = command_of(settings, name)
+        if "temperature" in settings or (scripts and name not in scripts):
+            command = ""  # a script plays what another program, such as distill, has trained
         names = (name for name in (*learner.network, *KEPT) if name in settings)
         member_settings = {name: settings[name] for name in names}
         with checkpoints.fitting(path, learner.file):

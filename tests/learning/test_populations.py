@@ -134,6 +134,14 @@ def test_the_command_of_a_run_trains_the_same(population):
     assert "--scheme central" in command
 
 
+def test_what_no_script_has_trained_has_no_command(trained, tmp_path):
+    run = shutil.copytree(trained(), tmp_path / "run")
+    script = run / "ppo_selfplay_diplomacy.py"
+    assert pop.policies_of_run(run, 1)[0].command.startswith(script.name)
+    script.rename(run / "distill.py")
+    assert pop.policies_of_run(run, 1)[0].command == ""
+
+
 def test_a_run_whose_pool_cannot_be(trained, tmp_path):
     run = shutil.copytree(trained(), tmp_path / "run")
     saved = torch.load(run / "checkpoint.pt", weights_only=True)
