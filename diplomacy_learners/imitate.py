@@ -314,20 +314,20 @@ def minibatches(examples: Examples, args: Args, first: int) -> Iterator[tuple[np
         yield rows, 0.5 * (1 + math.cos(math.pi * number / total))
 
 
-def resumed(args: Args) -> tuple[Args, RunFolder, dict]:
-    """Return settings and folder of a run, and the checkpoint from which it goes on."""
+def resumed(args: Args) -> tuple[RunFolder, dict]:
+    """Return the folder of a run, and the checkpoint from which it goes on."""
     folder = RunFolder.open(str(args.resume))
     saved = checkpoints.read(folder.checkpoint)
     if "imitation" not in saved:
         raise UserError(f"--resume {args.resume} is not a run of this learner")
     before = convert(Args, folder.load_args(), folder.path / "args.json")
     settings.check_changes(before, args, ("threads",))
-    return args, folder, saved
+    return folder, saved
 
 
 def run(args: Args) -> int:
     args = checked(args)
-    args, folder, saved = resumed(args) if args.resume else (args, None, None)
+    folder, saved = resumed(args) if args.resume else (None, None)
     if not args.games:
         raise UserError("name the files of games to learn from, or --resume")
     game_map = load_map(args.map)
@@ -348,7 +348,8 @@ def run(args: Args) -> int:
         training.agent.train()
         improved = figures["loss"] < training.best
         training.best = min(training.best, figures["loss"])
-        training.waited = 0 if improved else training.waited + 1
+        due = training.step % args.eval_interval == 0  # else it is because a signal has come
+        training.waited = 0 if improved else training.waited + due
         figures["minutes"] = (time.monotonic() - begun) / 60
         for name, value in figures.items():
             log.add_scalar(f"imitate/{name}", value, training.step)
@@ -361,7 +362,9 @@ def run(args: Args) -> int:
         print(f"minibatch {training.step:,}: {shown}", flush=True)
 
     with StopSignals() as stop:
-        for rows, frac in minibatches(examples, args, training.step):
+        first = training.step
+        ended = training.waited >= args.patience  # in a run that is resumed
+        for rows, frac in () if ended else minibatches(examples, args, first):
             training.learn(examples.take(rows), frac)
             training.step += 1
             if training.step % args.eval_interval == 0 or stop.received:
@@ -369,7 +372,7 @@ def run(args: Args) -> int:
                 if stop.received or training.waited >= args.patience:
                     break
         else:
-            if training.step % args.eval_interval:
+            if training.step > first and training.step % args.eval_interval:
                 evaluate_and_save()
     log.close()
     folder.close()

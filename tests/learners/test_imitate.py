@@ -136,29 +136,38 @@ def test_a_policy_plays_at_its_temperature(tmp_path):
         PolicyPlayer(cold.agent, "policy", cold.generator, settings={"temperature": "hot"})
 
 
-def test_a_stopped_run_goes_on_bit_for_bit(file, tmp_path, monkeypatch):
+@pytest.fixture
+def stopped_in_5(file, tmp_path, monkeypatch):
+    """Return a function that begins a run, which a signal stops in its fifth minibatch."""
+    learn = imitate.Imitation.learn
+
+    def run_(*flags):
+        with monkeypatch.context() as patch:
+
+            def stopping(self, *minibatch):
+                if self.step == 4:
+                    imitate.StopSignals._note(signals[0], 15, None)
+                learn(self, *minibatch)
+
+            class Watched(imitate.StopSignals):
+                def __enter__(self):
+                    signals.append(self)
+                    return super().__enter__()
+
+            signals: list = []
+            patch.setattr(imitate.Imitation, "learn", stopping)
+            patch.setattr(imitate, "StopSignals", Watched)
+            stopped = run(file, tmp_path / "stopped", *flags, status=STOPPED)
+        assert load(stopped)["imitation"]["step"] == 5
+        return stopped, imitate.settings.parse_args(imitate.Args, ["--resume", str(stopped)])
+
+    return run_
+
+
+def test_a_stopped_run_goes_on_bit_for_bit(file, tmp_path, stopped_in_5):
     flags = "--epochs", "2", "--eval-interval", "9"
     whole = run(file, tmp_path / "whole", *flags)
-    learn, steps = imitate.Imitation.learn, []
-    with monkeypatch.context() as patch:
-
-        def stopping(self, *minibatch):
-            steps.append(1)
-            if len(steps) == 5:
-                imitate.StopSignals._note(signals[0], 15, None)
-            learn(self, *minibatch)
-
-        class Watched(imitate.StopSignals):
-            def __enter__(self):
-                signals.append(self)
-                return super().__enter__()
-
-        signals: list = []
-        patch.setattr(imitate.Imitation, "learn", stopping)
-        patch.setattr(imitate, "StopSignals", Watched)
-        stopped = run(file, tmp_path / "stopped", *flags, status=STOPPED)
-    assert load(stopped)["imitation"]["step"] == 5
-    resumed = imitate.settings.parse_args(imitate.Args, ["--resume", str(stopped)])
+    stopped, resumed = stopped_in_5(*flags)
     assert imitate.main(replace(resumed, epochs=3)) == 2  # else it would be passed over
     assert imitate.main(resumed) == 0
     expected, found = load(whole), load(stopped)
@@ -167,9 +176,13 @@ def test_a_stopped_run_goes_on_bit_for_bit(file, tmp_path, monkeypatch):
         assert torch.equal(weight, found["model"][name])
 
 
-def test_without_lower_loss_it_stops(file, tmp_path):
-    path = run(file, tmp_path, "--learning-rate", "0", "--eval-interval", "2", "--patience", "3")
-    assert load(path)["imitation"]["step"] == 8
+def test_without_lower_loss_it_stops(stopped_in_5):
+    """An evaluation that a signal has brought does not count; what has ended stays as it is."""
+    path, resumed = stopped_in_5("--learning-rate", "0", "--eval-interval", "2", "--patience", "3")
+    for _ in range(2):
+        assert imitate.main(resumed) == 0
+        lines = map(json.loads, (path / "metrics.jsonl").read_text().splitlines())
+        assert [line["global_step"] for line in lines] == [2, 4, 5, 6, 8]
 
 
 @pytest.mark.parametrize(
