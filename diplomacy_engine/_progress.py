@@ -192,7 +192,10 @@ class Progress:
 
 
 def label(name: str) -> str:
-    """Return a figure's name for people: spaces for underscores, `share` left out."""
+    """Return a figure's name for people: spaces for underscores, `share` left out; in `win_...` the
+    name of a player stays as it is."""
+    if name.startswith("win_"):
+        return name.replace("_", " ", 1)
     return name.removesuffix("_share").replace("_", " ")
 
 

@@ -30,14 +30,14 @@ def test_plain_lines():
     line = Progress(10_000, every=10, file=file, clock=clock)
     for second in range(1, 26):
         clock.now = 100.0 + second
-        figures = {"win_dumbbot": 0.971, "draw_share": 0.125} if second == 5 else {}
+        figures = {"win_a__b_1": 0.971, "draw_share": 0.125} if second == 5 else {}
         line.update(second * 100, entropy=1.25, pool=3, **figures)
     line.close()
     line.summarize({"games": 1_000, "win against a__b_1": 1, "file": "runs/[x]:x:/checkpoint.pt"})
     lines = file.getvalue().splitlines()
     assert lines[0] == (
         " 10.0% | 1,000 of 10,000 decisions | 100/s | 0:01:30 left | entropy 1.25 | pool 3 | "
-        "win dumbbot 97.1% | draw 12.5%"
+        "win a__b_1 97.1% | draw 12.5%"
     )
     assert lines[1].startswith(" 20.0% | 2,000 of 10,000 decisions | 100/s | 0:01:20 left")
     assert lines[2].startswith(" 25.0%")
