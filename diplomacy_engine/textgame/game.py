@@ -670,20 +670,11 @@ class Game:
         return {"votes": self.votes} if self._votes else {}
 
     def order_numbers(self) -> dict[int, int]:
-        """Return province -> number of the one legal order submitted for it, without waives; a
-        support that names no coast goes to the coast the fleet moves to (DATC 4.B.4)."""
-        table = self._games.table
+        """Return province -> number of the one legal order submitted for it, without waives."""
         submitted = [numbers for orders in self._submitted.values() for _, numbers in orders]
-        waive = table.waive
-        lists = {self._province_of(n[0]): n for n in submitted if n and n[0] != waive}
-        chosen = {v: numbers[0] for v, numbers in lists.items()}
-        for v, numbers in lists.items():
-            if len(numbers) > 1:
-                mover = int(self._games.board.location_province[table.other_location[numbers[0]]])
-                if mover in chosen:
-                    target = table.target[chosen[mover]]
-                    chosen[v] = next((n for n in numbers if table.target[n] == target), numbers[0])
-        return chosen
+        waive = self._games.table.waive
+        meanings = {self._province_of(n[0]): n for n in submitted if n and n[0] != waive}
+        return positions.settle_coasts(self._games, meanings)
 
     def _void_units(self, chosen: dict[int, int]) -> dict[int, str]:
         powers, kinds, locations = self._ordered_units()

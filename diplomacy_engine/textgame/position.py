@@ -97,6 +97,19 @@ def legal_numbers(games: VectorGame) -> dict[int, list[int]]:
     return by_province
 
 
+def settle_coasts(games: VectorGame, meanings: Mapping[int, Sequence[int]]) -> dict[int, int]:
+    """Return province -> one number of the orders that each may mean: of a support that names no
+    coast the one to the coast that the fleet moves to (DATC 4.B.4)."""
+    table, province = games.table, games.board.location_province
+    chosen = {v: numbers[0] for v, numbers in meanings.items()}
+    for v, numbers in meanings.items():
+        mover = int(province[table.other_location[numbers[0]]])
+        if len(numbers) > 1 and mover in chosen:
+            target = table.target[chosen[mover]]
+            chosen[v] = next((n for n in numbers if table.target[n] == target), numbers[0])
+    return chosen
+
+
 def winners(games: VectorGame, conceded: Collection[str] = ()) -> list[str]:
     """The winner and its team, or at a draw the `contenders`; nobody while the game goes on."""
     if games.state.end[0] == End.RUNNING:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ...constants import DISBAND, HOLD, NONE, phase_name
+from ...constants import DISBAND, HOLD, NONE, SUPPORT_MOVE, phase_name
 from ...errors import UserError
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
@@ -19,6 +19,7 @@ from ...press.negotiators.negotiation import Talk
 from ...press.press import PEACE_ALONE
 from ...rules.map import MAP_NAMES, Map, load_map
 from ...rules.notation import matching_orders, read_order
+from ...textgame.position import settle_coasts
 from . import lines
 from .dui import Engine
 from .lines import Answer, Arrays, ByPower, Hello, Line, Message, Position, Talking
@@ -171,18 +172,24 @@ class ProgramPlayer:
         slots = slice(*decisions.slot_start[d : d + 2].tolist())
         starts = decisions.order_start[slots.start : slots.stop + 1].tolist()
         legal = [decisions.order[a:b].tolist() for a, b in itertools.pairwise(starts)]
-        winter = decisions.slot_province[slots.start] == NONE
-        open_slots = dict(enumerate(legal))
+        provinces = decisions.slot_province[slots].tolist()
+        winter = provinces[0] == NONE
+        open_slots, meanings = dict(enumerate(legal)), {}
         for text in texts:
             exact = games.vocabulary.number.get(text)
             for slot, orders in open_slots.items():
-                number = exact if exact in orders else _meant(games, text, orders)
-                if number is not None and not (winter and _is_taken(games, numbers[slots], number)):
-                    numbers[slots.start + slot] = number
+                meant = [exact] if exact in orders else _meant(games, text, orders)
+                if meant and not (winter and _is_taken(games, numbers[slots], meant[0])):
+                    numbers[slots.start + slot] = meant[0]
+                    meanings[provinces[slot]] = meant
                     del open_slots[slot]
                     break
             else:
                 self._wrong(games, decisions.game[d], games.map.powers[decisions.power[d]], text)
+        if not winter:
+            settled = settle_coasts(games, meanings)
+            for slot in range(len(provinces)):
+                numbers[slots.start + slot] = settled.get(provinces[slot], NONE)
         for slot, orders in open_slots.items():
             if not winter:
                 kinds = games.table.kind[orders]
@@ -346,13 +353,15 @@ def _take_plain(
     return plain
 
 
-def _meant(games: VectorGame, text: str, orders: list[int]) -> int | None:
-    """Return which of a slot's orders a text means that is not written as they are."""
+def _meant(games: VectorGame, text: str, orders: list[int]) -> list[int]:
+    """Return which of a slot's orders a text means that is not written as they are; several of a
+    support that names no coast, none of another order that has to name one."""
     try:
         order = read_order(games.map, text)
     except UserError:
-        return None
-    return min(matching_orders(games.map, games.vocabulary, order, orders), default=None)
+        return []
+    meant = matching_orders(games.map, games.vocabulary, order, orders)
+    return meant if len(meant) == 1 or order.kind == SUPPORT_MOVE else []
 
 
 def _is_taken(games: VectorGame, numbers: np.ndarray, number: int) -> bool:

@@ -276,6 +276,22 @@ def test_orders_that_are_not_legal_count_as_holds(tmp_path):
     assert player.example == "S1901M, FRANCE: A MAR - LON"
 
 
+@pytest.mark.parametrize(
+    ("move", "texts"),
+    [
+        ("F MAO - SPA/SC", ["F GAS S F MAO - SPA/SC", "F MAO - SPA/SC"]),
+        ("F MAO - SPA", ["F GAS S F MAO - SPA/NC", "F MAO H"]),
+    ],
+)
+def test_a_support_goes_to_the_coast_of_the_move_which_has_to_name_it(move, texts, tmp_path):
+    reply = f"say(reply=1, orders=[{{'FRANCE': ['F GAS S F MAO - SPA', {move!r}]}}])"
+    player = program(tmp_path, f"said(); print(HELLO, flush=True)\nsaid(), said()\n{reply}")
+    games = Game.from_position("standard S1901M; FRANCE F MAO, F GAS = BRE").vector_game
+    numbers = player.act(games, games.decisions())
+    assert [games.vocabulary.texts[number] for number in numbers] == texts
+    assert player.faults["illegal"] == (texts[1] != move)
+
+
 def test_no_program_stays_behind(tmp_path):
     script = f"""
 import sys, os
