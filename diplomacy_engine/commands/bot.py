@@ -15,9 +15,10 @@ from ..extras.programs.lines import Answer, Arrays, Hello, Line, Message, Positi
 from ..extras.programs.talk import Boards, press_of
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
+from ..players.advice import ordering, seed_player
 from ..players.asking import ask_player, begin_games
 from ..players.loading import load_player
-from ..players.protocols import Player, SamplingPlayer
+from ..players.protocols import Player
 from ..press.deals import make_offers
 from ..press.negotiators import negotiation
 from ..press.press import PEACE_ALONE, Press
@@ -48,7 +49,7 @@ class Host:
         if new:
             begin_games(self.games, [self.player], np.array(new))
         if seed is not None:
-            _seed(self.player, seed)
+            seed_player(self.player, seed % 2**63)
 
     def set_up(
         self, game_map: Map, positions: list[Position], max_years: int, seed: int | None = None
@@ -199,9 +200,10 @@ def _speak(host: Host, requests: IO[bytes], out: IO[bytes]) -> None:
 
 def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
     if line.hello is not None:
-        if line.hello.greedy and hasattr(host.player, "greedy"):
-            host.player.greedy = True
-        _seed(host.player, line.hello.seed)
+        player = ordering(host.player)
+        if line.hello.greedy and hasattr(player, "greedy"):
+            player.greedy = True
+        seed_player(player, line.hello.seed % 2**63)
         name = f"{host.player.name} ({lines.ABOUT})"
         talks = isinstance(host.player, negotiation.Negotiator)
         return Answer(hello=Hello(lines.PROTOCOL, name, None, ["last_orders", "arrays"], talks))
@@ -224,11 +226,6 @@ def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
     if terms is None or terms.ask == "orders":
         return Answer(reply=line.request, orders=host.orders(positions, decisions, terms))
     return Answer(reply=line.request, messages=host.messages(positions, decisions, terms))
-
-
-def _seed(player: Player, seed: int) -> None:
-    if isinstance(player, SamplingPlayer):
-        player.generator.manual_seed(seed % 2**63)
 
 
 def _map_of(name: str, facts: dict) -> Map:

@@ -31,7 +31,7 @@ from diplomacy_engine.extras.programs.lines import (
     load_positions,
     positions_of,
 )
-from diplomacy_engine.extras.programs.player import ProgramPlayer
+from diplomacy_engine.extras.programs.player import ProgramPlayer, Seed
 from diplomacy_engine.extras.programs.talk import Boards, deals_of, press_of
 from diplomacy_engine.matches.match import MatchSettings
 from diplomacy_engine.players.asking import orders_of
@@ -40,6 +40,7 @@ from diplomacy_engine.players.names import parse_player
 from diplomacy_engine.players.trust import needs_naming
 from diplomacy_engine.press.deals import Clause, Deals, OfferResult, Side, make_offers
 from diplomacy_engine.press.negotiators.negotiation import talk_of
+from diplomacy_engine.press.negotiators.neighbors import Peaceful
 from diplomacy_engine.press.press import PEACE_ALONE, Press, PressRules
 
 OURS = f"cmd:{sys.executable} -m diplomacy_engine bot"
@@ -433,8 +434,21 @@ def test_unusual_positions(change, error):
     assert error or json.loads(out.getvalue())["messages"] == [[]]
 
 
+def test_who_orders_for_a_player_that_talks_has_the_seed_and_is_greedy():
+    class Drawing:
+        name, greedy, generator = "drawing", False, Seed()
+
+        def act(self, games, decisions):
+            return np.zeros(0, np.int32)
+
+    player = Drawing()
+    hello = line_decoder.decode(b'{"hello": {"protocol": 1, "greedy": true, "seed": 5}}')
+    bot._answer(bot.Host(Peaceful(player, "peaceful+drawing")), {}, hello)
+    assert player.greedy and player.generator.value == 5
+
+
 def test_any_integer_is_a_seed():
-    bot._seed(load_player("small-pure-1"), -(2**70))
+    bot.Host(load_player("small-pure-1")).begin([], -(2**70))
 
 
 def test_the_bridge_sets_up_the_positions_of_the_package():
