@@ -12,7 +12,14 @@ from ..._suggest import printable, quoted
 from ...errors import UserError
 from ...press.daide import is_daide
 from ...rules.map import Map
-from ...rules.notation import MAX_TEXT, no_order, order_texts, ordered_unit, read_order
+from ...rules.notation import (
+    MAX_TEXT,
+    OrderText,
+    no_order,
+    order_texts,
+    ordered_unit,
+    read_order,
+)
 from .questions import Question, Slot, TalkQuestion
 from .thoughts import DRAFT, FINAL, MOST_LINES, PLAIN, Section, decided, heading_kind, sections
 
@@ -179,15 +186,17 @@ def _province(question: Question, line: str) -> int | None:
     return None if unit is None else unit.place.province
 
 
+def _order(question: Question, line: str) -> OrderText | None:
+    with suppress(UserError):
+        return read_order(question.game.map, line, question.game.unit_kinds)
+
+
 def _last_list(question: Question, open_slots: Sequence[int], lines: list[str]) -> list[str] | None:
     """Return the last list of orders if it is complete, all lines if they agree, else None. A list
     ends before an order for a unit that has one in it; in winter, when it has one for each slot."""
-    game_map, kinds = question.game.map, question.game.unit_kinds
     lists: list[list[tuple]] = [[]]  # of line, province and order
     for line in lines:
-        place, order = _province(question, line), None
-        with suppress(UserError):
-            order = read_order(game_map, line, kinds)
+        place, order = _province(question, line), _order(question, line)
         full = (
             len(lists[-1]) >= len(open_slots)
             if question.winter
@@ -234,8 +243,20 @@ def _order_lines(question: Question, section: Section) -> list[str]:
             meant = next((order_texts(t) for t in texts if are_orders(t) and is_own(t)), meant)
         bare = len(line.split()) <= 4 and no_order(game_map, f"{line.rstrip(':')} H") == ""
         heading = line.rstrip(":") if bare and not (meant and all(map(are_orders, meant))) else ""
-        orders += [] if heading else meant
+        orders += [] if heading else _one_of_each_unit(question, meant)
     return orders
+
+
+def _one_of_each_unit(question: Question, texts: Sequence[str]) -> list[str]:
+    """Return the orders of a line. Different ones for a unit, such as `A PAR - BUR / A PAR - PIC`,
+    stay one text, which is no order."""
+    if question.winter:
+        return list(texts)
+    by_unit: dict[object, dict[object, str]] = {}
+    for text in texts:
+        several = by_unit.setdefault(_province(question, text), {})
+        several.setdefault(_order(question, text) or text, text)
+    return [" or ".join(several.values()) for several in by_unit.values()]
 
 
 def _readings(game_map: Map, line: str, heading: str) -> Iterator[str]:

@@ -104,6 +104,10 @@ def test_complaints_name_the_line_and_the_reason(france):
     assert complaints[0].startswith("'A PAR - MOS' is not legal: ")
     assert "belongs to GERMANY" in complaints[1]
     assert complaints[2] == "no legal order for A MAR, A PAR"
+    for two in ("A PAR - BUR / A PAR - PIC", "A PAR - BUR; A PAR - PIC"):
+        orders, complaints = read(france, f"{two}\nF BRE - MAO\nA MAR - SPA, A MAR - SPA")
+        assert list(orders.values()) == ["F BRE - MAO", "A MAR - SPA"]
+        assert complaints[0].startswith("'A PAR - BUR or A PAR - PIC' is not legal: ")
 
 
 def test_winter_gives_each_province_once():
