@@ -8,6 +8,7 @@ from ..extras.language.questions import questions_of
 from ..extras.language.settings import read_settings
 from ..players.loading import load_player
 from ..players.names import LANGUAGE, LanguageSpec, parse_player
+from ..rules.map import load_map
 from ..textgame.game import Game
 from ._flags import LlmPrompt
 
@@ -20,10 +21,11 @@ def run_llm_prompt(arguments: LlmPrompt) -> int:
     if spec is not None and not isinstance(spec, LanguageSpec):
         raise UserError(f"{name!r:.60} is not a language model, which begins with {LANGUAGE}")
     settings = read_settings(spec) if spec else None
-    game = Game(arguments.map, arguments.max_years)
-    game.max_years = game.max_years or game.map.max_years
+    game_map = load_map(arguments.map)
+    years = arguments.max_years or game_map.max_years
+    game = Game(game_map, years)
     if arguments.position:
-        game = Game.from_position(arguments.position, game.map, game.max_years)
+        game = Game.from_position(arguments.position, game_map, years)
     power = game.powers[game.map.power_number(arguments.power)]
     games = game.vector_game
     questions = questions_of(games, games.decisions(), {})

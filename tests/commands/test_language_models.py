@@ -10,6 +10,7 @@ import pytest
 from support.commands import refusal
 from support.language import FakeServer, holds
 
+from diplomacy_engine import Game
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.llm_compare import PROMPTS
 from diplomacy_engine.replays.page import page
@@ -92,6 +93,12 @@ def test_llm_prompt(capsys, form):
     assert out.endswith("for:\nbuild 1\nbuild 2\n") and err.startswith(f"{len(out):,} characters")
     assert "12 legal orders" in err
     assert ("F BRE B" in out) == (form == "list")
+
+
+def test_a_prompt_knows_the_last_year_of_the_map(capsys):
+    for more in ([], ["--position", Game("small").to_position()]):
+        assert main(["llm-prompt", "--power", "england", "--map", "small", *more]) == 0
+        assert "The game ends after 1920." in capsys.readouterr().out
 
 
 def test_wrong_settings_are_told_before_the_estimate(tmp_path, capsys, monkeypatch):
