@@ -192,7 +192,7 @@ class _Reader:
 
     def power_name(self, word: str) -> str:
         name = re.sub(r"[^A-Z]", "", word.upper())
-        if not 2 <= len(name) <= 31:
+        if not 2 <= len(name) <= 31 or re.search("[0-9]", word):  # RED1 is not RED2
             self.fail(f"{quoted(word, 40)} is neither a keyword nor the name of a power")
         return name
 
@@ -259,11 +259,12 @@ class _Reader:
         }
         self.set_owners(provinces, playing)
         neutral = {}
-        for power in filter(self.units.get, self.dummies):
+        for power in self.dummies:
             path, line = self.declared[power]
             where = f"line {line}" if path == self.path else f"{path.name}, line {line}"
             centers = set(self.owned.get(power, self.homes[power]))
-            neutral[power] = Neutral(power, where, centers, list(self.units[power].values()))
+            units = self.units.get(power, {})
+            neutral[power] = Neutral(power, where, centers, list(units.values()))
         add_neutral(draft, neutral)
         facts["provinces"] = provinces
         facts["army_borders"] = border_lines(army)
