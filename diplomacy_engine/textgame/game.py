@@ -802,6 +802,7 @@ class Game:
         """
         game = cls(game_map, max_years)
         positions.load_state(game._games, state)
+        game.conceded = list(saved_games.left_out(game.map, state, ()))
         return game
 
     def to_svg(
@@ -819,7 +820,7 @@ class Game:
     def to_position(self) -> str:
         """Return the position as one line, such as `small S1901M; ENGLAND A LON = LON; ...`. The
         last orders are not in it, but in `to_state`."""
-        return positions.position_line(self._games)
+        return positions.position_line(self._games, self.conceded)
 
     @classmethod
     def from_position(

@@ -155,7 +155,6 @@ def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
     owed = owed_adjustments(games)
     influence = {power: set(map(notation.province_of, units[power])) for power in units}
     occupied = set().union(*influence.values())
-    over = winners(games, conceded)
     year, phase = (MAX_YEAR + 1, 0) if name == COMPLETED else parse_phase(name)
     homes = {power: [] for power in powers}
     for v in np.flatnonzero(games.board.home_power != NONE):
@@ -163,7 +162,7 @@ def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
     return {
         "timestamp": year * 5 + phase,  # grows from phase to phase, in place of a clock's
         "zobrist_hash": str(zobrist_hash(games)),
-        "note": f"Victory by: {', '.join(over)}" if over else "",
+        "note": _ending_note(games, conceded),
         "name": name,
         "units": {
             power: units[power] + [f"*{unit}" for unit in retreats.get(power, {})]
@@ -280,9 +279,10 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
         state.last_result[0, v] = result_bits(words)
 
 
-def position_line(games: VectorGame) -> str:
+def position_line(games: VectorGame, conceded: Collection[str] = ()) -> str:
     """Such as `small S1901M; ENGLAND A LON = LON; RUSSIA A MOS = MOS`. Units, then `=` and the
-    supply centers; a dislodged unit reads `*A MUN > BOH RUH` with the places it may retreat to."""
+    supply centers; a dislodged unit reads `*A MUN > BOH RUH` with the places it may retreat to. At
+    the end `Victory by: ENGLAND` names the winner, or who shares the draw."""
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
     parts = [f"{games.map.name} {current_phase(games)}"]
     for power in games.map.unit_powers:
@@ -293,7 +293,12 @@ def position_line(games: VectorGame) -> str:
         owned = centers.get(power, [])
         if texts or owned:
             parts.append(f"{power} {', '.join(texts)} = {' '.join(owned)}".strip())
-    return "; ".join(parts)
+    return "; ".join([*parts, *filter(None, [_ending_note(games, conceded)])])
+
+
+def _ending_note(games: VectorGame, conceded: Collection[str]) -> str:
+    over = winners(games, conceded)
+    return f"Victory by: {', '.join(over)}" if over else ""
 
 
 def parse_position_line(text: str) -> tuple[str, dict]:
@@ -304,6 +309,9 @@ def parse_position_line(text: str) -> tuple[str, dict]:
     map_name, name = head.split()
     state = {"name": name, "units": {}, "centers": {}, "retreats": {}}
     for part in parts:
+        if part.lower().startswith("victory by:"):
+            state["note"] = part
+            continue
         head, equals, centers = part.partition("=")
         form = re.match(r"[A-Za-z_]+", head)
         if form is None or not equals or "=" in centers or form[0] in state["units"]:

@@ -1,13 +1,14 @@
 """Saved games in the format of the `diplomacy` package, one game per line of a .jsonl file."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
 from .._files import open_file
-from ..constants import COMPLETED, canonical_phase
+from ..constants import COMPLETED, canonical_phase, parse_phase, phase_kind
 from ..errors import UserError
 from ..records import convert, parse_json
 from ..rules.map import MAP_NAMES, Map, load_map
@@ -23,6 +24,14 @@ MAX_GAME_BYTES = 50_000_000  # of one line; far above any real game's
 # all together,
 MOST_PHASES, MOST_ORDERS, MOST_IN_ALL = 10_000, 500, 250_000
 MOST_SAID = 10_000_000  # and letters of all messages
+
+
+_END = (10**9, 0)
+
+
+def moment(name: str) -> tuple[int, int]:
+    """Return the year and season number of a phase, by which phases are sorted."""
+    return _END if name == COMPLETED else parse_phase(name)
 
 
 class Message(Struct):
@@ -147,6 +156,9 @@ def read_saved_game(
     names = [(canonical_phase(p.state.name), canonical_phase(p.name)) for p in phases]
     unlike = (i for i, (of_state, name) in enumerate(names) if of_state != name)
     wrong = [f"phases[{i}].state.name: is not that of the phase" for i in unlike]
+    phase_names = [name for _, name in names if name == COMPLETED or phase_kind(name)]
+    pairs = ((early, late) for early, late in pairwise(phase_names) if moment(late) < moment(early))
+    wrong += [f"phases: {late} comes behind {early}" for early, late in pairs]
     if sum(len(texts or ()) for phase in phases for texts in phase.orders.values()) > MOST_IN_ALL:
         wrong.append(f"phases: more than {MOST_IN_ALL:,} orders")
     if sum(len(m.message) for phase in phases for m in phase.messages) > MOST_SAID:
@@ -172,7 +184,7 @@ def read_saved_game(
         messages = [dict(one) | {"phase": canonical_phase(one["phase"])} for one in spoken]
         phases.append(_named(phase) | {"state": state, "orders": orders, "messages": messages})
     conceded = _powers(found_map, game.conceded)
-    conceded += _left_out(found_map, phases[-1]["state"], conceded)
+    conceded += left_out(found_map, phases[-1]["state"], conceded)
     ending = Ending(game.draw_votes, game.draw_agreed, conceded)
     return str(game.id), found_map, phases, ending
 
@@ -192,7 +204,7 @@ def _named(record: Mapping) -> dict:
     return dict(record) | {"name": canonical_phase(record["name"])}
 
 
-def _left_out(game_map: Map, state: Mapping, conceded: Sequence[str]) -> tuple[str, ...]:
+def left_out(game_map: Map, state: Mapping, conceded: Sequence[str]) -> tuple[str, ...]:
     """Return who has no share of a draw that others agreed on, as if it had conceded."""
     shared = victors(game_map, state)
     if len(shared) < 2 or game_map.teams.text or state["name"] != COMPLETED:

@@ -219,6 +219,13 @@ def test_files_without_an_end(tmp_path, monkeypatch):
         list(read_saved_games(path))
 
 
+def test_phases_come_in_their_order():
+    saved = played("small", 1, 4).to_saved_game()
+    saved["phases"][:2] = saved["phases"][1::-1]
+    with pytest.raises(UserError, match="S1901M comes behind F1901M"):
+        Game.from_saved_game(saved)
+
+
 @pytest.mark.parametrize(("saved", "name"), read_table(__file__, "what_is_no_saved_game"))
 def test_what_is_no_saved_game(saved, name):
     with pytest.raises(UserError) as caught:

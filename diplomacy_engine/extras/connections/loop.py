@@ -17,7 +17,7 @@ from ...rules.map import Map
 from ...rules.notation import matching_orders, read_order
 from ...rules.state import seed_from
 from ...textgame.game import Game
-from ...textgame.imports.games import moment
+from ...textgame.saved_game import moment
 from .connection import Connection, ConnectionLost, PhaseOver, Position, Say
 from .talk import keeping_promises, rehearse, say_what_is_left
 

@@ -13,18 +13,17 @@ from msgspec import Meta, Struct
 
 from ..._files import open_file, read_file
 from ..._suggest import quoted
-from ...constants import COMPLETED, OrderKind, Terrain, parse_phase, phase_kind
+from ...constants import COMPLETED, OrderKind, Terrain, phase_kind
 from ...errors import UserError
 from ...records import convert, parse_json, read_json
 from ...rules import notation
 from ...rules.map import Map, load_map
 from ..game import Game
-from ..saved_game import MAX_GAME_BYTES, MOST_PHASES, Ending, read_saved_games
+from ..saved_game import MAX_GAME_BYTES, MOST_PHASES, Ending, moment, read_saved_games
 from . import order_blocks
 from .webdiplomacy import DRAWN, Phase, classic, history_phases, read_variant
 
 Note = Callable[[str], object]
-_END = (10**9, 0)
 _MOST_SKIPPED = 3  # phases in which nobody has anything to order
 
 
@@ -136,11 +135,14 @@ def _of_record(game: dict, game_map: Map, game_id: str, note: Note) -> dict:
     recorded = convert(_RecordedGame, game, "the record")
     phases = []
     for phase in recorded.phases:
-        units = {game_map.powers[game_map.power_number(p)]: [*u] for p, u in phase.units.items()}
+        units, centers = (
+            {game_map.powers[game_map.power_number(p)]: [*own] for p, own in table.items()}
+            for table in (phase.units, phase.centers or {})
+        )
         for power, texts in phase.dislodged.items():
             units.setdefault(power, []).extend(f"*{text}" for text in texts)
         orders = {power: texts or [] for power, texts in phase.orders.items()}
-        phases.append(Phase(phase.name, orders, units, phase.centers))
+        phases.append(Phase(phase.name, orders, units, centers))
     return replayed(phases, game_map, str(recorded.id) or game_id, note).to_saved_game()
 
 
@@ -329,15 +331,14 @@ def _likely_removals(game: Game, phase: Phase) -> list[str]:
     return removals
 
 
-def moment(name: str) -> tuple[int, int]:
-    """Return the year and season number of a phase, by which phases are sorted."""
-    return _END if name == COMPLETED else parse_phase(name)
-
-
 def _differs(game: Game, phase: Phase, cornered: bool = True) -> bool:
-    """Tell whether a phase has other units; if not `cornered`, none but what we disband at once."""
-    units, dislodged = game.units, game.dislodged
+    """Tell whether a phase has other units, if not `cornered` none but what we disband at once, or
+    a spring other centers; of other phases sites tell these late."""
+    units, dislodged, centers = game.units, game.dislodged, phase.centers or {}
+    says_centers = any(centers.values()) and phase.name[0] + phase.name[-1] == "SM"
     for power in game.powers:
+        if says_centers and {*centers.get(power, ())} != {*game.centers[power]}:
+            return True
         ours = {*units[power], *(f"*{unit}" for unit in dislodged.get(power, {}))}
         theirs = set(phase.units.get(power, ()))
         more = theirs - ours

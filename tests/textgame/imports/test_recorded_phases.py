@@ -87,6 +87,21 @@ def test_a_record_that_differs_goes_on_from_its_position_and_keeps_the_centers()
     assert "F1901M differs from our rules' result; the game continues from it" in notes
 
 
+def test_a_record_with_other_centers_goes_on_from_them():
+    notes = []
+    centers = Game(STANDARD).centers
+    taken = {power.lower(): codes for power, codes in centers.items()}
+    taken["france"] = [*taken["france"], "SPA"]
+    phases = [
+        {"name": name, "units": BEGIN, "orders": {"ITALY": ["A ROM H"]}, "centers": owned}
+        for name, owned in (("S1901M", centers), ("F1901M", taken), ("S1902M", taken))
+    ]
+    game = Game.from_saved_game(read_pasted(json.dumps({"phases": phases}), STANDARD, notes.append))
+    owned = [phase["state"]["centers"]["FRANCE"] for phase in game.history]
+    assert owned == [["BRE", "MAR", "PAR"]] * 2 + [["BRE", "MAR", "PAR", "SPA"]]
+    assert notes == ["S1902M differs from our rules' result; the game continues from it"]
+
+
 @pytest.mark.parametrize(("row", "sentence"), read_table(__file__, "a_bad_record_is_refused"))
 def test_a_bad_record_is_refused(row, sentence, tmp_path, capsys):
     with pytest.raises(UserError) as error:
