@@ -68,6 +68,7 @@ class SeatLoop:
         self._given: dict[str, dict[str, int]] = {}  # game -> power -> times in this phase
         self._dealt: dict[str, dict[str, list[str]]] = {}  # game -> power -> deals it ordered by
         self._talked: dict[str, float] = {}  # game -> when the talk of this phase ends
+        self._voted: set[str] = set()  # games in which it has voted in this phase
         self._silent: set[str] = set()  # games of which it is told that the player says nothing
         self._pause = POLL  # until what is known now is looked at again
         self._entered = self._ever = False
@@ -144,6 +145,11 @@ class SeatLoop:
             self._begin(position, None if last is None else last.game.phase)
         if not position.running:
             return
+        if name not in self._voted:
+            self._voted.add(name)
+            for power in filter(position.game.is_alive, position.seats):
+                if self._wants_draw(position.game, power):
+                    self.connection.vote_draw(position, power)
         waiting = set(position.game.decisions().power.tolist())
         seats = [p for p in position.seats if position.game.map.power_index[p] in waiting]
         times_given, dealt = self._given[name], self._dealt[name]
@@ -188,11 +194,8 @@ class SeatLoop:
             self.say(f"{name}: {phase}")
         self._given[name], self._dealt[name], self._refusals = {}, {}, 0
         self._talked.pop(name, None)
+        self._voted.discard(name)
         self.counts.phases += 1
-        if position.running:
-            for power in filter(position.game.units.get, position.seats):
-                if self._wants_draw(position.game, power):
-                    self.connection.vote_draw(position, power)
 
     def _wants_draw(self, game: Game, power: str) -> bool:
         if self.draws or self.draws_after is None:

@@ -13,6 +13,7 @@ from support.waiting import until
 
 from diplomacy_engine import Game, UserError, load_map, make_bot
 from diplomacy_engine.commands.cli import main
+from diplomacy_engine.constants import NONE
 from diplomacy_engine.extras.connections import diplomacy_wire
 from diplomacy_engine.extras.connections.connection import Address, ConnectionLost, PhaseOver
 from diplomacy_engine.extras.connections.diplomacy_server import (
@@ -148,11 +149,22 @@ def test_votes_for_a_draw(server, options, centers, votes):
 def test_a_paused_game_is_left_alone(server):
     server.status = "paused"
     loop = waiting_for_nothing(seats(server, say=lambda text: None))
+    loop.draws = True
     loop._round()
-    assert "set_orders" not in server.names()
+    assert not {"set_orders", "vote"} & {*server.names()}
     server.status = "active"
     loop._round()
-    assert server.names().count("set_orders") == 1
+    assert server.names().count("set_orders") == server.names().count("vote") == 1
+    loop.connection.close()
+
+
+def test_who_has_centers_alone_votes_for_a_draw(server):
+    units = server.game.vector_game.state.unit_power
+    units[units == server.game.map.power_index["FRANCE"]] = NONE
+    loop = waiting_for_nothing(seats(server))
+    loop.draws = True
+    loop._round()
+    assert server.votes == {"FRANCE"}
     loop.connection.close()
 
 
