@@ -269,15 +269,13 @@ class WebdipSeat:
             webdiplomacy.order_row(self._variant, text, winter, convoy_path(position.game, text))
             for text in dict.fromkeys(orders)  # one Wait fills all builds
         ]
-        accepted = self._orders(position, power, rows, "No")
+        accepted = self._orders(power, rows, "No")
         return kept_texts(self._variant, position.game, accepted)
 
     def finish(self, position: Position, power: str) -> None:
-        self._orders(position, power, [], "Yes")  # no orders: those that were saved stay
+        self._orders(power, [], "Yes")  # no orders: those that were saved stay
 
-    def _orders(
-        self, position: Position, power: str, rows: Sequence[dict], ready: str
-    ) -> list[Mapping]:
+    def _orders(self, power: str, rows: Sequence[dict], ready: str) -> list[Mapping]:
         turn, phase, _ = self._seen
         body = {"gameID": self.game_id, "turn": turn, "phase": phase, "ready": ready}
         body |= {"countryID": self._variant.country(power), "orders": list(rows)}
