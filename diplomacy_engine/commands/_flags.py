@@ -56,8 +56,8 @@ class MatchFlags(PlayerFlags, TeamFlags, GameFlags):
     """small, three, standard, or the path of a map file; None: the map of the first checkpoint,
     or else small"""
     games: Count | None = None
-    """number of games, rounded up so that all seats are played equally often; None: 1,000;
-    needed with a language model"""
+    """number of games, which `evaluate` rounds up so that all seats are played equally often; None:
+    1,000; needed with a language model"""
     draws_after: Year | None = None
     """players vote for a draw from this year on, unless they are close to winning; a game ends once
     all surviving powers do; None: nobody votes"""

@@ -109,6 +109,8 @@ def run_match(
     FIGURE_COLUMNS of a result; with `rounds_up` all sides are played equally often.
     """
     check_files(arguments)
+    if not arguments.save_games:
+        no_effect(arguments, ("save_count",), "it needs --save-games")
     specs = [parse_player(name) for name in names]
     press = press_rules(arguments, specs)
     game_map = map_of(arguments.map, specs)
@@ -196,8 +198,14 @@ def write_files(
     write_lines(arguments.save_games, saved_games)
 
 
+def by_team_and_power(result: dict) -> dict[str, dict]:
+    """Return a result's figures by team, such as `team RUSSIA`, and by power."""
+    by_team = {f"team {name}": figures for name, figures in result.get("by_team", {}).items()}
+    return by_team | result["by_power"]
+
+
 def figure_rows(player: str, against: str, parts: dict[str, dict]) -> Iterator[tuple]:
-    """Yield rows of FIGURE_COLUMNS; `parts` are figures by power, "" for all seats."""
+    """Yield rows of FIGURE_COLUMNS; `parts` are figures by team and power, "" for all seats."""
     for power, figures in parts.items():
         for name, figure in figures.items():
             yield player, against, power, name, figure["value"], figure["low"], figure["high"]

@@ -27,7 +27,7 @@ def run_evaluate(arguments: Evaluate) -> int:
 
 
 def _figures(result: dict) -> Iterator[tuple]:
-    parts = {"": result["overall"]} | result.get("by_team", {}) | result["by_power"]
+    parts = {"": result["overall"]} | _matches.by_team_and_power(result)
     return _matches.figure_rows(result["player"], result["against"], parts)
 
 

@@ -69,7 +69,7 @@ def run_show(arguments: Show) -> int:
     check_target(file)
     own = population.folder / RANKS
     ranks = arguments.ranks or (own if own.is_file() else None)
-    ranked = read_ranks(ranks) if ranks else {}
+    ranked = read_ranks(ranks, population.map.name) if ranks else {}
     atomic_write(file, population_page(population, ranked).encode())
     others = f", and {len(ranked)} other players" if ranked else ""
     print(f"{file} shows {len(population.members)} members of {population.title}{others}")
@@ -81,7 +81,10 @@ def run_rank(arguments: Rank) -> int:
         raise UserError("give either --player or --saved-games")
     check_target(arguments.json)
     if arguments.saved_games:
-        no_effect(arguments, ("teams", "team_victory"), "saved games are without teams")
+        flags = ("teams", "team_victory", "games", "threads", "greedy", "assume", "script")
+        no_effect(arguments, flags, "--saved-games are played already, and without teams")
+    elif arguments.person:
+        raise UserError("--as has no effect: it needs --saved-games")
     population = _population(arguments)
     game_map = population.map.with_teams(arguments.teams, arguments.team_victory)
     if arguments.player:
@@ -180,6 +183,8 @@ def run_make(arguments: Make) -> int:
     game_map = load_map(arguments.map)
     if arguments.runs and not arguments.output:
         raise UserError("--runs needs --output: the folder of the new population")
+    if arguments.runs:
+        no_effect(arguments, ("recipe", "decisions"), "--runs are trained already")
     folder = Path(arguments.output or FOLDERS / game_map.name)
     _check_replaceable(folder)
     copies = arguments.copies

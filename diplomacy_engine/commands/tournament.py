@@ -25,8 +25,7 @@ def run_tournament(arguments: Tournament) -> int:
 def _figures(result: dict) -> Iterator[tuple]:
     for name, entry in result["players"].items():
         overall = {"rating": entry["rating"]} | entry["overall"]
-        columns = entry.get("by_team", {}) | entry["by_power"]
-        yield from _matches.figure_rows(name, "", {"": overall} | columns)
+        yield from _matches.figure_rows(name, "", {"": overall} | _matches.by_team_and_power(entry))
     for name, row in result["cross_table"].items():
         for other, pair in row.items():
             shares = {figure: pair[figure] for figure in ("above", "solos")} if pair else {}

@@ -11,6 +11,7 @@ from ..errors import UserError
 from ..games.decisions import Decisions, empty_decisions, filled
 from ..games.vector_game import StepResult, VectorGame
 from ..games.votes import bot_votes
+from ..players.advice import seed_player
 from ..players.asking import ask_player, begin_games
 from ..players.bots import RandomBot, make_bot
 from ..players.loading import load_player
@@ -136,6 +137,8 @@ class AgentGames(AgentBoards):
 
     def set_opponents(self, opponents) -> None:
         new_players = make_opponents(opponents, self.games.map, self._settings.script)
+        named = opponents if isinstance(opponents, Sequence) else [opponents]
+        self._loaded = [p for p in new_players if not any(p is each for each in named)]
         players, seat = [*new_players, *self._own], self._seats.seat
         if self.players:  # those of games that are not over keep their seats, under new numbers
             used, place = np.unique(seat, return_inverse=True)
@@ -155,6 +158,8 @@ class AgentGames(AgentBoards):
         games = self.games
         if seeds is not None:
             games.seed_games(rows, seeds)
+            for number, player in enumerate(self._loaded):  # a player of the user's is the user's
+                seed_player(player, seed_from(int(seeds[0]), number))
         self._set_up(rows)
         self._ask_and_play(rows)
 

@@ -66,10 +66,10 @@ class DiplomacyParallelEnv(ParallelEnv):
         self.agents: list[str] = []
         powers, provinces = games.num_powers, len(games.board.terrain)
         observed, action = forms.observation_space(games), forms.province_space(games)
-        self._press = options.press and Press(games, options.press, binding=options.binding)
+        self._press: Press | None = None  # of the game that `reset` begins
         self._talk: list[str] = []  # steps of talk before the phase is played, STEPS of its press
         self._offers = make_offers([])  # to be answered
-        if self._press is not None:
+        if options.press:
             observed["peace"] = spaces.MultiBinary(powers)
             observed["closed"] = spaces.MultiBinary([powers, provinces])
             observed["bound"] = spaces.MultiBinary(provinces)
@@ -113,7 +113,10 @@ class DiplomacyParallelEnv(ParallelEnv):
             self._games.seed_games(np.zeros(1, int), seeds_of([number]))
         seed_of_beginning = int(self._random.integers(2**31))
         random_beginnings(self._games, self._settings.most_phases, seed_of_beginning)
-        alive = self._games.outcomes().alive[0]
+        if self._settings.press:
+            self._press = Press(self._games, self._settings.press, binding=self._settings.binding)
+        self._offers = make_offers([])
+        alive = alive_with_team(self._games.outcomes().alive, self._games.map.teams.of_power)[0]
         self.agents = [name for name, lives in zip(self.possible_agents, alive) if lives]
         self._begin_phase()
         return self._observe(self.agents), self._infos(self.agents, *self._nothing())
@@ -156,9 +159,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         limit = bool(result.ended[0] == YEAR_LIMIT)
         over = bool(result.ended[0] != RUNNING)
         agents = self.agents
-        alive = result.alive[0]
-        if games.map.teams.text:
-            alive = alive_with_team(result.alive, games.map.teams.of_power)[0]
+        alive = alive_with_team(result.alive, games.map.teams.of_power)[0]
         places = {name: self.possible_agents.index(name) for name in agents}
         truncated = {n: limit and bool(alive[p]) for n, p in places.items()}
         terminated = {n: not truncated[n] and (over or not alive[p]) for n, p in places.items()}

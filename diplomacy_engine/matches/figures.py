@@ -17,7 +17,7 @@ _QUANTILES = (12.706, 8.649, 6.017, 4.303, 3.182, 2.776, 2.571, 2.447, 2.306, 2.
 )  # fmt: skip
 
 
-def wilson_interval(successes: float, count: int) -> tuple[float, float]:
+def wilson_interval(successes: float, count: float) -> tuple[float, float]:
     """Return the 95% interval of a rate (Wilson 1927)."""
     rate, z2 = successes / count, Z * Z
     middle = (rate + z2 / (2 * count)) / (1 + z2 / count)
@@ -25,7 +25,7 @@ def wilson_interval(successes: float, count: int) -> tuple[float, float]:
     return max(0.0, min(middle - half, rate)), min(1.0, max(middle + half, rate))
 
 
-def share_of(successes: float, count: int) -> dict[str, float]:
+def share_of(successes: float, count: float) -> dict[str, float]:
     """Return value, low and high of a rate, as results have them."""
     low, high = wilson_interval(successes, count)
     return {"value": successes / count, "low": low, "high": high}
@@ -63,16 +63,41 @@ def student_quantile(freedom: float) -> float:
     return float(np.interp(-1 / freedom, [-1 / degrees for degrees in _DEGREES], _QUANTILES))
 
 
-def summarize(
-    values: Mapping[str, np.ndarray], seat: np.ndarray, ranges: Mapping[str, tuple[float, float]]
-) -> dict[str, dict[str, float]]:
-    """Return value, low and high of FIGURES over games.
+def _of_games(values: np.ndarray, game: np.ndarray) -> np.ndarray:
+    """Return a value for each game, (G,), whose mean is that of `values` (n,), its seats'."""
+    mean, (_, place) = values.mean(), np.unique(game, return_inverse=True)
+    return mean + np.bincount(place, values - mean) * (place.max() + 1) / len(values)
 
-    Means are stratified by `seat` (games,), the power played; `ranges` are those of MEANS.
+
+def _independent(values: np.ndarray, of_games: np.ndarray) -> float:
+    """Return as how many independent seats those of `of_games` tell a rate (Korn and Graubard
+    1998), at least one of each game and at most all."""
+    rate, games = values.mean(), len(of_games)
+    variance = max(of_games.var() / max(1, games - 1), 1e-12)
+    return float(np.clip(rate * (1 - rate) / variance, games, len(values)))
+
+
+def summarize(
+    values: Mapping[str, np.ndarray],
+    seat: np.ndarray,
+    ranges: Mapping[str, tuple[float, float]],
+    game: np.ndarray | None = None,
+) -> dict[str, dict[str, float]]:
+    """Return value, low and high of FIGURES over seats.
+
+    Means are stratified by `seat` (n,), the power played; `ranges` are those of MEANS. `game` (n,)
+    is whose each seat is, None: each another's. Where a game has several, they depend on each
+    other, and the games are the sample.
     """
-    summary = {name: share_of(float(values[name].sum()), len(seat)) for name in RATES}
+    several = game is not None and len(np.unique(game)) < len(game)
+    summary = {}
+    for name in RATES:
+        rates = values[name]
+        count = _independent(rates, _of_games(rates, game)) if several else len(seat)
+        summary[name] = share_of(float(rates.sum() * count / len(rates)), count)
     for name in MEANS:
         strata = [values[name][seat == power] for power in np.unique(seat)]
+        strata = [_of_games(values[name], game)] if several else strata
         low, high = map(float, mean_interval(strata, *ranges[name]))
         summary[name] = {"value": float(values[name].mean()), "low": low, "high": high}
     return {name: summary[name] for name in FIGURES}

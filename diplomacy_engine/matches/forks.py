@@ -112,6 +112,7 @@ def fork(
         raise ValueError("fork needs auto_reset=False, and rows for its copies after the positions")
     groups, rows = groups[number], rows[number]
     played = groups.ravel()
+    record = min(record, copies)
     games.copy_from(games, np.repeat(rows, copies), played)
     begin_games(games, players, played)
     recorder = GameRecorder(groups[:, :record].ravel(), games)

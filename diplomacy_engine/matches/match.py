@@ -107,9 +107,13 @@ class MatchReport:
 
     @classmethod
     def join(cls, reports: "Sequence[Self]") -> Self:
-        """Return the report of a match that was played in parts."""
+        """Return the report of a match that was played in parts; UserError if they are of several
+        matches, or have a game twice."""
         first = reports[0]
         number = np.concatenate([report.number for report in reports])
+        matches = {(each.settings.seed, each.settings.game_map, each.players) for each in reports}
+        if len(matches) > 1 or len(np.unique(number)) < len(number):
+            raise UserError("these reports are not the parts of one match, each once")
         order = np.argsort(number)
         parts = zip(*(report.outcomes for report in reports))
         return replace(

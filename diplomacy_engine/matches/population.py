@@ -81,11 +81,18 @@ class PopulationRank(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Ranks(Struct):
+    map: str
     players: dict[Annotated[str, Meta(pattern=r"\A[^\x00-\x1f]{1,200}\Z")], PopulationRank]
+    teams: str = ""
 
 
-def read_ranks(path: str | Path) -> dict[str, PopulationRank]:
-    return read_json(_Ranks, path, MOST_RANKS).players
+def read_ranks(path: str | Path, map_name: str) -> dict[str, PopulationRank]:
+    """Return the ranks of a file; UserError if they are of another map or of teams."""
+    ranks = read_json(_Ranks, path, MOST_RANKS)
+    if ranks.map != map_name or ranks.teams:
+        what = f"map {ranks.map!r:.60}" + f", teams {ranks.teams:.60}" * bool(ranks.teams)
+        raise UserError(f"{path}: ranks of {what}, not of map {map_name!r} without teams")
+    return ranks.players
 
 
 def rank_after_games(

@@ -102,7 +102,7 @@ class Tournament(MatchReport):
             figures = {
                 "rating": rating | spread,
                 "seats": len(game),
-                "overall": summarize(mine, side, ranges),
+                "overall": summarize(mine, side, ranges, game),
                 "by_power": by_side(game_map.powers, every, self.seats == number, power_ranges),
             }
             if teams.text:

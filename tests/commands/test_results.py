@@ -59,6 +59,15 @@ def test_an_evaluation(tmp_path, capsys):
     assert Game.from_saved_game(saved_games[0], max_years=9).map.name == "small"
 
 
+def test_a_team_of_one_power_has_rows_of_its_own(tmp_path):
+    teams = "--map three --teams ENGLAND+ITALY --player dumbbot --against random --max-years 2"
+    result, figures, *_ = run(f"evaluate {teams} --games 2", tmp_path)
+    found = {row["power"]: row["value"] for row in figures if row["figure"] == "centers_behind"}
+    assert len(figures) == 6 * len(FIGURES) and len(found) == 6
+    for name, part in result["by_team"].items():
+        assert float(found[f"team {name}"]) == part["centers_behind"]["value"]
+
+
 def test_a_tournament(tmp_path):
     result, figures, games, saved_games = run(f"{TOURNAMENT} --save-count 2", tmp_path)
     found = {(row["player"], row["against"], row["power"], row["figure"]): row for row in figures}

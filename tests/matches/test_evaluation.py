@@ -3,11 +3,20 @@
 import json
 import pickle
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from diplomacy_engine import Map, MatchReport, MatchSettings, load_map, load_player, make_bot
+from diplomacy_engine import (
+    Map,
+    MatchReport,
+    MatchSettings,
+    UserError,
+    load_map,
+    load_player,
+    make_bot,
+)
 from diplomacy_engine.constants import NONE, SOLO, YEAR_LIMIT
 from diplomacy_engine.matches.evaluation import Evaluation, evaluate_player
 from diplomacy_engine.press.press import PressRules
@@ -155,6 +164,9 @@ def test_parts_join_to_the_whole(name, bots, options):
         for one, other in zip(joined.outcomes, whole.outcomes):
             np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(joined.seats, whole.seats)
+        for wrong in (parts + parts[:1], [whole, replace(whole, players=("a", "b"))]):
+            with pytest.raises(UserError, match="parts of one match"):
+                MatchReport.join(wrong)
 
 
 @pytest.mark.parametrize("name", ["small", "three"])

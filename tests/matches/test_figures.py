@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine.matches.figures import mean_interval, student_quantile, wilson_interval
+from diplomacy_engine.matches.figures import (
+    mean_interval,
+    student_quantile,
+    summarize,
+    wilson_interval,
+)
+from diplomacy_engine.scoring.outcomes import FIGURES, MEANS
 
 
 def test_wilson_interval():
@@ -71,3 +77,25 @@ def test_coverage(games_per_seat, coverage):
     found = [mean_interval([play(chance) for chance in solo], 0, 1) for _ in range(1000)]
     assert np.mean([low <= truth <= high for low, high in found]) >= coverage
     assert all(low < high for low, high in found)
+
+
+@pytest.mark.parametrize("alike", ["alike", "one of them", "alone"])
+def test_coverage_of_several_seats_in_a_game(alike):
+    """A player's 3 or 4 seats of a game end alike, as in a draw, or one alone of them wins."""
+    rng, ranges, covered = np.random.default_rng(1), dict.fromkeys(MEANS, (0, 1)), 0
+    game = np.repeat(np.arange(40), [3, 4] * 20)
+    truth = 0.5 if alike != "one of them" else 20 / 140
+    for _ in range(300):
+        ends = rng.integers(2, size=40)[game]
+        if alike == "one of them":
+            ends *= np.diff(game, prepend=-1) != 0
+        elif alike == "alone":
+            ends = rng.integers(2, size=140)
+        seats = np.zeros(140, int)
+        found = summarize(dict.fromkeys(FIGURES, ends.astype(float)), seats, ranges, game)
+        figures = found["draw"], found["rank"]
+        assert [each["value"] for each in figures] == pytest.approx([ends.mean()] * 2)
+        covered += np.array([each["low"] < truth < each["high"] for each in figures])
+    assert (covered > 0.91 * 300).all()
+    certain = dict.fromkeys(FIGURES, np.ones(140))
+    assert summarize(certain, seats, ranges, game)["draw"]["low"] == wilson_interval(40, 40)[0]

@@ -120,8 +120,6 @@ def test_ranks_of_a_team(capsys, tmp_path):
     assert json.loads(out.read_text())["players"]["dumbbot"]["games"] == 21
     capsys.readouterr()
     assert "--teams" in refusal(*words.split(), "--teams", "ENGLAND+ITALY+RUSSIA", capsys=capsys)
-    saved = ("population", "rank", "--saved-games", "x.jsonl", "--teams", "ENGLAND+ITALY")
-    assert "--teams" in refusal(*saved, capsys=capsys)
 
 
 def test_a_page_runs_no_code_but_its_own(small, tmp_path):
@@ -139,16 +137,18 @@ def test_a_page_runs_no_code_but_its_own(small, tmp_path):
     for bad, name in (
         ([], "object"),
         ({"players": {"x": {}}}, "players[...].value"),
+        ({"map": "three", "players": {"x": sound}}, "'three', not of map 'small'"),
+        ({"teams": "ENGLAND+ITALY", "players": {"x": sound}}, "teams ENGLAND+ITALY"),
         ({"players": {"": sound}}, "players: key"),
         ({"players": {"x": sound | {"value": "<b>"}}}, "value"),
         ({"players": {"x": sound | {"low": float("nan")}}}, "low"),
     ):
-        ranks.write_text(json.dumps(bad))
+        ranks.write_text(json.dumps({"map": "small"} | bad if isinstance(bad, dict) else bad))
         with pytest.raises(UserError) as error:
-            read_ranks(ranks)
+            read_ranks(ranks, "small")
         assert name in str(error.value) and "ranks.json" in str(error.value)
-    ranks.write_text(json.dumps({"players": {"<b>": sound}}))
-    assert "<b>" not in population_page(population, read_ranks(ranks))
+    ranks.write_text(json.dumps({"map": "small", "players": {"<b>": sound}}))
+    assert "<b>" not in population_page(population, read_ranks(ranks, "small"))
 
 
 @pytest.mark.slow
@@ -216,5 +216,9 @@ def test_refusals(tmp_path, capsys):
     capsys.readouterr()
     rank = ("population", "rank", "--saved-games", games, "--as", "nobody")
     assert "nobody" in refusal(*rank, capsys=capsys)
+    for flags in (["--teams", "ENGLAND+ITALY"], ["--games", "9"], ["--greedy"]):
+        assert f"{flags[0]} has no effect" in refusal(*rank, *flags, capsys=capsys)
+    for flags in ("rank --player hold --as hold", "make --runs x --output y --recipe z"):
+        assert " has no effect" in refusal("population", *flags.split(), capsys=capsys)
     with pytest.raises(UserError, match="6 members"):
         candidate_seats(5, 7, 7, np.random.default_rng(1))

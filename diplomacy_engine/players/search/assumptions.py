@@ -34,10 +34,8 @@ class Assumptions:
 
     def _fit(self, games: VectorGame) -> None:
         past = self._past
-        if past is None or past.num_games != games.num_games or past.map is not games.map:
-            self._past = VectorGame(
-                games.map, games.num_games, threads=games.threads, auto_reset=False
-            )
+        if past is None or past.num_games != games.num_games or not past.is_like(games):
+            self._past = games.spare(games.num_games)
             self._log = np.zeros((games.num_games, games.num_powers, len(self.hypotheses)))
             self._when = np.full(games.num_games, NONE)
 

@@ -62,6 +62,25 @@ def test_every_power_is_found_out_by_itself():
     assert (assumed.probabilities(games, rows[5:])[:, 0, 0] > 0.9).all()
 
 
+def test_hypotheses_see_the_years_that_are_left():
+    limits = set()
+
+    class Watched:
+        name = "watched"
+
+        def act(self, games, decisions):
+            limits.add(games.max_years)
+            return make_bot("hold").act(games, decisions)
+
+    games = VectorGame("small", 2, max_years=5, threads=1, auto_reset=False)
+    bots = {"watched": PlayerDraws(Watched()), "hold": PlayerDraws(make_bot("hold"))}
+    assumed = Assumptions(bots)
+    for _ in range(2):
+        assumed.watch(games, np.arange(2))
+        games.step(orders_of(games, make_bot("hold")))
+    assert limits == {5}
+
+
 def test_what_was_not_seen_is_not_judged():
     """A position that was not remembered, because the power did not move then, changes nothing."""
     games = VectorGame("three", 4, seed=2, threads=1, auto_reset=False)
