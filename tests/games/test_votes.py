@@ -233,7 +233,8 @@ def test_games_with_votes_and_concessions_are_saved_and_gone_on_with(seed, name)
         assert game.is_agreed == agreed
         if agreed:
             assert game.winners == sorted(playing)
-            assert position.split("; ", 1)[1] == game.to_position().split("; ", 1)[1]
+            parts, over = position.split("; ", 1)[1], f"Victory by: {', '.join(game.winners)}"
+            assert game.to_position().split("; ", 1)[1] == f"{parts}; {over}"
     again = reloaded(game)
     assert again.to_saved_game() == game.to_saved_game() and again.winners == game.winners
     assert again.to_state() == game.to_state(), "what was not played is not a last order"
