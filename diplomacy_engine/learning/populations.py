@@ -184,9 +184,9 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
         learner.agent(saved, path)  # says what is wrong if it cannot be played
         settings = learner.settings(saved)
         name = saved["script_name"]
-        command = command_of(settings, name)
-        if "temperature" in settings or (scripts and name not in scripts):
-            command = ""  # a script plays what another program, such as distill, has trained
+        # A script plays what another program, such as distill, has trained by no such command.
+        by_other = "temperature" in settings or (scripts and name not in scripts)
+        command = "" if by_other else command_of(settings, name)
         names = (name for name in (*learner.network, *KEPT) if name in settings)
         member_settings = {name: settings[name] for name in names}
         with checkpoints.fitting(path, learner.file):

@@ -64,9 +64,10 @@ def student_quantile(freedom: float) -> float:
 
 
 def _of_games(values: np.ndarray, game: np.ndarray) -> np.ndarray:
-    """Return a value for each game, (G,), whose mean is that of `values` (n,), its seats'."""
-    mean, (_, place) = values.mean(), np.unique(game, return_inverse=True)
-    return mean + np.bincount(place, values - mean) * (place.max() + 1) / len(values)
+    """Return a value for each game, (G,), whose mean is that of `values` (n,), its seats'; `game`
+    (n,) numbers the games from 0."""
+    mean = values.mean()
+    return mean + np.bincount(game, values - mean) * (game.max() + 1) / len(values)
 
 
 def _independent(values: np.ndarray, of_games: np.ndarray) -> float:
@@ -89,8 +90,10 @@ def summarize(
     is whose each seat is, None: each another's. Where a game has several, they depend on each
     other, and the games are the sample.
     """
-    several = game is not None and len(np.unique(game)) < len(game)
-    summary = {}
+    several, summary = False, {}
+    if game is not None:
+        games, game = np.unique(game, return_inverse=True)
+        several = len(games) < len(game)
     for name in RATES:
         rates = values[name]
         count = _independent(rates, _of_games(rates, game)) if several else len(seat)

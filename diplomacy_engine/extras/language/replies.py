@@ -252,7 +252,7 @@ def _one_of_each_unit(question: Question, texts: Sequence[str]) -> list[str]:
     stay one text, which is no order."""
     if question.winter:
         return list(texts)
-    by_unit: dict[object, dict[object, str]] = {}
+    by_unit: dict[int | None, dict[OrderText | str, str]] = {}  # province -> order -> its text
     for text in texts:
         several = by_unit.setdefault(_province(question, text), {})
         several.setdefault(_order(question, text) or text, text)

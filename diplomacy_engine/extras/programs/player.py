@@ -188,8 +188,7 @@ class ProgramPlayer:
                 self._wrong(games, decisions.game[d], games.map.powers[decisions.power[d]], text)
         if not winter:
             settled = settle_coasts(games, meanings)
-            for slot in range(len(provinces)):
-                numbers[slots.start + slot] = settled.get(provinces[slot], NONE)
+            numbers[slots] = [settled.get(province, NONE) for province in provinces]
         for slot, orders in open_slots.items():
             if not winter:
                 kinds = games.table.kind[orders]
