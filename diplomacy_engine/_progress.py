@@ -88,15 +88,23 @@ class Progress:
                 Text(""), console=self._console, auto_refresh=False, transient=not keep
             )
             self._live.start()
+        self._wins: Mapping[str, float] = {}
         self._figures: dict[str, object] = {}
         self._step = start
         self._marks = deque([(clock(), start)])
         self._drawn = -1e9 if self._live else clock()
 
-    def update(self, step: int, **figures: float | int | str | None) -> None:
-        """Report the step reached and figures that are new; None takes one away, others keep their
-        last value. Names are shown with spaces, shares (`win_...`, `..._share`) in percent."""
+    def update(
+        self,
+        step: int,
+        wins: Mapping[str, float] | None = None,
+        **figures: float | int | str | None,
+    ) -> None:
+        """Report the step reached, and what is new: `wins`, shares by player, the one that matters
+        most last; figures, of which None takes one away. What is left out stays as it was. Names of
+        figures are shown with spaces, shares (`..._share`) in percent."""
         self._step = step
+        self._wins = self._wins if wins is None else wins
         for name, value in figures.items():
             if value is None:
                 self._figures.pop(name, None)
@@ -129,10 +137,10 @@ class Progress:
             (f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s", 4),
             (f"{duration} left", 1),
         ]
-        for number, (name, value) in enumerate(self._figures.items()):
-            rank = 3.0 if name == "win_pool" else 6.0
-            if name.startswith("win_") and name != "win_pool":
-                rank = 2 - number / 1000  # the bot named last matters most
+        for number, (player, share) in enumerate(self._wins.items()):
+            parts.append((f"win {player} {share:.1%}", 2 - number / 1000))
+        for name, value in self._figures.items():
+            rank = 3 if name == "win_pool_share" else 6
             parts.append((f"{label(name)} {show(name, value)}", rank))
         if width is not None:
             shown, room = [], width + 3
@@ -192,10 +200,7 @@ class Progress:
 
 
 def label(name: str) -> str:
-    """Return a figure's name for people: spaces for underscores, `share` left out; in `win_...` the
-    name of a player stays as it is."""
-    if name.startswith("win_"):
-        return name.replace("_", " ", 1)
+    """Return a figure's name for people: spaces for underscores, `share` left out."""
     return name.removesuffix("_share").replace("_", " ")
 
 
@@ -203,7 +208,7 @@ def show(name: str, value: object) -> str:
     if isinstance(value, str | bool):
         return str(value)
     number = float(value)  # type: ignore[arg-type]
-    if name.startswith("win_") or name.endswith("_share"):
+    if name.endswith("_share"):
         return f"{number:.1%}"
     return f"{int(number):,}" if number.is_integer() else f"{number:,.3g}"
 

@@ -205,7 +205,7 @@ class Central(Extended):
     """A critic that also sees what the learner's other powers order in the same phase.
 
     Given the board the others' orders do not depend on one's own, so the baseline stays unbiased
-    (Lowe et al. 2017). It is for learning only: who plays, and `get_value`, do without.
+    (Lowe et al. 2017). Who is `alone`, as a player, and `get_value` see no orders of others.
     """
 
     def __init__(self, game_map: engine.Map, hidden: int = 64, *network):
@@ -220,17 +220,30 @@ class Central(Extended):
         chosen: np.ndarray | None = None,
         noise: np.ndarray | None = None,
         temperature: np.ndarray | None = None,
+        alone: bool = False,
     ) -> ppo.Action:
         """Do as Agent; the value depends on the orders of all decisions on the same board."""
         boards = self.inputs(obs)
         codes = self.encode(boards)
         orders = self.inputs.orders(boards, decisions, chosen, self.autoregressive)
         action = self.get_action(codes, orders, noise, temperature)
+        if alone:
+            return action._replace(value=self.value(codes))
         orders = self.inputs.orders(boards, decisions, action.chosen, related=False)
-        value = self.critic(codes.view).squeeze(-1) + self.value_of_mates(codes, orders, obs.row)
-        return action._replace(value=value)
+        return action._replace(value=self.value(codes, self.mates_orders(codes, orders, obs.row)))
 
-    def value_of_mates(self, codes: Codes, orders: Orders, board: np.ndarray) -> torch.Tensor:
+    def get_value(self, obs: engine.BoardViews) -> torch.Tensor:
+        return self.value(self.encode(self.inputs(obs)))
+
+    def value(self, codes: Codes, others: torch.Tensor | None = None) -> torch.Tensor:
+        """Return values (D,); `others` (D, H) are codes of mates' orders, None: there are none."""
+        if others is None:
+            others = codes.view.new_zeros(len(codes.view), codes.provinces.shape[2])
+        of_mates = self.mates(torch.cat([codes.view, others], 1))
+        return (self.critic(codes.view) + of_mates).squeeze(-1)
+
+    def mates_orders(self, codes: Codes, orders: Orders, board: np.ndarray) -> torch.Tensor:
+        """Return the sum (D, H) of the codes of what the others order on each one's board."""
         tables = self.order_tables(codes, orders)
         order_codes = ops.sum_rows(orders.given_provinces, tables.provinces)
         order_codes = F.relu(order_codes + ops.sum_rows(orders.given_kinds, tables.kinds))  # (S, H)
@@ -239,8 +252,7 @@ class Central(Extended):
         own = own.index_add(0, orders.decision, order_codes)
         rows = torch.from_numpy(board.astype(np.int64)).to(order_codes.device)
         board_sum = own.new_zeros(len(codes.provinces), own.shape[1]).index_add(0, rows, own)
-        others = board_sum.index_select(0, rows) - own
-        return self.mates(torch.cat([codes.view, others], 1)).squeeze(-1)
+        return board_sum.index_select(0, rows) - own
 
 
 def make_player(
@@ -248,7 +260,7 @@ def make_player(
 ) -> PolicyPlayer:
     player = policy_player(agent, name, seed, greedy, settings)
     if isinstance(agent, Central):  # a player does not see what other powers order
-        alone = partial(Agent.get_action_and_value, agent)
+        alone = partial(agent.get_action_and_value, alone=True)
         names = "inputs", "observe", "legal_orders", "get_value"
         methods = {name: getattr(agent, name) for name in names}
         player.agent.agent = SimpleNamespace(**methods, get_action_and_value=alone)

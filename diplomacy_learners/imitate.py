@@ -262,6 +262,7 @@ class Imitation:
         self.agent = ppo.Agent(game_map, args.hidden, args.num_layers)
         self.optimizer = torch.optim.Adam(self.agent.parameters(), args.learning_rate, eps=1e-5)
         self.step, self.best, self.waited = 0, math.inf, 0
+        self.begun = time.monotonic()
 
     def learn(self, part: Examples, frac: float) -> None:
         """Take one step on a minibatch at `frac` (0..1) of the learning rate."""
@@ -278,6 +279,7 @@ class Imitation:
 
     def state(self) -> dict:
         about = {"step": self.step, "best": self.best, "waited": self.waited}
+        about["seconds"] = time.monotonic() - self.begun
         return about | {"optimizer": self.optimizer.state_dict()}
 
     def load(self, saved: dict) -> None:
@@ -285,6 +287,7 @@ class Imitation:
         self.optimizer.load_state_dict(saved["imitation"]["optimizer"])
         for name in ("step", "best", "waited"):
             setattr(self, name, saved["imitation"][name])
+        self.begun -= saved["imitation"].get("seconds", 0.0)  # 0.4 did not keep them
 
     def content(self) -> bytes:
         """Return a checkpoint that the plain script plays."""
@@ -341,7 +344,7 @@ def run(args: Args) -> int:
     print(f"run folder: {folder.path}", flush=True)
     few = np.random.default_rng(args.seed).permutation(len(held_out.share))[:MEASURED]
     held_out = held_out.take(np.sort(few))
-    log, begun = SummaryWriter(str(folder.path)), time.monotonic()
+    log = SummaryWriter(str(folder.path))
 
     def evaluate_and_save() -> None:
         figures = measure(training.agent.eval(), held_out)
@@ -350,7 +353,7 @@ def run(args: Args) -> int:
         training.best = min(training.best, figures["loss"])
         due = training.step % args.eval_interval == 0  # else it is because a signal has come
         training.waited = 0 if improved else training.waited + due
-        figures["minutes"] = (time.monotonic() - begun) / 60
+        figures["minutes"] = (time.monotonic() - training.begun) / 60
         for name, value in figures.items():
             log.add_scalar(f"imitate/{name}", value, training.step)
         folder.log(training.step, figures)

@@ -24,7 +24,7 @@ from . import kernels
 from .settings import AgentSettings
 
 
-def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -> list[Player]:
+def list_opponents(opponents) -> list[str | Path | Player]:
     """`opponents`: a bot's name, the path of a checkpoint, a Player, or a list of them."""
     several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
     choices = list(opponents) if several else [opponents]
@@ -32,12 +32,7 @@ def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -
         isinstance(each, str | Path) or hasattr(each, "act") for each in choices
     ):
         raise UserError(f"opponents: expected players or their names, not {quoted(opponents)}")
-    return [
-        load_player(each, game_map=game_map, script=script)
-        if isinstance(each, str | Path)
-        else each
-        for each in choices
-    ]
+    return choices
 
 
 def seeds_of(numbers: Sequence[int]) -> np.ndarray:
@@ -136,9 +131,12 @@ class AgentGames(AgentBoards):
         self._on_over: Callable[[np.ndarray], None] | None = None
 
     def set_opponents(self, opponents) -> None:
-        new_players = make_opponents(opponents, self.games.map, self._settings.script)
-        named = opponents if isinstance(opponents, Sequence) else [opponents]
-        self._loaded = [p for p in new_players if not any(p is each for each in named)]
+        new_players, self._loaded = list_opponents(opponents), []
+        for number, name in enumerate(new_players):
+            if isinstance(name, str | Path):
+                player = load_player(name, game_map=self.games.map, script=self._settings.script)
+                new_players[number] = player
+                self._loaded.append(player)
         players, seat = [*new_players, *self._own], self._seats.seat
         if self.players:  # those of games that are not over keep their seats, under new numbers
             used, place = np.unique(seat, return_inverse=True)

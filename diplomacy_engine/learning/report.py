@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from .._cores import usable_cores
@@ -116,7 +117,8 @@ def _table(rows: Sequence[Mapping[str, str]]) -> list[str]:
 
 def _chart(title: str, steps: Sequence[float], values: Sequence[float]) -> list[str]:
     """A line chart for pages that draw Mermaid, such as GitHub's; elsewhere its numbers."""
-    points = ", ".join(f"{value:.1f}" for value in values)
+    even = np.linspace(steps[0], steps[-1], len(steps))  # as Mermaid draws the points of a line
+    points = ", ".join(f"{value:.1f}" for value in np.interp(even, steps, values))
     span = f"{steps[0] / 1e6:g} --> {steps[-1] / 1e6:g}"
     return [
         *("```mermaid", "xychart-beta", f'title "{title}"'),

@@ -134,7 +134,8 @@ class RunLog:
             ]
             unit = self.progress.unit
             self.progress.message(f"{global_step:,} {unit}: wins {', '.join(wins)}")
-            self.progress.update(global_step, **_wins(evaluations))
+            shares = {bot: one["overall"]["win"]["value"] for bot, one in evaluations.items()}
+            self.progress.update(global_step, shares)
         self._pages(samples, global_step)
 
     def _curves(self, tag: str, result: dict, often: bool) -> dict[str, float]:
@@ -223,11 +224,10 @@ class RunLog:
         }
         self.scalars(figures, global_step)
         played = groups["selfplay"]
-        shown = {"win_pool": played.get("win"), "draw_share": played.get("draw")}
+        shown = {"win_pool_share": played.get("win"), "draw_share": played.get("draw")}
         shown |= {"entropy": groups["losses"]["entropy"], "pool": groups["pool"]["size"]}
-        wins = _wins(self._evaluations)
         present = {name: value for name, value in shown.items() if value is not None}
-        self.progress.update(global_step, **wins, **present)
+        self.progress.update(global_step, **present)
 
     def close(self) -> None:
         with suppress(OSError):  # of a full disk, which has been reported
@@ -373,10 +373,6 @@ def _pass_over_full_disks(about: Any) -> None:
     """Say what has ended a thread, unless the operating system has refused it something."""
     if not issubclass(about.exc_type, OSError):
         threading.__excepthook__(about)
-
-
-def _wins(evaluations: Mapping[str, dict]) -> dict[str, float]:
-    return {f"win_{bot}": result["overall"]["win"]["value"] for bot, result in evaluations.items()}
 
 
 def _cell(value: object) -> str:

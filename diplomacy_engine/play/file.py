@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import astuple
 
 from ..errors import UserError
@@ -58,6 +58,8 @@ class PlayRecord(Struct, kw_only=True):
     max_years: _Positive | None = None
     press: PressRecord | None = None  # how powers talk; None: they do not
     draws_after: _Positive | None = None  # first year in which players vote for a draw; None: never
+    # Whether it goes on from a phase of a game that was over; else the file does not say.
+    tried: bool | UnsetType = UNSET
 
     @property
     def rules(self) -> PressRules | None:

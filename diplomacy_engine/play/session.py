@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from msgspec import to_builtins
+from msgspec import UNSET, to_builtins
 from msgspec.structs import replace
 
 from .._files import atomic_write
@@ -168,17 +168,18 @@ class PlaySession:
     @property
     def rated(self) -> bool:
         """Whether people play against members of a population, to be ranked among them."""
-        return bool(self.drawn)
+        return bool(self.drawn) and not self.record.tried
+
+    @property
+    def allows_hints(self) -> bool:
+        return self.record.hint != "" and not self.rated
 
     @property
     def can_hint(self) -> bool:
-        """Whether there are hints; nobody is loaded for that."""
-        if self.rated:
-            return False
-        if self.record.hint is not None:
-            return bool(self.record.hint)
+        """Whether hints are allowed, and somebody gives them; nobody is loaded for that."""
         players = map(ordering, self._players.values())
-        return bool(self.pool) or any(isinstance(one, ExplainingPlayer) for one in players)
+        explains = any(isinstance(one, ExplainingPlayer) for one in players)
+        return self.allows_hints and bool(self.record.hint or self.pool or explains)
 
     # --- Who asks -------------------------------------------------------------------------------
 
@@ -285,7 +286,7 @@ class PlaySession:
             game = Game(self.game.map, self.game.max_years)
             game.draw_votes = self.game.draw_votes
             after = SessionState(rebuild(game, 0, press=self.press), None, self.now.step + 1)
-            record = replace(self.record, seed=(self.record.seed + 1) % 2**62)
+            record = replace(self.record, seed=(self.record.seed + 1) % 2**62, tried=UNSET)
             self.chosen = self.chosen or self._as_chosen()
             self._commit(after, record, self._unused_file())
             self.trouble, self._standing = "", None
@@ -576,8 +577,8 @@ class PlaySession:
                 self._player(name)
             self._begin_phase(after)
             # With the same seed, by which members are drawn: steps go on, so that draws differ.
-            self._commit(after, new=self._unused_file())
-            self.trouble, self._standing = "", ""  # it is not rated
+            self._commit(after, replace(self.record, tried=True), self._unused_file())
+            self.trouble = ""
             self._go_on()
 
     def _check_host(self, viewer: Viewer) -> None:

@@ -178,7 +178,7 @@ def settings_view(session: PlaySession) -> dict:
         "draws_after": record.draws_after,
         "press": record.press and record.press.protocol,
         "binding": record.press is None or record.press.binding,
-        "hints": record.hint != "" and not session.rated,
+        "hints": session.allows_hints,
         "begins": int(session.game.phase[1:-1]) if not session.game.is_over else None,
     }
 

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -164,12 +165,18 @@ def stopped_in_5(file, tmp_path, monkeypatch):
     return run_
 
 
-def test_a_stopped_run_goes_on_bit_for_bit(file, tmp_path, stopped_in_5):
+def test_a_stopped_run_goes_on_bit_for_bit(file, tmp_path, stopped_in_5, monkeypatch):
     flags = "--epochs", "2", "--eval-interval", "9"
     whole = run(file, tmp_path / "whole", *flags)
     stopped, resumed = stopped_in_5(*flags)
     assert imitate.main(replace(resumed, epochs=3)) == 2  # else it would be passed over
+    monkeypatch.setattr(imitate, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    saved = load(stopped)
+    saved["imitation"]["seconds"] = 600.0
+    torch.save(saved, stopped / "checkpoint.pt")
     assert imitate.main(resumed) == 0
+    *_, last = map(json.loads, (stopped / "metrics.jsonl").read_text().splitlines())
+    assert last["minutes"] == 10
     expected, found = load(whole), load(stopped)
     assert found["imitation"]["step"] == expected["imitation"]["step"]
     for name, weight in expected["model"].items():

@@ -30,14 +30,14 @@ def test_plain_lines():
     line = Progress(10_000, every=10, file=file, clock=clock)
     for second in range(1, 26):
         clock.now = 100.0 + second
-        figures = {"win_a__b_1": 0.971, "draw_share": 0.125} if second == 5 else {}
-        line.update(second * 100, entropy=1.25, pool=3, **figures)
+        new = {"wins": {"a__b_1": 0.971}, "win_b_share": 0.125} if second == 5 else {}
+        line.update(second * 100, entropy=1.25, pool=3, **new)
     line.close()
     line.summarize({"games": 1_000, "win against a__b_1": 1, "file": "runs/[x]:x:/checkpoint.pt"})
     lines = file.getvalue().splitlines()
     assert lines[0] == (
-        " 10.0% | 1,000 of 10,000 decisions | 100/s | 0:01:30 left | entropy 1.25 | pool 3 | "
-        "win a__b_1 97.1% | draw 12.5%"
+        " 10.0% | 1,000 of 10,000 decisions | 100/s | 0:01:30 left | win a__b_1 97.1% | "
+        "entropy 1.25 | pool 3 | win b 12.5%"
     )
     assert lines[1].startswith(" 20.0% | 2,000 of 10,000 decisions | 100/s | 0:01:20 left")
     assert lines[2].startswith(" 25.0%")
@@ -54,9 +54,9 @@ def test_the_win_rates_come_first(width, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
     clock, file = Clock(), Terminal()
     line = Progress(900_000, file=file, clock=clock)
-    figures = {"win_random": 1.0, "win_dumbbot": 0.695, "win_pool": 0.941, "draw_share": 0.0}
+    wins, shares = {"random": 1.0, "dumbbot": 0.695}, {"win_pool_share": 0.941, "draw_share": 0.0}
     clock.now += 200
-    line.update(752_633, **figures, entropy=0.0483, pool=17)
+    line.update(752_633, wins, **shares, entropy=0.0483, pool=17)
     shown = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", file.getvalue()).split("\r")[-1].strip()
     assert len(shown) < width and "…" not in shown
     assert "83.6%" in shown and "left" in shown and "win dumbbot 69.5%" in shown

@@ -1,5 +1,6 @@
 """What a run's log leaves: TensorBoard's charts, texts and pictures, pages, and W&B's page."""
 
+import json
 import re
 import sys
 from contextlib import closing
@@ -13,6 +14,7 @@ from support.tables import read_table
 from diplomacy_engine import evaluate_player, load_map, make_bot
 from diplomacy_engine._progress import Progress
 from diplomacy_engine.learning.evaluations import against_searches
+from diplomacy_engine.learning.report import report
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.run_log import RunLog, dashboard
 
@@ -53,6 +55,17 @@ class Wandb:
     def log_artifact(self, *names, **options): ...
 
     def finish(self): ...
+
+
+def test_a_report_s_chart_is_true_to_scale(tmp_path):
+    """Mermaid spaces the points of a line evenly, whenever the evaluations were."""
+    bot, file = make_bot("hold"), tmp_path / "metrics.jsonl"
+    result = evaluate_player("small", bot, bot, 2, max_years=1, threads=1).result()
+    wins = {100_000: 0.0, 200_000: 0.5, 1_000_000: 1.0}
+    lines = ({"global_step": step, "eval/hold/win": share} for step, share in wins.items())
+    file.write_text("\n".join(map(json.dumps, lines)))
+    text = report("a run", [], {}, 1.0, file, {"hold": result})
+    assert "0.1 --> 1\n" in text and "line [0.0, 71.9, 100.0]" in text
 
 
 def test_the_best_policy_is_kept(tmp_path, capsys):

@@ -575,6 +575,11 @@ def test_rated_games_have_no_hints_and_end_with_a_rank(file):
         session.go_on(viewer(session), session.now.step)
     assert game_view(session, viewer(session))["rank"] == "rank of latest-1"
     session.try_from(viewer(session), 0, "ENGLAND")
+    session = PlaySession(session.game, file, load, read_session(session.file)[1], draw=drawn_at)
+    view = game_view(session, viewer(session))
+    assert view["can_hint"] and not view["rated"], "a game that is tried again, also resumed"
+    session.submit(viewer(session), session.now.step, [])
+    session.take_back(viewer(session), session.now.step)
     session.concede(viewer(session), session.now.step)
     while not session.game.is_over:
         session.go_on(viewer(session), session.now.step)
