@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,9 @@ FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high"
 
 
 def no_effect(arguments: Any, flags: Iterable[str], why: str) -> None:
+    defaults = {field.name: field.default for field in fields(arguments)}
     for name in flags:
-        if getattr(arguments, name, None):
+        if getattr(arguments, name, None) != defaults.get(name):
             raise UserError(f"--{name.replace('_', '-')} has no effect: {why}")
 
 

@@ -4,6 +4,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
@@ -27,6 +28,7 @@ from ..extras.connections.talk import check_voice
 from ..extras.connections.webdip import WebdipSeat
 from ..extras.connections.webdip_site import Site
 from ..players.names import VoiceSpec, parse_player
+from ..press.negotiators.negotiation import Negotiator
 from ..records import convert
 from ..rules.map import Map, load_map
 from ..textgame.imports.webdiplomacy import FIRST_YEAR
@@ -101,7 +103,9 @@ def _environment_number(name: str) -> int | None:
 
 
 def _list(arguments: Diplomacy, wire: Wire) -> int:
-    no_effect(arguments, ("game_id", "power", "player", "save"), "with --list nobody plays")
+    used = ("address", "list", "user", "password_file", "ssl", "ca")
+    others = [field.name for field in fields(arguments) if field.name not in used]
+    no_effect(arguments, others, "with --list nobody plays")
     try:
         rows = diplomacy_server.list_games(wire, _accounts(arguments)("list", 1))
     except ConnectionLost as error:
@@ -122,10 +126,9 @@ def _powers(arguments: Diplomacy) -> tuple[list[str], bool]:
             f"--power {text}: name each power once, and {diplomacy_server.ANY} or {DUMMIES} alone"
         )
     if DUMMIES in arguments.power:
-        account = ("user", "password_file", "game_id", "registration_password_file", "save")
-        no_effect(arguments, (*account, "talk"), f"with --power {DUMMIES} there is no seat of one")
-        if arguments.vote_draw != "never":
-            no_effect(arguments, ("vote_draw",), "powers that nobody plays have no vote")
+        of_seats = ("user", "password_file", "game_id", "registration_password_file", "save")
+        of_seats += ("talk", "vote_draw")
+        no_effect(arguments, of_seats, f"with --power {DUMMIES} there is no seat of one")
         return [], True
     if not names or not arguments.game_id:
         raise UserError("give --game-id and --power; --list shows the games and their free powers")
@@ -171,6 +174,8 @@ def _play(
     announce_compilation()
     (player,) = load_players([arguments.player], game_map, arguments, careful=True)
     check_plays(player, game_map)
+    if not isinstance(player, Negotiator):
+        no_effect(arguments, ("talk",), f"{player.name} never talks")
     loop = SeatLoop(
         connection,
         player,

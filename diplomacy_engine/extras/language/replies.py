@@ -20,6 +20,7 @@ from ...rules.notation import (
     ordered_unit,
     read_order,
 )
+from ...textgame.game import Game
 from .questions import Question, Slot, TalkQuestion
 from .thoughts import DRAFT, FINAL, MOST_LINES, PLAIN, Section, decided, heading_kind, sections
 
@@ -58,6 +59,14 @@ _MANNERS = re.compile(
 )
 
 
+class _Line(NamedTuple):
+    """A line of a reply that is meant as an order."""
+
+    text: str
+    place: int | None  # the province whose unit it names
+    order: OrderText | None
+
+
 class Reading(NamedTuple):
     """What came of a reply."""
 
@@ -87,17 +96,17 @@ def read_reply(
     lines, complaints = _decision(question, open_slots, text, cut_off)
     for line in lines:
         taken = {*ordered.values(), *numbers.values()}
-        place = _province(question, line)
-        if not question.winter and place in map(question.province, taken):
+        if not question.winter and line.place in map(question.province, taken):
             continue
         try:
-            game.submit(question.power, [*accepted, line])
+            game.submit(question.power, [*accepted, line.text])
+            _check_coast(question, game, line)
             new = set(game.order_numbers().values()) - taken or {question.waive}
         except UserError as error:
-            reason = str(error).removeprefix(f"{line!r:.200}: ")
-            complaints.append(f"{quoted(line)} is not legal: {reason}")
+            reason = str(error).removeprefix(f"{line.text!r:.200}: ")
+            complaints.append(f"{quoted(line.text)} is not legal: {reason}")
             continue
-        accepted.append(line)
+        accepted.append(line.text)
         for slot in open_slots:  # a move may settle the coast of an earlier support
             legal = new.intersection(slots[slot].numbers)
             if legal and not (question.winter and slot in numbers):
@@ -112,6 +121,18 @@ def read_reply(
     if missing:
         complaints.append(f"no legal order for {', '.join(missing)}")
     return Reading(numbers, complaints)
+
+
+def _check_coast(question: Question, game: Game, line: _Line) -> None:
+    """Raise UserError if a line that was just submitted supports another power's fleet to any of
+    several coasts: it is not known to which that one goes."""
+    is_clear = game.orders[question.power][-1] in game.vector_game.vocabulary.number
+    if not is_clear and line.order.other.place.province not in _own_provinces(question):
+        raise UserError("it has to name the coast of another power's move")
+
+
+def _own_provinces(question: Question) -> set[int]:
+    return {question.province(slot.numbers[0]) for slot in question.slots}
 
 
 def read_choices(
@@ -140,7 +161,8 @@ def sentence_of(text: str) -> str:
     """Return the first line of a reply as a power says it: one line of at most MOST_SAID letters.
     Nothing, if it could be read as an offer or an answer: what is said binds nobody."""
     spoken = decided(sections(text), lambda section: [*filter(None, map(str.strip, section.lines))])
-    if spoken and spoken[0][0] in "[{" and (texts := _json_texts(" ".join(spoken), str.strip)):
+    if spoken and spoken[0][0] in "[{" and (lists := _json_texts(" ".join(spoken), str.strip)):
+        texts = [text for texts in lists for text in texts]
         spoken = texts if len(texts) == 1 else []  # in doubt nothing is said
     line = " ".join(next(iter(spoken), "").split()).strip("`'\"* ")
     return "" if is_daide(line) else printable(line)[:MOST_SAID]
@@ -149,10 +171,15 @@ def sentence_of(text: str) -> str:
 def lines_of(section: Section, wanted: Callable[[str], object]) -> list[str]:
     """Return a section's lines, or where it has JSON the texts in it that are wanted, without
     bullets and quotation marks."""
+    return [line for lines in _lists_of(section, wanted) for line in lines]
+
+
+def _lists_of(section: Section, wanted: Callable[[str], object]) -> list[list[str]]:
+    """Return what `lines_of` does: the texts of one JSON list together, any other line alone."""
     text = "\n".join(section.lines).translate(_QUOTES)
-    lines = _json_texts(text, wanted) or text.splitlines()
-    cleaned = map(_cleaned, lines[:MOST_LINES])
-    return [line for line in cleaned if 0 < len(line) <= MOST_OF_A_LINE]
+    lists = _json_texts(text, wanted) or [[line] for line in text.splitlines()]
+    cleaned = [[*map(_cleaned, lines)] for lines in lists[:MOST_LINES]]
+    return [[line for line in lines if 0 < len(line) <= MOST_OF_A_LINE] for lines in cleaned]
 
 
 def _cleaned(line: str) -> str:
@@ -163,7 +190,7 @@ def _cleaned(line: str) -> str:
 
 def _decision(
     question: Question, open_slots: Sequence[int], text: str, cut_off: bool
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[_Line], list[str]]:
     """Return the lines of a reply that count, and what is unclear about them."""
     parts = sections(text)
     order_lines = partial(_order_lines, question)
@@ -186,42 +213,37 @@ def _province(question: Question, line: str) -> int | None:
     return None if unit is None else unit.place.province
 
 
-def _order(question: Question, line: str) -> OrderText | None:
-    with suppress(UserError):
-        return read_order(question.game.map, line, question.game.unit_kinds)
-
-
-def _last_list(question: Question, open_slots: Sequence[int], lines: list[str]) -> list[str] | None:
+def _last_list(
+    question: Question, open_slots: Sequence[int], lines: list[_Line]
+) -> list[_Line] | None:
     """Return the last list of orders if it is complete, all lines if they agree, else None. A list
     ends before an order for a unit that has one in it; in winter, when it has one for each slot."""
-    lists: list[list[tuple]] = [[]]  # of line, province and order
+    lists: list[list[_Line]] = [[]]
     for line in lines:
-        place, order = _province(question, line), _order(question, line)
         full = (
             len(lists[-1]) >= len(open_slots)
             if question.winter
-            else any(place == other for _, other, _ in lists[-1])
+            else any(line.place == other.place for other in lists[-1])
         )
-        if order is not None and full:
+        if line.order is not None and full:
             lists.append([])
-        lists[-1].append((line, place, order))
+        lists[-1].append(line)
     last = lists[-1]
     if question.winter:
         complete = len(last) >= len(open_slots)
-        agree = {order for _, _, order in last} <= {order for _, _, order in lists[0]}
+        agree = {line.order for line in last} <= {line.order for line in lists[0]}
     else:
         own = {question.province(question.slots[s].numbers[0]) for s in open_slots}
-        complete = own <= {place for _, place, _ in last}
-        orders = {(place, order) for part in lists for _, place, order in part if order}
+        complete = own <= {line.place for line in last}
+        orders = {(line.place, line.order) for line in lines if line.order}
         agree = len(orders) == len({place for place, _ in orders})
     if agree:
         return lines
-    return [line for line, _, _ in last] if complete else None
+    return last if complete else None
 
 
-def _order_lines(question: Question, section: Section) -> list[str]:
-    game_map = question.game.map
-    own = {question.province(slot.numbers[0]) for slot in question.slots}
+def _order_lines(question: Question, section: Section) -> list[_Line]:
+    game_map, own = question.game.map, _own_provinces(question)
 
     def are_orders(text: str) -> bool:
         return not any(no_order(game_map, part) for part in order_texts(text) or [""])
@@ -236,27 +258,35 @@ def _order_lines(question: Question, section: Section) -> list[str]:
         return place is not None or "WAIVE" in line.upper()
 
     orders, heading = [], ""
-    for line in lines_of(section, are_orders):
-        meant = [*takewhile(is_meant_as_order, order_texts(line))]
-        if not (meant and all(map(are_orders, meant))):
-            texts = _readings(game_map, line, heading)
-            meant = next((order_texts(t) for t in texts if are_orders(t) and is_own(t)), meant)
-        bare = len(line.split()) <= 4 and no_order(game_map, f"{line.rstrip(':')} H") == ""
-        heading = line.rstrip(":") if bare and not (meant and all(map(are_orders, meant))) else ""
-        orders += [] if heading else _one_of_each_unit(question, meant)
+    for lines in _lists_of(section, are_orders):
+        texts = []
+        for line in lines:
+            meant = [*takewhile(is_meant_as_order, order_texts(line))]
+            if not (meant and all(map(are_orders, meant))):
+                tried = _readings(game_map, line, heading)
+                meant = next((order_texts(t) for t in tried if are_orders(t) and is_own(t)), meant)
+            bare = len(line.split()) <= 4 and no_order(game_map, f"{line.rstrip(':')} H") == ""
+            clear = meant and all(map(are_orders, meant))
+            heading = line.rstrip(":") if bare and not clear else ""
+            texts += [] if heading else meant
+        orders += _one_of_each_unit(question, texts)
     return orders
 
 
-def _one_of_each_unit(question: Question, texts: Sequence[str]) -> list[str]:
-    """Return the orders of a line. Different ones for a unit, such as `A PAR - BUR / A PAR - PIC`,
-    stay one text, which is no order."""
-    if question.winter:
-        return list(texts)
-    by_unit: dict[int | None, dict[OrderText | str, str]] = {}  # province -> order -> its text
-    for text in texts:
-        several = by_unit.setdefault(_province(question, text), {})
-        several.setdefault(_order(question, text) or text, text)
-    return [" or ".join(several.values()) for several in by_unit.values()]
+def _one_of_each_unit(question: Question, texts: Sequence[str]) -> list[_Line]:
+    """Return the orders of a line or JSON list. Different ones for a unit, such as `A PAR - BUR / A
+    PAR - PIC`, stay one text, which is no order."""
+    lines: dict[object, _Line] = {}
+    for number, text in enumerate(texts):
+        line = _Line(text, _province(question, text), None)
+        with suppress(UserError):
+            order = read_order(question.game.map, text, question.game.unit_kinds)
+            line = line._replace(order=order)
+        key = number if question.winter else line.place
+        first = lines.setdefault(key, line)
+        if (first.order or first.text) != (line.order or line.text):
+            lines[key] = _Line(f"{first.text} or {text}", line.place, None)
+    return list(lines.values())
 
 
 def _readings(game_map: Map, line: str, heading: str) -> Iterator[str]:
@@ -279,18 +309,23 @@ def _readings(game_map: Map, line: str, heading: str) -> Iterator[str]:
             yield " ".join(cells[first:last])
 
 
-def _json_texts(text: str, wanted: Callable[[str], object]) -> list[str]:
+def _json_texts(text: str, wanted: Callable[[str], object]) -> list[list[str]]:
     """Return the wanted texts of JSON in a reply, whole or not: alone, with the key, or with those
-    before it in an object, as in {"unit": "A PAR", "order": "- BUR"}, and the object's key. What
-    keys call thoughts or alternatives is left out."""
-    texts, key, held, drafts, dropped = [], "", [""], [False], False
+    before it in an object, as in {"unit": "A PAR", "order": "- BUR"}, and the object's key. Those
+    of one list are together, with all that is in it. What keys call thoughts or alternatives is
+    left out."""
+    texts, key, held, dropped = [], "", [""], False
+    levels = [(False, False)]  # of brackets: whether thoughts, and whether a list, are around
     begin = min((at for at in map(text.find, "{[") if at >= 0), default=len(text))
     for match in islice(_STRING.finditer(text, begin), 5 * MOST_LINES):
         if not match[1]:
+            is_draft, in_list = levels[-1]
             if match[0] in "{[":
-                drafts.append(drafts[-1] or heading_kind(key) == DRAFT)
-            elif len(drafts) > 1:
-                drafts.pop()
+                texts += [] if in_list else [[]]
+                is_draft = is_draft or heading_kind(key) == DRAFT
+                levels.append((is_draft, in_list or match[0] == "["))
+            elif len(levels) > 1:
+                levels.pop()
             if match[0] in "{}":
                 key, held = "", [key]
             continue
@@ -301,14 +336,16 @@ def _json_texts(text: str, wanted: Callable[[str], object]) -> list[str]:
         if match[2]:
             key = value.replace("_", " ")
             continue
-        if drafts[-1] or heading_kind(key) == DRAFT:
+        is_draft, in_list = levels[-1]
+        if is_draft or heading_kind(key) == DRAFT:
             key, dropped = "", dropped or bool(wanted(value))
             continue
         held.append(value)
         tried = (value, f"{key} {value}", " ".join(held[1:5]), " ".join(held[:5]))
-        texts += [one for one in tried if wanted(one)][:1]
+        texts += [] if in_list else [[]]
+        texts[-1] += [one for one in tried if wanted(one)][:1]
         key = ""
-    return texts or [""] * dropped
+    return [*filter(None, texts)] or [[""]] * dropped
 
 
 def complaint(reading: Reading, slots: Sequence[Slot]) -> str:

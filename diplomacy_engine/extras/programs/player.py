@@ -178,7 +178,7 @@ class ProgramPlayer:
         for text in texts:
             exact = games.vocabulary.number.get(text)
             for slot, orders in open_slots.items():
-                meant = [exact] if exact in orders else _meant(games, text, orders)
+                meant = [exact] if exact in orders else _meant(games, text, orders, provinces)
                 if meant and not (winter and _is_taken(games, numbers[slots], meant[0])):
                     numbers[slots.start + slot] = meant[0]
                     meanings[provinces[slot]] = meant
@@ -352,15 +352,17 @@ def _take_plain(
     return plain
 
 
-def _meant(games: VectorGame, text: str, orders: list[int]) -> list[int]:
-    """Return which of a slot's orders a text means that is not written as they are; several of a
-    support that names no coast, none of another order that has to name one."""
+def _meant(games: VectorGame, text: str, orders: list[int], own: list[int]) -> list[int]:
+    """Return which of a slot's orders a text means that is not written as they are: several of a
+    support that leaves out the coast of a unit in one of its `own` provinces, none of another order
+    that may go to several coasts. Where others' units go is not known."""
     try:
         order = read_order(games.map, text)
     except UserError:
         return []
     meant = matching_orders(games.map, games.vocabulary, order, orders)
-    return meant if len(meant) == 1 or order.kind == SUPPORT_MOVE else []
+    settles = order.kind == SUPPORT_MOVE and order.other.place.province in own
+    return meant if len(meant) == 1 or settles else []
 
 
 def _is_taken(games: VectorGame, numbers: np.ndarray, number: int) -> bool:

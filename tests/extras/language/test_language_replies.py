@@ -108,6 +108,8 @@ def test_complaints_name_the_line_and_the_reason(france):
         orders, complaints = read(france, f"{two}\nF BRE - MAO\nA MAR - SPA, A MAR - SPA")
         assert list(orders.values()) == ["F BRE - MAO", "A MAR - SPA"]
         assert complaints[0].startswith("'A PAR - BUR or A PAR - PIC' is not legal: ")
+    orders, complaints = read(france, json.dumps([*DRAFT, *FIRST[:2], *DRAFT[2:]]))
+    assert list(orders.values()) == DRAFT[2:] and len(complaints) == 3
 
 
 def test_winter_gives_each_province_once():
@@ -131,6 +133,9 @@ def test_a_support_that_names_no_coast_goes_where_the_fleet_goes(coast):
     orders, complaints = read(fleets, f"F MAO S F POR - SPA\nF POR - SPA/{coast}")
     support = f"F MAO S F POR - SPA/{coast}"
     assert (list(orders.values()), complaints) == ([support, f"F POR - SPA/{coast}"], [])
+    fleets = question("standard F1901M; FRANCE F MAO = BRE; ITALY F POR = ROM", "FRANCE")
+    orders, complaints = read(fleets, "F MAO S F POR - SPA")
+    assert not orders and "has to name the coast" in complaints[0]
 
 
 def test_servers_are_asked_for_the_legal_orders_alone(france):

@@ -278,19 +278,25 @@ def test_orders_that_are_not_legal_count_as_holds(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("move", "texts"),
+    ("orders", "numbered", "illegal"),
     [
-        ("F MAO - SPA/SC", ["F GAS S F MAO - SPA/SC", "F MAO - SPA/SC"]),
-        ("F MAO - SPA", ["F GAS S F MAO - SPA/NC", "F MAO H"]),
+        (
+            ["F GAS S F MAO - SPA", "F MAO - SPA/SC"],
+            ["F GAS S F MAO - SPA/SC", "F MAO - SPA/SC"],
+            0,
+        ),
+        (["F GAS S F MAO - SPA", "F MAO - SPA"], ["F GAS S F MAO - SPA/NC", "F MAO H"], 1),
+        (["F GAS S F POR - SPA", "F MAO H"], ["F GAS H", "F MAO H"], 1),
     ],
 )
-def test_a_support_goes_to_the_coast_of_the_move_which_has_to_name_it(move, texts, tmp_path):
-    reply = f"say(reply=1, orders=[{{'FRANCE': ['F GAS S F MAO - SPA', {move!r}]}}])"
+def test_only_a_support_of_an_own_move_need_not_name_its_coast(orders, numbered, illegal, tmp_path):
+    reply = f"say(reply=1, orders=[{{'FRANCE': {orders!r}}}])"
     player = program(tmp_path, f"said(); print(HELLO, flush=True)\nsaid(), said()\n{reply}")
-    games = Game.from_position("standard S1901M; FRANCE F MAO, F GAS = BRE").vector_game
-    numbers = player.act(games, games.decisions())
-    assert [games.vocabulary.texts[number] for number in numbers] == texts
-    assert player.faults["illegal"] == (texts[1] != move)
+    position = "standard S1901M; FRANCE F MAO, F GAS = BRE; ITALY F POR = ROM"
+    games = Game.from_position(position).vector_game
+    numbers = player.act(games, games.decisions().take([0]))
+    assert [games.vocabulary.texts[number] for number in numbers] == numbered
+    assert player.faults["illegal"] == illegal
 
 
 def test_no_program_stays_behind(tmp_path):
