@@ -12,21 +12,27 @@ program's known errors, which are told apart by rule:
 - Units that nobody plays have retreats and builds there, which nobody orders.
 """
 
+import itertools
 import json
 import os
 import random
 import subprocess
+from collections import Counter
 
+import numpy as np
 import pytest
 from support import diplomacy_package
-from support.fitting_orders import MOST_FLEETS, fitting_orders
+from support.games import entangled_orders, random_orders
 
+from diplomacy_engine.constants import NONE
 from diplomacy_engine.extras.maps.dpjudge import read_dpjudge
 from diplomacy_engine.extras.maps.draft import map_file_text
+from diplomacy_engine.rules.notation import province_of
 from diplomacy_engine.textgame.game import Game
 
 MAPS = {path.stem: path for path in diplomacy_package.package_maps()}
 GAMES, PHASES = 12, 120
+MOST_FLEETS = 3  # of a convoy
 
 pytestmark = pytest.mark.skipif(not MAPS, reason="the diplomacy package is not installed")
 
@@ -48,6 +54,38 @@ def package(home):
     adjudicator = diplomacy_package.PackageAdjudicator(home)
     yield adjudicator
     adjudicator.close()
+
+
+def fitting_orders(game: Game, rng: random.Random) -> dict[str, list[str]]:
+    """Return legal orders of every power, many of which fit one another; an army that only a longer
+    convoy could carry holds."""
+    if game.phase[-1] != "M":
+        return random_orders(game, rng)
+    orders = entangled_orders(game, rng)
+    sea_index, fleets = game.vector_game.table.sea_index, 0
+    for unit in itertools.chain(*game.units.values()):
+        sea = sea_index[game.map.province_index[province_of(unit)]]
+        fleets |= 1 << int(sea) if unit[0] == "F" and sea != NONE else 0
+    convoys = Counter(t.split(" C ")[1] for t in itertools.chain(*orders.values()) if " C " in t)
+    return {
+        power: [
+            text
+            if not text.endswith(" VIA")
+            or (has_short_convoy(game, text, fleets) and convoys[text[:-4]] <= MOST_FLEETS)
+            else f"{text[:5]} H"
+            for text in texts
+        ]
+        for power, texts in orders.items()
+    }
+
+
+def has_short_convoy(game: Game, text: str, fleets: int) -> bool:
+    """Tell whether few of the `fleets` (bits of seas) could carry an army."""
+    table = game.vector_game.table
+    origin, goal = (game.map.province_index[text.split()[i]] for i in (1, 3))
+    routes = slice(*table.route_first[origin : origin + 2])
+    seas = table.route_seas[routes][table.route_goal[routes] == goal]
+    return bool(((np.bitwise_count(seas) <= MOST_FLEETS) & (seas & ~np.uint64(fleets) == 0)).any())
 
 
 def position(game_map, state: dict, but: frozenset = frozenset()) -> dict:

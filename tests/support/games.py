@@ -44,15 +44,23 @@ def orderable(game: Game) -> dict[str, list[str]]:
     }
 
 
+def random_orders(game: Game, rng: random.Random) -> dict[str, list[str]]:
+    """Return a random legal order for every unit, in winter as many as are owed."""
+    orders = {}
+    for power, places in orderable(game).items():
+        owed = abs(game.adjustments.get(power, len(places)))
+        chosen = [rng.choice(game.legal_orders(place)) for place in places]
+        orders[power] = rng.sample(chosen, owed)
+    return orders
+
+
 def play_randomly(game: Game, rng: random.Random, phases: int = 1) -> None:
     """Give every unit a random legal order, strictly, and adjudicate."""
     for _ in range(phases):
         if game.is_over:
             return
-        for power, places in orderable(game).items():
-            owed = abs(game.adjustments.get(power, len(places)))
-            chosen = [rng.choice(game.legal_orders(place)) for place in places]
-            game.submit(power, rng.sample(chosen, owed))
+        for power, texts in random_orders(game, rng).items():
+            game.submit(power, texts)
         game.adjudicate()
 
 
@@ -72,7 +80,8 @@ def random_units(game_map: Map, rng: random.Random, powers: int) -> dict[str, li
 
 def entangled_orders(game: Game, rng: random.Random) -> dict[str, list[str]]:
     """Return legal orders for a movement phase, most of the units that stay helping others."""
-    units = [unit for own in game.units.values() for unit in own]
+    units_of = {power: own for power, own in nonempty(game.units).items() if power in game.powers}
+    units = [unit for own in units_of.values() for unit in own]
     share, chosen = rng.choice([0.3, 0.5, 0.7]), {}
     for unit in units:
         moves = [text for text in game.legal_orders(unit) if text.startswith(f"{unit} - ")]
@@ -88,4 +97,4 @@ def entangled_orders(game: Game, rng: random.Random) -> dict[str, list[str]]:
             holds = [text for text, what in about.items() if what in units and what not in chosen]
             some = next((few for few in (helps, holds) if few and rng.random() < 0.8), legal)
             chosen[unit] = rng.choice(some)
-    return {power: [chosen[unit] for unit in own] for power, own in nonempty(game.units).items()}
+    return {power: [chosen[unit] for unit in own] for power, own in units_of.items()}
