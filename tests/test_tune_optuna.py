@@ -41,6 +41,7 @@ def test_a_search_finds_the_best_trial_and_goes_on(tmp_path, capsys):
         assert len(folders) == (2 if trial in done else 1)
 
 
+@pytest.mark.slow
 def test_searches_in_one_folder_know_their_own_runs(tmp_path, capsys):
     searches = ("three", "5.", "script.py"), ("m", "1.", "script.py"), ("m", "1.", "mine.py")
     for game_map, best, script in searches:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.self_play import begin, make_args, play_phase
+from support.tables import slow_but
 from support.training import refused, write_config
 
 from diplomacy_engine import load_player, order_numbers
@@ -51,7 +52,7 @@ def test_a_copy_of_the_anchor_pays_nothing():
     assert np.abs(run.buffer.rewards).max() < 1e-3
 
 
-@pytest.mark.parametrize("name", ["independent", "central"])
+@pytest.mark.parametrize("name", slow_but(["central"], ["independent", "central"]))
 def test_a_scheme_s_policy_is_an_anchor(name, trained):
     run = make_run(str(trained(name) / "checkpoint.pt"), map="three")
     run.play(Clock())

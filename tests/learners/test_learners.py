@@ -8,11 +8,12 @@ from support.training import STOPPED, assert_same_run, load, stop_in_evaluation,
 
 from diplomacy_engine import evaluate_player, load_player
 
-ALL = pytest.mark.parametrize("name", LEARNERS)
-TWO = [pytest.param(name, 2, marks=pytest.mark.slow) for name in ("independent", "offers")]
+QUICK = ("independent", "offers", "league", "exploit")  # a scheme, talk, other pools, one learner
+ONE = [(name, 1) for name in LEARNERS]
+TWO = [("independent", 2), ("offers", 2)]
 
 
-@pytest.mark.parametrize(("name", "processes"), [*((name, 1) for name in LEARNERS), *TWO])
+@pytest.mark.parametrize(("name", "processes"), slow_but([(name, 1) for name in QUICK], ONE + TWO))
 def test_a_run_that_is_stopped_goes_on_bit_for_bit(name, processes, trained, tmp_path, monkeypatch):
     """With warm-ups, temperatures, averages and bots, it ends as one that never stopped."""
     changes = {"processes": processes}
@@ -37,7 +38,7 @@ def test_an_evaluation_that_is_broken_off_is_done_anew(name, trained, tmp_path, 
     assert_same_run(trained(name), stopped)
 
 
-@ALL
+@pytest.mark.parametrize("name", slow_but(QUICK, LEARNERS))
 def test_its_checkpoint_plays(name, trained):
     """By the script that it names, without a word of how; greedy, always alike."""
     run = trained(name)
@@ -49,7 +50,7 @@ def test_its_checkpoint_plays(name, trained):
     assert results[0].result() == results[1].result() and results[0].result()["games"] == 3
 
 
-@pytest.mark.parametrize("name", slow_but(["offers", "central"], LEARNERS))
+@pytest.mark.parametrize("name", slow_but(["offers"], LEARNERS))
 def test_a_run_begins_with_a_policy(name, trained, tmp_path):
     changes = {"learning_rate": 0.0, "total_timesteps": 40}
     if name in ("mutual", "offers"):

@@ -209,6 +209,7 @@ def test_a_run_joins_a_population(population, trained, tmp_path, capsys):
     assert main(words) == 2 and "population.json: map: " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):
     recipe = tmp_path / "runs.toml"
     tiny = "--num-envs 8 --num-steps 8 --hidden 16 --num-minibatches 2 --processes 1"

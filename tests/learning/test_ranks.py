@@ -246,6 +246,7 @@ COLLAPSES = HUGE_PAGES and LINUX is not None and tuple(map(int, LINUX.groups()))
 
 
 @pytest.mark.skipif(not COLLAPSES, reason="no Linux that collapses small pages into huge ones")
+@pytest.mark.slow
 def test_memory_moves_to_huge_pages_and_keeps_what_it_holds():
     code = read_text(__file__, "huge_pages.py.txt")
     command = [sys.executable, "-c", code]

@@ -66,6 +66,7 @@ def small():
     return population, load_members(population, threads=1)
 
 
+@pytest.mark.slow
 def test_members_rank_as_themselves(small):
     """The interval has their own rating; the best beats DumbBot, which beats `random`."""
     population, members = small
@@ -178,6 +179,7 @@ def test_the_page_sorts_and_finds(tmp_path, open_page):
     assert asked == [page.as_uri()]
 
 
+@pytest.mark.slow
 def test_a_bots_games_rated_as_a_persons(tmp_path, small, capsys):
     """Saved games of a bot, whose players are members, give about the bot's own rating."""
     population, _ = small

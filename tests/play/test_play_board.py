@@ -101,11 +101,8 @@ def test_in_winter_a_wrong_click_is_answered_in_words_of_winter(tmp_path, open_p
 COVERED = read_text(__file__, "covered.js")
 
 
-@pytest.mark.parametrize(
-    ("number", "size"),
-    [pytest.param(10, DESK, marks=pytest.mark.slow), (17, PHONE)],
-    ids=["desk", "phone"],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "size"), [(10, DESK), (17, PHONE)], ids=["desk", "phone"])
 def test_the_box_of_verbs_covers_nothing_to_be_tapped_and_does_not_jump(
     tmp_path, open_page, number, size
 ):

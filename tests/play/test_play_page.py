@@ -80,7 +80,7 @@ WALKS = {
 }
 
 
-QUICK_WALKS = ("lists, keys and taking back", "a sandbox from the game and back", "hints")
+QUICK_WALKS = ("lists, keys and taking back", "hints")
 
 
 @pytest.mark.parametrize("name", slow_but(QUICK_WALKS, WALKS))

@@ -16,12 +16,10 @@ from diplomacy_engine.players.asking import orders_of
 
 EDITS = read_edits("agent")
 NO_HOLDS = EDITS["a mask"].edits
-# One of each kind: what a policy sees, its network, whom it meets, what it may order.
+# Of what a policy sees and whom it meets; what it may order is tested below.
 ALWAYS = [
     ("a hidden feature", 1),
-    ("observation normalization", 1),
     ("an opponent sampler", 1),
-    ("a mask by what is learned", 1),
 ]
 WORKS = slow_but(ALWAYS, itertools.product(named(EDITS, "works"), (1, 2)))
 ONE_AND_TWO = [1, pytest.param(2, marks=pytest.mark.slow)]

@@ -11,17 +11,14 @@ from support.training import load, metrics
 
 EDITS = read_edits("learning")
 CHECKS = ("metric", "weight", "rates", "kept")  # of what an edit does, in `check_effect`
-# One of each kind: a loss, a network, a reward, an optimizer, numbers that are drawn, a compiler.
-# Of some, each of two processes could have a state of its own.
+# One of each kind: a loss, a network, a reward, an optimizer, numbers that are drawn. Of two, each
+# of two processes could have a state of its own.
 ALWAYS = [
-    ("an auxiliary loss", 1),
     ("a second value head", 1),
-    ("BatchNorm", 1),
     ("BatchNorm", 2),
     ("reward normalization", 1),
     ("an optimizer of the critic", 2),
     ("numbers of every generator", 1),
-    ("torch.compile in Run", 1),
 ]
 WORKS = slow_but(ALWAYS, itertools.product(named(EDITS, "works"), (1, 2)))
 
@@ -76,5 +73,6 @@ def test_an_edit_is_refused_before_it_trains_or_stops_it(edit, imported, tmp_pat
     assert_refused(edits, imported, tmp_path, *names, capsys=capsys, begins=begins, **changes)
 
 
+@pytest.mark.slow
 def test_lines_by_heart_learn_with_one_process(imported, tmp_path):
     assert_usable(*train_edited(EDITS["lines by heart"].edits, imported, tmp_path))

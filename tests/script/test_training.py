@@ -24,7 +24,7 @@ import torch
 from support.edits import fork_ranks
 from support.maps import write_coastal_map
 from support.self_play import make_run, play_phase
-from support.tables import read_text
+from support.tables import read_text, slow_but
 from support.training import (
     LEARNS,
     REPOSITORY,
@@ -201,7 +201,7 @@ def test_a_run_begins_with_the_policy_of_another(trained, tmp_path):
     assert run["args"]["start_from"] == str(older)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", slow_but(["rich"], SETTINGS))
 def test_resumed_equals_uninterrupted(name, trained, tmp_path, monkeypatch, capsys):
     """Where there are two processes, the signal is sent to the second: none of them is left."""
     torch.rand(7)  # what this process has drawn before does not matter
@@ -445,7 +445,7 @@ def small_disk(size: int | None = None):
     [
         ("checkpoint.pt", "File too large"),
         pytest.param("events*", "run", marks=pytest.mark.slow),
-        ("", "not finite"),
+        pytest.param("", "not finite", marks=pytest.mark.slow),
     ],
 )
 def test_what_ends_a_run(what, word, tmp_path, monkeypatch, capsys):

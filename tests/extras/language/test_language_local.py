@@ -12,7 +12,7 @@ import pytest
 import torch
 from support.games import play_randomly
 from support.language import question
-from support.tables import read_table
+from support.tables import read_table, slow_but
 from support.tiny_models import TOKENIZERS, network, save_model, tokenizer
 
 from diplomacy_engine import Game, UserError, evaluate_player, load_player, make_bot
@@ -72,7 +72,11 @@ def check(questions, replies):
 
 
 @pytest.mark.parametrize(
-    ("tokens", "kind"), [*((tokens, "gpt2") for tokens in TOKENIZERS), ("words", "llama")]
+    ("tokens", "kind"),
+    slow_but(
+        [("words", "gpt2"), ("no line end", "gpt2")],
+        [*((tokens, "gpt2") for tokens in TOKENIZERS), ("words", "llama")],
+    ),
 )
 def test_orders_are_legal_and_complete(tokens, kind):
     model = model_of(tokens, kind, temperature=3.0)

@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 import pytest
-from support.tables import read_table
+from support.tables import read_table, slow_but
 from support.training import REPOSITORY
 
 from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_map, load_player
@@ -469,7 +469,7 @@ def test_the_bridge_sets_up_the_positions_of_the_package():
         assert {p: set(u) for p, u in game.get_state()["units"].items() if u} == here
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sent", slow_but([signal.SIGTERM], [signal.SIGINT, signal.SIGTERM]))
 def test_a_signal_ends_the_program_that_is_waited_for(sent, tmp_path):
     (tmp_path / "deaf.py").write_text(
         "import os, sys, time\n"
