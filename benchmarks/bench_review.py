@@ -14,13 +14,10 @@ are reported by themselves.
 """
 
 import argparse
-import json
 import os
 import pickle
 import sys
-import tempfile
 import time
-import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,27 +26,23 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from diplomacy_engine import Game, VectorGame, load_player
+from diplomacy_engine import VectorGame, load_player
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.games.decisions import Decisions
 from diplomacy_engine.matches.figures import wilson_interval
-from diplomacy_engine.play.file import rebuild
-from diplomacy_engine.play.review import AT_ONCE, accuracy, avoidable, judging_policy, mark_of
+from diplomacy_engine.play.review import avoidable, judging_policy, mark_of
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.search.judge import (
     SUBMITTED,
-    JudgeSettings,
     Verdicts,
     make_judge,
     own_places,
 )
 from diplomacy_engine.scoring.outcomes import figure_values
-from diplomacy_engine.textgame.imports.games import read_games
 
 PLAYED_OUT, ANEW, COSTLY = 200, 800, 5.0
 SCREENS = 12, 40  # so many games come first: what is surely not costly is dropped after them
 TIES = 1e-6
-EIGHT, HELD_OUT = 8, 10  # samples of the policy; one of so many games is held out
 MOST = 12  # decisions of a power that are tried
 
 
@@ -161,14 +154,6 @@ def judged(
     return rows, decisions, judge.judge(rows, decisions, orders)
 
 
-def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
-    def ranks(values):
-        _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-        return (np.cumsum(counts) - (counts - 1) / 2)[place]
-
-    return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
-
-
 def interval(successes: float, count: int) -> str:
     low, high = wilson_interval(successes, count)
     return f"{successes / count:.1%} ({low:.1%} to {high:.1%}, {count})"
@@ -183,17 +168,12 @@ def main() -> None:
     flags.add_argument("--minutes", type=float, default=1e9, help="of planting at the most")
     flags.add_argument("--cases", default=None, help="file that keeps what was planted")
     flags.add_argument("--own", type=int, default=20, help="games for the judge's own marks")
-    flags.add_argument("--deep", type=int, default=20, help="games for the judge of more samples")
-    flags.add_argument("--people", default=None, help="file of games of people to review instead")
-    flags.add_argument("--phases", type=int, default=3, help="of each game of people")
     flags.add_argument("--unchecked", action="store_true", help="play nothing out for the ranking")
     args = flags.parse_args()
     games, began = VectorGame(args.map, 40, args.seed, threads=1, auto_reset=False), time.time()
     policy = load_player(
         args.policy or judging_policy(games.map), game_map=games.map, seed=args.seed
     )
-    if args.people:
-        return report_people(args, policy, games)
     file = args.cases and Path(args.cases)
     cases, plain = pickle.loads(file.read_bytes()) if file and file.is_file() else ([], [])
     rng = np.random.default_rng([args.seed, len(cases)])
@@ -211,67 +191,6 @@ def main() -> None:
             if len(cases) == args.games or time.time() - began > 60 * args.minutes:
                 break
     report(args, policy, games, cases, plain)
-
-
-def report_people(args, policy, games: VectorGame) -> None:
-    """Review some phases of each of people's games that diplomacy_learners.imitate holds out."""
-    rng = np.random.default_rng(args.seed)
-    with open(args.people, encoding="utf-8") as file:
-        lines = [
-            line
-            for line in file
-            if zlib.crc32(str(json.loads(line)["id"]).encode()) % HELD_OUT == 0
-        ]
-    chosen = [lines[n] for n in rng.permutation(len(lines))[: args.games]]
-    with tempfile.TemporaryDirectory() as folder:
-        part = Path(folder) / "part.jsonl"
-        part.write_text("".join(chosen), encoding="utf-8")
-        people = [Game.from_saved_game(saved, args.map) for saved in read_games(part, args.map)]
-    rows, sent = games.spare(len(people) * args.phases), set()
-    orders = rows.new_orders()
-    for first, game in enumerate(people):
-        for n, number in enumerate(rng.permutation(len(game.history))[: args.phases]):
-            built, given = rebuild(game, number), game.history[number]["orders"]
-            row = first * args.phases + n
-            for power in filter(given.get, game.powers):
-                built.submit(power, given[power], strict=False)
-                sent.add((row, game.map.power_index[power]))
-            rows.copy_from(built.vector_game, np.zeros(1, int), np.array([row]))
-            for v, order in built.order_numbers().items():
-                orders[row, v] = order
-    judge, began, every, marks, usual = make_judge(policy, games), time.process_time(), [], [], []
-    for first in range(0, rows.num_games, AT_ONCE):
-        part = np.arange(first, min(first + AT_ONCE, rows.num_games))
-        decisions = rows.decisions(part)
-        pairs = zip(decisions.game.tolist(), decisions.power.tolist())
-        decisions = decisions.take(np.array([pair in sent for pair in pairs], bool))
-        verdicts = judge.judge(rows, decisions, orders)
-        points = 100 * np.column_stack([verdicts.loss, verdicts.error, verdicts.edge])
-        marks += [mark_of(*each) for each in points]
-        every += zip(decisions.power.tolist(), points[:, 0].tolist())
-        same = np.zeros(decisions.count, bool)
-        for seed in range(EIGHT):
-            rows.seed_games(part, np.full(len(part), seed, np.uint64))
-            differs = orders_of(rows, policy, rows.decisions(part)) != orders
-            same |= ~(differs[decisions.game] & verdicts.places).any(1)
-        usual += same.tolist()
-        if time.process_time() - began > 60 * args.minutes:
-            break
-    print(
-        f"{policy.name}: {len(every):,} decisions of people in {(part[-1] + 1) / args.phases:.0f} ",
-        end="",
-    )
-    print(f"games, {args.phases} phases each, {time.process_time() - began:.0f} s of processor")
-    for p, power in enumerate(games.map.powers):
-        mine = [loss for one, loss in every if one == p]
-        print(f"{power}: accuracy {accuracy(mine):.1f} ({len(mine)} decisions)")
-    losses = [loss for _, loss in every]
-    print(f"all: accuracy {accuracy(losses):.1f}")
-    for mark in ("!", "?!", "?", "??"):
-        print(f"{mark}: {interval(marks.count(mark), len(marks))}")
-    print(f"among {EIGHT} samples of the policy: {interval(sum(usual), len(usual))}")
-    shares = np.quantile(losses, [0.5, 0.75, 0.9, 0.95, 0.99])
-    print(f"losses, quantiles 50, 75, 90, 95, 99%: {', '.join(f'{one:.1f}' for one in shares)}")
 
 
 def report(args, policy, games: VectorGame, cases: list, plain: list) -> None:
@@ -311,24 +230,16 @@ def report(args, policy, games: VectorGame, cases: list, plain: list) -> None:
             share = interval(np.array(truly)[chosen].sum(), count)
             print(f"... or all ranked above it cost as much, played out: {share}")
         print(f"... among the worst three: {interval((of_chosen <= 3).sum(), count)}", flush=True)
-    marks, few, many = [], [], []
+    marks = []
     for orders in plain[: args.own]:
         _, decisions, verdicts = judged(judge, games, orders, range(games.num_powers))
         points = 100 * np.column_stack([verdicts.loss, verdicts.error, verdicts.edge])
         marks += [mark_of(*each) for each in points]
-    more = make_judge(policy, games, JudgeSettings(samples=10 * judge.num_samples(games)))
-    for case in cases[: args.deep]:
-        few.append(judged(judge, games, case.orders, [case.power])[2].loss)
-        many.append(judged(more, games, case.orders, [case.power])[2].loss)
     shares = {mark: marks.count(mark) / max(1, len(marks)) for mark in ("!", "?!", "?", "??")}
     print(f"marks of the judge's own {len(marks):,} decisions: ", end="")
     print(", ".join(f"{mark} {share:.2%}" for mark, share in shares.items()))
     if marks:
         print(f"?? of its own: {interval(marks.count('??'), len(marks))}", flush=True)
-    if many:
-        few, many = np.concatenate(few), np.concatenate(many)
-        correlation = f"{rank_correlation(few, many):.3f} ({len(few)} decisions)"
-        print(f"rank correlation with ten times the samples: {correlation}", flush=True)
     longest = max(plain, key=len)[:60]
     for powers in ([0], range(games.num_powers)):
         begun, used = time.perf_counter(), time.process_time()

@@ -26,6 +26,7 @@ from torch.nn import functional as F
 
 import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import BoardViews, Decisions, VectorGame
 from diplomacy_engine.games.decisions import ragged_rows
 from diplomacy_engine.games.observation import NUM_BOARD_FEATURES
 from diplomacy_engine.learning import frozen, ops, registry, startup
@@ -66,11 +67,11 @@ class Part(NamedTuple):
     rows: np.ndarray  # (n,) of D
     slots: np.ndarray  # of S
     orders: np.ndarray  # of N
-    obs: engine.BoardViews
-    decisions: engine.Decisions
+    obs: BoardViews
+    decisions: Decisions
 
 
-def parts_by_power(obs: engine.BoardViews, decisions: engine.Decisions) -> Iterator[Part]:
+def parts_by_power(obs: BoardViews, decisions: Decisions) -> Iterator[Part]:
     """Yield the decisions of each power that has some; one part without any if there are none."""
     first_order = decisions.order_start[decisions.slot_start]  # of each decision
     for power in np.unique(obs.power).tolist() or [0]:
@@ -107,29 +108,20 @@ class Independent(nn.Module):
             saved = {f"powers.{p}.{name}": saved[name] for p in each for name in saved}
         return super().load_state_dict(saved, *how, **options)
 
-    def observe(
-        self, games: engine.VectorGame, rows: np.ndarray, powers: np.ndarray
-    ) -> engine.BoardViews:
+    def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
         return frozen.without_weights(self.powers[0]).observe(games, rows, powers)
 
-    def legal_orders(
-        self, games: engine.VectorGame, decisions: engine.Decisions
-    ) -> engine.Decisions:
+    def legal_orders(self, games: VectorGame, decisions: Decisions) -> Decisions:
         return frozen.without_weights(self.powers[0]).legal_orders(games, decisions)
 
-    def get_value(self, obs: engine.BoardViews) -> torch.Tensor:
+    def get_value(self, obs: BoardViews) -> torch.Tensor:
         powers = np.unique(obs.power).tolist() or [0]
         rows = [np.flatnonzero(obs.power == power) for power in powers]
         values = [self.powers[p].get_value(obs.take(own)) for p, own in zip(powers, rows)]
         return in_order(rows, values)
 
     def get_action_and_value(
-        self,
-        obs: engine.BoardViews,
-        decisions: engine.Decisions,
-        chosen: np.ndarray | None = None,
-        noise: np.ndarray | None = None,
-        temperature: np.ndarray | None = None,
+        self, obs: BoardViews, decisions: Decisions, chosen=None, noise=None, temperature=None
     ) -> ppo.Action:
         drawn = np.empty(len(decisions.slot_province), np.int64)
         probability = torch.zeros(len(decisions.order))
@@ -178,9 +170,7 @@ class Broadcasting(Extended):
         self.read = nn.Linear(size, width, bias=False)
         nn.init.zeros_(self.read.weight)  # begins as a policy without a board
 
-    def observe(
-        self, games: engine.VectorGame, rows: np.ndarray, powers: np.ndarray
-    ) -> engine.BoardViews:
+    def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
         """Return what is seen, with one more column in each board: as its entry v it has the team,
         from 1 on, of power v; 0 if the network is not asked for that power."""
         views = super().observe(games, rows, powers)
@@ -215,12 +205,13 @@ class Central(Extended):
 
     def get_action_and_value(
         self,
-        obs: engine.BoardViews,
-        decisions: engine.Decisions,
-        chosen: np.ndarray | None = None,
-        noise: np.ndarray | None = None,
-        temperature: np.ndarray | None = None,
-        alone: bool = False,
+        obs: BoardViews,
+        decisions: Decisions,
+        chosen=None,
+        noise=None,
+        temperature=None,
+        *,
+        alone=False,
     ) -> ppo.Action:
         """Do as Agent; the value depends on the orders of all decisions on the same board."""
         boards = self.inputs(obs)
@@ -232,7 +223,7 @@ class Central(Extended):
         orders = self.inputs.orders(boards, decisions, action.chosen, related=False)
         return action._replace(value=self.value(codes, self.mates_orders(codes, orders, obs.row)))
 
-    def get_value(self, obs: engine.BoardViews) -> torch.Tensor:
+    def get_value(self, obs: BoardViews) -> torch.Tensor:
         return self.value(self.encode(self.inputs(obs)))
 
     def value(self, codes: Codes, others: torch.Tensor | None = None) -> torch.Tensor:
@@ -270,31 +261,22 @@ def make_player(
 class Policies(OpponentPool):
     """The pool of a scheme: each power of a copy may have a network of its own."""
 
-    def __init__(self, args: Args, game_map: engine.Map):
-        super().__init__(args, game_map)
-        self.each = len(game_map.powers) if args.scheme == "independent" else 1
-
     def is_due(self, global_step: int) -> bool:
         wanted, newest = self.args.freeze_score, self.copies[-1]
         games, score = self.games[newest], self.score[newest]
         beaten = wanted is not None and games >= FREEZE_GAMES and score >= wanted * games
         return beaten or super().is_due(global_step)
 
-    def act(
-        self,
-        copies: np.ndarray,
-        obs: engine.BoardViews,
-        decisions: engine.Decisions,
-        temperature: np.ndarray,
-    ) -> np.ndarray:
-        if self.each == 1:
+    def act(self, copies: np.ndarray, obs, decisions, temperature) -> np.ndarray:
+        if self.args.scheme != "independent":
             return super().act(copies, obs, decisions, temperature)
+        each = len(self.agents[self.copies[0]].powers)
         networks = {
-            number * self.each + power: network
+            number * each + power: network
             for number, agent in self.agents.items()
             for power, network in enumerate(agent.powers)
         }
-        key = copies * self.each + decisions.power
+        key = copies * each + decisions.power
         order = np.argsort(key, kind="stable")
         sorted_decisions = decisions.take(order)
         chosen = np.empty(len(decisions.slot_province), np.int64)
@@ -353,7 +335,7 @@ class Counterfactual:
 
     def values(
         self,
-        games: engine.VectorGame,
+        games: VectorGame,
         experience: Experience,
         orders: np.ndarray,
         values: np.ndarray,
@@ -368,9 +350,7 @@ class Counterfactual:
             values[moving] = self.expected(games, experience.decisions.take(moving), orders)
         return values
 
-    def expected(
-        self, games: engine.VectorGame, decisions: engine.Decisions, orders: np.ndarray
-    ) -> np.ndarray:
+    def expected(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> np.ndarray:
         count, seats = self.count, (decisions.game, decisions.power)
         drawn, _ = self.draws.draw(games, decisions, phase_seeds(games, *seats, Salt.PLAIN, count))
         row, power = np.repeat(decisions.game, count), np.repeat(decisions.power, count)

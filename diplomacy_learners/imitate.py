@@ -28,6 +28,7 @@ from tyro.conf import Positional
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import Decisions, Game, Map, UserError, load_map
+from diplomacy_engine._files import atomic_write
 from diplomacy_engine.constants import DISBAND, HOLD, NONE, WINTER_ADJUSTMENTS
 from diplomacy_engine.flags import checked
 from diplomacy_engine.games.decisions import ragged_rows
@@ -358,9 +359,9 @@ def run(args: Args) -> int:
             log.add_scalar(f"imitate/{name}", value, training.step)
         folder.log(training.step, figures)
         content = training.content()
+        if improved:  # first: a run that is resumed from what follows does not do it anew
+            atomic_write(folder.path / "best.pt", content)
         folder.save_checkpoint(training.step, content)
-        if improved:
-            (folder.path / "best.pt").write_bytes(content)
         shown = ", ".join(f"{name} {value:.3f}" for name, value in figures.items())
         print(f"minibatch {training.step:,}: {shown}", flush=True)
 

@@ -51,13 +51,6 @@ class League(ppo.OpponentPool):
         self.copies = [*others, joined, newest]
 
 
-class Opponents(ppo.OpponentPool):
-    """Who an exploiter learns to beat: some of a league, which stay as they are."""
-
-    def is_due(self, global_step: int) -> bool:
-        return False
-
-
 class LeagueRun(ppo.Run):
     """A run that trains an exploiter whenever one is due, before the next phase is played."""
 
@@ -81,12 +74,13 @@ class LeagueRun(ppo.Run):
         kind = ("learner", "pool")[league.exploiters % 2]
         copies = league.copies if kind == "pool" else league.copies[-1:]
         number = league.exploiters + 1
-        # Opponents play as they are, and each of the pool is as likely as another.
+        # Opponents play and stay as they are, and each of the pool is as likely as another.
         own = replace(
             args,
             seed=args.seed + number,
             total_timesteps=args.exploiter_timesteps,
             opponent_temperature=1.0,
+            pool_interval=10**9,
             pool_sampling="latest",
             latest_prob=0.0,
             pool_bots=args.pool_bots if kind == "pool" else (),
@@ -94,7 +88,7 @@ class LeagueRun(ppo.Run):
         weights = self.average.state_dict()
         with torch.random.fork_rng(devices=[]):  # it samples apart from the learner
             setup = replace(self.setup, args=own, weights=weights, saved=None)
-            exploiter = ppo.Run(setup, ranks, pool=Opponents)
+            exploiter = ppo.Run(setup, ranks)
             exploiter.pool.agents = {number: league.agents[number] for number in copies}
             exploiter.pool.copies, exploiter.pool.frozen_at = copies, league.frozen_at
             exploiter.pool.games = dict.fromkeys(copies, 0.0)

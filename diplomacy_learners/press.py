@@ -25,6 +25,7 @@ from torch.nn import functional as F
 
 import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import Decisions
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.observation import BoardViews
 from diplomacy_engine.learning import ops, registry, startup
@@ -32,6 +33,7 @@ from diplomacy_engine.learning.boards import Boards, Codes, Orders, on_device
 from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.players import AgentNetwork
 from diplomacy_engine.learning.ranks import Ranks
+from diplomacy_engine.learning.startup import Clock
 from diplomacy_engine.press.negotiators.policies import OfferingPlayer, WishingPlayer
 from diplomacy_engine.press.press import Press, PressRules
 from diplomacy_engine.press.talk_views import (
@@ -138,11 +140,7 @@ class TalkingAgent(ppo.Agent):
         return self.critic(self.encode_boards(self.inputs(obs)).view).squeeze(-1)
 
     def get_action(
-        self,
-        codes: TalkCodes,
-        orders: Orders,
-        noise: np.ndarray | None = None,
-        temperature: np.ndarray | None = None,
+        self, codes: TalkCodes, orders: Orders, noise=None, temperature=None
     ) -> ppo.Action:
         """Draw orders after the talk, or score those that are given, and the talk.
 
@@ -349,7 +347,7 @@ class LearnerTalk(NamedTuple):
     counts: WishCounts
     views: type  # what those see who decide
     # Holds the talk of a phase.
-    hold: Callable[["LearnerTalk", Run, engine.Decisions, startup.Clock], PhaseTalk]
+    hold: Callable[["LearnerTalk", Run, Decisions, Clock], PhaseTalk]
 
 
 class TalkRun(TeamRun):
@@ -369,7 +367,7 @@ class TalkRun(TeamRun):
         self.broken = np.zeros(press.deals.dealt.shape, bool)  # and the words it breaks, (E, P, P)
         self.episodes = TalkEpisodes(len(self.buffer.open), self.reward.parts, counts)
 
-    def observe(self, agent: TalkingAgent, decisions: engine.Decisions) -> TalkViews | OfferViews:
+    def observe(self, agent: TalkingAgent, decisions: Decisions) -> TalkViews | OfferViews:
         return self.view_talk(agent, decisions.game, decisions.power)
 
     def view_talk(
@@ -381,7 +379,7 @@ class TalkRun(TeamRun):
         return self.talk.views.of(obs, self.games.num_powers, **talk)
 
     def ask_for_orders(
-        self, decisions: engine.Decisions, clock: startup.Clock
+        self, decisions: Decisions, clock: Clock
     ) -> tuple[np.ndarray, Experience, ppo.Action]:
         """Let all talk, then ask for the orders that their deals leave them.
 
@@ -427,9 +425,7 @@ def rules_of(args: Args) -> PressRules:
     return PressRules(args.press, binding=args.binding == "yes")
 
 
-def speakers(
-    run: Run, talking: engine.Decisions
-) -> Iterator[tuple[TalkingAgent, np.ndarray, np.ndarray]]:
+def speakers(run: Run, talking: Decisions) -> Iterator[tuple[TalkingAgent, np.ndarray, np.ndarray]]:
     """Yield each network that talks, with the games (n,) and powers (n,) in which it does.
 
     Bots and powers that order at random are silent.
@@ -442,9 +438,7 @@ def speakers(
             yield agent, talking.game[mine], talking.power[mine]
 
 
-def hold_wishes(
-    talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: startup.Clock
-) -> PhaseTalk:
+def hold_wishes(talk: LearnerTalk, run: Run, decisions: Decisions, clock: Clock) -> PhaseTalk:
     games, powers = run.games, np.arange(run.games.num_powers)
     talking = decisions.take(talk.press.talking()[decisions.game])
     able, breaches = who_can_answer(talking, run.seats.member.shape), breaches_of(talk.press)
@@ -464,9 +458,7 @@ def hold_wishes(
     return talk_arrays
 
 
-def hold_offers(
-    talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: startup.Clock
-) -> PhaseTalk:
+def hold_offers(talk: LearnerTalk, run: Run, decisions: Decisions, clock: Clock) -> PhaseTalk:
     games = run.games
     talking = decisions.take(talk.press.talking()[decisions.game])
     able = who_can_answer(talking, run.seats.member.shape)

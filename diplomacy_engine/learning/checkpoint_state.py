@@ -114,15 +114,12 @@ def restore(live: Any, saved: Any) -> Any:
         parts = live._asdict()
         return type(live)(*(restore(parts[part], saved[part]) for part in parts))
     if isinstance(live, dict):
-        return {key: restore(_template(live, key), item) for key, item in saved.items()}
+        other = next(iter(live.values()), None)  # of the same kind as those that are missing
+        likes = (live[key] if key in live else copy.deepcopy(other) for key in saved)
+        return {key: restore(like, saved[key]) for key, like in zip(saved, likes)}
     if isinstance(live, list | tuple):
         return type(live)(restore(live[0] if live else None, item) for item in saved)
     return _arrays(saved)
-
-
-def _template(live: dict, key: Any) -> Any:
-    """Return a value of the kind of live[key], a copy of another one if it is missing."""
-    return live[key] if key in live else copy.deepcopy(next(iter(live.values()), None))
 
 
 def _arrays(saved: Any) -> Any:

@@ -1,8 +1,7 @@
 """Which of the trainer's settings fit each other; the range of each one stands at its field."""
 
 import os
-from collections.abc import Sequence
-from typing import Protocol
+from typing import Any
 
 from .._suggest import quoted
 from ..errors import UserError
@@ -15,33 +14,7 @@ from ..scoring.rewards import try_reward
 PROCESS_BYTES = 180 * 2**20  # of its own that a process has once PyTorch is loaded
 
 
-class RunSettings(Protocol):
-    """What the library reads of a learner's settings; some have `teams` or `press` as well."""
-
-    map: str
-    resume: str | None
-    start_from: str | None
-    exp_name: str
-    runs_folder: str
-    seed: int
-    total_timesteps: int
-    processes: int
-    cuda: bool
-    track: bool
-    num_envs: int
-    num_steps: int
-    num_minibatches: int
-    max_years: int
-    year_limit: str
-    reward: str
-    hidden: int
-    learner_seats: int
-    pool_size: int
-    pool_bots: Sequence[str]
-    pool_bot_prob: float
-    eval_bots: Sequence[str]
-    eval_games: int
-    capture_games: int
+RunSettings = Any  # a learner's: a dataclass with the names of the script's `Args`, perhaps more
 
 
 def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = False) -> None:

@@ -3,19 +3,18 @@
 import copy
 import itertools
 import pickle
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 
 import numpy as np
 import torch
 from torch import nn
 
-from ..constants import NONE
 from ..games.decisions import Decisions, join_decisions
 from ..games.observation import BoardViews
 from ..games.vector_game import VectorGame
 from . import batched, ops
-from .boards import BoardInputs, Boards, Codes
+from .boards import BoardInputs
 from .checkpoints import check_weights
 
 
@@ -38,65 +37,6 @@ def update_average(average: nn.Module, agent: nn.Module, updates: int, power: fl
         if mean.is_floating_point():
             new = torch.where(mean == new, new, mean.lerp(new, share))  # -inf stays
         mean.copy_(new)
-
-
-def stackable(agent: nn.Module) -> bool:
-    """Tell whether `Stack` finds all weights of an agent, which may have layers of its own."""
-    linears = nn.Linear, ops.Linear
-    stacked_names = "province_features", "power", "order_kinds", "inputs"
-    return all(
-        name in stacked_names or isinstance(layer, nn.LayerNorm) or type(layer) in linears
-        for name, layer in agent.named_modules()
-        if [*layer.parameters(recurse=False), *layer.buffers(recurse=False)]
-    )
-
-
-class Stack:
-    """Plain agents of one shape, by number, whose boards are encoded in one call."""
-
-    def __init__(self, agents: Mapping[int, nn.Module]):
-        self.numbers = np.array(list(agents))
-        models = list(agents.values())
-        self.whole = frozen_copy(models[0])
-        self.layers = []
-        for name, layer in list(self.whole.named_modules()):
-            if isinstance(layer, nn.Linear | nn.LayerNorm):
-                self.layers.append(_Layers([model.get_submodule(name) for model in models]))
-                self.whole.set_submodule(name, self.layers[-1])
-        self.rows = self.whole.province_features.num_embeddings
-        tables = [model.province_features.weight for model in models]
-        self.whole.province_features = _Table(torch.cat(tables).detach())
-        self.powers = torch.stack([model.power.weight for model in models]).detach()
-        self.whole.power = _Table(self.powers)
-
-    def encode(self, boards: Boards, numbers: np.ndarray, sizes: np.ndarray) -> Codes:
-        places = np.searchsorted(self.numbers, numbers)
-        for layer in self.layers:
-            layer.places, layer.sizes = places.tolist(), sizes.tolist()
-        network = torch.from_numpy(np.repeat(places, sizes))
-        self.whole.power.weight = self.powers[network]  # (G, P, H)
-        of_board = boards.features.view(len(network), -1)
-        first = (network * self.rows).to(torch.int32)[:, None]
-        features = torch.where(of_board == NONE, of_board, of_board + first)
-        return self.whole.encode(boards._replace(features=features.view_as(boards.features)))
-
-
-class _Layers(nn.Module):
-    def __init__(self, layers: list[nn.Module]):
-        super().__init__()
-        self.each = [layer.forward for layer in layers]
-        self.places: list[int] = []
-        self.sizes: list[int] = []
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        parts = zip(self.places, x.split(self.sizes))
-        return torch.cat([self.each[place](part) for place, part in parts])
-
-
-class _Table(nn.Module):
-    def __init__(self, weight: torch.Tensor):
-        super().__init__()
-        self.weight = weight
 
 
 def settings_of(agent: nn.Module) -> dict[str, Hashable]:
@@ -169,10 +109,9 @@ def act(
     decisions: Decisions,
     noise: np.ndarray,
     temperature: np.ndarray | None = None,
-    stacks: Sequence[Stack] = (),
 ) -> np.ndarray:
     """Return the orders (S,) as positions in their lists; `who` (D,), ascending, decides. Gumbel
-    `noise` (N,); empty: the likeliest. `stacks` have agents of numbers that follow each other."""
+    `noise` (N,); empty: the likeliest."""
     chosen = np.empty(len(decisions.slot_province), np.int64)
     if not len(who):
         return chosen
@@ -193,39 +132,12 @@ def act(
         together = batched.act(asked, boards, orders, firsts, edges, noise, temperature)
         if together is not None:
             return together
-    codes = _codes(agents, numbers, boards, firsts, edges, stacks)
-    parts = orders.split(firsts, edges * inputs.num_provinces)
-    for number, first, last, code, own in zip(numbers, firsts, firsts[1:], codes, parts):
+    parts = boards.split(firsts, edges), orders.split(firsts, edges * inputs.num_provinces)
+    for agent, first, last, own_boards, own in zip(asked, firsts, firsts[1:], *parts):
         slots = slice(decisions.slot_start[first], decisions.slot_start[last])
         begin, end = decisions.order_start[slots.start], decisions.order_start[slots.stop]
         own_temperature = None if temperature is None else temperature[first:last]
         own_noise = noise[begin:end] if len(noise) else noise
-        chosen[slots] = agents[int(number)].get_action(code, own, own_noise, own_temperature).chosen
+        codes = agent.encode(own_boards)
+        chosen[slots] = agent.get_action(codes, own, own_noise, own_temperature).chosen
     return chosen
-
-
-def _codes(
-    agents: Mapping[int, nn.Module],
-    numbers: np.ndarray,
-    boards: Boards,
-    firsts: np.ndarray,
-    edges: np.ndarray,
-    stacks: Sequence[Stack],
-) -> Iterator[Codes]:
-    """Yield the codes that each network makes of its boards; those of a stack are made together."""
-    of_number = {int(number): stack for stack in stacks for number in stack.numbers}
-    which = [of_number.get(int(number), int(number)) for number in numbers]
-    begins = [k for k in range(len(which)) if k == 0 or which[k] is not which[k - 1]]
-    ends = np.array([*begins, len(which)])
-    for part, k, end in zip(boards.split(firsts[ends], edges[ends]), ends, ends[1:]):
-        if not isinstance(which[k], Stack):
-            yield agents[which[k]].encode(part)
-            continue
-        sizes = np.diff(edges[k : end + 1])
-        codes_of_stack = which[k].encode(part, numbers[k:end], sizes)
-        views = np.diff(firsts[k : end + 1]).tolist()
-        of_boards = (
-            codes.split(sizes.tolist())
-            for codes in (codes_of_stack.provinces, codes_of_stack.powers)
-        )
-        yield from map(Codes, *of_boards, codes_of_stack.view.split(views))

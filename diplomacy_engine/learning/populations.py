@@ -24,59 +24,40 @@ from . import checkpoints, frozen, ops, probes, registry
 from .ranks import keep_memory
 from .settings import flags_of, with_file
 
-STACKED = 16  # networks whose boards are encoded together: many more no longer fit into a cache
-
 
 class PolicyGroup:
     """Policies of one map that are asked together in threads; each orders what it would alone."""
 
     def __init__(self, players: Sequence[PolicyPlayer], threads: int):
         keep_memory()
-        shapes: dict[str, list[PolicyPlayer]] = {}
-        for player in players:
-            agent = player.agent.agent
-            shape = {name: weight.shape for name, weight in agent.state_dict().items()}
-            shapes.setdefault(repr((shape, frozen.settings_of(agent))), []).append(player)
-            player.group = self
-        self.players = [player for alike in shapes.values() for player in alike]
-        self._number_players()
+        # Those that are alike but for their weights follow each other, for `frozen.ask`.
+        settings = [repr(frozen.settings_of(player.agent.agent)) for player in players]
+        self.players = [players[n] for n in np.argsort(settings, kind="stable")]
+        for number, player in enumerate(self.players):
+            player.group, player.number = self, number
         self.agents = {number: p.agent.agent for number, p in enumerate(self.players)}
-        self.stacks, sizes = [], []
-        for alike in shapes.values():
-            stackable = frozen.stackable(alike[0].agent.agent)
-            size = STACKED if stackable else 1
-            for first in range(0, len(alike), size):
-                own = [self.number[id(player)] for player in alike[first : first + size]]
-                sizes.append(len(own))
-                if stackable:
-                    self.stacks.append(frozen.Stack({n: self.agents[n] for n in own}))
-        self.stack = np.repeat(np.arange(len(sizes)), sizes)  # of each, or what it is by itself
         self.greedy = np.array([player.greedy for player in self.players])
         self.temperature = np.array([player.temperature for player in self.players])
         self.threads = threads
         self._start_threads()
-
-    def _number_players(self) -> None:
-        self.number = {id(player): number for number, player in enumerate(self.players)}
 
     def _start_threads(self) -> None:
         one = {"initializer": torch.set_num_threads, "initargs": (1,)}
         self.pool = ThreadPoolExecutor(self.threads, **one)
 
     def __getstate__(self) -> dict:
-        return {name: value for name, value in vars(self).items() if name not in ("number", "pool")}
+        return {name: value for name, value in vars(self).items() if name != "pool"}
 
     def __setstate__(self, state: dict) -> None:
         vars(self).update(state)
-        self._number_players()
         self._start_threads()
 
     def act(
         self, games: VectorGame, decisions: Decisions, players: Sequence[Player], who: np.ndarray
     ) -> np.ndarray:
         """Return order numbers (S,) int32; `players[who[d]]`, of this group, decides d."""
-        player_numbers = [self.number.get(id(player), -1) for player in players]
-        mine = np.array(player_numbers)[who]
+        own = (getattr(player, "group", None) is self for player in players)
+        mine = np.array([p.number if is_own else -1 for p, is_own in zip(players, own)])[who]
         order = np.argsort(mine, kind="stable")
         mine = mine[order]
         full = decisions.take(order)
@@ -91,10 +72,9 @@ class PolicyGroup:
             if not self.greedy[number]:
                 noise[begin:end] = ops.gumbel(int(end - begin), self.players[number].generator)
         temperature = np.where(self.greedy[mine], np.float32(0), self.temperature[mine])
-        # Each thread has about as many decisions, and all those of a stack.
-        starts = np.flatnonzero(np.diff(self.stack[mine], prepend=-1))
+        # Each thread has about as many decisions, and all those of a player.
         wanted = np.arange(1, self.threads) * len(mine) // self.threads
-        cuts = np.unique([0, *starts[np.searchsorted(starts, wanted, "right") - 1], len(mine)])
+        cuts = np.unique([0, *firsts[np.searchsorted(firsts, wanted, "right") - 1], len(mine)])
         jobs = [
             self.pool.submit(self._choose, slice(first, last), mine, obs, legal, noise, temperature)
             for first, last in itertools.pairwise(cuts.tolist())
@@ -111,7 +91,7 @@ class PolicyGroup:
         begin = decisions.order_start[decisions.slot_start[rows.start]]
         noise = noise[begin : begin + len(own.order)]
         obs = obs.part(rows.start, rows.stop)
-        return frozen.act(self.agents, who[rows], obs, own, noise, temperature[rows], self.stacks)
+        return frozen.act(self.agents, who[rows], obs, own, noise, temperature[rows])
 
 
 def population_players(

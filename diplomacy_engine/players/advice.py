@@ -42,11 +42,9 @@ def orders_for(
     Powers (None: all) with nothing to order get an empty list; UserError if there is no such power.
     """
     games = game.vector_game
-    names = list(game.map.powers if powers is None else powers)
-    wanted = [game.map.power_number(name) for name in names]
-    orders = {game.map.powers[power]: [] for power in wanted}
-    decisions = games.decisions()
-    decisions = decisions.take(np.flatnonzero(np.isin(decisions.power, wanted)))
+    names = game.map.powers if powers is None else powers
+    orders = {game.map.powers[game.map.power_number(name)]: [] for name in names}
+    decisions = _decisions(game, orders)
     if not decisions.count:
         return orders
     numbers = ask_player(games, decisions, player)

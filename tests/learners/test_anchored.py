@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.self_play import begin, make_args, play_phase
+from support.self_play import begin, make_args
 from support.tables import slow_but
 from support.training import refused, write_config
 
@@ -41,15 +41,6 @@ def test_a_decision_pays_for_its_distance_from_the_anchor(anchor, changes):
     nats = run.buffer.logprobs[0, streams] - scored.logprob.detach().numpy()
     np.testing.assert_allclose(run.buffer.rewards[0, streams], -0.5 * nats, rtol=1e-4, atol=1e-4)
     assert (np.abs(nats) > 0.1).any()
-
-
-def test_a_copy_of_the_anchor_pays_nothing():
-    run = make_run("small-pure-1")
-    anchor = load_player("small-pure-1").agent.agent
-    run.agent.load_state_dict(anchor.state_dict())
-    for _ in range(4):
-        play_phase(run)
-    assert np.abs(run.buffer.rewards).max() < 1e-3
 
 
 @pytest.mark.parametrize("name", slow_but(["central"], ["independent", "central"]))

@@ -23,7 +23,7 @@ from diplomacy_engine import (
 )
 from diplomacy_engine.clock import Clock
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.learning import checkpoint_state, checkpoints, frozen, ops, startup
+from diplomacy_engine.learning import checkpoint_state, checkpoints, ops, startup
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.policy.files import policy_file
 from diplomacy_engine.rules.state import in_movement
@@ -434,24 +434,6 @@ def test_learning_scores_what_was_written_in_the_rollout():
             scored = run.agent.get_action_and_value(*batch.experience)
         np.testing.assert_allclose(scored.logprob, batch.logprobs, atol=1e-4)
         np.testing.assert_allclose(scored.value, batch.values, atol=1e-4)
-
-
-def test_copies_with_boards_play_alike_one_by_one_and_stacked():
-    agents = {n: reading(agent_of("self_play", seed=n, board=3)) for n in (1, 2)}
-    games = VectorGame(FRIENDS, 12, seed=3)
-    decisions = asked(games)[1]
-    who = np.sort(1 + decisions.game % 2)
-    decisions = decisions.take(np.argsort(decisions.game % 2, kind="stable"))
-    legal, obs = frozen.ask(agents, who, games, decisions)
-    together = [
-        frozen.act(agents, who, obs, legal, ops.LIKELIEST, stacks=stacks)
-        for stacks in ((), (frozen.Stack(agents),))
-    ]
-    players = [baselines.make_player(agent, "it", greedy=True) for agent in agents.values()]
-    alone = np.concatenate(
-        [player.act(games, legal.take(who == n)) for n, player in enumerate(players, 1)]
-    )
-    assert all(np.array_equal(order_numbers(legal, chosen), alone) for chosen in together)
 
 
 @pytest.mark.parametrize(("flags", "words"), read_table(__file__, "what_cannot_be"))

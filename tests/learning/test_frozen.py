@@ -5,51 +5,12 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from support.positions import positions, slot_ranges
+from support.positions import positions
 from support.self_play import make_agent
 
 from benchmarks.bench_trainer import operations
 from diplomacy_engine.learning import batched, frozen, ops
-from diplomacy_engine.learning.players import AgentNetwork
 from ppo_selfplay_diplomacy import Agent
-
-
-@pytest.mark.parametrize(
-    ("name", "greedy", "hot"),
-    [("three", False, False), ("three", True, True), ("standard", False, True)],
-)
-def test_many_are_asked_as_each_alone(name, greedy, hot):
-    """Networks of other sizes, too; some are asked nothing, one for a single decision."""
-    decisions, obs, _ = positions(name)
-    agents = {
-        number: make_agent(name, seed, hidden=hidden, autoregressive=auto)
-        for number, seed, hidden, auto in ((2, 1, 8, True), (4, 2, 16, False), (9, 3, 8, True))
-    }
-    agents[7] = agents[2]
-    rng = np.random.default_rng(1)
-    who = np.sort(rng.choice([2, 4, 9], decisions.count))
-    who[-1] = 11
-    agents[11] = make_agent(name, 5)
-    noise = (
-        ops.LIKELIEST if greedy else ops.sample_noise(decisions, torch.Generator().manual_seed(3))
-    )
-    heat = rng.uniform(0.5, 3, decisions.count).astype(np.float32) if hot else None
-    found = frozen.act(agents, who, obs, decisions, noise, heat)
-    assert found.shape == decisions.slot_province.shape
-    ranges = slot_ranges(decisions)
-    for d in [*rng.choice(decisions.count, 15, replace=False), decisions.count - 1]:
-        (a, b), row = ranges[d], np.array([d])
-        begin, end = decisions.order_start[[a, b]]
-        own = noise if greedy else noise[begin:end]
-        alone, _, _ = AgentNetwork(agents[who[d]]).act(
-            obs.take(row),
-            decisions.take(row),
-            noise=own,
-            temperature=None if heat is None else heat[row],
-        )
-        assert found[a:b].tolist() == alone.tolist()
-    some = frozen.act(agents, np.full(decisions.count, 2), obs, decisions, noise, heat)
-    assert (some != found).any()
 
 
 class Aside(Agent):
@@ -142,4 +103,3 @@ def test_the_average_takes_running_statistics():
     for updates, agent in enumerate((with_buffers(1.0, 3), with_buffers(4.0, 7))):
         frozen.update_average(average, agent, updates, 1.0)
     assert average.mean.tolist() == pytest.approx([3.0, -torch.inf]) and average.count == 7
-    assert not frozen.stackable(average) and frozen.stackable(make_agent())

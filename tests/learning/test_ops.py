@@ -1,7 +1,5 @@
 """The kernels against their plain PyTorch forms: values, gradients, and rows that nothing names."""
 
-import itertools
-
 import numpy as np
 import pytest
 import torch
@@ -127,27 +125,6 @@ def test_rows_that_nothing_names_change_nothing(name, monkeypatch):
     assert_same(list(found), list(score(agent, obs, decisions, chosen)))
 
 
-def test_sums_over_slots():
-    orders = orders_of("three")
-    starts = orders.decisions.slot_start
-    codes = random(int(starts[-1]), HIDDEN)
-
-    def slowly(codes: torch.Tensor) -> torch.Tensor:
-        rows = []
-        for a, b in itertools.pairwise(starts):
-            rows += [codes[a:s].sum(0) for s in range(a, b)]
-        return torch.stack(rows)
-
-    expected = with_gradients(slowly, codes)
-    for one, two in zip(
-        with_gradients(lambda c: plain_ops.sum_of_earlier(c, orders), codes), expected
-    ):
-        assert_same(one, two)
-    sums = plain_ops.sum_slots(codes[:, 0], orders)
-    expected = torch.stack([codes[a:b, 0].sum() for a, b in itertools.pairwise(starts)])
-    torch.testing.assert_close(sums, expected)
-
-
 @pytest.mark.parametrize("width", [9, 64, 87])  # in vectors, in blocks of them, and what is left
 def test_sums_of_rows_are_those_of_pytorch(width, monkeypatch):
     rows = torch.randint(-1, 5, (6, 4), generator=torch.Generator().manual_seed(1))
@@ -171,21 +148,6 @@ def test_no_decision_at_all():
     assert [len(part) for part in parts] == [0, 0, 0]
     sum(part.sum() for part in parts).backward()
     assert all(w.grad is None or (w.grad == 0).all() for w in agent.parameters())
-
-
-def test_layer_norm_is_pytorchs():
-    own, plain = ops.LayerNorm(HIDDEN), torch.nn.LayerNorm(HIDDEN)
-    x, weight, bias = random(7, 5, HIDDEN), random(HIDDEN, seed=1), random(HIDDEN, seed=2)
-
-    def of(layer):
-        return lambda x, *weights: torch.func.functional_call(
-            layer, dict(zip(("weight", "bias"), weights)), x
-        )
-
-    for codes in (x, 30 + x):
-        found = with_gradients(of(own), codes, weight, bias)
-        for one, two in zip(found, with_gradients(of(plain), codes, weight, bias)):
-            assert_same(one, two)
 
 
 @pytest.mark.parametrize("count", [1, 7, 301])

@@ -167,30 +167,6 @@ def test_cut_back(run):
     assert (run.path.parent.parent / "train.py").stat().st_size > 0
 
 
-def test_cut_back_of_tensorboard_events(run):
-    """Against TensorBoard's own writer and reader."""
-    writers = pytest.importorskip("tensorboard.summary.writer.event_file_writer")
-    events = pytest.importorskip("tensorboard.compat.proto.event_pb2")
-    loaders = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
-    writer = writers.EventFileWriter(str(run.path))
-    for step in (1, 2):
-        writer.add_event(events.Event(step=step))
-    writer.flush()
-    sizes = run.sizes()
-    (name,) = sizes
-    for step in (3, 4):
-        writer.add_event(events.Event(step=step))
-    writer.close()
-
-    def steps():
-        loader = loaders.RawEventFileLoader(str(run.path / name))
-        return [events.Event.FromString(data).step for data in loader.Load()]
-
-    assert steps() == [0, 1, 2, 3, 4]
-    run.cut_back(sizes)
-    assert steps() == [0, 1, 2] and run.sizes() == sizes
-
-
 def test_a_cut_back_that_is_refused(run):
     (run.path / "metrics.jsonl").mkdir()
     with pytest.raises(UserError, match=r"metrics\.jsonl cannot be shortened"):

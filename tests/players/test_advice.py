@@ -111,3 +111,11 @@ def test_a_unit_that_stands_there_anew_may_be_attacked_again():
     game.adjudicate()
     found.append(orders_by_player(game, Wants("A PAR - BUR"), ["FRANCE"], 1, False))
     assert ["A PAR - BUR" in one["FRANCE"] for one in found] == [False, True]
+
+
+def test_orders_for_one_game_keep_its_deals():
+    game = Game("standard", press="offers")
+    game.accept("GERMANY", game.offer("FRANCE", "GERMANY", we_keep_out=["BUR"]))
+    found = orders_for(game, Wants("A PAR - BUR"), ["FRANCE"])["FRANCE"]
+    assert len(found) == 3 and "A PAR - BUR" not in found
+    game.submit("FRANCE", found)
