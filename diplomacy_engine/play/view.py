@@ -5,7 +5,6 @@ a seat sees its own offers and deals, and with open press also who else has peac
 """
 
 import base64
-import os
 from collections.abc import Mapping, Sequence
 
 from ..constants import HOLD, MOVE, MOVE_VIA, SUPPORT_HOLD, SUPPORT_MOVE, phase_kind
@@ -133,7 +132,6 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "meanings": session.meanings if viewer.host else {},
             "chosen": session.chosen if viewer.host else {},
             "settings": settings_view(session) if viewer.host else None,
-            "runs": [short for short in choices if os.path.isdir(session.choices[short])],
             "maps": session.maps,
             "before": session.now.before.get(you) if you else None,
             "you": you,
