@@ -25,7 +25,7 @@ from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.flags import checked
 from diplomacy_engine.games.decisions import order_positions
 from diplomacy_engine.learning import checkpoints, registry, settings
-from diplomacy_engine.learning.experience import Experience, join_rows, take_rows
+from diplomacy_engine.learning.experience import Experience, join_rows, rows_by_board, take_rows
 from diplomacy_engine.learning.frozen import frozen_copy
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.probes import probe
@@ -184,14 +184,12 @@ def learn(
 
     The loss is the cross-entropy to the orders taught, and how far values have moved since.
     """
-    obs, boards = lesson.experience.obs, len(lesson.experience.obs.board)
-    size = max(1, round(args.batch_size * boards / len(lesson.share)))  # boards of a minibatch
-    by_board = np.argsort(obs.row, kind="stable")
-    first = np.searchsorted(obs.row[by_board], np.arange(boards + 1))
+    boards = rows_by_board(lesson.experience.obs.row)
+    size = max(1, round(args.batch_size * len(boards) / len(lesson.share)))  # of a minibatch
     for _ in range(args.epochs):
         figures = []
-        for picked in np.array_split(rng.permutation(boards), -(-boards // size)):
-            rows = np.concatenate([by_board[first[b] : first[b + 1]] for b in picked])
+        for picked in np.array_split(rng.permutation(len(boards)), -(-len(boards) // size)):
+            rows = np.concatenate([boards[b] for b in picked])
             part = lesson.take(rows)
             share, before = torch.from_numpy(part.share), torch.from_numpy(part.value)
             scored = agent.get_action_and_value(*part.experience)

@@ -33,7 +33,7 @@ from diplomacy_engine.constants import DISBAND, HOLD, NONE, WINTER_ADJUSTMENTS
 from diplomacy_engine.flags import checked
 from diplomacy_engine.games.decisions import ragged_rows
 from diplomacy_engine.learning import checkpoints, ops, settings
-from diplomacy_engine.learning.experience import Experience, join_rows, take_rows
+from diplomacy_engine.learning.experience import Experience, join_rows, rows_by_board, take_rows
 from diplomacy_engine.learning.probes import probe
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.signals import StopSignals
@@ -304,17 +304,15 @@ class Imitation:
 
 def minibatches(examples: Examples, args: Args, first: int) -> Iterator[tuple[np.ndarray, float]]:
     """Yield the rows of minibatches from number `first` on, each with its learning rate's share."""
-    boards = len(examples.experience.obs.board)
-    by_board = np.argsort(examples.experience.obs.row, kind="stable")
-    starts = np.searchsorted(examples.experience.obs.row[by_board], np.arange(boards + 1))
-    of_epoch = -(-boards // args.batch_size)
+    boards = rows_by_board(examples.experience.obs.row)
+    of_epoch = -(-len(boards) // args.batch_size)
     total = of_epoch * args.epochs
     for number in range(first, total):
         epoch, place = divmod(number, of_epoch)
         if place == 0 or number == first:
-            order = np.random.default_rng([args.seed, epoch]).permutation(boards)
+            order = np.random.default_rng([args.seed, epoch]).permutation(len(boards))
         picked = order[place * args.batch_size : (place + 1) * args.batch_size]
-        rows = np.concatenate([by_board[starts[b] : starts[b + 1]] for b in picked])
+        rows = np.concatenate([boards[b] for b in picked])
         yield rows, 0.5 * (1 + math.cos(math.pi * number / total))
 
 

@@ -33,6 +33,11 @@ class Experience(NamedTuple):
         return Experience(obs[0].join(obs), join_decisions(decisions), np.concatenate(chosen))
 
 
+def rows_by_board(row: np.ndarray) -> list[np.ndarray]:
+    """Return of each board the views, ascending; view n looks at board row[n]."""
+    return np.split(np.argsort(row, kind="stable"), np.bincount(row).cumsum()[:-1])
+
+
 def take_rows(part: tuple, rows: np.ndarray) -> tuple:
     """Return a named tuple of an Experience and arrays (n,) with these rows alone."""
     return type(part)(part[0].take(rows), *(array[rows] for array in part[1:]))

@@ -441,9 +441,9 @@ class PlaySession:
             self._ask(after, name, without_orders)
             for power in without_orders:
                 chosen = [text for text in drafts.get(power, ()) if text != "WAIVE"]
-                units = {text[:5] for text in chosen}
+                provinces = {text[2:5] for text in chosen}
                 order_texts = after.game.orders[power]
-                rest = [text for text in order_texts if text[:5] not in units]
+                rest = [text for text in order_texts if text[2:5] not in provinces]
                 if chosen:
                     after.game.submit(
                         power, chosen + rest[: max(0, len(order_texts) - len(chosen))]

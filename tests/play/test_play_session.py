@@ -354,6 +354,21 @@ def test_orders_chosen_in_a_sandbox_are_kept(file):
     assert "ENGLAND" not in session.game.orders
 
 
+def test_a_build_chosen_in_a_sandbox_takes_the_place_of_another_unit_there(file):
+    class Builder:
+        name = "builder"
+
+        def act(self, games, decisions):
+            texts = games.vocabulary.texts
+            return np.array([texts.index(text) for text in ("F BRE B", "A PAR B")], np.int32)
+
+    state = {"name": "W1901A", "units": {}, "centers": {"FRANCE": ["BRE", "PAR"]}}
+    game = Game.from_state("standard", state)
+    session = seated(file, "hhhhhhh", game, "builder", lambda name: Builder())
+    session.let_order(viewer(session), 0, "builder", ["FRANCE"], {"FRANCE": ["A BRE B"]})
+    assert session.game.history[0]["orders"]["FRANCE"] == ["A BRE B", "A PAR B"]
+
+
 def test_a_pasted_game_begins_the_session(file):
     game = Game("standard", max_years=9, press="offers", press_rounds=2, draw_votes=True)
     session = seated(file, None, game, press=FREE, draws_after=1901)
