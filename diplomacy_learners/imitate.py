@@ -31,7 +31,7 @@ from diplomacy_engine import Decisions, Game, Map, UserError, load_map
 from diplomacy_engine._files import atomic_write
 from diplomacy_engine.constants import DISBAND, HOLD, NONE, WINTER_ADJUSTMENTS
 from diplomacy_engine.flags import checked
-from diplomacy_engine.games.decisions import ragged_rows
+from diplomacy_engine.games.decisions import ragged_rows, row_edges
 from diplomacy_engine.learning import checkpoints, ops, settings
 from diplomacy_engine.learning.experience import Experience, join_rows, rows_by_board, take_rows
 from diplomacy_engine.learning.probes import probe
@@ -97,8 +97,7 @@ class Examples(NamedTuple):
 def only(decisions: Decisions, chosen: np.ndarray, free: np.ndarray) -> Decisions:
     """Return decisions in which slots that are not `free` (S,) have their `chosen` (S,) order."""
     first, lengths = decisions.order_start[:-1], np.diff(decisions.order_start)
-    order_start = np.zeros(len(first) + 1, np.int32)
-    np.cumsum(np.where(free, lengths, 1), out=order_start[1:])
+    order_start = row_edges(np.where(free, lengths, 1))
     rows = ragged_rows(np.where(free, first, first + chosen).astype(np.int32), order_start)
     return decisions._replace(order_start=order_start, order=decisions.order[rows])
 

@@ -274,7 +274,7 @@ class LlmCompare:
     """small, three, standard, or the path of a map file"""
     decisions: Annotated[int, Meta(ge=1, le=10_000)] = 20
     """powers' decisions with each prompt, constrained and not"""
-    seed: int = 1
+    seed: Natural = 1
     """of the positions"""
     json: str | None = None
     """file to write the figures to"""

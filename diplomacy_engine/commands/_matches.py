@@ -19,6 +19,7 @@ from .._suggest import quoted
 from ..errors import UserError
 from ..extras.language.player import add_thoughts
 from ..matches.match import BATCH, MatchReport, MatchSettings, full_rounds
+from ..players.advice import ordering
 from ..players.loading import load_player, policy_map
 from ..players.names import (
     SEARCH,
@@ -33,7 +34,6 @@ from ..players.names import (
     short_names,
 )
 from ..players.protocols import CountingPlayer, Player
-from ..press.negotiators.negotiation import Silent
 from ..press.press import PressRules
 from ..rules.map import Map, load_map
 from ._console import make_console, print_counts, print_draws, print_talk
@@ -133,7 +133,9 @@ def run_match(
     if model_decisions:
         print(about, file=sys.stderr, flush=True)
     announce_compilation()
-    models = counting(players)
+    behind = [(player.name, ordering(player)) for player in players]  # of those that talk
+    models = {name: player for name, player in behind if isinstance(player, CountingPlayer)}
+    programs = [player for _, player in behind if hasattr(player, "faults")]
     samples = (arguments.save_count or SAVE_COUNT) if arguments.save_games else 0
     for model in models.values():
         model.keep = samples  # prompts and replies of so many games
@@ -152,8 +154,6 @@ def run_match(
     if models:
         result["llm"] = {name: model.counts() for name, model in models.items()}
         add_thoughts(report.saved_games, models)
-    programs = [getattr(player, "player", player) for player in players]  # behind those that talk
-    programs = [player for player in programs if hasattr(player, "faults")]
     if programs:
         result["programs"] = {player.name: dict(player.faults) for player in programs}
     console = make_console()
@@ -180,12 +180,6 @@ def faults_text(player: Any) -> str:
         f"{player.name} gave {counts['illegal']:,} orders that are not legal and left out "
         f"{counts['missing']:,} in {counts['decisions']:,} decisions{example}"
     )
-
-
-def counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:
-    """Those among the players that count, or that talk and whose orders come from such."""
-    by_name = {p.name: p.player if isinstance(p, Silent) else p for p in players}
-    return {name: player for name, player in by_name.items() if isinstance(player, CountingPlayer)}
 
 
 def write_files(

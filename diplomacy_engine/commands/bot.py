@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import IO
 
 import msgspec
@@ -235,8 +235,8 @@ def _map_of(name: str, facts: dict) -> Map:
 
 def _speak_dui(host: Host, requests: IO[bytes], out: IO[bytes]) -> None:
     position, power = None, ""
-    for line in _texts(requests):
-        word, _, rest = line.strip().partition(" ")
+    for line in requests:
+        word, _, rest = line.decode(errors="replace").strip().partition(" ")
         answer = ""
         match word:
             case "dui":
@@ -261,8 +261,3 @@ def _speak_dui(host: Host, requests: IO[bytes], out: IO[bytes]) -> None:
         if answer:
             out.write(answer.encode())
             out.flush()
-
-
-def _texts(requests: IO[bytes]) -> Iterator[str]:
-    for line in requests:
-        yield line.decode(errors="replace")

@@ -1,7 +1,6 @@
 """`evaluate`: plays one player as every power against copies of another."""
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
@@ -51,15 +50,13 @@ def print_evaluation(console: Console, result: dict) -> None:
             + "; the first player plays all powers and has no opponent"
             * (len(by_team) == 1)
         )
-        _print_figures(console, overall | by_team if len(by_team) <= 2 else overall, True)
-        if len(by_team) > 2:
-            _print_figures(console, by_team, False)
-        _print_figures(console, by_power, False)
-    elif len(by_power) <= 2:
-        _print_figures(console, overall | by_power, True, par)
-    else:
-        _print_figures(console, overall, True)
-        _print_figures(console, by_power, False, par)
+    sides = by_team or by_power
+    few = len(sides) <= 2
+    _print_figures(console, overall | sides if few else overall, True, par if few else {})
+    if not few:
+        _print_figures(console, sides, False, par)
+    if by_team:
+        _print_figures(console, by_power, False, {})
     notes = _console.notes_on_wins([result["overall"]])
     if par:
         where = f"in {par['games']:,} games with copies of it in all seats"
@@ -68,7 +65,7 @@ def print_evaluation(console: Console, result: dict) -> None:
 
 
 def _print_figures(
-    console: Console, columns: dict[str, dict], intervals: bool, par: Mapping = MappingProxyType({})
+    console: Console, columns: dict[str, dict], intervals: bool, par: Mapping[str, dict]
 ) -> None:
     """Print FIGURES, without those that say the same as another by rule; below one its par."""
     same = {"elimination"}  # what survival leaves

@@ -47,7 +47,7 @@ from ..rules.map import MAP_NAMES, Map, load_map
 from ..textgame.game import Game
 from ._console import print_notes
 from ._flags import Play
-from ._matches import check_assume, map_of, press_rules
+from ._matches import check_assume, map_of, no_effect, press_rules
 
 MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
@@ -56,6 +56,10 @@ TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on
 
 
 def run_play(arguments: Play) -> int:
+    if not arguments.text:
+        no_effect(arguments, ("explain",), "it needs --text")
+    if arguments.watch:
+        no_effect(arguments, ("power",), "with --watch you play no power")
     announce_compilation()
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # one board: more threads wait for each other
     if arguments.text:

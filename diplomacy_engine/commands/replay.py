@@ -15,6 +15,7 @@ from ..replays.page import page
 from ..replays.replay import Replay, frame_svg, frame_text, load_replays, make_replay
 from ._console import print_notes
 from ._flags import Replay as ReplayFlags
+from ._matches import no_effect
 from .review import reviewed
 
 _SUFFIXES = (".html", ".svg", ".png", ".gif")
@@ -30,12 +31,12 @@ def run_replay(arguments: ReplayFlags) -> int:
             raise UserError(f"{target} must end in {', '.join(_SUFFIXES)}")
         check_target(target)
     is_page = target is not None and target.suffix.lower() == ".html"
-    refused, why = ("review",), "is for a page: --output FILE.html"
     if is_page:
-        refused, why = ("game", "phase", "theme"), "is not for a page, which shows all games"
-    for flag in refused:
-        if getattr(arguments, flag) is not None:
-            raise UserError(f"--{flag} {why}")
+        no_effect(arguments, ("game", "phase", "theme"), "a page shows all games, in both themes")
+    else:
+        no_effect(arguments, ("review",), "it is for a page, --output FILE.html")
+    if arguments.text:
+        no_effect(arguments, ("theme",), "it is for a picture")
     notes: list[str] = []
     reviews: list[dict] = []
     review = partial(_review, arguments.review, reviews) if arguments.review else None
@@ -46,7 +47,7 @@ def run_replay(arguments: ReplayFlags) -> int:
         raise UserError(
             f"{arguments.file} has {len(replays)} game{'s' * (len(replays) > 1)}, no game {game}"
         )
-    replay = replays[game - 1]
+    replay, theme = replays[game - 1], arguments.theme or "light"
     number = None if arguments.phase is None else replay.find(arguments.phase)
     if target is None:
         show(replay, number)
@@ -56,10 +57,9 @@ def run_replay(arguments: ReplayFlags) -> int:
         file = "" if Path(arguments.file).is_dir() else shlex.quote(arguments.file)
         content = page(replays, title, reviews, file).encode()
     elif target.suffix.lower() == ".gif":
-        content = gif(replay, arguments.theme or "light", last=number)
+        content = gif(replay, theme, last=number)
     else:
         last = len(replay.frames) - 1
-        theme = arguments.theme or "light"
         svg = frame_svg(replay, last if number is None else number, theme, 1200)
         picture = target.suffix.lower() == ".png"
         content = png(svg, replay.map, theme) if picture else svg.encode()

@@ -66,17 +66,14 @@ def print_tournament(console: Console, result: dict) -> None:
     console.print("\n" + "\n".join(notes))
     powers = {power for standing in players.values() for power in standing["by_power"]}
     numbers = [str(number) for number in range(1, len(players) + 1)]
-    for title, figure in (
-        ("ends above, of shared games", "above"),
-        ("solos, of shared games", "solos"),
-    ):
+    for title, figure in (("ends above", "above"), ("solos", "solos")):
         if figure == "solos" and not solos and len(powers) == 2:
             continue  # who ends above the other has the solo
         rows = [
             (labels[name], ["" if p == name else _cell(row[p], figure) for p in players])
             for name, row in result["cross_table"].items()
         ]
-        _console.print_table(console, "player", numbers, rows, title)
+        _console.print_table(console, "player", numbers, rows, f"{title}, of shared games")
     for key, side in (("by_team", "team"), ("by_power", "power")):
         sides = {name: standing[key] for name, standing in players.items() if key in standing}
         columns = list(dict.fromkeys(side for standing in sides.values() for side in standing))

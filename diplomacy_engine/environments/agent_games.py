@@ -41,6 +41,7 @@ def seeds_of(numbers: Sequence[int]) -> np.ndarray:
 
 class AgentBoards:
     """E positions with an agent in each: what the forms read and write; see `assign_decisions`.
+    `votes` (E,) says which agents vote for a draw in the coming step.
 
     A `gap` of 1 puts an entry for "no order" before each province's orders.
     """
@@ -55,6 +56,7 @@ class AgentBoards:
         self.queue = np.zeros((num_games, provinces), np.int16)
         self.queued = np.zeros(num_games, np.int16)
         self.every_row = np.arange(num_games)
+        self.votes = np.zeros(num_games, bool)
         self._idle = np.zeros(num_games, np.int64)
         self._seats = kernels.AgentSeats(  # the agents', and nobody else's
             self.agent,
@@ -81,9 +83,8 @@ class AgentBoards:
 class AgentGames(AgentBoards):
     """E games with an agent in each; a finished one stays until `start`.
 
-    `reward` (E,) is since the agent's last decision, `votes` (E,) whether it votes for a draw in
-    the coming step (None: nobody can). With `movement_only` retreats and adjustments are
-    `dumbbot-deepdip`'s.
+    `reward` (E,) is since the agent's last decision. With `movement_only` retreats and adjustments
+    are `dumbbot-deepdip`'s.
     """
 
     def __init__(
@@ -123,7 +124,6 @@ class AgentGames(AgentBoards):
         self.reward = np.zeros(num_games)
         self.terminated = np.zeros(num_games, bool)
         self.truncated = np.zeros(num_games, bool)
-        self.votes = np.zeros(num_games, bool) if settings.draw_votes else None
         self._row_buffers = [np.zeros(num_games, np.int64) for _ in range(4)]
         self._result: StepResult | None = None
         self._picked_buffers: Decisions | None = None
@@ -147,6 +147,11 @@ class AgentGames(AgentBoards):
         self._seats = self._seats._replace(warm_up_player=len(new_players), helper=helper)
         self._remembering = [p for p in players if isinstance(p, StatefulPlayer)]
         self._player_counts = np.zeros(len(players), np.int32)
+        self._seed_opponents(int(self.games.row_seed[0]))
+
+    def _seed_opponents(self, seed: int) -> None:
+        for number, player in enumerate(self._loaded):  # a player of the user's is the user's
+            seed_player(player, seed_from(seed, number))
 
     def start(self, rows: np.ndarray, seeds: np.ndarray | None = None) -> None:
         """Start new games in `rows`, ascending integers, and play each to the agent's decision.
@@ -156,8 +161,7 @@ class AgentGames(AgentBoards):
         games = self.games
         if seeds is not None:
             games.seed_games(rows, seeds)
-            for number, player in enumerate(self._loaded):  # a player of the user's is the user's
-                seed_player(player, seed_from(int(seeds[0]), number))
+            self._seed_opponents(int(seeds[0]))
         self._set_up(rows)
         self._ask_and_play(rows)
 
@@ -192,7 +196,7 @@ class AgentGames(AgentBoards):
             "centers": outcomes.centers[mine].astype(np.int64),
             "years": outcomes.years.astype(np.int64),
         }
-        if self.votes is not None:
+        if self._settings.draw_votes:
             result["agreed"] = outcomes.ended == AGREED
         return result | ({"eliminated": ~outcomes.alive[mine]} if self._teams.text else {})
 
@@ -212,7 +216,7 @@ class AgentGames(AgentBoards):
             result = self._result = games.step(self.orders, None, self._result, self._all_votes())
         else:
             result = games.step(self.orders, everyone, votes=self._all_votes())
-        if self.votes is not None:
+        if self._settings.draw_votes:
             self.votes[rows] = False
         alive = result.alive  # with teams, an agent's game goes on while its team lives
         if self._teams.text:
@@ -241,7 +245,7 @@ class AgentGames(AgentBoards):
         return on[:goes_on].copy()
 
     def _all_votes(self) -> np.ndarray | None:
-        if self.votes is None:
+        if not self._settings.draw_votes:
             return None
         votes = bot_votes(self.games, self._settings.draws_after or 0)
         votes[self.every_row, self.agent] = self.votes

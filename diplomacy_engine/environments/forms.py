@@ -15,7 +15,7 @@ from ..rules.notation import unit_of
 from ..rules.state import is_retreat
 from ..textgame.game import Game
 from ..textgame.position import STATE_KEYS
-from .agent_games import AgentBoards, AgentGames
+from .agent_games import AgentBoards
 from .kernels import (
     deepdip_observation,
     mask_slots,
@@ -134,7 +134,6 @@ class ProvinceForm:
     """
 
     agent_games: ClassVar = {"gap": 1}  # arguments of AgentGames
-    has_masks = True
 
     def __init__(self, agents: AgentBoards):
         self._agents, self._games = agents, agents.games
@@ -150,12 +149,9 @@ class ProvinceForm:
         board, last_order, scalars = self._games.observe_powers(rows, self._agents.agent[rows])
         return {"board": board, "last_order": last_order, "scalars": scalars}
 
-    def masks(self) -> np.ndarray | None:
-        """(E, M) int8; None without `has_masks`."""
-        return self._agents.mask.copy()
-
-    def final_masks(self, rows: np.ndarray) -> np.ndarray:
-        return self._agents.mask[rows]
+    def masks(self, rows: np.ndarray) -> np.ndarray | None:
+        """(rows, M) int8; None: the form has none."""
+        return self._agents.mask.take(rows, 0)
 
     def read(self, actions: Any, many: tuple[int, ...] = ()) -> Any:
         """Return an action, or `many` (E,), as `take` wants them; UserError if it is no action."""
@@ -221,12 +217,12 @@ class SequentialForm(ProvinceForm):
         province[nothing] = agents.queue.shape[1]
         return super().observe(rows) | {"given": self._phase_orders[rows], "province": province}
 
-    def masks(self) -> np.ndarray | None:
+    def masks(self, rows: np.ndarray) -> np.ndarray | None:
         agents, games = self._agents, self._games
         out = np.zeros_like(agents.mask)
         read = agents.mask, agents.queue, agents.queued, self._at
         games.call(mask_slots, games.table, *read, out)
-        return out
+        return out if rows is agents.every_row else out.take(rows, 0)
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
         agents, games = self._agents, self._games
@@ -252,7 +248,6 @@ class DeepDipForm(ProvinceForm):
     """
 
     agent_games: ClassVar = {"gap": 0, "movement_only": True}
-    has_masks = False
 
     def __init__(self, agents: AgentBoards):
         super().__init__(agents)
@@ -268,7 +263,7 @@ class DeepDipForm(ProvinceForm):
         games.call(deepdip_observation, games.board, games.state, rows, self._agents.agent, out)
         return out
 
-    def masks(self) -> None:
+    def masks(self, rows: np.ndarray) -> None:
         pass
 
     def _write(self, actions: np.ndarray, strict: bool) -> int:
@@ -288,7 +283,6 @@ class TextForm(ProvinceForm):
     """
 
     agent_games: ClassVar = {"gap": 0}
-    has_masks = False
 
     def __init__(self, agents: AgentBoards):
         super().__init__(agents)
@@ -314,7 +308,7 @@ class TextForm(ProvinceForm):
     def _power(self, row: int) -> str:
         return self._games.map.powers[self._agents.agent[row]]
 
-    def masks(self) -> None:
+    def masks(self, rows: np.ndarray) -> None:
         pass
 
     def read(self, actions: Any, many: tuple[int, ...] = ()) -> list[str]:
@@ -355,21 +349,17 @@ class VoteForm:
     for it.
     """
 
-    def __init__(self, form: ProvinceForm, agents: AgentGames):
+    def __init__(self, form: ProvinceForm, agents: AgentBoards):
         self._form, self._agents = form, agents
-        self.has_masks = form.has_masks
         self.asked, self.observe = form.asked, form.observe
         self.observation_space = form.observation_space
         self.action_space = with_vote(form.action_space)
 
     read = ProvinceForm.read
 
-    def masks(self) -> np.ndarray | None:
-        masks = self._form.masks()
+    def masks(self, rows: np.ndarray) -> np.ndarray | None:
+        masks = self._form.masks(rows)
         return None if masks is None else with_vote_open(masks)
-
-    def final_masks(self, rows: np.ndarray) -> np.ndarray:
-        return with_vote_open(self._form.final_masks(rows))
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
         votes = actions[:, -1]
@@ -378,22 +368,27 @@ class VoteForm:
             row = int(wrong.argmax())
             raise illegal_order(self._agents.games, row, "the vote", str(votes[row]))
         ready, illegal = self._form.take(np.ascontiguousarray(actions[:, :-1]), strict)
-        self._agents.votes[:] = votes == 1
-        return ready, illegal + wrong
+        self._agents.votes[: len(votes)] = votes == 1
+        return ready, illegal[: len(votes)] + wrong
 
 
 class FlatForm:
     """Another form whose observations are vectors: all parts one after the other."""
 
     def __init__(self, form: ProvinceForm | VoteForm):
-        self._form, self.has_masks, self.action_space = form, form.has_masks, form.action_space
-        self.asked, self.masks, self.final_masks = form.asked, form.masks, form.final_masks
-        self.read, self.take = form.read, form.take
+        self._form, self.action_space = form, form.action_space
+        self.asked, self.masks, self.read, self.take = form.asked, form.masks, form.read, form.take
         self._scale = flat_scale(form.observation_space)
         self.observation_space = flat_space(self._scale)
 
     def observe(self, rows: np.ndarray) -> np.ndarray:
         return flattened(self._form.observe(rows), len(rows), self._scale)
+
+
+def make_form(name: str, agents: AgentBoards, draw_votes: bool, flat: bool) -> Any:
+    form: Any = FORMS[name](agents)
+    form = VoteForm(form, agents) if draw_votes else form
+    return FlatForm(form) if flat else form
 
 
 def check_form(form: str, draw_votes: bool, flat: bool) -> None:

@@ -16,7 +16,7 @@ from ..pictures.board import board_svg
 from ..pictures.png import pixels
 from ..textgame.game import Game
 from .agent_games import AgentGames, seeds_of
-from .forms import FORMS, FlatForm, VoteForm, check_form, row_of
+from .forms import FORMS, check_form, make_form, row_of
 from .settings import AgentSettings, settings_of
 
 METADATA = {"render_modes": ["rgb_array", "ansi"], "render_fps": 2}  # positions a second in a video
@@ -42,14 +42,10 @@ class _AgentEnv:
     def _set_up(self, game_map: str | Path, arguments: dict, **own: Any) -> None:
         settings = settings_of(AgentSettings, arguments, self, **own)
         check_form(settings.form, settings.draw_votes, settings.flat)
-        form = FORMS[settings.form]
         self.render_mode, self._strict = settings.render_mode, settings.strict
-        self._agents = AgentGames(game_map, settings, **form.agent_games)
-        self._form: Any = form(self._agents)
-        if settings.draw_votes:
-            self._form = VoteForm(self._form, self._agents)
-        if settings.flat:
-            self._form = FlatForm(self._form)
+        self._agents = AgentGames(game_map, settings, **FORMS[settings.form].agent_games)
+        wrapping = settings.draw_votes, settings.flat
+        self._form = make_form(settings.form, self._agents, *wrapping)
         self._masks: np.ndarray | None = None
         self._seeded = self._running = False
 
@@ -148,7 +144,7 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
 
     def _info(self, illegal: int) -> dict:
         info = {"illegal_orders": illegal, "power": int(self._agents.agent[0])}
-        masks = self._form.masks()
+        masks = self._form.masks(self._agents.every_row)
         if masks is not None:
             self._masks = info["action_mask"] = masks[0]
         return info
@@ -230,29 +226,18 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
 
     def _infos(self, illegal: np.ndarray) -> dict:
         infos = {"illegal_orders": illegal.copy(), "power": self._agents.agent.astype(np.int64)}
-        masks = self._form.masks()
+        masks = self._form.masks(self._agents.every_row)
         if masks is not None:
             self._masks = infos["action_mask"] = masks
         return infos | {f"_{name}": np.ones(self.num_envs, bool) for name in infos}
 
     def _note_final(self, infos: dict, rows: np.ndarray, illegal: np.ndarray) -> None:
         self._form.asked(rows)
-        obs = self._form.observe(rows)
+        obs, masks = self._form.observe(rows), self._form.masks(rows)
         values = self._agents.outcome(rows)
-        values |= {"illegal_orders": illegal[rows], "power": self._agents.agent[rows].astype(int)}
-        if self._form.has_masks:
-            values["action_mask"] = self._form.final_masks(rows)
-        if not infos:
-            over, count = np.zeros(self.num_envs, bool), self.num_envs
-            final = {
-                name: np.zeros((count, *value.shape[1:]), value.dtype)
-                for name, value in values.items()
-            }
-            infos["final_obs"], infos["_final_obs"] = np.full(count, None, object), over
-            infos["final_info"], infos["_final_info"] = final, over
-            final |= {f"_{name}": over for name in values}
-        infos["_final_obs"][rows] = True
+        values |= {"illegal_orders": illegal[rows], "power": self._agents.agent[rows]}
         for i, row in enumerate(rows.tolist()):
-            infos["final_obs"][row] = row_of(obs, i)
-        for name, value in values.items():
-            infos["final_info"][name][rows] = value
+            info = {name: value[i].item() for name, value in values.items()}
+            if masks is not None:
+                info["action_mask"] = masks[i]
+            self._add_info(infos, {"final_obs": row_of(obs, i), "final_info": info}, row)

@@ -20,7 +20,7 @@ from ..rules.map import Map, load_map
 from ..rules.state import in_movement
 from ..rules.vocabulary import vocabulary
 from .agent_games import AgentBoards
-from .forms import FORMS, FlatForm, check_form, row_of, whole_numbers, with_vote_open
+from .forms import FORMS, check_form, make_form, row_of
 from .settings import FormName
 
 
@@ -66,12 +66,12 @@ class ObservationPlayer:
     ):
         """See the class for the arguments."""
         self.name = name
-        self._policy, self._form_class = policy, FORMS[convert(FormName, form, "form")]
+        self._policy, self._form_name = policy, convert(FormName, form, "form")
         check_form(form, draw_votes, flat)
         self._map = None if game_map is None else load_map(game_map)
         self._single, self._draw_votes, self._strict = single, draw_votes, strict
         self._helper, self._flat = None, flat
-        if self._form_class.agent_games.get("movement_only"):
+        if FORMS[form].agent_games.get("movement_only"):
             self._helper = make_bot("dumbbot-deepdip")
         if generator is not None:
             self.generator = generator
@@ -134,27 +134,18 @@ class ObservationPlayer:
         spare = self._boards.games if self._boards else None
         if spare is None or spare.num_games < count or not spare.is_like(games):
             spare = games.spare(count)
-            self._boards = AgentBoards(spare, self._form_class.agent_games["gap"])
-            self._form = self._form_class(self._boards)
-            self._form = FlatForm(self._form) if self._flat else self._form
+            self._boards = AgentBoards(spare, FORMS[self._form_name].agent_games["gap"])
+            self._form = make_form(self._form_name, self._boards, self._draw_votes, self._flat)
         return self._boards, self._form
 
     def _actions(self, form: Any, rows: np.ndarray) -> Any:
-        """The policy's actions for `rows`, without votes."""
-        obs, masks = form.observe(rows), form.masks()
-        if masks is not None:
-            masks = masks[: len(rows)]
-            masks = with_vote_open(masks) if self._draw_votes else masks
+        """The policy's actions for `rows`, as `form.take` wants them."""
+        obs, masks = form.observe(rows), form.masks(rows)
         try:
-            if self._single:
-                of_rows = [None] * len(rows) if masks is None else masks
-                alone = [row_of(obs, i) for i in range(len(rows))]
-                actions: Any = list(map(self._policy, alone, of_rows))
-            else:
-                actions = self._policy(obs, masks)
-            if not self._draw_votes:
-                return form.read(actions, (len(rows),))
-            actions = whole_numbers(actions, (len(rows), form.action_space.shape[0] + 1))
+            if not self._single:
+                return form.read(self._policy(obs, masks), (len(rows),))
+            of_rows = [None] * len(rows) if masks is None else masks
+            alone = [row_of(obs, i) for i in range(len(rows))]
+            return form.read(list(map(self._policy, alone, of_rows)), (len(rows),))
         except UserError as error:
             raise UserError(f"player {quoted(self.name, 60)}: {error}") from None
-        return np.ascontiguousarray(actions[:, :-1])

@@ -134,10 +134,9 @@ class DiplomacyParallelEnv(ParallelEnv):
                 raise UserError(f"not in the action space of {name}: {quoted(actions.get(name))}")
         games, shape = self._games, (len(self.possible_agents), len(self._games.board.terrain))
         numbers, votes = np.zeros(shape, np.int64), np.zeros((1, shape[0]), bool)
-        for power, name in enumerate(self.possible_agents):
-            if name not in self.agents:
-                continue
-            action = actions[name]
+        place = games.map.power_index
+        for name in self.agents:
+            action, power = actions[name], place[name]
             if self._press is not None:
                 votes[0, power], action = action.get("vote", 0), action["orders"]
             elif self._settings.draw_votes:
@@ -160,10 +159,9 @@ class DiplomacyParallelEnv(ParallelEnv):
         over = bool(result.ended[0] != RUNNING)
         agents = self.agents
         alive = alive_with_team(result.alive, games.map.teams.of_power)[0]
-        places = {name: self.possible_agents.index(name) for name in agents}
-        truncated = {n: limit and bool(alive[p]) for n, p in places.items()}
-        terminated = {n: not truncated[n] and (over or not alive[p]) for n, p in places.items()}
-        rewards = {name: float(paid[p]) for name, p in places.items()}
+        truncated = {n: limit and bool(alive[place[n]]) for n in agents}
+        terminated = {n: not truncated[n] and (over or not alive[place[n]]) for n in agents}
+        rewards = {n: float(paid[place[n]]) for n in agents}
         self._begin_phase()
         observations, infos = self._observe(agents), self._infos(agents, illegal, broken)
         self.agents = [n for n in agents if not (terminated[n] or truncated[n])]
@@ -180,7 +178,8 @@ class DiplomacyParallelEnv(ParallelEnv):
 
     def _say(self, step: str, actions: dict[str, Any]) -> None:
         """Take what `agents` say in a step of talk."""
-        powers = {self.possible_agents.index(name): actions[name] for name in self.agents}
+        place = self._games.map.power_index
+        powers = {place[name]: actions[name] for name in self.agents}
         if step == "offering":
             games, rows = self._games, []
             decisions = games.decisions()
@@ -224,9 +223,9 @@ class DiplomacyParallelEnv(ParallelEnv):
     def _observe(self, agents: list[str]) -> dict[str, dict[str, np.ndarray]]:
         every = self._every_power
         parts = self._games.observe_powers(np.zeros(len(every), np.int32), every)._asdict()
-        powers = {name: self.possible_agents.index(name) for name in agents}
+        place = self._games.map.power_index
         observations: dict[str, Any] = {
-            name: {part: array[p] for part, array in parts.items()} for name, p in powers.items()
+            name: {part: array[place[name]] for part, array in parts.items()} for name in agents
         }
         if self._press is not None:
             self._add_peace(observations)
@@ -242,7 +241,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         # Who is q to everybody: seats are counted from the observer on.
         seats = (every[None, :] - every[:, None]) % len(every)
         for name, obs in observations.items():
-            p = self.possible_agents.index(name)
+            p = self._games.map.power_index[name]
             obs["peace"] = view.peace[p, seats[p]].astype(np.int8)
             obs["closed"] = view.closed[p, seats[p]].astype(np.int8)
             obs["bound"] = view.bound[p].astype(np.int8)
@@ -273,7 +272,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         games.call(mask_decisions, games.board, games.table, decisions, self._mask)
         alive, infos = games.outcomes().alive[0], {}
         for name in agents:
-            p = self.possible_agents.index(name)
+            p = games.map.power_index[name]
             mask: Any = self._mask[p].copy()
             vote = np.array([1, alive[p]], np.int8)
             infos[name] = {"illegal_orders": int(illegal[p])}

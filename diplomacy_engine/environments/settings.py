@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from .._suggest import did_you_mean
+from ..errors import UserError
 from ..records import convert
 from ..rules.map import Map, load_map
 from ..scoring.mixes import RewardMix, make_steady_mix
@@ -14,6 +15,13 @@ from ..scoring.mixes import RewardMix, make_steady_mix
 Count = Annotated[int, Meta(ge=0, le=1000)]
 Positive = Annotated[int, Meta(ge=1)]
 FormName = Literal["provinces", "sequential", "deepdip", "text"]
+# An argument -> the one without which it would have no effect.
+_NEEDS = {
+    "draws_after": "draw_votes",
+    "warm_up_phases": "start",
+    "binding": "press",
+    "break_cost": "binding",
+}
 
 
 def settings_of(cls: Any, arguments: dict, env: object, **own: Any) -> Any:
@@ -28,7 +36,14 @@ def settings_of(cls: Any, arguments: dict, env: object, **own: Any) -> Any:
                 f"{type(env).__name__}.__init__() got an unexpected keyword argument {name!r}"
                 f"{did_you_mean(name, names)}"
             )
-    return convert(cls, arguments | own, "this environment")
+    settings = convert(cls, arguments | own, "this environment")
+    defaults = {field.name: field.default for field in fields(cls)}
+    for name, other in _NEEDS.items():
+        if name in names and getattr(settings, name) != defaults[name]:
+            needed = getattr(settings, other, None)
+            if other in defaults and needed == defaults[other]:
+                raise UserError(f"{name}: has no effect with {other}={needed!r}")
+    return settings
 
 
 @dataclass(frozen=True, kw_only=True)

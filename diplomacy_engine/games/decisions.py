@@ -23,6 +23,13 @@ def ragged_rows(starts, ends):
     return out
 
 
+def row_edges(lengths: np.ndarray) -> np.ndarray:
+    """Return where ragged rows of these lengths begin and end, (n + 1,) int32 from 0 on."""
+    edges = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=edges[1:])
+    return edges
+
+
 class Decisions(NamedTuple):
     """Pending decisions, sorted by game and power, with their slots and legal orders.
 
@@ -60,13 +67,9 @@ class Decisions(NamedTuple):
         rows = np.asarray(rows)
         if rows.dtype == bool:
             rows = np.flatnonzero(rows)
-        slots = self.slot_start[rows + 1] - self.slot_start[rows]
-        slot_start = np.zeros(len(rows) + 1, np.int32)
-        np.cumsum(slots, out=slot_start[1:])
+        slot_start = row_edges(self.slot_start[rows + 1] - self.slot_start[rows])
         slot_rows = ragged_rows(self.slot_start[rows], slot_start)
-        orders = self.order_start[slot_rows + 1] - self.order_start[slot_rows]
-        order_start = np.zeros(len(slot_rows) + 1, np.int32)
-        np.cumsum(orders, out=order_start[1:])
+        order_start = row_edges(self.order_start[slot_rows + 1] - self.order_start[slot_rows])
         return Decisions(
             self.game[rows],
             self.power[rows],

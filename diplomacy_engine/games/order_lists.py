@@ -6,7 +6,7 @@ of their orders.
 
 import numpy as np
 
-from .decisions import Decisions
+from .decisions import Decisions, row_edges
 
 
 def without_orders(decisions: Decisions, unwanted: np.ndarray) -> Decisions:
@@ -18,9 +18,8 @@ def without_orders(decisions: Decisions, unwanted: np.ndarray) -> Decisions:
     slot = np.repeat(np.arange(len(lengths)), lengths)
     some = np.bincount(slot[~unwanted], minlength=len(lengths)) > 0
     wanted = ~(unwanted & some[slot])
-    before = np.append(0, np.cumsum(wanted)).astype(np.int32)
-    order_start, order = before[decisions.order_start], decisions.order[wanted]
-    return decisions._replace(order_start=order_start, order=order)
+    order_start = row_edges(wanted)[decisions.order_start]
+    return decisions._replace(order_start=order_start, order=decisions.order[wanted])
 
 
 def matched(decisions: Decisions, own: Decisions, numbers: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ import numpy as np
 from .._jit import jit, jit_inner
 from ..constants import ARMY, CONVOY, FLEET, HOLD, MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from ..rules.state import in_movement
-from .decisions import Decisions, ragged_rows
+from .decisions import Decisions, ragged_rows, row_edges
 from .vector_game import VectorGame
 
 
@@ -30,11 +30,9 @@ def own_choices(games: VectorGame, decisions: Decisions, helps: bool | np.ndarra
     late = games.state.unit_kind[game, decisions.slot_province] == FLEET
     late &= in_movement(games.state, game) & ~helps[decisions.slot_decision]
     slots = np.lexsort((late, decisions.slot_decision))
-    starts = np.zeros(len(slots) + 1, np.int32)
-    np.cumsum(lengths[slots], out=starts[1:])
+    starts = row_edges(lengths[slots])
     order_rows = ragged_rows(decisions.order_start[:-1][slots], starts)
-    before = np.zeros(len(order_rows) + 1, np.int32)
-    np.cumsum(allowed[order_rows], out=before[1:])
+    before = row_edges(allowed[order_rows])
     order_rows = order_rows[allowed[order_rows]]
     return decisions._replace(
         slot_province=decisions.slot_province[slots],

@@ -288,10 +288,7 @@ class VectorGame:
 
     def is_like(self, other: "VectorGame") -> bool:
         """Return whether a position copied from `other` would go on here as it does there."""
-        same = self.vocabulary.hash == other.vocabulary.hash and self.max_years == other.max_years
-        mine, theirs = self.map.teams, other.map.teams
-        same_victory = mine.victory_centers == theirs.victory_centers
-        return same and mine.text == theirs.text and same_victory
+        return self.map == other.map and self.max_years == other.max_years
 
     def copy_from(
         self, other: "VectorGame", rows: np.ndarray, into: np.ndarray, keep_seeds: bool = False
@@ -310,10 +307,10 @@ class VectorGame:
                 f"the rows copied and those written must be equally many, not {len(rows)} and "
                 f"{len(into)}"
             )
-        if other.vocabulary.hash != self.vocabulary.hash:
+        if other.map.hash != self.map.hash:
             raise ValueError(
                 f"games of map {other.map.name!r} cannot be copied into games of map "
-                f"{self.map.name!r}"
+                f"{self.map.name!r}, which is another"
             )
         self.call(_copy_rows, other.state, rows, self.state, self.row_seed, into, keep_seeds)
 

@@ -1,21 +1,20 @@
 """Evaluations: one player plays every power (or team) equally often, another plays the others."""
 
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..errors import UserError
 from ..players.protocols import Player
+from ..records import shipped_toml
 from ..rules.map import MAP_NAMES, Map, load_map
 from ..scoring.outcomes import FIGURES
 from ..textgame.game import Game
 from .figures import by_side, ranges_of, summarize
 from .match import MatchReport, MatchSettings, full_rounds, match_settings
 from .tables import play_tables
-
-_BASELINES = Path(__file__).with_name("baselines.toml")  # what `dumbbot` wins against itself
 
 
 def baseline(game_map: Map, player: str, max_years: int, year_limit: str) -> dict:
@@ -25,8 +24,7 @@ def baseline(game_map: Map, player: str, max_years: int, year_limit: str) -> dic
     bundled = load_map(game_map.name)  # a file may have that name, too
     if game_map.teams.text or bundled.facts != game_map.facts or max_years != bundled.max_years:
         return {}
-    figures = tomllib.loads(_BASELINES.read_text(encoding="utf-8"))[game_map.name]
-    return {"par": {"player": player} | figures}
+    return {"par": {"player": player} | shipped_toml(__package__, "baselines.toml")[game_map.name]}
 
 
 class Evaluation(MatchReport):
@@ -51,9 +49,10 @@ class Evaluation(MatchReport):
         by_power = by_side(
             game_map.powers, of_powers, self.seats == 0, ranges_of(game_map.powers, game_map, years)
         )
-        players = {"map": game_map.name, "player": player, "against": against}
         result = {
-            **players,
+            "map": game_map.name,
+            "player": player,
+            "against": against,
             "games": len(side),
             **settings.facts(),
             "greedy": self.greedy[0],
@@ -118,6 +117,8 @@ def evaluate_player(
     all_settings = match_settings(match, **settings)
     teams, powers = all_settings.game_map.teams, all_settings.game_map.powers
     sides, (k, n) = len(teams.names), part
+    if not 0 <= k < n:
+        raise UserError(f"there is no part {k} of {n}, which are counted from 0")
     num_games = full_rounds(num_games, sides)
     numbers = np.arange(k * num_games // n, (k + 1) * num_games // n)
     side = numbers % sides  # (games,), the player's

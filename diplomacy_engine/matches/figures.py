@@ -151,8 +151,8 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f}%"
 
 
-def share_text(figure: Mapping[str, float], digits: int = 1) -> str:
-    value, low, high = (f"{100 * figure[name]:.{digits}f}" for name in ("value", "low", "high"))
+def share_text(figure: Mapping[str, float]) -> str:
+    value, low, high = (f"{100 * figure[name]:.1f}" for name in ("value", "low", "high"))
     return f"{value}% ({low} to {high})"
 
 

@@ -111,7 +111,7 @@ class MatchReport:
         matches, or have a game twice."""
         first = reports[0]
         number = np.concatenate([report.number for report in reports])
-        matches = {(each.settings.seed, each.settings.game_map, each.players) for each in reports}
+        matches = {(replace(r.settings, threads=None, batch=BATCH), r.players) for r in reports}
         if len(matches) > 1 or len(np.unique(number)) < len(number):
             raise UserError("these reports are not the parts of one match, each once")
         order = np.argsort(number)
@@ -122,8 +122,8 @@ class MatchReport:
             seats=np.concatenate([report.seats for report in reports])[order],
             outcomes=Outcomes(*(np.concatenate(part)[order] for part in parts)),
             sampled={n: game for report in reports for n, game in report.sampled.items()},
-            orders=_sum([report.orders for report in reports]),
-            talk=_sum([report.talk for report in reports]),
+            orders=first.orders and sum((r.orders for r in reports[1:]), first.orders),
+            talk=first.talk and sum((r.talk for r in reports[1:]), first.talk),
             cause=next((report.cause for report in reports if report.cause is not None), None),
         )
 
@@ -149,10 +149,3 @@ class MatchReport:
             for name, end in (("agreed", AGREED), ("year_limit", YEAR_LIMIT))
         }
         return (press or {}) | {"draws": {"after": after} | drawn}
-
-
-def _sum(counters: list) -> OrderCounter | TalkCounter | None:
-    total = counters[0]
-    for counter in counters[1:] if total is not None else ():
-        total = total + counter
-    return total

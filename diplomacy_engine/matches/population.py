@@ -232,7 +232,10 @@ def rank_person(
     """
     names = {name: 1 + i for i, name in enumerate(m.name for m in population.members)}
     num_members, seats, finals = len(names), [], []
-    for replay in replays:
+    games = [replay._replace(id="") for replay in replays]
+    for number, replay in enumerate(replays):
+        if games[number] in games[:number]:
+            raise UserError(f"game {replay.id!r:.60} is there twice")
         if vocabulary(replay.map).hash != vocabulary(population.map).hash or replay.map.teams.text:
             raise UserError(f"game {replay.id!r:.60} is not one of map {population.map.name}")
         row = []

@@ -185,6 +185,8 @@ def _read_options(text: str, written: str | None, types: Mapping[str, Any]) -> d
             names = ", ".join(types) or "there are none"
             near = did_you_mean(option, types)
             raise UserError(f"{where}: unknown option ({names}){near}")
+        if option in options:
+            raise UserError(f"{where}: is set twice")
         options[option] = convert(types[option], value, where, strict=False)
     return options
 

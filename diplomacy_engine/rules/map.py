@@ -173,15 +173,15 @@ class Map:
     def hash(self) -> str:
         return hashlib.sha256(json.dumps(self.facts, sort_keys=True).encode()).hexdigest()
 
+    @property
+    def _identity(self) -> tuple[str, str, int]:
+        return self.hash, self.teams.text, self.teams.victory_centers
+
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Map):
-            return NotImplemented
-        mine, theirs = self.teams, other.teams
-        same_victory = mine.victory_centers == theirs.victory_centers
-        return self.hash == other.hash and mine.text == theirs.text and same_victory
+        return isinstance(other, Map) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash((self.hash, self.teams.text))
+        return hash(self._identity)
 
     def with_teams(self, text: str, victory_centers: int = 0) -> "Map":
         """Return this map with other teams; itself if every power plays alone, and so did here.
@@ -229,37 +229,31 @@ class Map:
         terrain = np.array([Terrain[facts[c]["terrain"].upper()] for c in provinces], np.int8)
         province_location = np.array([self.location_index[c] for c in provinces], np.int16)
 
-        reaches = [[set() for _ in self.locations] for _ in range(2)]
+        borders = np.zeros((2, num_locations, num_locations), bool)
         for kind, key in ((ARMY, "army_borders"), (FLEET, "fleet_borders")):
             for first, others in self.facts.get(key, {}).items():
                 for second in others.split():
                     a, b = self.location_index[first], self.location_index[second]
-                    reaches[kind][a].add(b)
-                    reaches[kind][b].add(a)
-        most = max(1, max(len(near) for kind in range(2) for near in reaches[kind]))
-        neighbor = np.full((2, num_locations, most), NONE, np.int16)
-        neighbor_count = np.zeros((2, num_locations), np.int16)
+                    borders[kind, [a, b], [b, a]] = True
+        neighbor_count = borders.sum(2, dtype=np.int16)
+        most = max(1, neighbor_count.max())
+        near = np.argsort(~borders, axis=2, kind="stable")[:, :, :most]  # in their own order
+        neighbor = np.where(np.arange(most) < neighbor_count[:, :, None], near, NONE)
         reach = np.zeros((2, num_locations, num_provinces), bool)
-        can_stand = np.zeros((2, num_locations), bool)
         distance = np.full((num_provinces, num_provinces), num_provinces, np.int16)
         np.fill_diagonal(distance, 0)
-        for location, text in enumerate(self.locations):
-            province = location_province[location]
-            split = bool(facts[provinces[province]].get("coasts"))
-            can_stand[ARMY, location] = "/" not in text and terrain[province] != SEA
-            can_stand[FLEET, location] = terrain[province] != Terrain.LAND and (
-                "/" in text or not split
-            )
-            for kind in range(2):
-                near = sorted(reaches[kind][location])
-                neighbor[kind, location, : len(near)] = near
-                neighbor_count[kind, location] = len(near)
-                for other in near:
-                    reach[kind, location, location_province[other]] = True
-                    distance[province, location_province[other]] = 1
+        kinds, here, there = np.nonzero(borders)
+        reach[kinds, here, location_province[there]] = True
+        distance[location_province[here], location_province[there]] = 1
         for middle in range(num_provinces):
             distance = np.minimum(distance, distance[:, middle, None] + distance[None, middle, :])
         distance = np.minimum(distance, num_provinces).astype(np.int16)
+        ground = terrain[location_province]
+        is_coast = np.array([bool(coast) for coast in coasts])
+        is_split = np.array([bool(facts[code].get("coasts")) for code in codes])
+        can_stand = np.array(
+            [~is_coast & (ground != SEA), (ground != Terrain.LAND) & (is_coast | ~is_split)]
+        )
 
         center_province = np.array(
             [i for i, c in enumerate(provinces) if facts[c].get("supply_center")], np.int16
@@ -285,7 +279,7 @@ class Map:
             location_coast=np.array(numbers, np.int8),
             province_location=province_location,
             terrain=terrain,
-            neighbor=neighbor,
+            neighbor=neighbor.astype(np.int16),
             neighbor_count=neighbor_count,
             reach=reach,
             can_stand=can_stand,
@@ -406,13 +400,11 @@ def _read_map(source: str, content: bytes) -> Map:
 
 
 def _problems(facts: dict) -> list[str]:
-    problems = _shape_problems(facts)
-    if problems:
-        return problems
-    problems = _province_problems(facts)
-    if problems:
-        return problems
-    return _border_problems(facts) + _unit_problems(facts) + _victory_problems(facts)
+    return (
+        _shape_problems(facts)
+        or _province_problems(facts)
+        or _border_problems(facts) + _unit_problems(facts) + _victory_problems(facts)
+    )
 
 
 def _misfits(

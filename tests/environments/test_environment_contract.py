@@ -11,11 +11,12 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env, data_equivalence
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+from gymnasium.vector import AsyncVectorEnv
 from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 from support.environments import legal_text
 from support.maps import TRIBES
+from support.tables import read_table
 
 from diplomacy_engine import UserError, environments
 from diplomacy_engine.environments import IDS, NEGOTIATION_IDS, gymnasium_env
@@ -266,11 +267,6 @@ def test_processes_that_are_spawned():
         envs.close()
 
 
-def test_what_autoreset_does_is_said_twice():
-    envs = many()
-    assert envs.autoreset_mode == envs.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
-
-
 @pytest.mark.parametrize(
     ("name", "hint"),
     [("frameskip", None), ("oponents", "opponents"), ("max_yeers", "max_years"), ("max-years", "")],
@@ -323,7 +319,7 @@ def test_an_agent_and_the_others_agree_to_a_draw(kind):
     """The others vote from a year on; the second of many games, whose agent does not, goes on."""
     bots = {"orders_by": "hold"} if kind == "negotiation" else {"opponents": "hold"}
     settings = {"reward": "draw_size", "draws_after": 1902} | bots
-    env, plain = make(kind, draw_votes=True, **settings), make(kind, **settings)
+    env, plain = make(kind, draw_votes=True, **settings), make(kind, **bots)
     space, before = (getattr(e, "single_action_space", e.action_space) for e in (env, plain))
     assert space.nvec.tolist() == [*before.nvec.tolist(), 2]
     env.reset(seed=1)
@@ -405,33 +401,18 @@ def test_rendering(mode, monkeypatch):
         assert np.array_equal(frame, frames[0])
 
 
-AGENTS, POWERS = [*FORMS, "many"], [*ALL_POWERS]
+AGENTS = [*FORMS, "many"]
+GROUPS = {
+    "all": KINDS,
+    "ordering": ORDERING,
+    "agents": AGENTS,
+    "agents and negotiation": [*AGENTS, "negotiation"],
+}
 
 
-@pytest.mark.parametrize(
-    ("kinds", "settings", "name"),
-    [
-        (KINDS, {"map": "smal"}, "smal"),
-        (KINDS, {"max_years": -1}, "max_years"),
-        (KINDS, {"reward": "sum_of_square"}, "did you mean 'sum_of_squares'"),
-        (KINDS, {"reward": "team:score"}, "team:score"),
-        (ORDERING, {"year_limit": "draws"}, "year_limit"),
-        (ORDERING, {"start": "opening2"}, "did you mean 'opening'"),
-        (ORDERING, {"render_mode": "ansii"}, "did you mean 'ansi'"),
-        (ORDERING, {"map": "three", "teams": "ENGLAND+FRANCE"}, "FRANCE"),
-        (ORDERING, {"team_victory": 5}, "teams"),
-        (ORDERING, {"map": "three", "teams": "ENGLAND+ITALY", "reward": "team3:score"}, "team3"),
-        ([*AGENTS, "negotiation"], {"power": "FRANCE"}, "FRANCE"),
-        ([*AGENTS, "negotiation"], {"draws_after": "soon"}, "draws_after"),
-        (AGENTS, {"opponents": "dumbot"}, "did you mean 'dumbbot'"),
-        (["sequential"], {"draw_votes": True}, "draw_votes"),
-        (["many"], {"form": "province"}, "did you mean 'provinces'"),
-        (["all powers", "in turn"], {"press": "propose-choose"}, "press"),
-        (["negotiation"], {"answers": "deler"}, "did you mean 'dealer'"),
-    ],
-)
+@pytest.mark.parametrize(("kinds", "settings", "name"), read_table(__file__, "settings_refused"))
 def test_settings_that_are_refused(kinds, settings, name):
-    for kind in kinds:
+    for kind in GROUPS.get(kinds, [kinds]):
         with pytest.raises(UserError) as error:
             make(kind, **settings)
         assert name in str(error.value) and "\n" not in str(error.value), kind

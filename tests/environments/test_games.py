@@ -26,24 +26,16 @@ from diplomacy_engine.textgame.position import load_state
 ROOT = Path(__file__).parents[2]
 
 
-def legal_action(env, mask: np.ndarray, rng: np.random.Generator):
-    if isinstance(env.action_space, gymnasium.spaces.Discrete):
-        return int(rng.choice(np.flatnonzero(mask)))
-    parts = np.split(mask, np.cumsum(env.action_space.nvec)[:-1])
-    return np.array([rng.choice(np.flatnonzero(part)) for part in parts])
+def any_action(env, info: dict):
+    return env.action_space.sample(info.get("action_mask"))
 
 
-def any_action(env, info: dict, rng: np.random.Generator):
-    if "action_mask" in info:
-        return legal_action(env, info["action_mask"], rng)
-    return rng.integers(0, env.action_space.nvec)
-
-
-def play(env, rng: np.random.Generator, seed: int | None = None) -> list[tuple]:
+def play(env, seed: int) -> list[tuple]:
+    env.action_space.seed(seed)
     observation, info = env.reset(seed=seed)
     steps = [(observation, 0.0, False, False, info)]
     while not (steps[-1][2] or steps[-1][3]):
-        steps.append(env.step(any_action(env, steps[-1][4], rng)))
+        steps.append(env.step(any_action(env, steps[-1][4])))
     return steps
 
 
@@ -75,9 +67,10 @@ def test_a_vector_plays_as_single_environments_do(settings):
     )
     assert envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     singles = [gymnasium.make(**settings) for _ in range(count)]
+    for i, env in enumerate(singles):
+        env.action_space.seed(i)
     seen, infos = envs.reset(seed=seed)
     now = [env.reset(seed=seed + i) for i, env in enumerate(singles)]
-    rng = np.random.default_rng(1)
     ended = 0
 
     def row(value, i):
@@ -92,7 +85,7 @@ def test_a_vector_plays_as_single_environments_do(settings):
             assert data_equivalence(row(seen, i), now[i][0], exact=True)
             wanted = {k: np.asarray(v) for k, v in now[i][1].items()}
             assert data_equivalence(info_of(mine, i), wanted)
-        actions = [any_action(env, info, rng) for env, (_, info) in zip(singles, now)]
+        actions = [any_action(env, info) for env, (_, info) in zip(singles, now)]
         seen, reward, terminated, truncated, infos = envs.step(np.array(actions))
         for i, env in enumerate(singles):
             after = env.step(actions[i])
@@ -115,8 +108,8 @@ def test_a_vector_plays_as_single_environments_do(settings):
 @pytest.mark.parametrize("name", ["small", "three", "standard"])
 def test_masks_are_the_legal_orders(name):
     years = 3 if name == "standard" else 12
-    env = DiplomacyEnv(name, start="random", max_years=years, strict=True)
-    rng, kinds = np.random.default_rng(1), set()
+    env, kinds = DiplomacyEnv(name, start="random", max_years=years, strict=True), set()
+    env.action_space.seed(1)
     provinces, homes = env.game.map.provinces, env.game.map.board.home_power
     for seed in [2] if name == "standard" else range(4):
         _, info = env.reset(seed=seed)
@@ -139,7 +132,7 @@ def test_masks_are_the_legal_orders(name):
                     expected = set(game.legal_orders(units[province]))
                 assert legal == expected, (game.phase, province)
                 assert part[0] == (kind == "A" or province not in units)
-            *_, terminated, truncated, info = env.step(legal_action(env, info["action_mask"], rng))
+            *_, terminated, truncated, info = env.step(any_action(env, info))
             assert info["illegal_orders"] == 0
             over = terminated or truncated
     assert kinds >= {"M", "A"}
@@ -148,7 +141,8 @@ def test_masks_are_the_legal_orders(name):
 def test_the_sequential_form_asks_for_each_unit_once():
     env = DiplomacyEnv("three", "sequential", strict=True, opponents="random")
     texts, provinces = env._agents.games.vocabulary.texts, env.game.map.provinces
-    rng, phases = np.random.default_rng(1), set()
+    phases = set()
+    env.action_space.seed(1)
     for seed in range(4):
         seen, info = env.reset(seed=seed)
         over = False
@@ -167,7 +161,7 @@ def test_the_sequential_form_asks_for_each_unit_once():
                     given, key=lambda text: text.split()[1]
                 )
                 place = seen["province"]
-                action = legal_action(env, info["action_mask"], rng)
+                action = any_action(env, info)
                 legal = {texts[n] for n in np.flatnonzero(info["action_mask"])}
                 if game.phase[-1] == "A":
                     assert place == len(provinces) and not legal & set(given)
@@ -191,8 +185,7 @@ def test_ends():
     cut = DiplomacyEnv("three", year_limit="truncate", **settings)
     victory = paid.game.map.board.victory_centers
     for seed in range(40):
-        steps = play(paid, np.random.default_rng(seed), seed)
-        other = play(cut, np.random.default_rng(seed), seed)
+        steps, other = play(paid, seed), play(cut, seed)
         _, reward, terminated, truncated, info = steps[-1]
         assert terminated != truncated and not any(step[1] for step in steps[:-1])
         centers, game = info["centers"], paid.game
@@ -217,7 +210,7 @@ def test_one_s_own_reward_is_paid_at_every_step(tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(tmp_path)
     env = DiplomacyEnv("small", reward="my_reward_of_steps:ones")
-    total = sum(step[1] for step in play(env, np.random.default_rng(1), 4))
+    total = sum(step[1] for step in play(env, 4))
     assert total == env._agents.games.state.turn[0] > 0
 
 
@@ -235,11 +228,11 @@ class Watcher:
 def test_opponents_never_play_the_agent_and_keep_their_seats():
     players = [Watcher(), Watcher()]
     env = DiplomacyEnv("three", opponents=players, max_years=3)
-    rng, divisions = np.random.default_rng(1), set()
+    divisions = set()
     for seed in range(12):
         for player in players:
             player.asked.clear()
-        me = play(env, rng, seed)[0][4]["power"]
+        me = play(env, seed)[0][4]["power"]
         one, other = (frozenset(player.asked) for player in players)
         assert me not in one | other and not one & other and len(one | other) == 2
         divisions.add((me, one))
@@ -263,10 +256,10 @@ def test_random_starts():
 
 def test_a_checkpoint_is_an_opponent(tmp_path):
     script = shutil.copy(ROOT / "ppo_selfplay_diplomacy.py", tmp_path / "mine.py")
-    checkpoint, rng = policy_file("small-pure-1"), np.random.default_rng
+    checkpoint = policy_file("small-pure-1")
     with_script = DiplomacyEnv("small", opponents=checkpoint, script=script)
     named = DiplomacyEnv("small", opponents="small-pure-1")
-    assert data_equivalence(play(with_script, rng(1), 2), play(named, rng(1), 2), exact=True)
+    assert data_equivalence(play(with_script, 2), play(named, 2), exact=True)
     with pytest.raises(ValueError, match="'small', not on 'three'"):
         DiplomacyEnv("three", opponents=str(checkpoint), script=script)
 
@@ -323,7 +316,7 @@ def test_deepdip_orders():
 def test_deepdip_observation():
     env = DiplomacyEnv("three", "deepdip", opponents="random")
     for seed in range(3):
-        seen = play(env, np.random.default_rng(1), seed)[-1][0]
+        seen = play(env, seed)[-1][0]
         game, me = env.game, int(env._agents.agent[0])
         order = [game.powers[(me + i) % 3] for i in range(3)]
         centers = {game.map.provinces[v] for v in game.map.board.center_province}

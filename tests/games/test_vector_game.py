@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.maps import TRIBES
 
-from diplomacy_engine import Game, VectorGame, load_map, make_bot
+from diplomacy_engine import Game, Map, VectorGame, load_map, make_bot
 from diplomacy_engine.constants import NONE, RUNNING, SOLO
 from diplomacy_engine.players.asking import orders_of
 
@@ -44,19 +44,6 @@ def test_positions_are_copied_from_other_games(keep_seeds):
     assert np.array_equal(mine[0], mine[2]) == keep_seeds
 
 
-def test_rows_can_be_seeded():
-    one, other = (VectorGame("three", 5, seed=seed, auto_reset=False) for seed in (1, 2))
-    rows, seeds = np.array([1, 4]), np.array([7, 8], np.uint64)
-    for games in (one, other):
-        games.seed_games(rows, seeds)
-    for _ in range(2):
-        drawn = [orders_of(games, make_bot("random")) for games in (one, other)]
-        assert np.array_equal(drawn[0][rows], drawn[1][rows])
-        assert not np.array_equal(drawn[0][0], drawn[1][0])
-        for games in (one, other):
-            games.reset(rows)
-
-
 def test_how_games_stand():
     games = played("small", 30, phases=60, max_years=6)
     outcomes = games.outcomes()
@@ -86,6 +73,17 @@ def test_a_snapshot_that_does_not_fit_is_refused():
             with pytest.raises(ValueError, match=f"the snapshot's '{name}' does not fit"):
                 games.restore(before | {name: wrong})
     assert all(np.array_equal(array, before[n]) for n, array in games.snapshot().items())
+
+
+def test_maps_of_the_same_orders_are_not_alike():
+    """A search on one would play to the other's victory, and a copy read centers that it lacks."""
+    facts = load_map("small").facts
+    other = VectorGame(Map(facts | {"victory_supply_centers": 6}), 1)
+    games = VectorGame("small", 1)
+    assert games.vocabulary.hash == other.vocabulary.hash and not games.is_like(other)
+    assert games.is_like(games.spare(3))
+    with pytest.raises(ValueError, match="cannot be copied"):
+        games.copy_from(other, np.zeros(1, int), np.zeros(1, int))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -152,6 +152,8 @@ def test_parts_join_to_the_whole(name, bots, options):
         players = [load_player(bot) for bot in bots]
         return evaluate_player(settings, *players, num_games=games, part=(k, n), samples=5)
 
+    with pytest.raises(UserError, match="part 2 of 2"):
+        play(2, 2)
     whole = play(0, 1)
     assert len(whole.number) == games + 1 and len(whole.saved_games) == 5
     for n in (2, 5):
@@ -164,7 +166,8 @@ def test_parts_join_to_the_whole(name, bots, options):
         for one, other in zip(joined.outcomes, whole.outcomes):
             np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(joined.seats, whole.seats)
-        for wrong in (parts + parts[:1], [whole, replace(whole, players=("a", "b"))]):
+        longer = replace(whole, settings=replace(settings, max_years=5), number=whole.number + 99)
+        for wrong in (parts + parts[:1], [whole, longer]):
             with pytest.raises(UserError, match="parts of one match"):
                 MatchReport.join(wrong)
 

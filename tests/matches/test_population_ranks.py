@@ -218,6 +218,8 @@ def test_refusals(tmp_path, capsys):
     capsys.readouterr()
     rank = ("population", "rank", "--saved-games", games, "--as", "nobody")
     assert "nobody" in refusal(*rank, capsys=capsys)
+    twice = ("population", "rank", "--saved-games", games, games, "--as", "hold")
+    assert "game '1-0' is there twice" in refusal(*twice, capsys=capsys)
     for flags in (["--teams", "ENGLAND+ITALY"], ["--games", "9"], ["--greedy"]):
         assert f"{flags[0]} has no effect" in refusal(*rank, *flags, capsys=capsys)
     for flags in ("rank --player hold --as hold", "make --runs x --output y --recipe z"):

@@ -207,8 +207,8 @@ def test_bad_flags(small_file, tmp_path, capsys):
         (): "give either --output FILE",
         ("--output", str(tmp_path / "page.pdf")): "must end in .html, .svg, .png",
         ("--output", str(tmp_path / "none" / "page.html")): "there is no folder",
-        ("--text", "--review", "lookahead"): "--review is for a page",
-        ("--output", str(tmp_path / "a.html"), "--game", "2"): "--game is not for a page",
+        ("--text", "--review", "lookahead"): "--review has no effect",
+        ("--output", str(tmp_path / "a.html"), "--game", "2"): "--game has no effect",
         ("--text", "--map", "atlantis"): "atlantis",
         ("--text", "--map", "standard"): "(the game names map small)",
     }
