@@ -5,7 +5,7 @@ import sys
 from ..errors import UserError
 from ..extras.language.prompt import prompt_text
 from ..extras.language.questions import questions_of
-from ..extras.language.settings import read_settings
+from ..extras.language.settings import LanguageSettings, read_settings
 from ..players.loading import load_player
 from ..players.names import LANGUAGE, LanguageSpec, parse_player
 from ..rules.map import load_map
@@ -20,7 +20,7 @@ def run_llm_prompt(arguments: LlmPrompt) -> int:
     spec = parse_player(name) if name else None
     if spec is not None and not isinstance(spec, LanguageSpec):
         raise UserError(f"{name!r:.60} is not a language model, which begins with {LANGUAGE}")
-    settings = read_settings(spec) if spec else None
+    settings = read_settings(spec) if spec else LanguageSettings(model="nobody's")
     game_map = load_map(arguments.map)
     years = arguments.max_years or game_map.max_years
     game = Game(game_map, years)
@@ -32,10 +32,9 @@ def run_llm_prompt(arguments: LlmPrompt) -> int:
     question = next((q for q in questions if q.power == power), None)
     if question is None:
         raise UserError(f"{power} has no orders to give in {game.phase}")
-    form = arguments.prompt or (settings.prompt if settings else "windows")
-    thinking = settings.thinking if settings else 0
-    text = prompt_text(question, form, settings.history if settings else 1, thinking)
-    if settings and settings.is_local:
+    form = arguments.prompt or settings.prompt
+    text = prompt_text(question, form, settings.history, settings.thinking)
+    if spec and settings.is_local:
         model = load_player(name).model
         tokens = f"{len(model.prompt_tokens(text)):,} tokens of {settings.model}"
     else:

@@ -164,8 +164,7 @@ def _new_record(
 
 def _usual_opponents(arguments: Play, game_map: Map, talk: bool) -> list[str]:
     """Return who plays where nobody was named: on the page a mixed table of the map's policies."""
-    plain = arguments.text or arguments.watch or arguments.resume
-    if plain:
+    if arguments.text or arguments.watch or arguments.resume:
         return ["nash+dumbbot" if talk else "dumbbot"]
     return list(offered(game_map.name, talk))[:1]
 

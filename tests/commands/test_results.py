@@ -52,8 +52,6 @@ def test_an_evaluation(tmp_path, capsys):
         assert (row["player"], row["against"]) == ("dumbbot", "random")
         assert {key: float(row[key]) for key in ("value", "low", "high")} == part[row["figure"]]
     assert len(games) == 6 and list(games[0]) == ["game", "power", *FIGURES]
-    mean = sum(float(row["centers"]) for row in games) / 6
-    assert mean == pytest.approx(result["overall"]["centers"]["value"])
     assert len(saved_games) == 6
     assert saved_games[1]["players"] == {"ENGLAND": "random", "RUSSIA": "dumbbot"}
     assert Game.from_saved_game(saved_games[0], max_years=9).map.name == "small"
@@ -80,8 +78,6 @@ def test_a_tournament(tmp_path):
     assert float(found["random", "dumbbot", "", "above"]["value"]) == pair["above"]["value"]
     assert len(games) == 27 and list(games[0]) == ["game", "power", "player", *FIGURES]
     assert len(saved_games) == 2
-    seated = {row["power"]: row["player"] for row in games if row["game"] == "2"}
-    assert saved_games[1]["players"] == seated
 
 
 def test_checkpoints_of_one_short_name_are_told_apart(tmp_path, capsys):

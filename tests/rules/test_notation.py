@@ -7,8 +7,7 @@ import pytest
 from support.maps import TRIBES
 from support.tables import read_table
 
-from diplomacy_engine import Game, Map, load_map, vocabulary
-from diplomacy_engine.constants import phase_kind
+from diplomacy_engine import MAP_NAMES, Game, Map, load_map, vocabulary
 from diplomacy_engine.rules import notation
 
 STANDARD = load_map("standard")
@@ -77,15 +76,6 @@ def test_the_support_of_a_convoy_that_goes_by_land_counts():
     assert game.adjudicate() == {"A MAR": [], "A GAS": [], "A SPA": ["dislodged"]}
 
 
-@pytest.mark.parametrize("name", ["small", "three"])
-def test_by_land_on_other_maps(name):
-    game = Game(name)
-    near = next(text for text in game.legal_orders("A LON") if " - " in text)
-    text = f"{near} VIA"
-    (reason,) = game.submit("ENGLAND", [text], strict=False)
-    assert game.orders["ENGLAND"] == [near] and text in reason
-
-
 def test_retreat_texts():
     state = {
         "name": "S1901R",
@@ -120,21 +110,20 @@ def test_winter_texts():
         Game.from_state("standard", lost).submit("RUSSIA", ["A WAR B"])
 
 
-def test_every_order_of_the_vocabulary_reads_as_itself():
+@pytest.mark.parametrize("name", MAP_NAMES)
+def test_every_order_of_the_vocabulary_reads_as_itself(name):
     """Whatever text the vocabulary holds, it says what the table says."""
-    words, board = vocabulary(STANDARD), STANDARD.board
-    for number in range(0, len(words), 7):
-        order = notation.read_order(STANDARD, words.texts[number])
-        assert order == notation.read_order(
-            STANDARD, words.texts[number].lower().replace(" - ", "-")
-        )
+    game_map = load_map(name)
+    words = vocabulary(game_map)
+    for number, text in enumerate(words.texts):
+        order = notation.read_order(game_map, text)
+        assert order == notation.read_order(game_map, text.lower().replace(" - ", "-"))
+        assert notation.matching_orders(game_map, words, order, [number]) == [number]
         if order.unit is not None:
-            here = words.table.location[number]
-            assert order.unit.kind == words.table.unit_kind[number]
-            assert order.unit.place.province == board.location_province[here]
-            assert order.unit.place.coast == board.location_coast[here]
-            assert notation.ordered_unit(STANDARD, words.texts[number]) == order.unit
-            assert words.texts[number].startswith(notation.as_written(STANDARD, order.unit) + " ")
+            place = order.unit.place
+            assert place.coast == game_map.board.location_coast[words.table.location[number]]
+            assert notation.ordered_unit(game_map, text) == order.unit
+            assert text.startswith(notation.as_written(game_map, order.unit) + " ")
 
 
 def test_codes_and_coasts_that_are_words_of_orders_are_places():
@@ -183,13 +172,6 @@ def test_a_name_for_two_provinces_is_refused_with_both():
 def test_unknown_places(text):
     with pytest.raises(ValueError, match="is not a unit or province"):
         notation.read_place(STANDARD, text)
-
-
-def test_the_kind_of_a_phase():
-    kinds = {"movement": "S1901M F1901M", "retreats": "S1901R F1901R", "adjustments": "W1901A"}
-    for kind, names in kinds.items():
-        assert {phase_kind(name) for name in names.split()} == {kind}
-    assert {phase_kind(name) for name in ("COMPLETED", "W1901M", "")} == {""}
 
 
 def said(phase: str, units: dict, orders: dict, results: dict) -> list[tuple]:
