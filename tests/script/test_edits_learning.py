@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 import torch
-from support.edits import assert_refused, assert_usable, named, read_edits, train_edited
+from support.edits import assert_refused, assert_usable, named, read_edits, train_edited, write
 from support.tables import slow_but
 from support.training import load, metrics
 
@@ -40,6 +40,13 @@ def check_effect(run, settings: dict) -> None:
         )
     if "kept" in settings:
         assert any(settings["kept"] in part for part in (saved["run"], *saved["ranks"]))
+
+
+@pytest.mark.parametrize("name", ["agent", "copies", "learning"])
+def test_each_edit_s_lines_stand_in_the_script(name, tmp_path):
+    """Most edits are tried by slow tests alone."""
+    for title, edit in read_edits(name).items():
+        write(tmp_path / f"{title}.py", *edit.edits)
 
 
 @pytest.mark.slow
