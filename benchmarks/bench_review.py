@@ -32,12 +32,7 @@ from diplomacy_engine.games.decisions import Decisions
 from diplomacy_engine.matches.figures import wilson_interval
 from diplomacy_engine.play.review import avoidable, judging_policy, mark_of
 from diplomacy_engine.players.asking import orders_of
-from diplomacy_engine.players.search.judge import (
-    SUBMITTED,
-    Verdicts,
-    make_judge,
-    own_places,
-)
+from diplomacy_engine.players.search.judge import SUBMITTED, Verdicts, make_judge, own_places
 from diplomacy_engine.scoring.outcomes import figure_values
 
 PLAYED_OUT, ANEW, COSTLY = 200, 800, 5.0

@@ -334,11 +334,7 @@ class Counterfactual:
         self.leaves = Leaves(run.games, critic, engine.load_player("dumbbot"))
 
     def values(
-        self,
-        games: VectorGame,
-        experience: Experience,
-        orders: np.ndarray,
-        values: np.ndarray,
+        self, games: VectorGame, experience: Experience, orders: np.ndarray, values: np.ndarray
     ) -> np.ndarray:
         """Return the values (D,) of decisions, given the orders (E, V) of all.
 

@@ -320,10 +320,7 @@ class Reviews:
         after = self._after(number, rows)
         (mine, better), had = _holds(after, power), _holds(self._games, power)[number]
         parts = []
-        for words, centers in (
-            ("taken", better & ~mine & ~had),
-            ("kept", better & ~mine & had),
-        ):
+        for words, centers in (("taken", better & ~mine & ~had), ("kept", better & ~mine & had)):
             names = [self._name(v) for v in np.flatnonzero(centers)]
             parts += [f"{words} {listed(names)}"] if names else []
         return f"In this game, they would have {' and '.join(parts)}." if parts else ""
