@@ -4,12 +4,8 @@ Here are only texts and numbers, so that the engine needs no PyTorch."""
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ...constants import NONE
-from ...games.decisions import Decisions
-from ...games.vector_game import VectorGame
-from ...players.protocols import Explanation, Seedable
+from ...players.protocols import Seedable
 from .player import Answer, Exchange, LanguagePlayer
 from .questions import Question, TalkQuestion
 from .replies import Reading, read_reply
@@ -46,14 +42,6 @@ class LocalPlayer(LanguagePlayer):
     @property
     def generator(self) -> Seedable:
         return self.model.generator
-
-    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        """It knows no values (NaN)."""
-        shares = []
-        for question in self.questions(games, decisions):
-            shares += self.model.order_shares(self.prompt(question), question)
-        value = np.full(decisions.count, np.nan, np.float32)
-        return Explanation(np.concatenate(shares).astype(np.float32), value)
 
     def answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
         free = self.settings.constraint == "none" and isinstance(questions[0], Question)

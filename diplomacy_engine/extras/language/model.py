@@ -2,7 +2,6 @@
 Every legal order is a path of tokens, its line end included, in a trie of its slot, and the model
 chooses only where the trie branches. This file alone needs transformers."""
 
-import copy
 import itertools
 import os
 from collections.abc import Callable, Sequence
@@ -33,7 +32,7 @@ from ...rules.map import Map
 from ...rules.vocabulary import vocabulary
 from .local import Reply
 from .prompt import OPENING, prompt_text
-from .questions import Question, Slot, TalkQuestion, questions_of
+from .questions import Question, TalkQuestion, questions_of
 from .settings import LanguageSettings
 from .thoughts import thought_end
 
@@ -41,22 +40,10 @@ transformers.utils.logging.disable_progress_bar()  # ours stands on that line
 
 LINE_END = "\n"
 _TAIL = 40  # letters at the end of a prompt in which a chat template begins a thought
-SCORED = 64  # whole orders whose probability is computed at once
 KEPT_TRIES = 20_000
 
 # token -> what may follow; where an order ends, its number
 Trie = dict[int, "Trie | int"]
-
-
-def make_trie(paths: Sequence[Sequence[int]], numbers: Sequence[int]) -> Trie:
-    """Return a trie of orders from the tokens of each, of which none begins with another."""
-    root: Trie = {}
-    for path, number in zip(paths, numbers):
-        node = root
-        for token in path[:-1]:
-            node = node.setdefault(token, {})
-        node[path[-1]] = number
-    return root
 
 
 def clash(paths: Sequence[Sequence[int]]) -> bool:
@@ -80,13 +67,17 @@ class OrderTokens:
         self.paths = [[*order, *end] for order in orders]
         if not end or clash(self.paths):
             self.paths = [[*order, tokenizer.eos_token_id] for order in orders]
-        self._trie = lru_cache(KEPT_TRIES)(self._make_trie)
+        self.trie = lru_cache(KEPT_TRIES)(self._make_trie)
 
-    def trie(self, slot: Slot) -> Trie:
-        return self._trie(tuple(slot.numbers))
-
-    def _make_trie(self, numbers: tuple[int, ...]) -> Trie:
-        return make_trie([self.paths[n] for n in numbers], numbers)
+    def _make_trie(self, *numbers: int) -> Trie:
+        """Return a trie of these orders, of which none begins with another."""
+        root: Trie = {}
+        for number in numbers:
+            node, path = root, self.paths[number]
+            for token in path[:-1]:
+                node = node.setdefault(token, {})
+            node[path[-1]] = number
+        return root
 
 
 @dataclass
@@ -146,7 +137,7 @@ class Draft:
             self.done = True
             return None
         slot = self.question.open_slot(slots[len(numbers)], numbers)
-        return self.orders.trie(slot)
+        return self.orders.trie(*slot.numbers)
 
     def _follow(self) -> None:
         while not self.done:
@@ -266,34 +257,31 @@ class LanguageModel:
             draft.pending = []
         positions = mask.sum(1, keepdim=True) + shown.cumsum(1) - 1
         mask = torch.cat([mask, shown], 1)
-        output = self._run(tokens, mask, positions, cache, logits_to_keep=1)
+        output = self._run(tokens, mask, positions, cache, logits_to_keep=1, use_cache=True)
         self.passes += 1
         return output.logits[:, -1].float().cpu(), output.past_key_values, mask
 
-    def _run(self, tokens: torch.Tensor, mask: torch.Tensor | None, positions, cache, **how) -> Any:
-        """Return what the network says of tokens (B, T), each at its position; mask (B, seen + T),
-        None: all count. Of `how`: `logits_to_keep`, of how many last tokens there shall be logits,
-        by default of all; whether to `use_cache`."""
-        how = {"use_cache": True, "logits_to_keep": 0} | how
+    def _run(self, tokens: torch.Tensor, mask: torch.Tensor, positions, cache, **how) -> Any:
+        """Return what the network says of tokens (B, T), each at its position; mask (B, seen + T).
+        Of `how`: `logits_to_keep`, of how many last tokens there shall be logits; whether to
+        `use_cache`."""
         return self.network(
             input_ids=tokens.to(self.device),
-            attention_mask=mask if mask is None else mask.to(self.device),
+            attention_mask=mask.to(self.device),
             position_ids=positions.clamp(min=0).to(self.device),
             past_key_values=cache,
             **how,
         )
 
-    def _padded(
-        self, rows: Sequence[Sequence[int]], on_left: bool = True
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return rows of tokens (B, T), filled up on one side, and a mask (B, T) of them."""
+    def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return rows of tokens (B, T), filled up on the left, and a mask (B, T) of them."""
         width = max(1, max(map(len, rows)))
         tokens = torch.full((len(rows), width), self.tokenizer.eos_token_id)
         mask = torch.zeros(len(rows), width, dtype=torch.long)
         for row, ids in enumerate(rows):
-            place = slice(width - len(ids), width) if on_left else slice(len(ids))
-            tokens[row, place] = torch.tensor(ids, dtype=torch.long)
-            mask[row, place] = 1
+            first = width - len(ids)
+            tokens[row, first:] = torch.tensor(ids, dtype=torch.long)
+            mask[row, first:] = 1
         return tokens, mask
 
     def _choose(self, rows: Sequence[tuple[Draft, torch.Tensor]], greedy: bool) -> None:
@@ -382,55 +370,6 @@ class LanguageModel:
         first = chosen.to(torch.int8).argmax(1, keepdim=True)
         entropy = -(logprobs.exp() * logprobs.clamp(min=-1e4)).sum(1)
         return LogProbabilities(logprobs.gather(1, first)[:, 0], entropy, rows)
-
-    # --- Hints --------------------------------------------------------------------------------
-
-    @torch.no_grad()
-    def order_shares(self, prompt: str, question: Question) -> list[np.ndarray]:
-        """Return the probability of each legal order of each slot as a whole, given that it writes
-        a legal one. Each slot comes after the likeliest orders of those before; in winter what
-        these took has 0."""
-        orders, numbers, shares = self._tokens(question), [], []
-        last, cache, num_shown = self._show(self.prompt_tokens(prompt), None, 0)
-        for slot in question.slots:
-            legal = question.open_slot(slot, numbers)
-            paths = [orders.paths[number] for number in legal.numbers]
-            batches = (paths[first : first + SCORED] for first in range(0, len(paths), SCORED))
-            scores = [self._scores(batch, last, cache, num_shown) for batch in batches]
-            scores = np.concatenate(scores)
-            weights = np.exp(scores - scores.max())
-            share = dict(zip(legal.numbers, weights / weights.sum()))
-            shares.append(np.array([share.get(number, 0.0) for number in slot.numbers]))
-            best = int(scores.argmax())
-            numbers.append(legal.numbers[best])
-            if len(numbers) < len(question.slots):
-                last, cache, num_shown = self._show(paths[best], cache, num_shown)
-        return shares
-
-    def _show(self, tokens: Sequence[int], cache, num_shown: int):
-        """Show the network one more text; return log-probabilities (V,), cache, tokens shown."""
-        positions = torch.arange(num_shown, num_shown + len(tokens))[None]
-        output = self._run(torch.tensor([tokens]), None, positions, cache, logits_to_keep=1)
-        last = output.logits[0, -1].float().log_softmax(0)
-        return last, output.past_key_values, num_shown + len(tokens)
-
-    def _scores(
-        self, paths: Sequence[Sequence[int]], last: torch.Tensor, cache, num_shown: int
-    ) -> np.ndarray:
-        tokens, mask = self._padded([path[:-1] for path in paths], on_left=False)
-        width = tokens.shape[1]
-        cache = copy.deepcopy(cache)
-        cache.batch_repeat_interleave(len(paths))
-        before = torch.ones(len(paths), num_shown, dtype=torch.long)
-        places = torch.arange(num_shown, num_shown + width).expand(len(paths), -1)
-        logits = self._run(tokens, torch.cat([before, mask], 1), places, cache).logits
-        after = logits.float().log_softmax(2)
-        scores = [
-            float(last[path[0]])
-            + sum(float(after[row, i, token]) for i, token in enumerate(path[1:]))
-            for row, path in enumerate(paths)
-        ]
-        return np.nan_to_num(np.array(scores), nan=0.0, neginf=-1e30)
 
 
 def load_language_model(

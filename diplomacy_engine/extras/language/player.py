@@ -114,7 +114,13 @@ class LanguagePlayer:
         if not self.settings.history:
             return
         for row in rows.tolist():
-            self._remember(Game.from_row(games, row), row)
+            game = Game.from_row(games, row)
+            lines = orders_with_results(game)
+            if lines and not game.is_over:
+                past = self._past.setdefault(row, {})
+                past[last_movement(game.phase)] = lines
+                while len(past) > self.settings.history:
+                    del past[next(iter(past))]
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         if not decisions.count:
@@ -174,15 +180,6 @@ class LanguagePlayer:
     def answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
         """Ask, and nothing more: nothing is counted, logged, or left to the fallback."""
         raise NotImplementedError
-
-    def _remember(self, game: Game, row: int) -> None:
-        lines = orders_with_results(game)
-        if game.is_over or not lines:
-            return
-        past = self._past.setdefault(row, {})
-        past[last_movement(game.phase)] = lines
-        while len(past) > self.settings.history:
-            del past[next(iter(past))]
 
     def _count(self, question: Question, answer: Answer) -> None:
         legal = sum(number != NONE for number in answer.numbers)

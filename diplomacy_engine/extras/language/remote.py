@@ -5,6 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -274,11 +275,11 @@ class ChatServer(Server):
             wait, loading = None, False
             try:
                 status, headers, content = self.ask("POST", self._path, until, MOST_BYTES, body)
-                answer = _joined(content)
+                answer = _read_json(content)
                 status = _error_in(answer) if status < 300 else status
                 if status < 300:
                     return self._completion(answer)
-                reason = self._message(content)
+                reason = self._message(content, answer)
                 trouble: NoReply = NoReply(f"status {status}: {reason}")
                 loading = status == 503 and _LOADING.search(reason) is not None
                 if status < 500 and status not in BUSY:
@@ -336,14 +337,11 @@ class ChatServer(Server):
         tokens = [n if type(n) is int and 0 <= n < 10**9 else 0 for n in tokens]
         return Completion(self.clean(text or str(refusal or "")), *tokens, ending)
 
-    def _message(self, content: bytes) -> str:
+    def _message(self, content: bytes, answer: object) -> str:
         text = content.decode(errors="replace")
-        try:
-            answer = json.loads(text)
+        if isinstance(answer, dict):
             error = answer.get("error", answer)
             text = str(error.get("message", error) if isinstance(error, dict) else error)
-        except (ValueError, AttributeError, RecursionError):
-            pass
         return self.said(text, 200) or "no reason given"
 
 
@@ -360,29 +358,9 @@ def _text_of(content: object) -> str:
     return "".join(texts)
 
 
-def _joined(content: bytes) -> object:
-    """Return the JSON of an answer, and of a stream that nobody asked for what it adds up to."""
-    text = content.decode(errors="replace").lstrip("\ufeff \r\n")
-    events = [line[5:].strip() for line in text.splitlines() if line.startswith("data:")]
-    try:
-        if not events or text.startswith("{"):
-            return json.loads(text)
-        parts = [json.loads(event) for event in events if event != "[DONE]"]
-        message: dict[str, str] = {}
-        answer: dict = {"choices": [{"message": message}]}
-        for part in parts:
-            answer |= {name: part[name] for name in ("usage", "error") if part.get(name)}
-            for choice in part.get("choices") or ():
-                if choice.get("index", 0):
-                    continue
-                for name, text in (choice.get("delta") or choice.get("message") or {}).items():
-                    if text and name != "role":
-                        message[name] = message.get(name, "") + _text_of(text)
-                if choice.get("finish_reason"):
-                    answer["choices"][0]["finish_reason"] = choice["finish_reason"]
-        return answer
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
+def _read_json(content: bytes) -> object:
+    with suppress(ValueError, RecursionError):
+        return json.loads(content.decode(errors="replace").lstrip("\ufeff"))
 
 
 def _error_in(answer: object) -> int:

@@ -23,7 +23,7 @@ from diplomacy_engine.extras.language.questions import TalkQuestion, questions_o
 from diplomacy_engine.extras.language.replies import MOST_SAID
 from diplomacy_engine.extras.language.settings import settings_of
 from diplomacy_engine.extras.language.talker import Talker
-from diplomacy_engine.players.advice import advice, orders_by_player
+from diplomacy_engine.players.advice import orders_by_player
 from diplomacy_engine.press.daide import is_daide
 from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.rules.map import load_map
@@ -288,30 +288,6 @@ def test_weights_that_have_blown_up_give_legal_orders_and_long_prompts_are_refus
     model.network.config.max_position_embeddings = 50
     with pytest.raises(UserError, match="50"):
         model.replies([prompt_text(asked, "list")], [asked])
-
-
-def test_hints_are_probabilities_of_whole_orders():
-    """They are those of the unmasked texts, computed here one by one."""
-    player = LocalPlayer("test", settings_of({"model": "m", "prompt": "minimal"}, "t"), model_of())
-    game = Game.from_position(WINTERS[1][0])
-    found = advice(game, player, "RUSSIA")
-    assert found.value is None and [name for name, _ in found.slots] == ["removal 1", "removal 2"]
-    for _, ranked in found.slots:
-        assert abs(sum(share for _, share in ranked) - 1) < 1e-5
-    best = found.slots[0][1][0][0]
-    assert dict(found.slots[1][1])[best] == 0
-    asked = question(*WINTERS[1])
-    prompt = player.model.prompt_tokens(player.prompt(asked))
-    scores = {}
-    for number, text in zip(asked.slots[0].numbers, asked.slots[0].texts):
-        path = player.model._tokens(asked).paths[number]
-        ids = torch.tensor([prompt + path])
-        logprobs = player.model.network(ids).logits[0].detach().log_softmax(1)
-        at = range(len(prompt), len(prompt) + len(path))
-        scores[text] = sum(float(logprobs[i - 1, ids[0, i]]) for i in at)
-    total = sum(np.exp(score) for score in scores.values())
-    for text, share in found.slots[0][1]:
-        assert share == pytest.approx(np.exp(scores[text]) / total, abs=1e-4)
 
 
 @pytest.fixture(scope="module")

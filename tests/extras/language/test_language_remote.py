@@ -334,14 +334,6 @@ def chat(content, ending="stop", **message):
     return raw(json.dumps({"choices": [{"message": message, "finish_reason": ending}]}).encode())
 
 
-def stream(*pieces):
-    chunks = [{"choices": [{"delta": {"reasoning_content": "A PAR H\n"}}]}]
-    chunks += [{"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
-    chunks += [{"choices": [{"delta": {}, "finish_reason": "stop"}]}, {"choices": []}]
-    lines = [f"data: {json.dumps(chunk)}" for chunk in chunks]
-    return ": hello\n\n" + "\n\n".join([*lines, "data: [DONE]"]) + "\n\n"
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -349,8 +341,6 @@ def stream(*pieces):
         chat([ORDERS]),
         chat(ORDERS, reasoning_content="A PAR H", reasoning="A MAR H"),
         raw(gzip.compress(json.dumps(completion(ORDERS)).encode()), Content_Encoding="gzip"),
-        raw(stream(ORDERS[:9], ORDERS[9:]).encode(), Content_Type="text/event-stream"),
-        raw(stream(ORDERS).replace("\n", "\r\n").encode()),
         f"I could A PAR H\n</think>\n{ORDERS}",
     ],
 )
