@@ -10,9 +10,10 @@ import math
 import re
 import tomllib
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import msgspec
@@ -73,6 +74,19 @@ def parse_toml(content: bytes, source: object) -> dict[str, Any]:
 def shipped_toml(package: str, name: str) -> dict[str, Any]:
     """Return what is in a TOML file that lies beside the modules of a package of ours."""
     return tomllib.loads((files(package) / name).read_text(encoding="utf-8"))
+
+
+def shipped_patterns(
+    tables: Mapping[str, Sequence[str]], standing_for: Mapping[str, str]
+) -> SimpleNamespace:
+    """Return patterns by name, each of alternatives. Words in capitals in them stand for other
+    patterns, the first ones first."""
+    patterns = {}
+    for name, rows in tables.items():
+        patterns[name] = "|".join(rows)
+        for word, pattern in standing_for.items():
+            patterns[name] = patterns[name].replace(word, pattern)
+    return SimpleNamespace(**{name: re.compile(pattern) for name, pattern in patterns.items()})
 
 
 def read_content(path: str | Path, most: int) -> bytes:

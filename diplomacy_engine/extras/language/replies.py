@@ -22,41 +22,23 @@ from ...rules.notation import (
 )
 from ...textgame.game import Game
 from .questions import Question, Slot, TalkQuestion
-from .thoughts import DRAFT, FINAL, MOST_LINES, PLAIN, Section, decided, heading_kind, sections
+from .thoughts import (
+    DRAFT,
+    FINAL,
+    MOST_LINES,
+    PLAIN,
+    Section,
+    decided,
+    heading_kind,
+    patterns,
+    sections,
+)
 
 MOST_OF_A_LINE = 500  # letters
 MOST_SAID = 200  # letters of a sentence
 _QUOTES = str.maketrans("\u201c\u201d\u201e\u2018\u2019\xab\xbb", '"""\'\'""')
-_ARROWS = re.compile(
-    "[-=~]{0,4}[\u2191-\u21ff\u2794\u2798-\u27be\u27f0-\u27ff\u2b05-\u2b0d]\ufe0f?"
-)
-# Symbols and emoji, which say nothing; those of order marks and dashes are none.
-_SIGNS = re.compile("[\u2022-\u2027\u20e3\u2300-\u2bff\ufe0f\u200b-\u200f\xb7]|[^\0-\uffff]")
-_TAG = re.compile(
-    r"</?(?:li|[uo]l|b|i|em|strong|code|pre|p|br|t[rdh]|order|unit|move)\b[^<>]{0,20}>", re.I
-)
-_BULLET = re.compile(
-    r"[^\w\ud800-\udfff]{0,20}(?:\[[ x]?\]\s*)?"
-    r"(?:(?:(?:order|unit|move|step|no\.?)\s*#?\s*)?\(?\d{1,3}(?:[.):\]]+\s*|\s+)"
-    r"|\(?(?:[a-z]|[ivx]{1,4})\)\s*|(?:[a-z]|[ivx]{1,4})\.\s+(?=[AF]\s)"
-    r"|(?:first|second|third|next|then|finally),?\s+)?",
-    re.IGNORECASE,
-)
-_STRING = re.compile(r'[{}\[\]]|("(?:[^"\\\n]|\\.){0,500}")(\s*:)?')  # of JSON; the second: a key
-# What may stand between an order and the reason for it.
-_REASON = re.compile(
-    r"\s*[(#|:;.!,]\s*|\s+(?:-+>?|=|//|to|for|so|because|since|as|which|in order)\s"
-    r"|\s*[\u2012-\u2015]\s*",
-    re.IGNORECASE,
-)
-_TO = re.compile(r"\Ato ", re.IGNORECASE)
-_BETWEEN = re.compile(r"\s*(?:[|;,&]|\band\b)\s*", re.IGNORECASE)  # orders on one line
+_LIKE = patterns("lines")
 _MOST_CUTS = 12  # of a line, from its end on
-_LABEL = re.compile(r"[:=\])|]\W*")
-_MANNERS = re.compile(
-    r"\b(?:will|shall|is (?:to|ordered to)|please|my|I(?:'ll| will)? (?:order|move))\b|^move\b",
-    re.IGNORECASE,
-)
 
 
 class _Line(NamedTuple):
@@ -183,9 +165,10 @@ def _lists_of(section: Section, wanted: Callable[[str], object]) -> list[list[st
 
 
 def _cleaned(line: str) -> str:
-    line = _SIGNS.sub(" ", _ARROWS.sub(" -> ", _TAG.sub(" ", line[: 4 * MOST_OF_A_LINE])))
+    line = _LIKE.arrows.sub(" -> ", _LIKE.tag.sub(" ", line[: 4 * MOST_OF_A_LINE]))
+    line = _LIKE.signs.sub(" ", line)
     line = line.replace("`", "").replace("**", "").strip("'\"*,;_~>|$ \t")
-    return line[_BULLET.match(line).end() :].strip("'\"*,;_ ")
+    return line[_LIKE.bullet.match(line).end() :].strip("'\"*,;_ ")
 
 
 def _decision(
@@ -294,14 +277,14 @@ def _readings(game_map: Map, line: str, heading: str) -> Iterator[str]:
     in the cells of a table, with a reason behind it."""
     if len(line) > MAX_TEXT:
         return
-    yield _BETWEEN.sub("\n", line)
-    plain = " ".join(_MANNERS.sub(" ", line).split())
-    labels = [line[label.end() :] for label in islice(_LABEL.finditer(line), 3)]
-    for text in (f"{heading} {line}", plain, *labels, _LABEL.sub(" ", line, 1)):
+    yield _LIKE.between.sub("\n", line)
+    plain = " ".join(_LIKE.manners.sub(" ", line).split())
+    labels = [line[label.end() :] for label in islice(_LIKE.label.finditer(line), 3)]
+    for text in (f"{heading} {line}", plain, *labels, _LIKE.label.sub(" ", line, 1)):
         yield text
-        for cut in reversed([*_REASON.finditer(text)][-_MOST_CUTS:]):
+        for cut in reversed([*_LIKE.reason.finditer(text)][-_MOST_CUTS:]):
             # What begins with a place is no reason: it may be where a supported unit is to go.
-            if ordered_unit(game_map, f"A {_TO.sub('', text[cut.end() :])}") is None:
+            if ordered_unit(game_map, f"A {_LIKE.to.sub('', text[cut.end() :])}") is None:
                 yield text[: cut.start()]
     cells = [cell.strip() for cell in re.split(r"[|\t;,]", line) if cell.strip(" -:")]
     for first in range(min(3, len(cells) - 1)):
@@ -317,7 +300,7 @@ def _json_texts(text: str, wanted: Callable[[str], object]) -> list[list[str]]:
     texts, key, held, dropped = [], "", [""], False
     levels = [(False, False)]  # of brackets: whether thoughts, and whether a list, are around
     begin = min((at for at in map(text.find, "{[") if at >= 0), default=len(text))
-    for match in islice(_STRING.finditer(text, begin), 5 * MOST_LINES):
+    for match in islice(_LIKE.string.finditer(text, begin), 5 * MOST_LINES):
         if not match[1]:
             is_draft, in_list = levels[-1]
             if match[0] in "{[":

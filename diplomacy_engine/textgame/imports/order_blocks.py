@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..._suggest import printable, quoted
 from ...constants import NONE, OrderKind, parse_phase, phase_kind, phase_name
 from ...errors import UserError
-from ...records import shipped_toml
+from ...records import shipped_patterns, shipped_toml
 from ...rules import notation
 from ...rules.map import Map
 from ...rules.names import POWERS, power_called
@@ -34,43 +34,9 @@ _KINDS = {
 _VERBS = {word: verb for verb, words in _WORDS["verbs"].items() for word in words.split()}
 _BESIDE = {*_WORDS["beside"].split(), *_VERBS} - {*_KINDS}
 _IDLE, _ABOUT = ({*_WORDS[name].split()} for name in ("idle", "about"))
-_MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\.?"
-_ASIDE = re.compile(  # dates, times, counts
-    rf"\b\d{{4}}-\d\d-\d\d\b|\b\d\d?([./])\d\d?\1\d{{2,4}}\b|\b\d\d?:\d\d(?::\d\d)?\b"
-    rf"|\b\d\d?(?:st|nd|rd|th)?\.? (?:of )?{_MONTH}(?:,? \d{{4}}\b)?"
-    rf"|\b{_MONTH} \d\d?(?:st|nd|rd|th)?\b(?:,? \d{{4}}\b)?"
-    r"|\b(?:turn|phase|game|round|no|nr|number|issue)\b\W{0,3}\d{1,3}\b|#\s?\d{1,3}\b",
-    re.IGNORECASE,
-)
-_GAME = re.compile(r"(?<=\d)\W[^:]*?\b(?:(?:of the game|for|in)\b|due|deadline).*", re.IGNORECASE)
-_PARTS = re.compile(
-    r"([(\[{][^()\[\]{}]*[)\]}]|,|[:;/|]|\s[-~=]+\s|\s*[\u2013\u2014]+\s*|\.(?=\s)|\s(?=@))"
-)
-_CENTERS = re.compile(r"^(?:(?:supply\s+)?cent(?:er|re)s?|scs?)\b\s*:?\s*(.*)$", re.IGNORECASE)
-_ORDERS_BEGIN = re.compile(
-    r"(?<=:)(?!\d)|(?<![\w-])(?=[(*\[<+-]*(?:[AF]|army|fleet|the army|the fleet|builds?|removes?|"
-    r"destroys?|waives?)\b)",
-    re.IGNORECASE,
-)
-_TAGS = re.compile(r"\*\*|__|[<\[]/?(?:b|i|u|em|strong|li|ul|ol|p|br|td|tr|h\d|code)/?[>\]]", re.I)
-_STRUCK = re.compile(r"(?<!~)~~(?=[^\s~])(.+?)(?<=[^\s~])~~(?!~)|<(s|del)>(.+?)</\2>")
-_MARKS = re.compile(
-    r"\A(?:[#>\u2022*=_~|`\s]|-(?!(?:[AF]|army|fleet)\b)|\[[ xX]?\]|\(?\d{1,3}[.):](?=\s)"
-    r"|\(?[a-z]\)(?=\s))+",
-    re.IGNORECASE,
-)
+_LIKE = shipped_patterns(_WORDS["patterns"], {"MONTH": _WORDS["month"]})
 _DASHES = "+-\u2013\u2212 "
 _VERB_OF = {OrderKind.BUILD: "build", OrderKind.DISBAND: "remove"}
-_DOTS = re.compile(r"\s*[|\u00b7\u2022\u2219\u22c5\u2027\u00a6]\s*|`\s+`")
-_RETREATS = re.compile(
-    r"\b(?:retreat(?:s|ed|ing)?|dislodged(?!\W+(?:and\W+)?r))\b(?: (?:in)?to\b|\W)*([^()\[\],;*]+)",
-    re.IGNORECASE,
-)
-_DISBANDS = re.compile(r"\b(?:disband|destroy)(?:s|ed)?\b", re.IGNORECASE)
-_PHASE_LIKE = re.compile(
-    r"\W*(?:(?:turn|phase|round|year|season)\W*\d|[sfwa]\W?\d\d(?:\d\d)?[mrab]?\b)", re.IGNORECASE
-)
-_UNIT_LIKE = re.compile(r"\W*(?:[AF]|army|fleet) \w", re.IGNORECASE)
 _NOTHING = ("none", "no orders", "nmr", "-")
 FORMS = (
     "a line names a phase (Spring 1901, S1901M, Movement results for Spring of 1901), and below it "
@@ -213,12 +179,12 @@ def _texts(game_map: Map, line: str, phase: str, verb: str) -> list[str]:
 def told_retreat(game_map: Map, remark: str) -> str:
     """Return what a remark behind a movement order says of the unit's retreat: `R SIL`, `D`, or
     nothing."""
-    for goal in _RETREATS.findall(remark):
+    for goal in _LIKE.retreats.findall(remark):
         try:
             return f"R {notation.place_text(game_map, notation.read_place(game_map, goal)[1])}"
         except UserError:
             continue
-    return "D" if _DISBANDS.search(remark) else ""
+    return "D" if _LIKE.disbands.search(remark) else ""
 
 
 def _is_order(game_map: Map, text: str) -> bool:
@@ -243,7 +209,7 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
     centers: dict[str, list[str]] = {}
     line = 0  # on which centers are listed
     for block, text in entries:
-        named = _CENTERS.match(text)
+        named = _LIKE.centers.match(text)
         if named:
             line, text = block.line, named[1]
         if line == block.line:
@@ -293,10 +259,12 @@ def all_centers(
 
 def _plain(game_map: Map, line: str) -> str:
     """Return a line without marks of mails, markdown and HTML, and without orders struck out."""
-    line = _STRUCK.sub(lambda m: m[0] if notation.no_order(game_map, m[1] or m[3]) else "", line)
-    line = _TAGS.sub("", notation.without_symbols(html.unescape(line)))
-    line = _DOTS.sub("; ", _MARKS.sub("", line.strip(), count=1)).replace("`", "")
-    line = _MARKS.sub("", line.strip("; \t"), count=1)
+    line = _LIKE.struck.sub(
+        lambda m: m[0] if notation.no_order(game_map, m[1] or m[3]) else "", line
+    )
+    line = _LIKE.tags.sub("", notation.without_symbols(html.unescape(line)))
+    line = _LIKE.dots.sub("; ", _LIKE.marks.sub("", line.strip(), count=1)).replace("`", "")
+    line = _LIKE.marks.sub("", line.strip("; \t"), count=1)
     plain = line.rstrip("=#*_~;- \t")
     return plain + "-" * (line[len(plain) :].count("-") == 1)  # A PAR - is no unit
 
@@ -310,7 +278,7 @@ class Headings:
 
     def split(self, line: str) -> tuple[_Heading | None, str]:
         """Return the heading with which a line begins, if it has one, and the rest of the line."""
-        begins = [match.start() for match in _ORDERS_BEGIN.finditer(line)][:_MOST_BEGINS]
+        begins = [match.start() for match in _LIKE.orders_begin.finditer(line)][:_MOST_BEGINS]
         for at in begins:
             if self._orderly(line[at:]):
                 heading = self.read(line[:at]) if at else None
@@ -344,7 +312,7 @@ class Headings:
         seasons = [w for w in words if len(w) > 3 and w in _SEASONS]
         short, digit = len(words) <= _FEW_WORDS, re.search(r"\d", line)
         years = [w for w in words if w.isdecimal() and abs(int(w) - self.first_year - 49) < 50]
-        if _PHASE_LIKE.match(line) or (seasons and (short or digit)) or (years and short):
+        if _LIKE.phase.match(line) or (seasons and (short or digit)) or (years and short):
             return "phase"
         name = _names(self.map)
         headed = colon and len(_words(head)) <= _FEW_WORDS and (not rest or self._orderly(rest))
@@ -358,18 +326,18 @@ class Headings:
         persons may stand beside, but nothing that may name something else."""
         if len(head) > _MOST_OF_A_HEADING:
             return None
-        head = _ASIDE.sub(" ", head)
-        heading = self._named(head) or self._named(head := _GAME.sub("", head))
+        head = _LIKE.aside.sub(" ", head)
+        heading = self._named(head) or self._named(head := _LIKE.game.sub("", head))
         if heading:
             return heading
-        parts = _PARTS.split(head)
+        parts = _LIKE.parts.split(head)
         own = [at for at, part in enumerate(parts) if self._is_of_heading(part)]
         first = own[0] if own else len(parts)
         heading = self._named(" ".join(parts[at] for at in own))
         if heading is None or not (heading.dated or heading.power):
             return None
         for at, part in enumerate(parts):
-            if _UNIT_LIKE.match(part):  # an order with a mistake, not what stands beside
+            if _LIKE.unit.match(part):  # an order with a mistake, not what stands beside
                 return None
             if at in own or not _words(part) or part[0] in "([{":
                 continue
