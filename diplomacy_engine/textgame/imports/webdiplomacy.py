@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from ..._suggest import quoted
 from ...constants import COMPLETED, NONE, PHASE_KINDS, phase_name
 from ...errors import UserError
-from ...records import convert
+from ...records import convert, shipped_toml
 from ...rules.map import Map
 from ...rules.names import power_called
 from ...rules.notation import place_text, province_of, read_order, read_place
@@ -19,13 +19,6 @@ FIRST_YEAR = 1901
 FINISHED, DRAWN = "Finished", "Drawn"  # a phase; how a game that is over ended (gameOver)
 PHASES = ("Diplomacy", "Retreats", "Builds")
 MOST_PHASES = 2000
-_CLASSIC_POWERS = ("ENGLAND", "FRANCE", "ITALY", "GERMANY", "AUSTRIA", "TURKEY", "RUSSIA")
-_CLASSIC_PLACES = """
-    CLY EDI LVP YOR WAL LON POR SPA NAF TUN NAP ROM TUS PIE VEN APU GRE ALB SER BUL RUM CON SMY ANK
-    ARM SYR SEV UKR WAR LVN MOS STP FIN SWE NWY DEN KIE BER PRU SIL MUN RUH HOL BEL PIC BRE PAR BUR
-    MAR GAS BAR NWG NTH SKA HEL BAL BOT NAO IRI ENG MAO WES LYO TYS ION ADR AEG EAS BLA TYR BOH VIE
-    TRI BUD GAL SPA/NC SPA/SC STP/NC STP/SC BUL/EC BUL/SC
-"""  # in the order of its numbers, from 1 on
 _LETTERS = {"Army": "A", "Fleet": "F"}
 _YES = (True, "Yes")
 
@@ -108,13 +101,11 @@ def _known(names: Mapping[int, str], number: int | None, what: str) -> str:
 
 def classic(game_map: Map) -> Variant:
     """Return the site's Classic variant; UserError unless the map is like the standard one."""
-    codes = _CLASSIC_PLACES.split()
-    is_classic = set(codes) == set(game_map.locations)
-    if not is_classic or set(_CLASSIC_POWERS) != set(game_map.powers):
-        raise UserError(f"map {game_map.name} is not the site's Classic: give its variant.json")
-    places = dict(enumerate(codes, 1))
-    powers = dict(enumerate(_CLASSIC_POWERS, 1))
-    return Variant(game_map, powers, places, {place: n for n, place in places.items()})
+    try:
+        return read_variant(shipped_toml(__package__, "classic.toml"), game_map)
+    except UserError:
+        reason = f"map {game_map.name} is not the site's Classic: give its variant.json"
+        raise UserError(reason) from None
 
 
 def read_variant(data: object, game_map: Map) -> Variant:
