@@ -12,7 +12,6 @@ from gymnasium.vector.utils import batch_space
 from .._suggest import quoted
 from ..errors import UserError
 from ..games.vector_game import VectorGame
-from ..pictures.board import board_svg
 from ..pictures.png import pixels
 from ..textgame.game import Game
 from .agent_games import AgentGames, seeds_of
@@ -31,7 +30,7 @@ def render_game(games: VectorGame, row: int, mode: str | None) -> np.ndarray | s
     game = Game.from_row(games, row)
     if mode == "ansi":
         return game.to_position().replace("; ", "\n") + "\n"
-    return pixels(board_svg(game, theme="light"), game.map, WIDTH)
+    return pixels(game.to_svg(theme="light"), game.map, WIDTH)
 
 
 class NeedsReset(gymnasium.error.ResetNeeded, UserError):

@@ -1,4 +1,4 @@
-"""Pictures of the board: `board_svg` draws a position, and orders as arrows with their results.
+"""Pictures of the board: `scene_svg` draws a position, and orders as arrows with their results.
 
 What a page or a test may rely on in the SVG:
 
@@ -23,7 +23,7 @@ import numpy as np
 from ..constants import COMPLETED, PHASE_KINDS, Terrain, parse_phase
 from ..rules.notation import location_of, province_of
 from .arrows import LEAST_SHARE, considered, order_marks
-from .drawing import Drawing, Scene, drawing_of
+from .drawing import Drawing, Scene
 from .layout import LABEL_SIZE, NAME_SIZE, Layout, name_lines
 
 UNIT_RADIUS = 12.0
@@ -38,21 +38,6 @@ def phase_title(name: str) -> str:
         return "Game over"
     year, phase = parse_phase(name)
     return f"{_SEASONS[phase]} {year}, {PHASE_KINDS[phase]}"
-
-
-def board_svg(
-    game: Any,
-    *,
-    orders: Mapping[str, Sequence[str]] | None = None,
-    outcome: Mapping[str, Sequence[str]] | None = None,
-    theme: str = "auto",
-    width: int | None = None,
-) -> str:
-    """Return the position of a game as an SVG, `width` pixels wide or (None) filling its frame;
-    the `outcome` of the orders is as of `Game.adjudicate`, and failed ones are crossed."""
-    by_power = {power.upper(): texts for power, texts in (orders or {}).items()}
-    scene = scene_of(game).with_orders(game.map, by_power, outcome or {})
-    return scene_svg(drawing_of(game.map), scene, theme, width)
 
 
 def scene_of(game: Any) -> Scene:

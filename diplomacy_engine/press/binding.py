@@ -80,17 +80,11 @@ def bind_slots(kinds, aims, deals, active, decisions, first, last, sets, counts,
             start, stop = decisions.order_start[old], decisions.order_start[old + 1]
             promise = deals.promised[e, v] if dealing else NONE
             leaving = bound and _has(sets[1], v)
-            if promise != NONE or leaving:
-                for i in range(start, stop):
-                    number = decisions.order[i]
-                    if _keeps(kinds, aims, number, promise, leaving, sets):
-                        order[n] = number
-                        n += 1
-            elif bound:
+            if promise != NONE or bound:
                 for i in range(start, stop):
                     number = decisions.order[i]
                     order[n] = number
-                    n += np.int64(not _has(sets[0], aims[number]))
+                    n += np.int64(_keeps(kinds, aims, number, promise, leaving, sets))
             else:
                 for i in range(start, stop):
                     order[n + i - start] = decisions.order[i]

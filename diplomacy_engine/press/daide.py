@@ -234,49 +234,40 @@ def _read_clause(
                 if members == [names[power]]:
                     return (Clause.KEEP_OUT, side, v, NONE), ()
         case ["NOT", ["XDO", [list(unit), "HLD"]]] if not phase:
-            side, v, _ = _read_order(games, powers, [unit, "HLD"])
+            side, v, _ = _read_order(games, powers, [unit, "HLD"], False)
             return (Clause.LEAVE, side, v, NONE), ()
         case ["XDO", [list(unit), *rest]]:
-            read = _read_later_order if phase else _read_order
-            return (Clause.ORDER, *read(games, powers, [unit, *rest])), ()
+            return (Clause.ORDER, *_read_order(games, powers, [unit, *rest], bool(phase))), ()
     raise UserError(f"{quoted(part)} is not a clause between {' and '.join(sorted(both))}")
 
 
-def _read_order(games: VectorGame, powers: tuple[int, int], tokens: list) -> tuple[Side, int, int]:
-    decisions, state = games.decisions(), games.state
-    places = decisions.slot_province.tolist() if in_movement(state)[0] else ()
-    for s, v in enumerate(places):
-        power = int(state.unit_power[0, v])
-        unit = _unit_text(games, state.unit_kind[0, v], state.unit_location[0, v])
-        if power not in powers or _tree(unit) != tokens[:1]:
-            continue
-        for number in decisions.order[slice(*decisions.order_start[s : s + 2])].tolist():
-            if _is_meant(_tree(_order_text(games, number)), tokens):
-                return Side.SENDER if power == powers[0] else Side.RECEIVER, v, number
-    raise _no_order(games, powers, tokens)
-
-
-def _read_later_order(
-    games: VectorGame, powers: tuple[int, int], tokens: list
+def _read_order(
+    games: VectorGame, powers: tuple[int, int], tokens: list, later: bool
 ) -> tuple[Side, int, int]:
-    """Of a later phase nobody knows what is legal: any order of the map is read."""
-    names, table = power_names(games.map), games.table
+    """Return side, province and number of an order: a legal one, or of a `later` phase, of which
+    nobody knows what is legal, any of the map."""
+    names, provinces = power_names(games.map), province_names(games.map)
     owner, _, place = (*tokens[0], None, None, None)[:3]
     code = place[0] if isinstance(place, list) and place else place
-    for side, power in zip((Side.SENDER, Side.RECEIVER), powers):
-        if owner != names[power] or code not in province_names(games.map):
-            continue
-        v = province_names(games.map).index(code)
-        here = (games.board.location_province[table.location] == v) & (table.kind <= CONVOY)
-        for number in np.flatnonzero(here).tolist():
-            if _is_meant(_tree(_order_text(games, number, owner)), tokens):
-                return side, v, number
-    raise _no_order(games, powers, tokens)
+    sides = [side for side in (Side.SENDER, Side.RECEIVER) if owner == names[powers[side]]]
+    if sides and code in provinces:
+        v = provinces.index(code)
+        for number in _orders_of(games, v, later):
+            written = _order_text(games, number, owner if later else None)
+            if _is_meant(_tree(written), tokens):
+                return sides[0], v, number
+    either = " or ".join(games.map.powers[power] for power in powers)
+    raise UserError(f"{quoted(tokens)} is not an order that a unit of {either} can be given")
 
 
-def _no_order(games: VectorGame, powers: tuple[int, int], tokens: list) -> UserError:
-    names = " or ".join(games.map.powers[power] for power in powers)
-    return UserError(f"{quoted(tokens)} is not an order that a unit of {names} can be given")
+def _orders_of(games: VectorGame, v: int, later: bool) -> list[int]:
+    """Return the movement orders of the unit in a province."""
+    if later:
+        here = games.board.location_province[games.table.location] == v
+        return np.flatnonzero(here & (games.table.kind <= CONVOY)).tolist()
+    decisions = games.decisions()
+    slots = np.flatnonzero(decisions.slot_province == v) if in_movement(games.state)[0] else ()
+    return [n for s in slots for n in decisions.order[slice(*decisions.order_start[s : s + 2])]]
 
 
 def _is_meant(written: list, tokens: list) -> bool:

@@ -20,7 +20,8 @@ from ..constants import (
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
-from ..pictures.board import board_svg
+from ..pictures.board import scene_of, scene_svg
+from ..pictures.drawing import drawing_of
 from ..press.daide import ClauseRow, Terms, is_daide, offer_text
 from ..press.deals import Clause, Side
 from ..press.press import MOST_ROUNDS, Press, PressRules
@@ -676,21 +677,18 @@ class Game:
         meanings = {self._province_of(n[0]): n for n in submitted if n and n[0] != waive}
         return positions.settle_coasts(self._games, meanings)
 
-    def _void_units(self, chosen: dict[int, int]) -> dict[int, str]:
-        powers, kinds, locations = self._ordered_units()
-        void_units = {}
+    def _void_units(self, chosen: dict[int, int]) -> set[int]:
+        """Return the provinces of units that their own power has given void orders alone."""
+        powers, kinds, _ = self._ordered_units()
+        void = set()
         for power, submitted in self._submitted.items():
-            for unit in [
-                notation.ordered_unit(self.map, text, kinds)
-                for text, numbers in submitted
-                if not numbers
-            ]:
-                if unit is None or unit.place.province in chosen:
-                    continue
-                v = unit.place.province
-                if (powers[v], kinds[v]) == (self.map.power_index[power], unit.kind):
-                    void_units[v] = self.map.unit_text(kinds[v], locations[v])
-        return void_units
+            for text in (text for text, numbers in submitted if not numbers):
+                unit = notation.ordered_unit(self.map, text, kinds)
+                if unit is not None and unit.place.province not in chosen:
+                    v = unit.place.province
+                    if (powers[v], kinds[v]) == (self.map.power_index[power], unit.kind):
+                        void.add(v)
+        return void
 
     def _order_array(self, chosen: dict[int, int]) -> np.ndarray:
         orders = self._games.new_orders()
@@ -740,15 +738,15 @@ class Game:
         units, own = self._unit_texts(), self._void_units(chosen)
         foreign = {text for v, text in units.items() if v not in own}
         results = {}
-        for submitted in self._submitted.values():
-            for text, numbers in submitted:
-                unit = (
-                    None if numbers else notation.ordered_unit(self.map, text, state.unit_kind[0])
-                )
-                if unit is not None:
-                    written = notation.as_written(self.map, unit)
-                    stands = own.get(unit.place.province, written)
-                    results[written if _is_build(self.map, text) else stands] = constants.VOID
+        submitted = [order for orders in self._submitted.values() for order in orders]
+        for text in (text for text, numbers in submitted if not numbers):
+            unit = notation.ordered_unit(self.map, text, state.unit_kind[0])
+            if unit is not None:
+                written = notation.as_written(self.map, unit)
+                v = unit.place.province
+                stands = units[v] if v in own else written
+                builds = notation.order_kind(self.map, text) == OrderKind.BUILD
+                results[written if builds else stands] = constants.VOID
         for text in foreign:
             results.pop(text, None)
         for number in chosen.values():
@@ -812,10 +810,15 @@ class Game:
         theme: str = "auto",
         width: int | None = None,
     ) -> str:
-        """Return a picture of the position with orders as arrows, without `orders` those submitted;
-        see pictures/board.py."""
+        """Return a picture of the position, `width` pixels wide or (None) filling its frame.
+
+        Orders are arrows, without `orders` those submitted. Those that fail by `outcome`, as
+        `adjudicate` returns it, are crossed. See pictures/board.py for what is in the SVG.
+        """
         orders = self.orders if orders is None else orders
-        return board_svg(self, orders=orders, outcome=outcome, theme=theme, width=width)
+        by_power = {power.upper(): texts for power, texts in orders.items()}
+        scene = scene_of(self).with_orders(self.map, by_power, outcome or {})
+        return scene_svg(drawing_of(self.map), scene, theme, width)
 
     def to_position(self) -> str:
         """Return the position as one line, such as `small S1901M; ENGLAND A LON = LON; ...`. The
@@ -946,13 +949,6 @@ class Game:
 
     def __repr__(self) -> str:
         return f"Game({self.map.name!r}, {self.phase})"
-
-
-def _is_build(game_map: Map, text: str) -> bool:
-    try:
-        return notation.read_order(game_map, text).kind == OrderKind.BUILD
-    except UserError:
-        return False
 
 
 def _texts(texts: Sequence[str], what: str = "what an offer names") -> list[str]:

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -233,11 +233,6 @@ def result_words(bits: int) -> list[str]:
     return [word for i, word in enumerate(constants.RESULT_WORDS) if bits >> i & 1]
 
 
-def result_bits(words: Iterable[str]) -> int:
-    """Return the result bits of words; ValueError if one is none of constants.RESULT_WORDS."""
-    return sum(1 << constants.RESULT_WORDS.index(word) for word in set(words))
-
-
 def last_orders(games: VectorGame) -> dict[str, dict]:
     """Return the last movement phase as `state` dictionaries keep it: power -> texts, with a hold
     for a void or missing order, and unit -> result words, of those that have any."""
@@ -276,7 +271,7 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
         v = notation.read_unit(games.map, text)[0].place.province
         if state.last_order[0, v] == NONE:
             raise UserError(f"{quoted(text, 40)} has a last result, but no last order")
-        state.last_result[0, v] = result_bits(words)
+        state.last_result[0, v] = sum(1 << constants.RESULT_WORDS.index(w) for w in set(words))
 
 
 def position_line(games: VectorGame, conceded: Collection[str] = ()) -> str:

@@ -266,11 +266,10 @@ class GameTalk:
                         for offer in (make_offers([(0, *pair, terms.clauses)]) for pair in sides)
                     ]
 
-    def deals(self, p: int) -> Iterator[tuple[Offer, str]]:
-        """Yield a power's deals for this phase, and with whom each is."""
-        for offer in self.offers:
-            if offer.state == "deal" and p in offer.powers and not offer.phase:
-                yield offer, self.partners(p, offer)
+    def deals(self, p: int) -> list[Offer]:
+        """Return a power's deals for this phase."""
+        deals = [offer for offer in self.offers if offer.state == "deal" and not offer.phase]
+        return [offer for offer in deals if p in offer.powers]
 
     def later(self, p: int) -> Iterator[Offer]:
         """Yield a power's deals for phases to come that earlier ones have made; one among several
@@ -313,7 +312,7 @@ class GameTalk:
             return by_province
         full = self.games.decisions()
         mine = self.games.state.unit_power[0, full.slot_province] == p
-        for offer, _ in self.deals(p):
+        for offer in self.deals(p):
             counts = np.diff(self._alone(offer).bound(full).order_start)
             for s in np.flatnonzero(mine & (counts < np.diff(full.order_start))):
                 name = self.games.map.provinces[full.slot_province[s]]
@@ -332,12 +331,12 @@ class GameTalk:
         return set(self.bound(self.games.decisions()).order.tolist())
 
     def why_broken(self, p: int, province: int, number: int) -> str:
-        for offer, partner in self.deals(p):
+        for offer in self.deals(p):
             orders = self.games.new_orders()
             orders[0, province] = number
             self._alone(offer).correct(orders)
             if orders[0, province] != number:
-                return f"it breaks the deal with {partner}: {self.words(offer)}"
+                return f"it breaks the deal with {self.partners(p, offer)}: {self.words(offer)}"
         return "it breaks an agreement"
 
     def broken(self, orders: np.ndarray) -> dict[str, list[str]]:

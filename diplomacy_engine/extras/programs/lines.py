@@ -11,6 +11,7 @@ from ...constants import FLEET, NONE, RESULT_WORDS, RUNNING
 from ...errors import UserError
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
+from ...players.asking import slots_of
 from ...rules.map import Map
 from ...rules.notation import unit_of
 from ...rules.state import LAST_YEAR, GameState
@@ -142,17 +143,13 @@ def positions_of(
 def _add_legal_orders(
     games: VectorGame, decisions: Decisions, place: list[int], positions: list[Position]
 ) -> None:
-    order_texts = games.vocabulary.texts
-    starts, orders = decisions.order_start.tolist(), decisions.order.tolist()
-    slots = decisions.slot_start.tolist()
     for d, (n, power) in enumerate(zip(place, decisions.power.tolist())):
         by_unit: ByPower = {}
-        for slot in range(slots[d], slots[d + 1]):
-            if decisions.slot_province[slot] == NONE and slot > slots[d]:
-                break  # each build may be any of them
-            for order in orders[starts[slot] : starts[slot + 1]]:
-                text = order_texts[order]
+        for slot in slots_of(games, decisions, d):
+            for text in slot.texts:
                 by_unit.setdefault(unit_of(text), []).append(text)
+            if positions[n].name[-1] == "A":
+                break  # each build may be any of them
         positions[n].legal_orders[games.map.powers[power]] = by_unit
 
 
