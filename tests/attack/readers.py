@@ -16,7 +16,7 @@ from reference.orders import ReferenceMap, legal_orders
 from support.games import orderable, play_randomly
 from support.language import question_of_game
 from support.maps import TRIBES
-from support.tables import read_text
+from support.tables import read_table, read_text
 
 from diplomacy_engine import Game, Map, load_map, load_player, make_reward_mix, vocabulary
 from diplomacy_engine.extras.language.replies import read_reply
@@ -182,22 +182,9 @@ def report(text: str, folder: Path) -> object:
     return saved
 
 
-WORDS = (
-    "A", "F", "-", "->", "/", "NC", "(SC)", "H", "S", "C", "R", "D", "B", "VIA", "WAIVE", "*",
-    "PAR", "STP/NC", "Bulgaria", "North", "Sea", "LON", "ENGLAND", "0", "ß", "\u0130", "AND", "PRP",
-)  # fmt: skip
-NAMES = (
-    "dumbbot", "small-pure-1", "fast(draws=3):small-pure-1", "nash(profiles=4)+dumbbot",
-    "population#2", "llm:x.toml", "llm:local:x", "llm:m@http://127.0.0.1:9/v1", "os:system",
-    "fast(leaf=x assume=infer:self,hold):y", "a/b.npz", "x.py:y",
-)  # fmt: skip
-MAP_WORDS = tuple(re.findall(
-    r'"[^"]*"|[^\s"]+',
-    'CAP-H "CAP H" "HIL - ROC" VIA A "F" "MOU NC" "" "." NC "NOR C A CAP - DUN" "Bay" CAP 3 land '
-    'coast sea true false [] {} [1,2] [1,2.5] WEST NORTH "MOU/NC" HIL SOU ISL ROC nan 0xff '
-    '"HIL SOU" "ROC CAP NOR" "MOU/NC ISL" "MOU" "land" "coast" "sea" "NC" "A HIL" "F SOU" "any" '
-    '"home" "TRIBES" "RIVER" "A MOU" "F MOU/RIVER" "VIA" TRIBES neutral builds convoys aliases',
-))  # fmt: skip
+WORDS = read_table(__file__, "words")
+NAMES = read_table(__file__, "names")
+MAP_WORDS = read_table(__file__, "map_words")
 GULF = Path(__file__).parents[1] / "extras" / "maps" / "files" / "gulf.map"
 ORDERS = ("A PAR - BUR", "A MAR S A PAR - BUR", "F BRE - PIC VIA", "A PAR H")
 SETTINGS_FILE = 'model = "m"\nbase_url = "http://127.0.0.1:9/v1"\nprompt = "list"\nretries = 0\n'

@@ -16,6 +16,7 @@ import pytest
 from attack.attacks import ATTACKS, attacked, changed_texts
 from attack.readers import READERS, map_file, map_of_another, player
 from support.limits import within
+from support.tables import read_table
 
 pytestmark = [
     pytest.mark.usefixtures("compiled"),
@@ -50,12 +51,7 @@ def test_attack(attack, tmp_path, request, capsys):
 
 
 LENGTH = 2**16  # for which what grows by the square takes far longer than is allowed
-DELIMITERS = (
-    *"(){}[]<>\"'`\\/|*+-=,;:#@.&% \n\t0aA\u2028\u2013", "->", "- ", "( ", "PRP ( ", "AND ( ", "A ",
-    "A PAR - ", "A PAR - BUR ", "(SC)", "{}", "[]", '{"a":', '"\\', "=\n", "[a.", "a.b=1\n",
-    "'''", '"""', "<think>", "(at ", "fast(", "llm:", "ENGLAND+", "\\u", "VIA ",
-    f"France: A Par {'-' * 60}x\n",
-)  # fmt: skip
+DELIMITERS = read_table(__file__, "delimiters")
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)

@@ -215,7 +215,8 @@ def test_short_games_agree(package, maps, name):
 
 
 def test_the_package_accepts_our_saved_games(maps, home, tmp_path):
-    """It plays them again, by the name of the map, and finds each phase as we have written it."""
+    """It plays them again, by the name of the map, finds each phase as we have written it, and
+    opens them in the last one."""
     names = ("ancmed", "colonial", "modern", "standard_france_austria")
     lines = []
     for name in names:
@@ -227,8 +228,11 @@ def test_the_package_accepts_our_saved_games(maps, home, tmp_path):
                 game.submit(power, texts)
             game.adjudicate()
         lines.append(json.dumps(game.to_saved_game()) + "\n")
-    code = "import json, sys; from diplomacy.utils.export import is_valid_saved_game as valid\n"
-    code += "print([valid(json.loads(line)) for line in sys.stdin])"
+    code = "import json, sys; from diplomacy.utils import export\n"
+    code += "games = [json.loads(line) for line in sys.stdin]\n"
+    code += "valid = [export.is_valid_saved_game(game) for game in games]\n"
+    code += "opened = [export.from_saved_game_format(game).get_current_phase() for game in games]\n"
+    code += "print(valid, opened == [game['phases'][-1]['name'] for game in games])"
     done = subprocess.run(
         [diplomacy_package.package_python()[0], "-c", code],
         env={**os.environ, "HOME": str(home), "PYTHONPATH": ""},
@@ -237,7 +241,7 @@ def test_the_package_accepts_our_saved_games(maps, home, tmp_path):
         text=True,
         check=True,
     )
-    assert done.stdout.splitlines()[-1] == str([True] * len(names))
+    assert done.stdout.splitlines()[-1] == f"{[True] * len(names)} True"
 
 
 @pytest.mark.slow

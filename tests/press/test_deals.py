@@ -60,11 +60,6 @@ def test_lists_are_what_a_plain_predicate_leaves(map_name, at_once, phases):
 POSITION = "small S1901M; ENGLAND A PAR, A LON = LON PAR; RUSSIA A ROM, A MUN = MOS"
 
 
-def one_game(binding: bool = True) -> tuple[VectorGame, Press]:
-    games = Game.from_position(POSITION).vector_game
-    return games, Press(games, "offers", binding=binding)
-
-
 def clause(games, kind, side=Side.BOTH, province=None, order=None):
     v = NONE if province is None else games.map.province_index[province]
     return kind, side, v, NONE if order is None else games.vocabulary.number[order]
@@ -79,18 +74,9 @@ def settle(press, *clauses, sender=0, receiver=1, agreed=True):
     return OfferResult(int(press.settle(offers, np.array([agreed]))[0]))
 
 
-def lists(games, decisions) -> dict[str, list[str]]:
-    return {
-        games.map.provinces[v]: [
-            games.vocabulary.texts[n]
-            for n in decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]]
-        ]
-        for s, v in enumerate(decisions.slot_province)
-    }
-
-
 def test_refusals_say_why_and_change_nothing():
-    games, press = one_game()
+    games = Game.from_position(POSITION).vector_game
+    press = Press(games, "offers")
     first, other = promise(games, "A PAR - ROM"), promise(games, "A PAR H")
     around_london = "HOL", "PAR", "POR", "WAL"
     wrong = [

@@ -1,12 +1,15 @@
 """Deals in words: `Game` with press, its saved games, the DAIDE texts in them."""
 
+import random
+
 import numpy as np
 import pytest
+from support.games import play_randomly
 from support.tables import read_table
 
 from diplomacy_engine import Game, UserError
-from diplomacy_engine.press.daide import Terms, offer_text, read_message
-from diplomacy_engine.press.deals import Clause, make_offers, province_bits
+from diplomacy_engine.press.daide import Terms, clauses_of, offer_text, read_message
+from diplomacy_engine.press.deals import Clause, province_bits
 from tests.support.press import random_offers
 
 POSITION = "small S1901M; ENGLAND A PAR, A LON = LON PAR; RUSSIA A ROM, A MUN = MOS"
@@ -180,41 +183,27 @@ def test_broken_talk_in_saved_games(text):
     assert Game.from_saved_game(saved).messages == saved["phases"][-1]["messages"]
 
 
-def check_daide(map_name: str, phases: int, seed: int) -> int:
-    rng, game, count = np.random.default_rng(seed), Game(map_name, press="offers"), 0
-    games = game.vector_game
-    for _ in range(phases):
-        decisions = games.decisions()
-        if game.phase.endswith("M"):
-            offers = random_offers(games, decisions, rng)
-            for o in range(offers.count):
-                p, q = int(offers.sender[o]), int(offers.receiver[o])
-                rows = zip(*(array[slice(*offers.clause_start[o : o + 2])] for array in offers[4:]))
-                clauses = [tuple(map(int, row)) for row in rows]
-                here = games.state.unit_power[0]
-                leaving = [(p, q)[c[1]] == here[c[2]] for c in clauses if c[0] == 2]
-                if p == q or not all(leaving):
-                    continue
-                phases = [""] if any(c[0] == Clause.LEAVE for c in clauses) else ["", "F1950M"]
-                for terms in (Terms(tuple(clauses), phase=phase) for phase in phases):
-                    text = offer_text(games, p, q, terms)
-                    assert read_message(games, p, q, text) == ("PRP", terms), text
-                    assert read_message(games, p, q, f"REJ ( {text} )") == ("REJ", terms)
-                assert make_offers([(0, p, q, clauses)]).count == 1
-                count += 1
-        orders = games.new_orders()
-        for s, v in enumerate(decisions.slot_province):
-            if v >= 0:
-                orders[0, v] = rng.choice(
-                    decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]]
-                )
-        games.step(orders)
-    return count
-
-
 @pytest.mark.parametrize("map_name", ["small", "standard"])
 def test_words_to_daide_and_back(map_name):
-    assert check_daide(map_name, 12, seed=3) >= 4
+    rng, game, count = np.random.default_rng(3), Game(map_name, press="offers"), 0
+    games, orders = game.vector_game, random.Random(3)
+    for _ in range(12):
+        offers = random_offers(games, games.decisions(), rng) if game.phase[-1] == "M" else None
+        for o in range(offers.count if offers else 0):
+            p, q = int(offers.sender[o]), int(offers.receiver[o])
+            clauses = clauses_of(offers, o)
+            leaving = [(p, q)[c[1]] for c in clauses if c[0] == Clause.LEAVE]
+            here = [games.state.unit_power[0, c[2]] for c in clauses if c[0] == Clause.LEAVE]
+            if p == q or leaving != here:
+                continue
+            for phase in [""] if leaving else ["", "F1950M"]:
+                terms = Terms(clauses, phase=phase)
+                text = offer_text(games, p, q, terms)
+                assert read_message(games, p, q, text) == ("PRP", terms), text
+                assert read_message(games, p, q, f"REJ ( {text} )") == ("REJ", terms)
+            count += 1
+        play_randomly(game, orders)
+    assert count >= 4
 
 
 def test_deals_that_may_be_broken():

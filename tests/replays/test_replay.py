@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 from support.players import Thinker
 from support.search import searcher
+from support.tables import read_table
 
 from diplomacy_engine import Game, UserError, evaluate_player, load_map, make_bot
 from diplomacy_engine.commands.cli import main
@@ -200,22 +201,15 @@ def test_a_text_that_no_screen_can_show(tmp_path, capsys):
     assert main(["replay", str(path), "--output", str(tmp_path / "page.html")]) == 0
 
 
-def test_bad_flags(small_file, tmp_path, capsys):
-    bad = {
-        ("--text", "--phase", "S1999M"): "has no phase 'S1999M': it goes from S1901M to",
-        ("--text", "--game", "3"): "has 2 games, no game 3",
-        (): "give either --output FILE",
-        ("--output", str(tmp_path / "page.pdf")): "must end in .html, .svg, .png",
-        ("--output", str(tmp_path / "none" / "page.html")): "there is no folder",
-        ("--text", "--review", "lookahead"): "--review has no effect",
-        ("--output", str(tmp_path / "a.html"), "--game", "2"): "--game has no effect",
-        ("--text", "--map", "atlantis"): "atlantis",
-        ("--text", "--map", "standard"): "(the game names map small)",
-    }
-    for words, message in bad.items():
-        assert main(["replay", str(small_file), *words]) == 2
-        error = capsys.readouterr().err
-        assert message in error and error.count("\n") == 1
+@pytest.mark.parametrize(("words", "message"), read_table(__file__, "bad_flags"))
+def test_bad_flags(small_file, tmp_path, capsys, words, message):
+    words = [word.format(folder=tmp_path) for word in words]
+    assert main(["replay", str(small_file), *words]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_a_file_that_there_is_not(tmp_path, capsys):
     assert main(["replay", str(tmp_path / "none.jsonl"), "--text"]) == 2
     assert "none.jsonl" in capsys.readouterr().err
 
@@ -268,12 +262,7 @@ def test_what_a_search_has_tried_is_kept_and_shown():
     assert shown[0][0] == ", ".join(tried[0][0]) and shown[0][1:] == tried[0][1:]
 
 
-@pytest.mark.parametrize(
-    "found",
-    [5, {"ENGLAND": 5}, {"ENGLAND": {"tried": [5, [["A"], "x", 1], [[3], 1, 1], [["A"], 1, "y"]]}},
-     {"ENGLAND": {"value": "x", "orders": 3}}, {"<x>": {}},
-     {"ENGLAND": {"value": 1e300, "orders": {"A LON": [["A LON - WAL", 7], 3, ["<b>", 0.5]]}}}],
-)  # fmt: skip
+@pytest.mark.parametrize("found", read_table(__file__, "thoughts_of_a_foreign_file"))
 def test_thoughts_of_a_foreign_file_are_not_believed(found):
     saved = Game("small").to_saved_game()
     saved["phases"][0]["thoughts"] = found

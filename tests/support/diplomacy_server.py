@@ -32,21 +32,17 @@ def free_port() -> int:
 
 
 class Until:
-    """A connection that ends its loop where a phase, or a condition of a position, is reached.
-
-    `seen` are the games that it has read.
-    """
+    """A connection that ends its loop where a phase, or a condition of a position, is reached."""
 
     def __init__(self, connection, end: str | Callable):
-        self.connection, self.end, self.seen = connection, end, []
+        self.connection, self.end = connection, end
 
     def __getattr__(self, name):
         return getattr(self.connection, name)
 
     def positions(self) -> list:
-        found = self.connection.positions()
-        self.seen += [position.game for position in found]
-        return [p._replace(over=p.over or "enough") if self._is_end(p) else p for p in found]
+        positions = self.connection.positions()
+        return [p._replace(over=p.over or "enough") if self._is_end(p) else p for p in positions]
 
     def _is_end(self, position) -> bool:
         if callable(self.end):

@@ -9,6 +9,11 @@ from diplomacy_engine.constants import NONE, OrderKind
 from diplomacy_engine.press.deals import Clause, OfferResult, Offers, Side, make_offers
 from diplomacy_engine.press.press import Press
 
+# ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.
+ATTACK = (
+    "three S1901M; ENGLAND A GRE, A GAL = LON GRE; ITALY A VIE, A ALB = ROM VIE; "
+    "RUSSIA A SER, A BUD = MOS SER BUD NWY SWE"
+)
 MOVES = (OrderKind.MOVE, OrderKind.MOVE_VIA)
 SUPPORTS = (OrderKind.SUPPORT_HOLD, OrderKind.SUPPORT_MOVE)
 

@@ -23,6 +23,7 @@ def test_positions_round_trip(seed, phases, name):
     play_randomly(game, rng, phases)
     loaded = Game.from_state(name, game.to_state())
     line = Game.from_position(game.to_position())
+    assert loaded.to_state() == game.to_state()
     for other in (loaded, line, game.copy()):
         assert without_orders(other.to_state()) == without_orders(game.to_state())
         assert other.to_position() == game.to_position()

@@ -93,7 +93,7 @@ def test_round_trip_and_resume(seed, phases, name):
     game.id = f"game {seed}"
     saved = json.loads(json.dumps(game.to_saved_game()))
     loaded = Game.from_saved_game(saved)
-    assert loaded.to_saved_game() == saved
+    assert loaded.to_saved_game() == saved and loaded.to_state() == game.to_state()
     assert loaded.history == saved["phases"][:-1]
     for twin in (game, loaded):
         play_randomly(twin, random.Random(seed), 5)
@@ -233,23 +233,6 @@ def test_what_is_no_saved_game(saved, name):
     assert name in str(caught.value)
 
 
-def test_the_diplomacy_package_opens_our_games():
-    package = pytest.importorskip("diplomacy")
-    export = pytest.importorskip("diplomacy.utils.export")
-    saved = played("standard", 12, 30).to_saved_game()
-    assert export.is_valid_saved_game(saved)
-    theirs = export.from_saved_game_format(json.loads(json.dumps(saved)))
-    assert isinstance(theirs, package.Game)
-    assert theirs.get_current_phase() == saved["phases"][-1]["name"]
-    state = saved["phases"][-1]["state"]
-    for power in theirs.powers:
-        assert sorted(theirs.get_units(power)) == sorted(state["units"][power])
-        assert sorted(theirs.get_centers(power)) == state["centers"][power]
-    assert [phase.name for phase in theirs.get_phase_history()] == [
-        phase["name"] for phase in saved["phases"][:-1]
-    ]
-
-
 def test_we_open_the_games_of_the_diplomacy_package():
     package = pytest.importorskip("diplomacy")
     export = pytest.importorskip("diplomacy.utils.export")
@@ -271,27 +254,6 @@ def test_we_open_the_games_of_the_diplomacy_package():
         if theirs.is_game_done:
             break
     assert len(game.history) == len(saved["phases"]) - 1
-
-
-def last_arrays(game: Game) -> list[list[int]]:
-    """Return what policies see of the last movement phase."""
-    state = game.vector_game.state
-    return [array[0].tolist() for array in (state.last_order, state.last_power, state.last_result)]
-
-
-def test_last_orders_are_part_of_a_position():
-    assert "last_orders" not in Game("small").to_state()
-    for seed, phases in ((1, 3), (2, 20), (3, 41)):
-        game = played("standard", seed, phases)
-        assert max(last_arrays(game)[0]) >= 0
-        state = game.to_state()
-        assert set(state) == STATE_KEYS | {"last_orders", "last_results"}
-        for again in (
-            Game.from_state("standard", json.loads(json.dumps(state))),
-            Game.from_saved_game(json.loads(json.dumps(game.to_saved_game()))),
-        ):
-            assert last_arrays(again) == last_arrays(game)
-            assert again.to_state() == state
 
 
 def test_last_orders_of_another_engine():

@@ -5,31 +5,20 @@ import sys
 
 import pytest
 import torch
+from support.tables import read_text
 
 from diplomacy_engine import UserError, load_map, load_player
 from diplomacy_engine.learning import checkpoints
 
 
 def test_nothing_is_imported_unless_asked_for():
-    code = """
-import sys
-from diplomacy_engine import load_player, make_bot
-from diplomacy_engine.commands import cli
-load_player("random")
-unwanted = {"torch", "transformers", "http.client", "diplomacy_engine.extras.language.remote"}
-print(sorted(unwanted & sys.modules.keys()))
-"""
+    code = read_text(__file__, "imports_nothing.py.txt")
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.stdout.splitlines()[-1] in ("[]", "['http.client']"), found.stderr
 
 
 def test_without_the_extra_training_is_refused_in_one_sentence():
-    code = """
-import importlib.util, runpy, sys
-find = importlib.util.find_spec
-importlib.util.find_spec = lambda name, *more: None if name == "transformers" else find(name, *more)
-runpy.run_module("diplomacy_learners.language_model", run_name="__main__")
-"""
+    code = read_text(__file__, "without_transformers.py.txt")
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.returncode == 2
     assert found.stderr == "error: language models need more packages: pip install '.[llm]'\n"

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from support.language import FakeServer
+from support.press import ATTACK
 from support.serving import seated
 from support.tables import read_table
 
@@ -25,11 +26,6 @@ from diplomacy_engine.press.press import PROTOCOLS, Press, PressRules
 from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import make_replay
 
-# ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.
-POSITION = (
-    "three S1901M; ENGLAND A GRE, A GAL = LON GRE; ITALY A VIE, A ALB = ROM VIE; "
-    "RUSSIA A SER, A BUD = MOS SER BUD NWY SWE"
-)
 SWAP = "A GAL - BUD; A VIE S A GAL - BUD; A ALB - SER; A GRE S A ALB - SER"
 BAD = "</script><script>alert(1)</script>\x1b[2J\u202e"
 
@@ -60,7 +56,7 @@ class Scripted(LanguagePlayer):
 
 
 def table(protocol="offers"):
-    games = Game.from_position(POSITION).vector_game
+    games = Game.from_position(ATTACK).vector_game
     press = Press(games, protocol)
     press.log, press.logged = [], 1
     return press
@@ -133,11 +129,8 @@ def remote(fake, **settings):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "to ITALY: all my centers", "yes\nyes\nyes\nyes", "nothing\nnothing", '{"offer": [1, {}]}',
-     "PRP ( PCE ( ENG ITA ) )", BAD, "[" * 5000, "\ud800 yes", "I promise everything to everybody",
-     "to ITALY: peace between ENGLAND and ITALY. Or nothing?"],
-)  # fmt: skip
+    "text", [*read_table(__file__, "what_is_no_possible_answer_is_silence"), "[" * 5000]
+)
 def test_what_is_no_possible_answer_is_silence(text):
     """Malformed or hostile replies to offers made by others, and instead of own ones."""
     with FakeServer(lambda body, number: text) as server:
@@ -149,7 +142,7 @@ def test_what_is_no_possible_answer_is_silence(text):
     counts = player.counts()
     assert counts["not_understood"] > 0 and counts["requests"] == counts["talks"]
     # What it says is words, which are read back to no deal.
-    game = Game.from_position(POSITION)
+    game = Game.from_position(ATTACK)
     for message in said:
         game.send(*message)
     again = Game.from_saved_game(game.to_saved_game(), press="offers")
@@ -223,7 +216,7 @@ def test_the_talk_of_a_match_is_in_its_replay(tmp_path, capsys):
 
 def test_people_hear_what_it_says(tmp_path):
     """On the page and in the terminal; others do not."""
-    game = Game.from_position(POSITION)
+    game = Game.from_position(ATTACK)
     game.take_up_talk("offers", 2)
     player = Talker(Scripted("to ENGLAND: peace", "no", sentence=BAD), "talker")
     file, rules = tmp_path / "game.jsonl", PressRules("offers", 2)

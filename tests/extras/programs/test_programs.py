@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -59,6 +60,11 @@ def say(**answer): print(json.dumps(answer), flush=True)
     (tmp_path / "mine.py").write_text(text)
     spec = parse_player(f"cmd(timeout={timeout}):{sys.executable} {tmp_path / 'mine.py'}")
     return load_player(spec)
+
+
+def command_of(text: str) -> str:
+    """Return the player of a program in texts/."""
+    return f"cmd:{sys.executable} {Path(__file__).parent / 'texts' / text}"
 
 
 class Inside:
@@ -348,18 +354,8 @@ def test_what_cannot_be_started_is_named(name, capsys):
     assert "cannot be started" in capsys.readouterr().err
 
 
-def test_check_player_names_what_is_wrong(tmp_path, capsys):
-    (tmp_path / "idle.py").write_text(
-        "import json, sys\n"
-        "for line in sys.stdin:\n"
-        "    m = json.loads(line)\n"
-        "    if 'hello' in m: print(json.dumps({'hello': {'protocol': 1}}), flush=True)\n"
-        "    if 'request' in m:\n"
-        "        orders = [{p: ['A LON - MOS'] for p in x['powers']} for x in m['positions']]\n"
-        "        print(json.dumps({'reply': m['request'], 'orders': orders}), flush=True)\n"
-    )
-    argv = ["check-player", "--map", "small", f"cmd:{sys.executable} {tmp_path / 'idle.py'}"]
-    assert main(argv) == 2
+def test_check_player_names_what_is_wrong(capsys):
+    assert main(["check-player", "--map", "small", command_of("bad_orders.py.txt")]) == 2
     assert "A LON - MOS" in capsys.readouterr().err
 
 
@@ -471,13 +467,7 @@ def test_the_bridge_sets_up_the_positions_of_the_package():
 
 @pytest.mark.parametrize("sent", slow_but([signal.SIGTERM], [signal.SIGINT, signal.SIGTERM]))
 def test_a_signal_ends_the_program_that_is_waited_for(sent, tmp_path):
-    (tmp_path / "deaf.py").write_text(
-        "import os, sys, time\n"
-        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
-        'print(\'{"hello": {"protocol": 1}}\', flush=True)\n'
-        "time.sleep(60)\n"
-    )
-    player = f"cmd:{sys.executable} {tmp_path / 'deaf.py'}"
+    player = f"{command_of('deaf.py.txt')} {tmp_path / 'pid'}"
     words = [sys.executable, "-m", "diplomacy_engine", "evaluate", "--player", player]
     host = subprocess.Popen([*words, "--games", "2"], stdout=-1, stderr=-1, cwd=REPOSITORY)
     for _ in range(300):

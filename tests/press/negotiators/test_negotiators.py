@@ -17,13 +17,8 @@ from diplomacy_engine.press.negotiators.negotiation import Negotiator, Talk, neg
 from diplomacy_engine.press.negotiators.neighbors import Peaceful, PowerReach
 from diplomacy_engine.press.negotiators.planners import Dealer, LikelyOptions, Nash
 from diplomacy_engine.press.press import PROTOCOLS, Press, PressRules
-from tests.support.press import FixedOrders, asked_by, breaks
+from tests.support.press import ATTACK, FixedOrders, asked_by, breaks
 
-# ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.
-SWAP = (
-    "three S1901M; ENGLAND A GRE, A GAL = LON GRE; ITALY A VIE, A ALB = ROM VIE; "
-    "RUSSIA A SER, A BUD = MOS SER BUD NWY SWE"
-)
 ATTACKS = ["A GRE - SER", "A VIE - BUD"]
 
 
@@ -53,7 +48,7 @@ def offered(games, offers) -> list[set[str]]:
 
 def test_nash_finds_the_swap_of_supports():
     """Where each can take a center with the other's help alone, that is offered and agreed to."""
-    games, press = table(SWAP)
+    games, press = table(ATTACK)
     nash = Nash(FixedOrders(*ATTACKS), "nash+fixed", profiles=2)
     offers = nash.offers(talk(press, 0, 1))
     swap = {*ATTACKS, "A ALB S A GRE - SER", "A GAL S A VIE - BUD"}
@@ -71,7 +66,7 @@ def test_nash_finds_the_swap_of_supports():
 
 def test_both_pick_the_best_of_their_two_offers():
     """With propose-choose each makes an offer to each other, and both pick the same one."""
-    games, press = table(SWAP, "propose-choose")
+    games, press = table(ATTACK, "propose-choose")
     nash = Nash(FixedOrders(*ATTACKS), "nash+fixed", profiles=2)
     offers = nash.proposals(talk(press, 0, 1))
     swap = {*ATTACKS, "A ALB S A GRE - SER", "A GAL S A VIE - BUD"}
@@ -96,7 +91,7 @@ class OwnOffer(Peaceful):
 @pytest.mark.parametrize("who, deals", [([0, 0, 0], 0), ([0, 1, 1], 3), ([1, 0, 1], 2)])
 def test_a_pair_that_picks_differently_has_no_deal(who, deals):
     """Where each insists on its own offer there is no deal; of equal ones the first is picked."""
-    games, press = table(SWAP, "propose-choose")
+    games, press = table(ATTACK, "propose-choose")
     stubborn, easy = OwnOffer(make_bot("hold"), "own"), OwnOffer(make_bot("hold"), "any")
     easy.choices = lambda talk, offers: Peaceful.choices(easy, talk, offers)
     negotiate(press, games.decisions(), [stubborn, easy], np.array([who]))
@@ -188,7 +183,7 @@ def test_peaceful_spares_all_but_the_weakest():
 
 def test_dealers_count_centers():
     """A dealer agrees to more centers, and to as many from a power with two centers less."""
-    games, press = table(SWAP)
+    games, press = table(ATTACK)
     dealer = Dealer(FixedOrders(*ATTACKS), "dealer+fixed", profiles=1)
     offers = dealer.offers(talk(press, 0))
     assert offers.count == 1

@@ -11,13 +11,9 @@ from diplomacy_engine.press.negotiators import templates
 from diplomacy_engine.press.negotiators.neighbors import PowerReach
 from diplomacy_engine.press.press import Press
 from diplomacy_engine.press.talk_views import TEMPLATE_OF, TEMPLATES, Template
+from tests.support.press import ATTACK
 
 CLAUSE_FIELDS = ("kind", "side", "province", "order")
-# ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.
-ATTACK = (
-    "three S1901M; ENGLAND A GRE, A GAL = LON GRE; ITALY A VIE, A ALB = ROM VIE; "
-    "RUSSIA A SER, A BUD = MOS SER BUD NWY SWE"
-)
 
 
 def plain_supports(games, decisions, e: int) -> dict[tuple[int, int], set[tuple[int, int]]]:

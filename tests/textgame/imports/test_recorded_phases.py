@@ -12,34 +12,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support.tables import read_table
+from support.tables import read_table, read_text
 
 from diplomacy_engine import Game, UserError, load_map
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.textgame.imports.games import read_games, read_pasted
 
 STANDARD = load_map("standard")
-BEGIN = {power: [unit for unit in units if unit] for power, units in Game(STANDARD).units.items()}
-ROW = {
-    "id": 7,
-    "phases": [
-        {
-            "name": "S1901M",
-            "units": BEGIN,
-            "orders": {
-                "FRANCE": ["A MAR - SPA VIA", "A PAR - BUR VIA", "F BRE - MAO VIA"],
-                "ENGLAND": ["F LON - ENG", "A LVP - WAL VIA", "F EDI - NWG"],
-            },
-            "centers": Game(STANDARD).centers,
-        },
-        {
-            "name": "F1901M",
-            "units": BEGIN
-            | {"FRANCE": ["A SPA", "A BUR", "F BRE"], "ENGLAND": ["F ENG", "A WAL", "F NWG"]},
-            "orders": {"ENGLAND": ["A WAL - BRE VIA", "F ENG C A WAL - BRE"]},
-        },
-    ],
-}
+ROW = json.loads(read_text(__file__, "record.json"))
+BEGIN = ROW["phases"][0]["units"]
 
 
 def changed(phase, **entries):

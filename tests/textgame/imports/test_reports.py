@@ -1,4 +1,8 @@
-"""Reports of other people's games: their headings, wordings and marks, and what is told of them."""
+"""Reports of other people's games: their headings, wordings and marks, and what is told of them.
+
+A form that is not understood is refused with its line: never do two phases become one, or one
+power's orders another's.
+"""
 
 import io
 
@@ -16,14 +20,14 @@ STANDARD = load_map("standard")
 
 
 def played(text):
-    """Return the orders of each phase, power by power, and the notes."""
+    """Return phase -> power -> orders, where there are any, and the notes."""
     notes = []
-    saved = read_pasted(text, STANDARD, notes.append)
-    game = Game.from_saved_game(saved)
-    return [
-        (phase["name"], {power: texts for power, texts in phase["orders"].items() if texts})
-        for phase in game.history
-    ], notes
+    game = Game.from_saved_game(read_pasted(text, STANDARD, notes.append))
+    orders = {phase["name"]: phase["orders"] for phase in game.history}
+    return {
+        name: {power: texts for power, texts in given.items() if texts}
+        for name, given in orders.items()
+    }, notes
 
 
 JUDGE = read_text(__file__, "judge.txt")
@@ -33,26 +37,18 @@ SITE = read_text(__file__, "site.txt")
 @pytest.mark.parametrize("text", [JUDGE, SITE])
 def test_a_judges_mail_and_a_sites_page(text):
     phases, notes = played(text)
-    assert phases == [
-        (
-            "S1901M",
-            {"AUSTRIA": ["A VIE - GAL"], "ENGLAND": ["F LON - NTH", "A LVP - YOR", "F EDI - NWG"]},
-        ),
-        ("F1901M", {"ENGLAND": phases[1][1]["ENGLAND"]}),
-        ("W1901A", {"ENGLAND": ["F LON B"]}),
-    ]
-    assert sorted(phases[1][1]["ENGLAND"]) == [
-        "A YOR - NWY VIA",
-        "F NTH C A YOR - NWY",
-        "F NWG S A YOR - NWY",
-    ]
+    fall = ["A YOR - NWY VIA", "F NTH C A YOR - NWY", "F NWG S A YOR - NWY"]
+    spring = {"ENGLAND": ["F LON - NTH", "A LVP - YOR", "F EDI - NWG"], "AUSTRIA": ["A VIE - GAL"]}
+    phases["F1901M"]["ENGLAND"].sort()
+    winter = {"ENGLAND": ["F LON B"]}
+    assert phases == {"S1901M": spring, "F1901M": {"ENGLAND": fall}, "W1901A": winter}
     assert notes == []
 
 
 @pytest.mark.parametrize(("line", "orders"), read_table(__file__, "ways_to_write_orders"))
 def test_ways_to_write_orders(line, orders):
     phases, notes = played(f"Spring 1901\nFrance: {line}\n")
-    assert phases[0] == ("S1901M", {"FRANCE": orders}) and notes == []
+    assert phases["S1901M"] == {"FRANCE": orders} and notes == []
 
 
 def test_a_winter_of_jdip_names_the_power_again():
@@ -60,7 +56,7 @@ def test_a_winter_of_jdip_names_the_power_again():
         "S1901M\nRussia: F Sev-Rum, F StP-Bot, A Mos-Ukr, A War-Gal\nF1901M\nRussia: F Bot-Swe\n"
         "Results for Fall, 1901 (Adjustment)\nRussia: Builds A mos  Russia: Builds A war\n"
     )
-    assert phases[2] == ("W1901A", {"RUSSIA": ["A MOS B", "A WAR B"]}) and notes == []
+    assert phases["W1901A"] == {"RUSSIA": ["A MOS B", "A WAR B"]} and notes == []
 
 
 def test_retreats_and_winters_in_other_words():
@@ -75,7 +71,7 @@ def test_retreats_and_winters_in_other_words():
         "S01\nGermany: A Mun-Bur\nFrance: A Par-Bur, A Mar S A Par-Bur\n"
         "F01\nGermany: A Mun-Bur, A Ber-Mun\nFrance: A Bur-Mun, A Mar-Bur\n"
     )
-    assert [name for name, _ in phases] == ["S1901M", "F1901M"] and notes == []
+    assert list(phases) == ["S1901M", "F1901M"] and notes == []
 
 
 def test_bulgarias_coast_as_webdiplomacy_names_it():
@@ -95,9 +91,8 @@ Germany: A Mun-Bur, A Kie-Den
 
 def test_what_is_left_out_is_told_with_its_line():
     phases, notes = played(LOST)
-    assert phases == [
-        ("S1901M", {"FRANCE": ["F BRE - MAO"], "GERMANY": ["A MUN - BUR", "A Kie-Den"]})
-    ]
+    spring = {"FRANCE": ["F BRE - MAO"], "GERMANY": ["A MUN - BUR", "A Kie-Den"]}
+    assert phases == {"S1901M": spring}
     first, flies, ambiguous, deadline, fleet = notes
     assert first.startswith("line 1, 'Dear all, here they are'")
     assert flies.startswith("line 3, 'A Par flies Bur'") and "'FLIES'" in flies
@@ -114,9 +109,9 @@ def test_a_report_that_begins_later():
         "France: A Par-Bur, Mao-Wes, F Bre - Eng, A Par H\nGermany: A Mun H\n"
         "Fall 1905\nFrance: A Bur S A Mun\n"
     )
-    assert [name for name, _ in phases] == ["S1905M", "F1905M"]
-    assert phases[0][1]["FRANCE"][:3] == ["A PAR - BUR", "F MAO - WES", "F BRE - ENG"]
-    assert "A MUN" in phases[1][1]["FRANCE"][0]
+    assert list(phases) == ["S1905M", "F1905M"]
+    assert phases["S1905M"]["FRANCE"][:3] == ["A PAR - BUR", "F MAO - WES", "F BRE - ENG"]
+    assert "A MUN" in phases["F1905M"]["FRANCE"][0]
     retreats, begin, twice = notes
     assert "F1904R" in retreats and "S1905M" in begin and "'A Par H'" in twice
 
@@ -127,7 +122,7 @@ def test_a_report_that_begins_later():
 def test_a_phase_that_our_rules_skip(orders, told):
     """Nothing is told where nothing is lost."""
     phases, notes = played(f"S1901M\nFrance: A Par H\nS1901R\nFrance: {orders}\nF1901M\n{FALL}")
-    assert [name for name, _ in phases] == ["S1901M", "F1901M"]
+    assert list(phases) == ["S1901M", "F1901M"]
     assert len(notes) == told and all("S1901R" in note for note in notes)
 
 
@@ -185,3 +180,116 @@ def test_a_name_that_stays_ambiguous_is_refused_with_both():
     with pytest.raises(UserError) as error:
         read_variant(rows_of(game_map, ["Upper Egypt"]), game_map)
     assert codes[0] in str(error.value) and codes[1] in str(error.value)
+
+
+PHASES = read_table(__file__, "headings_of_phases")
+
+
+@pytest.mark.parametrize("heading", PHASES)
+def test_a_heading_of_a_phase(heading):
+    text = f"Spring 1901\nFrance: A Par-Bur\n{heading}\nFrance: A Bur-Bel\n"
+    both = {"S1901M": {"FRANCE": ["A PAR - BUR"]}, "F1901M": {"FRANCE": ["A BUR - BEL"]}}
+    assert played(text) == (both, [])
+
+
+@pytest.mark.parametrize("heading", read_table(__file__, "two_phases_never_become_one"))
+def test_two_phases_never_become_one(heading):
+    with pytest.raises(UserError, match="line 3, ") as error:
+        played(f"Spring 1901\nFrance: A Par-Bur\n{heading}\nFrance: A Bur-Bel\n")
+    assert heading in str(error.value)
+    phases, notes = played(f"Spring 1901\nFrance: A Par-Bur\n{heading}\n")  # no orders below it
+    assert list(phases) == ["S1901M"] and len(notes) <= 1
+
+
+@pytest.mark.parametrize(
+    ("season", "phases"), read_table(__file__, "seasons_below_a_year_and_phases_with_a_power")
+)
+def test_seasons_below_a_year_and_phases_with_a_power(season, phases):
+    found, _ = played(season.format("France: A Par-Bur", "Germany: A Mun H"))
+    assert list(found) == phases and found["S1901M"]["FRANCE"] == ["A PAR - BUR"]
+
+
+POWERS = read_table(__file__, "headings_of_powers")
+
+
+@pytest.mark.parametrize("heading", POWERS)
+def test_a_heading_of_a_power(heading):
+    text = f"Spring 1901\nFrance: A Par-Bur\n{heading}\nF Lon-NTH\nA Lvp-Yor\n"
+    both = {"ENGLAND": ["F LON - NTH", "A LVP - YOR"], "FRANCE": ["A PAR - BUR"]}
+    if "Spring" in heading:
+        del both["FRANCE"]
+        text = text.replace("France: A Par-Bur\n", "")
+    assert played(text) == ({"S1901M": both}, [])
+
+
+@pytest.mark.parametrize("heading", read_table(__file__, "no_powers_orders_become_anothers"))
+def test_no_powers_orders_become_anothers(heading):
+    with pytest.raises(UserError, match="line 3, ") as error:
+        played(f"Spring 1901\nFrance: A Par-Bur\n{heading}\nF Bre-MAO\n")
+    assert heading.strip("# ") in str(error.value)
+    found, notes = played(f"Spring 1901\nFrance: A Par-Bur\n{heading}\nGermany: A Mun-Ruh\n")
+    assert found["S1901M"] == {"FRANCE": ["A PAR - BUR"], "GERMANY": ["A MUN - RUH"]}
+    assert len(notes) == 1 and notes[0].startswith("line 3, ")
+
+
+@pytest.mark.parametrize(("line", "orders"), read_table(__file__, "orders_beside_names"))
+def test_orders_beside_names(line, orders):
+    if orders is None:
+        with pytest.raises(UserError, match="line 2, "):
+            played(f"Spring 1901\n{line}")
+        return
+    assert played(f"Spring 1901\n{line}")[0]["S1901M"] == orders
+
+
+def test_an_order_with_a_mistake_in_brackets_is_told():
+    orders, notes = played("Spring 1901\nFrance: (A Parb-ur), F Bre-MAO")
+    assert orders == {"S1901M": {"FRANCE": ["F BRE - MAO"]}}
+    assert len(notes) == 1 and "A Parb-ur" in notes[0]
+
+
+@pytest.mark.parametrize(("text", "orders"), read_table(__file__, "marks_around_orders"))
+def test_marks_around_orders(text, orders):
+    assert played(f"Spring 1901\n{text}") == ({"S1901M": {"FRANCE": orders}}, [])
+
+
+BEFORE_WINTER = read_text(__file__, "before_winter.txt")
+
+
+@pytest.mark.parametrize(("text", "orders"), read_table(__file__, "lists_of_a_winter"))
+def test_lists_of_a_winter(text, orders):
+    assert played(BEFORE_WINTER + text)[0]["W1901A"] == orders
+
+
+@pytest.mark.parametrize(
+    "text", ["removes A Tyr", "-A Tyr", "- A Tyr", "A Tyr", "remove tyrolia army", "A Tyr removed"]
+)
+def test_removals_of_a_winter(text):
+    lost = "Spring 1901\nAustria: A Vie-Tyr\nItaly: A Ven H\nFall 1901\nAustria: F Tri-Alb\n"
+    lost += "Italy: A Ven-Tri\nGermany: A Mun H\nWinter 1901\nAustria: "
+    orders, _ = played(lost + text)
+    assert orders["W1901A"] == {"AUSTRIA": ["A TYR D"]}
+
+
+DISLODGED = read_text(__file__, "dislodged.txt")
+
+
+@pytest.mark.parametrize("line", read_table(__file__, "a_retreat_that_results_tell"))
+def test_a_retreat_that_results_tell(line):
+    more = "\nFrance: A Mun H" if "Ruh" in line else ""
+    if "Ruh" in line:
+        line = line.replace("- Ruh", "H")
+    orders, notes = played(DISLODGED.format(line, f"A Sil-Boh{more}"))
+    assert orders["F1901R"] == {"GERMANY": ["A MUN R SIL"]}
+    assert orders["S1902M"]["GERMANY"] == ["A SIL - BOH"]
+    assert not any("F1901R" in note for note in notes)
+
+
+def test_a_retreat_that_our_rules_do_not_know_is_told():
+    orders, notes = played("Spring 1901\nFrance: A Par H (dislodged, retreats to Gas)\nFall 1901\n"
+                           "France: A Par H\n")  # fmt: skip
+    assert list(orders) == ["S1901M", "F1901M"] and len(notes) == 1 and "S1901R" in notes[0]
+
+
+def test_a_unit_that_was_disbanded():
+    orders, _ = played(DISLODGED.format("A Mun H (dislodged, disbanded)", "F Kie H"))
+    assert orders["F1901R"] == {"GERMANY": ["A MUN D"]}
