@@ -1,19 +1,10 @@
-"""Decisions as a network saw and took them, and minibatches of them."""
+"""Minibatches of decisions, as a network saw and took them."""
 
 import numpy as np
 import pytest
-from support.experience import assert_same_experience, make_experience
+from support.experience import make_experience
 
-from diplomacy_engine.learning.experience import Batch, Experience
-
-
-def test_experience_take_and_join():
-    whole = make_experience(np.arange(20))
-    parts = [whole.take(np.arange(0, 7)), whole.take(np.arange(7, 20))]
-    assert_same_experience(Experience.join(parts), whole)
-    rows = np.array([13, 2, 2, 19, 0])
-    assert_same_experience(whole.take(rows), make_experience(rows))
-    assert len(whole.take(rows).obs.board) == 4  # of the boards 6, 1, 9 and 0, each once
+from diplomacy_engine.learning.experience import Batch
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 30])

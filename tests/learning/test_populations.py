@@ -14,7 +14,7 @@ from support.training import main as train_as
 from torch import nn
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import UserError, VectorGame, ask_player, load_map, make_bot
+from diplomacy_engine import UserError, VectorGame, load_map, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.learning import frozen
 from diplomacy_engine.learning import populations as pop
@@ -84,17 +84,6 @@ def test_a_group_orders_what_its_players_order_alone(map_name, greedy, threads):
         orders = ask_players(games, decisions, players, who)
         assert np.array_equal(orders, ask_players(games, decisions, alone, who))
         games.step(orders)
-
-
-def test_a_member_asked_alone_and_one_that_is_not_asked():
-    players = policies("small")
-    pop.PolicyGroup(players, 2)
-    games = VectorGame("small", 4, seed=1, threads=1, auto_reset=False)
-    decisions = games.decisions()
-    answer = ask_player(games, decisions, players[4])
-    assert answer.shape == (len(decisions.slot_province),)
-    orders = ask_players(games, decisions, players, np.full(decisions.count, 7))
-    assert (orders[:, games.state.unit_power[0] != -1] >= 0).all()
 
 
 @pytest.fixture(scope="module")

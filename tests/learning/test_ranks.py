@@ -130,20 +130,6 @@ def test_ranks_out_of_step_are_noticed():
         assert isinstance(error, TrainingError)
 
 
-def test_moments_are_those_of_each_minibatch_of_all_ranks():
-    advantages = np.random.default_rng(1).normal(3, 2, 20).astype(np.float32)
-    splits = [[np.arange(15), np.arange(15, 16), np.arange(0)], [np.arange(19, 9, -1)] * 3]
-    found = Ranks().moments(advantages, splits)
-    assert found.shape == (2, 3, 3) and found[0, :, 0].tolist() == [15, 1, 0]
-    own = advantages[:15]
-    np.testing.assert_allclose(found[0, 0], [15, own.mean(), own.std(ddof=1)], rtol=1e-5)
-    np.testing.assert_allclose(found[0, 1], [1, advantages[15], 1], rtol=1e-6)
-    assert found[0, 2].tolist() == [0, 0, 1]
-    twice = np.concatenate([own, own])
-    for both in together(lambda ranks: ranks.moments(advantages, splits)):  # each has the same
-        np.testing.assert_allclose(both[0, 0], [30, own.mean(), twice.std(ddof=1)], rtol=1e-5)
-
-
 def test_what_one_did_wrong_is_said_everywhere():
     def work(ranks: Ranks):
         return ranks.agree(make_bot, "nobody" if ranks.rank == 1 else "hold")
