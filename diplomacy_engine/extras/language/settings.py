@@ -26,6 +26,9 @@ CONSTRAINTS = {
     "llama.cpp": ("grammar", "json", "none"),
 }
 MOST_BYTES = 100_000  # of a settings file
+# Settings that only one kind of model has.
+_OF_SERVERS = ("server", "api_key_env", "timeout", "deadline", "retries", "reasks", "concurrency")
+_OF_LOCAL_MODELS = ("batch", "dtype")
 TRAINED_WITH = "diplomacy.toml"  # in a model's folder
 
 
@@ -116,8 +119,10 @@ def settings_of(values: Mapping, where: str) -> LanguageSettings:
         key = settings.api_key()
         if settings.api_key_env and not (key and key.isascii() and key.isprintable()):
             wrong = f"api_key_env: {settings.api_key_env} must be set to a key, one line of ASCII"
-    elif settings.server or settings.api_key_env:
-        wrong = "base_url: 'server' and 'api_key_env' need it"
+    for name in _OF_SERVERS if settings.is_local else _OF_LOCAL_MODELS:
+        if getattr(settings, name) != getattr(LanguageSettings, name):
+            reason = "needs a base_url" if settings.is_local else "is not for a model on a server"
+            wrong = f"{name}: it {reason}"
     if wrong:
         raise UserError(f"{where}: {wrong}")
     return replace(settings, constraint=chosen)
