@@ -160,13 +160,7 @@ def make_peace(board, state, deals, wish, talking, first, last, sets, agreed):
             continue
         for p in range(board.num_powers):
             sets[p] = 0
-        for v in range(board.terrain.shape[0]):
-            power = state.unit_power[e, v]
-            if power != NONE and power != board.num_powers:
-                _add(sets[power], v)
-        for c in range(board.center_province.shape[0]):
-            if state.center_owner[e, c] >= 0:
-                _add(sets[state.center_owner[e, c]], board.center_province[c])
+            _close_to(board, state, e, p, sets[p])
         for p in range(board.num_powers):
             for q in range(p + 1, board.num_powers):
                 if not (wish[e, p, q] and wish[e, q, p]) or deals.peace[e, p, q]:

@@ -260,11 +260,7 @@ def order_lines(replay: Replay, number: int) -> list[dict]:
     moved = played and phase_kind(frame.scene.phase) == "movement"
     without = "hold (no order)" if moved else "no order"
 
-    def line(power: str, text: str, unit: str, words: str, result=(), sentence: str = "") -> dict:
-        """Return the fields of one order; `unit` and `words` are in words."""
-        fields = {"power": power, "text": text, "unit": unit, "words": words}
-        return fields | {"result": list(result), "said": sentence}
-
+    fields = ("power", "text", "unit", "words", "result", "said")
     for power in game_map.powers:
         ordered = set()
         for shown in frame.scene.orders.get(power, ()):
@@ -273,12 +269,12 @@ def order_lines(replay: Replay, number: int) -> list[dict]:
                 unit, words = order_words(game_map, f"{shown.unit} H")[0], without
             ordered.add(shown.unit)
             sentence = in_words(game_map, shown.said)
-            lines.append(line(power, shown.text, unit, words, shown.words, sentence))
+            lines.append((power, shown.text, unit, words, list(shown.words), sentence))
         for unit in frame.scene.units[power] if moved else ():
             if unit not in ordered:
                 name, _ = order_words(game_map, f"{unit} H")
-                lines.append(line(power, unit, name, without))
-    return lines
+                lines.append((power, unit, name, without, [], ""))
+    return [dict(zip(fields, line)) for line in lines]
 
 
 def frame_text(replay: Replay, number: int, width: int = 100) -> str:
