@@ -9,7 +9,7 @@ from ..games.observation import BoardViews
 from ..games.vector_game import VectorGame
 from ..players.loading import load_player
 from ..players.policy.player import PolicyPlayer
-from ..players.protocols import Explanation, Player
+from ..players.protocols import Explanation, Player, SamplingPlayer
 from ..rules.map import Map
 from . import ops
 
@@ -70,8 +70,16 @@ def policy_player(
 
 
 def load_opponent(name: str, game_map: Map) -> Player:
-    """Return an opponent; a policy draws from torch's own generator, which checkpoints keep."""
+    """Return an opponent; all its draws come from torch's own generator, which checkpoints keep."""
     player = load_player(name, game_map=game_map)
     if isinstance(player, PolicyPlayer):
         player.generator = torch.default_generator
+    elif isinstance(player, SamplingPlayer):  # whose generator may be of any kind
+        act = player.act
+
+        def act_seeded(games: VectorGame, decisions: Decisions) -> np.ndarray:
+            player.generator.manual_seed(int(torch.randint(2**62, ())))
+            return act(games, decisions)
+
+        player.act = act_seeded
     return player
