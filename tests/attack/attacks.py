@@ -32,6 +32,7 @@ from support.language import FakeServer
 from support.limits import within
 from support.populations import write_population
 from support.serving import seated, serving
+from support.tables import read_table
 from support.training import REPOSITORY
 from support.webdip import Site, history, variant
 
@@ -130,11 +131,7 @@ def meaning(game: Game, text: str) -> tuple:
 
 
 # What may stand in a state, where it does not belong.
-PARTS = (
-    *("S1901M", "F1902R", "W1903A", "COMPLETED", "S10000M", "X1901M", "S-1M", "FRANCE", "GAUL"),
-    *("A PAR", "F BRE", "F STP/NC", "F STP", "A STP/SC", "*A MUN", "*F SPA/SC", "A XXX", "F NTH"),
-    *("PAR", "SPA/NC", "SPA", "ENG", "XXX", *JUNK),
-)
+PARTS = (*read_table(__file__, "parts_of_states"), *JUNK)
 
 
 def states(folder: Path) -> Iterator[Try]:
@@ -261,10 +258,7 @@ def saved_games(folder: Path) -> Iterator[Try]:
     yield one
 
 
-HOSTILE = (
-    *NAMES, "llm:m@http://10.255.255.1/v1", "fast:llm:m@http://10.255.255.1/v1", "nash+os:system",
-    "llm:settings.toml", "/etc/passwd", "population:/", "/dev/zero", ".", "random", "hold",
-)  # fmt: skip
+HOSTILE = (*NAMES, *read_table(__file__, "hostile_names"))
 
 
 def sessions(folder: Path) -> Iterator[Try]:

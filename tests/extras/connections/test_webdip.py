@@ -214,25 +214,16 @@ def test_the_command(site, environment, capsys, tmp_path):
     assert "nobody would hear it" in failing(capsys, "--player", "nash+dumbbot")
 
 
-BEFORE_ANY_REQUEST = read_table(__file__, "before_any_request")
-ANSWERED = [
-    ("WEBDIP_GAME_ID", "7", "has no game 7"),
-    ("WEBDIP_COUNTRY_ID", "3", "our country in game 5 is 2"),
-    ("WEBDIP_API_KEY", "wrong-key", "its answer is empty"),
-    *(("WEBDIP_GAME_ID", "5", nonsense) for nonsense in (
-        "not JSON", "game.phase: ", "countries: ", "phases: ", "phases[0].turn: "
-    )),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "value", "sentence"), BEFORE_ANY_REQUEST)
+@pytest.mark.parametrize(("name", "value", "sentence"), read_table(__file__, "before_any_request"))
 def test_a_bad_environment(environment, capsys, name, value, sentence):
     environment.setenv("WEBDIP_URL", "http://127.0.0.1:1")
     environment.setenv(name, value)
     assert sentence in failing(capsys)
 
 
-@pytest.mark.parametrize(("name", "value", "sentence"), ANSWERED)
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"), read_table(__file__, "a_refusal_or_nonsense")
+)
 def test_a_refusal_or_nonsense_ends_with_a_sentence(environment, capsys, name, value, sentence):
     with Site(sentence) as site:
         environment.setenv("WEBDIP_URL", site.url)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.tables import read_table, slow_but
+from support.tables import read_table, read_text, slow_but
 from support.training import REPOSITORY
 
 from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_map, load_player
@@ -305,17 +305,11 @@ def test_only_a_support_of_an_own_move_need_not_name_its_coast(orders, numbered,
     assert player.faults["illegal"] == illegal
 
 
-def test_no_program_stays_behind(tmp_path):
-    script = f"""
-import sys, os
-from diplomacy_engine import load_player
-player = load_player({EXAMPLE!r})
-print(player.program.process._child.pid, flush=True)
-sys.stdin.readline()
-"""
+def test_no_program_stays_behind():
+    script = read_text(__file__, "host.py.txt")
     for end in ("\n", "kill"):
         host = subprocess.Popen(
-            [sys.executable, "-c", script], stdin=-1, stdout=-1, cwd=REPOSITORY, text=True
+            [sys.executable, "-c", script, EXAMPLE], stdin=-1, stdout=-1, cwd=REPOSITORY, text=True
         )
         pid = int(host.stdout.readline())
         if end == "kill":
