@@ -6,6 +6,7 @@ import re
 
 import pytest
 from support.commands import SCRIPT, write_checkpoint
+from support.tables import read_table
 
 from diplomacy_engine._progress import Progress
 from diplomacy_engine.commands import _matches
@@ -32,6 +33,12 @@ def run(words: str, folder) -> tuple[dict, list[dict], list[dict], list[dict]]:
     assert "per_game" not in result and not list(folder.glob(".*"))
     games = list(read_saved_games(files["g.jsonl"]))
     return result, table(files["r.csv"]), table(files["g.csv"]), games
+
+
+@pytest.mark.parametrize(("words", "shown"), read_table(__file__, "what_commands_print"))
+def test_what_commands_print(words, shown, capsys):
+    assert main(words.split()) == 0
+    assert shown in " ".join(capsys.readouterr().out.split())
 
 
 def test_an_evaluation(tmp_path, capsys):

@@ -1,9 +1,6 @@
 """Matches in which players vote for a draw from a year on, and how their results tell it."""
 
-import json
-
 from diplomacy_engine import Game, evaluate_player, make_bot
-from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import AGREED
 
 
@@ -26,17 +23,3 @@ def test_games_end_in_draws_from_a_year_on():
         game = Game.from_saved_game(saved)
         assert game.is_agreed and saved["phases"][-2]["name"] == "S1903M"
         assert saved["phases"][-2]["votes"] == game.winners
-
-
-def test_commands_tell_agreed_draws(tmp_path, capsys):
-    file = tmp_path / "result.json"
-    common = ["--map", "small", "--games", "4", "--max-years", "4", "--json", str(file)]
-    draws = ["--draws-after", "1902", "--threads", "1"]
-    for who in (
-        ["evaluate", "--player", "hold", "--against", "random"],
-        ["tournament", "--players", "hold", "random"],
-    ):
-        assert main([*who, *common, *draws]) == 0
-        assert json.loads(file.read_text())["draws"]["agreed"]["value"] == 1
-        printed = " ".join(capsys.readouterr().out.split())
-        assert "draws, of all games: by agreement 100.0% (" in printed

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from support.tables import read_table
 
 from diplomacy_engine import Game, evaluate_player, load_map, make_bot
-from diplomacy_engine.commands.cli import main
 from diplomacy_engine.matches.order_counts import OrderCounter
 from diplomacy_engine.matches.tournament import play_tournament
 
@@ -67,13 +65,3 @@ def test_tournaments_seat_whole_teams():
     assert found["seats"] == 8 and set(found["by_team"]) == {"ENGLAND+ITALY", "RUSSIA"}
     assert found["by_power"]["RUSSIA"]["centers"] == found["by_team"]["RUSSIA"]["centers"]
     assert len(result["per_game"]) == 24
-
-
-@pytest.mark.parametrize(("words", "shown"), read_table(__file__, "the_commands"))
-def test_the_commands(words, shown, capsys, tmp_path):
-    file = str(tmp_path / "found.json")
-    assert (
-        main([*words.split(), *["--map", "three", "--teams", "ENGLAND+ITALY", "--json"], file]) == 0
-    )
-    assert shown in " ".join(capsys.readouterr().out.split())
-    assert "ENGLAND+ITALY" in (tmp_path / "found.json").read_text()

@@ -13,47 +13,6 @@ from diplomacy_engine.rules import notation
 STANDARD = load_map("standard")
 
 
-def seas_and_coasts() -> Game:
-    """Return a movement phase in which convoys and split coasts are at hand."""
-    units = {
-        "ENGLAND": ["A LON", "F NTH", "F ENG", "A WAL"],
-        "FRANCE": ["F MAO", "F GAS", "A PAR", "A BUR", "A MAR", "F POR"],
-        "RUSSIA": ["F STP/NC", "A MOS", "F BUL/EC", "F CON"],
-        "ITALY": ["F SPA/SC", "F WES", "A TUN"],
-    }
-    return Game.from_state("standard", {"name": "S1901M", "units": units})
-
-
-def reading(game: Game, power: str, text: str) -> str:
-    """Return how a submitted order was understood."""
-    game.submit(power, [text])
-    return game.orders[power.upper()][0]
-
-
-@pytest.mark.parametrize(("power", "text", "order"), read_table(__file__, "understood"))
-def test_understood(power, text, order):
-    assert reading(seas_and_coasts(), power, text) == order
-
-
-@pytest.mark.parametrize(
-    ("power", "text", "reason"),
-    [
-        *read_table(__file__, "refused_with_the_reason"),
-        ("FRANCE", "x" * 500, "a text of at most 200 characters"),
-    ],
-)
-def test_refused_with_the_reason(power, text, reason):
-    game = seas_and_coasts()
-    with pytest.raises(ValueError, match=r"^'") as caught:
-        game.submit(power, [text])
-    assert reason in str(caught.value)
-    assert str(caught.value).startswith(repr(text)[:200])
-    assert game.orders == {}, "a refused list leaves nothing behind"
-    game.submit(power, [text], strict=False)
-    by_land = text in ("A MAR - PIE VIA", "A PAR - PIC VIA")
-    assert game.orders[power] == [text.removesuffix(" VIA") if by_land else text]
-
-
 @pytest.mark.parametrize(
     ("units", "orders", "read"),
     read_table(__file__, "a_convoy_that_no_fleet_could_carry_goes_by_land"),
@@ -74,40 +33,6 @@ def test_the_support_of_a_convoy_that_goes_by_land_counts():
     game = Game.from_position("standard S1901M; FRANCE A MAR, A GAS =; ITALY A SPA =")
     game.submit("FRANCE", ["A MAR - SPA VIA", "A GAS S A MAR - SPA"], strict=False)
     assert game.adjudicate() == {"A MAR": [], "A GAS": [], "A SPA": ["dislodged"]}
-
-
-def test_retreat_texts():
-    state = {
-        "name": "S1901R",
-        "units": {"RUSSIA": ["A MUN"], "ITALY": ["F MAO"]},
-        "retreats": {"GERMANY": {"A MUN": ["BER", "BOH"]}, "FRANCE": {"F MAO": ["SPA/NC", "GAS"]}},
-    }
-    game = Game.from_state("standard", state)
-    for text, order in read_table(__file__, "retreat_texts"):
-        assert reading(game, "GERMANY", text) == order
-    assert reading(game, "FRANCE", "F MAO R SPA") == "F MAO R SPA/NC"
-    for power, text, reason in read_table(__file__, "retreat_texts_refused"):
-        with pytest.raises(ValueError, match=r"^'") as caught:
-            game.submit(power, [text])
-        assert reason in str(caught.value)
-
-
-def test_winter_texts():
-    state = {
-        "name": "W1901A",
-        "units": {"RUSSIA": ["A MOS"], "FRANCE": ["A PAR", "A MAR"], "ITALY": ["A SEV"]},
-        "centers": {"RUSSIA": ["MOS", "STP", "WAR"], "FRANCE": ["PAR"], "ITALY": ["SEV"]},
-    }
-    game = Game.from_state("standard", state)
-    for power, text, order in read_table(__file__, "winter_texts"):
-        assert reading(game, power, text) == order
-    for power, texts, reason in read_table(__file__, "winter_texts_refused"):
-        with pytest.raises(ValueError, match=r"^'") as caught:
-            game.submit(power, texts)
-        assert reason in str(caught.value)
-    lost = {"name": "W1901A", "units": {}, "centers": {"RUSSIA": ["MOS"], "ITALY": ["WAR"]}}
-    with pytest.raises(ValueError, match="RUSSIA does not own WAR"):
-        Game.from_state("standard", lost).submit("RUSSIA", ["A WAR B"])
 
 
 @pytest.mark.parametrize("name", MAP_NAMES)
