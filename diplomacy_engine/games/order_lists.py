@@ -34,8 +34,7 @@ def matched(decisions: Decisions, own: Decisions, numbers: np.ndarray) -> np.nda
 def order_places(decisions: Decisions, own: Decisions) -> np.ndarray:
     """Return the place (N',) of each order of `own` in `decisions`."""
     slot, size = _slots(decisions, own), int(decisions.order.max(initial=0)) + 1
-    of_slot = np.repeat(np.arange(len(slot)), np.diff(decisions.order_start))
-    key = of_slot * size + decisions.order
+    key = decisions.order_slot * size + decisions.order
     wanted = np.repeat(slot, np.diff(own.order_start)) * size + own.order
     by_key = np.argsort(key)
     return by_key[np.searchsorted(key, wanted, sorter=by_key)]

@@ -50,7 +50,7 @@ def _own_seas(table, own, unit_kind):
     return seas
 
 
-@jit_inner
+@jit
 def _leads(table, start, goal, seas):
     """Whether fleets in these seas can convoy from a province to another."""
     for route in range(table.route_first[start], table.route_first[start + 1]):
@@ -106,7 +106,7 @@ def mended(games: VectorGame, decisions: Decisions, numbers: np.ndarray) -> np.n
     """
     numbers, kinds = numbers.copy(), games.table.kind
     row = decisions.slot_decision
-    slot = np.repeat(np.arange(len(numbers)), np.diff(decisions.order_start))
+    slot = decisions.order_slot
     while True:
         unit_orders = decisions.by_province(numbers, len(games.board.terrain))
         about, fits = fitting(games, unit_orders, row, numbers)
@@ -137,7 +137,4 @@ def _convoyed(games: VectorGame, move: int, unit_orders: np.ndarray) -> bool:
     ]
     indices = table.sea_index[province[table.location[convoys]]].astype(np.uint64)
     seas = np.bitwise_or.reduce(np.uint64(1) << indices, initial=np.uint64(0))
-    routes = slice(*table.route_first[start : start + 2].tolist())
-    return bool(
-        ((table.route_goal[routes] == goal) & (table.route_seas[routes] & ~seas == 0)).any()
-    )
+    return games.call(_leads, table, int(start), int(goal), seas)

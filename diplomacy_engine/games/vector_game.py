@@ -258,6 +258,11 @@ class VectorGame:
             code = self._code[kernel] = compiled(kernel, *arguments)
         return code(*arguments)
 
+    def call_slices(self, kernel: Callable, count: int, before: tuple, after: tuple) -> None:
+        """`call` a kernel on slices of range(count), in threads; its arguments are those `before`,
+        the first and the last of a slice, and those `after`."""
+        self.run(lambda first, last: self.call(kernel, *before, first, last, *after), count)
+
     def check_orders(self, orders: np.ndarray) -> None:
         """Raise a ValueError unless `orders` are as `new_orders` makes them."""
         shape = (self.num_games, len(self.board.terrain))
@@ -380,12 +385,8 @@ class VectorGame:
         )
         games = np.ascontiguousarray(games, np.int32)
         powers = np.ascontiguousarray(powers, np.int8)
-        self.run(
-            lambda first, last: self.call(
-                observe, self.board, self.state, games, powers, first, last, self.max_years, *out
-            ),
-            count,
-        )
+        viewed = self.board, self.state, games, powers
+        self.call_slices(observe, count, viewed, (self.max_years, *out))
         return out
 
     def view_boards(self, games: np.ndarray, powers: np.ndarray) -> BoardViews:
@@ -410,13 +411,8 @@ class VectorGame:
             raise ValueError(
                 f"{len(numbers)} order numbers were given for {len(decisions.slot_province)} slots"
             )
-        provinces = self.board.location_province
-        self.run(
-            lambda first, last: self.call(
-                _write_orders, self.table, provinces, decisions, first, last, numbers, orders
-            ),
-            decisions.count,
-        )
+        read = self.table, self.board.location_province, decisions
+        self.call_slices(_write_orders, decisions.count, read, (numbers, orders))
 
     def step(
         self,

@@ -325,11 +325,7 @@ class Press:
         games = self.games
         games.check_orders(orders)
         bound = self.bound(games.decisions(), honest) if bound is None else bound
-
-        def slice_of(first: int, last: int) -> None:
-            games.call(kernels.correct_orders, held, bound, first, last, orders)
-
-        games.run(slice_of, bound.count)
+        games.call_slices(kernels.correct_orders, bound.count, (held, bound), (orders,))
 
     def judge(self, orders: np.ndarray, decisions: Decisions | None = None) -> np.ndarray:
         """Count the orders (E, V) about to be given that break a deal, (E, P, P) int64. The first

@@ -5,14 +5,7 @@ from ..constants import NONE, End, Phase
 from .adjudicator.adjustments import adjudicate_adjustments
 from .adjudicator.movement import adjudicate_movement
 from .adjudicator.retreats import adjudicate_retreats
-from .state import (
-    adjustments_owed,
-    clear_dislodged,
-    count_centers,
-    is_alive,
-    is_movement,
-    is_retreat,
-)
+from .state import adjustments_owed, count_centers, is_alive, is_movement, is_retreat
 
 
 @jit_inner
@@ -157,7 +150,6 @@ def adjudicate_phase(board, table, state, e, orders, scratch, max_years):
         adjudicate_movement(board, table, state, e, orders, scratch)
     elif is_retreat(phase):
         adjudicate_retreats(board, table, state, e, orders)
-        clear_dislodged(state, e)
     else:
         adjudicate_adjustments(board, table, state, e, orders)
     state.turn[e] += 1

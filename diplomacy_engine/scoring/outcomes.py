@@ -75,9 +75,6 @@ class Outcomes(NamedTuple):
     alive: shaped("E, P", bool)  # has a unit or a center
     years: shaped("E", np.int16)  # game years played
 
-    def take(self, rows: np.ndarray) -> "Outcomes":
-        return Outcomes(*(array[rows] for array in self))
-
     def of_teams(self, team: np.ndarray) -> "Outcomes":
         """The same with a column for each team instead of each power; `team` is (P,), from 0 on."""
         belongs = team[:, None] == np.arange(int(team.max()) + 1)  # (P, teams)

@@ -103,12 +103,9 @@ class RandomBot:
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         numbers = np.empty(len(decisions.slot_province), np.int32)
-
-        def order_slice(first: int, last: int) -> None:
-            part = games.board, games.table, games.state, decisions, first, last
-            games.call(random_orders, *part, self.restless, self.salt, numbers)
-
-        games.run(order_slice, decisions.count)
+        read = games.board, games.table, games.state, decisions
+        how = self.restless, self.salt, numbers
+        games.call_slices(random_orders, decisions.count, read, how)
         return numbers
 
 
@@ -129,9 +126,6 @@ class HoldBot:
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         numbers = np.empty(len(decisions.slot_province), np.int32)
-
-        def order_slice(first: int, last: int) -> None:
-            games.call(hold_orders, games.table, games.state, decisions, first, last, numbers)
-
-        games.run(order_slice, decisions.count)
+        read = games.table, games.state, decisions
+        games.call_slices(hold_orders, decisions.count, read, (numbers,))
         return numbers
