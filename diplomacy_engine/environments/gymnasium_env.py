@@ -234,9 +234,20 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
         self._form.asked(rows)
         obs, masks = self._form.observe(rows), self._form.masks(rows)
         values = self._agents.outcome(rows)
-        values |= {"illegal_orders": illegal[rows], "power": self._agents.agent[rows]}
+        values |= {"illegal_orders": illegal[rows], "power": self._agents.agent[rows].astype(int)}
+        if masks is not None:
+            values["action_mask"] = masks
+        if not infos:
+            over, count = np.zeros(self.num_envs, bool), self.num_envs
+            final = {
+                name: np.zeros((count, *value.shape[1:]), value.dtype)
+                for name, value in values.items()
+            }
+            infos["final_obs"], infos["_final_obs"] = np.full(count, None, object), over
+            infos["final_info"], infos["_final_info"] = final, over
+            final |= {f"_{name}": over for name in values}
+        infos["_final_obs"][rows] = True
         for i, row in enumerate(rows.tolist()):
-            info = {name: value[i].item() for name, value in values.items()}
-            if masks is not None:
-                info["action_mask"] = masks[i]
-            self._add_info(infos, {"final_obs": row_of(obs, i), "final_info": info}, row)
+            infos["final_obs"][row] = row_of(obs, i)
+        for name, value in values.items():
+            infos["final_info"][name][rows] = value
