@@ -77,12 +77,6 @@ def test_a_problem_of_a_map_is_one_line(tmp_path):
         assert error.value.problems and not any("\n" in text for text in error.value.problems)
 
 
-def test_a_position_is_two_finite_numbers():
-    for number in ("nan", "inf", "1e9"):
-        with pytest.raises(MapError, match="position"):
-            Map(tomllib.loads(TRIBES.replace('"Bay"', f'"Bay", position = [1, {number}]')))
-
-
 @pytest.mark.parametrize(
     "name", ["HIL H", "Hil - Cap", "hil S A CAP", "CAP via", "MOU/NC", "Mou (NC)", "ROC by convoy"]
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from diplomacy_engine import (
+    Game,
     Map,
     MatchReport,
     MatchSettings,
@@ -17,7 +18,7 @@ from diplomacy_engine import (
     load_player,
     make_bot,
 )
-from diplomacy_engine.constants import NONE, SOLO, YEAR_LIMIT
+from diplomacy_engine.constants import AGREED, NONE, SOLO, YEAR_LIMIT
 from diplomacy_engine.matches.evaluation import Evaluation, evaluate_player
 from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.scoring.outcomes import FIGURES, Outcomes, figure_values
@@ -129,6 +130,21 @@ def test_same_seed_same_result():
     for other in (result(7, threads=2), result(7, threads=3), result(7, batch=7)):
         assert other.result() == first.result() and orders(other) == orders(first)
     assert result(8, threads=1).result()["overall"] != first.result()["overall"]
+
+
+def test_games_end_in_draws_from_a_year_on():
+    bots, rules = [make_bot("dumbbot")] * 2, {"draws_after": 1903, "max_years": 5}
+    report = evaluate_player("standard", *bots, 14, seed=3, samples=3, **rules)
+    assert (report.outcomes.ended == AGREED).all() and (report.outcomes.years == 3).all()
+    result = report.result(per_game=True)
+    assert result["draws"]["after"] == 1903
+    assert result["draws"]["agreed"]["value"] == result["overall"]["draw"]["value"] == 1
+    assert result["draws"]["year_limit"]["value"] == 0 and "par" not in result
+    assert result["overall"]["win"]["value"] == 0, "only the year limit has a winner on points"
+    for saved in report.saved_games:
+        game = Game.from_saved_game(saved)
+        assert game.is_agreed and saved["phases"][-2]["name"] == "S1903M"
+        assert saved["phases"][-2]["votes"] == game.winners
 
 
 def orders(report: MatchReport) -> list[list]:

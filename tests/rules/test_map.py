@@ -65,7 +65,6 @@ def test_maps_of_one_dictionary_that_changes_are_different():
 
 
 # What is replaced in small.toml, by what, and the sentence that must come of it.
-LON = 'LON = { name = "London", terrain = "land", supply_center = true, home_of = "ENGLAND" }'
 WRONG = read_table(__file__, "wrong_maps")
 
 
