@@ -199,6 +199,7 @@ def refused(argv: list[str], *words: str, capsys, script: ModuleType = ppo) -> s
     capsys.readouterr()
     status = main(argv, script)
     err = capsys.readouterr().err
+    err = "".join(line for line in err.splitlines(True) if not line.startswith("compiling the "))
     assert status == 2, err
     said = " ".join(err.replace("│", " ").split())  # a box breaks lines
     if not err.startswith(("╭", " ")):
