@@ -184,7 +184,7 @@ def run_make(arguments: Make) -> int:
     if arguments.runs and not arguments.output:
         raise UserError("--runs needs --output: the folder of the new population")
     if arguments.runs:
-        no_effect(arguments, ("recipe", "decisions"), "--runs are trained already")
+        no_effect(arguments, ("recipe", "decisions", "runs_folder"), "--runs are trained already")
     folder = Path(arguments.output or FOLDERS / game_map.name)
     _check_replaceable(folder)
     copies = arguments.copies

@@ -113,7 +113,7 @@ class Tournament(MatchReport):
         result = {
             "games": len(seats),
             **settings.facts(),
-            "greedy": any(self.greedy),
+            "greedy": all(self.greedy),
             "resamples": RESAMPLES,
             "players": {names[i]: results(i) for i in best_first},
             "cross_table": {

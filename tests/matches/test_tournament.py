@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from diplomacy_engine import Game, make_bot
+from diplomacy_engine import Game, load_player, make_bot
 from diplomacy_engine.matches.figures import wilson_interval
 from diplomacy_engine.matches.tournament import balanced_seats, cross_table, play_tournament
 from diplomacy_engine.scoring.outcomes import FIGURES
@@ -85,6 +85,13 @@ def test_what_a_tournament_returns(ladder):
             low, high = wilson_interval(30 * pair["above"]["value"], 30)
             assert (pair["above"]["low"], pair["above"]["high"]) == (low, high)
     assert table["dumbbot"]["random"]["solos"]["value"] > 0.9
+
+
+@pytest.mark.parametrize("other", ["small-pure-1", "greedy:small-pure-2"])
+def test_a_tournament_is_greedy_if_all_players_are(other):
+    players = load_player("greedy:small-pure-1"), load_player(other)
+    report = play_tournament("small", players, 2, max_years=1, threads=1)
+    assert report.result()["greedy"] == other.startswith("greedy")
 
 
 def test_games_and_seats_of_a_tournament():
