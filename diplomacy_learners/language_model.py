@@ -421,7 +421,7 @@ class Run:
             seed=seed,
             threads=args.threads,
         )
-        add_thoughts(report.saved_games, {player.name: player})
+        add_thoughts(report.saved_games, [(player.name, player)])
         return report
 
     def policy(self) -> dict:

@@ -134,10 +134,10 @@ def run_match(
         print(about, file=sys.stderr, flush=True)
     announce_compilation()
     behind = [(player.name, ordering(player)) for player in players]  # of those that talk
-    models = {name: player for name, player in behind if isinstance(player, CountingPlayer)}
+    models = [(name, player) for name, player in behind if isinstance(player, CountingPlayer)]
     programs = [player for _, player in behind if hasattr(player, "faults")]
     samples = (arguments.save_count or SAVE_COUNT) if arguments.save_games else 0
-    for model in models.values():
+    for _, model in models:
         model.keep = samples  # prompts and replies of so many games
     settings = match_settings_of(arguments, game_map, press, arguments.draws_after)
     with showing_progress(games) as progress:
@@ -152,10 +152,10 @@ def run_match(
     result = report.result(per_game=bool(arguments.per_game))
     result["greedy"] |= arguments.greedy
     if models:
-        result["llm"] = {name: model.counts() for name, model in models.items()}
+        result["llm"] = by_name((name, model.counts()) for name, model in models)
         add_thoughts(report.saved_games, models)
     if programs:
-        result["programs"] = {player.name: dict(player.faults) for player in programs}
+        result["programs"] = by_name((player.name, dict(player.faults)) for player in programs)
     console = make_console()
     show(console, result)
     print_draws(console, result)
@@ -171,6 +171,14 @@ def run_match(
     cause = "interrupted" if interrupted else report.cause
     coverage = f"the result covers the {len(report.number):,} of {games:,} games that had ended"
     return fail(f"{cause}; {coverage}", 130 if interrupted else 2)
+
+
+def by_name(counts: Iterable[tuple[str, dict]]) -> dict[str, dict]:
+    """Return what was counted of each player; of two of one name, the second is `NAME (2)`."""
+    of_player: dict[str, dict] = {}
+    for name, own in counts:
+        of_player[f"{name} (2)" if name in of_player else name] = own
+    return of_player
 
 
 def faults_text(player: Any) -> str:

@@ -55,6 +55,20 @@ def test_a_match_has_counters_prompts_and_replies(tmp_path, capsys):
     assert "details" in page([make_replay(games[0])], "test")
 
 
+def test_a_model_against_itself_is_counted_twice(tmp_path, capsys):
+    files = {name: tmp_path / f"result.{name}" for name in ("json", "jsonl")}
+    with FakeServer(reply) as server:
+        name = write_settings(tmp_path, server.url)
+        options = ["--json", files["json"], "--save-games", files["jsonl"], "--save-count", 1]
+        words = ["evaluate", "--map", "small", "--player", name, "--against", name, "--games"]
+        assert main([str(word) for word in (*words, 2, "--max-years", 2, *options)]) == 0
+    counts = json.loads(files["json"].read_text())["llm"]
+    assert list(counts) == [SHORT, f"{SHORT} (2)"]
+    assert sum(each["requests"] for each in counts.values()) == len(server.requests)
+    (game,) = map(json.loads, files["jsonl"].read_text().splitlines())
+    assert game["phases"][0]["thoughts"].keys() == {"ENGLAND", "RUSSIA"}
+
+
 @pytest.mark.parametrize("command", [("evaluate", "--player"), ("tournament", "--players")])
 def test_the_number_of_games_must_be_given(tmp_path, capsys, command):
     name = write_settings(tmp_path, "http://127.0.0.1:9/v1")

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -67,15 +67,17 @@ class Answer(NamedTuple):
     reason: str = ""  # why an order is missing, with details after a colon
 
 
-def add_thoughts(saved_games: Sequence[dict], players: Mapping[str, CountingPlayer]) -> None:
+def add_thoughts(
+    saved_games: Sequence[dict], players: Sequence[tuple[str, CountingPlayer]]
+) -> None:
     """Add the prompts and replies that language models have kept to saved games, as `thoughts`.
-    `players` are by the names that these games know them by."""
+    `players` come with the names that these games know them by, which several may share."""
     for saved in saved_games:
         number = int(saved["id"].split("-")[1])  # after the seed
         for phase in saved["phases"]:
-            for power, name in saved["players"].items():
-                if name in players:
-                    thoughts = players[name].thoughts(number, phase["name"], power)
+            for name, player in players:
+                for power in (p for p, plays in saved["players"].items() if plays == name):
+                    thoughts = player.thoughts(number, phase["name"], power)
                     if thoughts:
                         phase.setdefault("thoughts", {})[power] = thoughts
 
