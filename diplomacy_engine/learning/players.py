@@ -7,6 +7,7 @@ from torch import nn
 from ..games.decisions import Decisions
 from ..games.observation import BoardViews
 from ..games.vector_game import VectorGame
+from ..players.advice import seed_player
 from ..players.loading import load_player
 from ..players.policy.player import PolicyPlayer
 from ..players.protocols import Explanation, Player, SamplingPlayer
@@ -78,7 +79,7 @@ def load_opponent(name: str, game_map: Map) -> Player:
         act = player.act
 
         def act_seeded(games: VectorGame, decisions: Decisions) -> np.ndarray:
-            player.generator.manual_seed(int(torch.randint(2**62, ())))
+            seed_player(player, int(torch.randint(2**62, ())))
             return act(games, decisions)
 
         player.act = act_seeded
