@@ -8,7 +8,7 @@ import numpy as np
 from ..constants import BOUNCE, NONE, End, OrderKind, Phase
 from ..games.decisions import Decisions
 from ..games.own_help import fitting
-from ..games.vector_game import VectorGame
+from ..games.vector_game import StepResult, VectorGame
 from ..scoring.outcomes import Outcomes
 
 GAMES = 100  # in which different positions are counted
@@ -39,14 +39,11 @@ class ResultCounter:
         self._years: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # rows, years, centers
         self._openings: dict[int, str] = {}
 
-    def look(self, games: VectorGame, mine: np.ndarray) -> None:
-        """See the centers of the player's powers `mine` (E, P) before a phase."""
-        state = games.state
-        spring = (state.phase == Phase.SPRING_MOVEMENT) & (state.year > games.board.first_year)
-        rows = np.flatnonzero(spring & (state.end == End.RUNNING))
-        if len(rows):
-            held = np.where(mine, games.centers(), 0)[rows].sum(1)
-            self._years.append((rows, state.year[rows] - 1, held))
+    def see(self, result: StepResult, mine: np.ndarray) -> None:
+        """See the centers of the player's powers `mine` (E, P) where a step has counted them."""
+        rows = np.flatnonzero(result.captured)
+        held = np.where(mine, result.centers, 0)[rows].sum(1)
+        self._years.append((rows, result.year[rows], held))
 
     def note(self, games: VectorGame, rows: np.ndarray, orders: np.ndarray) -> None:
         """See the player's orders in a movement phase; `rows` (n,) ascend."""
@@ -59,14 +56,12 @@ class ResultCounter:
     def end(
         self, games: VectorGame, rows: np.ndarray, outcomes: Outcomes, mine: np.ndarray
     ) -> None:
-        """Count all that was seen of `rows`, which have ended; `mine` (n, P) as in `look`."""
+        """Count all that was seen of `rows`, which have ended; `mine` (n, P) as in `see`."""
         teams = games.map.teams
         win = outcomes.of_teams(teams.of_power).win()
         own = win[np.arange(len(rows)), teams.of_power[mine.argmax(1)]]
         result = np.full(games.num_games, NONE)
         result[rows] = np.where(own, 0, np.where(win.any(1), 2, 1))
-        last_year = games.board.first_year + outcomes.years - 1
-        self._years.append((rows, last_year, np.where(mine, outcomes.centers, 0).sum(1)))
 
         def add(
             what: str, where: np.ndarray, names: np.ndarray, amount: np.ndarray | int = 1
@@ -144,7 +139,6 @@ class OrderCounter:
         self.positions.update(row.tobytes() for row in rows)
         builds = decisions.order[decisions.order_start[1:] - 1] == table.waive
         mine = seat_player == self.player
-        self.results.look(games, mine)
         own_slots = mine[decisions.game, decisions.power][decisions.slot_decision]
         row, province = np.nonzero((orders != NONE) & (table.kind[orders] == OrderKind.BUILD))
         builder = state.center_owner[row, games.board.province_center[province]]

@@ -153,8 +153,9 @@ def play_games(
         if counter is not None:
             counter.look(games, decisions, orders, seat_player)
         moving = in_movement(state) & (state.end == End.RUNNING)
-        games.step(orders)
-        if counter is not None and moving.any():
+        result = games.step(orders)
+        if counter is not None:
+            counter.results.see(result, seat_player == counter.player)
             counter.note(games, seat_player, moving)
         if progress is not None:
             progress(_played(games))

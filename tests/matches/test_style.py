@@ -62,12 +62,16 @@ def test_positions_after_the_first_year():
     assert found["position_entropy"] == pytest.approx(np.log2(140))
 
 
-@pytest.mark.parametrize(("name", "team"), [("small", []), ("three", ["ENGLAND", "ITALY"])])
-def test_orders_openings_and_centers_by_result(name, team):
+@pytest.mark.parametrize(
+    ("name", "team", "draws_after"),
+    [("small", [], None), ("three", ["ENGLAND", "ITALY"], None), ("small", [], 1903)],
+)
+def test_orders_openings_and_centers_by_result(name, team, draws_after):
     """As counted in the saved games."""
     match = load_map(name).with_teams("+".join(team)) if team else load_map(name)
     bots = make_bot("dumbbot"), make_bot("dumbbot-paquette")
-    report, seen = evaluate_player(match, *bots, 60, samples=60, max_years=8, seed=3), {}
+    limits, seen = {"max_years": 8, "draws_after": draws_after}, {}
+    report = evaluate_player(match, *bots, 60, samples=60, seed=3, **limits)
     for saved in report.saved_games:
         own = {power for power, player in saved["players"].items() if player == "dumbbot"}
         *phases, end = saved["phases"]
@@ -82,9 +86,11 @@ def test_orders_openings_and_centers_by_result(name, team):
         winners = set(saved["winners"])  # all that survive, if the years are over
         if any(winners <= side for side in sides):
             won, drawn = winners <= own, False
+        drawn |= saved.get("draw_agreed", False)
         mine = seen.setdefault("drawn" if drawn else "won" if won else "lost", [])
         years = {int(p["name"][1:5]) - 1: centers(p, own) for p in phases if p["name"][0] == "S"}
-        years[int(phases[-1]["name"][1:5])] = centers(end, own)
+        if phases[-1]["name"][0] != "S":  # else the year's centers were not counted any more
+            years[int(phases[-1]["name"][1:5])] = centers(end, own)
         del years[1900]
         moves = [
             [t for p in own for t in q["orders"][p] or ()] for q in phases if q["name"][5] == "M"
