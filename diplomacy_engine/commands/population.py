@@ -69,7 +69,7 @@ def run_show(arguments: Show) -> int:
     check_target(file)
     own = population.folder / RANKS
     ranks = arguments.ranks or (own if own.is_file() else None)
-    ranked = read_ranks(ranks, population.map.name) if ranks else {}
+    ranked = read_ranks(ranks, population) if ranks else {}
     atomic_write(file, population_page(population, ranked).encode())
     others = f", and {len(ranked)} other players" if ranked else ""
     print(f"{file} shows {len(population.members)} members of {population.title}{others}")

@@ -83,15 +83,23 @@ class PopulationRank(Struct, frozen=True, forbid_unknown_fields=True):
 class _Ranks(Struct):
     map: str
     players: dict[Annotated[str, Meta(pattern=r"\A[^\x00-\x1f]{1,200}\Z")], PopulationRank]
+    population: str = ""
     teams: str = ""
 
 
-def read_ranks(path: str | Path, map_name: str) -> dict[str, PopulationRank]:
-    """Return the ranks of a file; UserError if they are of another map or of teams."""
-    ranks = read_json(_Ranks, path, MOST_RANKS)
-    if ranks.map != map_name or ranks.teams:
+def read_ranks(path: str | Path, population: Population) -> dict[str, PopulationRank]:
+    """Return the ranks of a file; UserError if they are of another map or population, or of teams.
+    A file in a population's folder is of that population, wherever the folder was then."""
+    ranks, name = read_json(_Ranks, path, MOST_RANKS), population.map.name
+    if ranks.map != name or ranks.teams:
         what = f"map {ranks.map!r:.60}" + f", teams {ranks.teams:.60}" * bool(ranks.teams)
-        raise UserError(f"{path}: ranks of {what}, not of map {map_name!r} without teams")
+        raise UserError(f"{path}: ranks of {what}, not of map {name!r} without teams")
+    there, here = (Path(each).resolve() for each in (ranks.population, population.shown_folder))
+    if there != here and Path(path).resolve().parent != population.folder.resolve():
+        raise UserError(
+            f"{path}: ranks in population {ranks.population!r:.200}, not in "
+            f"{population.shown_folder!r}"
+        )
     return ranks.players
 
 

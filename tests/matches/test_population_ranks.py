@@ -1,6 +1,7 @@
 """Ranks in a base population: seats, ratings, and the checks of known strength."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -105,6 +106,15 @@ def test_the_commands(tmp_path, capsys):
     assert "107 members of the base population, and 2 other players" in capsys.readouterr().out
     text = page.read_text()
     assert text.count("<svg") == 1 and text.count("<tr class=") == 109
+    # Ratings in one population say nothing in another; who moves a population keeps its ranks.
+    words = ["population", "show", "--population", tmp_path, "--output", page]
+    shutil.copy(FOLDERS / "small" / "population.json", tmp_path)
+    (tmp_path / "of").mkdir()
+    shutil.move(out, tmp_path / "of")
+    ranks = tmp_path / "of" / "rank.json"
+    assert f"not in '{tmp_path}'" in refusal(*words, "--ranks", ranks, capsys=capsys)
+    shutil.copy(ranks, tmp_path / "ranks.json")
+    assert main([*map(str, words)]) == 0
 
 
 @pytest.mark.slow
@@ -135,21 +145,23 @@ def test_a_page_runs_no_code_but_its_own(small, tmp_path):
     assert "default-src 'none'" in text and "://" not in text.replace("http://www.w3.org", "")
     ranks = tmp_path / "ranks.json"
     sound = dict.fromkeys(PopulationRank.__struct_fields__, 1)
+    own = {"map": "small", "population": "runs/population/small"}
     for bad, name in (
         ([], "object"),
         ({"players": {"x": {}}}, "players[...].value"),
         ({"map": "three", "players": {"x": sound}}, "'three', not of map 'small'"),
         ({"teams": "ENGLAND+ITALY", "players": {"x": sound}}, "teams ENGLAND+ITALY"),
+        ({"population": "mine", "players": {"x": sound}}, "'mine', not in 'runs/population/small'"),
         ({"players": {"": sound}}, "players: key"),
         ({"players": {"x": sound | {"value": "<b>"}}}, "value"),
         ({"players": {"x": sound | {"low": float("nan")}}}, "low"),
     ):
-        ranks.write_text(json.dumps({"map": "small"} | bad if isinstance(bad, dict) else bad))
+        ranks.write_text(json.dumps(own | bad if isinstance(bad, dict) else bad))
         with pytest.raises(UserError) as error:
-            read_ranks(ranks, "small")
+            read_ranks(ranks, population)
         assert name in str(error.value) and "ranks.json" in str(error.value)
-    ranks.write_text(json.dumps({"map": "small", "players": {"<b>": sound}}))
-    assert "<b>" not in population_page(population, read_ranks(ranks, "small"))
+    ranks.write_text(json.dumps(own | {"players": {"<b>": sound}}))
+    assert "<b>" not in population_page(population, read_ranks(ranks, population))
 
 
 @pytest.mark.slow
