@@ -245,6 +245,8 @@ def _resumed(arguments: Play, named: Sequence[str]) -> tuple[Game, PlayRecord]:
         if phase not in names:
             span = f"it goes from {names[0]} to {names[-1]}" if names else "it has none"
             raise UserError(f"{file} has no phase {quoted(phase, 40)} that was played: {span}")
+        if play is not None:  # the game keeps its rules
+            arguments.draws_after = play.draws_after
         game, play = rebuild(game, names.index(phase), press=press), None
         game.conceded = []
     if play is None:
