@@ -173,7 +173,8 @@ class AgentGames(AgentBoards):
         games.call(kernels.sample_seats, games.state, rows, *choices, self._seats)
 
     def play(self, rows: np.ndarray, on_over: Callable[[np.ndarray], None] | None = None) -> None:
-        """Adjudicate `rows` and play on to the agent's decision or the game's end.
+        """Adjudicate `rows` and play on to the agent's decision or the game's end; `reward`,
+        `terminated` and `truncated` (E,) are of this call.
 
         `on_over` is called with finished rows before new games start in them; without it these
         stay.
@@ -182,7 +183,8 @@ class AgentGames(AgentBoards):
         self.reward.fill(0)
         self.terminated.fill(False)
         self.truncated.fill(False)
-        self._ask_and_play(self._step(rows))
+        if len(rows):
+            self._ask_and_play(self._step(rows))
         self._on_over = None  # it is the caller's, and neither copied nor pickled
 
     def outcome(self, rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -211,11 +213,10 @@ class AgentGames(AgentBoards):
 
     def _step(self, rows: np.ndarray) -> np.ndarray:
         games = self.games
-        everyone = self._or_all(rows)
-        if everyone is None:  # the usual case by far, with a single game the only one
-            result = self._result = games.step(self.orders, None, self._result, self._all_votes())
-        else:
-            result = games.step(self.orders, everyone, votes=self._all_votes())
+        out = self._result  # usually of as many games
+        out = None if out is None or len(out.ended) != len(rows) else out
+        result = games.step(self.orders, self._or_all(rows), out, self._all_votes())
+        self._result = result
         if self._settings.draw_votes:
             self.votes[rows] = False
         alive = result.alive  # with teams, an agent's game goes on while its team lives

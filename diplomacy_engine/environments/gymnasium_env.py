@@ -122,19 +122,16 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
         self._need_game(self._running)
         agents = self._agents
         ready, illegal = self._form.take(self._form.read(action), self._strict)
-        reward, terminated, truncated = 0.0, False, False
-        if len(ready):
-            agents.play(ready)
-            self._form.asked(ready)
-            reward = float(agents.reward[0])
-            terminated, truncated = bool(agents.terminated[0]), bool(agents.truncated[0])
+        agents.play(ready)
+        self._form.asked(ready)
+        terminated, truncated = bool(agents.terminated[0]), bool(agents.truncated[0])
         info = self._info(int(illegal[0]))
         if terminated or truncated:
             self._running = False
             for name, value in agents.outcome(ready).items():
                 info[name] = value[0].item()
         obs = row_of(self._form.observe(agents.every_row), 0)
-        return obs, reward, terminated, truncated, info
+        return obs, float(agents.reward[0]), terminated, truncated, info
 
     def render(self) -> np.ndarray | str | None:
         """Return the position as `render_mode` says; NeedsReset before `reset`."""
@@ -203,17 +200,12 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
         agents, form = self._agents, self._form
         ready, illegal = form.take(form.read(actions, (self.num_envs,)), self._strict)
         infos: dict[str, Any] = {}
-        reward = np.zeros(self.num_envs)
-        terminated, truncated = np.zeros((2, self.num_envs), bool)
-        if len(ready):
-            agents.play(ready, lambda rows: self._note_final(infos, rows, illegal))
-            form.asked(ready)
-            reward, terminated = agents.reward.copy(), agents.terminated.copy()
-            truncated = agents.truncated.copy()
-        over = terminated | truncated
+        agents.play(ready, lambda rows: self._note_final(infos, rows, illegal))
+        form.asked(ready)
+        results = agents.reward.copy(), agents.terminated.copy(), agents.truncated.copy()
         obs = form.observe(agents.every_row)
-        infos |= self._infos(np.where(over, 0, illegal))
-        return obs, reward, terminated, truncated, infos
+        infos |= self._infos(np.where(agents.terminated | agents.truncated, 0, illegal))
+        return obs, *results, infos
 
     def render(self) -> tuple[np.ndarray | str, ...] | None:
         """Return the position of every game as `render_mode` says; NeedsReset before `reset`."""

@@ -9,6 +9,7 @@ from ..constants import BOUNCE, NONE, End, OrderKind, Phase
 from ..games.decisions import Decisions
 from ..games.own_help import fitting
 from ..games.vector_game import StepResult, VectorGame
+from ..rules.state import GameState
 from ..scoring.outcomes import Outcomes
 
 GAMES = 100  # in which different positions are counted
@@ -113,16 +114,13 @@ class OrderCounter:
         self.given = np.zeros(len(OrderKind), np.int64)
         self.counts: Counter[str] = Counter()
         self.positions: Counter[bytes] = Counter()  # after the first year
-        # Of powers with allies: supports and convoys in all and for allies, moves in all and
-        # against allies.
-        self.among_allies = np.zeros(4, np.int64)
         self.results = ResultCounter()
         self._failed = self._times = np.zeros((0, 0), np.int32)  # (E, V), moves that bounced
         self._owner = np.zeros((0, 0), np.int8)  # (E, C), of the centers before a phase
 
     def __add__(self, other: "OrderCounter") -> "OrderCounter":
         both = OrderCounter(self.player)
-        for name in ("given", "counts", "positions", "among_allies"):
+        for name in ("given", "counts", "positions"):
             setattr(both, name, getattr(self, name) + getattr(other, name))
         both.results.counts = self.results.counts + other.results.counts
         return both
@@ -147,86 +145,76 @@ class OrderCounter:
 
     def note(self, games: VectorGame, seat_player: np.ndarray, moved: np.ndarray) -> None:
         """Count the orders of games (E,) bool that have just played a movement phase."""
-        state = games.state
+        state, table, board = games.state, games.table, games.board
         mine = (seat_player == self.player) & moved[:, None]
         nobody = np.zeros((len(mine), 1), bool)  # in the place of NONE, which is -1
         is_own = np.take_along_axis(np.hstack([mine, nobody]), state.last_power, 1)
-        at = np.flatnonzero(is_own)
+        at = np.flatnonzero(is_own)  # flat indices of (E, V)
+        row, power = at // is_own.shape[1], state.last_power.take(at)
+        order, result = state.last_order.take(at), state.last_result.take(at)
+        kind = table.kind[order]
+        self.results.note(games, row, order)
+        self.given += np.bincount(kind, minlength=len(OrderKind))
+        moves = np.isin(kind, (OrderKind.MOVE, OrderKind.MOVE_VIA))
+        supports = np.isin(kind, (OrderKind.SUPPORT_HOLD, OrderKind.SUPPORT_MOVE))
+        about, fits = fitting(games, state.last_order, row, order)
+        whose = state.last_power[row, about]  # whose unit it is that an order is about
+        own, bounced = whose == power, result & BOUNCE > 0
+        flags = {
+            "convoyed": (kind == OrderKind.MOVE_VIA) & (result == 0),
+            "own_supports": supports & own,
+            "own_unmatched": supports & own & ~fits,
+            "foreign_supports": supports & ~own,
+            "foreign_unmatched": supports & ~own & ~fits,
+            "moves": moves,
+            "against_own": moves & own & ~fits,
+            "bounced": bounced,
+            "bounced_again": bounced & (self._note_bounces(state, moved, at, bounced) > 2),
+        }
         if games.map.teams.text:
-            self._note_allies(games, at)
-        self._note_style(games, moved, at)
-        orders = state.last_order.take(at)
-        self.results.note(games, at // state.last_order.shape[1], orders)
-        self.given += np.bincount(games.table.kind[orders], minlength=len(OrderKind))
 
-    def _note_style(self, games: VectorGame, moved: np.ndarray, at: np.ndarray) -> None:
-        """Count what is odd in the orders at the flat indices `at` (of (E, V))."""
-        table, state = games.table, games.state
+            def is_ally(other: np.ndarray) -> np.ndarray:
+                other = np.where(other == board.num_powers, NONE, other)  # of a neutral unit
+                return (other != NONE) & (other != power) & (board.team[other] == board.team[power])
+
+            center = board.province_center[about]
+            holder = np.where(center == NONE, NONE, self._owner[row, center])
+            attacks = is_ally(np.where(fits, NONE, whose)) | is_ally(holder)
+            has_ally = np.bincount(board.team)[board.team[power]] > 1
+            helps = has_ally & (supports | (kind == OrderKind.CONVOY))
+            flags |= {
+                "helps": helps,
+                "helps_ally": helps & is_ally(whose),
+                "moves_beside_ally": moves & has_ally,
+                "moves_against_ally": moves & has_ally & attacks,
+            }
+        self.counts.update({name: int(here.sum()) for name, here in flags.items()})
+
+    def _note_bounces(
+        self, state: GameState, moved: np.ndarray, at: np.ndarray, bounced: np.ndarray
+    ) -> np.ndarray:
+        """Return how often in a row the orders at `at` have been tried, this time included."""
         if self._failed.shape != state.last_order.shape:
             self._failed, self._times = np.zeros((2, *state.last_order.shape), np.int32)
         self._failed[state.turn == 1] = NONE  # games that have just begun
-        order, result = state.last_order.take(at), state.last_result.take(at)
-        kind, row = table.kind[order], at // state.last_order.shape[1]
-        moves = (kind == OrderKind.MOVE) | (kind == OrderKind.MOVE_VIA)
-        helps = (kind == OrderKind.SUPPORT_HOLD) | (kind == OrderKind.SUPPORT_MOVE)
-        about, fits = fitting(games, state.last_order, row, order)
-        own = state.last_power[row, about] == state.last_power.take(at)
-        bounced = result & BOUNCE > 0
+        order = state.last_order.take(at)
         times = 1 + self._times.take(at) * (self._failed.take(at) == order)
         self._failed[moved] = NONE
         self._failed.put(at[bounced], order[bounced])
         self._times.put(at[bounced], times[bounced])
-        flags = {
-            "convoyed": (kind == OrderKind.MOVE_VIA) & (result == 0),
-            "own_supports": helps & own,
-            "own_unmatched": helps & own & ~fits,
-            "foreign_supports": helps & ~own,
-            "foreign_unmatched": helps & ~own & ~fits,
-            "moves": moves,
-            "against_own": moves & own & ~fits,
-            "bounced": bounced,
-            "bounced_again": bounced & (times > 2),
-        }
-        self.counts.update({name: int(here.sum()) for name, here in flags.items()})
-
-    def _note_allies(self, games: VectorGame, at: np.ndarray) -> None:
-        """Count which of the orders at the flat indices `at` (of (E, V)) are about allies."""
-        board, table, state = games.board, games.table, games.state
-        size = np.bincount(board.team)
-        power, number = state.last_power.take(at), state.last_order.take(at)
-        has_ally = (size[board.team[power]] > 1) & (number != NONE)
-        at, power, number = at[has_ally], power[has_ally], number[has_ally]
-        game, kind = at // len(board.terrain), table.kind[number]
-
-        def is_ally(other: np.ndarray, power: np.ndarray) -> np.ndarray:
-            other = np.where(other == board.num_powers, NONE, other)  # of a neutral unit
-            return (other != NONE) & (other != power) & (board.team[other] == board.team[power])
-
-        about, fits = fitting(games, state.last_order, game, number)
-        unit = state.last_power[game, about]  # whose unit it is that an order is about
-        helps = np.isin(kind, (OrderKind.SUPPORT_HOLD, OrderKind.SUPPORT_MOVE, OrderKind.CONVOY))
-        helped = is_ally(unit[helps], power[helps])
-        moves = np.isin(kind, (OrderKind.MOVE, OrderKind.MOVE_VIA))
-        row, mover, goal = game[moves], power[moves], about[moves]
-        stays = np.where(fits[moves], NONE, unit[moves])
-        center = board.province_center[goal]
-        holder = np.where(center == NONE, NONE, self._owner[row, center])
-        attacked = is_ally(stays, mover) | is_ally(holder, mover)
-        self.among_allies += [helps.sum(), helped.sum(), moves.sum(), attacked.sum()]
+        return times
 
     def shares(self) -> dict[str, float]:
         """Return shares of the kinds in all orders (`move` is without convoy), and `bounced` of
         all moves. An illegal order is a hold. `ally_support`: of supports and convoys, those for
         an ally's unit; `ally_attack`: of moves, those to where an ally's unit stays or has its
         center."""
-        moves = self.given[OrderKind.MOVE] + self.given[OrderKind.MOVE_VIA]
-        shares = kind_shares(self.given)
-        shares |= {"bounced": float(self.counts["bounced"] / max(1, moves))}
-        helps, helped, moves, attacks = self.among_allies.tolist()
-        if helps or moves:
+        counts = self.counts
+        shares = kind_shares(self.given) | {"bounced": counts["bounced"] / max(1, counts["moves"])}
+        if counts["helps"] or counts["moves_beside_ally"]:
             shares |= {
-                "ally_support": helped / max(1, helps),
-                "ally_attack": attacks / max(1, moves),
+                "ally_support": counts["helps_ally"] / max(1, counts["helps"]),
+                "ally_attack": counts["moves_against_ally"] / max(1, counts["moves_beside_ally"]),
             }
         return shares
 

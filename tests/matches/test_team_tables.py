@@ -49,7 +49,8 @@ def test_help_and_attacks_among_allies():
     for counter in counters:
         counter.note(games, seats, np.array([True]))
     # ITALY moves against ENGLAND's army, which stays; its support is for a unit of its own.
-    assert counters[0].among_allies.tolist() == [2, 1, 2, 1]
+    kinds = ("helps", "helps_ally", "moves_beside_ally", "moves_against_ally")
+    assert [counters[0].counts[kind] for kind in kinds] == [2, 1, 2, 1]
     shares = counters[0].shares()
     assert shares["ally_support"] == shares["ally_attack"] == 0.5
     assert "ally_support" not in counters[1].shares()  # RUSSIA has no ally
