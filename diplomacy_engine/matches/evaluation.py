@@ -10,19 +10,18 @@ from ..errors import UserError
 from ..players.protocols import Player
 from ..records import shipped_toml
 from ..rules.map import MAP_NAMES, Map, load_map
-from ..scoring.outcomes import FIGURES
 from ..textgame.game import Game
-from .figures import by_side, ranges_of, summarize
 from .match import MatchReport, MatchSettings, full_rounds, match_settings
 from .tables import play_tables
 
 
-def baseline(game_map: Map, player: str, max_years: int, year_limit: str) -> dict:
+def baseline(settings: MatchSettings, player: str) -> dict:
     """Return `par`, what `player` wins as each power against itself; nothing if it is not known."""
-    if game_map.name not in MAP_NAMES or player != "dumbbot" or year_limit != "draw":
+    game_map = settings.game_map
+    if game_map.name not in MAP_NAMES or player != "dumbbot" or settings.year_limit != "draw":
         return {}
-    bundled = load_map(game_map.name)  # a file may have that name, too
-    if game_map.teams.text or bundled.facts != game_map.facts or max_years != bundled.max_years:
+    # Without teams; a file may have that name, too.
+    if game_map != load_map(game_map.name) or settings.max_years != game_map.max_years:
         return {}
     return {"par": {"player": player} | shipped_toml(__package__, "baselines.toml")[game_map.name]}
 
@@ -40,40 +39,23 @@ class Evaluation(MatchReport):
         With `per_game` each game has a number `game` (from 1 on), `power` (or `team`) and FIGURES.
         """
         settings, (player, against) = self.settings, self.players
-        game_map, years, teams = settings.game_map, settings.max_years, settings.game_map.teams
-        of_powers, of_sides = self.figures()  # name -> (games, P) and (games, sides)
-        sides = len(teams.names)  # as many as powers without teams
-        side = self.number % sides  # (games,), the first player's
-        values = {name: of_sides[name][np.arange(len(side)), side] for name in FIGURES}
-        ranges = ranges_of(teams.names, game_map, years, teams.victory_centers)
-        by_power = by_side(
-            game_map.powers, of_powers, self.seats == 0, ranges_of(game_map.powers, game_map, years)
-        )
+        figures, games = self.figures(), len(self.number)
         result = {
-            "map": game_map.name,
+            "map": settings.game_map.name,
             "player": player,
             "against": against,
-            "games": len(side),
+            "games": games,
             **settings.facts(),
             "greedy": self.greedy[0],
-            "overall": summarize(values, side, ranges),
-            "by_power": by_power,
+            **self.standing(0, figures),
             "orders": self.orders.shares(),
-            "style": self.orders.style(len(side)),
+            "style": self.orders.style(games),
             "by_result": self.orders.results.figures(),
         } | self.talk_and_draws()
-        if teams.text:
-            mine = np.arange(sides) == side[:, None]
-            result["by_team"] = by_side(teams.names, of_sides, mine, ranges)
         if not self.talk and settings.draws_after is None:
-            result |= baseline(game_map, against, years, settings.year_limit)
+            result |= baseline(settings, against)
         if per_game:
-            rows = zip(self.number.tolist(), *(values[figure].tolist() for figure in FIGURES))
-            columns = ("game", "team" if teams.text else "power", *FIGURES)
-            result["per_game"] = [
-                dict(zip(columns, (number + 1, teams.names[number % sides], *row)))
-                for number, *row in rows
-            ]
+            result["per_game"] = self.rows(figures[1], 0)
         return result
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rules.map import Map
-from ..scoring.outcomes import FIGURES, MEANS, RATES, Outcomes, figure_ranges, figure_values
+from ..scoring.outcomes import FIGURES, MEANS, RATES
 
 Z = 1.959963984540054  # 97.5% quantile of the normal distribution
 # 97.5% quantiles of Student's t by degrees of freedom; between two the inverse is interpolated.
@@ -124,27 +123,6 @@ def by_side(
         for side, name in enumerate(names)
         if mine[:, side].any()
     }
-
-
-def figure_values_of_teams(
-    outcomes: Outcomes, game_map: Map, year_limit: str = "draw"
-) -> dict[str, np.ndarray]:
-    """Return FIGURES of every team in every finished game, (E, teams) float64 each."""
-    teams = game_map.teams
-    victory_centers = teams.victory_centers or game_map.board.victory_centers
-    return figure_values(outcomes.of_teams(teams.of_power), victory_centers, year_limit)
-
-
-def named_teams(game_map: Map) -> dict[str, str | int]:
-    return {"teams": game_map.teams.text, "team_victory": game_map.teams.victory_centers}
-
-
-def ranges_of(
-    sides: Sequence[str], game_map: Map, max_years: int, victory_centers: int = 0
-) -> dict[str, tuple[float, float]]:
-    board = game_map.board
-    centers, victory = len(board.center_province), victory_centers or board.victory_centers
-    return figure_ranges(len(sides), centers, victory, max_years)
 
 
 def percent(share: float, digits: int = 1) -> str:

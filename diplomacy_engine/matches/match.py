@@ -12,8 +12,14 @@ from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..press.press import PressRules, TalkCounter
 from ..rules.map import Map, load_map
-from ..scoring.outcomes import Outcomes, check_year_limit, figure_values
-from .figures import figure_values_of_teams, named_teams, share_of
+from ..scoring.outcomes import (
+    FIGURES,
+    Outcomes,
+    check_year_limit,
+    figure_ranges,
+    figure_values,
+)
+from .figures import by_side, share_of, summarize
 from .order_counts import OrderCounter
 
 BATCH = 1024  # games at once; bounds the memory a network needs for their decisions
@@ -51,9 +57,12 @@ class MatchSettings:
 
     def facts(self) -> dict[str, Any]:
         """Return what results say of the settings."""
-        teams = named_teams(self.game_map) if self.game_map.teams.text else {}
-        limits = {"max_years": self.max_years, "year_limit": self.year_limit}
-        return {"map": self.game_map.name, "seed": self.seed} | limits | teams
+        teams = self.game_map.teams
+        facts = {"map": self.game_map.name, "seed": self.seed}
+        facts |= {"max_years": self.max_years, "year_limit": self.year_limit}
+        if teams.text:
+            facts |= {"teams": teams.text, "team_victory": teams.victory_centers}
+        return facts
 
     def new_games(self, count: int) -> VectorGame:
         """Return so many games, which end for good."""
@@ -131,10 +140,49 @@ class MatchReport:
         """Return FIGURES of every power in every game, (G, P) float64 each, and the same of every
         team; without teams these are the powers' too."""
         game_map, year_limit = self.settings.game_map, self.settings.year_limit
-        powers = figure_values(self.outcomes, game_map.board.victory_centers, year_limit)
-        if not game_map.teams.text:
+        victory, teams = game_map.board.victory_centers, game_map.teams
+        powers = figure_values(self.outcomes, victory, year_limit)
+        if not teams.text:
             return powers, powers
-        return powers, figure_values_of_teams(self.outcomes, game_map, year_limit)
+        by_team = self.outcomes.of_teams(teams.of_power)
+        return powers, figure_values(by_team, teams.victory_centers or victory, year_limit)
+
+    def side_seats(self) -> np.ndarray:
+        """Return which of `players` played each team, or each power without teams, (G, sides)."""
+        of_power = self.settings.game_map.teams.of_power
+        return self.seats[:, np.unique(of_power, return_index=True)[1]]
+
+    def standing(self, player: int, figures: tuple[dict, dict]) -> dict[str, dict]:
+        """Return a player's FIGURES with 95% intervals, `overall`, `by_power` and, with teams,
+        `by_team`; `figures` are those of `figures()`."""
+        game_map, years = self.settings.game_map, self.settings.max_years
+        board, teams, seats = game_map.board, game_map.teams, self.side_seats()
+        centers, victory = len(board.center_province), board.victory_centers
+        of_powers, of_sides = figures
+        power_ranges = figure_ranges(len(game_map.powers), centers, victory, years)
+        victory = teams.victory_centers or victory
+        ranges = figure_ranges(len(teams.names), centers, victory, years)
+        game, side = np.nonzero(seats == player)
+        values = {name: of_sides[name][game, side] for name in FIGURES}
+        standing = {
+            "overall": summarize(values, side, ranges, game),
+            "by_power": by_side(game_map.powers, of_powers, self.seats == player, power_ranges),
+        }
+        if teams.text:
+            standing["by_team"] = by_side(teams.names, of_sides, seats == player, ranges)
+        return standing
+
+    def rows(self, values: dict[str, np.ndarray], player: int | None = None) -> list[dict]:
+        """Return a row for each seat in each game, or those of a player: the number `game` from 1
+        on, `power` or `team`, `player` where all are told, and its FIGURES of `values`."""
+        teams, seats = self.settings.game_map.teams, self.side_seats()
+        kind = "team" if teams.text else "power"
+        return [
+            {"game": int(self.number[game]) + 1, kind: teams.names[side]}
+            | ({"player": self.players[seats[game, side]]} if player is None else {})
+            | {figure: float(values[figure][game, side]) for figure in FIGURES}
+            for game, side in np.argwhere(seats >= 0 if player is None else seats == player)
+        ]
 
     def talk_and_draws(self) -> dict[str, dict]:
         """Return the keys `press` and `draws` of a result, nothing without talk or votes: the

@@ -13,8 +13,7 @@ import numpy as np
 from ..errors import UserError
 from ..players.protocols import Player
 from ..rules.map import Map
-from ..scoring.outcomes import FIGURES
-from .figures import Z, by_side, ranges_of, share_of, summarize
+from .figures import Z, share_of
 from .match import MatchReport, MatchSettings, match_settings
 from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, fit_ratings
 from .tables import play_tables
@@ -71,18 +70,13 @@ class Tournament(MatchReport):
         has the shared games, how often the first ends `above` the second (a tie is half) and has a
         solo (`solos`), with Wilson intervals; null where they never meet. `per_game`, too: for each
         seat of each game `game` (from 1 on), `power` (or `team`), `player` and figures."""
-        settings, names, teams = self.settings, self.players, self.settings.game_map.teams
-        game_map, count = settings.game_map, len(names)
-        every, values = self.figures()
-        # The player at each side: a team's powers have one.
-        seats = self.seats[:, np.unique(teams.of_power, return_index=True)[1]]
+        settings, names, count = self.settings, self.players, len(self.players)
+        figures, seats = self.figures(), self.side_seats()
+        values = figures[1]
         rng = np.random.default_rng([settings.seed, count])
         newcomers = np.full(count, MEAN), np.full(count, DEVIATION)
         mean, deviation = fit_ratings(*newcomers, seats, values["rank"], rng)
         error = bootstrap_errors(*newcomers, seats, values["rank"], rng)
-        years = settings.max_years
-        ranges = ranges_of(teams.names, game_map, years, teams.victory_centers)
-        power_ranges = ranges_of(game_map.powers, game_map, years)
         met = cross_table(seats, values["rank"], values["solo"], count)
 
         def compare(one: int, other: int) -> dict | None:
@@ -94,20 +88,11 @@ class Tournament(MatchReport):
             return {"games": games} | shares
 
         def results(number: int) -> dict:
-            game, side = np.nonzero(seats == number)
-            mine = {name: values[name][game, side] for name in FIGURES}
             value, half = float(mean[number]), float(Z * max(error[number], deviation[number]))
             rating = {"value": value, "low": value - half, "high": value + half}
             spread = {"sigma": float(deviation[number]), "bootstrap": float(error[number])}
-            figures = {
-                "rating": rating | spread,
-                "seats": len(game),
-                "overall": summarize(mine, side, ranges, game),
-                "by_power": by_side(game_map.powers, every, self.seats == number, power_ranges),
-            }
-            if teams.text:
-                figures["by_team"] = by_side(teams.names, values, seats == number, ranges)
-            return figures
+            sat = int((seats == number).sum())
+            return {"rating": rating | spread, "seats": sat} | self.standing(number, figures)
 
         best_first = [i for i in np.argsort(-mean, kind="stable").tolist() if (seats == i).any()]
         result = {
@@ -122,13 +107,7 @@ class Tournament(MatchReport):
             },
         } | self.talk_and_draws()
         if per_game:
-            side_kind = "team" if teams.text else "power"
-            result["per_game"] = [
-                {"game": int(self.number[game]) + 1, side_kind: teams.names[side]}
-                | {"player": names[seats[game, side]]}
-                | {figure: float(values[figure][game, side]) for figure in FIGURES}
-                for game, side in np.ndindex(seats.shape)
-            ]
+            result["per_game"] = self.rows(values)
         return result
 
 
