@@ -217,7 +217,7 @@ def run_make(arguments: Make) -> int:
         shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-    best, worst = population.members[0], population.members[-1]
+    worst, *_, best = sorted(population.members, key=lambda member: member.rating)
     print(
         f"{len(population.members)} members in {folder}, from {best.name} ({best.rating:.1f}) "
         f"down to {worst.name} ({worst.rating:.1f})"

@@ -151,8 +151,7 @@ def rank_player(
 ) -> PopulationRank:
     """Play a player against all members; `settings` of MatchSettings replace the population's.
     `progress` among them is told how many games have been played."""
-    seats, ranks, rng = _games_among(population, player, members, num_games, **settings)
-    return rank_after_games(population.ratings, seats, ranks, rng)
+    return _ranked(population, player, members, num_games, **settings)[0]
 
 
 def add_member(
@@ -163,30 +162,31 @@ def add_member(
     num_games: int,
     **settings: Any,
 ) -> tuple[Population, PopulationRank]:
-    """Return a population with one more, rated as `rank_player` does; other ratings stay."""
-    seats, ranks, rng = _games_among(population, player, members, num_games, **settings)
-    stands = rank_after_games(population.ratings, seats, ranks, rng)
-    sigma = (stands.high - stands.value) / Z
-    rated = replace(member, rating=round(stands.value, 3), sigma=round(sigma, 3))
+    """Return a population with one more, the last, rated as `rank_player` does; other ratings
+    stay."""
+    stands, seats, ranks = _ranked(population, player, members, num_games, **settings)
+    rated = _rated(member, stands.value, (stands.high - stands.value) / Z)
     tables = [np.pad(table, (0, 1)) for table in (population.met, population.above)]
     met, above = _met_and_above(seats, ranks, len(members) + 1)
     tables[0][-1, :-1] = tables[0][:-1, -1] = met[1:]
     tables[1][-1, :-1], tables[1][:-1, -1] = above[1:], (met - above)[1:]
-    best = np.argsort(-np.append(population.ratings, rated.rating), kind="stable")
-    rows, all_members = np.ix_(best, best), (*population.members, rated)
-    members = tuple(all_members[i] for i in best)
-    return replace(population, members=members, met=tables[0][rows], above=tables[1][rows]), stands
+    everybody = (*population.members, rated)
+    return replace(population, members=everybody, met=tables[0], above=tables[1]), stands
 
 
-def _games_among(
+def _rated(member: PopulationMember, rating: float, sigma: float) -> PopulationMember:
+    return replace(member, rating=round(float(rating), 3), sigma=round(float(sigma), 3))
+
+
+def _ranked(
     population: Population,
     player: Player,
     members: Sequence[Player],
     num_games: int,
     progress: Callable[[float], None] | None = None,
     **settings: Any,
-) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
-    """Return seats and ranks of a player's games among members, and the generator that seated."""
+) -> tuple[PopulationRank, np.ndarray, np.ndarray]:
+    """Return where a player ranks among members, and seats and ranks of its games with them."""
     defaults = {"max_years": population.max_years, "year_limit": population.year_limit}
     rules = MatchSettings(**{"game_map": population.map} | defaults | settings)
     rng, teams = np.random.default_rng(rules.seed), rules.game_map.teams
@@ -197,7 +197,8 @@ def _games_among(
             member.generator.manual_seed(seed_from(rules.seed, number) >> 1)
     seats = candidate_seats(len(members), len(teams.names), num_games, rng)
     report = play_tables(rules, (player, *members), seats[:, teams.of_power], progress=progress)
-    return seats, report.figures()[1]["rank"], rng
+    ranks = report.figures()[1]["rank"]
+    return rank_after_games(population.ratings, seats, ranks, rng), seats, ranks
 
 
 def rate_members(
@@ -206,6 +207,7 @@ def rate_members(
     threads: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Population:
+    """Return the population with the ratings of its members by games among all of them."""
     count, powers = len(players), len(population.map.powers)
     if count < powers:
         raise UserError(f"a population of {population.map.name} needs at least {powers} members")
@@ -216,19 +218,10 @@ def rate_members(
     seats = balanced_seats(count, powers, population.games, rng)
     ranks = play_tables(settings, players, seats, progress=progress).figures()[1]["rank"]
     newcomers = np.full(count, MEAN), np.full(count, DEVIATION)
-    rating, sigma = fit_ratings(*newcomers, seats, ranks, rng)
+    ratings = fit_ratings(*newcomers, seats, ranks, rng)
     met = cross_table(seats, ranks, np.zeros_like(ranks), count)
-    best = np.argsort(-rating, kind="stable")
-    members = tuple(
-        replace(
-            population.members[i],
-            rating=round(float(rating[i]), 3),
-            sigma=round(float(sigma[i]), 3),
-        )
-        for i in best
-    )
-    rows = np.ix_(best, best)
-    return replace(population, members=members, met=met["games"][rows], above=met["above"][rows])
+    members = tuple(map(_rated, population.members, *ratings))
+    return replace(population, members=members, met=met["games"], above=met["above"])
 
 
 def rank_person(
