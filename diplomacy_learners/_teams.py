@@ -21,8 +21,6 @@ class TeamArgs(ppo.Args):
     """powers that win and lose together: ENGLAND+ITALY, or more teams with commas between"""
     team_victory: Annotated[int, Meta(ge=0, le=10_000)] = 0
     """centers with which a team wins after a fall, if no other has as many; 0: no team wins so"""
-    learner_seats: ppo.Count = 1
-    """seats of each game that the learner plays and learns from; with --teams those of one team"""
     learner_powers: tuple[str, ...] = ()
     """powers that the learner plays in every game, instead of seats that are drawn"""
     partners: Literal["self", "pool"] = "self"

@@ -207,7 +207,7 @@ def learn(
 
 def evaluate(args: Args, agent: Agent, game_map: Map, seed: int, trained: dict) -> dict[str, float]:
     player = policy_player(agent, "distilled", seed, settings=trained)
-    bot = load_player(args.eval_bot, game_map=game_map)
+    bot = load_player(args.eval_bot, game_map=game_map, seed=seed + 1)
     rules = {"seed": seed, "threads": args.threads}
     result = evaluate_player(game_map, player, bot, args.eval_games, **rules).result()
     names = "solo", "win", "sum_of_squares"

@@ -29,7 +29,7 @@ from tyro.conf import Positional
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import Decisions, Game, Map, UserError, load_map
 from diplomacy_engine._files import atomic_write
-from diplomacy_engine.constants import DISBAND, HOLD, NONE, WINTER_ADJUSTMENTS
+from diplomacy_engine.constants import DISBAND, HOLD, WAIVE, WINTER_ADJUSTMENTS
 from diplomacy_engine.flags import checked
 from diplomacy_engine.games.decisions import ragged_rows, row_edges
 from diplomacy_engine.learning import checkpoints, ops, settings
@@ -38,7 +38,6 @@ from diplomacy_engine.learning.probes import probe
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.signals import StopSignals
 from diplomacy_engine.players.policy.player import Temperature
-from diplomacy_engine.records import convert
 from diplomacy_engine.textgame.imports.games import read_games
 
 HELD_OUT = 10  # one game in so many measures what was learned
@@ -177,31 +176,24 @@ def experience_of(game: Game, senders: Iterable[str], counts: Counter) -> Experi
     powers = [game.map.power_index[power] for power in senders]
     decisions = games.decisions()
     decisions = decisions.take(np.isin(decisions.power, powers))
-    slots, numbers = len(decisions.slot_province), game.order_numbers()
     winter = games.state.phase[0] == WINTER_ADJUSTMENTS
-    chosen, free = np.zeros(slots, np.int64), np.zeros(slots, bool)
-    for slot in range(slots):
-        orders = decisions.order[decisions.order_start[slot] : decisions.order_start[slot + 1]]
-        if winter:  # a power's builds or removals one after the other, as they are numbered
-            d = np.searchsorted(decisions.slot_start, slot, side="right") - 1
-            places = np.flatnonzero(np.isin(orders, list(numbers.values())))
-            place = slot - decisions.slot_start[d]
-            free[slot] = place < len(places)
-            default = np.flatnonzero(orders == table.waive)
-            if free[slot]:
-                chosen[slot] = places[place]
-            elif len(default):
-                chosen[slot] = default[0]
-            else:
-                free[decisions.slot_start[d] : decisions.slot_start[d + 1]] = False
-        else:
-            places = np.flatnonzero(orders == numbers.get(int(decisions.slot_province[slot]), NONE))
-            default = np.flatnonzero(np.isin(table.kind[orders], (HOLD, DISBAND)))
-            free[slot] = len(places) > 0
-            chosen[slot] = places[0] if len(places) else default[0]
+    decision, slot = decisions.slot_decision, decisions.order_slot  # (S,), (N,)
+    first, slots = decisions.order_start[:-1], len(decision)
+    given = np.isin(decisions.order, list(game.order_numbers().values()))
+    if winter:  # a power's builds or removals one after the other, as they are numbered
+        before = np.cumsum(given) - given
+        place = np.arange(slots) - decisions.slot_start[decision]
+        given &= before - before[first][slot] == place[slot]
+    free = np.zeros(slots, bool)
+    free[slot[given]] = True
+    default = np.isin(table.kind[decisions.order], (WAIVE,) if winter else (HOLD, DISBAND))
+    picked = np.flatnonzero(np.where(free[slot], given, default))
+    chosen, known = np.zeros(slots, np.int64), np.zeros(slots, bool)
+    chosen[slot[picked]], known[slot[picked]] = picked - first[slot[picked]], True
+    free &= ~np.isin(decision, decision[~known])  # of removals, all are known or none
     counts["orders"] += int(free.sum())
     counts["not_given"] += int(slots - free.sum())
-    rows = np.flatnonzero(np.add.reduceat(free, decisions.slot_start[:-1]) if slots else [])
+    rows = np.unique(decision[free])
     if not len(rows):
         return None
     obs = games.view_boards(np.zeros(decisions.count, np.int64), decisions.power)
@@ -321,8 +313,7 @@ def resumed(args: Args) -> tuple[RunFolder, dict]:
     saved = checkpoints.read(folder.checkpoint)
     if "imitation" not in saved:
         raise UserError(f"--resume {args.resume} is not a run of this learner")
-    before = convert(Args, folder.load_args(), folder.path / "args.json")
-    settings.check_changes(before, args, ("threads",))
+    settings.check_changes(folder.settings(Args), args, ("threads",))
     return folder, saved
 
 

@@ -243,9 +243,10 @@ def load_opponents(args: Args, game_map: Map) -> Opponents:
 
 
 def seeds_of(args: Args, step: int) -> list[int]:
-    """Return the seeds of a step: of games, positions, draws, minibatches and evaluation. All that
-    is random in a step comes from them, so a resumed run needs no generator's state."""
-    return np.random.SeedSequence([args.seed, step]).generate_state(5, np.uint64).tolist()
+    """Return the seeds of a step: of games, positions, draws, minibatches, evaluation, and the bots
+    there. All that is random in a step comes from them: a resumed run needs no generator's state.
+    """
+    return np.random.SeedSequence([args.seed, step]).generate_state(6, np.uint64).tolist()
 
 
 def play_groups(
@@ -407,14 +408,14 @@ class Run:
     def evaluate(self, bot: str, stop: StopSignals) -> Evaluation:
         args = self.args
         self.model.clock = Clock()
-        seed = seeds_of(args, self.step)[4] // 2
+        seed, seed_of_bot = (seed // 2 for seed in seeds_of(args, self.step)[4:])
         self.model.generator.manual_seed(seed)
         player = LocalPlayer("model", self.model.settings, self.model)
         player.keep = args.capture_games
         report = evaluate_player(
             self.game_map,
             player,
-            load_player(bot, game_map=self.game_map),
+            load_player(bot, game_map=self.game_map, seed=seed_of_bot),
             args.eval_games,
             samples=args.capture_games,
             progress=stop.check,
@@ -507,7 +508,7 @@ def start_run(args: Args) -> tuple[Run, RunLog]:
 def resume_run(args: Args) -> tuple[Run, RunLog]:
     folder = RunFolder.open(str(args.resume))
     saved = checkpoints.read(folder.checkpoint)
-    saved_args = convert(Args, folder.load_args(), folder.path / "args.json")
+    saved_args = folder.settings(Args)
     settings.check_changes(saved_args, args, ("steps", "track"))
     with checkpoints.fitting(folder.checkpoint, __file__):
         run = begin(args, checkpoints.map_of(saved, folder.checkpoint))

@@ -43,7 +43,6 @@ from diplomacy_engine.matches.population import rank_player
 from diplomacy_engine.players.loading import load_members
 from diplomacy_engine.players.policy.files import CHECKPOINT
 from diplomacy_engine.players.population import population_folder, read_population
-from diplomacy_engine.records import convert
 
 QUARTER = 0.25  # of the members, and the probability that a setting is drawn anew
 SPREAD = 3.0  # it then is between a third and three times what the population began with
@@ -135,8 +134,7 @@ class Member:
         return folders[-1].parent if folders else None
 
     def _kept_args(self) -> ppo.Args:
-        values = RunFolder(self.folder).load_args() | {"resume": str(self.folder)}
-        return convert(ppo.Args, values, self.folder / "args.json")
+        return RunFolder(self.folder).settings(ppo.Args, resume=str(self.folder))
 
     def own_args(self) -> ppo.Args:
         args = self.args
@@ -330,8 +328,7 @@ def make_folder(args: Args, map_name: str) -> Path:
 
 def resumed(args: Args) -> tuple[Path, Args]:
     home = Path(args.resume).resolve()
-    saved_args = convert(Args, RunFolder(home).load_args(), home / "args.json")
-    settings.check_changes(saved_args, args, ("address",))
+    settings.check_changes(RunFolder(home).settings(Args), args, ("address",))
     return home, args
 
 

@@ -342,16 +342,8 @@ def answers_logprob_entropy(
     return logprob, is_answer * each
 
 
-class LearnerTalk(NamedTuple):
-    press: Press
-    counts: WishCounts
-    views: type  # what those see who decide
-    # Holds the talk of a phase.
-    hold: Callable[["LearnerTalk", Run, Decisions, Clock], PhaseTalk]
-
-
 class TalkRun(TeamRun):
-    REBUILT = (*TeamRun.REBUILT, "talk", "phase_talk", "broken")
+    REBUILT = (*TeamRun.REBUILT, "kind", "press", "counts", "phase_talk", "broken")
     OF_RANK = (*TeamRun.OF_RANK, "memory")
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
@@ -359,13 +351,13 @@ class TalkRun(TeamRun):
             raise engine.UserError("--break-cost needs --binding no: no deal can be broken here")
         super().__init__(setup, ranks)
         self.agent.wish_entropy = self.args.wish_entropy
-        kind = KINDS[self.args.press]
-        counts = kind.counts(self.game_map.powers)
-        press = Press(self.games, *rules_of(self.args))
-        self.talk, self.memory = LearnerTalk(press, counts, kind.views, kind.hold), press.memory
+        self.kind = KINDS[self.args.press]
+        self.counts = self.kind.counts(self.game_map.powers)
+        self.press = Press(self.games, *rules_of(self.args))
+        self.memory = self.press.memory
         self.phase_talk: PhaseTalk = {}  # what is said in this phase,
-        self.broken = np.zeros(press.deals.dealt.shape, bool)  # and the words it breaks, (E, P, P)
-        self.episodes = TalkEpisodes(len(self.buffer.open), self.reward.parts, counts)
+        self.broken = np.zeros(self.press.deals.dealt.shape, bool)  # and the words it breaks
+        self.episodes = TalkEpisodes(len(self.buffer.open), self.reward.parts, self.counts)
 
     def observe(self, agent: TalkingAgent, decisions: Decisions) -> TalkViews | OfferViews:
         return self.view_talk(agent, decisions.game, decisions.power)
@@ -376,7 +368,7 @@ class TalkRun(TeamRun):
         """Return what an agent sees of the boards and the talk of `games` (n,) as `powers` (n,)."""
         talk = {name: array[games, powers] for name, array in self.phase_talk.items()}
         obs = agent.observe(self.games, games, powers)
-        return self.talk.views.of(obs, self.games.num_powers, **talk)
+        return self.kind.views.of(obs, self.games.num_powers, **talk)
 
     def ask_for_orders(
         self, decisions: Decisions, clock: Clock
@@ -385,10 +377,10 @@ class TalkRun(TeamRun):
 
         Where words need not be kept, each says first whether it keeps its own.
         """
-        press = self.talk.press
+        press = self.press
         press.remember(*self.memory)  # another one's after a checkpoint
         self.memory = press.memory
-        self.phase_talk = talk = self.talk.hold(self.talk, self, decisions, clock)
+        self.phase_talk = talk = self.kind.hold(press, self, decisions, clock)
         if press.binding:
             return super().ask_for_orders(press.bound(decisions), clock)
         keeps = talk["keeps"] = np.full(self.seats.member.shape, NONE, np.int8)
@@ -407,10 +399,10 @@ class TalkRun(TeamRun):
     def store(self, experience: Experience, action: ppo.Action, orders: np.ndarray) -> None:
         """Keep the learner's decisions; those that break its word pay `break_cost`."""
         super().store(experience, action, orders)
-        if self.talk.press.binding:
+        if self.press.binding:
             return
         learns = self.seats.stream != NONE
-        self.talk.counts.add_words(self.talk.press.deals.dealt[learns], self.broken[learns])
+        self.counts.add_words(self.press.deals.dealt[learns], self.broken[learns])
         row, power = np.nonzero(learns & self.broken.any(2))
         streams = self.seats.stream[row, power]
         costs = -self.args.break_cost * self.broken.sum(2)[row, power]
@@ -438,43 +430,43 @@ def speakers(run: Run, talking: Decisions) -> Iterator[tuple[TalkingAgent, np.nd
             yield agent, talking.game[mine], talking.power[mine]
 
 
-def hold_wishes(talk: LearnerTalk, run: Run, decisions: Decisions, clock: Clock) -> PhaseTalk:
+def hold_wishes(press: Press, run: TalkRun, decisions: Decisions, clock: Clock) -> PhaseTalk:
     games, powers = run.games, np.arange(run.games.num_powers)
-    talking = decisions.take(talk.press.talking()[decisions.game])
-    able, breaches = who_can_answer(talking, run.seats.member.shape), breaches_of(talk.press)
+    talking = decisions.take(press.talking()[decisions.game])
+    able, breaches = who_can_answer(talking, run.seats.member.shape), breaches_of(press)
     wish = np.full((*able.shape, len(powers)), NONE, np.int8)
     logprob = np.zeros(able.shape, np.float32)
     for agent, game, power in speakers(run, talking):
         others = able[game] & (powers != power[:, None])
         obs, noise = agent.observe(games, game, power), torch.rand(others.shape).numpy()
-        obs = talk.views.of(obs, len(powers), breaches=breaches[game, power])
+        obs = run.kind.views.of(obs, len(powers), breaches=breaches[game, power])
         with clock("inference"):
             wish[game, power], logprob[game, power] = agent.sample_talk(obs, others, noise)
-    talk_arrays = {"wish": wish, "talk_logprob": logprob, "peace": talk.press.deals.peace}
-    talk_arrays["breaches"] = breaches
+    talk = {"wish": wish, "talk_logprob": logprob, "peace": press.deals.peace}
+    talk["breaches"] = breaches
     if talking.count:
-        talk.press.propose(wish == 1)
-        talk.counts.add(able, talk_arrays, run.seats.stream != NONE)
-    return talk_arrays
+        press.propose(wish == 1)
+        run.counts.add(able, talk, run.seats.stream != NONE)
+    return talk
 
 
-def hold_offers(talk: LearnerTalk, run: Run, decisions: Decisions, clock: Clock) -> PhaseTalk:
+def hold_offers(press: Press, run: TalkRun, decisions: Decisions, clock: Clock) -> PhaseTalk:
     games = run.games
-    talking = decisions.take(talk.press.talking()[decisions.game])
+    talking = decisions.take(press.talking()[decisions.game])
     able = who_can_answer(talking, run.seats.member.shape)
-    offers = OfferRound(talk.press, decisions, able)
-    breaches = offers.talk["breaches"] = breaches_of(talk.press)
+    offers = OfferRound(press, decisions, able)
+    breaches = offers.talk["breaches"] = breaches_of(press)
     for agent, game, power in speakers(run, talking):
         question = offers.question(game, power)
         obs = agent.observe(games, game, power)
-        obs = talk.views.of(obs, games.num_powers, breaches=breaches[game, power])
+        obs = run.kind.views.of(obs, games.num_powers, breaches=breaches[game, power])
         noise = torch.rand(len(game), 1 + games.num_powers).numpy()
         with clock("inference"):
             reply = agent.sample_talk(obs, *question, noise)
         offers.note(game, power, *reply)
     if talking.count:
         offers.settle()
-        talk.counts.add(able, offers.talk, run.seats.stream != NONE)
+        run.counts.add(able, offers.talk, run.seats.stream != NONE)
     return offers.talk
 
 
@@ -502,9 +494,9 @@ class TalkingAgentNetwork(AgentNetwork):
 class Kind(NamedTuple):
     agent: type[TalkingAgent]
     player: type[WishingPlayer]
-    views: type
+    views: type  # what those see who decide
     counts: type[WishCounts]
-    hold: Callable[..., PhaseTalk]
+    hold: Callable[[Press, TalkRun, Decisions, Clock], PhaseTalk]  # holds the talk of a phase
 
 
 KINDS = {

@@ -5,6 +5,7 @@ import itertools
 import shlex
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,18 +40,13 @@ class PolicyGroup:
         self.greedy = np.array([player.greedy for player in self.players])
         self.temperature = np.array([player.temperature for player in self.players])
         self.threads = threads
-        self._start_threads()
 
-    def _start_threads(self) -> None:
-        one = {"initializer": torch.set_num_threads, "initargs": (1,)}
-        self.pool = ThreadPoolExecutor(self.threads, **one)
+    @cached_property
+    def pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self.threads, initializer=torch.set_num_threads, initargs=(1,))
 
     def __getstate__(self) -> dict:
         return {name: value for name, value in vars(self).items() if name != "pool"}
-
-    def __setstate__(self, state: dict) -> None:
-        vars(self).update(state)
-        self._start_threads()
 
     def act(
         self, games: VectorGame, decisions: Decisions, players: Sequence[Player], who: np.ndarray

@@ -14,15 +14,16 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from .._files import FolderLock, _reason, atomic_write, check_writable
 from ..errors import UserError
 from ..players.policy.files import CHECKPOINT
-from ..records import read_json
+from ..records import convert, read_json
 
 MAX_ARGS_BYTES = 1_000_000
 KEPT = 5  # copies in checkpoints/
+_Args = TypeVar("_Args")
 _GROWING = ("events.out.tfevents*", "games/*.jsonl")
 _GROWING += ("metrics.jsonl", "replies.jsonl", "rollouts.jsonl")
 
@@ -115,6 +116,10 @@ class RunFolder:
     def load_args(self) -> dict[str, Any]:
         return read_json(dict[str, Any], self.path / "args.json", MAX_ARGS_BYTES)
 
+    def settings(self, args_class: type[_Args], **changes: Any) -> _Args:
+        """Return the settings of the run with some changes; UserError if its class has others."""
+        return convert(args_class, self.load_args() | changes, self.path / "args.json")
+
     def log(self, step: int, figures: Mapping[str, Any]) -> None:
         """Append one line to metrics.jsonl: `global_step`, then the figures; no number is null."""
         line = {"global_step": int(step)} | {name: _plain(figures[name]) for name in figures}
@@ -149,23 +154,12 @@ class RunFolder:
 
     def keep_checkpoint(self, step: int) -> None:
         """Keep checkpoint.pt in checkpoints/ too, where a kill may have come before that."""
-        folder = self.path / "checkpoints"
-        copy = folder / f"{step:012d}.pt"
-        temporary = folder / f".{copy.name}.{os.getpid()}.tmp"
-        try:
-            with refusing(copy, "written"):
-                if not (copy.is_file() and filecmp.cmp(self.checkpoint, copy, False)):
-                    try:
-                        os.link(self.checkpoint, temporary)
-                    except OSError:  # no hard links here
-                        shutil.copyfile(self.checkpoint, temporary)
-                    os.replace(temporary, copy)
-                copies = sorted(folder.glob("[0-9]" * 12 + ".pt"))
-                for old in copies[:-KEPT]:
-                    old.unlink()
-        finally:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+        copy = self.path / "checkpoints" / f"{step:012d}.pt"
+        with refusing(copy, "written"):
+            if not (copy.is_file() and filecmp.cmp(self.checkpoint, copy, False)):
+                atomic_write(copy, self.checkpoint.read_bytes())
+            for old in sorted(copy.parent.glob("[0-9]" * 12 + ".pt"))[:-KEPT]:
+                old.unlink()
 
     def _growing(self) -> list[Path]:
         return sorted(path for pattern in _GROWING for path in self.path.glob(pattern))

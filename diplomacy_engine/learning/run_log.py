@@ -165,8 +165,8 @@ class RunLog:
         table = f"| setting | value | default, if different |\n|---|---|---|\n{rows}"
         with self._writing_events():
             self.writer.add_text("settings", about + table)
-            opponents = short_names(args.eval_bots)
-            self.writer.add_custom_scalars(dashboard(opponents, self.game_map.teams.names))
+            opponents, sides = short_names(args.eval_bots), self.game_map.contested().teams.names
+            self.writer.add_custom_scalars(dashboard(opponents, sides))
 
     def announce(self) -> None:
         folder = near(self.folder.path)

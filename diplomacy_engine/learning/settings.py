@@ -210,7 +210,7 @@ def _resumed(args_class: type[_Args], path: str) -> _Args:
         raise UserError(f"{path} is a run of {scripts[0]}: continue it with that script")
     run = RunFolder(path)
     try:
-        return convert(args_class, run.load_args() | {"resume": path}, folder / "args.json")
+        return run.settings(args_class, resume=path)
     except UserError:  # settings of another version are named as such, if that is what they are
         learning("checkpoint_state").read_newest(run)
         raise

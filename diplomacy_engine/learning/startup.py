@@ -27,7 +27,6 @@ from ..games.order_lists import order_places
 from ..games.vector_game import VectorGame
 from ..players.asking import begin_games, orders_of
 from ..players.loading import check_map, load_player
-from ..records import convert
 from ..rules.map import Map, load_map
 from . import checkpoint_state, checkpoints, frozen, ops, probes
 from .checks import RunSettings, check_args, check_memory
@@ -358,8 +357,7 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
     folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(args.resume)
     with _closed_on_failure(folder):
         saved = checkpoint_state.read_newest(folder)
-        source = folder.path / "args.json"
-        check_changes(convert(learner.args_class, folder.load_args(), source), args, CHANGEABLE)
+        check_changes(folder.settings(learner.args_class), args, CHANGEABLE)
         if learner.make_agent:
             learner.agent(saved, folder.checkpoint)  # it computes what was trained
         args, game_map = _with_teams(learner, args, Map(saved["map_facts"], saved["map_name"]))

@@ -10,7 +10,7 @@ import torch
 from support.tables import read_table
 from support.training import STOPPED, command
 
-from diplomacy_engine import VectorGame, load_player, order_numbers
+from diplomacy_engine import VectorGame, load_map, load_player, order_numbers
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
 from diplomacy_engine.players.search.draws import PolicyDraws
@@ -91,6 +91,21 @@ def test_learning_makes_the_taught_orders_likelier_and_keeps_values():
     assert likelihood() > before + 0.05
     assert figures["cross_entropy"] < -before and figures["value_distance"] < 0.02
     assert np.abs(network.values(taught.obs) - values).mean() < 0.1
+
+
+def test_opponents_draw_anew_in_each_evaluation(monkeypatch):
+    """They do not draw what the player draws, either."""
+    policy, seeds, evaluate_player = load_player(POLICY), [], distill.evaluate_player
+
+    def noted(game_map, *players_and_games, **rules):
+        seeds.extend(player.generator.initial_seed() for player in players_and_games[:2])
+        return evaluate_player(game_map, *players_and_games, **rules)
+
+    monkeypatch.setattr(distill, "evaluate_player", noted)
+    args = distill.Args(eval_bot=POLICY, eval_games=2)
+    for seed in (5, 9):
+        distill.evaluate(args, policy.agent.agent, load_map("small"), seed, policy.settings)
+    assert len(set(seeds)) == 4
 
 
 COMMAND = ["--policy", POLICY, "--search", CHEAP, "--rounds", "2", "--games", "4"]

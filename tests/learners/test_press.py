@@ -62,13 +62,13 @@ def play_until_full(run: press.TalkRun) -> int:
     deals, step = 0, run.games.step
 
     def judged(orders):
-        assert run.talk.press.binding <= (not run.talk.press.judge(orders).any())
+        assert run.press.binding <= (not run.press.judge(orders).any())
         return step(orders)
 
     run.games.step = judged
     while run.buffer.count.max() < run.args.num_steps:
         play_phase(run)
-        deals += int(run.talk.press.deals.dealt.sum())
+        deals += int(run.press.deals.dealt.sum())
     return deals
 
 
@@ -76,7 +76,7 @@ def check_scores(run: press.TalkRun, batch: Batch) -> ppo.Action:
     scored = run.agent.get_action_and_value(*batch.experience)
     np.testing.assert_allclose(scored.logprob.detach(), batch.logprobs, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(scored.value.detach(), batch.values, rtol=1e-4, atol=1e-4)
-    most = 1.5 if run.talk.press.binding else 2  # one half each for talk and for one's word
+    most = 1.5 if run.press.binding else 2  # one half each for talk and for one's word
     assert (scored.entropy.detach().numpy() <= most + 1e-5).all()
     return scored
 
@@ -142,8 +142,8 @@ def test_offers_are_drawn_as_often_as_they_are_likely():
     for _ in range(6):
         play_phase(run)
     decisions = run.games.decisions()
-    talking = decisions.take(run.talk.press.talking()[decisions.game])
-    offers = OfferRound(run.talk.press, decisions, who_can_answer(talking, run.seats.member.shape))
+    talking = decisions.take(run.press.talking()[decisions.game])
+    offers = OfferRound(run.press, decisions, who_can_answer(talking, run.seats.member.shape))
     game, power = np.nonzero(offers.able)
     could = offers.question(game, power)[0].any((1, 2))
     game, power = game[could], power[could]
@@ -181,7 +181,7 @@ def test_a_player_says_what_the_policy_says_in_training(protocol, monkeypatch):
     with torch.no_grad():  # more often yes
         if protocol == "mutual":
             seats = np.repeat(np.arange(20), 3), np.tile(np.arange(3, dtype=np.int8), 20)
-            obs = run.talk.views.of(run.games.view_boards(*seats), 3)
+            obs = run.kind.views.of(run.games.view_boards(*seats), 3)
             codes = run.agent.encode_boards(run.agent.inputs(obs))
             run.agent.wish.bias -= run.agent.wish_logits(obs, codes).min()
         else:
@@ -198,11 +198,10 @@ def test_a_player_says_what_the_policy_says_in_training(protocol, monkeypatch):
         play_phase(run)
         trained, played = (Press(run.games, protocol, binding=False) for _ in range(2))
         for one in (trained, played):
-            one.tally.broken_year[:] = run.talk.press.tally.broken_year
+            one.tally.broken_year[:] = run.press.tally.broken_year
         with monkeypatch.context() as patch:
             patch.setattr(type(run.agent), "sample_talk", likeliest)
-            talk = run.talk._replace(press=trained)
-            told = talk.hold(talk, run, run.games.decisions(), startup.Clock())
+            told = run.kind.hold(trained, run, run.games.decisions(), startup.Clock())
         seats = np.zeros(run.seats.member.shape, int)
         negotiate(played, run.games.decisions(), [player], seats)
         assert np.array_equal(trained.deals.dealt, played.deals.dealt)
@@ -210,11 +209,11 @@ def test_a_player_says_what_the_policy_says_in_training(protocol, monkeypatch):
         at = np.nonzero(played.deals.dealt.any(2))
         made += len(at[0])
         obs = run.games.view_boards(at[0], at[1].astype(np.int8))
-        obs = run.talk.views.of(obs, 3, **{name: array[at] for name, array in told.items()})
+        obs = run.kind.views.of(obs, 3, **{name: array[at] for name, array in told.items()})
         keeps, _ = run.agent.sample_keeps(obs, np.full(len(at[0]), 0.5, np.float32))
         assert np.array_equal(honest_seats([player], seats)[at], keeps == 1)
         both.update(keeps.tolist())
-    assert made > 20 and both == {0, 1} and (run.talk.press.tally.broken_year >= 0).any()
+    assert made > 20 and both == {0, 1} and (run.press.tally.broken_year >= 0).any()
 
 
 def test_a_broken_word_is_counted_and_has_a_price():
@@ -226,16 +225,16 @@ def test_a_broken_word_is_counted_and_has_a_price():
         return run
 
     free, priced = played(0), played(2)
-    words, kept = (getattr(free.talk.press.tally, name).sum() for name in ("words", "words_kept"))
+    words, kept = (getattr(free.press.tally, name).sum() for name in ("words", "words_kept"))
     assert 0 < kept < words and figures(free)["kept"] == pytest.approx(kept / words)
     paid = free.buffer.rewards - priced.buffer.rewards
     assert np.array_equal(free.buffer.row, priced.buffer.row) and set(np.unique(paid)) <= {0, 2, 4}
     assert paid.sum() == 2 * (words - kept)
-    again, broken = played(0, 0), free.talk.press.tally.broken_year
+    again, broken = played(0, 0), free.press.tally.broken_year
     again.games.restore(free.games.snapshot())
     again.memory = tuple(map(np.copy, free.memory))  # as from a checkpoint
     play_phase(again)
-    assert (again.talk.press.tally.broken_year >= broken).all() and (broken > 0).any()
+    assert (again.press.tally.broken_year >= broken).all() and (broken > 0).any()
 
 
 def test_a_team_talks_and_is_paid_together_and_who_breaks_its_word_pays_alone():
@@ -307,7 +306,7 @@ def test_what_is_said_is_counted_by_power_and_by_pair():
     peace = np.zeros((2, 3, 3), bool)
     peace[0, [0, 1], [1, 0]] = True
     learns = np.array([[True, False, True], [True, False, False]])
-    run.talk.counts.add(able, {"wish": wish, "peace": peace}, learns)
+    run.counts.add(able, {"wish": wish, "peace": peace}, learns)
     assert figures(run) == {
         "wishes": 0.5,
         "wishes/ENGLAND_ITALY": 1.0,

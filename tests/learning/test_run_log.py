@@ -31,6 +31,21 @@ def test_a_chart_has_one_figure():
             assert sum(bool(re.search(name, tag)) for tag in logged) <= 1
 
 
+def test_charts_by_seat_are_those_of_the_evaluations(tmp_path):
+    """Powers that are all in one team are evaluated without teams."""
+    game_map, bot = load_map("small").with_teams("ENGLAND+RUSSIA"), make_bot("hold")
+    log, layouts = RunLog(RunFolder(tmp_path), Progress(100, 0), game_map), []
+    log.writer.add_custom_scalars = layouts.append
+    report = evaluate_player(game_map.contested(), bot, bot, 2, max_years=1, threads=1)
+    with closing(log):
+        log.begin(Args("small", eval_bots=("hold",)))
+        log.evaluations({"hold": report}, 1, ["hold"], {})
+    logged = json.loads((tmp_path / "metrics.jsonl").read_text())
+    assert len(layouts[0]["by seat"]) == 2
+    for _, (name,) in layouts[0]["by seat"].values():
+        assert sum(bool(re.search(name, tag)) for tag in logged) == 1
+
+
 @dataclass
 class Args:
     map: str = "three"
