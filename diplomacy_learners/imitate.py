@@ -179,18 +179,18 @@ def experience_of(game: Game, senders: Iterable[str], counts: Counter) -> Experi
     winter = games.state.phase[0] == WINTER_ADJUSTMENTS
     decision, slot = decisions.slot_decision, decisions.order_slot  # (S,), (N,)
     first, slots = decisions.order_start[:-1], len(decision)
-    given = np.isin(decisions.order, list(game.order_numbers().values()))
+    submitted = np.isin(decisions.order, list(game.order_numbers().values()))
     if winter:  # a power's builds or removals one after the other, as they are numbered
-        before = np.cumsum(given) - given
+        before = np.cumsum(submitted) - submitted
         place = np.arange(slots) - decisions.slot_start[decision]
-        given &= before - before[first][slot] == place[slot]
+        submitted &= before - before[first][slot] == place[slot]
     free = np.zeros(slots, bool)
-    free[slot[given]] = True
+    free[slot[submitted]] = True
     default = np.isin(table.kind[decisions.order], (WAIVE,) if winter else (HOLD, DISBAND))
-    picked = np.flatnonzero(np.where(free[slot], given, default))
-    chosen, known = np.zeros(slots, np.int64), np.zeros(slots, bool)
-    chosen[slot[picked]], known[slot[picked]] = picked - first[slot[picked]], True
-    free &= ~np.isin(decision, decision[~known])  # of removals, all are known or none
+    picked = np.flatnonzero(np.where(free[slot], submitted, default))
+    chosen, settled = np.zeros(slots, np.int64), np.zeros(slots, bool)
+    chosen[slot[picked]], settled[slot[picked]] = picked - first[slot[picked]], True
+    free &= ~np.isin(decision, decision[~settled])  # removals count if all are known
     counts["orders"] += int(free.sum())
     counts["not_given"] += int(slots - free.sum())
     rows = np.unique(decision[free])
