@@ -54,7 +54,8 @@ def outlook(
 ) -> dict[str, Outlook] | None:
     """Return power -> how a game may end; None once it is not `wanted` any more.
 
-    `players` play on for the powers; `orders` are given now by some of these.
+    `players` play on for the powers; `orders` are given now by some of these. What others have
+    submitted stays their secret.
     """
     rows, games = np.arange(GAMES), game.vector_game.spare(GAMES)
     games.copy_from(game.vector_game, np.zeros(GAMES, int), rows)
@@ -63,8 +64,11 @@ def outlook(
     playing, number = list(copies.values()), {one: n for n, one in enumerate(copies)}
     seated = np.array([number[id(players[power])] for power in game.powers])
     gone = [game.map.power_index[name] for name in game.conceded]
-    trial, left_out = game.copy(), [*gone, *(game.map.power_index[name] for name in orders or ())]
-    for power, texts in (orders or {}).items():
+    trial, orders = game.copy(), orders or {}
+    left_out = [*gone, *(game.map.power_index[name] for name in orders)]
+    for power in game.powers:
+        trial.withdraw(power)
+    for power, texts in orders.items():
         trial.submit(power, texts)
     fixed = trial.order_numbers()
     while (games.state.end == RUNNING).any():

@@ -507,19 +507,20 @@ class PlaySession:
     def outlook(
         self, viewer: Viewer, step: int, orders: Sequence[Sequence[str]]
     ) -> list[Outlook] | None:
-        """Return how the game may end for the viewer after each of some orders, against the
-        players of the table; None if it goes on meanwhile."""
+        """Return how the game may end for the viewer after each of some orders, in a sandbox with
+        those submitted for others, against the table's players; None if it goes on meanwhile."""
         with self.lock:
             if step != self.now.step:
                 return None
             power, adviser, now = self._seat(viewer), self._adviser(), self.now
             game, players = now.game.copy(), dict.fromkeys(now.game.powers, adviser)
+            submitted = game.orders if now.is_sandbox else {}
             for name, player in self._speakers(now).items():
                 if isinstance(ordering(player), SamplingPlayer) or player.name in QUICK_BOTS:
                     players[name] = ordering(player)
         compared = []
         for texts in orders:
-            outlooks = outlook(game, players, lambda: self.now is now, {power: texts})
+            outlooks = outlook(game, players, lambda: self.now is now, submitted | {power: texts})
             if outlooks is None:
                 return None
             compared.append(outlooks[power])

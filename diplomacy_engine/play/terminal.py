@@ -71,8 +71,8 @@ class TextGame:
         self.write(f"The game is saved in {self.session.file}.")
 
     def _choose_seats(self) -> None:
-        powers, count = self.session.game.powers, len(self.session.record.opponents)
-        opponents = list(self.session.choices)[:count]
+        session, powers = self.session, self.session.game.powers
+        opponents = [session.told(name, session.game) for name in session.record.opponents]
         while True:
             name = self.read(f"Which power do you play ({', '.join(powers)})? ").strip().upper()
             fits = [power for power in powers if name and power.startswith(name)]
@@ -81,7 +81,7 @@ class TextGame:
             self.write("Please name one of them.")
         others = [power for power in powers if power != fits[0]]
         choice = {power: opponents[n % len(opponents)] for n, power in enumerate(others)}
-        self.session.choose_seats(self.viewer, {fits[0]: "me", **choice})
+        session.choose_seats(self.viewer, {fits[0]: "me", **choice})
 
     def _one_line(self) -> bool:
         """Read and do one line; return whether the game goes on."""

@@ -672,6 +672,21 @@ def test_an_outlook_plays_on_beside_the_game():
     assert outlook(game, alone, lambda: False) is None
 
 
+def test_an_outlook_does_not_tell_what_others_have_submitted(file):
+    """In a sandbox it knows what the one person has submitted for the other powers."""
+    units = {"ENGLAND": ["A LON"], "RUSSIA": ["A ANK"]}
+    centers = {"ENGLAND": ["LON", "BUL"], "RUSSIA": ["ANK"]}
+    state = {"name": "F1901M", "units": units, "centers": centers}
+    for letters, who, after in (("hg", "RUSSIA", 2), ("hh", HOST, 1)):
+        game = Game.from_state("small", state, max_years=1)
+        session = seated(file.with_name(letters), letters, game, "thinker", load)
+        (before,) = session.outlook(viewer(session), 0, [["A LON H"]])
+        session.submit(session.viewer(session.tokens[who], "RUSSIA"), 0, ["A ANK - BUL"])
+        host = session.viewer(session.tokens[HOST], "ENGLAND")
+        (outlook_after,) = session.outlook(host, 0, [["A LON H"]])
+        assert (before.centers, outlook_after.centers) == (2, after)
+
+
 def test_hints_of_a_search_say_what_it_tried():
     """Candidates with their values, the others' orders, and who they are after a year's orders."""
     game, player = Game("standard"), searcher("searcher", "dumbbot", "hold", sure=0.0)

@@ -17,7 +17,7 @@ from diplomacy_engine import BOTS, MAP_NAMES, Game, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.play import mixed, offered
 from diplomacy_engine.play.file import HOST, PLAYER
-from diplomacy_engine.play.session import PlaySession
+from diplomacy_engine.play.session import Choices, PlaySession
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.players.policy.files import policies_of, ready_policies, wins_against_dumbbot
 from diplomacy_engine.textgame.saved_game import read_saved_games
@@ -107,6 +107,16 @@ def test_reasons_are_shown_at_every_turn_if_wished(file):
     assert re.search(r"  expects of RUSSIA \(like dumbbot 50%, hold 50%\): A MOS.* \d+%", text)
     assert re.search(r"played 100%", text) and "nan" not in text
     assert text.count("it had nothing to compare:\n  not tried") == 2, "not at the second turn"
+
+
+def test_who_chooses_a_power_meets_the_players_named(file):
+    """Also where the map has policies for a mixed table."""
+    choices = Choices(mixed=lambda *_: ["chaos"])
+    named = {"opponents": ["random", "hold"], "choices": choices}
+    session = seated(file, None, Game("three"), **named)
+    typed(session, "italy", "quit")
+    players = {power: seat.player for power, seat in session.now.seats.items()}
+    assert players == {"ENGLAND": "random", "ITALY": "", "RUSSIA": "hold"}
 
 
 def test_tab_completes_legal_orders(file):
