@@ -151,6 +151,35 @@ def test_a_whole_game_by_clicks_against_a_bot(start, open_page):
     assert played[0] == played[1]
 
 
+def test_another_talk_leaves_the_seats_and_a_player_asked_leaves_the_orders(start, open_page):
+    server = start(None, Game("three"))
+    page = open_page(server.link("host"))
+    page.select_option("#seat-ITALY", "me")
+    page.click("#settings summary")
+    page.select_option("#set-talk", "mutual")
+    page.wait_for_selector("#set-free:enabled")
+    seats = [page.input_value(f"#seat-{power}") for power in server.session.game.powers]
+    assert seats == ["hold", "me", "hold"]
+    page.check("#sandbox")
+    page.select_option("#set-talk", "")
+    page.wait_for_selector("#set-free:disabled")
+    page.click("#start")
+    page.click("#unit-A-LON")
+    page.click('[data-order="A LON - WAL"]')
+    page.click("#let")
+    until(lambda: server.session.game.orders == {"ENGLAND": ["A LON - WAL"]})
+
+
+def test_what_was_promised_for_a_phase_is_chosen_as_it_begins(start, open_page):
+    game, rules = at("three", NEAR, max_years=3), PressRules("offers", 4)
+    game.take_up_talk("offers", 4)
+    game.accept("ITALY", game.offer("ENGLAND", "ITALY", ours=["A PAR - GAS"], phase="F1901M"))
+    page = open_page(start("hpp", game, press=rules).link("host"))
+    page.click("#submit")
+    page.click("#continue")
+    drawn(page, "A PAR - GAS")
+
+
 @pytest.mark.slow
 def test_hints_of_a_search_show_what_it_tried(start, open_page):
     """Numbers are explained where there are some: for England it has found one order only."""

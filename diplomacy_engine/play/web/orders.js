@@ -43,6 +43,7 @@ export class OrderPanel {
     } catch {
       /* nothing kept, or no storage: chosen anew */
     }
+    this.takePromised();
   }
 
   takeKnown(texts) {
@@ -77,12 +78,12 @@ export class OrderPanel {
       delete this.chosen[unit];
       this.select(null);
     }
-    this.takePromised(units);
+    this.takePromised();
   }
 
   // Where a deal leaves one order alone, it is chosen.
-  takePromised(units) {
-    for (const { unit, orders, bound } of units)
+  takePromised() {
+    for (const { unit, orders, bound } of this.view.decision?.units ?? [])
       if (bound.length && orders.length === 1) this.chosen[unit] = orders[0].text;
   }
 
@@ -92,6 +93,7 @@ export class OrderPanel {
 
   // The orders that were chosen for a power in this step, in a sandbox.
   kept(power) {
+    if (power === this.view.you) return this.orders();
     try {
       return Object.values(JSON.parse(localStorage.getItem(this.key(power)) ?? "{}"));
     } catch {

@@ -329,8 +329,11 @@ function drawSetup(view) {
     $("panel").replaceChildren(h("p", {}, "The host is still choosing who plays which power."));
     return;
   }
-  const key = `${view.map} ${view.settings.press} ${view.file}`;
-  if ($("panel").querySelector("#setup")?.dataset.key === key) return;
+  const key = `${view.map} ${view.settings.press} ${view.file}`,
+    form = $("setup");
+  if (form?.dataset.key === key) return;
+  const old = form?.dataset.map === view.map ? form.elements : {}; // there is another talk
+  const chosen = old.sandbox ? Object.fromEntries(new FormData(form)) : view.chosen;
   const players = () =>
     view.choices.map((name) =>
       h(
@@ -344,6 +347,7 @@ function drawSetup(view) {
     "select",
     {
       id: "seat-others",
+      disabled: old.sandbox?.checked,
       onchange: () =>
         seats().forEach((one) => {
           if (!["me", "guest"].includes(one.value)) one.value = all.value;
@@ -354,15 +358,15 @@ function drawSetup(view) {
   const usual = view.opponents;
   all.value = usual[0];
   const rows = view.powers.map(({ power }, number) => {
-    const choose = h("select", { id: `seat-${power}`, name: power });
+    const before = old[power]?.dataset.before;
+    const choose = h("select", { id: `seat-${power}`, name: power, "data-before": before });
     choose.append(
       h("option", { value: "me" }, "I play"),
       h("option", { value: "guest" }, "Somebody else (by link)"),
       ...players(),
     );
-    choose.value = number === 0 ? "me" : usual[(number - 1) % usual.length];
-    if (view.choices.includes(view.chosen[power]) || ["me", "guest"].includes(view.chosen[power]))
-      choose.value = view.chosen[power];
+    if (["me", "guest", ...view.choices].includes(chosen[power])) choose.value = chosen[power];
+    else if (number || chosen[power]) choose.value = usual[Math.max(number - 1, 0) % usual.length];
     choose.addEventListener("change", () => {
       if (choose.value !== "me" || $("sandbox").checked) return;
       for (const other of seats())
@@ -383,7 +387,7 @@ function drawSetup(view) {
   $("panel").replaceChildren(
     h(
       "form",
-      { id: "setup", "data-key": key, onsubmit: start },
+      { id: "setup", "data-key": key, "data-map": view.map, onsubmit: start },
       view.maps.length > 1
         ? h("div", { class: "row" }, h("label", { for: "map" }, "Map"), maps)
         : null,
@@ -393,7 +397,12 @@ function drawSetup(view) {
       h(
         "label",
         { class: "row" },
-        h("input", { type: "checkbox", id: "sandbox", onchange: fillSandbox }),
+        h("input", {
+          type: "checkbox",
+          id: "sandbox",
+          checked: old.sandbox?.checked,
+          onchange: fillSandbox,
+        }),
         "Sandbox: I give everybody's orders",
       ),
       h(
@@ -443,7 +452,7 @@ function settings(view) {
     );
   return h(
     "details",
-    { id: "settings" },
+    { id: "settings", open: $("settings")?.open },
     h("summary", {}, "Settings"),
     year("set-last", "Last year", view.last_year, "no limit"),
     year("set-draws", "Votes for a draw from", draws, "nobody votes"),
@@ -1149,9 +1158,7 @@ async function turnTo(power) {
 
 async function letOrder(player, powers) {
   say(`Waiting for ${player}…`);
-  const kept = Object.fromEntries(
-    powers.filter((power) => power !== state.view.you).map((power) => [power, panel.kept(power)]),
-  );
+  const kept = Object.fromEntries(powers.map((power) => [power, panel.kept(power)]));
   if (await send("/api/let", { player, powers, kept })) return;
   say("");
   if (state.view.given) turnTo(null);
