@@ -727,10 +727,10 @@ def train(
     return False
 
 
-def make_agent(options: dict, game_map: Map) -> Agent:
+def make_agent(options: dict, game_map: Map, kind: type = Agent, **more) -> Agent:
     """Return a new agent; the settings that are read here decide which network it is."""
     names = "hidden", "num_layers", "autoregressive", "cross_support"
-    return Agent(game_map, *(options[name] for name in names))
+    return kind(game_map, *(options[name] for name in names), **more)
 
 
 LEARNER_SPEC = registry.register(__name__, __file__, Args, make_agent)  # to play checkpoints

@@ -23,10 +23,9 @@ class WishCounts(Stateful):
     def _clear(self) -> None:
         shape = len(self.powers), len(self.powers)
         # Of pairs of powers: how often the learner was asked, wished, could and did make a deal.
-        self.asked, self.wished = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        self.met, self.made = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        self.asked, self.wished, self.met, self.made = np.zeros((4, *shape), np.int64)
         self.phases = 0
-        self.words, self.words_kept = 0, 0  # the learner's: one in each of its deals
+        self.words = self.words_kept = 0  # the learner's: one in each of its deals
 
     def add_words(self, dealt: np.ndarray, broken: np.ndarray) -> None:
         self.words += int(dealt.sum())

@@ -374,11 +374,9 @@ AGENTS = {"independent": Independent, "central": Central}
 
 
 def make_agent(options: dict, game_map: engine.Map) -> nn.Module:
-    names = "hidden", "num_layers", "autoregressive", "cross_support"
-    network = (options[name] for name in names)
     if size := options["board"]:
-        return Broadcasting(game_map, *network, size=size)
-    return AGENTS.get(options["scheme"], Agent)(game_map, *network)
+        return ppo.make_agent(options, game_map, Broadcasting, size=size)
+    return ppo.make_agent(options, game_map, AGENTS.get(options["scheme"], Agent))
 
 
 LEARNER_SPEC = registry.register(__name__, __file__, Args, make_agent, make_player)

@@ -509,9 +509,8 @@ train = partial(ppo.train, make_run=TalkRun)
 
 
 def make_agent(options: dict, game_map: engine.Map) -> TalkingAgent:
-    names = "hidden", "num_layers", "autoregressive", "cross_support"
-    network = (options[name] for name in names)
-    return KINDS[options["press"]].agent(game_map, *network, binding=options["binding"] == "yes")
+    kind, binding = KINDS[options["press"]].agent, options["binding"] == "yes"
+    return ppo.make_agent(options, game_map, kind, binding=binding)
 
 
 def make_player(

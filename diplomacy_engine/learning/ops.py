@@ -85,12 +85,9 @@ def sample_orders(
     noise = sample_noise(orders.decisions) if noise is None else noise
     if not uses_kernels(tables.context):
         return plain_ops.sample_orders(orders, tables, noise, temperature)
+    provinces, kinds, context, weight, *layer = map(_array, tables.tensors())
     if tables.earlier is None:
-        width = len(tables.weight)
-        layer = tables.weight.new_zeros(width, width), tables.weight.new_zeros(width)
-    else:
-        layer = tables.earlier.weight, tables.earlier.bias
-    provinces, kinds, context, weight, *layer = (_array(table) for table in (*tables[:4], *layer))
+        layer = np.zeros((len(weight), len(weight)), np.float32), np.zeros_like(weight)
     if temperature is None:
         temperature = np.ones(len(context), np.float32)
     chosen, *tensors = order_logits.sample_orders(
@@ -139,8 +136,7 @@ def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, tor
     """Return log-probability and entropy (share of the greatest), (D,), of the orders picked."""
     if not uses_kernels(tables.context):
         return plain_ops.score_orders(orders, tables)
-    layer = () if tables.earlier is None else (tables.earlier.weight, tables.earlier.bias)
-    return _Scores.apply(orders, *tables[:4], *layer)
+    return _Scores.apply(orders, *tables.tensors())
 
 
 def _apply(function: type[torch.autograd.Function], *arguments: Any) -> Any:

@@ -48,7 +48,7 @@ def report(
         f"of {platform.machine()} ({platform.system()}).",
         *("", "## Settings", "", *(f"- {line}" for line in settings or ["the script's defaults"])),
         *("", "## Evaluation", "", f"Games of {limit}, with intervals that hold 95%.", ""),
-        *_table([_result_row(bot, result) for bot, result in evaluations.items()]),
+        *table([_result_row(bot, result) for bot, result in evaluations.items()]),
     ]
     for bot, result in evaluations.items():
         sides = sides_of(result).items()
@@ -59,7 +59,7 @@ def report(
         steps, wins = zip(*((row["decisions"], row[_wins(bot)]) for row in rows))
         lines += _chart(_wins(bot), steps, wins)
     titles = ["decisions", *map(_wins, often), *COLUMNS]
-    lines += _table([{title: _cell(row.get(title)) for title in titles} for row in rows])
+    lines += table([{title: _cell(row.get(title)) for title in titles} for row in rows])
     lines += ["", "## Commands", ""]
     for what, command in commands.items():
         lines += [f"{what.capitalize()}:", "", f"    {command}", ""]
@@ -110,7 +110,8 @@ def _result_row(bot: str, result: Mapping[str, Any]) -> dict[str, str]:
     return {"against": bot, "games": f"{result['games']:,}"} | rates | {"centers": centers}
 
 
-def _table(rows: Sequence[Mapping[str, str]]) -> list[str]:
+def table(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the lines of a table in Markdown; its columns are those of the first row."""
     cells = [list(rows[0]), ["---"] * len(rows[0]), *(row.values() for row in rows)]
     return [f"| {' | '.join(row)} |" for row in cells]
 

@@ -12,7 +12,7 @@ import time
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -30,14 +30,16 @@ from ..constants import SEA
 from ..errors import UserError
 from ..matches.evaluation import Evaluation
 from ..matches.figures import share_text, sides_of
-from ..players.names import short_name, short_names
+from ..players.names import short_names
+from ..records import shipped_toml
 from ..rules.map import Map
 from .checks import RunSettings
-from .report import report
+from .report import report, table
 from .run_folder import RunFolder, refusing
 from .sample_games import show_games
 from .settings import flags_of, origins, with_file
 
+DASHBOARD = shipped_toml(__package__, "dashboard.toml")  # category -> chart -> figure
 # Counter -> its name in the summary of a run.
 SUMMARY = {
     "global_step": "decisions",
@@ -47,43 +49,35 @@ SUMMARY = {
 }
 
 
+@dataclass
 class RunLog:
-    """Logs figures, sample games and the status line. `wandb_id`, `seconds`: of the run so far;
-    `exploited`: a learner's only opponent; `match_flags`: for commands that play matches."""
+    """Logs figures, sample games and the status line."""
 
-    def __init__(
-        self,
-        folder: RunFolder,
-        progress: Progress,
-        game_map: Map,
-        wandb: Any = None,
-        wandb_id: str | None = None,
-        seconds: float = 0.0,
-        exploited: str | None = None,
-        player: str | None = None,
-        match_flags: str = "",
-        args: RunSettings | None = None,
-    ):
-        """`wandb`: a run of W&B; `player`: the learner's name in printed commands; `args`: for a
-        report at the end."""
-        self.args = args
-        self.player, self.match_flags = player, match_flags
-        self.folder, self.progress, self.game_map = folder, progress, game_map
-        self.exploited = exploited and short_name(exploited)
-        self.writer = SummaryWriter(str(folder.path))
+    folder: RunFolder
+    progress: Progress
+    game_map: Map
+    wandb: Any = None  # a run of W&B
+    wandb_id: str | None = None
+    seconds_before: float = 0.0  # of the run, by other processes
+    exploited: str | None = None  # the short name of a learner's only opponent
+    player: str | None = None  # the learner's name in printed commands
+    match_flags: str = ""  # for commands that play matches
+    args: RunSettings | None = None  # for a report at the end
+
+    def __post_init__(self):
+        self.writer = SummaryWriter(str(self.folder.path))
         # TensorBoard's thread would print a traceback of a full disk, which its next call raises.
         threading.excepthook = _pass_over_full_disks
         self.clock = Clock(network=("inference", "learning"))
-        self.wandb, self.wandb_id = wandb, wandb_id
-        self._begun = time.monotonic() - seconds
+        self._begun = time.monotonic() - self.seconds_before
         # The newest ones, for the status line and the summary.
         self._counters: dict[str, float] = {}
         self._evaluations: dict[str, dict] = {}
         self.summary: dict[str, object] = {}  # more of what is printed at the end
         self.stopped = False  # perhaps in the last evaluation, with all decisions made
-        if wandb is not None:
-            wandb.define_metric("*", step_metric="global_step")
-            self.wandb_id = wandb.id
+        if self.wandb is not None:
+            self.wandb.define_metric("*", step_metric="global_step")
+            self.wandb_id = self.wandb.id
 
     @property
     def seconds(self) -> float:
@@ -157,14 +151,13 @@ class RunLog:
         defaults, lines = asdict(type(args)()), origins(args)
         for line in lines:
             self.progress.message(line)
-        rows = "".join(
-            f"| {name} | {_cell(value)} | {_cell(None if value == before else before)} |\n"
-            for (name, value), before in zip(asdict(args).items(), defaults.values())
-        )
-        about = "".join(f"{line}\n\n" for line in lines)
-        table = f"| setting | value | default, if different |\n|---|---|---|\n{rows}"
+        rows = []
+        for name, value in asdict(args).items():
+            default = _cell(defaults[name]) if value != defaults[name] else ""
+            cells = {"setting": name, "value": _cell(value), "default, if different": default}
+            rows.append(cells)
         with self._writing_events():
-            self.writer.add_text("settings", about + table)
+            self.writer.add_text("settings", "\n\n".join([*lines, "\n".join(table(rows))]))
             opponents, sides = short_names(args.eval_bots), self.game_map.contested().teams.names
             self.writer.add_custom_scalars(dashboard(opponents, sides))
 
@@ -377,35 +370,6 @@ def _pass_over_full_disks(about: Any) -> None:
 
 def _cell(value: object) -> str:
     return f"`{value}`".replace("|", "\\|") if value not in ("", None, ()) else ""
-
-
-# What TensorBoard's custom scalars show: category -> chart -> figure. A line has the color of its
-# run there, so a chart has one figure alone. Around these stand the evaluations.
-DASHBOARD = {
-    "self-play": {
-        "wins against the pool": "selfplay/win",
-        "draws against the pool": "selfplay/draw",
-        "return of a game": "charts/episodic_return",
-        "decisions of a game": "charts/episodic_length",
-        "opponents' age in decisions": "selfplay/opponent_age",
-        "copies frozen so far": "pool/frozen",
-        "rating among its own copies (Elo; the first has 0)": "pool/rating",
-    },
-    "learning": {
-        "entropy, 0 to 1 (share of the greatest possible, not nats)": "losses/entropy",
-        "explained variance": "losses/explained_variance",
-        "policy loss": "losses/policy_loss",
-        "value loss": "losses/value_loss",
-        "change per update (approximate KL)": "losses/approx_kl",
-        "share of clipped decisions": "losses/clipfrac",
-        "learning rate": "charts/learning_rate",
-        "weight of the entropy": "charts/ent_coef",
-    },
-    "timing": {
-        "learner decisions per second": "charts/decisions_per_second",
-        "share outside the network": "timing/outside_network_share",
-    },
-}
 
 
 def dashboard(opponents: Sequence[str], sides: Sequence[str]) -> dict[str, dict[str, list]]:

@@ -97,10 +97,6 @@ def _program() -> str | None:
     return f"python -m {spec.name}" if spec else None  # tyro would name the file of a module
 
 
-def load_config(args_class: type[_Args], path: str | Path, **overrides: Any) -> _Args:
-    return convert(args_class, read_toml(path, MAX_FILE_BYTES) | overrides, path)
-
-
 def map_file(game_map: str) -> Path | None:
     path = CONFIGS / f"{game_map}.toml"
     return path if re.fullmatch(r"[A-Za-z0-9_-]+", game_map) and path.is_file() else None
@@ -108,7 +104,7 @@ def map_file(game_map: str) -> Path | None:
 
 def with_file(args_class: type[_Args], game_map: str, config: str | None = None) -> _Args:
     path = config or map_file(game_map)
-    return load_config(args_class, path) if path else args_class()
+    return convert(args_class, read_toml(path, MAX_FILE_BYTES), path) if path else args_class()
 
 
 def origins(args: Any) -> list[str]:

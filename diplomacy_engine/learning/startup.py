@@ -27,6 +27,7 @@ from ..games.order_lists import order_places
 from ..games.vector_game import VectorGame
 from ..players.asking import begin_games, orders_of
 from ..players.loading import check_map, load_player
+from ..players.names import short_name
 from ..rules.map import Map, load_map
 from . import checkpoint_state, checkpoints, frozen, ops, probes
 from .checks import RunSettings, check_args, check_memory
@@ -417,15 +418,8 @@ def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 
     flags += ["--binding no"] if getattr(args, "binding", "yes") == "no" else []
     flags += [f"--teams {quote(teams.text)}"] if teams.text else []
     flags += [f"--team-victory {teams.victory_centers}"] if teams.victory_centers else []
-    return RunLog(
-        folder,
-        Progress(args.total_timesteps, start),
-        setup.game_map,
-        wandb,
-        wandb_id,
-        seconds,
-        args.pool_bots[0] if len(args.pool_bots) == 1 == args.pool_bot_prob else None,
-        None if learner.name in BUNDLED else f"{near(learner.file)}:{near(folder.path)}",
-        " ".join(flags),
-        replace(args, resume=None),
-    )
+    progress, alone = Progress(args.total_timesteps, start), len(args.pool_bots) == 1
+    exploited = short_name(args.pool_bots[0]) if alone and args.pool_bot_prob == 1 else None
+    player = None if learner.name in BUNDLED else f"{near(learner.file)}:{near(folder.path)}"
+    about = exploited, player, " ".join(flags), replace(args, resume=None)
+    return RunLog(folder, progress, setup.game_map, wandb, wandb_id, seconds, *about)

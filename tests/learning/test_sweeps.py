@@ -10,7 +10,7 @@ import yaml  # comes with wandb
 
 from diplomacy_engine import BOTS, MAP_NAMES, load_map
 from diplomacy_engine.learning.checks import check_args
-from diplomacy_engine.learning.settings import CONFIGS, flags_of, load_config, map_file, parse_args
+from diplomacy_engine.learning.settings import CONFIGS, flags_of, map_file, parse_args, with_file
 from ppo_selfplay_diplomacy import Args
 
 SWEEPS = sorted(CONFIGS.glob("*.yaml"))
@@ -74,7 +74,7 @@ def test_settings_file(path):
     assert name in MAP_NAMES and path.stem.startswith(name)
     assert path.read_text().startswith(f"# The {name} map{':' if own else ','} ")
     args = parse_args(Args, ["--map", name] if own else ["--config", str(path)])
-    assert args == dataclasses.replace(load_config(Args, path), map=name, config=args.config)
+    assert args == dataclasses.replace(with_file(Args, name, path), map=name, config=args.config)
     check_args(args, load_map(name))
     assert not values.keys() & {"map", "seed", "processes", "cuda", "track"}
     differing = flags_of(Args(), values).replace("--no-", "--").split()
