@@ -191,10 +191,9 @@ def play_tables(
     below `samples` are saved, with what `think` says of number and Game. `counted`: whose orders
     are. If the match breaks off, `keep_finished` returns the games that have ended, and why.
     """
-    counter = None if counted is None else OrderCounter(counted)
-    talk = None if settings.press is None else TalkCounter()
-    seeds = settings.game_seeds(first, len(seats))
-    parts, played, sampled, cause = [], [], {}, None
+    names = tuple(player.name for player in players)
+    greedy = tuple(bool(getattr(player, "greedy", False)) for player in players)
+    reports, seeds = [], settings.game_seeds(first, len(seats))
     for start in range(0, len(seats), settings.batch):
         mine = seats[start : start + settings.batch]
         games = settings.new_games(len(mine))
@@ -203,7 +202,9 @@ def play_tables(
         recorder = GameRecorder(ended[: max(0, samples - first - start)], games)
         watch = None if progress is None else lambda done, start=start: progress(start + done)
         noted = recorder if len(recorder.rows) else None
-        press = None if talk is None else Press(games, *settings.press)
+        counter = None if counted is None else OrderCounter(counted)
+        press = None if settings.press is None else Press(games, *settings.press)
+        cause, talk = None, None if press is None else TalkCounter()
         try:
             outcomes = play_games(
                 games, mine, players, noted, watch, counter, press, settings.draws_after
@@ -215,29 +216,18 @@ def play_tables(
             cause, outcomes = error, games.outcomes(ended)
         if counter is not None:
             counter.results.end(games, ended, outcomes, mine[ended] == counted)
-        parts.append(outcomes)
-        played.append(start + ended)
-        if press is not None:
+        if talk is not None:
             talk.add(press, mine)
         ask = think and (lambda row, game, number=number: think(int(number[row]), game))
+        sampled = {}
         for row, game in enumerate(recorder.replay(games, ask)):
             if row in ended:
                 game.id = f"{settings.seed}-{number[row]}"
-                player_names = {power: players[n].name for power, n in zip(game.powers, mine[row])}
+                player_names = {power: names[n] for power, n in zip(game.powers, mine[row])}
                 game.binding = settings.press is None or settings.press.binding
                 sampled[int(number[row])] = game.to_saved_game() | {"players": player_names}
+        played = number[ended], mine[ended], outcomes, sampled
+        reports.append(kind(settings, names, greedy, *played, counter, talk, cause))
         if cause is not None:
             break
-    rows = np.concatenate(played)
-    return kind(
-        settings,
-        tuple(player.name for player in players),
-        tuple(bool(getattr(player, "greedy", False)) for player in players),
-        first + rows,
-        seats[rows],
-        Outcomes(*map(np.concatenate, zip(*parts))),
-        sampled,
-        counter,
-        talk,
-        cause,
-    )
+    return kind.join(reports)
