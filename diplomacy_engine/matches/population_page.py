@@ -20,7 +20,7 @@ class _Member(NamedTuple):
     name: str
     kind: str  # "bot", "ready" for a bundled policy, or neither
     scheme: str  # how it was trained
-    typed: str  # where a command wants a player
+    typed: str  # where a command wants a player; empty where that is not known
     rating: dict[str, float]  # value, low and high
     decisions: int = 0
     command: str = ""  # that trained it
@@ -50,7 +50,7 @@ def _members(population: Population, ranked: Mapping[str, PopulationRank]) -> li
         rating = {"value": stands.value, "low": stands.low, "high": stands.high}
         kind = "ready" if name in ready else "bot" if name in BOTS else ""
         scheme = training_of(name) if kind == "ready" else ""
-        members.append(_Member(name, kind, scheme, name, rating))
+        members.append(_Member(name, kind, scheme, name if kind else "", rating))
     return sorted(members, key=lambda shown: -shown.rating["value"])
 
 
@@ -79,7 +79,8 @@ def _row(place: int, shown: _Member, x: Callable[[float], float]) -> str:
     value, low, high = (x(shown.rating[name]) for name in ("value", "low", "high"))
     kind = {"bot": "bot", "ready": "included"}.get(shown.kind, "")
     badge = f' <span class="kind">{kind}</span>' if kind else ""
-    trained = f"<p>Trained by <code>{escape(shown.command)}</code></p>" if shown.command else ""
+    told = {"As a player:": shown.typed, "Trained by": shown.command}
+    details = (f"<p>{what} <code>{escape(text)}</code></p>" for what, text in told.items() if text)
     rating, _, interval = mean_text(shown.rating).partition(" ")
     name, scheme = escape(shown.name), escape(shown.scheme)
     decisions = f"{shown.decisions:,}" if shown.decisions else ""
@@ -87,7 +88,7 @@ def _row(place: int, shown: _Member, x: Callable[[float], float]) -> str:
 data-rating="{shown.rating["value"]:.3f}" data-scheme="{scheme}" data-decisions="{shown.decisions}">
 <td class="place number">{place}</td>
 <td class="name"><details><summary>{name}{badge}</summary>
-<p>As a player: <code>{escape(shown.typed)}</code></p>{trained}</details></td>
+{"".join(details)}</details></td>
 <td class="bar"><div><i style="left:{low:.1f}%;width:{high - low:.1f}%"></i>
 <b style="left:{value:.1f}%"></b></div></td>
 <td class="rating number">{rating} <span class="interval">{interval}</span></td>

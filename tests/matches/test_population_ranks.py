@@ -160,8 +160,10 @@ def test_a_page_runs_no_code_but_its_own(small, tmp_path):
         with pytest.raises(UserError) as error:
             read_ranks(ranks, population)
         assert name in str(error.value) and "ranks.json" in str(error.value)
-    ranks.write_text(json.dumps(own | {"players": {"<b>": sound}}))
-    assert "<b>" not in population_page(population, read_ranks(ranks, population))
+    ranks.write_text(json.dumps(own | {"players": {"<b>": sound, "dumbbot-paquette": sound}}))
+    text = population_page(population, read_ranks(ranks, population))
+    # What a run's short name, or a person's, would be as a player is not known.
+    assert "<b>" not in text and text.count("As a player:") == len(population.members) + 1
 
 
 @pytest.mark.slow
