@@ -56,7 +56,9 @@ TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on
 
 
 def run_play(arguments: Play) -> int:
-    if not arguments.text:
+    if arguments.text:  # a guest could not give orders there, and the game would wait for them
+        no_effect(arguments, ("guest", "host", "port"), "with --text there is no page")
+    else:
         no_effect(arguments, ("explain",), "it needs --text")
     if arguments.watch:
         no_effect(arguments, ("power",), "with --watch you play no power")
