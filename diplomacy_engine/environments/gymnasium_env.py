@@ -147,7 +147,8 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
 
 
 class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
-    """Many games at once, compiled; environment i of seed s plays as a DiplomacyEnv of seed s + i.
+    """Many games at once, compiled. Against bots environment i of seed s plays as a DiplomacyEnv
+    of seed s + i; opponents that draw from a generator of their own share it among the games.
 
     Takes the arguments of DiplomacyEnv, `num_envs`, and the number of `threads` that share the
     games; None: as many as processors may be used.
