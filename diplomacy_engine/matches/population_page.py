@@ -79,8 +79,8 @@ def _row(place: int, shown: _Member, x: Callable[[float], float]) -> str:
     value, low, high = (x(shown.rating[name]) for name in ("value", "low", "high"))
     kind = {"bot": "bot", "ready": "included"}.get(shown.kind, "")
     badge = f' <span class="kind">{kind}</span>' if kind else ""
-    told = {"As a player:": shown.typed, "Trained by": shown.command}
-    details = (f"<p>{what} <code>{escape(text)}</code></p>" for what, text in told.items() if text)
+    words = {"As a player:": shown.typed, "Trained by": shown.command}
+    details = (f"<p>{what} <code>{escape(text)}</code></p>" for what, text in words.items() if text)
     rating, _, interval = mean_text(shown.rating).partition(" ")
     name, scheme = escape(shown.name), escape(shown.scheme)
     decisions = f"{shown.decisions:,}" if shown.decisions else ""
