@@ -1,7 +1,6 @@
 """`python -m diplomacy_engine replay`: a page, a picture, or the terminal."""
 
 import shlex
-import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -82,8 +81,7 @@ def show(replay: Replay, number: int | None = None) -> None:
         return
     at, last = number or 0, len(replay.frames) - 1
     while True:
-        width = shutil.get_terminal_size().columns
-        print(_CLEAR + frame_text(replay, at, width), end="\n\n")
+        print(_CLEAR + frame_text(replay, at), end="\n\n")
         print("Enter: next   p: previous   q: quit ", end="", flush=True)
         word = sys.stdin.readline().lower()
         if word.strip() == "q" or not word:

@@ -13,7 +13,7 @@ What a page or a test may rely on in the SVG:
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -41,19 +41,12 @@ def phase_title(name: str) -> str:
 
 
 def scene_of(game: Any) -> Scene:
-    passed = trail([*(phase["state"] for phase in game.history), {"units": game.units}])
+    passed = {}
+    for table in (*(phase["state"]["units"] for phase in game.history), game.units):
+        for power, units in table.items():
+            standing = [unit for unit in units or () if not unit.startswith("*")]
+            passed.update(dict.fromkeys(map(province_of, standing), power))
     return Scene(game.phase, game.units, game.dislodged, game.centers, passed)
-
-
-def trail(states: Sequence[Mapping]) -> dict[str, str]:
-    """Return province -> the power whose unit stood there last, over a game's states."""
-    owners = {}
-    for state in states:
-        for power, units in state["units"].items():
-            for unit in units or ():
-                if not unit.startswith("*"):
-                    owners[province_of(unit)] = power
-    return owners
 
 
 def scene_svg(

@@ -29,6 +29,7 @@ from ..press.press import MOST_ROUNDS
 from ..rules.notation import order_texts
 from ..rules.state import seed_from
 from ..textgame.game import Game
+from ..textgame.position import contenders
 from ..textgame.saved_game import EVERYONE
 from .file import GUEST, HOST, PLAYER, WATCH, PlayRecord, PressRecord, Seat, pasted_game, rebuild
 from .review import Outlook, ReviewJob, begin_review, judging_policy, outlook
@@ -242,7 +243,8 @@ class PlaySession:
             self._check_unbegun(viewer)
             after, record = self.now.copy(), self.record
             game, first = after.game, int(after.game.map.board.first_year)
-            if last_year is not None and last_year < int(game.phase[1:-1]):
+            begins = first if game.is_over else int(game.phase[1:-1])
+            if last_year is not None and last_year < begins:
                 raise PlayError(f"last_year: the game begins in {game.phase}, after {last_year}")
             record = replace(
                 record,
@@ -652,11 +654,11 @@ class PlaySession:
             return
         speakers, first_year = self._speakers(after), self.record.draws_after
         if first_year is not None:
-            votes = bot_votes(after.game.vector_game, first_year)[0]
-            for power, wants in zip(after.game.powers, votes):
-                takes = wants and not after.leads(power)
-                if takes and power in speakers and after.game.is_alive(power):
-                    after.game.vote(power)
+            game = after.game
+            votes = dict(zip(game.powers, bot_votes(game.vector_game, first_year)[0]))
+            for power in contenders(game.vector_game, game.conceded):
+                if power in speakers and votes[power] and not after.leads(power):
+                    game.vote(power)
         if self.press is None:
             return
         self.asking = {"the other powers": list(speakers)}

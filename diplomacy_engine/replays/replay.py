@@ -277,7 +277,7 @@ def order_lines(replay: Replay, number: int) -> list[dict]:
     return [dict(zip(fields, line)) for line in lines]
 
 
-def frame_text(replay: Replay, number: int, width: int = 100) -> str:
+def frame_text(replay: Replay, number: int) -> str:
     frame = replay.frames[number]
     lines = [
         f"{replay.map.name} {frame.scene.phase}  phase {number + 1} of {len(replay.frames)}  "
@@ -289,22 +289,22 @@ def frame_text(replay: Replay, number: int, width: int = 100) -> str:
     ]
     lines += [f"  {power} {words}" for power, _, words in frame.declared]
     for power in replay.map.powers:
-        lines += _power_lines(replay, frame, power, width)
+        lines += _power_lines(replay, frame, power)
     # Orders and ids are as somebody wrote them; a terminal would obey what is in them.
     return "\n".join(map(printable, "\n".join(lines).split("\n")))
 
 
-def _power_lines(replay: Replay, frame: Frame, power: str, width: int) -> list[str]:
+def _power_lines(replay: Replay, frame: Frame, power: str) -> list[str]:
     centers, units = frame.scene.centers[power], frame.scene.units[power]
     orders = frame.scene.orders.get(power, ())
     if not (centers or units or orders):
         return []
     player = f" ({replay.players[power]})" if power in replay.players else ""
-    lines = [f"\n{power}{player}  {counted(len(centers), 'center')}: {' '.join(centers)}"[:width]]
+    lines = [f"\n{power}{player}  {counted(len(centers), 'center')}: {' '.join(centers)}"]
     wide = max((len(shown.text) for shown in orders), default=0)
     lines += [f"  {shown.text:{wide}}  {shown.said}".rstrip() for shown in orders]
     if not orders:
-        lines.append(("  " + ", ".join(units))[:width])
+        lines.append(f"  {', '.join(units)}")
     gone = frame.scene.dislodged.get(power, ())
     if gone and not orders:
         lines.append(f"  dislodged: {', '.join(gone)}")

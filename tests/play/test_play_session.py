@@ -336,6 +336,16 @@ def test_who_leads_does_not_vote_for_a_draw(file):
     assert seated(file, "ppp", game, draws_after=1901).game.votes == ["ITALY", "RUSSIA"]
 
 
+def test_nobody_votes_for_who_has_conceded_where_a_game_is_tried_again(file):
+    session = voting(file, "hgp")
+    session.submit(viewer(session), 0, [])
+    session.concede(viewer(session, "ITALY"), 0)
+    while not session.game.is_over:
+        session.submit(viewer(session), session.now.step, [])
+    session.try_from(viewer(session), 1, "ENGLAND")
+    assert session.game.phase == "F1901M" and session.game.votes == ["RUSSIA"]
+
+
 def test_orders_chosen_in_a_sandbox_are_kept(file):
     session = seated(file, "hhh", Game.from_state("three", {"name": "S1901M", "units": UNITS}))
     kept = {"ITALY": ["A PIE - TUS"]}
@@ -386,6 +396,17 @@ def test_a_pasted_game_begins_the_session(file):
     session.choose_seats(host, dict.fromkeys(session.game.powers, "hold") | {"FRANCE": "me"})
     assert read_session(file)[0].phase == "F1901M"
     assert game_view(session, viewer(session))["votes"]["given"] > 0, "it has votes, too"
+
+
+def test_a_pasted_game_may_be_over(file):
+    session, over = seated(file, None), Game("small", max_years=1)
+    while not over.is_over:
+        over.adjudicate()
+    host = viewer(session)
+    session.paste(host, json.dumps(over.to_saved_game()))
+    session.choose_settings(host, 1903, None, None, True, True, None)
+    session.choose_seats(host, {"ENGLAND": "me", "RUSSIA": "hold"})
+    assert game_view(session, viewer(session))["can_review"]
 
 
 def test_players_are_named_briefly(file, tmp_path):

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import zlib
+from itertools import chain
 
 import pytest
 from PIL import Image
@@ -112,6 +113,15 @@ def test_results_name_the_units():
     for picture in (frame["overlay"], frame_svg(replay, 0)):
         assert 'data-result="bounce"><title>A PAR - BUR (France): bounced with A BUR<' in picture
         assert "<title>A PIE - MAR (Italy): bounced with A MAR<" in picture
+
+
+def test_a_text_has_all_units_and_centers():
+    start = Game("standard").to_state()
+    tables = {key: {"FRANCE": [*chain(*start[key].values())]} for key in ("units", "centers")}
+    replay = make_replay(Game.from_state("standard", start | tables).to_saved_game())
+    scene = replay.frames[0].scene
+    centers, units = " ".join(scene.centers["FRANCE"]), ", ".join(scene.units["FRANCE"])
+    assert f"22 centers: {centers}\n  {units}" in frame_text(replay, 0)
 
 
 def test_pictures_and_pages_from_the_command_line(small_file, tmp_path, capsys):

@@ -827,7 +827,7 @@ export function legend(place, { signs, names }) {
 
 const FATES = ["dislodged", "disband"]; // of units that may have done as they were told
 
-// One order with its result, as words.py tells it.
+// One order with its result, as replay.py tells it.
 export function orderLine({ text, unit, words, result, said }, ...more) {
   const failed = result.some((word) => !FATES.includes(word));
   return h(
