@@ -101,3 +101,8 @@ def test_openenv_plays_any_seats():
     while not position.done:
         position = environment.step(example.Orders(orders={}))
     assert set(position.rewards) == set(seats) and not position.legal_orders
+    environment, played = example.DiplomacyEnvironment(map="three", opponent="three-pure-1"), []
+    for _ in range(2):
+        environment.reset(seed=3, seats=seats)
+        played.append([environment.step(example.Orders(orders={})).units for _ in range(8)])
+    assert played[0] == played[1], "the seed is of a policy's draws, too"
