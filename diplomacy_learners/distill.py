@@ -234,7 +234,7 @@ def run(args: Args) -> int:
         def load(spec: PlayerSpec) -> Player:
             if spec.text in ("self", "policy"):
                 return policy
-            return load_player(spec, game_map=game_map)
+            return load_player(spec, game_map=game_map, seed=seed + 1)
 
         others = [load(parse_player(name)) for name in args.against]
         search = parse_player(f"{args.search}:policy")

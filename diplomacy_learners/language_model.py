@@ -51,7 +51,8 @@ from diplomacy_engine.learning.run_log import RunLog, start_wandb
 from diplomacy_engine.learning.signals import Stopped, StopSignals
 from diplomacy_engine.matches.evaluation import Evaluation
 from diplomacy_engine.matches.forks import center_share, destinations, fork, random_beginnings
-from diplomacy_engine.players.protocols import Player, SamplingPlayer
+from diplomacy_engine.players.advice import seed_player
+from diplomacy_engine.players.protocols import Player
 from diplomacy_engine.records import convert
 from diplomacy_engine.rules.map import Map
 
@@ -225,13 +226,9 @@ def learning_powers(args: Args, game_map: Map, step: int) -> list[int]:
 
 
 def load_opponents(args: Args, game_map: Map) -> Opponents:
-    rest, named = [], {}
-    for text in args.opponent:
-        power, _, name = text.partition("=")
-        if power in game_map.powers:
-            named[power] = name
-        else:
-            rest.append(text)
+    parts = [text.partition("=") for text in args.opponent]
+    named = {power: name for power, _, name in parts if power in game_map.powers}
+    rest = ["".join(part) for part in parts if part[0] not in game_map.powers]
     if len(rest) > 1:
         raise UserError(
             f"--opponent {' '.join(rest)}: one player has all powers that are not named"
@@ -259,8 +256,7 @@ def play_groups(
     random_beginnings(games, args.warm_up, seed_of_positions, args.opening_share)
     players = [player, *opponents.players]
     for number, one in enumerate(players):
-        if isinstance(one, SamplingPlayer):
-            one.generator.manual_seed(seed_of_draws // 2 + number)
+        seed_player(one, seed_of_draws // 2 + number)
     mine = learning_powers(args, game_map, step)
     seats = 1 + opponents.seats
     seats[mine] = 0
@@ -279,10 +275,10 @@ def play_groups(
     wide = result.score.std(1) >= max(args.min_spread, 1e-6)  # (groups, P)
     group_of = destinations(games, args.groups, args.copies)
     first = int(group_of[0, 0])
-    names, noted, samples, captured = list(game_map.powers), set(), [], Kept([], result.saved_games)
+    noted, samples, captured = set(), [], Kept([], result.saved_games)
     phases = {(g["id"], phase["name"]): phase for g in captured.games for phase in g["phases"]}
     for row, phase, name, reply in player.trace:
-        power, (group, copied) = names.index(name), divmod(row - first, args.copies)
+        power, (group, copied) = game_map.power_index[name], divmod(row - first, args.copies)
         advantage = float(result.advantage[group, copied, power])
         if copied < args.capture_replies:
             line = {"step": step + 1, "group": group, "copy": copied, "phase": phase, "power": name}
@@ -305,7 +301,9 @@ def play_groups(
         "charts/choices": float(np.mean([len(reply.at) for reply in replies] or 0)),
         "charts/decisions": len(replies),
     }
-    figures |= {f"charts/return_{names[p]}": float(result.score[:, :, p].mean()) for p in mine}
+    for power in mine:
+        own = float(result.score[:, :, power].mean())
+        figures[f"charts/return_{game_map.powers[power]}"] = own
     for game in captured.games:
         game["id"] = f"{step + 1}-{game['id']}"
     return samples, figures, captured

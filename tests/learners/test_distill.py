@@ -136,6 +136,18 @@ def test_the_command_that_is_interrupted(tmp_path, monkeypatch, capsys):
     assert any((one != other).any() for one, other in weights)
 
 
+def test_opponents_draw_anew_in_each_round(tmp_path, monkeypatch):
+    seeds, play = set(), distill.play
+
+    def noted(args, player, policy, games, others, rng):
+        seeds.add(others[0].generator.initial_seed())
+        return play(args, player, policy, games, others, rng)
+
+    monkeypatch.setattr(distill, "play", noted)
+    assert main([*COMMAND, "--against", POLICY, "--runs-folder", str(tmp_path)]) == 0
+    assert len(seeds) == 2
+
+
 @pytest.mark.parametrize(("words", "word"), read_table(__file__, "bad_command_lines"))
 def test_bad_command_lines(words, word, tmp_path, capsys):
     assert main([*words, "--runs-folder", str(tmp_path / "runs")]) == 2
