@@ -30,16 +30,19 @@ def matrix_svg(names: Sequence[str], shares: np.ndarray) -> str:
             shade = SHADES[min(int(share * len(SHADES)), len(SHADES) - 1)]
             at = f"M{margin + column * cell:.1f} {TOP + row * cell:.1f}"
             cells.setdefault(shade, []).append(f"{at}h{cell:.2f}v{cell:.2f}h-{cell:.2f}z")
-    parts = [_head(margin + SIDE + EDGE, TOP + SIDE + 3 * EDGE, "who ends above whom")]
-    parts.append(
+    width, height = margin + SIDE + EDGE, TOP + SIDE + 3 * EDGE
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img"'
+        f' aria-label="who ends above whom" width="{width:g}" height="{height:g}" font-size="10"'
+        f' {_FONT} fill="{INK}"><rect width="{width:g}" height="{height:g}" fill="{PAPER}"/>'
         f'<rect x="{margin:g}" y="{TOP:g}" width="{SIDE:g}" height="{SIDE:g}" fill="{PALE}"/>'
-    )
+    ]
     parts += [f'<path d="{"".join(paths)}" fill="{shade}"/>' for shade, paths in cells.items()]
     for row, name in enumerate(names):
-        y = TOP + (row + 0.5) * cell + size / 3
+        y, text = TOP + (row + 0.5) * cell + size / 3, name if len(name) <= 30 else f"{name[:29]}…"
         parts.append(
             f'<text x="{margin - 4:g}" y="{y:.1f}" text-anchor="end" font-size="{size:.1f}">'
-            f"{_short(name, 30)}</text>"
+            f"{escape(text)}</text>"
         )
     wide = SIDE / len(SHADES) / 2
     for number, shade in enumerate(SHADES):
@@ -53,15 +56,3 @@ def matrix_svg(names: Sequence[str], shares: np.ndarray) -> str:
         " the column; columns in the order of the rows</text>"
     )
     return "".join([*parts, "</svg>"])
-
-
-def _head(width: float, height: float, label: str) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img"'
-        f' aria-label="{label}" width="{width:g}" height="{height:g}" font-size="10" {_FONT}'
-        f' fill="{INK}"><rect width="{width:g}" height="{height:g}" fill="{PAPER}"/>'
-    )
-
-
-def _short(name: str, most: int) -> str:
-    return escape(name if len(name) <= most else name[: most - 1] + "…")

@@ -443,6 +443,4 @@ def judging_policy(game_map: Map) -> str:
     self-play, which plays no single opponent's weakness; `lookahead` without one."""
     trained = [name for name in policies_of(game_map.name) if "dumbbot" not in name]
     own = game_map.name not in MAP_NAMES or game_map.hash != load_map(game_map.name).hash
-    if own:
-        return "lookahead"
-    return trained[0] if trained and find_spec("torch") else "lookahead"
+    return trained[0] if trained and not own and find_spec("torch") else "lookahead"

@@ -254,8 +254,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._answer(self._read)
 
-    def do_HEAD(self) -> None:
-        self._answer(self._read)
+    do_HEAD = do_GET
 
     def do_POST(self) -> None:
         self._answer(self._act)

@@ -15,45 +15,38 @@ def review_facts(
     """Return a review for review.js; decisions are Reviewed of play/review.py as dictionaries."""
     numbers = {frame.scene.phase: number for number, frame in enumerate(replay.frames)}
     worth: dict[str, list[float | None]] = {}
-    shown = []
+    drawing, shown = drawing_of(replay.map), []
     for decision in decisions:
         number, power = numbers[decision["phase"]], decision["power"]
         row = worth.setdefault(power, [None] * len(replay.frames))
         row[number] = decision["worth"] / 100
         better = decision["loss"] > 0
+        orders = {power: decision["best"]}
+        better_scene = replay.frames[number].scene.with_orders(replay.map, orders)
         shown.append(
             {key: decision[key] for key in decision if key not in ("orders", "best", "phase")}
             | {
                 "number": number,
                 "changes": _changes(replay, decision) if better else [],
-                "arrows": _arrows(replay, number, decision) if better else "",
+                "arrows": orders_svg(drawing, better_scene) if better else "",
             }
         )
     names = [frame.scene.phase for frame in replay.frames]
-    chart = values_svg(drawing_of(replay.map), names, worth) if worth else ""
+    chart = values_svg(drawing, names, worth) if worth else ""
     return {"decisions": shown, "judge": judge, "done": done, "total": total, "chart": chart}
 
 
 def _changes(replay: Replay, decision: Mapping) -> list[tuple[str, str, str]]:
     """Return of each unit that is to order something else: its name, its order, the better one."""
-    submitted, best = (_by_unit(decision[key]) for key in ("orders", "best"))
+    by_unit = [{unit_of(text): text for text in decision[key]} for key in ("orders", "best")]
+    submitted, best = by_unit
     changes = []
     for unit in sorted({*submitted, *best}):
         if submitted.get(unit) == best.get(unit):
             continue
         words = [
             order_words(replay.map, texts[unit]) if unit in texts else ("", "no order")
-            for texts in (submitted, best)
+            for texts in by_unit
         ]
         changes.append((words[0][0] or words[1][0], words[0][1], words[1][1]))
     return changes
-
-
-def _by_unit(orders: Sequence[str]) -> dict[str, str]:
-    return {unit_of(text): text for text in orders}
-
-
-def _arrows(replay: Replay, number: int, decision: Mapping) -> str:
-    scene = replay.frames[number].scene
-    best = scene.with_orders(replay.map, {decision["power"]: decision["best"]})
-    return orders_svg(drawing_of(replay.map), best)
