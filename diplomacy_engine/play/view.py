@@ -99,8 +99,6 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
         game, seats, you = session.game, session.now.seats, viewer.power
         waiting = session.now.waiting_for()
         powers = [_power_view(session, viewer, power, waiting) for power in game.powers]
-        choices = list(session.choices) if viewer.host else []
-        opponents = [session.told(name, game) for name in session.record.opponents]
         phases = [(phase["name"], phase["state"]["centers"]) for phase in game.history]
         phases.append((game.phase, game.centers))
         view = {
@@ -127,12 +125,6 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "sandbox": session.now.is_sandbox,
             "names": game.map.province_names,
             "started": seats is not None,
-            "opponents": opponents if viewer.host else [],
-            "choices": choices,
-            "meanings": session.meanings if viewer.host else {},
-            "chosen": session.chosen if viewer.host else {},
-            "settings": settings_view(session) if viewer.host else None,
-            "maps": session.maps,
             "before": session.now.before.get(you) if you else None,
             "you": you,
             "host": viewer.host,
@@ -153,9 +145,17 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
         if session.press is not None and seats is not None and not game.is_over:
             view["talk"] = talk_view(game, you, session.press.open_press, session.now.reasons)
         if viewer.host:
-            view["file"] = str(session.file)
             guests = session.now.powers_of(GUEST)
-            view["links"] = {name: session.tokens[name] for name in (*guests, WATCH)}
+            view |= {
+                "opponents": [session.told(name, game) for name in session.record.opponents],
+                "choices": list(session.choices),
+                "meanings": session.meanings,
+                "chosen": session.chosen,
+                "settings": settings_view(session),
+                "maps": session.maps,
+                "file": str(session.file),
+                "links": {name: session.tokens[name] for name in (*guests, WATCH)},
+            }
         return view
 
 
