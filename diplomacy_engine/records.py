@@ -79,14 +79,18 @@ def shipped_toml(package: str, name: str) -> dict[str, Any]:
 def shipped_patterns(
     tables: Mapping[str, Sequence[str]], standing_for: Mapping[str, str]
 ) -> SimpleNamespace:
-    """Return patterns by name, each of alternatives. Words in capitals in them stand for other
-    patterns, the first ones first."""
-    patterns = {}
-    for name, rows in tables.items():
-        patterns[name] = "|".join(rows)
-        for word, pattern in standing_for.items():
-            patterns[name] = patterns[name].replace(word, pattern)
-    return SimpleNamespace(**{name: re.compile(pattern) for name, pattern in patterns.items()})
+    """Return patterns by name, each of alternatives, with `filled_pattern`."""
+    alternatives = {name: "|".join(rows) for name, rows in tables.items()}
+    return SimpleNamespace(
+        **{name: filled_pattern(text, standing_for) for name, text in alternatives.items()}
+    )
+
+
+def filled_pattern(pattern: str, standing_for: Mapping[str, str]) -> re.Pattern:
+    """Return a pattern whose words in capitals stand for other patterns, the first ones first."""
+    for word, stands_for in standing_for.items():
+        pattern = pattern.replace(word, stands_for)
+    return re.compile(pattern)
 
 
 def read_content(path: str | Path, most: int) -> bytes:

@@ -208,7 +208,8 @@ def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
         talks = isinstance(host.player, negotiation.Negotiator)
         return Answer(hello=Hello(lines.PROTOCOL, name, None, ["last_orders", "arrays"], talks))
     if line.map is not None and line.data is not None:
-        maps[line.map] = _map_of(line.map, line.data)
+        own = line.map not in MAP_NAMES or load_map(line.map).facts != line.data
+        maps[line.map] = Map(line.data, line.map) if own else load_map(line.map)
         if line.tables is not None and line.tables != lines.tables_of(maps[line.map]):
             raise UserError(f"the tables of {line.map:.60} are not this version's")
     if line.request is None:
@@ -226,11 +227,6 @@ def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
     if terms is None or terms.ask == "orders":
         return Answer(reply=line.request, orders=host.orders(positions, decisions, terms))
     return Answer(reply=line.request, messages=host.messages(positions, decisions, terms))
-
-
-def _map_of(name: str, facts: dict) -> Map:
-    bundled = name in MAP_NAMES and load_map(name).facts == facts
-    return load_map(name) if bundled else Map(facts, name)
 
 
 def _speak_dui(host: Host, requests: IO[bytes], out: IO[bytes]) -> None:

@@ -97,15 +97,6 @@ def province_action(games: VectorGame, action: int, v: int) -> str:
     return f"action {action} ({games.vocabulary.texts[first + action - 1]!r})"
 
 
-def whole_numbers(action: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """An action as int64 of the given shape; UserError if it is no such thing."""
-    array = np.asarray(action)
-    if array.shape != shape or array.dtype.kind not in "iu":
-        actual = f"{array.dtype} of shape {array.shape}"
-        raise UserError(f"an action must be integers of shape {shape}, not {actual}")
-    return np.asarray(array, np.int64, order="C")
-
-
 def row_of(obs: Any, row: int) -> Any:
     return {k: array[row] for k, array in obs.items()} if isinstance(obs, dict) else obs[row]
 
@@ -155,8 +146,11 @@ class ProvinceForm:
 
     def read(self, actions: Any, many: tuple[int, ...] = ()) -> Any:
         """Return an action, or `many` (E,), as `take` wants them; UserError if it is no action."""
-        shape = self.action_space.shape
-        return whole_numbers(actions, many + shape).reshape(-1, *shape)
+        array, shape = np.asarray(actions), many + self.action_space.shape
+        if array.shape != shape or array.dtype.kind not in "iu":
+            actual = f"{array.dtype} of shape {array.shape}"
+            raise UserError(f"an action must be integers of shape {shape}, not {actual}")
+        return np.asarray(array, np.int64, order="C").reshape(-1, *self.action_space.shape)
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
         """Write the orders of actions (E, ...) int64.

@@ -220,44 +220,45 @@ class DiplomacyParallelEnv(ParallelEnv):
         self._orders[0] = orders.max(0)  # a province is ordered in by one power, NONE is -1
         return illegal
 
-    def _observe(self, agents: list[str]) -> dict[str, dict[str, np.ndarray]]:
-        every = self._every_power
+    def _observe(self, agents: list[str]) -> dict[str, Any]:
+        every, place = self._every_power, self._games.map.power_index
         parts = self._games.observe_powers(np.zeros(len(every), np.int32), every)._asdict()
-        place = self._games.map.power_index
+        if self._press is not None:
+            parts |= self._talk_parts()
         observations: dict[str, Any] = {
             name: {part: array[place[name]] for part, array in parts.items()} for name in agents
         }
-        if self._press is not None:
-            self._add_peace(observations)
         if self._settings.flat:
             for name, parts in observations.items():
                 observations[name] = forms.flattened(parts, 1, self._scale)[0]
         return observations
 
-    def _add_peace(self, observations: dict[str, dict[str, np.ndarray]]) -> None:
-        every = self._every_power.astype(np.int64)
-        view = self._press.observe(np.zeros_like(every), every)
-        breaches = self._press.breaches(np.zeros_like(every), every)
+    def _talk_parts(self) -> dict[str, np.ndarray]:
+        """Return what each power knows of deals and of whose offers, (P, ...) each."""
+        every, game = self._every_power.astype(np.int64), np.zeros(len(self._every_power), np.int64)
+        view = self._press.observe(game, every)
         # Who is q to everybody: seats are counted from the observer on.
         seats = (every[None, :] - every[:, None]) % len(every)
-        for name, obs in observations.items():
-            p = self._games.map.power_index[name]
-            obs["peace"] = view.peace[p, seats[p]].astype(np.int8)
-            obs["closed"] = view.closed[p, seats[p]].astype(np.int8)
-            obs["bound"] = view.bound[p].astype(np.int8)
-            if self._settings.press == "offers":
-                obs["offers"] = self._offers_to(p)
-            if not self._settings.binding:
-                obs["breaches"] = breaches[p]
+        parts = {
+            "peace": np.take_along_axis(view.peace, seats, 1).astype(np.int8),
+            "closed": np.take_along_axis(view.closed, seats[:, :, None], 1).astype(np.int8),
+            "bound": view.bound.astype(np.int8),
+        }
+        if self._settings.press == "offers":
+            parts["offers"] = self._shown_offers()
+        if not self._settings.binding:
+            parts["breaches"] = self._press.breaches(game, every)
+        return parts
 
-    def _offers_to(self, power: int) -> np.ndarray:
-        """Return what each power offers to one, (P, 5): whether it does, then as in `offer` its
-        unit's province and goal, and those of the unit of the one who answers."""
-        offers, shown = self._offers, np.zeros((len(self.possible_agents), 5), np.int64)
-        for o in np.flatnonzero(offers.receiver == power):
+    def _shown_offers(self) -> np.ndarray:
+        """Return what each power is offered by each other, (P, P, 5): whether it is, then as in
+        `offer` the unit's province and goal of who offers, and those of the unit of who answers."""
+        offers, powers = self._offers, len(self.possible_agents)
+        shown = np.zeros((powers, powers, 5), np.int64)
+        for o, (receiver, sender) in enumerate(zip(offers.receiver, offers.sender)):
             _, _, origin, order = np.array(clauses_of(offers, o)).T
             moves = np.stack([origin, goals(self._games, origin, order)], 1)
-            shown[offers.sender[o]] = [1, *moves.ravel()]
+            shown[receiver, sender] = [1, *moves.ravel()]
         return shown
 
     def _infos(self, agents: list[str], illegal: np.ndarray, broken: np.ndarray) -> dict[str, dict]:

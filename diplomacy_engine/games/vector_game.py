@@ -241,12 +241,9 @@ class VectorGame:
             return [function(0, count, 0) if numbered else function(0, count)]
         slices = min(self.threads, count // SLICE)
         edges = [count * i // slices for i in range(slices + 1)]
-        calls = [
-            (edges[i], edges[i + 1], i) if numbered else (edges[i], edges[i + 1])
-            for i in range(slices)
-        ]
-        futures = [self._pool.submit(function, *call) for call in calls[1:]]
-        return [function(*calls[0])] + [future.result() for future in futures]
+        own, *others = zip(edges, edges[1:], *([range(slices)] if numbered else []))
+        futures = [self._pool.submit(function, *call) for call in others]
+        return [function(*own)] + [future.result() for future in futures]
 
     def call(self, kernel: Callable, *arguments: object) -> object:
         """Call a kernel without Numba's dispatch (see `_jit.compiled`).
@@ -265,11 +262,7 @@ class VectorGame:
 
     def check_orders(self, orders: np.ndarray) -> None:
         """Raise a ValueError unless `orders` are as `new_orders` makes them."""
-        shape = (self.num_games, len(self.board.terrain))
-        if orders.shape != shape or orders.dtype != np.int32:
-            raise ValueError(
-                f"orders must be int32 of shape {shape}, not {orders.dtype} of shape {orders.shape}"
-            )
+        _check("orders", orders, (self.num_games, len(self.board.terrain)), "int32")
         if not orders.flags.carray:
             raise ValueError("orders must be a contiguous and writable array")
 
@@ -452,11 +445,7 @@ class VectorGame:
 
     def agreed(self, votes: np.ndarray) -> np.ndarray:
         """Return (E,) bool, whether every power alive has a vote for a draw in `votes` (E, P)."""
-        shape = (self.num_games, self.num_powers)
-        if votes.shape != shape or votes.dtype != bool:
-            raise ValueError(
-                f"votes must be bool of shape {shape}, not {votes.dtype} of shape {votes.shape}"
-            )
+        _check("votes", votes, (self.num_games, self.num_powers), "bool")
         alive = self.outcomes().alive
         return alive.any(1) & (votes | ~alive).all(1)
 
@@ -474,9 +463,10 @@ class VectorGame:
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return copies of the state's arrays and of the seeds, by name."""
-        return {name: array.copy() for name, array in self.state._asdict().items()} | {
-            "row_seed": self.row_seed.copy()
-        }
+        return {name: array.copy() for name, array in self._arrays().items()}
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return self.state._asdict() | {"row_seed": self.row_seed}
 
     def restore(self, snapshot: dict[str, np.ndarray]) -> None:
         """Continue from a `snapshot()` of as many games of the same map.
@@ -484,9 +474,9 @@ class VectorGame:
         Raises:
             ValueError: an array is missing or of another shape; nothing has changed.
         """
-        arrays = self.state._asdict() | {"row_seed": self.row_seed}
         if not isinstance(snapshot, dict):
             raise ValueError("the snapshot is not a dictionary")
+        arrays = self._arrays()
         for name, array in arrays.items():
             saved = snapshot.get(name)
             fits = isinstance(saved, np.ndarray) and saved.dtype == array.dtype
@@ -494,6 +484,12 @@ class VectorGame:
                 raise ValueError(f"the snapshot's {name!r} does not fit these games")
         for name, array in arrays.items():
             array[:] = snapshot[name]
+
+
+def _check(name: str, array: np.ndarray, shape: tuple[int, int], kind: str) -> None:
+    if array.shape != shape or array.dtype != kind:
+        actual = f"{array.dtype} of shape {array.shape}"
+        raise ValueError(f"{name} must be {kind} of shape {shape}, not {actual}")
 
 
 def _orders_per_slot(games: VectorGame) -> int:

@@ -68,11 +68,10 @@ def join_rollouts(paths: Sequence[str | Path]) -> Rollouts:
 
 def center_share(games: VectorGame, rows: np.ndarray) -> np.ndarray:
     """Return the share of all owned supply centers, a solo counting for all: (rows, P) float32."""
-    centers = games.centers()[rows].astype(np.float32)
+    outcomes = games.outcomes(rows)
+    centers, solo = outcomes.centers.astype(np.float32), outcomes.solo()
     share = centers / np.maximum(centers.sum(1, keepdims=True), 1)
-    winner = games.state.winner[rows][:, None]
-    won = (winner == np.arange(games.num_powers)).astype(np.float32)
-    return np.where(winner >= 0, won, share)
+    return np.where(solo.any(1, keepdims=True), solo.astype(np.float32), share)
 
 
 def group_advantages(score: np.ndarray, floor: float = 1e-6) -> np.ndarray:

@@ -356,7 +356,7 @@ def load_map(name: "str | Path | Map") -> Map:
     path = Path(name)
     if str(name) and path.name and os.path.isdir(path):
         raise MapError(f"{str(name)!r:.200}", ["this is a folder; a map is one file (TOML)"])
-    if not _is_file(path):
+    if not os.path.isfile(path):  # nor is a name that no file can have
         hint = did_you_mean(str(name), MAP_NAMES)
         raise MapError(
             f"{str(name)!r:.200}",
@@ -376,13 +376,6 @@ def _map_again(facts: str, source: str, teams: str, team_victory: int) -> Map:
     if game_map is None or game_map.facts != content:
         game_map = Map(content, source)
     return game_map.with_teams(teams, team_victory)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a name that no file can have
-        return False
 
 
 def read_map_file(path: Path) -> Map:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from .._suggest import quoted
 from ..constants import COASTS, NONE, UNIT_LETTERS, OrderKind, UnitKind, phase_kind
 from ..errors import UserError
+from ..records import filled_pattern
 from .map import Map, coast_numbers
 from .names import PLACES, POWERS, WORDS
 from .vocabulary import OrderVocabulary
@@ -41,14 +42,10 @@ _STANDING_FOR = {
 }
 
 
-def _wording(pattern: str) -> re.Pattern:
-    for name, stands_for in _STANDING_FOR.items():
-        pattern = pattern.replace(name, stands_for)
-    return re.compile(pattern)
-
-
 # What sites, judges and zines write -> as it is read here.
-_WORDINGS = [(_wording(pattern), read) for pattern, read in WORDS["wordings"]["rows"]]
+_WORDINGS = [
+    (filled_pattern(pattern, _STANDING_FOR), read) for pattern, read in WORDS["wordings"]["rows"]
+]
 _BULLET = re.compile(r"(?m)^[ \t]*(?:[-*\u2022>#]|\(?\d{1,3}[.):])[ \t]+")
 _UNIT_BEGINS = (
     rf"(?=\s*[(\[*'`\"]*(?:the\s+)?(?:(?:{_NATIONS}):\s*)?"

@@ -179,9 +179,11 @@ def weakest(game: RewardInput) -> np.ndarray:
     return _pay(game, fewest, fewest, fewest, 0.0)
 
 
-def _pay_fall(game: RewardInput, values: np.ndarray) -> np.ndarray:
-    """Return (E, P) float32: `values` of powers alive where centers were counted, else 0."""
-    return np.where(game.captured[:, None] & game.alive, values, 0).astype(np.float32)
+def _pay_fall(game: RewardInput, values: np.ndarray, last: bool = False) -> np.ndarray:
+    """Return (E, P) float32: `values` of powers alive where centers were counted, and at `last` of
+    those that are eliminated in this step, else 0."""
+    paid = game.alive | game.eliminated if last else game.alive
+    return np.where(game.captured[:, None] & paid, values, 0).astype(np.float32)
 
 
 def centers_held(game: RewardInput) -> np.ndarray:
@@ -207,7 +209,7 @@ def survival_time(game: RewardInput) -> np.ndarray:
 def center_delta(game: RewardInput) -> np.ndarray:
     """Centers won or lost in a year, as a share of the victory count, paid after every fall."""
     change = game.centers.astype(np.float32) - game.centers_before
-    return np.where(game.captured[:, None], change / game.victory_centers, 0).astype(np.float32)
+    return _pay_fall(game, change / game.victory_centers, last=True)
 
 
 def lead(centers: np.ndarray) -> np.ndarray:
@@ -223,8 +225,7 @@ def lead(centers: np.ndarray) -> np.ndarray:
 def lead_delta(game: RewardInput) -> np.ndarray:
     """Change of a power's lead in a year, as a share of the victory count, after every fall."""
     change = lead(game.centers) - lead(game.centers_before)
-    paid = game.captured[:, None] & (game.alive | game.eliminated)
-    return np.where(paid, change / game.victory_centers, 0).astype(np.float32)
+    return _pay_fall(game, change / game.victory_centers, last=True)
 
 
 # They compare powers: a power or team without an opponent gets the same whatever it does.

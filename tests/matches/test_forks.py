@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine import Game, UserError, VectorGame, make_bot
-from diplomacy_engine.constants import RUNNING
+from diplomacy_engine import Game, UserError, VectorGame, load_map, make_bot
+from diplomacy_engine.constants import RUNNING, TEAM
 from diplomacy_engine.matches import forks
 from diplomacy_engine.replays.replay import make_replay
 
@@ -39,6 +39,15 @@ def test_copies_of_a_position_go_their_own_ways():
     assert len({games.state.unit_power[row].tobytes() for row in rows[0]}) > 1
     assert np.allclose(result.advantage.mean(1), 0, atol=1e-5)
     assert sum(noted) > 5 * 8 * 4
+
+
+def test_a_teams_victory_counts_by_centers():
+    """Its largest power has no solo."""
+    three = load_map("three").with_teams("ENGLAND+ITALY", 2)
+    games = VectorGame(three, 2, auto_reset=False)
+    result = forks.fork(games, [0], 1, years=2, players=[make_bot("hold")])
+    assert result.ended == [[TEAM]]
+    assert np.allclose(result.score, games.centers()[1] / games.centers()[1].sum())
 
 
 def test_copies_that_are_recorded_can_be_replayed():
