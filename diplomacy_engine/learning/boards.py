@@ -25,6 +25,10 @@ def on_device(array: np.ndarray, device: torch.device) -> torch.Tensor:
     return tensor.to(device)
 
 
+def _slices(edges: np.ndarray) -> list[slice]:
+    return [slice(*pair) for pair in itertools.pairwise(edges.tolist())]
+
+
 class Boards(NamedTuple):
     features: torch.Tensor  # (G V, features) int32, rows of the table of province features
     globals: torch.Tensor  # (G, num_globals) float32, what holds for a whole board
@@ -45,13 +49,10 @@ class Boards(NamedTuple):
             self.owner.split(sizes.tolist()),
             viewer.split(views.tolist()),
         )
-        arrays = [*self.views[:3]], [row, *self.views[4:]]
-        spans = zip(itertools.pairwise(boards.tolist()), itertools.pairwise(firsts.tolist()))
-        for part, ((a, b), (first, last)) in zip(tensors, spans):
-            of_boards = (array[a:b] for array in arrays[0])
-            of_views = (array[first:last] for array in arrays[1])
-            own = type(self.views)(*of_boards, *of_views)
-            yield Boards(*part, own, self.num_powers)
+        of_boards, of_views = self.views[:3], (row, *self.views[4:])
+        for part, own, looking in zip(tensors, _slices(boards), _slices(firsts)):
+            arrays = *(array[own] for array in of_boards), *(array[looking] for array in of_views)
+            yield Boards(*part, type(self.views)(*arrays), self.num_powers)
 
 
 class Codes(NamedTuple):
@@ -125,11 +126,10 @@ class Orders:
         for province_rows, size in zip(self.named, sizes):
             first = on_device(np.repeat(provinces[:-1], size), province_rows.device)
             parts.append((province_rows - first).split(size.tolist()))
-        spans = zip(itertools.pairwise(firsts.tolist()), itertools.pairwise(begins.tolist()))
-        for ((first, last), (begin, end)), of_part in zip(spans, zip(*parts)):
-            lookup = inputs.OrderRows(rows[begin:end], blocked[begin:end], ())
-            own = decisions.part(first, last)
-            yield Orders(self.columns, own, lookup, of_part, None, self.facts)
+        for who, own, *of_part in zip(_slices(firsts), _slices(begins), *parts):
+            lookup = inputs.OrderRows(rows[own], blocked[own], ())
+            deciding = decisions.part(who.start, who.stop)
+            yield Orders(self.columns, deciding, lookup, of_part, None, self.facts)
 
     @property
     def chosen(self) -> np.ndarray:

@@ -156,17 +156,13 @@ def _dashes(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _given(words: list[str], name: str) -> str | None:
-    last = None
-    for flag, value in itertools.pairwise(words):
-        if flag.startswith("--") and flag[2:].replace("-", "_") == name:
-            last = value
-    return last
-
-
 def _default(args_class: type[_Args], words: list[str], default_map: str | None) -> _Args:
     names = {field.name for field in dataclasses.fields(args_class)}
-    flags = {name: _given(words, name) if name in names else None for name in _DECIDING}
+    flags: dict[str, str | None] = dict.fromkeys(("map", "config", "resume", "start_from"))
+    for flag, value in itertools.pairwise(words):
+        name = flag.removeprefix("--").replace("-", "_")
+        if flag.startswith("--") and name in flags.keys() & names:
+            flags[name] = value
     empty = [f"--{_dashes(name)}" for name, value in flags.items() if value == ""]
     if empty:  # as of a shell's variable that is not set
         raise UserError(f"{empty[0]} is empty")
@@ -190,9 +186,6 @@ def _default(args_class: type[_Args], words: list[str], default_map: str | None)
         game_map = learning("checkpoints").read(file)["args"]["map"]
     game_map = game_map or args_class().map
     return dataclasses.replace(with_file(args_class, game_map), map=game_map)
-
-
-_DECIDING = ("map", "config", "resume", "start_from")
 
 
 def _resumed(args_class: type[_Args], path: str) -> _Args:
