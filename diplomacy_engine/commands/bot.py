@@ -3,6 +3,7 @@
 import gc
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import IO
 
 import msgspec
@@ -85,7 +86,7 @@ class Host:
         press = press_of(games, decisions, positions, Boards(games), terms)
         moving = np.flatnonzero(press.talking()[own.game])
         if isinstance(self.player, negotiation.Listener) and len(moving):
-            seats = own.game[moving].astype(int), own.power[moving].astype(int)
+            seats = own.game[moving], own.power[moving]
             self.player.hear(self._talk(press, decisions, positions, *seats))
         honest = negotiation.honest_seats(
             [self.player], np.zeros((games.num_games, games.num_powers), int)
@@ -108,10 +109,7 @@ class Host:
             return [[] for _ in positions]
         press = press_of(games, decisions, positions, boards, terms)
         replies: dict[int, list[Message]] = {position.game: [] for position in positions}
-
-        def talk(game: Sequence[int], power: Sequence[int]) -> negotiation.Talk:
-            seats = np.asarray(game, int), np.asarray(power, int)
-            return self._talk(press, decisions, positions, *seats)
+        talk = partial(self._talk, press, decisions, positions)
 
         def say(row: int, message: Message, words: str = "") -> None:
             replies[row].append(message)
@@ -159,9 +157,10 @@ class Host:
         press: Press,
         decisions: Decisions,
         positions: list[Position],
-        game: np.ndarray,
-        power: np.ndarray,
+        game: Sequence[int],
+        power: Sequence[int],
     ) -> negotiation.Talk:
+        game, power = np.asarray(game, int), np.asarray(power, int)
         index = self.games.map.power_number
         ages = {
             (position.game, index(name), index(other)): age

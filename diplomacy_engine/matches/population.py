@@ -246,9 +246,11 @@ def rank_person(
             name = name or f"{power}, unknown"
             row.append(0 if person else names.setdefault(name, len(names) + 1))
         if replay.winners and row.count(0) == 1 and len(set(row)) == len(row):
-            centers = replay.frames[-1].scene.centers
+            centers, ahead = replay.frames[-1].scene.centers, len(replay.map.provinces)
             seats.append(row)
-            finals.append([len(centers[power]) for power in replay.map.powers])
+            # Who has conceded has lost, whatever it holds.
+            ranked = ((power in replay.winners, len(centers[power])) for power in replay.map.powers)
+            finals.append([ahead * won_or_drew + held for won_or_drew, held in ranked])
     if not any(0 < number <= num_members for row in seats for number in row):
         raise UserError(
             f"no finished game has {person_name} and a member of {population.title} in it"
