@@ -260,12 +260,12 @@ def picture_view(session: PlaySession, viewer: Viewer, number: int | None, movin
 
 
 def review_view(session: PlaySession, viewer: Viewer) -> dict:
-    """Return as much of the review as there is yet; `total` is 0 until it has begun."""
+    """Return as much of the review as there is yet; without `decisions` until it has begun."""
     job = session.review(viewer)
     if job.trouble:
         raise PlayError(f"the review failed: {job.trouble}")
     if job.reviews is None:
-        return {"done": 0, "total": 0}
+        return {}
     with session.lock:
         replay = make_replay(session.game.to_saved_game(), session.game.map)
     return page_facts(replay, job.reviews, list(job.decisions))

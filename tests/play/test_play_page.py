@@ -170,6 +170,15 @@ def test_another_talk_leaves_the_seats_and_a_player_asked_leaves_the_orders(star
     until(lambda: server.session.game.orders == {"ENGLAND": ["A LON - WAL"]})
 
 
+def test_a_review_says_that_there_is_nothing_to_review(start, open_page):
+    page = open_page(start("hp").link("host"))
+    page.click("#give-up")
+    page.click("#concede")
+    page.click("#continue")
+    page.click("#ask-review")
+    page.wait_for_selector('#review:has-text("There is no decision to review.")')
+
+
 def test_what_was_promised_for_a_phase_is_chosen_as_it_begins(start, open_page):
     game, rules = at("three", NEAR, max_years=3), PressRules("offers", 4)
     game.take_up_talk("offers", 4)

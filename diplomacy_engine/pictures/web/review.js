@@ -93,9 +93,8 @@ export class Review {
   }
 
   nothing() {
-    return this.power
-      ? `${nice(this.power)} had nothing to decide here, or it is not reviewed.`
-      : "";
+    if (this.power) return `${nice(this.power)} had nothing to decide here, or it is not reviewed.`;
+    return this.facts.done < this.facts.total ? "" : "There is no decision to review.";
   }
 
   progress() {

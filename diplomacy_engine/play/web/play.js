@@ -277,7 +277,7 @@ function drawParts(view) {
   $("chart").hidden = !view.started;
   chart.set(view.chart, view.sides, view.phases.length);
   chart.show(at);
-  if (state.review) values.show(at);
+  if (values.svg) values.show(at);
   review.show(at);
   document.body.classList.toggle("looking", looking);
   document.body.classList.toggle("deciding", Boolean(turn && !looking));
@@ -608,7 +608,7 @@ function drawEnd(view) {
 
 function showReview(facts) {
   state.review = facts;
-  if (facts) values.set(facts.chart, state.view.sides, state.view.phases.length);
+  if (facts?.chart) values.set(facts.chart, state.view.sides, state.view.phases.length);
   else values.clear();
   review.set(facts, state.view.phases.map(phaseTitle));
 }
@@ -619,13 +619,13 @@ async function fetchReview() {
   say("Judging the decisions…");
   $("ask-review").disabled = true;
   try {
-    for (let facts; !facts || facts.done < facts.total || !facts.total; await sleep(WAIT)) {
+    for (let facts; !facts?.decisions || facts.done < facts.total; ) {
+      if (facts) await sleep(WAIT);
       facts = await ask("/api/review");
       if (step !== state.view.step) return;
-      if (facts.chart) showReview(facts);
+      if (facts.decisions) showReview(facts);
       say("");
       draw();
-      if (facts.total && facts.done >= facts.total) break;
     }
   } catch (error) {
     say(sentence(error.message), true);
