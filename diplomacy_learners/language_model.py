@@ -529,7 +529,7 @@ def train(args: Args) -> int:
     args = checked(args)
     run, log = resume_run(args) if args.resume else start_run(args)
     args = run.args
-    log.announce()
+    log.announce("?runFilter={}&smoothing=0#timeseries")  # it has no dashboard
     with contextlib.closing(log), StopSignals() as stop:
         while (run.is_due() or run.step < args.steps) and not stop.received:
             if run.is_due():

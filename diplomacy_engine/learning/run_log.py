@@ -161,12 +161,13 @@ class RunLog:
             opponents, sides = short_names(args.eval_bots), self.game_map.contested().teams.names
             self.writer.add_custom_scalars(dashboard(opponents, sides))
 
-    def announce(self) -> None:
+    def announce(self, view: str = "#custom_scalars&regexInput={}&_smoothingWeight=0") -> None:
+        """Say where the run is, and how to open a `view` of TensorBoard, {} being the run."""
         folder = near(self.folder.path)
         own = urllib.parse.quote(folder.name.rpartition("__")[-1])  # the time when it began
         self.progress.message(
             f"run folder: {folder}\ncurves: tensorboard --logdir {quote(str(folder.parent))}\n"
-            f"  then open http://localhost:6006/#custom_scalars&regexInput={own}&_smoothingWeight=0"
+            f"  then open http://localhost:6006/{view.format(own)}"
         )
 
     def _pages(self, samples: Mapping[str, Sequence[Mapping]], global_step: int) -> None:

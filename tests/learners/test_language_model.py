@@ -248,13 +248,15 @@ def test_the_copies_whose_replies_are_kept_can_be_replayed(finished):
         assert ordered <= set(phase["orders"][power]) and game["players"][power] == "model"
 
 
-def test_a_run_that_keeps_no_games_is_tracked_by_wandb(tmp_path, monkeypatch):
+def test_a_run_that_keeps_no_games_is_tracked_by_wandb(tmp_path, monkeypatch, capsys):
     logged = []
     nothing = dict.fromkeys(("define_metric", "finish", "log_artifact"), lambda *a, **k: None)
     fake = types.SimpleNamespace(id="one", log=logged.append, **nothing)
     monkeypatch.setattr(grpo, "start_wandb", lambda settings, folder, wandb_id: fake)
     flags = "--steps 1 --track --capture-games 0 --capture-replies 0 --eval-games 1"
     folder = train(tmp_path, f"{TINY} {flags}")
+    shown = capsys.readouterr().out
+    assert "#timeseries" in shown and "custom_scalars" not in shown, "it has no dashboard"
     assert any("charts/episodic_return" in line for line in logged)
     assert load(folder)["wandb_id"] == "one"
     assert not list((folder / "games").iterdir()) and not (folder / "replies.jsonl").exists()
