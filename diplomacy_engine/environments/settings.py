@@ -37,12 +37,10 @@ def settings_of(cls: Any, arguments: dict, env: object, **own: Any) -> Any:
                 f"{did_you_mean(name, names)}"
             )
     settings = convert(cls, arguments | own, "this environment")
-    defaults = {field.name: field.default for field in fields(cls)}
+    usual = [field.name for field in fields(cls) if getattr(settings, field.name) == field.default]
     for name, other in _NEEDS.items():
-        if name in names and getattr(settings, name) != defaults[name]:
-            needed = getattr(settings, other, None)
-            if other in defaults and needed == defaults[other]:
-                raise UserError(f"{name}: has no effect with {other}={needed!r}")
+        if name in names and name not in usual and other in usual:
+            raise UserError(f"{name}: has no effect with {other}={getattr(settings, other)!r}")
     return settings
 
 
