@@ -126,9 +126,9 @@ class Orders:
         for province_rows, size in zip(self.named, sizes):
             first = on_device(np.repeat(provinces[:-1], size), province_rows.device)
             parts.append((province_rows - first).split(size.tolist()))
-        for who, own, *of_part in zip(_slices(firsts), _slices(begins), *parts):
+        for part, own, *of_part in zip(_slices(firsts), _slices(begins), *parts):
             lookup = inputs.OrderRows(rows[own], blocked[own], ())
-            deciding = decisions.part(who.start, who.stop)
+            deciding = decisions.part(part.start, part.stop)
             yield Orders(self.columns, deciding, lookup, of_part, None, self.facts)
 
     @property
