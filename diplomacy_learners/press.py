@@ -355,8 +355,9 @@ class TalkRun(TeamRun):
         self.counts = self.kind.counts(self.game_map.powers)
         self.press = Press(self.games, *rules_of(self.args))
         self.memory = self.press.memory
-        self.phase_talk: PhaseTalk = {}  # what is said in this phase,
-        self.broken = np.zeros(self.press.deals.dealt.shape, bool)  # and the words it breaks
+        # What is said in this phase, and the words that it breaks, (E, P, P).
+        self.phase_talk: PhaseTalk = {}
+        self.broken = np.zeros(self.press.deals.dealt.shape, bool)
         self.episodes = TalkEpisodes(len(self.buffer.open), self.reward.parts, self.counts)
 
     def observe(self, agent: TalkingAgent, decisions: Decisions) -> TalkViews | OfferViews:
