@@ -179,6 +179,18 @@ def test_a_review_says_that_there_is_nothing_to_review(start, open_page):
     page.wait_for_selector('#review:has-text("There is no decision to review.")')
 
 
+def test_the_phases_of_another_pasted_game_are_shown(start, open_page):
+    page = open_page(start(None).link("host"))
+    page.click("#paste summary")
+    for order in ("A LON - WAL", "A LON - PAR"):
+        page.fill("#pasted", f"Spring 1901\nEngland: {order}")
+        page.click("#take")
+        page.wait_for_selector("#taken:has-text('will begin')")
+        page.keyboard.press("Home")
+        drawn(page, order)
+        page.keyboard.press("End")
+
+
 def test_what_was_promised_for_a_phase_is_chosen_as_it_begins(start, open_page):
     game, rules = at("three", NEAR, max_years=3), PressRules("offers", 4)
     game.take_up_talk("offers", 4)

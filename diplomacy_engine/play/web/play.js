@@ -156,6 +156,7 @@ function connected(trouble = "") {
 function take(view) {
   const before = state.view;
   state.view = view;
+  if (!view.started) pictures.clear(); // another game may be pasted
   const played = view.phases.length - 1;
   const was = before ? before.phases.length - 1 : played;
   if (!before || view.step !== before.step) {
