@@ -85,23 +85,13 @@ def sample_orders(
     noise = sample_noise(orders.decisions) if noise is None else noise
     if not uses_kernels(tables.context):
         return plain_ops.sample_orders(orders, tables, noise, temperature)
-    provinces, kinds, context, weight, *layer = map(_array, tables.tensors())
-    if tables.earlier is None:
-        layer = np.zeros((len(weight), len(weight)), np.float32), np.zeros_like(weight)
+    arrays = [_array(tensor) for tensor in tables.tensors()]
+    score_tables = order_logits.ScoreTables(*arrays[:4])
+    earlier = tuple(arrays[4:]) or (np.empty((0, 0), np.float32), np.empty(0, np.float32))
     if temperature is None:
-        temperature = np.ones(len(context), np.float32)
+        temperature = np.ones(len(score_tables.base), np.float32)
     chosen, *tensors = order_logits.sample_orders(
-        orders.columns,
-        orders.decisions,
-        orders.lookup,
-        provinces,
-        kinds,
-        context,
-        weight,
-        tuple(layer),
-        tables.earlier is not None,
-        noise,
-        temperature,
+        orders.columns, orders.decisions, orders.lookup, score_tables, earlier, noise, temperature
     )
     return chosen, *map(torch.from_numpy, tensors)
 
@@ -241,14 +231,15 @@ class _Scores(torch.autograd.Function):
             np.maximum(hidden, 0, out=hidden)
             codes = F.linear(torch.from_numpy(hidden), *map(torch.from_numpy, layer))
             bases += sums.sum_earlier(decisions.slot_start, _array(codes))
-        inputs = decisions, orders.lookup, provinces, kinds, bases, weight, orders.picked
-        *policy, logprob, entropy, greatest = order_logits.score_orders(*inputs)
+        tables = order_logits.ScoreTables(provinces, kinds, bases, weight)
+        inputs = decisions, orders.lookup, tables, orders.picked
+        scores = order_logits.score_orders(*inputs)
         logprob, share, most = (
             np.bincount(decision, part, len(context)).astype(np.float32)
-            for part in (logprob, entropy, greatest)
+            for part in (scores.logprob, scores.entropy, scores.greatest)
         )
         most = np.maximum(most, 1e-6)
-        ctx.saved = (*inputs, *policy, entropy), decision, hidden, orders, most, layer
+        ctx.saved = (*inputs, scores), decision, hidden, orders, most, layer
         return torch.from_numpy(logprob), torch.from_numpy(share / most)
 
     @staticmethod

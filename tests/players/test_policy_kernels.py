@@ -17,14 +17,11 @@ from diplomacy_engine.players.policy.inputs import (
     NUM_STANDINGS,
     RELATION,
     ROWS,
-    feature_offsets,
-    feature_rows,
-    order_columns,
-    order_rows,
+    NetworkInputs,
     province_borders,
     province_reach,
 )
-from diplomacy_engine.players.policy.order_logits import score_orders
+from diplomacy_engine.players.policy.order_logits import ScoreTables, score_orders
 
 MAPS = ("small", "three", "standard")
 HIDDEN = 9
@@ -83,9 +80,9 @@ def test_views_are_boards_seen_by_the_first_power(name, phases):
 @PLAYED
 def test_features_of_provinces(name, phases):
     games, _, obs, _ = played(name, phases)
-    board, provinces = games.board, len(games.board.terrain)
-    columns, offsets = order_columns(board, games.table), feature_offsets(board)
-    rows = feature_rows(columns, offsets, obs).reshape(len(obs.board), provinces, -1)
+    provinces, inputs = len(games.board.terrain), NetworkInputs(games.map)
+    columns, offsets = inputs.columns, inputs.offsets
+    rows = inputs.features(obs).reshape(len(obs.board), provinces, -1)
     sizes = feature_sizes(games.num_powers)[:-1]
     assert offsets[len(sizes)] == sum(sizes)
     assert rows.max() < offsets[-1]
@@ -139,9 +136,8 @@ def slow_relation(columns, earlier: list[int], number: int) -> tuple[int, bool]:
 @PLAYED
 def test_rows_of_orders(name, phases):
     games, decisions, obs, picked = played(name, phases)
-    columns = order_columns(games.board, games.table)
-    reach = province_reach(games.board)
-    found = order_rows(columns, reach, obs, decisions, picked)
+    inputs = NetworkInputs(games.map)
+    columns, found = inputs.columns, inputs.orders(obs, decisions, picked)
     relations, used = set(), [set(), set(), set()]
     named = [(role, place) for role in range(NUM_BOARD) for place in found.named[role].tolist()]
     at = {where: number for number, where in enumerate(named)}
@@ -168,7 +164,7 @@ def test_rows_of_orders(name, phases):
     assert [named.tolist() for named in found.named] == [sorted(places) for places in used]
     assert found.rows[:, NUM_BOARD:].max() < NUM_KINDS
     assert phases == 0 or len(relations) > 4
-    apart = order_rows(columns, reach, obs, decisions, picked, related=False)
+    apart = inputs.orders(obs, decisions, picked, related=False)
     assert (apart.rows[:, RELATION] == NONE).all()
     np.testing.assert_array_equal(apart.rows[:, :RELATION], found.rows[:, :RELATION])
     np.testing.assert_array_equal(apart.blocked, found.blocked)
@@ -193,13 +189,12 @@ def test_an_order_that_is_blocked_has_no_chance():
             begin, end = decisions.slot_start[d], decisions.slot_start[d + 1]
             if end - begin < 2 or kinds[decisions.order_start[begin]] not in ADJUSTMENTS:
                 continue
-            columns, reach = order_columns(games.board, games.table), province_reach(games.board)
             picked = decisions.order_start[:-1].astype(np.int64)
-            found = order_rows(columns, reach, obs, decisions, picked)
-            tables = [np.zeros((size, HIDDEN), np.float32) for size in (10**4, NUM_KINDS)]
-            bases = np.zeros((len(picked), HIDDEN), np.float32)
-            weight = np.ones(HIDDEN, np.float32)
-            _, _, logprob, _, _ = score_orders(decisions, found, *tables, bases, weight, picked)
+            found = NetworkInputs(games.map).orders(obs, decisions, picked)
+            sizes = 10**4, NUM_KINDS, len(picked)
+            tables = [np.zeros((size, HIDDEN), np.float32) for size in sizes]
+            tables = ScoreTables(*tables, weight=np.ones(HIDDEN, np.float32))
+            logprob = score_orders(decisions, found, tables, picked).logprob
             assert np.isfinite(logprob[begin]) and logprob[begin + 1] == -np.inf
             return
     raise AssertionError("no decision of two adjustments was found")

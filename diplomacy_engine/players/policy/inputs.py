@@ -98,42 +98,8 @@ def _features(columns, offsets, boards, last_order, rows):
                 out[f + 4 + bit] = offsets[f + 4] + bit if (bits >> bit) & 1 else NONE
 
 
-def feature_rows(
-    columns: OrderColumns, offsets: np.ndarray, views: observation.BoardViews
-) -> np.ndarray:
-    """Return the rows of each province's features, (G V, features) int32, board by board."""
-    games, provinces = views.last_order.shape
-    rows = np.empty(
-        (games * provinces, observation.NUM_BOARD_FEATURES + 3 + len(RESULT_WORDS)), np.int32
-    )
-    _features(columns, offsets, views.board, views.last_order, rows)
-    return rows
-
-
 def num_globals(num_powers: int) -> int:
     return len(Phase) + 3 + num_powers * len(observation.POWER_SCALARS)
-
-
-def global_features(views: observation.BoardViews) -> np.ndarray:
-    """Return what holds for whole boards, (G, num_globals) float32: which phase it is, the years
-    played and left, and each power's centers, units and owed builds."""
-    scalars = views.scalars.astype(np.float32)
-    phase, years, years_left = (
-        scalars[:, [column]]
-        for column in (observation.PHASE, observation.YEARS_PLAYED, observation.YEARS_LEFT)
-    )
-    endless = years_left < 0
-    return np.concatenate(
-        [
-            phase == np.arange(len(Phase)),
-            np.minimum(years / 10, 3),
-            endless,
-            np.where(endless, 1, np.minimum(years_left / 10, 1)),
-            scalars[:, len(observation.SCALARS) :] / 4,
-        ],
-        1,
-        dtype=np.float32,
-    )
 
 
 def province_borders(board: Board) -> np.ndarray:
@@ -268,38 +234,6 @@ class OrderRows(NamedTuple):
     named: tuple[np.ndarray, ...]
 
 
-def order_rows(
-    columns: OrderColumns,
-    reach: np.ndarray,
-    views: observation.BoardViews,
-    decisions: Decisions,
-    picked: np.ndarray | None = None,
-    related: bool = True,
-) -> OrderRows:
-    """Look up the table rows of every legal order.
-
-    `picked` (S,) is the index among the N orders of each slot's own, if the orders are to be
-    scored. Without `related` no relations to earlier orders are looked up.
-    """
-    lengths = np.diff(decisions.order_start)
-    assert lengths.min(initial=1) > 0, "a slot without a legal order would have no policy"
-    games, provinces = views.last_order.shape
-    standing = np.empty((len(views.row), provinces), np.int32)
-    scratch = np.zeros((2, provinces), np.int32)
-    _stand(reach, views.board, views.row, views.power, standing, scratch[0], scratch[1])
-    rows = np.empty((len(decisions.order), ROWS), np.int32)
-    blocked = np.empty(len(decisions.order), bool)
-    scoring = picked is not None
-    slot_orders = decisions.order[picked] if scoring else np.empty(0, np.int32)
-    _index(columns, decisions, views.row, standing, slot_orders, scoring, rows, blocked)
-    if not related:
-        rows[:, RELATION] = NONE
-    place = np.empty(games * provinces * NUM_BOARD, np.int32)
-    _compact(rows, place)
-    named = tuple(np.flatnonzero(place[role::NUM_BOARD] != NONE) for role in range(NUM_BOARD))
-    return OrderRows(rows, blocked, named)
-
-
 class NetworkInputs:
     """What a network is told of the boards and orders of one map."""
 
@@ -314,10 +248,33 @@ class NetworkInputs:
         self.num_kinds = NUM_KINDS
 
     def features(self, views: observation.BoardViews) -> np.ndarray:
-        return feature_rows(self.columns, self.offsets, views)
+        """Return the rows of each province's features, (G V, features) int32, board by board."""
+        games, provinces = views.last_order.shape
+        features = observation.NUM_BOARD_FEATURES + 3 + len(RESULT_WORDS)
+        rows = np.empty((games * provinces, features), np.int32)
+        _features(self.columns, self.offsets, views.board, views.last_order, rows)
+        return rows
 
     def globals(self, views: observation.BoardViews) -> np.ndarray:
-        return global_features(views)
+        """Return what holds for whole boards, (G, num_globals) float32: which phase it is, the
+        years played and left, and each power's centers, units and owed builds."""
+        scalars = views.scalars.astype(np.float32)
+        phase, years, years_left = (
+            scalars[:, [column]]
+            for column in (observation.PHASE, observation.YEARS_PLAYED, observation.YEARS_LEFT)
+        )
+        endless = years_left < 0
+        return np.concatenate(
+            [
+                phase == np.arange(len(Phase)),
+                np.minimum(years / 10, 3),
+                endless,
+                np.where(endless, 1, np.minimum(years_left / 10, 1)),
+                scalars[:, len(observation.SCALARS) :] / 4,
+            ],
+            1,
+            dtype=np.float32,
+        )
 
     def orders(
         self,
@@ -326,4 +283,25 @@ class NetworkInputs:
         picked: np.ndarray | None = None,
         related: bool = True,
     ) -> OrderRows:
-        return order_rows(self.columns, self.reach, views, decisions, picked, related)
+        """Look up the table rows of every legal order.
+
+        `picked` (S,) is the index among the N orders of each slot's own, if the orders are to be
+        scored. Without `related` no relations to earlier orders are looked up.
+        """
+        lengths = np.diff(decisions.order_start)
+        assert lengths.min(initial=1) > 0, "a slot without a legal order would have no policy"
+        games, provinces = views.last_order.shape
+        standing = np.empty((len(views.row), provinces), np.int32)
+        near = np.zeros((2, provinces), np.int32)
+        _stand(self.reach, views.board, views.row, views.power, standing, *near)
+        rows = np.empty((len(decisions.order), ROWS), np.int32)
+        blocked = np.empty(len(decisions.order), bool)
+        scoring = picked is not None
+        slot_orders = decisions.order[picked] if scoring else np.empty(0, np.int32)
+        _index(self.columns, decisions, views.row, standing, slot_orders, scoring, rows, blocked)
+        if not related:
+            rows[:, RELATION] = NONE
+        place = np.empty(games * provinces * NUM_BOARD, np.int32)
+        _compact(rows, place)
+        named = tuple(np.flatnonzero(place[role::NUM_BOARD] != NONE) for role in range(NUM_BOARD))
+        return OrderRows(rows, blocked, named)
