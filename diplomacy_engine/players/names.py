@@ -253,6 +253,13 @@ def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
     def path_tail(path: str | Path, parts: int = 1) -> str:
         return "/".join(Path(os.path.abspath(path)).parts[1:][-parts - folders :])
 
+    def assumption_name(text: str) -> str:
+        kind, names = assumption(text)
+        if kind == "pool":
+            return f"pool:{path_tail(names[0])}"
+        short = [name if name in ("self", "") else short_name(name, folders) for name in names]
+        return f"{kind}:" * bool(kind) + ",".join(short)
+
     spec = parse_player(player)
     match spec:
         case PolicySpec():
@@ -272,7 +279,7 @@ def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
         case SearchSpec():
             options = [f"{name}={value:g}" for name, value in spec.options.items()]
             if spec.assume is not None:
-                options.append(f"assume={_short_assumption(spec.assume, path_tail)}")
+                options.append(f"assume={assumption_name(spec.assume)}")
             return f"{SEARCH}{_written(options)}:{short_name(spec.policy, folders)}"
         case VoiceSpec():
             options = [f"{name}={value}" for name, value in spec.options.items()]
@@ -293,14 +300,6 @@ def _policy_name(path: str, path_tail: Callable[..., str]) -> str:
         return path_tail(file.parent)
     here = Path.cwd()
     return path_tail(file, len(file.relative_to(here).parts) if file.is_relative_to(here) else 2)
-
-
-def _short_assumption(text: str, path_tail: Callable[..., str]) -> str:
-    kind, names = assumption(text)
-    if kind == "pool":
-        return f"pool:{path_tail(names[0])}"
-    names = ",".join(name if name in ("self", "") else short_name(name) for name in names)
-    return f"{kind}:{names}" if kind else names
 
 
 def short_names(players: Sequence[str | PlayerSpec]) -> list[str]:

@@ -69,6 +69,9 @@ def test_short_names(tmp_path, monkeypatch):
         assert names.short_name(name) == short
     twins = [str(tmp_path / "runs/one"), "other/one", "dumbbot", "fast:other/one"]
     assert names.short_names(twins) == ["runs/one", "other/one", "dumbbot", "fast:one"]
+    for assumed in ("", "pool:", "infer:self,"):
+        twins = [f"fast(assume={assumed}{folder}/one):hold" for folder in ("runs", "other")]
+        assert names.short_names(twins) == twins
     # One policy by two names is one player still.
     assert names.short_names(["runs/one", "runs/one/policy.pt", "hold"]) == ["one", "one", "hold"]
 
