@@ -5,7 +5,7 @@ import sys
 from ..errors import UserError
 from ..extras.language.prompt import prompt_text
 from ..extras.language.questions import questions_of
-from ..extras.language.settings import LanguageSettings, read_settings
+from ..extras.language.settings import TrainedWith, read_settings
 from ..players.loading import load_player
 from ..players.names import LANGUAGE, LanguageSpec, parse_player
 from ..rules.map import load_map
@@ -20,7 +20,7 @@ def run_llm_prompt(arguments: LlmPrompt) -> int:
     spec = parse_player(name) if name else None
     if spec is not None and not isinstance(spec, LanguageSpec):
         raise UserError(f"{name!r:.60} is not a language model, which begins with {LANGUAGE}")
-    settings = read_settings(spec) if spec else LanguageSettings(model="nobody's")
+    settings = read_settings(spec) if spec else TrainedWith()
     game_map = load_map(arguments.map)
     years = arguments.max_years or game_map.max_years
     game = Game(game_map, years)
@@ -33,7 +33,7 @@ def run_llm_prompt(arguments: LlmPrompt) -> int:
     if question is None:
         raise UserError(f"{power} has no orders to give in {game.phase}")
     form = arguments.prompt or settings.prompt
-    text = prompt_text(question, form, settings.history, settings.thinking)
+    text = prompt_text(question, form, settings.history, settings.thinking if spec else 0)
     if spec and settings.is_local:
         model = load_player(name).model
         tokens = f"{len(model.prompt_tokens(text)):,} tokens of {settings.model}"

@@ -88,10 +88,10 @@ def orders_by_player(
     games = copy.vector_game
     games.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
     _show_past(copy, ordering(player))
+    seed_player(player, seed)
     moving = phase_kind(game.phase) == "movement"
     if game.table is not None and moving and isinstance(player, Listener):
         player.hear(_talk(game, games, decisions.power))
-    seed_player(player, seed)
     free = game.table is not None and not game.table.binding
     if free:
         honest = honest_seats([player], np.zeros((1, len(game.powers)), int))

@@ -76,10 +76,12 @@ def load_player(
                 return make_search(spec, load)
             case names.MemberSpec():
                 population = read_population(Path(spec.path).parent, game_map)
-                members = [population.member(spec.name)]
-                return load_members(
-                    population, members, greedy=greedy or spec.greedy, seed=seed, threads=1
-                )[0]
+                members, likeliest = [population.member(spec.name)], greedy or spec.greedy
+                (player,) = load_members(
+                    population, members, greedy=likeliest, seed=seed, threads=1
+                )
+                player.name, player.careful = short_name(spec), careful
+                return player
             case names.ProgramSpec():
                 programs = importlib.import_module("diplomacy_engine.extras.programs.player")
                 return programs.start_program(spec, greedy, seed)

@@ -1,5 +1,7 @@
 """Training with talk: talk and orders are one decision, and the policy plays with talk."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import torch
@@ -8,10 +10,11 @@ from support.self_play import CPU
 from support.training import metrics, refused
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import VectorGame, evaluate_player, load_player
+from diplomacy_engine import Game, VectorGame, evaluate_player, load_player
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.learning import startup
 from diplomacy_engine.learning.experience import Batch
+from diplomacy_engine.players.advice import orders_by_player
 from diplomacy_engine.press.negotiators.negotiation import Listener, honest_seats, negotiate
 from diplomacy_engine.press.press import Press, PressRules
 from diplomacy_engine.press.talk_views import (
@@ -214,6 +217,22 @@ def test_a_player_says_what_the_policy_says_in_training(protocol, monkeypatch):
         assert np.array_equal(honest_seats([player], seats)[at], keeps == 1)
         both.update(keeps.tolist())
     assert made > 20 and both == {0, 1} and (run.press.tally.broken_year >= 0).any()
+
+
+def test_the_seed_decides_whether_a_word_is_kept():
+    """So a game that was stopped goes on as it would have."""
+    player = press.make_player(make_run(press="offers", binding="no").agent, "x")
+    game = Game("three", press="offers", binding=False)
+    for one, other in combinations(game.powers, 2):
+        game.accept(other, game.offer(one, other, peace=True))
+
+    def broken(seed: int, before: int) -> bytes:
+        player.generator.manual_seed(before)
+        orders_by_player(game, player, game.powers, seed)
+        return player.breaks_deals.tobytes()
+
+    assert len({broken(7, before) for before in range(16)}) == 1
+    assert len({broken(seed, 1) for seed in range(16)}) > 1
 
 
 def test_a_broken_word_is_counted_and_has_a_price():

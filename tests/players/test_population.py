@@ -87,8 +87,10 @@ def test_a_population_comes_back_as_it_was_written(copy):
 def test_members_play_by_the_names_of_their_files(copy):
     population = read_population(copy)
     best = next(member for member in population.members if member.file)
-    player = load_player(copy / best.file, game_map=load_map("small"))
+    player = load_player(copy / best.file, game_map=load_map("small"), careful=True)
     assert player.name == best.name and policy_map(copy / best.file).name == "small"
+    assert player.careful, "as any policy among people"
+    assert load_player(f"greedy:{copy / best.file}").name == f"greedy:{best.name}"
     assert "no member 'nobody'" in refused(load_player, copy / "nobody.npz")
     other = load_map("three")
     assert "map: small, not three" in refused(load_player, copy / best.file, game_map=other)

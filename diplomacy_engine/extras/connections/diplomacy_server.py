@@ -143,6 +143,16 @@ class _Seats:
     def finish(self, position: Position, power: str) -> None:
         self._ask("set_wait_flag", position, power, wait=False)
 
+    def wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (remaining := until - time.monotonic()) > 0:
+            note = self.wire.wait(remaining)
+            if note is not None and self._is_news(note):
+                return
+
+    def _is_news(self, content: dict) -> bool:
+        return False
+
     def close(self) -> None:
         self.wire.close()
 
@@ -302,13 +312,6 @@ class DiplomacySeats(_Seats):
         except PhaseOver as error:
             self.say(f"{position.id}: {error}")
 
-    def wait(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while (remaining := until - time.monotonic()) > 0:
-            note = self.wire.wait(remaining)
-            if note is not None and self._is_news(note):
-                return
-
     def _is_news(self, content: dict) -> bool:
         note = convert(_Note, content, f"a message of {self.name}")
         if note.game_id not in (None, self.game_id):
@@ -373,9 +376,7 @@ class DiplomacyDummies(_Seats):
         """Do nothing: powers that nobody plays have no vote."""
 
     def wait(self, seconds: float) -> None:
-        until = time.monotonic() + min(seconds, _DUMMY_POLL)  # nobody is told that one waits
-        while (remaining := until - time.monotonic()) > 0:
-            self.wire.wait(remaining)
+        super().wait(min(seconds, _DUMMY_POLL))  # nobody is told that one waits
 
 
 def _history(data: _GameData) -> list[dict]:

@@ -43,6 +43,7 @@ def _retreat_orders(table, graph, state, e, power, values, scratch, rules, order
     """
     for v in range(state.unit_power.shape[1]):
         scratch.mover[v] = NONE
+    candidates = scratch.rank, scratch.node, scratch.neighbor
     rng, units = moves.queue_units(state.dislodged_power, e, power, scratch, rules, rng)
     for u in range(units):
         v = scratch.queue[u]
@@ -55,16 +56,8 @@ def _retreat_orders(table, graph, state, e, power, values, scratch, rules, order
             if not (rules.forgets_bans or (options >> neighbor) & 1):
                 continue
             if rules.sorts_retreats:
-                count = moves.insert(
-                    scratch.rank,
-                    scratch.node,
-                    scratch.neighbor,
-                    count,
-                    values.value[to],
-                    to,
-                    neighbor,
-                    rules.merges_equals,
-                )
+                rank = values.value[to]
+                count = moves.insert(candidates, count, rank, to, neighbor, rules.merges_equals)
             else:
                 scratch.rank[count] = values.value[to]
                 scratch.node[count], scratch.neighbor[count] = to, neighbor
@@ -81,7 +74,7 @@ def _retreat_orders(table, graph, state, e, power, values, scratch, rules, order
                 if (options >> scratch.neighbor[at]) & 1:
                     orders[e, v] = table.first_retreat[kind, here] + scratch.neighbor[at]
                 break
-            count = moves.remove(scratch.rank, scratch.node, scratch.neighbor, count, at)
+            count = moves.remove(candidates, count, at)
     return rng
 
 
@@ -93,15 +86,13 @@ def _build_orders(board, table, graph, state, e, power, owed, values, scratch, r
             `builds_once` the first candidate stands twice in the list, and the build is repeated
             for all that is owed: once it is legal
     """
-    ranks, nodes, neighbors = scratch.rank, scratch.node, scratch.neighbor
-    count = 0
+    candidates, count = (scratch.rank, scratch.node, scratch.neighbor), 0
     for n in range(graph.kind.shape[0]):
         v = graph.province[n]
         if can_build_in(board, state, e, power, v):
             orders[e, v] = NONE
-            count = moves.insert(
-                ranks, nodes, neighbors, count, values.value[n], n, NONE, rules.merges_equals
-            )
+            rank = values.value[n]
+            count = moves.insert(candidates, count, rank, n, NONE, rules.merges_equals)
     if rules.builds_once:
         owed = min(owed, 1)
     while owed > 0 and count > 0:
@@ -110,14 +101,14 @@ def _build_orders(board, table, graph, state, e, power, owed, values, scratch, r
             rng, again = random_below(rng, 100)
         at = 0
         if again < moves.PLAY_ALTERNATIVE:
-            rng, at = moves.pick(ranks, count, 1, _chance_kind(rules), rng)
-        n = nodes[at]
+            rng, at = moves.pick(scratch.rank, count, 1, _chance_kind(rules), rng)
+        n = scratch.node[at]
         v = graph.province[n]
         orders[e, v] = table.build[graph.kind[n], graph.location[n]]
         owed -= 1
         for i in range(count - 1, -1, -1):
-            if graph.province[nodes[i]] == v:
-                count = moves.remove(ranks, nodes, neighbors, count, i)
+            if graph.province[scratch.node[i]] == v:
+                count = moves.remove(candidates, count, i)
 
 
 @jit_inner
@@ -128,24 +119,23 @@ def _removal_orders(table, graph, state, e, power, owed, values, scratch, rules,
             with equal value the last one only is a candidate (`merges_equals`), the rest may be
             left to civil disorder. With `removes_best` the best units go, without any chance
     """
-    ranks, nodes, neighbors = scratch.rank, scratch.node, scratch.neighbor
+    candidates, count = (scratch.rank, scratch.node, scratch.neighbor), 0
     provinces = state.unit_power.shape[1]
-    count = 0
     for i in range(provinces):
         v = provinces - 1 - i if rules.merges_equals else i
         if state.unit_power[e, v] == power:
             orders[e, v] = NONE
             n = graph.number[state.unit_kind[e, v], state.unit_location[e, v]]
             rank = values.value[n] if rules.removes_best else -values.value[n]
-            count = moves.insert(ranks, nodes, neighbors, count, rank, n, NONE, rules.merges_equals)
+            count = moves.insert(candidates, count, rank, n, NONE, rules.merges_equals)
     while owed > 0 and count > 0:
         at = 0
         if not rules.removes_best:
-            rng, at = moves.pick(ranks, count, -1, _chance_kind(rules), rng)
-        n = nodes[at]
+            rng, at = moves.pick(scratch.rank, count, -1, _chance_kind(rules), rng)
+        n = scratch.node[at]
         orders[e, graph.province[n]] = table.disband[graph.kind[n], graph.location[n]]
         owed -= 1
-        count = moves.remove(ranks, nodes, neighbors, count, at)
+        count = moves.remove(candidates, count, at)
 
 
 @jit_inner

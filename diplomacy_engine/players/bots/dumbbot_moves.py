@@ -45,12 +45,14 @@ def order_scratch(board: Board, graph: NodeGraph) -> OrderScratch:
 
 
 @jit_inner
-def insert(ranks, nodes, neighbors, count, rank, node, neighbor, merges):
-    """Insert a candidate into a list kept best first; return the list's new length.
+def insert(candidates, count, rank, node, neighbor, merges):
+    """Insert a candidate into a list (ranks, nodes, neighbors) kept best first; return the list's
+    new length.
 
     Of candidates with equal value all are kept, in order, or the first inserted alone
     (`merges_equals`).
     """
+    ranks, nodes, neighbors = candidates
     at = count
     while at > 0 and ranks[at - 1] < rank:
         at -= 1
@@ -63,7 +65,8 @@ def insert(ranks, nodes, neighbors, count, rank, node, neighbor, merges):
 
 
 @jit_inner
-def remove(ranks, nodes, neighbors, count, at):
+def remove(candidates, count, at):
+    ranks, nodes, neighbors = candidates
     for i in range(at, count - 1):
         ranks[i], nodes[i], neighbors[i] = ranks[i + 1], nodes[i + 1], neighbors[i + 1]
     return count - 1
@@ -154,15 +157,13 @@ def queue_units(powers, e, power, scratch, rules, rng):
 def _list_ways(graph, value, node, v, rules, scratch):
     """List the destinations of the unit at `node` in province v, staying included; that may count 1
     more than the node's value (`prefers_staying`)."""
-    ranks, nodes, neighbors = scratch.way_rank[v], scratch.way_node[v], scratch.way_neighbor[v]
+    ways = scratch.way_rank[v], scratch.way_node[v], scratch.way_neighbor[v]
     count = 0
     for i in range(graph.way_first[node], graph.way_first[node + 1]):
         to, neighbor = graph.way_node[i], graph.way_neighbor[i]
-        count = insert(ranks, nodes, neighbors, count, value[to], to, neighbor, rules.merges_equals)
+        count = insert(ways, count, value[to], to, neighbor, rules.merges_equals)
     stay = value[node] + 1 if rules.prefers_staying else value[node]
-    scratch.way_count[v] = insert(
-        ranks, nodes, neighbors, count, stay, node, NONE, rules.merges_equals
-    )
+    scratch.way_count[v] = insert(ways, count, stay, node, NONE, rules.merges_equals)
 
 
 @jit_inner
@@ -209,6 +210,7 @@ def _order_unit(table, graph, state, e, power, v, values, scratch, free, rules, 
             repeated. Nobody waits when `free`, or for a friend whose key has become negative
     """
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
+    candidates = scratch.rank, scratch.node, scratch.neighbor
     count = _copy_ways(graph, v, rules, scratch)
     while count > 0:
         rng, at = pick(scratch.rank, count, 1, rules.chance, rng)
@@ -238,7 +240,7 @@ def _order_unit(table, graph, state, e, power, v, values, scratch, free, rules, 
             scratch.mover_neighbor[q] = neighbor
             orders[e, v] = table.first_move[kind, here] + neighbor
             return rng, NONE
-        count = remove(scratch.rank, scratch.node, scratch.neighbor, count, at)
+        count = remove(candidates, count, at)
     scratch.status[v] = HOLDING
     orders[e, v] = table.hold[kind, here]
     return rng, NONE

@@ -29,29 +29,35 @@ class Assumptions:
     def begin(self, games: VectorGame, rows: np.ndarray) -> None:
         if not self.learns:
             return
-        self._fit(games)
+        if not self._remembers(games):
+            self._remember(games)
         self._log[rows], self._when[rows] = 0.0, NONE
 
-    def _fit(self, games: VectorGame) -> None:
+    def _remember(self, games: VectorGame) -> None:
+        self._past = games.spare(games.num_games)
+        self._log = np.zeros((games.num_games, games.num_powers, len(self.hypotheses)))
+        self._when = np.full(games.num_games, NONE)
+
+    def _remembers(self, games: VectorGame) -> bool:
+        """Tell whether these are the games played, not copies on which somebody tries something."""
         past = self._past
-        if past is None or past.num_games != games.num_games or not past.is_like(games):
-            self._past = games.spare(games.num_games)
-            self._log = np.zeros((games.num_games, games.num_powers, len(self.hypotheses)))
-            self._when = np.full(games.num_games, NONE)
+        return past is not None and past.num_games == games.num_games and past.is_like(games)
 
     def probabilities(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
         """Return how likely each hypothesis is for each power, (n, P, H), which add up to 1."""
-        self._fit(games)
-        log = self._log[rows]
+        log = np.zeros((len(rows), games.num_powers, len(self.hypotheses)))
+        if self._remembers(games):
+            log = self._log[rows]
         shares = np.exp(log - log.max(2, keepdims=True))
         return shares / shares.sum(2, keepdims=True)
 
     def watch(self, games: VectorGame, rows: np.ndarray) -> None:
         """Learn from the orders of the last movement phase, if it was remembered; then remember the
         present position if it is one of a movement phase."""
-        if not self.learns:
+        if self.learns and self._past is None:
+            self._remember(games)
+        if not self._remembers(games):
             return
-        self._fit(games)
         state = games.state
         phase, year = state.phase[rows], state.year[rows].astype(np.int64)
         moved = np.isin(phase, (Phase.FALL_RETREATS, Phase.WINTER_ADJUSTMENTS))  # in fall

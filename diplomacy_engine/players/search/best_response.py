@@ -80,6 +80,16 @@ def distinct(drawn: np.ndarray, logprob: np.ndarray, most: int) -> tuple[np.ndar
     return indices, count
 
 
+def better_half(mean: np.ndarray, alive: np.ndarray, always: list[int]) -> np.ndarray:
+    """Return which of those alive (D, K) go on, by their mean (D, K): the better half, two at
+    least, and those in the columns `always`."""
+    worst_last = np.argsort(-np.where(alive, mean, -np.inf), 1, kind="stable")
+    rank = np.argsort(worst_last, 1, kind="stable")
+    going = rank < np.maximum(-(-alive.sum(1) // 2), 2)[:, None]
+    going[:, always] = True
+    return going & alive
+
+
 def with_likeliest(
     own: Draws, games: VectorGame, decisions: Decisions, drawn: np.ndarray, logprob: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -157,28 +167,14 @@ class BestResponse(SearchPlayer):
         alive = (np.arange(width) < count[:, None]) & (count > 1)[:, None]
         for first, last in pairwise(settings.rounds()):
             if first:
-                mean = np.where(alive, values[:, :, :first].mean(2), -np.inf)
-                rank = np.argsort(np.argsort(-mean, 1, kind="stable"), 1, kind="stable")
-                half = np.maximum(-(-alive.sum(1) // 2), 2)
-                keep = rank < half[:, None]
-                keep[:, 0] = True
-                alive &= keep
+                alive = better_half(values[:, :, :first].mean(2), alive, [0])
             d, k = np.nonzero(alive)
-            d, k, r = (
-                np.repeat(d, last - first),
-                np.repeat(k, last - first),
-                np.tile(np.arange(first, last), len(d)),
-            )
-            mine = candidates[d, k]
+            r = np.tile(np.arange(first, last), len(d))
+            d, k = np.repeat(d, last - first), np.repeat(k, last - first)
+            mine, seats = candidates[d, k], (decisions.game[d], decisions.power[d])
             orders = np.where(mine != NONE, mine, profiles[d, r])
             values[d, k, r] = leaves.evaluate(
-                games,
-                rows=decisions.game[d],
-                powers=decisions.power[d],
-                orders=orders,
-                seeds=follow[d, r],
-                ahead=settings.ahead,
-                play_on=partial(self._play_on, games),
+                games, *seats, orders, follow[d, r], settings.ahead, partial(self._play_on, games)
             )
         choice = np.zeros(tries, np.int64)
         for d in np.flatnonzero(count > 1):

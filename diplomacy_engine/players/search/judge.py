@@ -23,7 +23,7 @@ from ...scoring.rewards import lead
 from ..asking import orders_of
 from ..policy.player import PolicyPlayer
 from ..protocols import Player
-from .best_response import BestResponse
+from .best_response import BestResponse, better_half
 from .draws import CHUNK, Draws, PolicyDraws, phase_seeds
 from .leaves import CenterClaims, LeafValue, Leaves
 
@@ -170,7 +170,7 @@ class Judge:
                 self._fill(games, decisions, candidates, samples, places, values, new, 0, first)
                 alive |= new
             if number:
-                alive &= _better_half(np.where(alive, values[:, :, :first].mean(2), -np.inf))
+                alive = better_half(values[:, :, :first].mean(2), alive, [SUBMITTED, OWN])
             self._fill(games, decisions, candidates, samples, places, values, alive, first, last)
         best = np.where(alive, values[:, :, :choosing].mean(2), -np.inf).argmax(1)
         every, final = np.arange(decisions.count), np.zeros_like(alive)
@@ -234,15 +234,12 @@ class Judge:
         d, k = np.nonzero(which)
         d, k = np.repeat(d, last - first), np.repeat(k, last - first)
         r = np.tile(np.arange(first, last), which.sum())
-        values[d, k, r] = self._leaves.evaluate(
-            games,
-            rows=decisions.game[d],
-            powers=decisions.power[d].astype(np.int64),
-            orders=np.where(places[d], candidates[d, k], others[d, r]),
-            seeds=seeds[d, r],
-            ahead=ahead,
-            play_on=lambda copies, playing, *_: self.own.plain(copies, playing),
-        )
+        seats = decisions.game[d], decisions.power[d].astype(np.int64)
+        joint, draws = np.where(places[d], candidates[d, k], others[d, r]), seeds[d, r]
+        values[d, k, r] = self._leaves.evaluate(games, *seats, joint, draws, ahead, self._play_on)
+
+    def _play_on(self, copies: VectorGame, decisions: Decisions, *_: np.ndarray) -> np.ndarray:
+        return self.own.plain(copies, decisions)
 
     def _sample(
         self,
@@ -316,15 +313,6 @@ def _distinct(tried: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
         count[d] = len(chosen)
         out[d, : len(chosen)] = row[chosen]
     return out, count
-
-
-def _better_half(mean: np.ndarray) -> np.ndarray:
-    """Return which candidates go on, (D, K) bool: the better half, and SUBMITTED and OWN."""
-    rank = np.argsort(np.argsort(-mean, 1, kind="stable"), 1, kind="stable")
-    half = np.maximum(-(-np.isfinite(mean).sum(1) // 2), 2)
-    going = rank < half[:, None]
-    going[:, [SUBMITTED, OWN]] = True  # if they are tried at all
-    return going & np.isfinite(mean)
 
 
 def _ahead(values: np.ndarray, one: Any, other: Any) -> tuple[np.ndarray, np.ndarray]:

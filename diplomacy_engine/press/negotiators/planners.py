@@ -2,6 +2,7 @@
 `sanction` mind (Kramar et al. 2022). Only deals about the likeliest moves are tried."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import numpy as np
 
@@ -41,16 +42,14 @@ class LikelyOptions:
             for s in range(decisions.slot_start[first], decisions.slot_start[last])
         }
         self.around, self.row, self.profiles = around, row, profiles
-        self._moves: dict[int, list[tuple[int, int]]] = {}
+        self.likely_moves = cache(self._likely_moves)
 
     def units(self, power: int) -> list[int]:
         return [v for v in self.orders if self.unit_power[v] == power]
 
-    def likely_moves(self, power: int) -> list[tuple[int, int]]:
+    def _likely_moves(self, power: int) -> list[tuple[int, int]]:
         """Return (province, order number) of the moves that most profiles have, likeliest first. Of
         equally likely ones those into centers come first, and among these other powers' ones."""
-        if power in self._moves:
-            return self._moves[power]
         board, table, likely = self.board, self.table, []
         for v in self.units(power):
             numbers, counts = np.unique(self.profiles[:, v], return_counts=True)
@@ -61,8 +60,7 @@ class LikelyOptions:
                 center = board.province_center[goal] != NONE
                 own = self.around.held[self.row, power, goal]
                 likely.append((-count, not center, own, v, number))
-        moves = self._moves[power] = [(v, n) for *_, v, n in sorted(likely)[:MOST_MOVES]]
-        return moves
+        return [(v, n) for *_, v, n in sorted(likely)[:MOST_MOVES]]
 
     def supports(self, power: int, move: int) -> list[tuple[int, int]]:
         return [

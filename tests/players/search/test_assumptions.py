@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine import VectorGame, make_bot
+from diplomacy_engine import VectorGame, load_player, make_bot
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.asking import ask_players, begin_games, orders_of
 from diplomacy_engine.players.search.assumptions import Assumptions
 from diplomacy_engine.players.search.draws import PlayerDraws, phase_seeds
+from diplomacy_engine.press.negotiators.negotiation import negotiate
+from diplomacy_engine.press.press import Press
 
 BOTS = ("random", "hold", "dumbbot", "dumbbot-paquette")
 
@@ -119,3 +121,19 @@ def test_a_pool_never_learns():
         assumed.watch(games, rows)
         games.step(orders_of(games, make_bot("dumbbot")))
     assert (assumed.probabilities(games, rows) == 0.5).all()
+
+
+def test_deals_that_are_tried_on_copies_leave_what_was_learned():
+    """`nash` asks its player about copies of the games, which are not the games that it plays."""
+    games, rows = VectorGame("three", 2, seed=1, threads=1, auto_reset=False), np.arange(2)
+    search = "fast(draws=6 candidates=3 profiles=4 assume=infer:self,dumbbot):three-pure-1"
+    player, bot = load_player(f"nash(profiles=2)+{search}"), make_bot("dumbbot")
+    press, seats = Press(games, "offers"), np.tile([0, 1, 1], (2, 1))
+    begin_games(games, [player], rows)
+    for _ in range(7):
+        decisions = games.decisions()
+        negotiate(press, decisions, [player, bot], seats)
+        decider = seats[decisions.game, decisions.power]
+        games.step(ask_players(games, decisions, [player, bot], decider))
+    shares = player.player.assumed.probabilities(games, rows)
+    assert (shares[:, 1:, 1].max(1) > 0.9).all(), "they are taken for dumbbot"
