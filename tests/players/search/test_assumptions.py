@@ -108,6 +108,7 @@ def test_profiles_are_drawn_as_likely_as_the_players_are():
     assert np.abs(shares - 0.5).max() < 0.1
     own = (drawn != NONE).any(1)
     assert np.array_equal(own, (holding != NONE).any(1))
+    both.begin(games, np.arange(2))
     both._log[:, :, 0] = -20.0
     shares = (both.draw(games, asked, seeds) == holding).all(2).mean(1)
     assert 0 < shares.max() < 0.06
