@@ -183,12 +183,9 @@ def score_gradients(
 ) -> ScoreTables:
     """Return the gradients of the tables, from those (S,) of two of the `scores` they have given:
     `logprob` and `entropy`."""
-    gradients, code = (
-        ScoreTables(*(zeros(*x.shape) for x in tables)),
-        aligned(1, len(tables.weight)),
-    )
-    slopes = scores, d_logprob, d_entropy
-    _backward(decisions, lookup, tables, picked, *slopes, code, gradients)
+    gradients = ScoreTables(*(zeros(*table.shape) for table in tables))
+    inputs = decisions, lookup, tables, picked, scores, d_logprob, d_entropy
+    _backward(*inputs, aligned(1, len(tables.weight)), gradients)
     return gradients
 
 
