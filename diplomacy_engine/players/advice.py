@@ -83,12 +83,7 @@ def orders_by_player(
     One that is not `stubborn` does not repeat a move that bounced twice in a row against the same
     without more support.
     """
-    decisions = _decisions(game, powers)
-    copy = game.copy()  # seeds of its own would end the deals of the game itself
-    games = copy.vector_game
-    games.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
-    _show_past(copy, ordering(player))
-    seed_player(player, seed)
+    decisions, games = _decisions(game, powers), _seeded(game, player, seed)
     moving = phase_kind(game.phase) == "movement"
     if game.table is not None and moving and isinstance(player, Listener):
         player.hear(_talk(game, games, decisions.power))
@@ -117,6 +112,16 @@ def orders_by_player(
         decisions = decisions.take(np.isin(decisions.power, powers))
         decisions = without_orders(decisions, np.isin(decisions.order, unwanted))
     return by_power
+
+
+def _seeded(game: Game, player: Player, seed: int) -> VectorGame:
+    """Return a copy of a game with seeds of its own, which would end the deals of the game itself;
+    its player draws from `seed`, too, and knows what came before."""
+    copy = game.copy()
+    copy.vector_game.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
+    _show_past(copy, ordering(player))
+    seed_player(player, seed)
+    return copy.vector_game
 
 
 def _bounced_twice(game: Game) -> dict[str, int]:
@@ -326,10 +331,8 @@ def _offer(game: Game, receiver: str, number: int) -> Offers:
 
 def asked(game: Game, power: str, player: Player, seed: int) -> Talk:
     """Return the talk in which one power is asked; its player draws from `seed`."""
-    seed_player(player, seed)
-    copy = game.copy().vector_game  # seeds of its own would end the deals of the game itself
-    copy.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
-    return _talk(game, copy, np.array([game.map.power_index[power]]))
+    games = _seeded(game, player, seed)
+    return _talk(game, games, np.array([game.map.power_index[power]]))
 
 
 def _breaches(game: Game, powers: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from ...constants import NONE, Phase, UnitKind, parse_phase, phase_name
 from ...records import shipped_toml
 from ...textgame.game import Game
 from .questions import Question, Slot
+from .settings import TrainedWith
 
 _TEXTS = shipped_toml(__package__, "prompt.toml")
 OPENING = "Orders:"  # the line that begins a reply after free text
@@ -30,16 +31,15 @@ def prompt_text(question: Question, form: str, history: int = 1, thinking: int =
 
 def talk_text(
     question: Question,
-    form: str,
-    history: int,
+    settings: TrainedWith,
     lines: Sequence[str],
     task: str,
     count: int,
-    binding: bool = True,
+    binding: bool,
 ) -> str:
     """Return a prompt about deals; it ends with a newline. `lines` is what there is to choose from,
     or to answer, with a heading; `task` what each of `count` lines of the reply shall be."""
-    parts = _position(question, form, history, _TEXTS["talking"])
+    parts = _position(question, settings.prompt, settings.history, _TEXTS["talking"])
     parts += [_TEXTS["deals" if binding else "free_deals"], "\n".join(lines) + "\n"]
     number = "1 line" if count == 1 else f"{count} lines"
     return "\n".join(parts) + f"\nWrite nothing but {number}, {task}.\n"

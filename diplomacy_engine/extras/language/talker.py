@@ -143,13 +143,12 @@ class Talker(DealChooser, Silent):
     ) -> TalkQuestion:
         """Return a question about deals for seat `s`; its prompt tells broken deals first."""
         settings = self.player.settings
-        form, history = settings.prompt, settings.history
         if talk.breaches is not None:
             year, names = int(talk.games.state.year[talk.game[s]]), talk.games.map.powers
             ago = zip(names, talk.breaches[s].tolist())
             broken = [f"{name} broke a deal with you in {year - n}" for name, n in ago if n != NONE]
             lines = [*broken, *lines]
-        prompt = talk_text(position, form, history, lines, task, len(units), talk.binding)
+        prompt = talk_text(position, settings, lines, task, len(units), talk.binding)
         return TalkQuestion.of(position, prompt, units, texts)
 
     def _sentences(self, subjects: Sequence[tuple[Question, str, str]]) -> list[str]:
