@@ -78,14 +78,14 @@ def _softmax(scores, blocked, first, last, probability):
 
 @jit_float
 def _forward(decisions, lookup, tables, picked, code, out):
-    """Write `out`, SlotScores; lookup is OrderRows."""
-    order_start, blocked = decisions.order_start, lookup.blocked
+    """Write `out`, SlotScores; lookup are the first two of OrderRows, here and below."""
+    order_start, (rows, blocked) = decisions.order_start, lookup
     for slot in range(order_start.shape[0] - 1):
         first, last = order_start[slot], order_start[slot + 1]
         possible = 0
         for n in range(first, last):
             possible += not blocked[n]
-            _code(code, 0, tables.base, slot, lookup.rows, n, tables)
+            _code(code, 0, tables.base, slot, rows, n, tables)
             out.logprobs[n] = _score(code[0], tables.weight)
         _softmax(out.logprobs, blocked, first, last, out.probability)
         entropy, pick = np.float32(0.0), picked[slot]
@@ -98,7 +98,7 @@ def _forward(decisions, lookup, tables, picked, code, out):
 @jit_float
 def _backward(decisions, lookup, tables, picked, scores, d_logprob, d_entropy, code, gradients):
     """Add to the gradients of the tables, ScoreTables; d_logprob, d_entropy (S,)."""
-    order_start, weight = decisions.order_start, tables.weight
+    order_start, weight, (rows, _) = decisions.order_start, tables.weight, lookup
     for slot in range(order_start.shape[0] - 1):
         for n in range(order_start[slot], order_start[slot + 1]):
             of_entropy = d_entropy[slot] * (scores.logprobs[n] + scores.entropy[slot])
@@ -107,14 +107,14 @@ def _backward(decisions, lookup, tables, picked, scores, d_logprob, d_entropy, c
                 slope += d_logprob[slot]
             if slope == 0:
                 continue
-            _code(code, 0, tables.base, slot, lookup.rows, n, tables)
+            _code(code, 0, tables.base, slot, rows, n, tables)
             for h in range(weight.shape[0]):
                 positive = code[0, h] > 0
                 gradients.weight[h] += slope * code[0, h] if positive else np.float32(0.0)
                 code[0, h] = slope * weight[h] if positive else np.float32(0.0)
             add_row(gradients.base, slot, code, 0)
-            spread_row(gradients.board, lookup.rows, n, 0, NUM_BOARD, code, 0)
-            spread_row(gradients.kind, lookup.rows, n, NUM_BOARD, ROWS, code, 0)
+            spread_row(gradients.board, rows, n, 0, NUM_BOARD, code, 0)
+            spread_row(gradients.kind, rows, n, NUM_BOARD, ROWS, code, 0)
 
 
 @jit_float
@@ -122,7 +122,7 @@ def _sample(columns, decisions, lookup, tables, earlier, noise, temperature, scr
     """Sample order by order. `chances` are (N,) scores, to work with, and probabilities, which are
     written, as are those of `out`: orders and their places (S,), and log-probabilities (D,)."""
     slot_start, order_start, order = decisions.slot_start, decisions.order_start, decisions.order
-    rows, blocked, (scores, probability) = lookup.rows, lookup.blocked, chances
+    (rows, blocked), (scores, probability) = lookup, chances
     slot_orders, chosen, logprob = out
     earlier_weight, earlier_bias = earlier
     base, plain = scratch[1], scratch[2]
@@ -168,7 +168,7 @@ def score_orders(
     slots, orders = len(tables.base), len(decisions.order)
     sizes = orders, orders, slots, slots, slots
     scores = SlotScores(*(np.empty(size, np.float32) for size in sizes))
-    _forward(decisions, lookup, tables, picked, aligned(1, len(tables.weight)), scores)
+    _forward(decisions, lookup[:2], tables, picked, aligned(1, len(tables.weight)), scores)
     return scores
 
 
@@ -184,7 +184,7 @@ def score_gradients(
     """Return the gradients of the tables, from those (S,) of two of the `scores` they have given:
     `logprob` and `entropy`."""
     gradients = ScoreTables(*(zeros(*table.shape) for table in tables))
-    inputs = decisions, lookup, tables, picked, scores, d_logprob, d_entropy
+    inputs = decisions, lookup[:2], tables, picked, scores, d_logprob, d_entropy
     _backward(*inputs, aligned(1, len(tables.weight)), gradients)
     return gradients
 
@@ -210,5 +210,5 @@ def sample_orders(
     chances = tuple(np.zeros((2, orders), np.float32))
     logprob, scratch = np.empty(len(tables.base), np.float32), aligned(3, len(tables.weight))
     how, out = (earlier, noise, temperature), (slot_orders, chosen, logprob)
-    _sample(columns, decisions, lookup, tables, *how, scratch, chances, out)
+    _sample(columns, decisions, lookup[:2], tables, *how, scratch, chances, out)
     return chosen, logprob, chances[1]
