@@ -43,19 +43,16 @@ def candidate_seats(
     """
     if members < powers - 1:
         raise UserError(f"a table of {powers} needs {powers - 1} members besides the player")
-    tables = -(-num_games // powers)
+    tables: list[list[int]] = []
     deck: list[int] = []
-    seats = np.zeros((tables * powers, powers), np.int64)
-    for table in range(tables):
+    while len(tables) * powers < num_games:
         if len(deck) < powers - 1:
             fresh = rng.permutation(members).tolist()
             # Those who are at this table already come last of the new deal.
             deck += [i for i in fresh if i not in deck] + [i for i in fresh if i in deck]
-        dealt, deck = deck[: powers - 1], deck[powers - 1 :]
-        row = np.array([0, *(1 + i for i in dealt)])
-        for turn in range(powers):
-            seats[table * powers + turn] = np.roll(row, turn)
-    return seats
+        tables.append([0, *(1 + i for i in deck[: powers - 1])])
+        deck = deck[powers - 1 :]
+    return np.array([np.roll(table, turn) for table in tables for turn in range(powers)])
 
 
 _Rating = Annotated[float, Meta(gt=-1e9, lt=1e9)]

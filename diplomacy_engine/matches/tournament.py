@@ -84,8 +84,7 @@ class Tournament(MatchReport):
             if not games:
                 return None
             sums = {name: float(met[name][one, other]) for name in ("above", "solos")}
-            shares = {name: share_of(number, games) for name, number in sums.items()}
-            return {"games": games} | shares
+            return {"games": games} | {name: share_of(n, games) for name, n in sums.items()}
 
         def results(number: int) -> dict:
             value, half = float(mean[number]), float(Z * max(error[number], deviation[number]))
