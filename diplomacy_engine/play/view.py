@@ -132,7 +132,7 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "given": game.orders.get(you) if you else None,
             "waiting": waiting,
             "can_hint": you is not None and session.can_hint,
-            "can_review": game.is_over and bool(game.history),
+            "can_review": game.is_over and bool(game.history) and not game.map.teams.text,
             "can_go_on": viewer.host and session.now.can_go_on(),
             "can_take_back": viewer.host
             and not session.rated

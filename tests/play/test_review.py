@@ -205,6 +205,10 @@ def test_who_can_judge(judge):
         reviewed(game, Thinker())
     with pytest.raises(UserError, match="trained on another map"):
         reviewed(Game("three"), judge)
+    allies = Game(load_map("three").with_teams("ENGLAND+ITALY"))
+    allies.adjudicate()
+    with pytest.raises(UserError, match="teams"):
+        reviewed(allies, make_bot("lookahead"))
     small = load_map("small")
     assert judging_policy(small).startswith("small-pure")
     other = small.with_teams("", 0)

@@ -274,9 +274,12 @@ class Judge:
 def make_judge(player: Player, games: VectorGame, settings: JudgeSettings | None = None) -> Judge:
     """Return a policy, or a search with one or with bots, as a judge of games like these.
 
-    UserError if a player is none of these: nothing tells what a board is worth to it.
+    UserError if a player is none of these: nothing tells what a board is worth to it. Or if the
+    games have teams: worths are of a power alone.
     """
     settings = settings or JudgeSettings()
+    if games.map.teams.text:
+        raise UserError("a game of teams cannot be judged: team mates would count as rivals")
     if isinstance(player, PolicyPlayer):
         player.check_map(games)
         return Judge(PolicyDraws(player), Worth(player, games), settings)
