@@ -345,7 +345,10 @@ ANY = [PressRules(*rules) for rules in (("mutual",), ("offers",), ("offers", 1, 
 MORE = [PressRules("offers", 2), PressRules("propose-choose"), PressRules("mutual", 1, False)]
 
 
-@pytest.mark.parametrize(("protocol", "all_rules"), [("mutual", ANY), ("offers", ANY + MORE)])
+@pytest.mark.parametrize(
+    ("protocol", "all_rules"),
+    [pytest.param("mutual", ANY, marks=pytest.mark.slow), ("offers", ANY + MORE)],
+)
 def test_a_checkpoint_plays_with_talk(protocol, all_rules, trained):
     player = load_player(trained(protocol))
     assert isinstance(player, Listener)

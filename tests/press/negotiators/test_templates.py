@@ -45,7 +45,11 @@ def plain_supports(games, decisions, e: int) -> dict[tuple[int, int], set[tuple[
 
 @pytest.mark.parametrize(
     "map_name, count, phases, plain",
-    [("small", 20, 30, 3), ("three", 20, 40, 3), ("standard", 8, 12, 1)],
+    [
+        ("small", 20, 30, 3),
+        ("three", 20, 40, 3),
+        pytest.param("standard", 8, 12, 1, marks=pytest.mark.slow),
+    ],
 )
 def test_what_is_possible_can_be_agreed_upon(map_name, count, phases, plain):
     """Each deal is confirmed if it is the first, and read back; nothing better was left out."""
