@@ -154,12 +154,23 @@ class RunFolder:
 
     def keep_checkpoint(self, step: int) -> None:
         """Keep checkpoint.pt in checkpoints/ too, where a kill may have come before that."""
-        copy = self.path / "checkpoints" / f"{step:012d}.pt"
-        with refusing(copy, "written"):
-            if not (copy.is_file() and filecmp.cmp(self.checkpoint, copy, False)):
-                atomic_write(copy, self.checkpoint.read_bytes())
-            for old in sorted(copy.parent.glob("[0-9]" * 12 + ".pt"))[:-KEPT]:
-                old.unlink()
+        folder = self.path / "checkpoints"
+        copy = folder / f"{step:012d}.pt"
+        temporary = folder / f".{copy.name}.{os.getpid()}.tmp"
+        try:
+            with refusing(copy, "written"):
+                if not (copy.is_file() and filecmp.cmp(self.checkpoint, copy, False)):
+                    try:
+                        os.link(self.checkpoint, temporary)
+                    except OSError:  # no hard links here
+                        shutil.copyfile(self.checkpoint, temporary)
+                    os.replace(temporary, copy)
+                copies = sorted(folder.glob("[0-9]" * 12 + ".pt"))
+                for old in copies[:-KEPT]:
+                    old.unlink()
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
     def _growing(self) -> list[Path]:
         return sorted(path for pattern in _GROWING for path in self.path.glob(pattern))

@@ -160,6 +160,7 @@ class OrderCounter:
         about, fits = fitting(games, state.last_order, row, order)
         whose = state.last_power[row, about]  # whose unit it is that an order is about
         own, bounced = whose == power, result & BOUNCE > 0
+        times = self._note_bounces(state, moved, at, order, bounced)
         flags = {
             "convoyed": (kind == OrderKind.MOVE_VIA) & (result == 0),
             "own_supports": supports & own,
@@ -169,7 +170,7 @@ class OrderCounter:
             "moves": moves,
             "against_own": moves & own & ~fits,
             "bounced": bounced,
-            "bounced_again": bounced & (self._note_bounces(state, moved, at, bounced) > 2),
+            "bounced_again": bounced & (times > 2),
         }
         if games.map.teams.text:
 
@@ -191,13 +192,18 @@ class OrderCounter:
         self.counts.update({name: int(here.sum()) for name, here in flags.items()})
 
     def _note_bounces(
-        self, state: GameState, moved: np.ndarray, at: np.ndarray, bounced: np.ndarray
+        self,
+        state: GameState,
+        moved: np.ndarray,
+        at: np.ndarray,
+        order: np.ndarray,
+        bounced: np.ndarray,
     ) -> np.ndarray:
-        """Return how often in a row the orders at `at` have been tried, this time included."""
+        """Return how often in a row each `order` (n,) at the flat indices `at` has been tried, this
+        time included; `moved` (E,) and `bounced` (n,) are bool."""
         if self._failed.shape != state.last_order.shape:
             self._failed, self._times = np.zeros((2, *state.last_order.shape), np.int32)
         self._failed[state.turn == 1] = NONE  # games that have just begun
-        order = state.last_order.take(at)
         times = 1 + self._times.take(at) * (self._failed.take(at) == order)
         self._failed[moved] = NONE
         self._failed.put(at[bounced], order[bounced])

@@ -370,9 +370,11 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     if dislodged and not retreating and row.end[0] == End.RUNNING:
         raise UserError(f"{fields.name} is not a retreat phase, but a unit is dislodged")
     for power, unit in standing:
-        _place_unit(games, power, unit, *row[:3])
+        _place_unit(games, power, unit, row.unit_power, row.unit_kind, row.unit_location)
     for (power, unit), places in dislodged.items():
-        v = _place_unit(games, power, unit, *row[3:6])
+        v = _place_unit(
+            games, power, unit, row.dislodged_power, row.dislodged_kind, row.dislodged_location
+        )
         if row.unit_power[0, v] == power:
             raise UserError(f"{notation.as_written(games.map, unit)} is dislodged by its own power")
         row.retreat_options[0, v] = _retreat_bits(games, unit, places)

@@ -50,8 +50,13 @@ class Osla:
             free = ~placed | (chosen[d, province] == NONE)  # a province may be ordered once
             orders = chosen[d]
             orders[placed, province[placed]] = order[placed]
-            seats = decisions.game[d], decisions.power[d]
-            values = self._leaves.evaluate(games, *seats, orders, seeds[d])
+            values = self._leaves.evaluate(
+                games,
+                rows=decisions.game[d],
+                powers=decisions.power[d],
+                orders=orders,
+                seeds=seeds[d],
+            )
             worth = np.where(free, values + noise[at], -np.inf)
             best = [part.argmax() for part in np.split(worth, lengths[:-1])]
             best += np.append(0, lengths[:-1])
