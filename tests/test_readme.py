@@ -7,15 +7,13 @@ import ppo_selfplay_diplomacy
 from diplomacy_engine.rules.map import MAP_NAMES
 
 README = page_text("README.md")
-MOST_LINES = 190
 
 
 def section(heading: str) -> str:
     return README.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
 
 
-def test_it_is_short():
-    assert README.count("\n") <= MOST_LINES
+def test_it_names_the_maps():
     assert all(f"`{name}`" in README for name in MAP_NAMES)
 
 

@@ -43,8 +43,8 @@ class PlayerFlags:
     greedy: bool = False
     """policies play their likeliest orders instead of sampling"""
     assume: str | None = None
-    """who searching players assume the others are: self (default), a player, pool:FOLDER (a run's
-    checkpoints), or infer:self,dumbbot,... to infer it from their orders"""
+    """model of the other players, for players that search: self (default), a player, pool:FOLDER (a
+    run's checkpoints), or infer:self,dumbbot,... to infer it from their orders"""
     script: str | None = None
     """training script that plays the checkpoints, or `own` for the copy in each run folder;
     SCRIPT.py:POLICY names one for a single player; None: the bundled script of that name"""
