@@ -4,15 +4,16 @@
     optuna-dashboard sqlite:///runs/tuned/trials.db
 
 A trial trains the script with one seed after the other, and is worth the mean of `--figure` at the
-end. After each seed a trial that is worse than the median of the earlier ones is given up. Trials
-are kept in a file, so a search goes on where it was stopped, and several may run at once. Change
-`suggest` to search other settings. Needs optuna.
+end. After each seed a trial is given up if its mean so far is below the median of what at least
+four others had after that seed. Trials are kept in a file, so a search goes on where it was
+stopped, and several may run at once. Change `suggest` to search other settings. Needs optuna.
 """
 
 import importlib.util
 import json
 import secrets
 import shlex
+import statistics
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ import optuna
 import tyro
 
 from diplomacy_engine.errors import UserError
+
+FEW = 4  # trials that have no median yet
 
 
 @dataclass
@@ -73,6 +76,17 @@ def train(args: Args, settings: dict[str, float], name: str, seed: int) -> float
     return values[-1]
 
 
+def is_hopeless(trial: optuna.Trial, mean: float, seed: int) -> bool:
+    """Report a trial's mean up to `seed`; return whether it is below the median of the others'.
+
+    Optuna's MedianPruner would compare the best of its means, which is the luckiest.
+    """
+    trials = (other.intermediate_values for other in trial.study.get_trials(deepcopy=False))
+    others = [means[seed] for means in trials if seed in means]
+    trial.report(mean, seed)
+    return len(others) >= FEW and mean < statistics.median(others)
+
+
 def main(args: Args) -> int:
     args.runs_folder.mkdir(parents=True, exist_ok=True)
     study = optuna.create_study(
@@ -80,7 +94,6 @@ def main(args: Args) -> int:
         study_name=f"{args.figure}: {args.script} {args.flags}, {args.seeds} seeds",
         load_if_exists=True,
         direction="maximize",
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
     )
 
     def objective(trial: optuna.Trial) -> float:
@@ -88,10 +101,9 @@ def main(args: Args) -> int:
         name = f"trial{trial.number}_{secrets.token_hex(4)}"  # other searches have trials, too
         for seed in range(1, args.seeds + 1):
             values.append(train(args, settings, name, seed))
-            trial.report(sum(values) / len(values), seed)
-            if trial.should_prune():
+            if is_hopeless(trial, statistics.mean(values), seed):
                 raise optuna.TrialPruned
-        return sum(values) / len(values)
+        return statistics.mean(values)
 
     try:
         study.optimize(objective, n_trials=args.trials)

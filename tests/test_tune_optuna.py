@@ -1,5 +1,6 @@
 """examples/tune_optuna.py: trials by Optuna, each of a training with every seed."""
 
+import numpy as np
 import pytest
 
 optuna = pytest.importorskip("optuna")
@@ -24,21 +25,42 @@ def make_args(folder, script="script.py", **settings):
     return tune_optuna.Args(script=folder / script, runs_folder=folder / "tuned", **settings)
 
 
+def trials_of(args) -> list:
+    file = f"sqlite:///{args.runs_folder}/trials.db"
+    (study,) = optuna.get_all_study_summaries(file)
+    return optuna.load_study(study_name=study.study_name, storage=file).trials
+
+
 @pytest.mark.slow
 def test_a_search_finds_the_best_trial_and_goes_on(tmp_path, capsys):
     args = make_args(tmp_path)
     assert tune_optuna.main(args) == tune_optuna.main(args) == 0
-    (study,) = optuna.get_all_study_summaries(f"sqlite:///{args.runs_folder}/trials.db")
-    trials = optuna.load_study(
-        study_name=study.study_name, storage=f"sqlite:///{args.runs_folder}/trials.db"
-    ).trials
+    trials = trials_of(args)
     assert len(trials) == 6 and "best of 6 trials" in capsys.readouterr().out
-    done = [trial for trial in trials if trial.state == optuna.trial.TrialState.COMPLETE]
-    for trial in done:
-        assert trial.value == pytest.approx(trial.params["gae_lambda"] + 0.985)  # of both seeds
     for trial in trials:
         folders = list(args.runs_folder.glob(f"m__trial{trial.number}_*"))
-        assert len(folders) == (2 if trial in done else 1)
+        assert len(folders) == len(trial.intermediate_values)
+        if trial.state == optuna.trial.TrialState.COMPLETE:  # the mean of both seeds
+            assert trial.value == pytest.approx(trial.params["gae_lambda"] + 0.985)
+
+
+def test_a_trial_ends_when_its_mean_falls_below_the_median_of_the_others(tmp_path, monkeypatch):
+    """However well it began: 0.6, then nothing, beside four of 0.5."""
+    wins = np.vstack(
+        [np.full((4, 5), 0.5), [0.6, 0, 0, 0, 0], np.random.default_rng(1).random((8, 5))]
+    )
+    monkeypatch.setattr(  # by name: trial0_..., trial1_...
+        tune_optuna, "train", lambda _, __, name, seed: wins[int(name[5:].split("_")[0]), seed - 1]
+    )
+    args = make_args(tmp_path, trials=len(wins), seeds=5)
+    assert tune_optuna.main(args) == 0
+    ended = []  # after how many seeds
+    for i, means in enumerate(wins.cumsum(1) / np.arange(1, 6)):
+        others = [wins[:i][np.array(ended, int) > n, : n + 1].mean(1) for n in range(5)]
+        low = [len(o) >= 4 and means[n] < np.median(o) for n, o in enumerate(others)]
+        ended.append(low.index(True) + 1 if any(low) else 5)
+    assert [len(trial.intermediate_values) for trial in trials_of(args)] == ended
+    assert ended[4] == 2 and len(set(ended[5:])) > 1
 
 
 @pytest.mark.slow
