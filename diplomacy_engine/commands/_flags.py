@@ -4,16 +4,51 @@ Here nothing else of the engine is imported, so that a help is printed at once.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 from tyro.conf import Positional, arg
+
+from ..flags import OnlyIf
 
 Natural = Annotated[int, Meta(ge=0, le=2**62)]
 Count = Annotated[int, Meta(ge=1, le=10**7)]
 Year = Annotated[int, Meta(ge=1, le=30_000)]
 Years = Annotated[int, Meta(ge=1, le=1000)]
+Rounds = Annotated[int, Meta(ge=1, le=4)]
+GameNumber = Annotated[int, Meta(ge=1, le=10**9)]  # of a game in a file, from 1 on
 Threads = Annotated[int, Meta(ge=1, le=1024)]
+DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
+
+
+def _searches(flags: Any) -> bool:
+    """Whether one of the players searches, or is named by a saved game that is not yet read."""
+    from ..players.names import SearchSpec, parts
+
+    values = [getattr(flags, name, None) or () for name in ("player", "against", "players", "hint")]
+    names = [name for v in values for name in ([v] if isinstance(v, str) else v)]
+    searches = any(isinstance(part, SearchSpec) for name in names for part in parts(name))
+    return searches or bool(getattr(flags, "resume", None))
+
+
+def _talks(flags: Any) -> bool:
+    from ..players.names import VoiceSpec, parse_player
+
+    return isinstance(parse_player(flags.player or ""), VoiceSpec)
+
+
+def _is_page(flags: Any) -> bool:
+    return (flags.output or "").lower().endswith(".html")
+
+
+_NEEDS_PRESS = OnlyIf("it needs --press", lambda flags: flags.press)
+_NOT_TRAINED = OnlyIf("--runs are trained already", lambda flags: not flags.runs)
+_NOT_A_PAGE = OnlyIf("a page shows all games, in both themes", lambda flags: not _is_page(flags))
+_HAS_SEAT = OnlyIf(
+    f"with --power {DUMMIES} there is no seat of one",
+    lambda flags: DUMMIES not in getattr(flags, "power", ()),
+)
+_NEEDS_PAGE = OnlyIf("with --text there is no page", lambda flags: not flags.text)
 
 
 @dataclass(kw_only=True)
@@ -42,7 +77,7 @@ class GameFlags:
 class PlayerFlags:
     greedy: bool = False
     """policies play their likeliest orders instead of sampling"""
-    assume: str | None = None
+    assume: Annotated[str | None, OnlyIf("no player is written fast:...", _searches)] = None
     """model of the other players, for players that search: self (default), a player, pool:FOLDER (a
     run's checkpoints), or infer:self,dumbbot,... to infer it from their orders"""
     script: str | None = None
@@ -65,11 +100,11 @@ class MatchFlags(PlayerFlags, TeamFlags, GameFlags):
     """talk before the orders. mutual: peace between two powers that both want it; offers: deals of
     any kind, one offer per power and round; propose-choose: one offer to each other power, and each
     pair picks one of its two; None: nobody talks"""
-    press_rounds: Annotated[int, Meta(ge=1, le=4)] | None = None
+    press_rounds: Annotated[Rounds | None, _NEEDS_PRESS] = None
     """rounds of offers in a movement phase, 1 to 4; None: 1"""
-    open_press: bool = False
+    open_press: Annotated[bool, _NEEDS_PRESS] = False
     """everybody sees who is at peace with whom, not only their own deals"""
-    binding: Literal["yes", "no"] | None = None
+    binding: Annotated[Literal["yes", "no"] | None, _NEEDS_PRESS] = None
     """no: deals may be broken; breaker breaks them, grudge and sanction retaliate; None: yes"""
     json: str | None = None
     """file for the whole result"""
@@ -79,7 +114,10 @@ class MatchFlags(PlayerFlags, TeamFlags, GameFlags):
     """file for the figures of each game, as CSV"""
     save_games: str | None = None
     """file for saved games (.jsonl), for `replay`"""
-    save_count: Annotated[int, Meta(ge=1, le=10**6)] | None = None
+    save_count: Annotated[
+        Annotated[int, Meta(ge=1, le=10**6)] | None,
+        OnlyIf("it needs --save-games", lambda flags: flags.save_games),
+    ] = None
     """how many games --save-games writes; None: 10"""
 
 
@@ -299,15 +337,19 @@ class Replay:
     """file to write: a page (.html), a picture (.svg, .png) or a moving one (.gif)"""
     text: bool = False
     """show the game in the terminal instead"""
-    game: Annotated[int, Meta(ge=1, le=10**9)] | None = None
+    game: Annotated[GameNumber | None, _NOT_A_PAGE] = None
     """game of a picture or text; None: 1"""
-    phase: str | None = None
+    phase: Annotated[str | None, _NOT_A_PAGE] = None
     """phase of a picture or text, and the last of a GIF, such as F1901M"""
-    theme: Literal["light", "dark"] | None = None
+    theme: Annotated[
+        Literal["light", "dark"] | None,
+        _NOT_A_PAGE,
+        OnlyIf("it is for a picture", lambda flags: not flags.text),
+    ] = None
     """colors of a picture; a page has both; None: light"""
     map: str | None = None
     """map of the games; None: the one they name"""
-    review: str | None = None
+    review: Annotated[str | None, OnlyIf("it is for a page, --output FILE.html", _is_page)] = None
     """who judges the games, as `review --player` does; the page shows the review"""
 
 
@@ -350,7 +392,7 @@ class SeatFlags(PlayerFlags):
     """wait until the server is up"""
     patience: Annotated[int, Meta(ge=0, le=10**7)] = 600
     """seconds to keep trying once the server is gone"""
-    save: str | None = None
+    save: Annotated[str | None, _HAS_SEAT] = None
     """write the game here at the end, for `replay` (.jsonl)"""
 
 
@@ -358,35 +400,44 @@ class SeatFlags(PlayerFlags):
 class ServerFlags:
     address: Positional[str]
     """address of the server, such as localhost:8432"""
-    game_id: str | None = None
+    list: bool = False
+    """list the server's games and their free powers"""
+    user: Annotated[str | None, _HAS_SEAT] = None
+    """name to log in with, or the prefix of the names of several powers; a new name is registered
+    and then needs its password; None: a new name for each power and run"""
+    password_file: Annotated[str | None, _HAS_SEAT] = None
+    """file with the user's password"""
+    ssl: bool = False
+    """encrypt the connection (TLS)"""
+    ca: Annotated[str | None, OnlyIf("it needs --ssl", lambda flags: flags.ssl)] = None
+    """with --ssl: certificates (.pem) to trust, such as the server's own if it is self-signed;
+    None: those that the system trusts"""
+
+
+@dataclass(kw_only=True)
+class ServerSeat:
+    game_id: Annotated[str | None, _HAS_SEAT] = None
     """the game"""
     power: tuple[str, ...] = ()
     """the power to play, or several; any: a free one, or whichever the server assigns; all-dummies:
     all that nobody plays, in all games of the server"""
-    list: bool = False
-    """list the server's games and their free powers"""
-    user: str | None = None
-    """name to log in with, or the prefix of the names of several powers; a new name is registered
-    and then needs its password; None: a new name for each power and run"""
-    password_file: str | None = None
-    """file with the user's password"""
-    registration_password_file: str | None = None
+    registration_password_file: Annotated[str | None, _HAS_SEAT] = None
     """file with the game's password"""
-    ssl: bool = False
-    """encrypt the connection (TLS)"""
-    ca: str | None = None
-    """with --ssl: certificates (.pem) to trust, such as the server's own if it is self-signed;
-    None: those that the system trusts"""
-    vote_draw: Literal["never", "always"] | Year = "never"
+    vote_draw: Annotated[Literal["never", "always"] | Year, _HAS_SEAT] = "never"
     """how to vote on a draw in each phase: never, always, or a year, for one from that year on,
     unless the power is close to winning"""
-    talk: Annotated[int, Meta(ge=1, le=10**5)] | None = None
+    talk: Annotated[
+        Annotated[int, Meta(ge=1, le=10**5)] | None,
+        _HAS_SEAT,
+        OnlyIf("this player never talks", _talks),
+    ] = None
     """seconds in which a player that talks, such as nash+dumbbot, may make and answer offers in
     each movement phase, at most a third of the deadline; None: 10"""
 
 
+@OnlyIf("with --list nobody plays", lambda flags: not flags.list).for_all(SeatFlags, ServerSeat)
 @dataclass(kw_only=True)
-class Diplomacy(SeatFlags, ServerFlags):
+class Diplomacy(SeatFlags, ServerSeat, ServerFlags):
     """Play on a server of the diplomacy package. That package need not be installed here.
 
     examples:
@@ -436,11 +487,11 @@ class Make:
     """small, three, standard, or a map file"""
     runs: tuple[str, ...] = ()
     """finished run folders to take policies from"""
-    recipe: str | None = None
+    recipe: Annotated[str | None, _NOT_TRAINED] = None
     """another file of runs to train"""
-    decisions: Annotated[int, Meta(ge=100, le=10**12)] | None = None
+    decisions: Annotated[Annotated[int, Meta(ge=100, le=10**12)] | None, _NOT_TRAINED] = None
     """learner decisions of a run of share 1; None: from the file of runs"""
-    runs_folder: str = "runs"
+    runs_folder: Annotated[str, _NOT_TRAINED] = "runs"
     """where runs are trained and looked for"""
     output: str | None = None
     """folder of the population; one that is already there is replaced at the end (default without
@@ -463,24 +514,35 @@ class Ranked:
     """bots, checkpoints or run folders; with several, their mean rank is printed too"""
     saved_games: tuple[str, ...] = ()
     """games of a person, in place of --player"""
-    person: Annotated[str | None, arg(name="as")] = None
+    person: Annotated[
+        str | None,
+        arg(name="as"),
+        OnlyIf("it needs --saved-games", lambda flags: flags.saved_games),
+    ] = None
     """with --saved-games: the person's power, or name in them"""
     map: str | None = None
     """small, three, standard, or a map file; None: the player's"""
     population: str | None = None
     """folder of the population; None: the base population of the map"""
-    games: Count | None = None
-    """games of each player; None: small 2,000, three 1,500, others 700"""
     seed: Natural = 1
     """of seats and games"""
-    threads: Threads | None = None
-    """threads of games and networks; None: one per processor"""
     json: str | None = None
     """file for the whole result"""
 
 
 @dataclass(kw_only=True)
-class Rank(PlayerFlags, TeamFlags, Ranked):
+class RankGames:
+    games: Count | None = None
+    """games of each player; None: small 2,000, three 1,500, others 700"""
+    threads: Threads | None = None
+    """threads of games and networks; None: one per processor"""
+
+
+@OnlyIf(
+    "--saved-games are played already, and without teams", lambda flags: not flags.saved_games
+).for_all(PlayerFlags, TeamFlags, RankGames)
+@dataclass(kw_only=True)
+class Rank(PlayerFlags, TeamFlags, RankGames, Ranked):
     """Play against the members of a population, and print the rating with its 95% interval, the
     rank, and the population share: averaged over members, the share of games in which the player
     ends above that member. --saved-games rates a person by games played instead.
@@ -547,14 +609,16 @@ class Begin:
     members of the map's population and reveals them when the game is over; `mixed` seats a
     different policy of the map for each power; none: on a new page mixed, otherwise dumbbot;
     with --press, behind nash+"""
-    power: str | None = None
+    power: Annotated[
+        str | None, OnlyIf("with --watch you play no power", lambda flags: not flags.watch)
+    ] = None
     """the power you play; None: you choose on the page"""
     text: bool = False
     """play in the terminal instead of a page"""
     resume: str | None = None
     """continue a saved game, or one that `import-game` reads; games saved by `play` keep their
     links"""
-    guest: tuple[str, ...] = ()
+    guest: Annotated[tuple[str, ...], _NEEDS_PAGE] = ()
     """powers for somebody else, each with a link of its own"""
     watch: bool = False
     """play no power; watch the players"""
@@ -578,9 +642,15 @@ class Play(PlayerFlags, TeamFlags, Begin):
     draws_after: Year | None = None
     """people may vote for draws, and the other players do from this year on, unless they lead or
     are close to winning; a game ends once all surviving powers do; None: nobody votes"""
-    phase: str | None = None
+    phase: Annotated[
+        str | None,
+        OnlyIf("it needs --resume FILE, the game whose phase it is", lambda flags: flags.resume),
+    ] = None
     """with --resume: begin another game from this phase of one in the file, such as F1901M"""
-    game: Annotated[int, Meta(ge=1, le=10**9)] | None = None
+    game: Annotated[
+        GameNumber | None,
+        OnlyIf("it needs --phase, from which another game begins", lambda flags: flags.phase),
+    ] = None
     """with --phase: number of the game in the file; None: the last"""
     seed: Natural | None = None
     """seed of the players' random choices; None: a new one each time"""
@@ -588,18 +658,18 @@ class Play(PlayerFlags, TeamFlags, Begin):
     """where to save the game; None: a file in runs/play"""
     hint: str | None = None
     """checkpoint that gives hints; None: the first one that plays"""
-    explain: bool = False
+    explain: Annotated[bool, OnlyIf("it needs --text", lambda flags: flags.text)] = False
     """with --text: show the hint at every turn"""
     press: Literal["mutual", "offers"] | None = None
     """talk before the orders. mutual: peace between two powers that both want it; offers: deals of
     any kind, one offer per power and round; None: nobody talks"""
-    press_rounds: Annotated[int, Meta(ge=1, le=4)] | None = None
+    press_rounds: Annotated[Rounds | None, _NEEDS_PRESS] = None
     """rounds of offers in a movement phase, 1 to 4; None: 4"""
-    open_press: bool = False
+    open_press: Annotated[bool, _NEEDS_PRESS] = False
     """everybody sees who is at peace with whom, not only their own deals"""
-    binding: Literal["yes", "no"] | None = None
+    binding: Annotated[Literal["yes", "no"] | None, _NEEDS_PRESS] = None
     """no: deals may be broken; None: yes"""
-    host: str = "127.0.0.1"
+    host: Annotated[str, _NEEDS_PAGE] = "127.0.0.1"
     """address to listen on; 0.0.0.0 lets other machines of your network in"""
-    port: Annotated[int, Meta(ge=0, le=65535)] = 8000
+    port: Annotated[int, Meta(ge=0, le=65535), _NEEDS_PAGE] = 8000
     """port of the page; 0 for any free one"""

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,9 @@ from ..matches.match import BATCH, MatchReport, MatchSettings, full_rounds
 from ..players.advice import ordering
 from ..players.loading import load_player, policy_map
 from ..players.names import (
-    SEARCH,
     UNBOUND,
     LanguageSpec,
     PlayerSpec,
-    SearchSpec,
     VoiceSpec,
     assuming,
     parse_player,
@@ -37,7 +34,7 @@ from ..players.protocols import CountingPlayer, Player
 from ..press.press import PressRules
 from ..rules.map import Map, load_map
 from ._console import make_console, print_counts, print_draws, print_talk
-from ._flags import GameFlags, MatchFlags, PlayerFlags
+from ._flags import GameFlags, MatchFlags
 
 GAMES = 1000  # of a match
 # Decisions of a power in a game among DumbBots, each a request to a language model.
@@ -46,19 +43,10 @@ SAVE_COUNT = 10  # games that --save-games writes
 FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high")  # of --csv
 
 
-def no_effect(arguments: Any, flags: Iterable[str], why: str) -> None:
-    defaults = {field.name: field.default for field in fields(arguments)}
-    for name in flags:
-        if getattr(arguments, name, None) != defaults.get(name):
-            raise UserError(f"--{name.replace('_', '-')} has no effect: {why}")
-
-
 def press_rules(
     arguments: Any, players: Sequence[str | PlayerSpec], rounds: int = 1
 ) -> PressRules | None:
     voices = [spec for spec in map(parse_player, players) if isinstance(spec, VoiceSpec)]
-    if arguments.press is None:
-        no_effect(arguments, ("press_rounds", "open_press", "binding"), "it needs --press")
     binding = getattr(arguments, "binding", None) != "no"
     for voice in voices:
         needs = "--binding no" if binding and voice.kind in UNBOUND else ""
@@ -69,12 +57,6 @@ def press_rules(
         return None
     rounds = arguments.press_rounds or (1 if arguments.press == "mutual" else rounds)
     return PressRules(arguments.press, rounds, binding, arguments.open_press)
-
-
-def check_assume(arguments: PlayerFlags, players: Sequence[str | PlayerSpec]) -> None:
-    searches = [part for p in players for part in parts(p) if isinstance(part, SearchSpec)]
-    if not searches:
-        no_effect(arguments, ("assume",), f"no player is written {SEARCH}:...")
 
 
 def check_files(arguments: Any) -> None:
@@ -111,8 +93,6 @@ def run_match(
     FIGURE_COLUMNS of a result; with `rounds_up` all sides are played equally often.
     """
     check_files(arguments)
-    if not arguments.save_games:
-        no_effect(arguments, ("save_count",), "it needs --save-games")
     specs = [parse_player(name) for name in names]
     press = press_rules(arguments, specs)
     game_map = map_of(arguments.map, specs)
@@ -233,7 +213,6 @@ def load_players(
     names: Sequence[str | PlayerSpec], game_map: Map, arguments: Any, careful: bool = False
 ) -> list[Player]:
     specs = [parse_player(name) for name in names]
-    check_assume(arguments, specs)
     options = {"game_map": game_map, "script": arguments.script, "greedy": arguments.greedy}
     options |= {"assume": arguments.assume, "careful": careful}
     seeds = range(len(specs) * arguments.seed, len(specs) * (arguments.seed + 1))

@@ -4,7 +4,6 @@ import os
 import secrets
 import sys
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
@@ -28,20 +27,15 @@ from ..extras.connections.talk import check_voice
 from ..extras.connections.webdip import WebdipSeat
 from ..extras.connections.webdip_site import Site
 from ..players.names import VoiceSpec, parse_player
-from ..press.negotiators.negotiation import Negotiator
 from ..records import convert
 from ..rules.map import Map, load_map
 from ..textgame.imports.webdiplomacy import FIRST_YEAR
 from ._console import make_console, print_table
-from ._flags import Diplomacy, SeatFlags, Webdip
-from ._matches import load_players, no_effect, write_lines
-
-DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
+from ._flags import DUMMIES, Diplomacy, SeatFlags, Webdip
+from ._matches import load_players, write_lines
 
 
 def run_diplomacy(arguments: Diplomacy) -> int:
-    if not arguments.ssl:
-        no_effect(arguments, ("ca",), "it needs --ssl")
     wire = Wire(read_address(arguments.address), arguments.ssl, arguments.ca)
     if arguments.list:
         return _list(arguments, wire)
@@ -103,9 +97,6 @@ def _environment_number(name: str) -> int | None:
 
 
 def _list(arguments: Diplomacy, wire: Wire) -> int:
-    used = ("address", "list", "user", "password_file", "ssl", "ca")
-    others = [field.name for field in fields(arguments) if field.name not in used]
-    no_effect(arguments, others, "with --list nobody plays")
     try:
         rows = diplomacy_server.list_games(wire, _accounts(arguments)("list", 1))
     except ConnectionLost as error:
@@ -126,9 +117,6 @@ def _powers(arguments: Diplomacy) -> tuple[list[str], bool]:
             f"--power {text}: name each power once, and {diplomacy_server.ANY} or {DUMMIES} alone"
         )
     if DUMMIES in arguments.power:
-        of_seats = ("user", "password_file", "game_id", "registration_password_file", "save")
-        of_seats += ("talk", "vote_draw")
-        no_effect(arguments, of_seats, f"with --power {DUMMIES} there is no seat of one")
         return [], True
     if not names or not arguments.game_id:
         raise UserError("give --game-id and --power; --list shows the games and their free powers")
@@ -174,8 +162,6 @@ def _play(
     announce_compilation()
     (player,) = load_players([arguments.player], game_map, arguments, careful=True)
     check_plays(player, game_map)
-    if not isinstance(player, Negotiator):
-        no_effect(arguments, ("talk",), f"{player.name} never talks")
     loop = SeatLoop(
         connection,
         player,

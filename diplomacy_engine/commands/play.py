@@ -36,7 +36,7 @@ from ..play.terminal import TextGame
 from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
-from ..players.names import DrawnSpec, drawn_names, parse_player
+from ..players.names import DrawnSpec, SearchSpec, drawn_names, parse_player, parts
 from ..players.policy import files
 from ..players.population import FOLDERS, Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
@@ -47,7 +47,7 @@ from ..rules.map import MAP_NAMES, Map, load_map
 from ..textgame.game import Game
 from ._console import print_notes
 from ._flags import Play
-from ._matches import check_assume, map_of, no_effect, press_rules
+from ._matches import map_of, press_rules
 
 MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
@@ -56,12 +56,6 @@ TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on
 
 
 def run_play(arguments: Play) -> int:
-    if arguments.text:  # a guest could not give orders there, and the game would wait for them
-        no_effect(arguments, ("guest", "host", "port"), "with --text there is no page")
-    else:
-        no_effect(arguments, ("explain",), "it needs --text")
-    if arguments.watch:
-        no_effect(arguments, ("power",), "with --watch you play no power")
     announce_compilation()
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # one board: more threads wait for each other
     if arguments.text:
@@ -121,10 +115,6 @@ def _print_links(server: PlayServer) -> None:
 def _session(arguments: Play) -> PlaySession:
     hint = [arguments.hint] if arguments.hint else []
     named = [*(arguments.against or ()), *hint]
-    if arguments.phase and not arguments.resume:
-        raise UserError("--phase needs --resume FILE, the game whose phase it is")
-    if arguments.game and not arguments.phase:
-        raise UserError("--game needs --phase, from which another game begins")
     if arguments.resume:
         game, record = _resumed(arguments, named)
         return _opened(arguments, game, record)
@@ -295,7 +285,9 @@ def _opened(
 
     names = dict.fromkeys([*record.opponents, *([record.hint] if record.hint else [])])
     drawn = [name for name in names if _is_drawn(name)]
-    check_assume(arguments, [*names])
+    searches = any(isinstance(part, SearchSpec) for name in names for part in parts(name))
+    if arguments.assume and not searches:  # the flags do not show who sits in a resumed game
+        raise UserError("--assume has no effect: nobody in this game searches")
     file = _file(arguments, game.map, arguments.resume if record.tokens else None)
     choices = Choices(offered, mixed, maps, new_game)
 

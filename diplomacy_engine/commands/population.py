@@ -52,7 +52,7 @@ from ..replays.replay import load_replays
 from ..rules.map import Map, load_map
 from ._console import make_console, print_table
 from ._flags import Add, Make, Rank, Show
-from ._matches import load_players, map_of, no_effect, showing_progress, write_result
+from ._matches import load_players, map_of, showing_progress, write_result
 
 RUNS = CONFIGS / "population" / "runs.toml"
 # Fast on every map, where those that search are not.
@@ -80,11 +80,6 @@ def run_rank(arguments: Rank) -> int:
     if bool(arguments.player) == bool(arguments.saved_games):
         raise UserError("give either --player or --saved-games")
     check_target(arguments.json)
-    if arguments.saved_games:
-        flags = ("teams", "team_victory", "games", "threads", "greedy", "assume", "script")
-        no_effect(arguments, flags, "--saved-games are played already, and without teams")
-    elif arguments.person:
-        raise UserError("--as has no effect: it needs --saved-games")
     population = _population(arguments)
     game_map = population.map.with_teams(arguments.teams, arguments.team_victory)
     if arguments.player:
@@ -183,8 +178,6 @@ def run_make(arguments: Make) -> int:
     game_map = load_map(arguments.map)
     if arguments.runs and not arguments.output:
         raise UserError("--runs needs --output: the folder of the new population")
-    if arguments.runs:
-        no_effect(arguments, ("recipe", "decisions", "runs_folder"), "--runs are trained already")
     folder = Path(arguments.output or FOLDERS / game_map.name)
     _check_replaceable(folder)
     copies = arguments.copies

@@ -14,7 +14,6 @@ from ..replays.page import page
 from ..replays.replay import Replay, frame_svg, frame_text, load_replays, make_replay
 from ._console import print_notes
 from ._flags import Replay as ReplayFlags
-from ._matches import no_effect
 from .review import reviewed
 
 _SUFFIXES = (".html", ".svg", ".png", ".gif")
@@ -30,12 +29,6 @@ def run_replay(arguments: ReplayFlags) -> int:
             raise UserError(f"{target} must end in {', '.join(_SUFFIXES)}")
         check_target(target)
     is_page = target is not None and target.suffix.lower() == ".html"
-    if is_page:
-        no_effect(arguments, ("game", "phase", "theme"), "a page shows all games, in both themes")
-    else:
-        no_effect(arguments, ("review",), "it is for a page, --output FILE.html")
-    if arguments.text:
-        no_effect(arguments, ("theme",), "it is for a picture")
     notes: list[str] = []
     reviews: list[dict] = []
     review = partial(_review, arguments.review, reviews) if arguments.review else None
