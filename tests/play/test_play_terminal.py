@@ -205,7 +205,7 @@ def test_one_of_several_games_is_played_on_from_a_phase(play, capsys):
     )
     assert "Spring 1901" in shown
     assert "has no game 3" in refused("--text --resume g.jsonl --game 3 --phase S1901M", capsys)
-    assert "--game needs --phase" in refused("--text --resume g.jsonl --game 1", capsys)
+    assert "--game has no effect" in refused("--text --resume g.jsonl --game 1", capsys)
 
 
 def test_a_game_from_a_phase_keeps_the_year_of_votes(play):
