@@ -52,8 +52,7 @@ Weight = Annotated[float, Meta(ge=0, le=10**9)]
 class Args:
     """Settings. The defaults are for the small map; configs/MAP.toml and then flags override them.
 
-    A field's help is the text below it, and the comment the reason for its default; where there is
-    no text, the comment is the help.
+    tyro shows the text below a field as its help, else the comment beside it.
     """
 
     # To begin with
@@ -119,7 +118,7 @@ class Args:
     eval_games: Size = 200  # games of one evaluation against one bot, all seats equally often
     eval_bots: tuple[str, ...] = ("random", "dumbbot")  # players to evaluate against
 
-    # Not in --help
+    # The run folder
     exp_name: str = Path(__file__).stem  # part of the run folder's name
     runs_folder: str = "runs"  # folder in which the run folder is made
     capture_games: Annotated[int, Meta(ge=0, le=1000)] = 1  # saved of each evaluation

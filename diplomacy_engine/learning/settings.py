@@ -1,16 +1,14 @@
 """Settings: a frozen dataclass, filled by a file (`--config`, else `{map}.toml`) and flags."""
 
 import dataclasses
-import inspect
 import itertools
 import os
 import re
 import shlex
 import sys
-import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import tyro
 
@@ -25,15 +23,7 @@ from ..rules.map import MAP_NAMES
 from .run_folder import RunFolder
 
 MAX_FILE_BYTES = 1_000_000  # of a settings file; those that come along have some 3,000
-HIDDEN = "not_in_help"  # the group of flags that a help leaves out
 _Args = TypeVar("_Args")
-# In the source of a dataclass: a comment, or a field on some lines, the comment beside it and the
-# text below it, which is its help if there is one, else the comment.
-_FIELD = re.compile(
-    r"^    (?:# (.+)|(\w+):.*?(?:  # (.*))?(?:\n(?:     .*|    [])}].*))*"
-    r'(?:\n    """((?:.|\n)*?)""")?)$',
-    re.MULTILINE,
-)
 
 
 def parse_args(
@@ -55,41 +45,15 @@ def parse_args(
         raise SystemExit(fail(error) if first else 2) from None
     about = about or getattr(sys.modules.get(args_class.__module__), "__doc__", None) or ""
     help_text = "\n\n".join(about.split("\n\n")[:2])
-    options = {
-        "args": words,
-        "prog": _program(),
-        "default": default,
-        "description": help_text,
-        "console_outputs": first,
-    }
-    if {"-h", "--help"} & set(words):
-        with ended_by_reader():
-            tyro.cli(in_groups(default), **options | {"default": None})  # shows the help and exits
-    return tyro.cli(args_class, **options)
-
-
-def in_groups(default: Any) -> type:
-    """Return a dataclass with those flags and defaults as dataclasses of groups, which tyro's help
-    shows apart. A comment on a line of its own above a field begins a group, and so does a class.
-    """
-    hints = typing.get_type_hints(type(default), include_extras=True)
-    groups: dict[str, list] = {}
-    for part in reversed(type(default).__mro__[:-1]):
-        group = Path(inspect.getfile(part)).stem
-        for heading, name, comment, text in _FIELD.findall(inspect.getsource(part)):
-            group = re.sub(r"\W+", "_", heading.lower()) or group
-            text = text or comment
-            hint = hints.pop(name, None)  # else a base class has had it
-            if hint is not None and group != HIDDEN:
-                hint = Annotated[hint, tyro.conf.arg(help=" ".join(text.split()))]
-                flag = name, hint, dataclasses.field(default=getattr(default, name))
-                groups.setdefault(group, []).append(flag)
-    parts = []
-    for group, flags in groups.items():
-        flat = dataclasses.make_dataclass(group, flags, namespace={"__doc__": " "})
-        factory = dataclasses.field(default_factory=flat)
-        parts.append((group, tyro.conf.OmitArgPrefixes[flat], factory))
-    return dataclasses.make_dataclass("Groups", parts)
+    with ended_by_reader():
+        return tyro.cli(
+            args_class,
+            args=words,
+            prog=_program(),
+            default=default,
+            description=help_text,
+            console_outputs=first,
+        )
 
 
 def _program() -> str | None:

@@ -17,11 +17,10 @@ import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.learning import registry, settings
 from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.records import convert
-from diplomacy_learners import imitate, league
+from diplomacy_learners import imitate
 
 FILES = sorted(path.stem for path in (REPOSITORY / "diplomacy_learners").glob("[a-z]*.py"))
 LEARNERS = ["ppo_selfplay_diplomacy", *(f"diplomacy_learners.{name}" for name in FILES)]
-NOT_IN_HELP = ["exp-name", "runs-folder", "capture-games"]
 WORDS = dict(read_table(__file__, "words_of_people_and_of_sweeps"))
 
 
@@ -74,22 +73,8 @@ def test_help_has_the_values_of_the_settings_file(tmp_path, monkeypatch, capsys)
     shown = capsys.readouterr().out
     assert end.value.code == 0 and "(default: 123)" in shown
     names = [field.name.replace("_", "-") for field in dataclasses.fields(ppo.Args)]
-    names = [name for name in names if name not in NOT_IN_HELP]
     places = [re.search(rf"^\W*--{name}\b", shown, re.MULTILINE).start() for name in names]
     assert places == sorted(places)  # the first flags are those that one needs first
-
-
-def test_help_has_groups(capsys):
-    """By the comments above fields; what a learner has more is a group by its name."""
-    for args_class, more in ((ppo.Args, []), (league.Args, ["league"])):
-        with pytest.raises(SystemExit):
-            parse_args(args_class, ["--help"])
-        shown = capsys.readouterr().out
-        own = ["to-begin-with", "the-run", "games", "opponents", "ppo", "network"]
-        own += ["evaluation", *more]
-        assert re.findall(r"^ (\S+) options +$", shown, re.MULTILINE) == own
-        opponents = shown.partition(" opponents options ")[2].partition(" ppo options ")[0]
-        assert "--pool-size" in opponents and "--gamma" not in opponents
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # runpy finds it imported
@@ -111,8 +96,7 @@ def test_the_help_of_a_command_has_every_flag_and_every_number_a_range(name, mon
         if hint == imitate.Positional[tuple[str, ...]]:
             continue  # shown without its name
         word = flag.replace("_", "-")
-        hidden = word in NOT_IN_HELP and issubclass(args_class, ppo.Args)
-        assert bool(re.search(rf"--{word}[ ,]", shown)) != hidden
+        assert re.search(rf"--{word}[ ,]", shown)
         kinds = [hint, *typing.get_args(hint)]
         metas = [meta for kind in kinds for meta in getattr(kind, "__metadata__", ())]
         assert not {int, float} & {*kinds} or any(isinstance(meta, Meta) for meta in metas), flag
