@@ -17,17 +17,22 @@ def new_arrays(record: type, **sizes: int) -> Any:
 
     Each array is full of what its field says, or zeros.
     """
-    arrays = []
-    for kind in record.__annotations__.values():
-        shape, *rest = getattr(kind, "__metadata__", (None,))
-        arrays.append(shape and np.full([_length(a, sizes) for a in _axes(shape)], *reversed(rest)))
-    return record(*arrays)
+    return record(
+        *[np.full(*array) if array else None for array in _arrays_of(record, *sizes.items())]
+    )
 
 
 @lru_cache(maxsize=256)
-def _axes(shape: str) -> list[list[list[str]]]:
-    return [[term.split() for term in axis.split(" + ")] for axis in shape.split(", ")]
+def _arrays_of(record: type, *sizes: tuple[str, int]) -> list[tuple | None]:
+    """(shape, value, type) of each array of a record; None: of a field without one."""
+    fields = [getattr(kind, "__metadata__", None) for kind in record.__annotations__.values()]
+    lengths = dict(sizes)
+    return [
+        field and ([_length(axis, lengths) for axis in field[0].split(", ")], *field[:0:-1])
+        for field in fields
+    ]
 
 
-def _length(axis: list[list[str]], sizes: dict[str, int]) -> int:
-    return sum(math.prod(sizes[w] if w in sizes else int(w) for w in term) for term in axis)
+def _length(axis: str, sizes: dict[str, int]) -> int:
+    terms = [term.split() for term in axis.split(" + ")]
+    return sum(math.prod(sizes[w] if w in sizes else int(w) for w in term) for term in terms)

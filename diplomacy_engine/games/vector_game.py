@@ -4,14 +4,17 @@ All work on games runs in compiled kernels on slices of rows, in threads. Every 
 from a game's own seed, so results do not depend on the number of threads.
 """
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from .._arrays import new_arrays, shaped
+from .._copies import copied_object
 from .._cores import usable_cores
 from .._jit import compiled, jit
 from .._suggest import array_shapes
@@ -19,7 +22,7 @@ from ..constants import AGREED, NONE, RUNNING
 from ..errors import UserError
 from ..rules.adjudicator.movement import movement_scratch
 from ..rules.legal_orders import legal_scratch, list_game
-from ..rules.map import Map, load_map
+from ..rules.map import Board, Map, load_map
 from ..rules.phases import adjudicate_phase
 from ..rules.state import (
     allocate_state,
@@ -30,7 +33,7 @@ from ..rules.state import (
     next_random,
     reset_game,
 )
-from ..rules.vocabulary import vocabulary
+from ..rules.vocabulary import OrderTable, vocabulary
 from ..scoring.outcomes import Outcomes
 from .decisions import Decisions, empty_decisions, filled, join_decisions
 from .observation import (
@@ -201,7 +204,6 @@ class VectorGame:
         self.map = load_map(game_map)
         self.vocabulary = vocabulary(self.map)
         self.board, self.table = self.map.board, self.vocabulary.table
-        self._has_neutral = has_neutral(self.board)
         self.num_games = num_games
         self.max_years = self.map.max_years if max_years is None else max_years
         self.threads = max(1, threads or usable_cores())
@@ -210,14 +212,20 @@ class VectorGame:
         generator = np.random.default_rng([seed, 0x6469706C])
         self.row_seed = generator.integers(0, 2**64, num_games, np.uint64)
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
-        self._movement = [movement_scratch(self.board) for _ in range(self.threads)]
-        self._legal = [legal_scratch(self.board, self.table) for _ in range(self.threads)]
-        self._orders_per_slot = _orders_per_slot(self)
+        self._of_map = _of_map(self.map)
         self._most_orders = 0  # of one slice of rows so far
         self._part_buffers = [None] * self.threads
         self._every_row, self._no_draws = np.arange(num_games), np.zeros(0, bool)
-        self._code: dict[Callable, Callable] = {}
         self.reset()
+
+    def __deepcopy__(self, memo: dict) -> "VectorGame":
+        """Copy what changes; the rest is shared."""
+        constants = self.board, self.table, self._of_map, self._pool
+        memo |= {id(constant): constant for constant in constants}
+        return copied_object(self, memo)
+
+    def __copy__(self) -> "VectorGame":
+        return self.__deepcopy__({})
 
     def __reduce__(self) -> tuple:
         """Pickle the arguments, the state and the seeds; the rest is made anew."""
@@ -248,11 +256,12 @@ class VectorGame:
     def call(self, kernel: Callable, *arguments: object) -> object:
         """Call a kernel without Numba's dispatch (see `_jit.compiled`).
 
-        Its arguments have the same types at every call; arrays must be contiguous.
+        Its arguments have the same types at every call for games of this map; arrays must be
+        contiguous.
         """
-        code = self._code.get(kernel)
+        code = self._of_map.code.get(kernel)
         if code is None:
-            code = self._code[kernel] = compiled(kernel, *arguments)
+            code = self._of_map.code[kernel] = compiled(kernel, *arguments)
         return code(*arguments)
 
     def call_slices(self, kernel: Callable, count: int, before: tuple, after: tuple) -> None:
@@ -344,7 +353,8 @@ class VectorGame:
         games, provinces = last - first, len(self.board.terrain)
         max_d = games * self.num_powers + self.num_powers + 1
         max_s = (games + 2) * provinces + 1
-        reserve = 2 * provinces * self._orders_per_slot
+        per_slot = self._of_map.orders_per_slot
+        reserve = 2 * provinces * per_slot
         max_n = max(2 * reserve, int(self._most_orders * 1.25) + reserve)
         # Several slices are copied when they are joined, so their buffers can serve again.
         reuse = reuse or last - first < len(rows)
@@ -353,7 +363,7 @@ class VectorGame:
             if buffers is None or len(buffers.game) < max_d or len(buffers.order) < max_n:
                 buffers = empty_decisions(max_d, max_s, max_n)
             counts = np.zeros(3, np.int64)
-            boards = self.board, self.table, self.state, self._legal[thread], self._orders_per_slot
+            boards = self.board, self.table, self.state, self._of_map.legal, per_slot
             end = self.call(_list_games, *boards, rows, first, last, counts, buffers)
             if end == last:
                 break
@@ -431,16 +441,16 @@ class VectorGame:
         rows = self._rows(rows)
         games = len(rows)
         out = new_arrays(StepResult, E=games, P=self.num_powers) if out is None else out
-        if self._has_neutral:
+        if self._of_map.has_neutral:
             orders = np.where(self.state.unit_power == self.num_powers, np.int32(NONE), orders)
         row_seed = self.row_seed if self.auto_reset else self.row_seed[:0]
         boards = self.board, self.table, self.state, orders, agreed
 
-        def step_slice(first: int, last: int, thread: int) -> None:
-            rules = self._movement[thread], self.max_years, row_seed
+        def step_slice(first: int, last: int) -> None:
+            rules = self._of_map.movement, self.max_years, row_seed
             self.call(_step_games, *boards, *rules, rows, first, last, out)
 
-        self.run(step_slice, games, numbered=True)
+        self.run(step_slice, games)
         return out
 
     def agreed(self, votes: np.ndarray) -> np.ndarray:
@@ -492,8 +502,19 @@ def _check(name: str, array: np.ndarray, shape: tuple[int, int], kind: str) -> N
         raise ValueError(f"{name} must be {kind} of shape {shape}, not {actual}")
 
 
-def _orders_per_slot(games: VectorGame) -> int:
-    """Return an upper bound on the legal orders of one slot."""
-    per_province = np.diff(games.table.province_first).max(initial=1)
-    builds = (games.table.build != NONE).sum()
-    return int(max(per_province, builds, len(games.board.terrain))) + 1
+class _OfMap(threading.local):
+    """What games of one map share: machine code, and working memory, each thread its own."""
+
+    def __init__(self, board: Board, table: OrderTable, code: dict[Callable, Callable]):
+        self.code = code
+        self.movement, self.legal = movement_scratch(board), legal_scratch(board, table)
+        self.has_neutral = has_neutral(board)
+        # An upper bound on the legal orders of one slot.
+        per_province = np.diff(table.province_first).max(initial=1)
+        builds = (table.build != NONE).sum()
+        self.orders_per_slot = int(max(per_province, builds, len(board.terrain))) + 1
+
+
+@lru_cache(maxsize=16)
+def _of_map(game_map: Map) -> _OfMap:
+    return _OfMap(game_map.board, vocabulary(game_map).table, {})

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._arrays import new_arrays, shaped
+from .._copies import copied_object
 from .._suggest import did_you_mean, quoted
 from ..constants import CONVOY, NONE, RUNNING, Phase
 from ..errors import UserError
@@ -118,6 +119,8 @@ class Press:
         self.come_due: list[Offers] = []  # deals of this phase that earlier ones agreed upon
         self._seed, self._turn = games.state.seed.copy(), np.full(count, NONE, np.int32)
         self.talking()
+
+    __deepcopy__ = copied_object
 
     def talking(self) -> np.ndarray:
         """Return which games are in a movement phase, (E,) bool; forget deals of earlier ones."""

@@ -169,6 +169,9 @@ class Map:
         teams = self.teams
         return _map_again, (json.dumps(self.facts), self.source, teams.text, teams.victory_centers)
 
+    def __deepcopy__(self, _memo: dict) -> "Map":
+        return self
+
     @cached_property
     def hash(self) -> str:
         return hashlib.sha256(json.dumps(self.facts, sort_keys=True).encode()).hexdigest()

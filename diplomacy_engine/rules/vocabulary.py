@@ -126,6 +126,9 @@ class OrderVocabulary:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def __deepcopy__(self, _memo: dict) -> "OrderVocabulary":
+        return self
+
     def __reduce__(self) -> tuple:
         return vocabulary, (self.map,)  # made anew: smaller, and arrays stay read-only
 

@@ -1,14 +1,18 @@
 """One game in texts: `Game`, one row of a VectorGame, for people, tests and viewers."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from .. import constants
+from .._copies import copied_object
 from .._suggest import quoted
 from ..constants import (
     NONE,
+    RUNNING,
     End,
     OrderKind,
     Phase,
@@ -38,6 +42,25 @@ from .talk import GameTalk, Offer
 _STAYS = (" H", " HOLD", " D", "WAIVE")  # how orders end that change nothing for neutral units
 
 
+class _Played(NamedTuple):
+    """A phase that was played, which becomes a record of `Game.history` when somebody reads it."""
+
+    before: VectorGame  # a copy
+    conceded: tuple[str, ...]
+    orders: dict[str, list[str] | None]
+    results: dict[str, int]  # result bits by unit
+    notes: dict
+
+    def as_saved(self) -> dict:
+        # Without the last orders, which are in the phase before.
+        state = positions.state_dictionary(self.before, self.conceded)
+        record = {"name": positions.current_phase(self.before), "state": state}
+        return record | {"orders": self.orders, "results": self.result_words()} | self.notes
+
+    def result_words(self) -> dict[str, list[str]]:
+        return {text: positions.result_words(bits) for text, bits in self.results.items()}
+
+
 class Game:
     """One game of a map, in which powers may make deals before they order.
 
@@ -55,7 +78,6 @@ class Game:
         map, draw_votes: the Map, and whether there are votes.
         conceded: powers that have given up, see `concede`.
         id: a text that names the game in saved games.
-        history: the adjudicated phases as in a saved game: name, state, orders, results, messages.
         messages: what was said in this phase so far, as in a saved game.
 
     `adjudicate` says what became of each order, and `causes` who was in the way:
@@ -80,7 +102,7 @@ class Game:
         self.max_years, self.draw_votes = max_years, draw_votes
         self.conceded: list[str] = []
         self.id = "game"
-        self.history: list[dict] = []
+        self._history: tuple[dict | _Played, ...] = ()
         self.messages: list[dict] = []
         self._games = VectorGame(self.map, 1, max_years=max_years or 0, threads=1, auto_reset=False)
         self._talk_by(press, press_rounds, binding)
@@ -99,6 +121,17 @@ class Game:
         self._lists: dict[int, list[int]] | None = None
         self._votes: set[str] = set()
         self._talk.begin_phase()
+
+    @property
+    def history(self) -> list[dict]:
+        """The adjudicated phases as in a saved game: name, state, orders, results, messages."""
+        if self._history and not isinstance(self._history[-1], dict):
+            self._history = tuple(p if isinstance(p, dict) else p.as_saved() for p in self._history)
+        return list(self._history)
+
+    @history.setter
+    def history(self, phases: Sequence[dict]) -> None:
+        self._history = tuple(phases)
 
     @property
     def phase(self) -> str:
@@ -155,7 +188,7 @@ class Game:
     @property
     def is_over(self) -> bool:
         """Whether the game has ended."""
-        return bool(self._games.state.end[0] != End.RUNNING)
+        return bool(self._games.state.end[0] != RUNNING)
 
     @property
     def orders(self) -> dict[str, list[str]]:
@@ -177,17 +210,13 @@ class Game:
         kind, where = notation.read_place(self.map, place)
         table = self._games.table
         numbers = self._legal().get(where.province, [])
-        if kind is not None:
-            numbers = [
-                number
-                for number in numbers
-                if table.unit_kind[number] == kind and table.kind[number] != OrderKind.BUILD
-            ]
+        builds = bool(numbers) and table.kind[numbers[0]] == OrderKind.BUILD
+        if kind is not None and numbers and (builds or table.unit_kind[numbers[0]] != kind):
+            return []  # of no unit, or of one of the other kind
         if self._talk.binds:
             unbound = self._talk.left()
             numbers = [number for number in numbers if number in unbound]
         texts = [self._games.vocabulary.texts[number] for number in numbers]
-        builds = bool(numbers) and table.kind[numbers[0]] == OrderKind.BUILD
         return [*texts, "WAIVE"] if builds else texts
 
     def _legal(self) -> dict[int, list[int]]:
@@ -270,7 +299,7 @@ class Game:
         record = self._record({power: [] for power in self.map.powers})
         positions.end_by_concession(self._games, self.conceded)
         if self.is_over:
-            self._close(record, {})
+            self._close(record)
 
     def _contender(self, power: str, what: str) -> str:
         name = self.map.powers[self.map.power_number(power)]
@@ -612,7 +641,7 @@ class Game:
         if self.all_agree():
             record = self._record({power: [] for power in self.map.powers})
             self._games.state.end[0] = End.AGREED
-            return self._close(record, {})
+            return self._close(record)
         broken = {}
         if self._talk.binds:
             self._keep_promises()
@@ -628,10 +657,8 @@ class Game:
             results = self._adjudicate_movement(chosen)
         if self.conceded and not self.is_over:
             positions.end_by_concession(self._games, self.conceded)
-        results = self._close(record, results)
-        if broken:
-            self.history[-1]["broken"] = broken
-        return results
+        record.notes.update({"broken": broken} if broken else {})
+        return self._close(record._replace(results=results))
 
     def _keep_promises(self) -> None:
         promised = self._talk.promised(self._order_array(self.order_numbers()))
@@ -652,23 +679,21 @@ class Game:
 
     def all_agree(self) -> bool:
         """Tell whether all powers have voted for a draw, so that `adjudicate` ends the game."""
+        if not self._votes:
+            return False
         agree = np.isin(self.map.powers, [*self._votes, *self.conceded])
-        return bool(self._votes) and bool(self._games.agreed(agree[None])[0])
+        return bool(self._games.agreed(agree[None])[0])
 
-    def _record(self, orders: dict[str, list[str]]) -> dict:
-        # Without the last orders, which are in the phase before.
-        state = positions.state_dictionary(self._games, self.conceded)
-        return {"name": self.phase, "state": state, "orders": orders}
+    def _record(self, orders: dict[str, list[str] | None]) -> _Played:
+        """Return a record of this phase, before it is played; `results` are still to come."""
+        notes = {"messages": list(self.messages)} | ({"votes": self.votes} if self._votes else {})
+        return _Played(copy.copy(self._games), tuple(self.conceded), orders, {}, notes)
 
-    def _close(self, record: dict, results: dict[str, list[str]]) -> dict[str, list[str]]:
-        notes = {"results": results, "messages": self.messages} | self._votes_note()
-        self.history.append(record | notes)
+    def _close(self, played: _Played) -> dict[str, list[str]]:
+        self._history = *self._history, played
         self.messages = []
         self._begin_phase()
-        return {unit: list(words) for unit, words in results.items()}
-
-    def _votes_note(self) -> dict[str, list[str]]:
-        return {"votes": self.votes} if self._votes else {}
+        return played.result_words()
 
     def order_numbers(self) -> dict[int, int]:
         """Return province -> number of the one legal order submitted for it, without waives."""
@@ -696,23 +721,26 @@ class Game:
             orders[0, v] = number
         return orders
 
-    def _adjudicate_movement(self, chosen: dict[int, int]) -> dict[str, list[str]]:
+    # Each plays a phase and returns result bits by unit.
+
+    def _adjudicate_movement(self, chosen: dict[int, int]) -> dict[str, int]:
         state, void = self._games.state, self._void_units(chosen)
         units = self._unit_texts()
         self._games.step(self._order_array(chosen))
         results = state.last_result[0].tolist()
         for v in void:
             results[v] |= constants.VOID
-        return {text: positions.result_words(results[v]) for v, text in units.items()}
+        return {text: results[v] for v, text in units.items()}
 
     def _unit_texts(self) -> dict[int, str]:
-        powers, kinds, locations = self._ordered_units()
+        powers, kinds, locations = (array.tolist() for array in self._ordered_units())
         return {
             v: self.map.unit_text(kinds[v], locations[v])
-            for v in np.flatnonzero(powers != NONE).tolist()
+            for v, power in enumerate(powers)
+            if power != NONE
         }
 
-    def _adjudicate_retreats(self, chosen: dict[int, int]) -> dict[str, list[str]]:
+    def _adjudicate_retreats(self, chosen: dict[int, int]) -> dict[str, int]:
         state, table = self._games.state, self._games.table
         void, units = self._void_units(chosen), self._unit_texts()
         gone = constants.DISBANDED
@@ -731,9 +759,9 @@ class Game:
         for v, goal in goals.items():
             if state.unit_power[0, goal] != NONE:
                 results[units[v]] = 0
-        return {text: positions.result_words(bits) for text, bits in results.items()}
+        return results
 
-    def _adjudicate_winter(self, chosen: dict[int, int]) -> dict[str, list[str]]:
+    def _adjudicate_winter(self, chosen: dict[int, int]) -> dict[str, int]:
         state, table = self._games.state, self._games.table
         units, own = self._unit_texts(), self._void_units(chosen)
         foreign = {text for v, text in units.items() if v not in own}
@@ -756,7 +784,7 @@ class Game:
         for v, text in units.items():
             if state.unit_power[0, v] == NONE and chosen.get(v, NONE) == NONE:
                 results[text] = constants.DISBANDED | results.get(text, 0)
-        return {text: positions.result_words(bits) for text, bits in results.items()}
+        return results
 
     def causes(self, phase: str | None = None) -> dict[str, dict[str, list[str]]]:
         """Return who was in the way of the orders of a phase that was played.
@@ -839,8 +867,7 @@ class Game:
         deals can be broken, with a `binding` of ours."""
         # None: nothing was submitted yet.
         pending = {power: self.orders.get(power) for power in self.map.powers}
-        notes = {"results": {}, "messages": list(self.messages)} | self._votes_note()
-        phases = [*self.history, self._record(pending) | notes]
+        phases = [*self.history, self._record(pending).as_saved()]
         ending = saved_games.Ending(self.draw_votes, self.is_agreed, tuple(self.conceded))
         own_end = self.is_draw or bool(self.is_over and self.conceded)
         silent = self.press is None and not any(phase["messages"] for phase in phases)
@@ -934,15 +961,14 @@ class Game:
         return game
 
     def copy(self) -> "Game":
-        """Return a game that goes on from here on its own."""
-        game = Game.from_row(self._games, 0)
-        game.id, game.history, game.messages = self.id, list(self.history), list(self.messages)
-        game._submitted = {power: list(submitted) for power, submitted in self._submitted.items()}
-        game.draw_votes, game.conceded = self.draw_votes, list(self.conceded)
-        game.binding = self.binding
-        game._votes = set(self._votes)
-        game._talk = self._talk.copy(game._games)
-        return game
+        """Return a game that goes on from here on its own, as `copy.copy` does. The records of the
+        phases that were played are shared; `copy.deepcopy` copies them, too."""
+        return self.__copy__()
+
+    def __copy__(self) -> "Game":
+        return self.__deepcopy__({id(self._history): self._history})
+
+    __deepcopy__ = copied_object
 
     def _repr_svg_(self) -> str:
         return self.to_svg()

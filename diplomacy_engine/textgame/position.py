@@ -80,20 +80,17 @@ def owed_adjustments(games: VectorGame) -> dict[str, int]:
 
 def legal_numbers(games: VectorGame) -> dict[int, list[int]]:
     """Return province -> numbers of the legal orders there, WAIVE left out."""
-    by_province: dict[int, list[int]] = {}
     decisions, table = games.decisions(), games.table
-    for d in range(decisions.count):
-        for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
-            first, last = decisions.order_start[s : s + 2]
-            numbers = decisions.order[first:last].tolist()
-            if decisions.slot_province[s] != NONE:
-                by_province[int(decisions.slot_province[s])] = numbers
-                continue
-            for number in numbers:
-                if number != table.waive:
-                    v = int(games.board.location_province[table.location[number]])
-                    by_province.setdefault(v, []).append(number)
-            break  # every slot of a winter decision lists the same orders
+    order, first = decisions.order.tolist(), decisions.order_start.tolist()
+    if games.state.phase[0] != Phase.WINTER_ADJUSTMENTS:
+        places = decisions.slot_province.tolist()
+        return {v: order[i:j] for v, i, j in zip(places, first, first[1:])}
+    by_province: dict[int, list[int]] = {}
+    for s in decisions.slot_start[:-1].tolist():  # all slots of a decision list the same orders
+        for number in order[first[s] : first[s + 1]]:
+            if number != table.waive:
+                v = int(games.board.location_province[table.location[number]])
+                by_province.setdefault(v, []).append(number)
     return by_province
 
 
@@ -230,7 +227,7 @@ def zobrist_hash(games: VectorGame) -> int:
 
 def result_words(bits: int) -> list[str]:
     """Return the words of an order's result bits; none if it succeeded."""
-    return [word for i, word in enumerate(constants.RESULT_WORDS) if bits >> i & 1]
+    return [word for i, word in enumerate(constants.RESULT_WORDS) if bits >> i & 1] if bits else []
 
 
 def last_orders(games: VectorGame) -> dict[str, dict]:

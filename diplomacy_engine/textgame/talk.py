@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._copies import copied_object
 from .._suggest import listed, quoted
 from ..constants import COMPLETED, NONE, parse_phase, phase_kind, phase_name
 from ..errors import UserError
@@ -94,14 +95,7 @@ class GameTalk:
             sides = int(due.sender[0]), int(due.receiver[0])
             self.offers.append(Offer(1 + len(self.offers), *sides, clauses_of(due, 0), "deal"))
 
-    def copy(self, games: VectorGame) -> "GameTalk":
-        """Return a copy for `games`, a copy of the game."""
-        copy = GameTalk(games, self.rules)
-        copy.offers = list(self.offers)
-        if self.press is not None:
-            self.press.talking()  # which forgets the deals of earlier phases
-            copy.press.take_up(self.press.deals, self.press.later)
-        return copy
+    __deepcopy__ = copied_object
 
     def press_now(self) -> Press:
         """Return the press of this phase; UserError if no deals can be made in it."""

@@ -1,0 +1,42 @@
+"""`copy.deepcopy`, many times as fast for games: arrays, records, and objects made of them."""
+
+import copy
+from typing import Any
+
+import numpy as np
+
+_CONSTANT = {int, float, bool, str, bytes, type(None)}
+
+
+def copied(value: Any, memo: dict[int, Any]) -> Any:
+    """Return what `copy.deepcopy(value, memo)` returns, but arrays that are read-only stay so.
+    `memo` has, by their ids, the copies of objects; what a copy shares is its own copy there."""
+    kind = type(value)
+    if kind in _CONSTANT:
+        return value
+    if id(value) in memo:
+        return memo[id(value)]
+    if kind is np.ndarray:
+        new = value.copy()
+        if not value.flags.writeable:
+            new.flags.writeable = False
+    elif kind is list:
+        new = [copied(item, memo) for item in value]
+    elif kind is dict:
+        new = {key: copied(item, memo) for key, item in value.items()}
+    elif kind is set:
+        new = value.copy()
+    elif isinstance(value, tuple) and hasattr(kind, "_fields"):
+        new = kind(*[copied(item, memo) for item in value])
+    else:
+        return copy.deepcopy(value, memo)
+    memo[id(value)] = new
+    return new
+
+
+def copied_object(self: Any, memo: dict[int, Any]) -> Any:
+    """The `__deepcopy__` of a class whose objects are no more than their attributes."""
+    memo[id(self)] = new = object.__new__(type(self))
+    for name, value in vars(self).items():
+        new.__dict__[name] = value if type(value) in _CONSTANT else copied(value, memo)
+    return new
