@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from ..._files import open_file, read_file
 from ..._suggest import quoted
-from ...constants import COMPLETED, OrderKind, Terrain, phase_kind
+from ...constants import COMPLETED, OrderKind, phase_kind
 from ...errors import UserError
 from ...records import convert, parse_json, read_json
 from ...rules import notation
@@ -21,6 +21,7 @@ from ...rules.map import Map, load_map
 from ..game import Game
 from ..saved_game import MAX_GAME_BYTES, MOST_PHASES, Ending, moment, read_saved_games
 from . import order_blocks
+from .order_blocks import likely_kinds
 from .webdiplomacy import DRAWN, Phase, classic, history_phases, read_variant
 
 Note = Callable[[str], object]
@@ -78,7 +79,7 @@ def _saved(
     if variant is not None:
         raise UserError(f"{variant} is for a history.json, which this is not")
     if isinstance(game, str):
-        return _of_blocks(order_blocks.read_blocks(game_map, game, note), game_map, game_id, note)
+        return _of_report(order_blocks.read_report(game_map, game), game_map, game_id, note)
     if "units" in keys and not keys & {"state", "turn"}:
         return _of_record(game, game_map, game_id, note)
     return game
@@ -146,54 +147,90 @@ def _of_record(game: dict, game_map: Map, game_id: str, note: Note) -> dict:
     return replayed(phases, game_map, str(recorded.id) or game_id, note).to_saved_game()
 
 
-def _of_blocks(
-    blocks: Sequence[order_blocks.Block], game_map: Map, game_id: str, note: Note
-) -> dict:
-    """Return the saved game of blocks of units, or of orders; those without a phase are of the
-    map's first. An illegal order is kept as void, and told; what is no order is left out."""
-    state = order_blocks.read_position(game_map, blocks)
+def _of_report(report: order_blocks.Report, game_map: Map, game_id: str, note: Note) -> dict:
+    """Return the saved game of a report of units, or of orders; those without a phase are of the
+    map's first. Units without an order hold. An illegal order is kept as void, with a note."""
+    state = order_blocks.read_position(game_map, report)
     if state is not None:
         game = Game.from_state(game_map, state)
         game.id = game_id
         return game.to_saved_game()
-    orders_of: dict[str, dict[str, list[str]]] = {}
-    # Told in results: phase, power, where the unit is, order.
-    retreats: list[tuple[str, str, notation.Place, str]] = []
-    first = Game(game_map).phase
-    for block in blocks:
-        name = block.phase or first
-        orders_of.setdefault(name, {}).setdefault(block.power, [])
-        faults = [(text, _fault(game_map, name, text)) for text in block.orders]
-        for text in (text for text, reason in faults if not reason):
-            phase = _phase_of_order(game_map, name, text)
-            orders_of.setdefault(phase, {}).setdefault(block.power, []).append(text)
-            moving = phase_kind(phase) == "movement"
-            remark = order_blocks.told_retreat(game_map, text) if moving else ""
-            unit = notation.ordered_unit(game_map, text, _likely_kinds(game_map))
-            if remark and unit:
-                retreats.append((f"{phase[:-1]}R", block.power, unit.place, remark))
-        if all(reason for _, reason in faults):  # a line of something else is told as one
-            faults = [(", ".join(block.orders), faults[0][1])] if faults else []
-        for text, reason in faults:
-            if reason:
-                note(order_blocks.left_out(block.line, text, reason))
-    for name, power, place, remark in retreats:
-        orders = orders_of.setdefault(name, {}).setdefault(power, [])
-        units = [notation.ordered_unit(game_map, text, _likely_kinds(game_map)) for text in orders]
-        if place.province not in [unit.place.province for unit in units if unit]:
-            orders.append(f"{notation.place_text(game_map, place)} {remark}")
-    if not any(texts for orders in orders_of.values() for texts in orders.values()):
+    phases, remarks = _phases_of(report, game_map)
+    if not any(entry.kind == "order" for entry in report.entries):
         raise UserError(f"no phase with orders was found; {order_blocks.FORMS}")
-    phases = [Phase(name, orders_of[name]) for name in sorted(orders_of, key=moment)]
-    if moment(phases[0].name) > moment(first):
-        phases = _begun_later(phases, game_map, note)
-    return replayed(phases, game_map, game_id, note).to_saved_game()
+    notes: list[str] = []
+    if moment(phases[0].name) > moment(Game(game_map).phase) and phases[0].units is None:
+        phases = _begun_later(phases, game_map, notes.append)
+    game = replayed(phases, game_map, game_id, notes.append)
+    own, others = order_blocks.notes_of(remarks)
+    for text in (*own, *notes, *others):
+        note(text)
+    return game.to_saved_game()
 
 
-def _fault(game_map: Map, phase: str, text: str) -> str:
-    """Return why a text is no order; a unit alone is one of a winter, see `_adjustment`."""
-    listed = phase_kind(phase) == "adjustments" and notation.listed_unit(game_map, text) is not None
-    return "" if listed else notation.no_order(game_map, text)
+def _phases_of(
+    report: order_blocks.Report, game_map: Map
+) -> tuple[list[Phase], list[order_blocks.Remark]]:
+    """Return the phases of a report in order, and what is to be noted. A position or a list of
+    centers counts if no order is known from before it."""
+    first = Game(game_map).phase
+    remarks = [
+        remark._replace(reason=order_blocks.COUNTED) if remark.kind == "center" else remark
+        for remark in report.remarks
+    ]
+    orders_of: dict[str, dict[str, list[str]]] = {}
+    lines: dict[str, dict[tuple[str, str], int]] = {}
+    stated: dict[str, list[order_blocks.Entry]] = {}  # positions and centers, by phase
+    idle, retreats = [], []
+    for entry in report.entries:
+        name = entry.phase or first
+        if entry.kind == "order":
+            name = _phase_of_order(game_map, name, entry.text)
+        if entry.kind in ("position", "center"):
+            if name in lines or (entry.kind == "center" and lines):
+                reason = order_blocks.COUNTED
+                remarks.append(order_blocks.Remark(entry.line, entry.text, reason))
+            else:
+                stated.setdefault(name, []).append(entry)
+            continue
+        texts = orders_of.setdefault(name, {}).setdefault(entry.power, [])
+        moving = phase_kind(name) == "movement"
+        if entry.kind == "unit" and moving:
+            idle.append((name, entry))
+        elif entry.kind and entry.text not in texts:
+            texts.append(entry.text)
+            lines.setdefault(name, {})[entry.power, entry.text] = entry.line
+            remark = order_blocks.told_retreat(game_map, entry.text) if moving else ""
+            unit = notation.ordered_unit(game_map, entry.text, likely_kinds(game_map))
+            if remark and unit:
+                retreats.append((f"{name[:-1]}R", entry.power, unit.place, remark))
+    for name, entry in idle:
+        texts = orders_of[name][entry.power]
+        _, place = notation.read_place(game_map, entry.text)
+        if place.province not in _ordered(game_map, texts):
+            texts.append(f"{entry.text} H")
+            remarks.append(order_blocks.Remark(entry.line, entry.text, order_blocks.HOLDS))
+    for name, power, place, remark in retreats:
+        texts = orders_of.setdefault(name, {}).setdefault(power, [])
+        if place.province not in _ordered(game_map, texts):
+            texts.append(f"{notation.place_text(game_map, place)} {remark}")
+    phases = []
+    for name in sorted({*orders_of, *stated}, key=moment):
+        units, centers = (
+            order_blocks.by_power(stated.get(name, ()), kind) for kind in ("position", "center")
+        )
+        if units and not phases:
+            centers = order_blocks.all_centers(game_map, units, centers)
+        orders, places = orders_of.get(name, {}), lines.get(name, {})
+        phases.append(Phase(name, orders, units or None, centers or None, lines=places))
+    return phases, remarks
+
+
+def _ordered(game_map: Map, texts: Sequence[str]) -> set[int]:
+    """Return the provinces whose units some texts order."""
+    kinds = likely_kinds(game_map)
+    units = (notation.ordered_unit(game_map, text, kinds) for text in texts)
+    return {unit.place.province for unit in units if unit}
 
 
 def _phase_of_order(game_map: Map, phase: str, text: str) -> str:
@@ -204,13 +241,26 @@ def _phase_of_order(game_map: Map, phase: str, text: str) -> str:
     return f"W{phase[1:-1]}A" if kind == OrderKind.BUILD and phase[0] == "F" else phase
 
 
-def _adjustment(game: Game, power: str, text: str) -> str:
-    """Return the order that a unit of a winter's list stands for: it is removed if it is there."""
-    if phase_kind(game.phase) != "adjustments" or notation.listed_unit(game.map, text) is None:
-        return text
-    unit = notation.listed_unit(game.map, text)
-    standing = [(own[0], notation.province_of(own)) for own in game.units.get(power, ())]
-    return f"{unit} {'D' if (unit[0], notation.province_of(unit)) in standing else 'B'}"
+def _adjustments(game: Game, power: str, texts: Sequence[str], note: Note) -> list[str]:
+    """Return the orders of a winter's list: a unit that is there is removed, another one is built.
+    More units that are there than are owed are all that a power has, and no removals."""
+    if phase_kind(game.phase) != "adjustments":
+        return [*texts]
+    standing = {(unit[0], notation.province_of(unit)) for unit in game.units.get(power, ())}
+    listed = {text: notation.listed_unit(game.map, text) for text in texts}
+    there = [
+        text
+        for text, unit in listed.items()
+        if unit and (unit[0], notation.province_of(unit)) in standing
+    ]
+    owed = max(0, -game.adjustments.get(power, 0))
+    if len(there) > owed:
+        note(f"{game.phase}, {power}: {', '.join(there)}: no removals, of which it owes {owed}")
+        texts = [text for text in texts if text not in there]
+    return [
+        f"{unit} {'D' if text in there else 'B'}" if unit else text
+        for text, unit in ((text, listed[text]) for text in texts)
+    ]
 
 
 def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
@@ -219,22 +269,18 @@ def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
         return phases
     for phase in phases[:at]:
         note(f"{phase.name} is skipped: nothing says what its position was")
-    kinds, taken, units = _likely_kinds(game_map), set(), {}
+    kinds, taken, units = likely_kinds(game_map), set(), {}
     for power, texts in phases[at].orders.items():
         for unit in (notation.ordered_unit(game_map, text, kinds) for text in texts):
             if unit is not None and unit.place.province not in taken:
                 taken.add(unit.place.province)
                 units.setdefault(power, []).append(notation.as_written(game_map, unit))
-    centers = order_blocks.all_centers(game_map, units, {})
+    centers = order_blocks.all_centers(game_map, units, phases[at].centers or {})
     name = phases[at].name
     note(
         f"it begins with {name}: its units are those that have orders, its centers the likely ones"
     )
     return [phases[at]._replace(units=units, centers=centers), *phases[at + 1 :]]
-
-
-def _likely_kinds(game_map: Map) -> list[int]:
-    return (game_map.board.terrain == Terrain.SEA).astype(int).tolist()  # of UnitKind
 
 
 def replayed(
@@ -268,9 +314,14 @@ def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: Non
         if game.is_over or still_open:
             break
         for power, texts in phase.orders.items():
-            texts = [_adjustment(game, power, text) for text in texts]
+            texts = _adjustments(game, power, texts, note)
             for reason in game.submit(power, texts, strict=False):
-                note(f"{phase.name}, {power}: {reason}")
+                places = [
+                    f" (line {line})"
+                    for (other, text), line in phase.lines.items()
+                    if other == power and reason.startswith(f"{text!r:.200}: ")
+                ]
+                note(f"{phase.name}, {power}: {reason}{''.join(places)}")
         game.adjudicate()
     return game
 
@@ -278,7 +329,7 @@ def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: Non
 def _says_more(game_map: Map, phase: Phase) -> bool:
     """Tell whether a phase that our rules skip has orders that they have not carried out."""
     done = OrderKind.WAIVE if phase_kind(phase.name) == "adjustments" else OrderKind.DISBAND
-    kinds, texts = _likely_kinds(game_map), itertools.chain(*phase.orders.values())
+    kinds, texts = likely_kinds(game_map), itertools.chain(*phase.orders.values())
     return any(notation.read_order(game_map, text, kinds).kind != done for text in texts)
 
 

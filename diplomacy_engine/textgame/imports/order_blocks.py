@@ -1,18 +1,21 @@
-"""Blocks of order texts by power and phase, as in mails, forums, chats and markdown; see
-docs/elsewhere.md. A line that names a phase begins it (`Movement results for Spring of 1901.
-(game.001)`, `S01`, `Turn 2: Autumn 1902 Retreats`); a power's name, alone or before a colon, begins
-its orders, or its units and `centers: Par, Mar`. No orders are read below a line that looks like a
-heading and is not understood."""
+"""Reports of games as text: mails, forums, chats, markdown, judges; see docs/elsewhere.md.
+
+A line that names a phase begins it (`Movement results for Spring of 1901. (game.001)`, `S01`,
+`Turn 2: Autumn 1902 Retreats`). A power's name, alone or before a colon, begins its orders, or its
+units and `centers: Par, Mar`. Each line is a heading, orders, or a remark, which is passed over
+with a note. A remark that may be a heading is a doubt: no orders are read below it.
+"""
 
 import html
+import itertools
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from ..._suggest import printable, quoted
-from ...constants import NONE, OrderKind, parse_phase, phase_kind, phase_name
+from ...constants import NONE, OrderKind, Terrain, parse_phase, phase_kind, phase_name
 from ...errors import UserError
 from ...records import shipped_patterns, shipped_toml
 from ...rules import notation
@@ -22,6 +25,7 @@ from ...rules.names import POWERS, power_called
 MOST_LETTERS = 1_000_000
 _MOST_OF_A_LINE, _MOST_OF_A_HEADING, _MOST_WORDS = 2000, 120, 20
 _FEW_WORDS, _MOST_OF_A_PERSON, _MOST_BEGINS = 4, 3, 8
+_MOST_SHOWN, _MOST_SPANS = 5, 20  # texts and ranges of lines in a note
 _WORDS = shipped_toml(__package__, "headings.toml")
 _SEASONS = {
     word: number
@@ -31,34 +35,85 @@ _SEASONS = {
 _KINDS = {
     word: kind for kind, words in enumerate(_WORDS["kinds"].values()) for word in words.split()
 }
-_VERBS = {word: verb for verb, words in _WORDS["verbs"].items() for word in words.split()}
-_BESIDE = {*_WORDS["beside"].split(), *_VERBS} - {*_KINDS}
+_LABELS = {word: label for label, words in _WORDS["labels"].items() for word in words.split()}
+_BESIDE = {*_WORDS["beside"].split(), *_LABELS} - {*_KINDS}
 _IDLE, _ABOUT = ({*_WORDS[name].split()} for name in ("idle", "about"))
-_LIKE = shipped_patterns(_WORDS["patterns"], {"MONTH": _WORDS["month"]})
+_LIKE = shipped_patterns(
+    _WORDS["patterns"], {name.upper(): _WORDS[name] for name in ("time", "month")}
+)
 _DASHES = "+-\u2013\u2212 "
-_VERB_OF = {OrderKind.BUILD: "build", OrderKind.DISBAND: "remove"}
-_NOTHING = ("none", "no orders", "nmr", "-")
+_LABEL_OF = {OrderKind.BUILD: "build", OrderKind.DISBAND: "remove"}
 FORMS = (
     "a line names a phase (Spring 1901, S1901M, Movement results for Spring of 1901), and below it "
     "stand each power's name and orders (France: A Par-Bur, F Bre-MAO)"
 )
+# Why a text is passed over, or how it is read; one note has all lines of a reason.
+NO_ORDERS, COUNTED = "left out, since no order is in it", "left out, since our rules count it"
+HOLDS = "no order for this unit, so it holds"
+GROUPED = (NO_ORDERS, COUNTED, HOLDS)
 
 
-class Block(NamedTuple):
-    """The orders of one power in one phase, and the line on which they begin."""
+class Entry(NamedTuple):
+    """An order, a unit or a center of a power, and where it stands."""
 
     phase: str  # empty where none is named before it
     power: str
-    orders: list[str]
+    text: str
     line: int
+    kind: str = ""  # order; unit; position (a unit below such a label); center; else no orders
 
 
-class _Heading(NamedTuple):
+class Remark(NamedTuple):
+    """What a line has that is not read as it is written, and why."""
+
+    line: int
+    text: str
+    reason: str
+    kind: str = ""  # what it should be, as of an entry
+
+    def __str__(self) -> str:
+        return f"{_shown(self.line, self.text)}, is left out: {self.reason}"
+
+
+class Report(NamedTuple):
+    entries: list[Entry]
+    remarks: list[Remark]
+
+
+def notes_of(remarks: Iterable[Remark]) -> tuple[list[str], list[str]]:
+    """Return a note for each remark that may be an order, and one for each reason of the others,
+    which has all their lines."""
+    own: list[str] = []
+    groups: dict[str, list[Remark]] = {reason: [] for reason in GROUPED}
+    for remark in remarks:
+        if remark.reason in groups:
+            groups[remark.reason].append(remark)
+        else:
+            own.append(str(remark))
+    return own, [_group_note(group) for group in groups.values() if group]
+
+
+def _group_note(group: Sequence[Remark]) -> str:
+    lines = sorted({remark.line for remark in group})
+    cuts = [i for i, line in enumerate(lines) if not i or line > lines[i - 1] + 1]
+    spans = [lines[first:end] for first, end in zip(cuts, [*cuts[1:], None])]
+    numbers = [f"{span[0]}-{span[-1]}" if span[1:] else str(span[0]) for span in spans]
+    if numbers[_MOST_SPANS:]:
+        numbers[_MOST_SPANS:] = [f"and more up to {lines[-1]}"]
+    shown = [quoted(printable(remark.text), 60) for remark in group[:_MOST_SHOWN]]
+    shown += ["..."] * (len(group) > _MOST_SHOWN)
+    plural = "s" * (len(lines) > 1)
+    return f"line{plural} {', '.join(numbers)}, {', '.join(shown)}: {group[0].reason}"
+
+
+class Heading(NamedTuple):
+    """What a line says of the lines below it."""
+
     phase: str = ""
     power: str = ""
     dated: bool = False  # whether it names a season or a year
     year: int = 0  # of a line that names no season
-    verb: str = ""  # of the units below it: build, remove
+    label: str = ""  # what is below it: build, remove, position, centers
 
 
 _PHASE_WORDS = {*_SEASONS, *_KINDS, *_BESIDE, *_IDLE}
@@ -80,6 +135,13 @@ def _names(game_map: Map) -> re.Pattern:
     return re.compile(rf"(?:\b(?:orders|moves|of|for|the)\s+)*\b(?:{either})\b", re.IGNORECASE)
 
 
+@lru_cache(maxsize=16)
+def _more_powers(game_map: Map) -> re.Pattern:
+    """Match before the name of a power that begins its orders within a line."""
+    named = rf"(?={_names(game_map).pattern}(?:\s*\([^()]*\))?\s*:)"
+    return re.compile(rf"(?<=[:;.,|])\s*{named}|\s\s{named}", re.IGNORECASE)
+
+
 def _words(text: str) -> list[str]:
     plain = unicodedata.normalize("NFKD", text.lower())
     plain = re.sub("['\u2019]s\\b|[\u0300-\u036f]", "", plain)
@@ -98,82 +160,166 @@ def _year_beside(words: Sequence[str], at: int) -> int | None:
     return None
 
 
-def read_blocks(
-    game_map: Map, text: str, note: Callable[[str], object] = lambda text: None
-) -> list[Block]:
-    """Return the blocks of a text; `note` is told what belongs to none. UserError: orders stand
-    under no power's name, or below a line that looks like a heading and is not understood."""
+def _shown(line: int, text: str) -> str:
+    return f"line {line}, {quoted(printable(text), 60)}"
+
+
+def read_report(game_map: Map, text: str) -> Report:
+    """Return what a text says. UserError: orders stand under no power's name, or below a line that
+    may be a heading and is not understood."""
     if len(text) > MOST_LETTERS:
         raise UserError(f"a text of orders may have at most {MOST_LETTERS:,} characters")
-    blocks: list[Block] = []
-    phase = section = power = verb = label_verb = ""
-    year = 0
-    doubts: dict[str, str] = {}  # phase or power -> the line that may have named another one
+    reader = _Reader(game_map)
     for number, raw in enumerate(text.splitlines(), 1):
         if len(raw) > _MOST_OF_A_LINE:
             raise UserError(f"line {number} has more than {_MOST_OF_A_LINE:,} characters")
         for line in _more_powers(game_map).split(_plain(game_map, raw)):
-            if not _words(line):
-                continue
-            shown = f"line {number}, {quoted(printable(line), 60)}"
-            reader = Headings(game_map, phase, year)
-            heading, rest = reader.split(line)
-            if heading is None:
-                heading, doubt = _Heading(verb=verb), reader.doubt(line, raw)
-                doubts |= {doubt: shown} if doubt else {}
-            elif heading.dated:
-                phase = section = heading.phase
-                year, power, label_verb = heading.year, heading.power, ""
-                doubts = {} if phase else {"phase": shown}
-            elif heading.power:
-                phase, power = heading.phase or section, heading.power
-                doubts.pop("power", None)
-            elif not rest:
-                phase = section = heading.phase or section
-                label_verb = heading.verb
-            verb = heading.verb or label_verb
-            now = heading.phase or phase  # Retreats: A Mun - Sil
-            orders = _texts(game_map, rest, now, verb)
-            sound = any(_is_order(game_map, order) for order in orders)
-            if sound and doubts:
-                raise UserError(
-                    f"{next(iter(doubts.values()))}, looks like a heading and is not understood, "
-                    f"so it is not clear whose orders are those of line {number}, or when"
-                )
-            if power and (orders or heading.power):
-                blocks.append(Block(now, power, orders, number))
-            elif sound:
-                raise UserError(f"{shown}, is under no power's name")
-            elif orders:
-                note(left_out(number, rest, "it is under no power's name"))
-    return blocks
+            if _words(line):
+                reader.read(number, line, marked=raw.lstrip().startswith("#"))
+    return Report(reader.entries, reader.remarks)
 
 
-@lru_cache(maxsize=16)
-def _more_powers(game_map: Map) -> re.Pattern:
-    """Match before the name of a power that begins its orders within a line."""
-    named = rf"(?={_names(game_map).pattern}(?:\s*\([^()]*\))?\s*:)"
-    return re.compile(rf"(?<=[:;.,|])\s*{named}|\s\s{named}", re.IGNORECASE)
+class _Reader:
+    """Reads line by line, and knows whose orders come next, and of which phase."""
+
+    def __init__(self, game_map: Map):
+        self.map = game_map
+        self.entries: list[Entry] = []
+        self.remarks: list[Remark] = []
+        self.phase = self.section = self.power = ""  # of a power's line, and of those above it
+        self.label = self.section_label = ""
+        self.year = 0
+        self.doubts: list[tuple[str, str]] = []  # phase or power that may be named, and the line
+
+    def read(self, number: int, line: str, marked: bool) -> None:
+        headings = Headings(self.map, self.phase, self.year)
+        heading, rest = headings.split(line)
+        if heading is None:
+            doubt = headings.doubt(line, marked)
+            self.doubts += [(doubt, _shown(number, line))] * bool(doubt)
+            heading = Heading(label=self.label)
+        else:
+            self._begin(heading, _shown(number, line), alone=not rest)
+        self.label = heading.label or self.section_label
+        phase = heading.phase or self.phase  # Retreats: A Mun - Sil
+        entries, remarks = _read_line(self.map, Entry(phase, self.power, rest, number), self.label)
+        orders = [entry for entry in entries if entry.kind != "center"]
+        if orders and self.doubts:
+            shown = "; ".join(f"{shown}, looks like a heading" for _, shown in self.doubts)
+            raise UserError(
+                f"{shown} and is not understood, so it is not clear whose orders are those of "
+                f"line {number}, or when"
+            )
+        if orders and not self.power:
+            raise UserError(f"{_shown(number, line)}, is under no power's name")
+        if heading.power and not entries:
+            entries = [Entry(phase, self.power, "", number)]
+        self.entries += entries
+        self.remarks += remarks
+
+    def _begin(self, heading: Heading, shown: str, alone: bool) -> None:
+        if heading.dated:
+            self.phase = self.section = heading.phase
+            self.year, self.power, self.section_label = heading.year, heading.power, heading.label
+            self.doubts = [] if heading.phase else [("phase", shown)]
+        elif heading.power:
+            self.phase, self.power = heading.phase or self.section, heading.power
+            self.doubts = [doubt for doubt in self.doubts if doubt[0] != "power"]
+        elif alone:
+            self.phase = self.section = heading.phase or self.section
+            self.section_label = heading.label
 
 
-def _texts(game_map: Map, line: str, phase: str, verb: str) -> list[str]:
-    """Return the orders of a line. Results that commas cut off come back to their order, and units
-    of a winter's list have the verb or sign before them: `builds A Par, F Bre`, `+A Ber`."""
-    winter = bool(phase) and phase_kind(phase) == "adjustments"
-    texts: list[str] = []
-    for part in notation.order_texts(line):
-        text = part if winter else part.lstrip(_DASHES)
-        if not text or text.lower() in _NOTHING:
-            continue
+def _read_line(game_map: Map, line: Entry, label: str) -> tuple[list[Entry], list[Remark]]:
+    """Return what the text of a line has below a label, and what of it is not read."""
+    entries, wrong = [], []
+    if label == "centers" and _LIKE.nobody.match(line.text):
+        return [], [Remark(line.line, line.text, NO_ORDERS)]
+    for text, now in _labelled(game_map, line, label):
+        kind, written, reason = _read(game_map, text, now)
+        if reason:
+            wrong.append(Remark(line.line, text, reason, kind))
+        else:
+            entries.append(line._replace(text=written, kind=kind))
+    if any(remark.kind == "center" for remark in wrong):  # the others may be nobody's
+        entries = [entry for entry in entries if entry.kind != "center"]
+    elif wrong and not entries:
+        serious = line.power and any(_is_like_order(game_map, remark.text) for remark in wrong)
+        wrong = [Remark(line.line, line.text, wrong[0].reason if serious else NO_ORDERS)]
+    return entries, wrong
+
+
+def _labelled(game_map: Map, line: Entry, label: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a line with their labels. Results that commas cut off come back to their
+    order, and units of a winter's list have the verb or sign before them: `builds A Par, F Bre`,
+    `+A Ber`."""
+    winter = bool(line.phase) and phase_kind(line.phase) == "adjustments"
+    last = ""
+    parts = (_parts(game_map, text) for text in notation.order_texts(line.text))
+    for part in itertools.chain.from_iterable(parts):
+        centers = _LIKE.centers.match(part)
+        text = (centers[1] if centers else part).lstrip("" if winter else _DASHES)
         kind = notation.order_kind(game_map, text)
         result = kind == NONE and (notation.is_result(text) or told_retreat(game_map, f"({text})"))
-        if result and texts and not winter:
-            texts[-1] += f" ({text})"
-        elif not notation.is_result(text):
-            verb = _VERB_OF.get(kind, verb)
-            listed = winter and verb and notation.listed_unit(game_map, text)
-            texts.append(f"{verb} {text}" if listed else text)
-    return texts
+        if result and last and not winter:
+            last += f" ({text})"
+        elif text and not _LIKE.nothing.match(text) and not notation.is_result(text):
+            if last:
+                yield last, label
+            listed = notation.listed_unit(game_map, text)
+            label = "centers" if centers else _LABEL_OF.get(kind, label)
+            if label == "centers" and (kind != NONE or listed):
+                label = ""
+            verb = f"{label} " * bool(winter and listed and label in _LABEL_OF.values())
+            last = verb + text
+        elif centers:
+            label = "centers"
+    if last:
+        yield last, label
+
+
+def _parts(game_map: Map, text: str) -> list[str]:
+    """Return the orders of a text in which one may follow the other without a sign."""
+    for match in _LIKE.orders_begin.finditer(text):
+        head, rest = text[: match.start()], text[match.start() :]
+        if (
+            notation.order_kind(game_map, head) == NONE
+            or _LIKE.cause.search(head)
+            or not _LIKE.unit.match(rest)
+        ):
+            continue
+        parts = _parts(game_map, rest)
+        if notation.order_kind(game_map, parts[0]) != NONE:
+            return [head.strip(), *parts]
+    return [text]
+
+
+def _read(game_map: Map, text: str, label: str) -> tuple[str, str, str]:
+    """Return the kind of an entry, how it is written, and why the text is none, or nothing."""
+    unit = notation.listed_unit(game_map, text)
+    if label != "centers" and unit is not None:
+        return ("position" if label == "position" else "unit"), unit, ""
+    if label != "centers":
+        return "order", text, notation.no_order(game_map, text)
+    try:
+        kind, place = notation.read_place(game_map, text)
+    except UserError as error:
+        return "center", text, str(error)
+    code = game_map.provinces[place.province]
+    is_center = kind is None and game_map.board.province_center[place.province] != NONE
+    return "center", code, "" if is_center else f"{code} is not a center"
+
+
+def _is_like_order(game_map: Map, text: str) -> bool:
+    """Tell whether a text may be an order with a mistake: it begins with a unit or a place."""
+    unit = notation.ordered_unit(game_map, text, likely_kinds(game_map))
+    told = _LIKE.routine.search(text)
+    return not told and bool(unit or _LIKE.unit.match(text))
+
+
+def likely_kinds(game_map: Map) -> list[int]:
+    """Return the UnitKind that is likely in each province."""
+    return (game_map.board.terrain == Terrain.SEA).astype(int).tolist()
 
 
 def told_retreat(game_map: Map, remark: str) -> str:
@@ -194,57 +340,39 @@ def _is_order(game_map: Map, text: str) -> bool:
     )
 
 
-def left_out(line: int, text: str, reason: str) -> str:
-    """Return the note that a text of a line is not read, and why."""
-    return f"line {line}, {quoted(printable(text), 60)}, is left out: {reason}"
-
-
-def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
-    """Return the state that blocks of units say; None if the first entry is an order. A power whose
-    centers are not named owns those on which it stands, and its home if nobody else does."""
-    entries = [(block, text) for block in blocks for text in block.orders]
-    if not entries or notation.listed_unit(game_map, entries[0][1]) is None:
+def read_position(game_map: Map, report: Report) -> dict | None:
+    """Return the state that a report of units says; None if it has orders."""
+    units, centers = (
+        by_power(report.entries, *kinds) for kinds in (("unit", "position"), ("center",))
+    )
+    if not units or any(entry.kind == "order" for entry in report.entries):
         return None
-    units: dict[str, list[str]] = {}
-    centers: dict[str, list[str]] = {}
-    line = 0  # on which centers are listed
-    for block, text in entries:
-        named = _LIKE.centers.match(text)
-        if named:
-            line, text = block.line, named[1]
-        if line == block.line:
-            centers.setdefault(block.power, []).extend(_center(game_map, text, line))
-            continue
-        unit = notation.listed_unit(game_map, text)
-        if unit is None:
-            raise UserError(f"line {block.line}: {quoted(printable(text), 60)} is not a unit")
-        units.setdefault(block.power, []).append(unit)
-    phases = {block.phase for block in blocks}
+    for line, text, reason, _ in report.remarks:
+        if reason not in GROUPED:
+            raise UserError(f"{_shown(line, text)}, is no unit or center: {reason}")
+    phases = {entry.phase for entry in report.entries}
     if len(phases) > 1:
         raise UserError(f"a position has one phase, not {' and '.join(sorted(phases))}")
     name = phases.pop() or phase_name(int(game_map.board.first_year), 0)
     if phase_kind(name) == "retreats":
         raise UserError(f"{name}: it needs the orders before, which decide the retreats")
-    state = {"name": name, "units": units}
-    return state | {"centers": all_centers(game_map, units, centers)}
+    return {"name": name, "units": units, "centers": all_centers(game_map, units, centers)}
 
 
-def _center(game_map: Map, text: str, line: int) -> list[str]:
-    if not text:
-        return []
-    try:
-        _, place = notation.read_place(game_map, text)
-    except UserError as error:
-        raise UserError(f"line {line}: {error}") from None
-    if game_map.board.province_center[place.province] == NONE:
-        raise UserError(f"line {line}: {game_map.provinces[place.province]} is not a center")
-    return [game_map.provinces[place.province]]
+def by_power(entries: Iterable[Entry], *kinds: str) -> dict[str, list[str]]:
+    """Return power -> the texts of its entries of some kinds."""
+    texts: dict[str, list[str]] = {}
+    for entry in entries:
+        if entry.kind in kinds:
+            texts.setdefault(entry.power, []).append(entry.text)
+    return texts
 
 
 def all_centers(
     game_map: Map, units: Mapping[str, Sequence[str]], named: Mapping[str, list[str]]
 ) -> dict[str, list[str]]:
-    """Return power -> its centers: `named`, else where it stands, else its home."""
+    """Return power -> its centers: `named`, else those on which it stands, and its home if nobody
+    else does."""
     board = game_map.board
     stands = {notation.province_of(text): power for power, texts in units.items() for text in texts}
     owned = {power: list(codes) for power, codes in named.items()}
@@ -276,80 +404,97 @@ class Headings:
         self.map, self.before, self.year = game_map, before, year
         self.first_year = int(game_map.board.first_year)  # years of two digits are in its century
 
-    def split(self, line: str) -> tuple[_Heading | None, str]:
+    def split(self, line: str) -> tuple[Heading | None, str]:
         """Return the heading with which a line begins, if it has one, and the rest of the line."""
-        begins = [match.start() for match in _LIKE.orders_begin.finditer(line)][:_MOST_BEGINS]
-        for at in begins:
-            if self._orderly(line[at:]):
-                heading = self.read(line[:at]) if at else None
-                if heading or not at:
-                    return heading, line[at:]
-        heading = self.read(line)
-        if heading:
-            return heading, ""
-        if self._orderly(line):
-            return None, line
-        named = _names(self.map).match(line)
-        cuts = [named.end()] if named and self._orderly(line[named.end() :]) else []
-        cuts += [at for at in begins if at and line[at - 1] == ":"]
-        for at in cuts:
-            heading = self.read(line[:at])
-            if heading and (heading.power or heading.dated or at != cuts[0]):
-                return heading, line[at:]
+        for head, rest in self._cuts(line):
+            heading = self.read(head)
+            about = head if self._orderly(rest) else line
+            late = heading and heading.dated and _LIKE.due.search(about)
+            if not head or (heading and not late):
+                return heading, rest
         return None, line
+
+    def _cuts(self, line: str) -> Iterator[tuple[str, str]]:
+        """Yield where the heading of a line may end, the likeliest first."""
+        matches = itertools.islice(_LIKE.orders_begin.finditer(line), _MOST_BEGINS)
+        begins = [match.start() for match in matches]
+        cuts = [at for at in begins if self._orderly(line[at:])] + [len(line)]
+        cuts += [0] * self._orderly(line)
+        named = _names(self.map).match(line)
+        cuts += [named.end()] if named and self._orderly(line[named.end() :]) else []
+        cuts += [at for at in begins if at and line[at - 1] == ":"]
+        yield from ((line[:at], line[at:]) for at in cuts)
 
     def _orderly(self, text: str) -> bool:
         texts = [text.lstrip(_DASHES) for text in notation.order_texts(text)]
-        first = texts[0] if texts else ""
-        return bool(first) and (first.lower() in _NOTHING or _is_order(self.map, first))
-
-    def doubt(self, line: str, raw: str) -> str:
-        """Return what a line that was not understood may have named: `phase`, `power`, nothing."""
-        if any(_is_order(self.map, text) for text in notation.order_texts(line)[:1]):
-            return ""
-        head, colon, rest = re.sub(r"[(\[].*?[)\]]", " ", line).partition(":")
-        words = _words(line)
-        seasons = [w for w in words if len(w) > 3 and w in _SEASONS]
-        short, digit = len(words) <= _FEW_WORDS, re.search(r"\d", line)
-        years = [w for w in words if w.isdecimal() and abs(int(w) - self.first_year - 49) < 50]
-        if _LIKE.phase.match(line) or (seasons and (short or digit)) or (years and short):
-            return "phase"
-        name = _names(self.map)
-        headed = colon and len(_words(head)) <= _FEW_WORDS and (not rest or self._orderly(rest))
-        marked = raw.lstrip().startswith("#")
-        return (
-            "power" if name.match(line) or (short and name.search(line)) or headed or marked else ""
+        return bool(texts and texts[0]) and (
+            bool(_LIKE.nothing.match(texts[0])) or _is_order(self.map, texts[0])
         )
 
-    def read(self, head: str) -> _Heading | None:
+    def doubt(self, line: str, marked: bool) -> str:
+        """Return what a line that was not understood may name: `phase`, `power` or nothing.
+        `marked`: whether it looks like a heading of markdown."""
+        head, colon, rest = re.sub(r"[(\[].*?[)\]]", " ", line).partition(":")
+        words, digit = _words(line), re.search(r"\d", line)
+        short, name = len(words) <= _FEW_WORDS, _names(self.map)
+        seasons = any(len(word) > 3 and word in _SEASONS for word in words)
+        years = any(w.isdecimal() and abs(int(w) - self.first_year - 49) < 50 for w in words)
+        phase = _LIKE.phase.match(line) or (seasons and (short or digit)) or (years and short)
+        none = _LIKE.no_phase.search(line) and not digit
+        headed = colon and len(_words(head)) <= _FEW_WORDS and (not rest or self._orderly(rest))
+        power = name.match(line) or (short and name.search(line)) or headed or marked
+        if any(_is_order(self.map, text) for text in notation.order_texts(line)[:1]):
+            return ""
+        return (
+            "phase" if phase and not none and not self._is_now(words) else "power" if power else ""
+        )
+
+    def _is_now(self, words: Sequence[str]) -> bool:
+        """Tell whether words name no season but that of the phase at hand."""
+        dates, _ = self._dates(words)
+        year, number = parse_phase(self.before) if self.before else (self.first_year, 0)
+        return dates == {(number // 2 * 2, year)}
+
+    def read(self, head: str) -> Heading | None:
         """Return what a text names, None if it is no heading. Brackets, names of games and of
         persons may stand beside, but nothing that may name something else."""
         if len(head) > _MOST_OF_A_HEADING:
             return None
-        head = _LIKE.aside.sub(" ", head)
-        heading = self._named(head) or self._named(head := _LIKE.game.sub("", head))
-        if heading:
-            return heading
+        plain = _LIKE.aside.sub(" ", head)
+        short = _LIKE.game.sub("", plain)
+        return self._named(plain) or self._named(short) or self._among_others(short)
+
+    def _among_others(self, head: str) -> Heading | None:
+        """Return what those parts of a text name that are of a heading."""
         parts = _LIKE.parts.split(head)
-        own = [at for at, part in enumerate(parts) if self._is_of_heading(part)]
-        first = own[0] if own else len(parts)
-        heading = self._named(" ".join(parts[at] for at in own))
-        if heading is None or not (heading.dated or heading.power):
-            return None
-        for at, part in enumerate(parts):
-            if _LIKE.unit.match(part):  # an order with a mistake, not what stands beside
-                return None
-            if at in own or not _words(part) or part[0] in "([{":
-                continue
-            if _names(self.map).search(part) or _ABOUT & {*_words(part)}:
-                return None
-            names = part.split()
-            person = len(names) <= _MOST_OF_A_PERSON and all(map(_is_name, names))
-            beside = at > first and parts[at - 1].strip() not in (",", ":", ".")
-            before = at < first and parts[first][0] in "([{"
-            if _SEASON_LIKE.search(part) or not (heading.dated or (person and (beside or before))):
-                return None
-        return heading
+        own = [self._is_of_heading(part) for part in parts]
+        heading = self._named(" ".join(part for part, is_own in zip(parts, own) if is_own))
+        first = own.index(True) if heading else 0
+        sound = (
+            heading
+            and (heading.dated or heading.power)
+            and not any(map(_LIKE.unit.match, parts))  # an order with a mistake
+            and all(
+                own[at] or self._is_beside(parts, at, first, heading.dated)
+                for at in range(len(parts))
+            )
+        )
+        return heading if sound else None
+
+    def _is_beside(self, parts: Sequence[str], at: int, first: int, dated: bool) -> bool:
+        """Tell whether a part may stand beside those of a heading, of which `first` is one: a
+        person, a bracket; beside a phase also something else."""
+        part, names = parts[at], parts[at].split()
+        other = _names(self.map).search(part) or _ABOUT & {*_words(part)}
+        person = len(names) <= _MOST_OF_A_PERSON and all(map(_is_name, names))
+        behind = at > first and parts[at - 1].strip() not in (",", ":", ".")
+        before = at < first and parts[first][0] in "([{"
+        stands = not other and not _SEASON_LIKE.search(part)
+        return (
+            not _words(part)
+            or part[0] in "([{"
+            or bool(stands and (dated or (person and (behind or before))))
+        )
 
     def _is_of_heading(self, part: str) -> bool:
         words = _words(part)
@@ -363,41 +508,43 @@ class Headings:
         between = _names(self.map).sub("", text).strip() if names else ""
         return powers.pop() if len(powers) == 1 and not between else None
 
-    def _named(self, text: str) -> _Heading | None:
+    def _named(self, text: str) -> Heading | None:
         """Return what the words of a text name if each of them says something."""
-        words = _words(text)
-        if not words or len(words) > _MOST_WORDS:
+        words = _words(text)[: _MOST_WORDS + 1]
+        if not 0 < len(words) <= _MOST_WORDS:
             return None
-        seasons = {i: _year_beside(words, i) for i, word in enumerate(words) if word in _SEASONS}
-        seasons = {i: at for i, at in seasons.items() if at is not None or len(words[i]) > 3}
-        dates = {
-            (_SEASONS[words[i]], 0 if at is None else self._century(words[at]))
-            for i, at in seasons.items()
-        }
-        beside = {*seasons, *seasons.values()}
-        rest = [word for i, word in enumerate(words) if i not in beside]
-        sure = [w for w in rest if w in _KINDS and (dates or len(w) > 1)]
-        rest = [w for w in rest if w not in sure and w not in _BESIDE]
-        numbers = [w for w in rest if w.isdecimal()]
-        idle = [w for w in rest if w in _IDLE]
+        dates, rest = self._dates(words)
+        kinds = [_KINDS[w] for w in rest if w in _KINDS and (dates or len(w) > 1)]
+        labels = {_LABELS[w] for w in words if w in _LABELS}
+        label = labels.pop() if len(labels) == 1 else ""
+        label = "" if dates and label in _LABEL_OF.values() else label
+        rest = [w for w in rest if w not in _BESIDE and not (w in _KINDS and (dates or len(w) > 1))]
+        numbers, idle = [w for w in rest if w.isdecimal()], [w for w in rest if w in _IDLE]
         others = [w for w in rest if w not in numbers and w not in idle]
         power = self._power(" ".join(others)) if others else ""
-        if (others and not power) or len(dates) > 1 or (idle and not power):
+        counted = not numbers or (power and not dates and max(map(len, numbers)) <= 2)
+        if len(rest) == len(numbers) == 1 and len(rest[0]) == 4 and not dates and not kinds:
+            return Heading(dated=True, year=int(rest[0]))
+        if len(dates) > 1 or power is None or not counted or (idle and not (power or label)):
             return None
-        if numbers and not dates and not power and not sure and len(numbers) == 1:
-            return _Heading(dated=True, year=int(numbers[0])) if len(numbers[0]) == 4 else None
-        if numbers and (dates or not power or max(map(len, numbers)) > 2):
-            return None
-        kinds = [_KINDS[w] for w in sure]
-        verbs = {_VERBS[w] for w in words if w in _VERBS}
-        verb = verbs.pop() if len(verbs) == 1 and not dates else ""
+        phase, dated = "", bool(dates)
         if dates:
             phase = self._phase(*dates.pop(), kinds)
-            return _Heading(phase, power, True) if phase else None
-        if kinds and self.before and (not power or min(kinds)):
+        elif kinds and self.before and (not power or min(kinds)):
             year, number = parse_phase(self.before)
-            return _Heading(self._phase(min(number, 3) // 2 * 2, year, kinds), power, verb=verb)
-        return None if kinds and min(kinds) and not self.before else _Heading("", power, verb=verb)
+            phase = self._phase(min(number, 3) // 2 * 2, year, kinds)
+        needs_phase = dated or (kinds and min(kinds) and not self.before)
+        return None if needs_phase and not phase else Heading(phase, power, dated, label=label)
+
+    def _dates(self, words: Sequence[str]) -> tuple[set[tuple[int, int]], list[str]]:
+        """Return the seasons and years that words name, 0 for no year, and the other words."""
+        years = {i: _year_beside(words, i) for i, word in enumerate(words) if word in _SEASONS}
+        years = {i: at for i, at in years.items() if at is not None or len(words[i]) > 3}
+        dates = {
+            (_SEASONS[words[i]], 0 if at is None else self._century(words[at]))
+            for i, at in years.items()
+        }
+        return dates, [w for i, w in enumerate(words) if i not in {*years, *years.values()}]
 
     def _century(self, year: str) -> int:
         century = self.first_year // 100 * 100 if len(year) < 3 else 0

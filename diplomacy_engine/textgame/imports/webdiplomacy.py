@@ -131,6 +131,9 @@ class Phase(NamedTuple):
     units: dict[str, list[str]] | None = None  # by power; dislodged ones with a star; None: unsaid
     centers: dict[str, list[str]] | None = None
     retreats: Mapping[str, list[str]] = MappingProxyType({})  # dislodged unit -> places
+    lines: Mapping[tuple[str, str], int] = MappingProxyType(
+        {}
+    )  # of a report: (power, text) -> line
 
 
 def phase_of(turn: int, phase: str) -> str:
