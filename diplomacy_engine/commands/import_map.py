@@ -9,12 +9,18 @@ from ..extras.maps.draft import map_file_text, read_text
 from ..extras.maps.dvar import read_dvar
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
+from ..textgame.imports.foreign import refuse_foreign
 from ._flags import ImportMap
 
 
 def run_import_map(arguments: ImportMap) -> int:
     path = Path(arguments.file)
-    draft = read_dvar(path) if read_text(path).lstrip()[:1] in ("{", "[") else read_dpjudge(path)
+    text = read_text(path)
+    try:
+        refuse_foreign(text)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    draft = read_dvar(path) if text.lstrip()[:1] in ("{", "[") else read_dpjudge(path)
     game_map = draft.finished()
     counts = map_counts(game_map)
     output = Path(arguments.output or f"{game_map.name}.toml")

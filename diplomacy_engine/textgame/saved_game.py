@@ -52,7 +52,7 @@ class _Phase(Struct):
     name: str
     state: _State
     orders: dict[str, Annotated[list[str], Meta(max_length=MOST_ORDERS)] | None]
-    results: dict
+    results: dict = {}
     messages: list[Message] = []
     votes: list[str] = []
     broken: dict[str, list[str]] = {}  # power -> those with whom it broke a deal
@@ -67,7 +67,7 @@ class _SavedGame(Struct):
     id: str | int = ""
     teams: str | None = None
     team_victory: int = 0
-    draw_votes: bool = False
+    draw_votes: bool | dict = False
     draw_agreed: bool = False
     conceded: list[str] = []
 
@@ -151,6 +151,8 @@ def read_saved_game(
     saved: Mapping, game_map: Map | str | None
 ) -> tuple[str, Map, list[dict], Ending]:
     source = "the saved game"
+    if isinstance(saved, Mapping) and isinstance(saved.get("phases"), list):
+        saved = {**saved, "phases": [_with_lists(phase) for phase in saved["phases"]]}
     game = convert(_SavedGame, saved, source)
     phases = game.phases
     names = [(canonical_phase(p.state.name), canonical_phase(p.name)) for p in phases]
@@ -185,8 +187,21 @@ def read_saved_game(
         phases.append(_named(phase) | {"state": state, "orders": orders, "messages": messages})
     conceded = _powers(found_map, game.conceded)
     conceded += left_out(found_map, phases[-1]["state"], conceded)
-    ending = Ending(game.draw_votes, game.draw_agreed, conceded)
+    ending = Ending(bool(game.draw_votes), game.draw_agreed, conceded)
     return str(game.id), found_map, phases, ending
+
+
+def _with_lists(phase: object) -> object:
+    """Return a phase with lists where published games have messages by time and votes by power."""
+    if not isinstance(phase, Mapping):
+        return phase
+    lists: dict[str, object] = {"results": {}} | {**phase}
+    messages, votes = lists.get("messages"), lists.get("votes")
+    if isinstance(messages, Mapping):
+        lists["messages"] = [*messages.values()]
+    if isinstance(votes, Mapping):
+        lists["votes"] = [power for power, vote in votes.items() if vote in (True, "yes", "Yes")]
+    return lists
 
 
 def named_map(saved: Mapping, game_map: Map | str | None) -> str:

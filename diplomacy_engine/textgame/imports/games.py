@@ -21,6 +21,7 @@ from ...rules.map import Map, load_map
 from ..game import Game
 from ..saved_game import MAX_GAME_BYTES, MOST_PHASES, Ending, moment, read_saved_games
 from . import order_blocks
+from .foreign import refuse_foreign
 from .order_blocks import likely_kinds
 from .webdiplomacy import DRAWN, Phase, classic, history_phases, read_variant
 
@@ -79,6 +80,7 @@ def _saved(
     if variant is not None:
         raise UserError(f"{variant} is for a history.json, which this is not")
     if isinstance(game, str):
+        refuse_foreign(game)
         return _of_report(order_blocks.read_report(game_map, game), game_map, game_id, note)
     if "units" in keys and not keys & {"state", "turn"}:
         return _of_record(game, game_map, game_id, note)

@@ -313,8 +313,7 @@ def _read(game_map: Map, text: str, label: str) -> tuple[str, str, str]:
 def _is_like_order(game_map: Map, text: str) -> bool:
     """Tell whether a text may be an order with a mistake: it begins with a unit or a place."""
     unit = notation.ordered_unit(game_map, text, likely_kinds(game_map))
-    told = _LIKE.routine.search(text)
-    return not told and bool(unit or _LIKE.unit.match(text))
+    return not _LIKE.routine.search(text) and bool(unit or _LIKE.unit.match(text))
 
 
 def likely_kinds(game_map: Map) -> list[int]:

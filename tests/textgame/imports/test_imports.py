@@ -106,6 +106,8 @@ def test_bad_files(tmp_path, capsys, text, sentence):
     line = refusal("import-game", file, "--output", output, capsys=capsys)
     assert sentence in line and str(file) in line and "\x1b" not in line
     assert not output.exists()
+    if "this is" in line:
+        assert sentence in refusal("import-map", file, "--output", output, capsys=capsys)
 
 
 def rows(**changes):
@@ -163,6 +165,26 @@ def test_the_command_writes_what_replay_and_play_read(tmp_path, capsys):
         ]
         game, play = read_session(file)
         assert game.phase == "S1902M" and play is None
+
+
+def test_the_published_form_of_saved_games(tmp_path):
+    """Messages by time, votes by power, `draw_votes` as an object, and phases without results."""
+    game = Game("standard", draw_votes=True)
+    game.submit("FRANCE", ["A PAR - BUR"])
+    game.send("FRANCE", "ENGLAND", "hello")
+    game.vote("FRANCE")
+    game.adjudicate()
+    saved = game.to_saved_game()
+    other = json.loads(json.dumps(saved)) | {"draw_votes": {"FRANCE": True}}
+    for phase in other["phases"]:
+        del phase["results"]
+        phase["messages"] = {str(m["time_sent"]): m for m in phase["messages"]}
+        phase["votes"] = {power: "yes" for power in phase.get("votes", ())} | {"ITALY": "no"}
+    (tmp_path / "game.json").write_text(json.dumps(other, indent=1))
+    again, notes = played(tmp_path / "game.json")
+    assert notes == [] and again.draw_votes and again.history[0]["votes"] == ["FRANCE"]
+    same = [[phase | {"results": {}} for phase in one.history] for one in (again, game)]
+    assert same[0] == same[1] and again.units == game.units
 
 
 def test_games_of_a_file_are_read_one_by_one(tmp_path):

@@ -340,14 +340,15 @@ def test_a_history_of_a_judge():
 
 
 def reading(lines):
-    """Return phase, power and text of what a report has, and the lines that it passed over; None
-    if it is refused."""
+    """Return phase, power and text of what a report has, and the lines of which notes tell: those
+    passed over, and those of orders of a unit that nobody has. None if it is refused."""
     try:
         report = read_report(STANDARD, "\n".join(lines))
     except UserError:
         return None
     entries = [(e.phase or "S1901M", e.power, e.text) for e in report.entries if e.text]
-    return sorted(entries), {remark.line for remark in report.remarks}
+    void = {e.line for e in report.entries if e.text.startswith("Eng")}
+    return sorted(entries), {remark.line for remark in report.remarks} | void
 
 
 def meaning(lines):
