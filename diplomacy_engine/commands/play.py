@@ -239,8 +239,8 @@ def _resumed(arguments: Play, named: Sequence[str]) -> tuple[Game, PlayRecord]:
             raise UserError(f"{file} has no phase {quoted(phase, 40)} that was played: {span}")
         if play is not None:  # the game keeps its rules
             arguments.draws_after = play.draws_after
-        game, play = rebuild(game, names.index(phase), press=press), None
-        game.conceded = []
+        game = rebuild(game, names.index(phase), press=press, concessions=False)
+        play = None
     if play is None:
         game.draw_votes |= arguments.draws_after is not None
         usual = arguments.against or _usual_opponents(arguments, game.map, press is not None)

@@ -215,10 +215,11 @@ class AgentGames(AgentBoards):
         games = self.games
         out = self._result  # usually of as many games
         out = None if out is None or len(out.ended) != len(rows) else out
-        result = games.step(self.orders, self._or_all(rows), out, self._all_votes())
-        self._result = result
         if self._settings.draw_votes:
+            games.state.votes[:] = bot_votes(games, self._settings.draws_after or 0)
+            games.state.votes[self.every_row, self.agent] = self.votes
             self.votes[rows] = False
+        self._result = result = games.step(self.orders, self._or_all(rows), out)
         alive = result.alive  # with teams, an agent's game goes on while its team lives
         if self._teams.text:
             alive = alive_with_team(alive, self._teams.of_power)
@@ -244,13 +245,6 @@ class AgentGames(AgentBoards):
             self._set_up(anew)
             return np.sort(np.concatenate([on[:goes_on], anew]))
         return on[:goes_on].copy()
-
-    def _all_votes(self) -> np.ndarray | None:
-        if not self._settings.draw_votes:
-            return None
-        votes = bot_votes(self.games, self._settings.draws_after or 0)
-        votes[self.every_row, self.agent] = self.votes
-        return votes
 
     def _pay(self, rows: np.ndarray, result: StepResult, some: np.ndarray) -> None:
         part = StepResult(*(array[some] for array in result))

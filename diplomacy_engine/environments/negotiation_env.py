@@ -101,10 +101,10 @@ class NegotiationEnv(gymnasium.Env):
         if not self.action_space.contains(action):
             raise UserError(f"not in the action space: {quoted(action)}")
         games, press = self._games, self._press
-        decisions, numbers, votes = games.decisions(), np.asarray(action).tolist(), None
+        decisions, numbers = games.decisions(), np.asarray(action).tolist()
         if self._settings.draw_votes:
-            votes = bot_votes(games, self._settings.draws_after or 0)
-            votes[0, self._power] = numbers.pop() == 1
+            games.state.votes[:] = bot_votes(games, self._settings.draws_after or 0)
+            games.state.votes[0, self._power] = numbers.pop() == 1
         valid, agreed = self._speak(decisions, numbers)
         honest = honest_seats([self._partner], np.zeros((1, games.num_powers), int))
         honest[0, self._power] = True
@@ -112,7 +112,7 @@ class NegotiationEnv(gymnasium.Env):
         orders = orders_of(games, self._partner, bound)
         press.correct(orders, bound, honest)
         broken = bool(press.judge(orders, decisions)[0, :, self._power].any())
-        paid = self._paid(games.step(orders, votes=votes))
+        paid = self._paid(games.step(orders))
         while games.state.end[0] == RUNNING and not press.talking()[0] and self._alive():
             paid += self._paid(games.step(orders_of(games, self._partner)))
         end = int(games.state.end[0])

@@ -151,7 +151,8 @@ class DiplomacyParallelEnv(ParallelEnv):
         illegal, broken = self._take(numbers), self._nothing()[1]
         if not self._settings.binding and self._press is not None:
             broken = self._press.judge(self._orders)[0] > 0
-        result = games.step(self._orders, votes=votes if self._settings.draw_votes else None)
+        games.state.votes[:] = votes
+        result = games.step(self._orders)
         victory_centers, pays_limit = games.board.victory_centers, self._settings.pays_limit
         paid = self._reward(reward_input(result, victory_centers, pays_limit))[0]
         paid = paid - self._settings.break_cost * broken.sum(1)

@@ -16,21 +16,23 @@ import numpy as np
 from .._arrays import new_arrays, shaped
 from .._copies import copied_object
 from .._cores import usable_cores
-from .._jit import compiled, jit
+from .._jit import compiled, jit, jit_inner
 from .._suggest import array_shapes
 from ..constants import AGREED, NONE, RUNNING
 from ..errors import UserError
 from ..rules.adjudicator.movement import movement_scratch
 from ..rules.legal_orders import legal_scratch, list_game
 from ..rules.map import Board, Map, load_map
-from ..rules.phases import adjudicate_phase
+from ..rules.phases import adjudicate_phase, end_by_victory
 from ..rules.state import (
     allocate_state,
     copy_game,
     count_centers,
+    has_conceded,
     has_neutral,
     is_alive,
     next_random,
+    ordering_powers,
     reset_game,
 )
 from ..rules.vocabulary import OrderTable, vocabulary
@@ -52,7 +54,8 @@ SLICE = 16  # fewer items than this per thread are not worth a thread
 class StepResult(NamedTuple):
     """What one step did to every game; of a game that ended, its final position.
 
-    After a step of some rows only, entry i is about rows[i].
+    After a step of some rows only, entry i is about rows[i]. Who has conceded is not alive, and has
+    no centers here.
     """
 
     ended: shaped("E", np.int8)  # End; RUNNING where the game goes on or had ended before
@@ -67,14 +70,21 @@ class StepResult(NamedTuple):
     __repr__ = array_shapes
 
 
+@jit_inner
+def _centers_of(state, e, power):
+    """As results count them: nobody's who has conceded."""
+    return 0 if state.conceded[e, power] else count_centers(state, e, power)
+
+
 @jit
 def _step_games(
     board, table, state, orders, agreed, scratch, max_years, row_seed, rows, first, last, out
 ):
     """Play one phase of games rows[first:last].
 
-    Games that are `agreed` (E,) end in a draw instead; it is empty if nobody votes. `row_seed` (E,)
-    is empty if a finished game is not replaced by a new one.
+    Games that concessions have decided end instead, and those that are `agreed` (E,) in a draw; it
+    is empty if nobody votes. `row_seed` (E,) is empty if a finished game is not replaced by a new
+    one.
     """
     ended, winner, captured, centers, centers_before, alive, eliminated, year = out
     for i in range(first, last):
@@ -84,18 +94,19 @@ def _step_games(
         winner[i] = NONE
         captured[i] = False
         for p in range(board.num_powers):
-            centers_before[i, p] = count_centers(state, e, p)
+            centers_before[i, p] = _centers_of(state, e, p)
             alive[i, p] = is_alive(state, e, p)
             eliminated[i, p] = False
         if state.end[e] == RUNNING:
-            if agreed.shape[0] > 0 and agreed[e]:
+            over = has_conceded(state, e) and end_by_victory(board, state, e, False)
+            if not over and agreed.shape[0] > 0 and agreed[e]:
                 state.end[e] = AGREED
-            else:
+            elif not over:
                 captured[i] = adjudicate_phase(board, table, state, e, orders, scratch, max_years)
             ended[i] = state.end[e]
             winner[i] = state.winner[e]
         for p in range(board.num_powers):
-            centers[i, p] = count_centers(state, e, p)
+            centers[i, p] = _centers_of(state, e, p)
             still = is_alive(state, e, p)
             eliminated[i, p] = alive[i, p] and not still
             alive[i, p] = still
@@ -133,7 +144,7 @@ def _read_outcomes(board, state, rows, out):
         ended[i], winner[i] = state.end[e], state.winner[e]
         years[i] = state.year[e] - board.first_year + 1
         for p in range(board.num_powers):
-            centers[i, p] = count_centers(state, e, p)
+            centers[i, p] = _centers_of(state, e, p)
             alive[i, p] = is_alive(state, e, p)
 
 
@@ -422,42 +433,46 @@ class VectorGame:
         orders: np.ndarray,
         rows: np.ndarray | None = None,
         out: StepResult | None = None,
-        votes: np.ndarray | None = None,
     ) -> StepResult:
         """Adjudicate one phase of every running game and move on to its next phase.
+
+        A game ends as it stands, and its orders are not played, if by `state.conceded` only one
+        power or team is left, or if all that are alive have `state.votes` for a draw. Write both
+        before the step in which they are to count; votes are of one step.
 
         Args:
             orders: (E, V) int32, order numbers by the province of the unit (or center to build in),
                 NONE for none. A number that is not an order of the unit there counts as none: a
                 unit holds, a dislodged one disbands, a build is waived, a removal is left to civil
-                disorder. Neutral units always hold.
+                disorder. Neutral units, and those of who has conceded, have no orders.
             rows: games to play, integers or a mask; None: all.
             out: the result of an earlier step of as many games, to be overwritten.
-            votes: (E, P) bool, who votes for a draw in this phase; None: nobody. A game for which
-                every power alive votes ends in a draw, as it stands: its orders are not played.
         """
         self.check_orders(orders)
-        agreed = self._no_draws if votes is None else self.agreed(votes)
-        rows = self._rows(rows)
+        state, rows = self.state, self._rows(rows)
+        agreed = self.agreed() if state.votes.any() else self._no_draws
         games = len(rows)
         out = new_arrays(StepResult, E=games, P=self.num_powers) if out is None else out
-        if self._of_map.has_neutral:
-            orders = np.where(self.state.unit_power == self.num_powers, np.int32(NONE), orders)
+        if self._of_map.has_neutral or state.conceded.any():
+            nobody = np.pad(state.conceded, ((0, 0), (0, 1)), constant_values=True)
+            power = ordering_powers(self.board, state)
+            orders = np.where(nobody[self._every_row[:, None], power], np.int32(NONE), orders)
         row_seed = self.row_seed if self.auto_reset else self.row_seed[:0]
-        boards = self.board, self.table, self.state, orders, agreed
+        boards = self.board, self.table, state, orders, agreed
 
         def step_slice(first: int, last: int) -> None:
             rules = self._of_map.movement, self.max_years, row_seed
             self.call(_step_games, *boards, *rules, rows, first, last, out)
 
         self.run(step_slice, games)
+        if len(agreed):
+            state.votes[rows] = False
         return out
 
-    def agreed(self, votes: np.ndarray) -> np.ndarray:
-        """Return (E,) bool, whether every power alive has a vote for a draw in `votes` (E, P)."""
-        _check("votes", votes, (self.num_games, self.num_powers), "bool")
+    def agreed(self) -> np.ndarray:
+        """Return (E,) bool, whether every power alive has voted for a draw in this phase."""
         alive = self.outcomes().alive
-        return alive.any(1) & (votes | ~alive).all(1)
+        return alive.any(1) & (self.state.votes | ~alive).all(1)
 
     def centers(self) -> np.ndarray:
         """Return the center counts, (E, P) int16."""

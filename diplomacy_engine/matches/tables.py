@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..constants import NONE, End, OrderKind, Phase, phase_name
+from ..constants import NONE, End, Phase, phase_name
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..games.votes import bot_votes
@@ -15,7 +15,7 @@ from ..press.daide import messages_of
 from ..press.deals import Offers, Words
 from ..press.negotiators.negotiation import honest_seats, negotiate
 from ..press.press import Press, TalkCounter
-from ..rules.state import in_movement
+from ..rules.state import in_movement, ordering_powers
 from ..scoring.outcomes import Outcomes
 from ..textgame.game import Game
 from .match import MatchReport, MatchSettings
@@ -43,16 +43,7 @@ class GameRecorder:
         if press is not None and press.log:
             self._talk[len(self._steps)], press.log = press.log, []
         state, rows = games.state, self.rows
-        retreats = Phase.SPRING_RETREATS, Phase.FALL_RETREATS
-        retreating = np.isin(state.phase[rows], retreats)[:, None]
-        owner = np.where(retreating, state.dislodged_power[rows], state.unit_power[rows])
-        building = (games.table.kind[orders[rows]] == OrderKind.BUILD) & (orders[rows] != NONE)
-        builder = np.where(
-            games.board.province_center == NONE,
-            NONE,
-            state.center_owner[rows][:, games.board.province_center],
-        )
-        owner = np.where(building, builder, owner)
+        owner = ordering_powers(games.board, state, rows)
         running = state.end[rows] == End.RUNNING
         running &= True if going is None else np.isin(rows, going)
         self._steps.append((running, state.year[rows], state.phase[rows], owner, orders[rows]))
@@ -132,10 +123,10 @@ def play_games(
     state = games.state
     while (state.end == End.RUNNING).any():
         if draws_after is not None:
-            votes = bot_votes(games, draws_after)
-            agreed = games.agreed(votes) & (state.end == End.RUNNING)
+            state.votes[:] = bot_votes(games, draws_after)
+            agreed = games.agreed() & (state.end == End.RUNNING)
             if agreed.any():
-                games.step(games.new_orders(), agreed, votes=votes)
+                games.step(games.new_orders(), agreed)
                 continue
         decisions = games.decisions()
         player_numbers = seat_player[decisions.game, decisions.power]

@@ -17,7 +17,6 @@ from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map
 from ..textgame.game import Game
 from ..textgame.imports.games import Note, read_games, read_pasted
-from ..textgame.position import set_ending
 from ..textgame.saved_game import in_disorder
 
 HOST, GUEST, PLAYER = "host", "guest", "player"
@@ -75,20 +74,22 @@ def rebuild(
     phases: int,
     orders: Mapping[str, list[str]] | None = None,
     press: PressRules | None = None,
+    concessions: bool = True,
 ) -> Game:
     """Return a game as it stood after its first `phases` phases, with `orders` submitted.
 
+    Without `concessions` all play on that have given up.
     With `press` powers talk from there on. The last movement phase, at which policies look, is no
     part of a saved state: it is played again, unless its position is impossible here.
     """
-    state = game.history[phases]["state"] if phases < len(game.history) else game.to_state()
-    built = Game.from_state(game.map, state, game.max_years)
+    now = phases == len(game.history)
+    state = game.to_state() if now else game.history[phases]["state"]
+    conceded = _conceded(game, phases) if concessions else ()
+    built = Game.from_state(game.map, state, game.max_years, now and game.is_agreed, conceded)
     built.id, built.history = game.id, game.history[:phases]
-    built.draw_votes, built.conceded = game.draw_votes, _conceded(game, phases)
-    if phases == len(game.history):
-        set_ending(built.vector_game, game.is_agreed, built.conceded)
-        for power in game.votes:
-            built.vote(power)
+    built.draw_votes = game.draw_votes
+    for power in game.votes if now else ():
+        built.vote(power)
     with contextlib.suppress(UserError):  # of another program's rules
         built.take_up_last_movement()
     if press is not None:

@@ -63,9 +63,8 @@ def outlook(
     copies = {id(player): _own_draws(player) for player in players.values()}
     playing, number = list(copies.values()), {one: n for n, one in enumerate(copies)}
     seated = np.array([number[id(players[power])] for power in game.powers])
-    gone = [game.map.power_index[name] for name in game.conceded]
     trial, orders = game.copy(), orders or {}
-    left_out = [*gone, *(game.map.power_index[name] for name in orders)]
+    left_out = [game.map.power_index[name] for name in orders]
     for power in game.powers:
         trial.withdraw(power)
     for power, texts in orders.items():
@@ -79,9 +78,9 @@ def outlook(
         all_orders = ask_players(games, decisions, playing, seated[decisions.power])
         all_orders[:, list(fixed)] = list(fixed.values())
         games.step(all_orders)
-        left_out, fixed = gone, {}
+        left_out, fixed = [], {}
     outcomes, team = games.outcomes(), games.board.team
-    won = (outcomes.winner[:, None] != NONE) & (team[outcomes.winner][:, None] == team)
+    won = (outcomes.winner != NONE)[:, None] & outcomes.winners(team)
     figures = zip(game.powers, won.sum(0).tolist(), outcomes.centers.mean(0).tolist())
     return {power: Outlook(GAMES, *row) for power, *row in figures}
 

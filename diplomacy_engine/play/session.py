@@ -29,7 +29,6 @@ from ..press.press import MOST_ROUNDS
 from ..rules.notation import order_texts
 from ..rules.state import seed_from
 from ..textgame.game import Game
-from ..textgame.position import contenders
 from ..textgame.saved_game import EVERYONE
 from .file import GUEST, HOST, PLAYER, WATCH, PlayRecord, PressRecord, Seat, pasted_game, rebuild
 from .review import Outlook, ReviewJob, begin_review, judging_policy, outlook
@@ -309,8 +308,9 @@ class PlaySession:
             if self.rated and not self.game.is_over:
                 raise PlayError("a rated game is not tried out before it is over", "forbidden")
             last = len(self.game.history) - self.game.is_over
-            game = rebuild(self.game, last if phase is None else min(phase, last))
-            game.conceded, game.draw_votes = [], False
+            last = last if phase is None else min(phase, last)
+            game = rebuild(self.game, last, concessions=False)
+            game.draw_votes = False
             record = PlayRecord(
                 opponents=self.record.opponents,
                 seats=dict.fromkeys(game.powers, Seat(HOST)),
@@ -656,7 +656,7 @@ class PlaySession:
         if first_year is not None:
             game = after.game
             votes = dict(zip(game.powers, bot_votes(game.vector_game, first_year)[0]))
-            for power in contenders(game.vector_game, game.conceded):
+            for power in game.alive:
                 if power in speakers and votes[power] and not after.leads(power):
                     game.vote(power)
         if self.press is None:

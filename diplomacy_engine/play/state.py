@@ -83,7 +83,7 @@ class SessionState:
 
     def can_concede(self, power: str | None) -> bool:
         plays = power in self.people() and self.game.is_alive(power)
-        return plays and power not in self.game.conceded and not self.game.is_over
+        return plays and not self.game.is_over
 
     def can_go_on(self) -> bool:
         return self.seats is not None and not self.game.is_over and not self.waiting_for()

@@ -21,7 +21,6 @@ from ..replays.replay import frame_svg, make_replay, order_lines
 from ..rules.map import Map
 from ..rules.notation import order_words, province_of, read_order, rest_of_order
 from ..textgame.game import Game
-from ..textgame.position import contenders
 from ..textgame.talk import Offer
 from .file import GUEST, PLAYER, WATCH
 from .review import page_facts
@@ -166,8 +165,8 @@ def votes_view(game: Game, power: str | None) -> dict | None:
     """
     if not game.draw_votes or game.is_over:
         return None
-    needed = contenders(game.vector_game, game.conceded)
-    return {"mine": power in game.votes, "given": len(game.votes), "needed": len(needed)}
+    votes = game.votes
+    return {"mine": power in votes, "given": len(votes), "needed": len(game.alive)}
 
 
 def settings_view(session: PlaySession) -> dict:
@@ -339,7 +338,7 @@ def outlook_view(session: PlaySession, viewer: Viewer, step: int, orders: list[l
 def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[int, str]) -> dict:
     mine = [] if power is None else game.said(power)
     moving = phase_kind(game.phase) == "movement"
-    alive = set(filter(game.is_alive, game.powers)) - set(game.conceded)
+    alive = game.alive
     talks = moving and power in alive
     sent = sum(game.powers[offer.sender] == power for offer in mine)
     peace, lists = game.peace(), _lists(game) if talks and game.press == "offers" else {}

@@ -137,7 +137,7 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
     games = VectorGame(found_map, 1, threads=1, auto_reset=False)
     for phase in phases:
         try:
-            positions.load_state(games, phase["state"])
+            positions.load_state(games, phase["state"], *ending[1:] if phase is phases[-1] else ())
         except UserError as error:
             which = named_map(saved, game_map)
             raise UserError(f"phase {phase['name']:.20}: {error}{which}") from error
@@ -167,8 +167,7 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
                 given_up.add(power)
                 declared.append((power, "", CONCEDES))
         frames.append(Frame(scene, thoughts, talk, declared))
-    positions.set_ending(games, ending.draw_agreed, ending.conceded)
-    won = positions.winners(games, ending.conceded)
+    won = positions.winners(games)
     draw = bool(games.state.end[0] in (End.YEAR_LIMIT, End.AGREED))
     return Replay(game_id, found_map, frames, _players(saved, found_map), won, draw, ending)
 

@@ -332,8 +332,8 @@ def list_game(board, table, state, e, scratch, most_orders, counts, buffers):
     Reads   row e of state
     Writes  counts (3,) int64: decisions, slots and orders written so far, and `buffers`, the arrays
             (game, power, slot_start, slot_province, order_start, order) of a Decisions
-    Rule    a power has a decision if it has a unit to order, a retreat or an adjustment to make;
-            `most_orders` is how many one unit or adjustment can have at most
+    Rule    a power that has not conceded has a decision if it has a unit to order, a retreat or an
+            adjustment to make; `most_orders` is how many one unit or adjustment can have at most
     """
     game, power_of, slot_start, slot_province, order_start, order = buffers
     provinces = board.terrain.shape[0]
@@ -355,7 +355,10 @@ def list_game(board, table, state, e, scratch, most_orders, counts, buffers):
     done = 0  # units listed
     for power in range(board.num_powers):
         first_slot = s
-        if moving:
+        if state.conceded[e, power]:
+            if moving:
+                done = np.int64(scratch.power_last[power])
+        elif moving:
             while done < scratch.power_last[power]:
                 u = np.int64(scratch.by_power[done])
                 slot_province[s] = scratch.unit_province[u]

@@ -5,7 +5,14 @@ from ..constants import NONE, End, Phase
 from .adjudicator.adjustments import adjudicate_adjustments
 from .adjudicator.movement import adjudicate_movement
 from .adjudicator.retreats import adjudicate_retreats
-from .state import adjustments_owed, count_centers, is_alive, is_movement, is_retreat
+from .state import (
+    adjustments_owed,
+    count_centers,
+    has_conceded,
+    is_alive,
+    is_movement,
+    is_retreat,
+)
 
 
 @jit_inner
@@ -25,7 +32,8 @@ def _capture_centers(board, state, e):
 
 @jit_inner
 def _solo_winner(board, state, e):
-    """Return the power that has won: the victory count, and more centers than anyone else."""
+    """Return the power that has won: the victory count, and more centers than anyone else; who has
+    conceded has not."""
     best, best_count, tied = NONE, 0, False
     for power in range(board.num_powers):
         count = count_centers(state, e, power)
@@ -33,18 +41,14 @@ def _solo_winner(board, state, e):
             best, best_count, tied = power, count, False
         elif count == best_count:
             tied = True
-    return NONE if tied or best_count < board.victory_centers else best
+    if tied or best_count < board.victory_centers or state.conceded[e, best]:
+        return NONE
+    return best
 
 
-@jit
-def team_winner(board, state, e, counted):
-    """Return the power with the most centers of the team that has won, or NONE.
-
-    Reads   board.team, num_teams, team_victory; `counted`, whether supply centers were just counted
-    Rule    a team that alone is alive has won, if there were others; so has, after a fall, one with
-            team_victory centers and more than any other
-    """
-    living, last = 0, NONE
+@jit_inner
+def _team_by_centers(board, state, e):
+    """Return the power with the most centers of the team that has won by its centers, or NONE."""
     best, best_count, tied = NONE, 0, False
     for team in range(board.num_teams):
         count, lives = 0, False
@@ -52,21 +56,58 @@ def team_winner(board, state, e, counted):
             if board.team[power] == team:
                 count += count_centers(state, e, power)
                 lives = lives or is_alive(state, e, power)
-        if lives:
-            living, last = living + 1, team
         if count > best_count:
-            best, best_count, tied = team, count, False
+            best, best_count, tied = team if lives else NONE, count, False
         elif count == best_count:
             tied = True
-    if living == 1 and board.num_teams > 1:
-        best = last
-    elif not counted or tied or board.team_victory == 0 or best_count < board.team_victory:
+    if best == NONE or tied or board.team_victory == 0 or best_count < board.team_victory:
         return NONE
     largest, most = NONE, -1
     for power in range(board.num_powers):
         if board.team[power] == best and count_centers(state, e, power) > most:
             largest, most = power, count_centers(state, e, power)
     return largest
+
+
+@jit_inner
+def _last_side(board, state, e):
+    """Return the power with the most centers of the only side that is alive, or NONE. A side is a
+    team, or a power where there are no teams, or all are in one."""
+    best, most = NONE, -1
+    for power in range(board.num_powers):
+        if is_alive(state, e, power):
+            if best != NONE and (board.num_teams == 1 or board.team[power] != board.team[best]):
+                return NONE
+            if count_centers(state, e, power) > most:
+                best, most = power, count_centers(state, e, power)
+    return best
+
+
+@jit
+def end_by_victory(board, state, e, counted):
+    """End game e if a power or a team has won, and return whether one has.
+
+    Reads   whether supply centers were `counted` in this phase, state.conceded
+    Writes  state.end, winner
+    Rule    after a fall the victory count wins, and a team's; at any time the last side that is
+            alive has won, if there are several teams or if others have conceded
+    """
+    winner = NONE
+    if counted:
+        winner = _solo_winner(board, state, e)
+    if winner != NONE:
+        state.winner[e], state.end[e] = winner, End.SOLO
+        return True
+    teams = board.num_teams < board.num_powers
+    if (teams and board.num_teams > 1) or has_conceded(state, e):
+        winner = _last_side(board, state, e)
+    if winner == NONE and teams and counted:
+        winner = _team_by_centers(board, state, e)
+    if winner == NONE:
+        return False
+    state.winner[e] = winner
+    state.end[e] = End.TEAM if teams else End.SOLO
+    return True
 
 
 @jit_inner
@@ -106,45 +147,31 @@ def _rebuild_neutral(board, state, e):
 
 
 @jit_merged
-def advance_phase(board, state, e, max_years):
-    """Move game e from the phase just adjudicated to the next one; return whether centers changed.
+def _advance_phase(board, state, e, counted):
+    """Move game e from the phase just adjudicated to the next one, if nobody has to retreat.
 
-    Writes  state.phase, year, center_owner, end, winner; state.unit_* of neutral units
-    Rule    retreats are skipped when nothing is dislodged, winter when nobody has an adjustment;
-            a solo and the year limit are looked at after the fall ownership update
+    Writes  state.phase, year; state.unit_* of neutral units
+    Rule    winter is skipped when nobody has an adjustment
     """
-    phase = state.phase[e]
-    if phase in (Phase.SPRING_MOVEMENT, Phase.FALL_MOVEMENT) and _has_dislodged(state, e):
-        state.phase[e] = phase + 1  # the retreats after it
-        return False
-    if phase in (Phase.SPRING_MOVEMENT, Phase.SPRING_RETREATS):
-        state.phase[e] = Phase.FALL_MOVEMENT
-        return False
-    if phase == Phase.WINTER_ADJUSTMENTS:
-        _next_spring(board, state, e)
-        return False
-    _capture_centers(board, state, e)
-    winner = _solo_winner(board, state, e)
-    if winner != NONE:
-        state.winner[e] = winner
-        state.end[e] = End.SOLO
-    elif max_years > 0 and state.year[e] >= board.first_year + max_years - 1:
-        state.end[e] = End.YEAR_LIMIT
-    else:
-        owed = False
+    if counted:
         for power in range(board.num_powers):
             if adjustments_owed(board, state, e, power) != 0:
-                owed = True
-        if owed:
-            state.phase[e] = Phase.WINTER_ADJUSTMENTS
-        else:
-            _next_spring(board, state, e)
-    return True
+                state.phase[e] = Phase.WINTER_ADJUSTMENTS
+                return
+    elif state.phase[e] != Phase.WINTER_ADJUSTMENTS:
+        state.phase[e] = Phase.FALL_MOVEMENT
+        return
+    _next_spring(board, state, e)
 
 
 @jit_merged
 def adjudicate_phase(board, table, state, e, orders, scratch, max_years):
-    """Play the current phase of game e and move on; return whether supply centers were counted."""
+    """Play the current phase of game e and move on; return whether supply centers were counted.
+
+    Writes  state, all of it
+    Rule    retreats are skipped when nothing is dislodged; victories, and then the year limit, are
+            looked at once there are none, and end the game with the phase just played
+    """
     phase = state.phase[e]
     if is_movement(phase):
         adjudicate_movement(board, table, state, e, orders, scratch)
@@ -153,12 +180,15 @@ def adjudicate_phase(board, table, state, e, orders, scratch, max_years):
     else:
         adjudicate_adjustments(board, table, state, e, orders)
     state.turn[e] += 1
-    year = state.year[e]
-    counted = advance_phase(board, state, e, max_years)
-    retreats_first = state.end[e] == End.RUNNING and is_retreat(state.phase[e])
-    if board.num_teams < board.num_powers and state.end[e] != End.SOLO and not retreats_first:
-        winner = team_winner(board, state, e, counted)
-        if winner != NONE:
-            state.winner[e], state.end[e] = winner, End.TEAM
-            state.phase[e], state.year[e] = phase, year  # the game ends with what was just played
+    if is_movement(phase) and _has_dislodged(state, e):
+        state.phase[e] = phase + 1  # the retreats after it
+        return False
+    counted = phase in (Phase.FALL_MOVEMENT, Phase.FALL_RETREATS)
+    if counted:
+        _capture_centers(board, state, e)
+    if not end_by_victory(board, state, e, counted):
+        if counted and max_years > 0 and state.year[e] >= board.first_year + max_years - 1:
+            state.end[e] = End.YEAR_LIMIT
+        else:
+            _advance_phase(board, state, e, counted)
     return counted

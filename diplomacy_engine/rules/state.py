@@ -38,12 +38,14 @@ class GameState(NamedTuple):
     winner: shaped("E", np.int8)  # power that won a solo, the largest of a team that won, or NONE
     turn: shaped("E", np.int32)  # env steps since the reset
     seed: shaped("E", np.uint64)  # of this game; with `turn` and a power it seeds every draw
+    votes: shaped("E, P", bool)  # who votes for a draw in this phase; the step takes them back
+    conceded: shaped("E, P", bool)  # who has given up, and so has no orders and is not alive
 
 
 def allocate_state(board: Board, num_games: int) -> GameState:
     """Not yet reset."""
-    provinces, centers = len(board.terrain), len(board.center_province)
-    return new_arrays(GameState, E=num_games, V=provinces, C=centers)
+    sizes = {"V": len(board.terrain), "C": len(board.center_province), "P": board.num_powers}
+    return new_arrays(GameState, E=num_games, **sizes)
 
 
 def has_neutral(board: Board) -> bool:
@@ -70,6 +72,9 @@ def reset_game(board, state, e, seed):
     state.winner[e] = NONE
     state.turn[e] = 0
     state.seed[e] = seed
+    for power in range(board.num_powers):
+        state.votes[e, power] = False
+        state.conceded[e, power] = False
 
 
 @jit_inner
@@ -102,6 +107,9 @@ def copy_game(other, source, state, e):
     state.end[e] = other.end[source]
     state.winner[e] = other.winner[source]
     state.turn[e] = other.turn[source]
+    for power in range(state.votes.shape[1]):
+        state.votes[e, power] = other.votes[source, power]
+        state.conceded[e, power] = other.conceded[source, power]
 
 
 @jit_inner
@@ -128,7 +136,19 @@ def count_units(state, e, power):
 
 @jit
 def is_alive(state, e, power):
-    return count_centers(state, e, power) > 0 or count_units(state, e, power) > 0
+    """Tell whether a power has a unit or a center, and has not conceded."""
+    return not state.conceded[e, power] and (
+        count_centers(state, e, power) > 0 or count_units(state, e, power) > 0
+    )
+
+
+@jit_inner
+def has_conceded(state, e):
+    """Tell whether any power has."""
+    for power in range(state.conceded.shape[1]):
+        if state.conceded[e, power]:
+            return True
+    return False
 
 
 @jit
@@ -182,6 +202,17 @@ def is_retreat(phase):
 @jit_inner
 def is_winter(phase):
     return phase == Phase.WINTER_ADJUSTMENTS
+
+
+def ordering_powers(board, state, rows=slice(None)):
+    """Return (rows, V) int8, the power whose orders a province takes in this phase, or NONE: that
+    of the unit there, of the dislodged one, or in winter the owner of a vacant center."""
+    phase, power = state.phase[rows][:, None], state.unit_power[rows]
+    vacant = (board.province_center != NONE) & (power == NONE)
+    owner = state.center_owner[rows][:, board.province_center]
+    power = np.where(vacant & (phase == Phase.WINTER_ADJUSTMENTS), owner, power)
+    fleeing = np.isin(phase, (Phase.SPRING_RETREATS, Phase.FALL_RETREATS))
+    return np.where(fleeing, state.dislodged_power[rows], power)
 
 
 @jit_inner

@@ -17,13 +17,14 @@ and means:
     centers_behind  centers less than the power that has the most at the end, so 0 for that power:
                     who has won, where somebody has. The mean over all games; over those that it has
                     not led, it is centers_behind / (1 - most_centers)
-    rank            by centers at the end, 1 = best, ties averaged
+    rank            a solo first, then by centers at the end, 1 = best, ties averaged
     sum_of_squares  1 for a solo, 0 if another power solos, else its squared centers over the sum
                     of all powers' squares
     deepdip_reward  the reward `deepdip` of rewards.py; with the year limit `truncate` a game cut
                     there pays none
     game_years      years played, the last one included
 
+Who has conceded counts as eliminated: it has no centers then, and no part in a draw.
 `Outcomes.of_teams` treats teams as powers, so that all figures are of teams as well: they have the
 centers of their powers, live while one does, and have a solo when a power has or they have won as a
 team.
@@ -35,7 +36,7 @@ import numpy as np
 
 from .._arrays import shaped
 from .._suggest import quoted
-from ..constants import AGREED, NONE, SOLO, TEAM, YEAR_LIMIT
+from ..constants import AGREED, NONE, RUNNING, SOLO, TEAM, YEAR_LIMIT
 from ..errors import UserError
 from .rewards import RewardInput, deepdip, lead, mean_ranks, reward_input, squared_shares
 
@@ -67,7 +68,10 @@ def figure_ranges(
 
 
 class Outcomes(NamedTuple):
-    """How games stand, finished or not. This alone says who has won, drawn, lost, and is alive."""
+    """How games stand, finished or not. This alone says who has won, drawn, lost, and is alive.
+
+    The engine decides when a game ends; who has conceded is not alive and has no centers here.
+    """
 
     ended: shaped("E", np.int8)  # End
     winner: shaped("E", np.int8)  # power that won a solo, or NONE; of a TEAM's, one of its powers
@@ -94,6 +98,13 @@ class Outcomes(NamedTuple):
         """(E, P) bool."""
         at_limit = (self.ended == YEAR_LIMIT)[:, None]
         return self.solo() | (at_limit & (lead(self.centers) > 0) & self.alive)
+
+    def winners(self, team: np.ndarray) -> np.ndarray:
+        """(E, P) bool, the winner and its team, or at a draw all that are alive; nobody until then.
+        `team` is (P,), of each power its own where there are no teams."""
+        won = (self.winner != NONE)[:, None]
+        over = (self.ended != RUNNING)[:, None]
+        return np.where(won, team[self.winner][:, None] == team, over & self.alive)
 
     def draw(self) -> np.ndarray:
         """(E,) bool."""
@@ -126,7 +137,7 @@ def figure_values(
         "most_centers": behind == 0,
         "centers": centers,
         "centers_behind": behind,
-        "rank": mean_ranks(centers),
+        "rank": mean_ranks(np.where(solo, np.iinfo(np.int16).max, centers)),
         "sum_of_squares": np.where(draw, squared_shares(np.where(alive, centers, 0)), solo),
         "deepdip_reward": paid,
         "game_years": np.broadcast_to(years[:, None], alive.shape),

@@ -31,6 +31,7 @@ from ..press.deals import Clause, Side
 from ..press.press import MOST_ROUNDS, Press, PressRules
 from ..rules import notation
 from ..rules.map import Map, load_map
+from ..rules.phases import end_by_victory
 from ..rules.state import is_retreat
 from ..scoring.outcomes import check_year_limit, figure_values
 from . import position as positions
@@ -46,14 +47,13 @@ class _Played(NamedTuple):
     """A phase that was played, which becomes a record of `Game.history` when somebody reads it."""
 
     before: VectorGame  # a copy
-    conceded: tuple[str, ...]
     orders: dict[str, list[str] | None]
     results: dict[str, int]  # result bits by unit
     notes: dict
 
     def as_saved(self) -> dict:
         # Without the last orders, which are in the phase before.
-        state = positions.state_dictionary(self.before, self.conceded)
+        state = positions.state_dictionary(self.before)
         record = {"name": positions.current_phase(self.before), "state": state}
         return record | {"orders": self.orders, "results": self.result_words()} | self.notes
 
@@ -76,7 +76,6 @@ class Game:
 
     Attributes:
         map, draw_votes: the Map, and whether there are votes.
-        conceded: powers that have given up, see `concede`.
         id: a text that names the game in saved games.
         messages: what was said in this phase so far, as in a saved game.
 
@@ -100,7 +99,6 @@ class Game:
         """See the class for the arguments."""
         self.map = load_map(game_map)
         self.max_years, self.draw_votes = max_years, draw_votes
-        self.conceded: list[str] = []
         self.id = "game"
         self._history: tuple[dict | _Played, ...] = ()
         self.messages: list[dict] = []
@@ -119,7 +117,7 @@ class Game:
         # power -> (text, legal order numbers it may mean, none if it is void)
         self._submitted: dict[str, list[tuple[str, list[int]]]] = {}
         self._lists: dict[int, list[int]] | None = None
-        self._votes: set[str] = set()
+        self._games.state.votes[0] = False
         self._talk.begin_phase()
 
     @property
@@ -167,7 +165,12 @@ class Game:
     @property
     def winners(self) -> list[str]:
         """The winner and its team, or at a draw all alive that have not conceded; [] until then."""
-        return positions.winners(self._games, self.conceded)
+        return positions.winners(self._games)
+
+    @property
+    def conceded(self) -> list[str]:
+        """The powers that have given up, see `concede`."""
+        return positions.named(self._games, self._games.state.conceded[0])
 
     @property
     def is_draw(self) -> bool:
@@ -181,9 +184,10 @@ class Game:
 
     @property
     def is_conceded(self) -> bool:
-        """Whether the game is over because all others that are alive have conceded."""
-        others = set(positions.contenders(self._games, ())) - set(self.winners)
-        return self.is_over and not self.is_draw and bool(others) and others <= set(self.conceded)
+        """Whether the game is over because all others that were left have conceded."""
+        others = set(self.powers) - set(self.winners)
+        gone = others.isdisjoint(self.alive) and not others.isdisjoint(self.conceded)
+        return self.is_over and not self.is_draw and gone
 
     @property
     def is_over(self) -> bool:
@@ -197,9 +201,15 @@ class Game:
             name: [text for text, _ in submitted] for name, submitted in self._submitted.items()
         }
 
+    @property
+    def alive(self) -> list[str]:
+        """The powers that have a unit, a dislodged one included, or a supply center, and have not
+        conceded."""
+        return positions.named(self._games, self._games.outcomes().alive[0])
+
     def is_alive(self, power: str) -> bool:
-        """Tell whether a power has a unit, a dislodged one included, or a supply center."""
-        return bool(self._games.outcomes().alive[0, self.map.power_number(power)])
+        """Tell whether a power is among those `alive`."""
+        return self.map.powers[self.map.power_number(power)] in self.alive
 
     def legal_orders(self, place: str) -> list[str]:
         """Return the orders a unit can be given; in W....A also the builds of a center.
@@ -265,7 +275,7 @@ class Game:
     @property
     def votes(self) -> list[str]:
         """The powers that have voted for a draw in this phase."""
-        return sorted(self._votes)
+        return positions.named(self._games, self._games.state.votes[0])
 
     def vote(self, power: str, draw: bool = True) -> None:
         """Vote for a draw in this phase, or take that back.
@@ -278,10 +288,10 @@ class Game:
         name = self._contender(power, "vote")
         if not self.draw_votes:
             raise UserError("there are no votes for a draw in this game: it needs draw_votes=True")
-        if draw == (name in self._votes):
+        if draw == (name in self.votes):
             has = "has already" if draw else "has not"
             raise UserError(f"{name} {has} voted for a draw in {self.phase}")
-        self._votes ^= {name}
+        self._games.state.votes[0, self.map.power_index[name]] = draw
 
     def concede(self, power: str) -> None:
         """Give a power up, for good: it is in civil disorder from this phase on.
@@ -293,18 +303,17 @@ class Game:
         is over; the power is unknown, eliminated or has conceded.
         """
         name = self._contender(power, "concede")
-        self.conceded = sorted([*self.conceded, name])
+        state, number = self._games.state, self.map.power_index[name]
+        state.conceded[0, number], state.votes[0, number] = True, False
         self._submitted.pop(name, None)
-        self._votes.discard(name)
         record = self._record({power: [] for power in self.map.powers})
-        positions.end_by_concession(self._games, self.conceded)
-        if self.is_over:
+        if end_by_victory(self._games.board, state, 0, False):
             self._close(record)
 
     def _contender(self, power: str, what: str) -> str:
         name = self.map.powers[self.map.power_number(power)]
         over, gone = self.is_over, name in self.conceded
-        if over or gone or name not in positions.contenders(self._games, ()):
+        if over or gone or name not in self.alive:
             why = "the game is over" if over else "it has conceded" if gone else "it is eliminated"
             raise UserError(f"{name} cannot {what}: {why}")
         return name
@@ -640,7 +649,7 @@ class Game:
             raise UserError("the game is over")
         if self.all_agree():
             record = self._record({power: [] for power in self.map.powers})
-            self._games.state.end[0] = End.AGREED
+            self._games.step(self._games.new_orders())
             return self._close(record)
         broken = {}
         if self._talk.binds:
@@ -655,8 +664,6 @@ class Game:
             results = self._adjudicate_retreats(chosen)
         else:
             results = self._adjudicate_movement(chosen)
-        if self.conceded and not self.is_over:
-            positions.end_by_concession(self._games, self.conceded)
         record.notes.update({"broken": broken} if broken else {})
         return self._close(record._replace(results=results))
 
@@ -679,15 +686,12 @@ class Game:
 
     def all_agree(self) -> bool:
         """Tell whether all powers have voted for a draw, so that `adjudicate` ends the game."""
-        if not self._votes:
-            return False
-        agree = np.isin(self.map.powers, [*self._votes, *self.conceded])
-        return bool(self._games.agreed(agree[None])[0])
+        return bool(self._games.state.votes.any() and self._games.agreed()[0])
 
     def _record(self, orders: dict[str, list[str] | None]) -> _Played:
         """Return a record of this phase, before it is played; `results` are still to come."""
-        notes = {"messages": list(self.messages)} | ({"votes": self.votes} if self._votes else {})
-        return _Played(copy.copy(self._games), tuple(self.conceded), orders, {}, notes)
+        notes = {"messages": list(self.messages)} | ({"votes": self.votes} if self.votes else {})
+        return _Played(copy.copy(self._games), orders, {}, notes)
 
     def _close(self, played: _Played) -> dict[str, list[str]]:
         self._history = *self._history, played
@@ -812,23 +816,28 @@ class Game:
     def to_state(self) -> dict:
         """Return the position as the `state` dictionary of a saved game, and `last_orders` and
         `last_results`, at which policies look, if there was a movement phase."""
-        state = positions.state_dictionary(self._games, self.conceded)
-        return state | positions.last_orders(self._games)
+        return positions.state_dictionary(self._games) | positions.last_orders(self._games)
 
     @classmethod
     def from_state(
-        cls, game_map: str | Path | Map, state: Mapping, max_years: int | None = None
+        cls,
+        game_map: str | Path | Map,
+        state: Mapping,
+        max_years: int | None = None,
+        agreed: bool = False,
+        conceded: Sequence[str] = (),
     ) -> "Game":
         """Return a game that goes on from a state dictionary.
 
         `state` must have `name` (the phase) and `units`. `centers` and `retreats` may be left out;
         so may `last_orders`, power -> texts of the last movement phase, and `last_results`,
         unit -> result words, at which policies look. Other keys are ignored, but for what looks
-        like one of these misspelt. UserError if the state is impossible, with what and where.
+        like one of these misspelt. If it is over, it may have ended in a draw that was `agreed`;
+        `conceded` are powers that have given up. UserError if the state is impossible, with what
+        and where.
         """
         game = cls(game_map, max_years)
-        positions.load_state(game._games, state)
-        game.conceded = list(saved_games.left_out(game.map, state, ()))
+        positions.load_state(game._games, state, agreed, conceded)
         return game
 
     def to_svg(
@@ -851,7 +860,7 @@ class Game:
     def to_position(self) -> str:
         """Return the position as one line, such as `small S1901M; ENGLAND A LON = LON; ...`. The
         last orders are not in it, but in `to_state`."""
-        return positions.position_line(self._games, self.conceded)
+        return positions.position_line(self._games)
 
     @classmethod
     def from_position(
@@ -897,13 +906,12 @@ class Game:
         movement phase, or (with press) what was said in its last phase are no offers and answers.
         """
         game_id, found_map, phases, ending = saved_games.read_saved_game(saved, game_map)
-        game = cls.from_state(found_map, phases[-1]["state"], max_years)
+        game = cls.from_state(found_map, phases[-1]["state"], max_years, *ending[1:])
         game.id, game.history = game_id, phases[:-1]
         last = game.history[-1]["name"] if game.is_over and game.history else ""
         if phase_kind(last):  # the state of its end does not tell the year
             game._games.state.year[0] = parse_phase(last)[0]
-        game.draw_votes, game.conceded = ending.draw_votes, sorted(set(ending.conceded))
-        positions.set_ending(game._games, ending.draw_agreed, game.conceded)
+        game.draw_votes = ending.draw_votes
         for power in saved_games.read_votes(phases[-1], game.map):
             game.vote(power)
         if "last_orders" not in phases[-1]["state"]:
@@ -943,10 +951,8 @@ class Game:
         if not self.is_over:
             raise UserError(f"the game is not over yet, it is in {self.phase}")
         check_year_limit(year_limit)
-        outcomes, centers = self._games.outcomes(), self.map.board.victory_centers
-        stays = ~np.isin(self.map.powers, self.conceded)
-        outcomes = outcomes._replace(alive=outcomes.alive & stays)
-        values = figure_values(outcomes, centers, year_limit)
+        centers = self.map.board.victory_centers
+        values = figure_values(self._games.outcomes(), centers, year_limit)
         return {
             power: {name: float(value[0, number]) for name, value in values.items()}
             for number, power in enumerate(self.map.powers)

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -17,9 +17,9 @@ from ..games.vector_game import VectorGame
 from ..records import convert
 from ..rules import notation
 from ..rules.map import Map
-from ..rules.phases import team_winner
+from ..rules.phases import end_by_victory
 from ..rules.state import adjustments_owed, can_build_in, is_retreat, reset_game
-from .saved_game import victors
+from .saved_game import left_out, victors
 
 MAX_YEAR = 9999
 STATE_KEYS = ("name", "units", "retreats", "centers", "last_orders", "last_results")
@@ -107,46 +107,19 @@ def settle_coasts(games: VectorGame, meanings: Mapping[int, Sequence[int]]) -> d
     return chosen
 
 
-def winners(games: VectorGame, conceded: Collection[str] = ()) -> list[str]:
-    """The winner and its team, or at a draw the `contenders`; nobody while the game goes on."""
-    if games.state.end[0] == End.RUNNING:
-        return []
-    if games.state.end[0] in (End.YEAR_LIMIT, End.AGREED):
-        return contenders(games, conceded)
-    team = games.board.team == games.board.team[games.state.winner[0]]
-    return [name for power, name in enumerate(games.map.powers) if team[power]]
+def named(games: VectorGame, powers: Sequence[bool]) -> list[str]:
+    """Return the names of those powers (P,)."""
+    return [name for name, is_one in zip(games.map.powers, powers) if is_one]
 
 
-def contenders(games: VectorGame, conceded: Collection[str]) -> list[str]:
-    alive = zip(games.map.powers, games.outcomes().alive[0])
-    return [name for name, lives in alive if lives and name not in conceded]
+def winners(games: VectorGame) -> list[str]:
+    """The winner and its team, or at a draw all that are alive; nobody while the game goes on."""
+    return named(games, games.outcomes().winners(games.board.team)[0])
 
 
-def end_by_concession(games: VectorGame, conceded: Collection[str]) -> None:
-    """End the game (a solo, or a victory of a team) if only one power or team goes on."""
-    state, team = games.state, games.board.team
-    remaining = [games.map.power_index[name] for name in contenders(games, conceded)]
-    sides = {team[power] for power in remaining} if games.board.num_teams > 1 else remaining
-    if conceded and len(sides) == 1:
-        centers = games.centers()[0]
-        state.winner[0] = max(remaining, key=lambda power: centers[power])
-        state.end[0] = End.TEAM if games.map.teams.text else End.SOLO
-
-
-def set_ending(games: VectorGame, agreed: bool, conceded: Collection[str]) -> None:
-    """Let a finished position have ended by agreement or concession; UserError if it goes on."""
-    state = games.state
-    if agreed and state.end[0] == End.RUNNING:
-        raise UserError(f"a draw was agreed, but the game goes on in {current_phase(games)}")
-    if agreed:
-        state.end[0], state.winner[0] = End.AGREED, NONE
-    elif state.end[0] != End.RUNNING:
-        end_by_concession(games, conceded)
-
-
-def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
+def state_dictionary(games: VectorGame) -> dict:
     """Return the position in the format of the `diplomacy` package, where powers that have
-    `conceded` are in civil disorder. A saved game adds to `influence` what was passed through."""
+    conceded are in civil disorder. A saved game adds to `influence` what was passed through."""
     name, powers = current_phase(games), games.map.powers
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
     owed = owed_adjustments(games)
@@ -159,7 +132,7 @@ def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
     return {
         "timestamp": year * 5 + phase,  # grows from phase to phase, in place of a clock's
         "zobrist_hash": str(zobrist_hash(games)),
-        "note": _ending_note(games, conceded),
+        "note": _ending_note(games),
         "name": name,
         "units": {
             power: units[power] + [f"*{unit}" for unit in retreats.get(power, {})]
@@ -171,7 +144,7 @@ def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
         "influence": {
             power: sorted(influence[power] | (set(centers[power]) - occupied)) for power in powers
         },
-        "civil_disorder": {power: int(power in conceded) for power in powers},
+        "civil_disorder": dict(zip(powers, games.state.conceded[0].astype(int).tolist())),
         "builds": {
             power: {
                 "count": owed.get(power, 0),
@@ -271,7 +244,7 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
         state.last_result[0, v] = sum(1 << constants.RESULT_WORDS.index(w) for w in set(words))
 
 
-def position_line(games: VectorGame, conceded: Collection[str] = ()) -> str:
+def position_line(games: VectorGame) -> str:
     """Such as `small S1901M; ENGLAND A LON = LON; RUSSIA A MOS = MOS`. Units, then `=` and the
     supply centers; a dislodged unit reads `*A MUN > BOH RUH` with the places it may retreat to. At
     the end `Victory by: ENGLAND` names the winner, or who shares the draw."""
@@ -285,11 +258,11 @@ def position_line(games: VectorGame, conceded: Collection[str] = ()) -> str:
         owned = centers.get(power, [])
         if texts or owned:
             parts.append(f"{power} {', '.join(texts)} = {' '.join(owned)}".strip())
-    return "; ".join([*parts, *filter(None, [_ending_note(games, conceded)])])
+    return "; ".join([*parts, *filter(None, [_ending_note(games)])])
 
 
-def _ending_note(games: VectorGame, conceded: Collection[str]) -> str:
-    over = winners(games, conceded)
+def _ending_note(games: VectorGame) -> str:
+    over = winners(games)
     return f"Victory by: {', '.join(over)}" if over else ""
 
 
@@ -333,11 +306,14 @@ class _State(Struct):
     last_results: dict[str, list[Literal[tuple(constants.RESULT_WORDS)]]] | None = None  # of units
 
 
-def load_state(games: VectorGame, state: Mapping) -> None:
+def load_state(
+    games: VectorGame, state: Mapping, agreed: bool = False, conceded: Sequence[str] = ()
+) -> None:
     """Set up the position of a state dictionary; UserError leaves the board undefined. Other keys
     than STATE_KEYS are ignored, but for misspelt ones. Centers left out, and neutral units', are
     nobody's. Nothing is skipped, eliminated or ended. Retreats that the rules forbid are left out.
-    A finished game has ended as `note` says, else as its centers do."""
+    A finished game has ended in a draw that was `agreed`, as `note` says, or else as its centers
+    and the powers that have `conceded` do."""
     fields = convert(_State, state, "the state")
     missing = [key for key in STATE_KEYS if key not in state]
     for key in state:
@@ -378,8 +354,12 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     _load_centers(games, fields.centers)
     _load_last_orders(games, fields.last_orders, fields.last_results or {})
     forbid_retreats(games)
+    for power in (*conceded, *left_out(games.map, state, conceded)):
+        row.conceded[0, games.map.power_number(power)] = True
     if row.end[0] != End.RUNNING:
-        _load_result(games, victors(games.map, state))
+        _load_result(games, agreed, victors(games.map, state))
+    elif agreed:
+        raise UserError(f"a draw was agreed, but the game goes on in {current_phase(games)}")
 
 
 def _load_name(games: VectorGame, name: str) -> None:
@@ -392,21 +372,15 @@ def _load_name(games: VectorGame, name: str) -> None:
     games.state.year[0], games.state.phase[0] = year, phase
 
 
-def _load_result(games: VectorGame, won_by: Sequence[str]) -> None:
-    if len(won_by) > 1 and not games.map.teams.text:
+def _load_result(games: VectorGame, agreed: bool, won_by: Sequence[str]) -> None:
+    state = games.state
+    state.end[0] = End.AGREED if agreed else End.YEAR_LIMIT
+    if agreed or (len(won_by) > 1 and not games.map.teams.text):
         return
-    if won_by and not games.map.teams.text and won_by != contenders(games, ()):
-        games.state.end[0], games.state.winner[0] = End.SOLO, games.map.power_index[won_by[0]]
-        return
-    centers = games.centers()[0].astype(int)
-    most = centers.max()
-    if most >= games.board.victory_centers and (centers == most).sum() == 1:
-        games.state.end[0] = End.SOLO
-        games.state.winner[0] = int(centers.argmax())
-    elif games.map.teams.text:
-        winner = team_winner(games.board, games.state, 0, True)
-        if winner != NONE:
-            games.state.end[0], games.state.winner[0] = End.TEAM, winner
+    if won_by and not games.map.teams.text and won_by != named(games, games.outcomes().alive[0]):
+        state.end[0], state.winner[0] = End.SOLO, games.map.power_index[won_by[0]]
+    else:
+        end_by_victory(games.board, state, 0, True)
 
 
 def _by_power(games: VectorGame, table: Mapping | None) -> list[tuple[int, Any]]:

@@ -186,7 +186,6 @@ def read_saved_game(
         messages = [dict(one) | {"phase": canonical_phase(one["phase"])} for one in spoken]
         phases.append(_named(phase) | {"state": state, "orders": orders, "messages": messages})
     conceded = _powers(found_map, game.conceded)
-    conceded += left_out(found_map, phases[-1]["state"], conceded)
     ending = Ending(bool(game.draw_votes), game.draw_agreed, conceded)
     return str(game.id), found_map, phases, ending
 

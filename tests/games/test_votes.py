@@ -294,7 +294,8 @@ def test_many_games_end_where_all_alive_vote(auto_reset):
         alive, running = games.outcomes().alive, games.state.end == RUNNING
         expected = running & (votes | ~alive).all(1)
         before, orders = games.snapshot(), orders_of(games, bot)
-        result = games.step(orders, votes=votes)
+        games.state.votes[:] = votes
+        result = games.step(orders)
         assert np.array_equal(result.ended == AGREED, expected)
         assert (result.winner[expected] == -1).all() and not result.captured[expected].any()
         assert np.array_equal(result.alive[expected], alive[expected])
@@ -311,10 +312,11 @@ def test_many_games_end_where_all_alive_vote(auto_reset):
 
 def test_only_the_rows_played_are_voted_on():
     games = VectorGame("small", 4, auto_reset=False, threads=1)
-    result = games.step(games.new_orders(), np.array([2, 0]), votes=np.ones((4, 2), bool))
+    games.state.votes[:] = True
+    result = games.step(games.new_orders(), np.array([2, 0]))
     assert result.ended.tolist() == [AGREED, AGREED]
     assert games.state.end.tolist() == [AGREED, RUNNING, AGREED, RUNNING]
-    again = games.step(games.new_orders(), votes=np.ones((4, 2), bool))
+    again = games.step(games.new_orders())
     assert again.ended.tolist() == [RUNNING, AGREED, RUNNING, AGREED]
 
 

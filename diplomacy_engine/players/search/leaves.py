@@ -126,6 +126,8 @@ def _value_boards(board, state, rows, first, last, near, expected, out):
                     expected[p] += share * claim * claim / total
         total = 0.0
         for p in range(board.num_powers):
+            if state.conceded[e, p]:
+                expected[p] = 0
             total += expected[p] * expected[p]
         for p in range(board.num_powers):
             out[i, p] = expected[p] * expected[p] / max(total, 1e-9)
