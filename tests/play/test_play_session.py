@@ -688,7 +688,7 @@ def test_an_outlook_plays_on_beside_the_game():
     assert outlook(game, alone, orders={"RUSSIA": ["A BUD - GAL"]})["RUSSIA"].centers == 7
     assert game.to_saved_game() == before
     game.concede("RUSSIA")
-    assert outlook(game, dict.fromkeys(game.powers, player))["RUSSIA"].won == 32
+    assert outlook(game, dict.fromkeys(game.powers, player))["RUSSIA"] == (32, 0, 0.0)
     assert player.generator.rng.bit_generator.state == drawn
     assert outlook(game, alone, lambda: False) is None
 
