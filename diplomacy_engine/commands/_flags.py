@@ -296,28 +296,6 @@ class LlmPrompt:
     """years after which the game ends; None: the map's"""
 
 
-@dataclass(kw_only=True)
-class LlmCompare:
-    """Compare five kinds of prompt: a language model's share of orders that are legal at once, and
-    its time, with and without constrained decoding. In positions of games played at random.
-
-    examples:
-      llm-compare --player llm:local:FOLDER
-      llm-compare --player llm:llm.toml --decisions 50
-    """
-
-    player: str
-    """a language model, llm:..."""
-    map: str = "standard"
-    """small, three, standard, or the path of a map file"""
-    decisions: Annotated[int, Meta(ge=1, le=10_000)] = 20
-    """powers' decisions with each prompt, constrained and not"""
-    seed: Natural = 1
-    """of the positions"""
-    json: str | None = None
-    """file to write the figures to"""
-
-
 @dataclass
 class Replay:
     """Show saved games, ours or the diplomacy package's. A page (.html) holds all games of the file

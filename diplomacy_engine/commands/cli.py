@@ -35,7 +35,6 @@ COMMANDS = {
     "import-map": ("ImportMap", "convert the map of another program to a map file"),
     "check-reward": ("CheckReward", "tell whether a reward makes powers rivals"),
     "llm-prompt": ("LlmPrompt", "print what a language model is shown"),
-    "llm-compare": ("LlmCompare", "compare prompts, with and without constrained decoding"),
 }
 _ABOUT = """\
 Tools for Diplomacy. A PLAYER is a bot (dumbbot, random, ...), a run folder or checkpoint, one of

@@ -12,7 +12,6 @@ from support.language import FakeServer, holds
 
 from diplomacy_engine import Game
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.commands.llm_compare import PROMPTS
 from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import make_replay
 
@@ -75,27 +74,6 @@ def test_the_number_of_games_must_be_given(tmp_path, capsys, command):
     names = [name, "random"] if command[0] == "tournament" else [name]
     found = refusal(*command, *names, "--map", "standard", capsys=capsys)
     assert "decisions of language models" in found and "--games" in found
-
-
-def test_prompts_are_compared(tmp_path, capsys):
-    """A model whose share is known: constrained it orders all units, else all but the first."""
-
-    def ordered(body, number):
-        lines = holds(body).splitlines()
-        return "\n".join(lines if "structured_outputs" in body else ["?", *lines[1:]])
-
-    file = tmp_path / "r.json"
-    with FakeServer(ordered) as server:
-        name = write_settings(tmp_path, server.url, server="vllm", concurrency=1)
-        words = ["llm-compare", "--player", name, "--decisions", "1", "--json", str(file)]
-        assert main(words) == 0
-    figures = json.loads(file.read_text())["prompts"]
-    assert list(figures) == list(PROMPTS) and len(server.requests) == 10
-    for shares in figures.values():
-        assert shares["regex"]["legal"] == 1 and shares["none"]["legal"] in (2 / 3, 3 / 4)
-        assert shares["none"]["prompt_tokens"] == 7
-    assert "windows with counts" in capsys.readouterr().out
-    assert main(["llm-compare", "--player", "random"]) == 2
 
 
 @pytest.mark.parametrize("form", ["list", "windows", "counts", "board", "minimal"])
