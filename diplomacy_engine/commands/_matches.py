@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -127,7 +128,7 @@ def run_match(
             games,
             samples=samples,
             progress=progress,
-            keep_finished=bool(models),  # those are dear
+            keep_finished=True,
         )
     result = report.result(per_game=bool(arguments.per_game))
     result["greedy"] |= arguments.greedy
@@ -142,13 +143,15 @@ def run_match(
     print_talk(console, result)
     print_counts(console, result.get("llm", {}))
     for player in programs:
-        if player.faults["illegal"] or player.faults["missing"]:
+        if any(player.faults[fault] for fault in ("illegal", "missing", "against_deals")):
             print(f"note: {faults_text(player)}", file=sys.stderr)
     write_files(arguments, result, figures(result), report.saved_games)
     if report.cause is None:
         return 0
     interrupted = isinstance(report.cause, KeyboardInterrupt)
     cause = "interrupted" if interrupted else report.cause
+    if not isinstance(cause, str | UserError):
+        traceback.print_exception(cause)  # of somebody's own player
     coverage = f"the result covers the {len(report.number):,} of {games:,} games that had ended"
     return fail(f"{cause}; {coverage}", 130 if interrupted else 2)
 
@@ -167,6 +170,8 @@ def faults_text(player: Any) -> str:
     return (
         f"{player.name} gave {counts['illegal']:,} orders that are not legal and left out "
         f"{counts['missing']:,} in {counts['decisions']:,} decisions{example}"
+        + f"; {counts['against_deals']:,} were against a deal"
+        * (counts["against_deals"] > 0)
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import IO
 
-import msgspec
 import numpy as np
 
 from ..constants import NONE
@@ -190,7 +189,7 @@ def _speak(host: Host, requests: IO[bytes], out: IO[bytes]) -> None:
         try:
             line = lines.line_decoder.decode(text)
             answer = _answer(host, maps, line)
-        except (UserError, msgspec.MsgspecError) as error:
+        except (UserError, *lines.UNREADABLE) as error:
             raise UserError(f"line {number}: {error}") from None
         if answer is not None:
             out.write(lines.encode(answer) + b"\n")
@@ -199,6 +198,9 @@ def _speak(host: Host, requests: IO[bytes], out: IO[bytes]) -> None:
 
 def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
     if line.hello is not None:
+        if line.hello.protocol != lines.PROTOCOL:
+            theirs = line.hello.protocol
+            raise UserError(f"this program speaks protocol {lines.PROTOCOL}, not {theirs}")
         player = ordering(host.player)
         if line.hello.greedy and hasattr(player, "greedy"):
             player.greedy = True

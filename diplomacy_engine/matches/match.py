@@ -102,7 +102,7 @@ class MatchReport:
     talk: TalkCounter | None = None  # None: nobody could talk
     # What ended the match early; then only games that had ended are here, but `orders` and `talk`
     # have what others began with.
-    cause: UserError | KeyboardInterrupt | None = None
+    cause: BaseException | None = None
 
     def __repr__(self) -> str:
         names = " and ".join(map(repr, self.players))

@@ -6,7 +6,6 @@ from typing import TypeVar
 import numpy as np
 
 from ..constants import NONE, End, Phase, phase_name
-from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..games.votes import bot_votes
 from ..players.asking import ask_players, begin_games
@@ -180,7 +179,8 @@ def play_tables(
 
     `seats` (G, P): which of `players` plays each power; `first`: the first game's number. Those
     below `samples` are saved, with what `think` says of number and Game. `counted`: whose orders
-    are. If the match breaks off, `keep_finished` returns the games that have ended, and why.
+    are. If the match breaks off, by whatever error, `keep_finished` returns the games that have
+    ended, and why.
     """
     names = tuple(player.name for player in players)
     greedy = tuple(bool(getattr(player, "greedy", False)) for player in players)
@@ -200,7 +200,7 @@ def play_tables(
             outcomes = play_games(
                 games, mine, players, noted, watch, counter, press, settings.draws_after
             )
-        except (UserError, KeyboardInterrupt) as error:
+        except (Exception, KeyboardInterrupt) as error:
             ended = np.flatnonzero(games.state.end != End.RUNNING)
             if not keep_finished or start + len(ended) == 0:
                 raise

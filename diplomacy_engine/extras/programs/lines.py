@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
-from msgspec import Meta, Struct, json
+from msgspec import Meta, MsgspecError, Struct, json
 
 from ..._version import VERSION
 from ...constants import FLEET, NONE, RESULT_WORDS, RUNNING
@@ -105,6 +105,7 @@ class Answer(Struct, omit_defaults=True):
     arrays: Arrays | None = None
 
 
+UNREADABLE = (MsgspecError, UnicodeError, RecursionError)  # what decoders raise
 encode = json.Encoder().encode
 line_decoder, answer_decoder = json.Decoder(Line), json.Decoder(Answer)
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from ...constants import DISBAND, HOLD, NONE, SUPPORT_MOVE, phase_name
@@ -59,7 +58,7 @@ class Program:
         reply = self.process.ask(*map(lines.encode, sent), phase=phase)
         try:
             return lines.answer_decoder.decode(reply)
-        except msgspec.MsgspecError as error:
+        except lines.UNREADABLE as error:
             what = f"sent a line that cannot be read ({error})"
             raise self.process.fault(what, phase, reply) from None
 
@@ -102,12 +101,15 @@ class Program:
         answer = self.answer(games, where, Line(seed=seed, arrays=arrays))
         try:
             numbers = lines.read_array(answer.arrays or {}, "orders", len(games.table.kind) - 1)
+            if numbers.size != decisions.count * provinces:
+                wanted = f"{decisions.count} decisions of {provinces} provinces"
+                raise UserError(f"`orders` has {numbers.size} numbers, not those of {wanted}")
             numbers = numbers.reshape(decisions.count, provinces)
             at = games.board.location_province[games.table.location[numbers]]
             if ((numbers != NONE) & (at != np.arange(provinces))).any():
                 raise UserError("an order is not of its province")
             return numbers
-        except (UserError, ValueError) as error:
+        except UserError as error:
             raise self.process.fault(f"sent arrays that cannot be read ({error})", where) from None
 
 
@@ -174,7 +176,7 @@ class ProgramPlayer:
         legal = [decisions.order[a:b].tolist() for a, b in itertools.pairwise(starts)]
         provinces = decisions.slot_province[slots].tolist()
         winter = provinces[0] == NONE
-        open_slots, meanings = dict(enumerate(legal)), {}
+        open_slots, meanings, bound = dict(enumerate(legal)), {}, set()
         for text in texts:
             exact = games.vocabulary.number.get(text)
             for slot, orders in open_slots.items():
@@ -185,7 +187,13 @@ class ProgramPlayer:
                     del open_slots[slot]
                     break
             else:
-                self._wrong(games, decisions.game[d], games.map.powers[decisions.power[d]], text)
+                slot = self._slot_bound(games, decisions, d, exact)
+                if slot is None:
+                    power = games.map.powers[decisions.power[d]]
+                    self._wrong(games, decisions.game[d], power, text)
+                elif slot not in bound:
+                    self.faults["against_deals"] += 1
+                    bound.add(slot)
         if not winter:
             settled = settle_coasts(games, meanings)
             numbers[slots] = [settled.get(province, NONE) for province in provinces]
@@ -193,7 +201,22 @@ class ProgramPlayer:
             if not winter:
                 kinds = games.table.kind[orders]
                 numbers[slots.start + slot] = orders[int(np.isin(kinds, (HOLD, DISBAND)).argmax())]
-            self.faults["missing"] += not (winter and games.table.waive in orders)
+            self.faults["missing"] += slot not in bound and not (
+                winter and games.table.waive in orders
+            )
+
+    def _slot_bound(
+        self, games: VectorGame, decisions: Decisions, d: int, number: int | None
+    ) -> int | None:
+        """Return the slot of decision `d` in which only a deal forbids an order, if it does."""
+        if self._press is None or number is None:
+            return None
+        every = games.decisions(decisions.game[d : d + 1])
+        every = every.take(np.flatnonzero(every.power == decisions.power[d]))
+        slots = slice(*decisions.slot_start[d : d + 2].tolist())
+        here = games.board.location_province[games.table.location[number]]
+        (slot,) = np.flatnonzero(decisions.slot_province[slots] == here).tolist() or (None,)
+        return slot if number in every.order else None
 
 
 def start_program(spec: ProgramSpec, greedy: bool = False, seed: int = 0) -> ProgramPlayer:

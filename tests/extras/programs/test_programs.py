@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import shlex
 import shutil
 import signal
 import subprocess
@@ -40,7 +41,7 @@ from diplomacy_engine.players.checking import check_player, sample_positions
 from diplomacy_engine.players.names import parse_player
 from diplomacy_engine.players.trust import needs_naming
 from diplomacy_engine.press.deals import Clause, Deals, OfferResult, Side, make_offers
-from diplomacy_engine.press.negotiators.negotiation import talk_of
+from diplomacy_engine.press.negotiators.negotiation import negotiate, talk_of
 from diplomacy_engine.press.negotiators.neighbors import Peaceful
 from diplomacy_engine.press.press import PEACE_ALONE, Press, PressRules
 
@@ -241,7 +242,17 @@ def test_a_program_that_does_not_begin(body, names, tmp_path):
 @pytest.mark.parametrize(
     ("body", "names"),
     read_table(__file__, "a_program_that_fails_in_a_game"),
-    ids=["dies", "slow", "a number", "another reply", "too few", "wrong"],
+    ids=[
+        "dies",
+        "slow",
+        "a number",
+        "another reply",
+        "too few",
+        "wrong",
+        "letters",
+        "nests",
+        "leaves",
+    ],
 )
 def test_a_program_that_fails_in_a_game(body, names, tmp_path):
     slow = 0.5 if "sleep" in body else 20
@@ -323,6 +334,92 @@ def test_no_program_stays_behind():
             time.sleep(0.1)
         else:
             pytest.fail("it goes on")
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="there is no /proc")
+def test_what_a_program_started_in_a_session_of_its_own_ends_with_it(tmp_path):
+    """It holds the pipes open, so that only a deadline on them ends the wait."""
+    file = tmp_path / "pid"
+    started = f"import os, time; open({str(file)!r}, 'w').write(str(os.getpid())); time.sleep(99)"
+    body = f"""import subprocess, sys
+subprocess.Popen([sys.executable, '-c', {started!r}], start_new_session=True)
+said(); print(HELLO, flush=True); said()"""
+    player = program(tmp_path, body, timeout=1)
+    with pytest.raises(UserError, match="in 1 seconds"):
+        orders_of(VectorGame("small", 1), player)
+    with pytest.raises(ProcessLookupError):
+        for _ in range(100):
+            os.kill(int(file.read_text()), 0)
+            time.sleep(0.1)
+
+
+PLAYING = {
+    "evaluate": ["--against", "dumbbot", "--player"],
+    "tournament": ["--players", "dumbbot"],
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "end", "reason"),
+    slow_but(
+        [("tournament", "ends", "out of ideas"), ("evaluate", "nests", "cannot be read")],
+        [
+            (command, end, reason)
+            for command in PLAYING
+            for end, reason in (
+                ("ends", "out of ideas"), ("letters", "cannot be read"), ("nests", "cannot be read")
+            )
+        ],
+    ),
+)  # fmt: skip
+def test_finished_games_are_reported_when_a_program_fails(command, end, reason, tmp_path, capsys):
+    files = {name: tmp_path / name for name in ("json", "per-game", "save-games")}
+    words = [command, *PLAYING[command], f"{command_of('failing.py.txt')} 38 {end}"]
+    words += ["--map", "small", "--games", "40"]
+    for name, file in files.items():
+        words += [f"--{name}", str(file)]
+    assert main(words) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    games = json.loads(files["json"].read_text())["games"]
+    assert f"the result covers the {games} of 40 games" in error and reason in error
+    assert 0 < games < 40 and len(files["save-games"].read_text().splitlines()) > 0
+    assert len(files["per-game"].read_text().splitlines()) >= games
+
+
+def test_check_player_asks_a_program_that_talks_each_kind_of_question(tmp_path, capsys):
+    asks = tmp_path / "asks"
+    words = [sys.executable, str(Path(__file__).parent / "texts" / "asks.py.txt"), str(asks)]
+    assert main(["check-player", "--map", "small", f"cmd:{shlex.join(words)}"]) == 0
+    assert "nothing is wrong" in capsys.readouterr().out
+    kinds = {"wishes", "offers", "proposals", "answers", "choices"}
+    assert {*asks.read_text().split()} >= kinds
+
+
+def test_an_order_against_a_binding_deal_is_counted_once(tmp_path):
+    body = """said(); print('{"hello": {"protocol": 1, "talks": true}}', flush=True)
+for line in sys.stdin:
+    value = json.loads(line)
+    ask = value.get("press", {}).get("ask", "orders")
+    n = len(value.get("positions", ()))
+    france = {"sender": "FRANCE", "recipient": "ENGLAND", "message": "PRP ( PCE ( ENG FRA ) )"}
+    england = france | {"sender": "ENGLAND", "recipient": "FRANCE"}
+    orders = {"FRANCE": ["F ENG - LON", "A PAR H"], "ENGLAND": ["F YOR H"]}
+    if "request" in value and ask == "orders":
+        say(reply=value["request"], orders=[orders] * n)
+    elif "request" in value:
+        say(reply=value["request"], messages=[[france, england]] * n)"""
+    player = program(tmp_path, body)
+    position = "standard S1901M; ENGLAND F YOR = LON; FRANCE A PAR, F ENG = PAR"
+    games = Game.from_position(position).vector_game
+    press, seats = Press(games, "mutual"), np.zeros((1, games.num_powers), int)
+    negotiate(press, games.decisions(), [player], seats)
+    player.act(games, press.bound(games.decisions()))
+    assert player.faults == {"decisions": 2, "against_deals": 1, "missing": 0}
+
+
+def test_bot_refuses_a_protocol_that_it_does_not_know():
+    with pytest.raises(UserError, match=r"line 1: .* protocol 1, not 2"):
+        bot._speak(bot.Host(load_player("hold")), io.BytesIO(b'{"hello": {"protocol": 2}}'), None)
 
 
 def test_a_pickled_player_starts_a_program_of_its_own():
