@@ -374,7 +374,7 @@ PLAYING = {
 )  # fmt: skip
 def test_finished_games_are_reported_when_a_program_fails(command, end, reason, tmp_path, capsys):
     files = {name: tmp_path / name for name in ("json", "per-game", "save-games")}
-    words = [command, *PLAYING[command], f"{command_of('failing.py.txt')} 38 {end}"]
+    words = [command, *PLAYING[command], f"{command_of('failing.py.txt')} 1911 {end}"]
     words += ["--map", "small", "--games", "40"]
     for name, file in files.items():
         words += [f"--{name}", str(file)]
