@@ -1,4 +1,3 @@
-# ruff: noqa: F401 - what only type checkers import
 """A fast engine for Diplomacy: rules, maps, bots, deals, matches. The names below are public, each
 imported when it is first asked for, so that commands start without what they do not need."""
 
@@ -8,28 +7,43 @@ from typing import TYPE_CHECKING, Any
 
 from ._version import VERSION
 
-if TYPE_CHECKING:
-    from .errors import UserError
-    from .games.decisions import Decisions, order_numbers
-    from .games.observation import BoardViews, Observation
-    from .games.order_lists import without_orders
-    from .games.own_help import own_choices
-    from .games.vector_game import StepResult, VectorGame
-    from .matches.evaluation import evaluate_player
-    from .matches.match import MatchReport, MatchSettings
-    from .matches.tables import play_games
-    from .players.advice import orders_for
-    from .players.asking import ask_player, begin_games
-    from .players.bots import BOTS, make_bot
-    from .players.checking import check_player
-    from .players.loading import PlayerError, load_player
-    from .players.protocols import ExplainingPlayer, Explanation, Player
-    from .rules.map import MAP_NAMES, Map, MapError, load_map
-    from .rules.vocabulary import OrderVocabulary, vocabulary
-    from .scoring.mixes import RewardMix, make_reward_mix
-    from .scoring.rewards import REWARDS, RewardInput, make_reward, reward_input
-    from .scoring.teams import alive_with_team, living_mate
-    from .textgame.game import Game
+if TYPE_CHECKING:  # `X as X` makes X public for type checkers
+    # isort: off
+    from .errors import UserError as UserError
+    from .games.decisions import Decisions as Decisions, order_numbers as order_numbers
+    from .games.observation import BoardViews as BoardViews, Observation as Observation
+    from .games.order_lists import without_orders as without_orders
+    from .games.own_help import own_choices as own_choices
+    from .games.vector_game import StepResult as StepResult, VectorGame as VectorGame
+    from .matches.evaluation import evaluate_player as evaluate_player
+    from .matches.match import MatchReport as MatchReport, MatchSettings as MatchSettings
+    from .matches.tables import play_games as play_games
+    from .players.advice import orders_for as orders_for
+    from .players.asking import ask_player as ask_player, begin_games as begin_games
+    from .players.bots import BOTS as BOTS, make_bot as make_bot
+    from .players.checking import check_player as check_player
+    from .players.loading import PlayerError as PlayerError, load_player as load_player
+    from .players.protocols import (
+        ExplainingPlayer as ExplainingPlayer,
+        Explanation as Explanation,
+        Player as Player,
+    )
+    from .rules.map import (
+        MAP_NAMES as MAP_NAMES,
+        Map as Map,
+        MapError as MapError,
+        load_map as load_map,
+    )
+    from .rules.vocabulary import OrderVocabulary as OrderVocabulary, vocabulary as vocabulary
+    from .scoring.mixes import RewardMix as RewardMix, make_reward_mix as make_reward_mix
+    from .scoring.rewards import (
+        REWARDS as REWARDS,
+        RewardInput as RewardInput,
+        make_reward as make_reward,
+        reward_input as reward_input,
+    )
+    from .scoring.teams import alive_with_team as alive_with_team, living_mate as living_mate
+    from .textgame.game import Game as Game
 
 __version__ = VERSION
 

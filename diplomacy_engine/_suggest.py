@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 _SHOWN = 20  # items of a list or table that are looked at
 _DEPTH = 3  # lists within lists
@@ -75,6 +76,12 @@ def _stands_for(word: str, choice: str) -> bool:
     return len(choice_parts) > 1 and (
         word_parts == [initials] or set(word_parts) <= set(choice_parts)
     )
+
+
+def install(extra: str) -> str:
+    """Return the command that installs more packages, in a clone or for an installed wheel."""
+    is_clone = (Path(__file__).parents[1] / "pyproject.toml").is_file()
+    return f"pip install '{'.' if is_clone else 'diplomacy-selfplay'}[{extra}]'"
 
 
 def array_shapes(self: tuple) -> str:

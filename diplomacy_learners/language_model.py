@@ -15,7 +15,9 @@ import importlib.util
 import sys
 
 if __name__ == "__main__" and importlib.util.find_spec("transformers") is None:
-    print("error: language models need more packages: pip install '.[llm]'", file=sys.stderr)
+    from diplomacy_engine._suggest import install
+
+    print(f"error: language models need more packages: {install('llm')}", file=sys.stderr)
     raise SystemExit(2)
 
 import contextlib

@@ -4,8 +4,10 @@ is understood, its base is one version, and nothing runs as root."""
 import json
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from support.pages import ROOT
 
 from diplomacy_engine import load_map, load_player
@@ -56,3 +58,26 @@ def test_what_it_runs_is_understood():
             arguments = parse(shlex.split(line))[1]
             load_player(arguments.player, game_map=load_map(arguments.map or "standard"))
     assert {line.split()[0] for line in lines} <= {"python", "python3", "pip", "useradd", "chown"}
+
+
+RUNS = [
+    (before, line)
+    for page in sorted((ROOT / "docs").glob("*.md"))
+    for before, line in pairwise(page.read_text().splitlines())
+    if line.startswith("docker run")
+]
+
+
+@pytest.mark.parametrize(("before", "line"), RUNS)
+def test_a_container_can_do_what_a_page_prints(before, line):
+    """Its program is in the image or mounted, and its user may write where it is to."""
+    words = shlex.split(line)
+    mounts = [b.split(":") for a, b in pairwise(words) if a in ("-v", "--volume")]
+    home = "/home/player/diplomacy"
+    kept = Path(f"{FILE}.dockerignore").read_text().splitlines()
+    for program in (b for a, b in pairwise(words) if a == "python" and b != "-m"):
+        assert f"!{program}" in kept or f"{home}/{program}" in [mount[1] for mount in mounts]
+    for source, target, *mode in mounts:
+        folder = source.removeprefix("$PWD/")
+        opened = before == f"mkdir -m 777 {folder}"
+        assert mode == ["ro"] or opened or (folder == source and target.startswith(home))

@@ -1,5 +1,6 @@
 """The package as pip installs it: what a wheel holds, and what needs no PyTorch and what does."""
 
+import ast
 import email
 import os
 import re
@@ -19,6 +20,7 @@ from support.pages import ROOT, code_spans, page_text
 from support.tables import read_text
 
 import diplomacy_engine
+from diplomacy_engine import _suggest
 from diplomacy_engine.players.policy.files import ready_policies
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -170,3 +172,20 @@ def test_the_engine_alone(wheel, tmp_path):
         assert found.returncode == 2 and found.stdout == ""
         assert re.fullmatch(r"error: this needs PyTorch .*\n", found.stderr)
         assert "pip install '.[train]'" in found.stderr
+
+
+def test_public_names_are_public_for_type_checkers():
+    """`mypy --strict` takes a name for public that is imported as itself."""
+    tree = ast.parse(Path(diplomacy_engine.__file__).read_text())
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names = {(a.name, node.module) for node in imports for a in node.names if a.asname == a.name}
+    homes = {(name, home.removeprefix(".")) for name, home in diplomacy_engine._HOME.items()}
+    assert names == homes
+
+
+@pytest.mark.parametrize(("clone", "where"), [(True, "."), (False, PROJECT["name"])])
+def test_whoever_installed_a_wheel_is_not_sent_to_a_clone(monkeypatch, tmp_path, clone, where):
+    monkeypatch.setattr(_suggest, "__file__", str(tmp_path / "diplomacy_engine" / "_suggest.py"))
+    if clone:
+        (tmp_path / "pyproject.toml").touch()
+    assert _suggest.install("llm") == f"pip install '{where}[llm]'"

@@ -25,6 +25,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from .._files import atomic_write
 from .._progress import Progress
+from .._suggest import install
 from ..clock import Clock
 from ..constants import SEA
 from ..errors import UserError
@@ -338,7 +339,7 @@ def start_wandb(settings: dict[str, Any], folder: RunFolder, wandb_id: str | Non
     try:
         wandb = importlib.import_module("wandb")
     except ModuleNotFoundError:
-        raise UserError("--track needs W&B: pip install '.[track]'") from None
+        raise UserError(f"--track needs W&B: {install('track')}") from None
     tags = [tag.strip() for tag in os.environ.get("WANDB_TAGS", "").split(",") if tag.strip()]
     try:
         run = wandb.init(

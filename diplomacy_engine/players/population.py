@@ -114,7 +114,8 @@ def population_folder(where: str | Path | None, game_map: Map) -> Path:
         return Path(where)
     folder = FOLDERS / game_map.name
     if not (folder / POPULATION).is_file():
-        name = f"name one with --population, as the repository's in {FOLDERS}"
+        where = FOLDERS if FOLDERS.is_dir() else "runs/population"  # which no wheel has
+        name = f"name one with --population, as the repository's in {where}"
         raise UserError(f"there is no base population of map {game_map.name}: {name}")
     return folder
 

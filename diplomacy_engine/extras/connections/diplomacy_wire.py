@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from ..._suggest import install
 from ...errors import UserError
 from ...records import convert, parse_json
 from .connection import Address, ConnectionLost, Refused, words_of
@@ -142,5 +143,5 @@ def _websockets() -> tuple[Callable, type[Exception]]:
         from websockets.exceptions import WebSocketException
         from websockets.sync.client import connect
     except ImportError:
-        raise UserError("this needs one more package: pip install '.[connect]'") from None
+        raise UserError(f"this needs one more package: {install('connect')}") from None
     return connect, WebSocketException

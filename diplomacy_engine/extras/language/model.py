@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from ..._suggest import install
 from ...errors import UserError
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # models come from folders, never from the network
@@ -21,7 +22,7 @@ try:
     import transformers
 except ImportError:
     raise UserError(
-        "a language model that runs here needs more packages: pip install '.[llm]'"
+        f"a language model that runs here needs more packages: {install('llm')}"
     ) from None
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
