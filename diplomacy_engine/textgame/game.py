@@ -1,6 +1,5 @@
 """One game in texts: `Game`, one row of a VectorGame, for people, tests and viewers."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -8,14 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import constants
-from .._copies import copied_object
+from .._copies import copied, copied_object
 from .._suggest import quoted
 from ..constants import (
+    BUILD,
     NONE,
+    PHASE_LETTERS,
     RUNNING,
+    WINTER_ADJUSTMENTS,
     End,
     OrderKind,
-    Phase,
     UnitKind,
     canonical_phase,
     parse_phase,
@@ -32,7 +33,7 @@ from ..press.press import MOST_ROUNDS, Press, PressRules
 from ..rules import notation
 from ..rules.map import Map, load_map
 from ..rules.phases import end_by_victory
-from ..rules.state import is_retreat
+from ..rules.state import GameState
 from ..scoring.outcomes import check_year_limit, figure_values
 from . import position as positions
 from . import saved_game as saved_games
@@ -46,15 +47,18 @@ _STAYS = (" H", " HOLD", " D", "WAIVE")  # how orders end that change nothing fo
 class _Played(NamedTuple):
     """A phase that was played, which becomes a record of `Game.history` when somebody reads it."""
 
-    before: VectorGame  # a copy
+    game_map: Map
+    before: GameState  # a copy
     orders: dict[str, list[str] | None]
     results: dict[str, int]  # result bits by unit
     notes: dict
 
     def as_saved(self) -> dict:
         # Without the last orders, which are in the phase before.
-        state = positions.state_dictionary(self.before)
-        record = {"name": positions.current_phase(self.before), "state": state}
+        games = VectorGame(self.game_map, 1, threads=1, auto_reset=False)
+        games.state = self.before
+        state = positions.state_dictionary(games)
+        record = {"name": positions.current_phase(games), "state": state}
         return record | {"orders": self.orders, "results": self.result_words()} | self.notes
 
     def result_words(self) -> dict[str, list[str]]:
@@ -220,7 +224,7 @@ class Game:
         kind, where = notation.read_place(self.map, place)
         table = self._games.table
         numbers = self._legal().get(where.province, [])
-        builds = bool(numbers) and table.kind[numbers[0]] == OrderKind.BUILD
+        builds = bool(numbers) and table.kind[numbers[0]] == BUILD
         if kind is not None and numbers and (builds or table.unit_kind[numbers[0]] != kind):
             return []  # of no unit, or of one of the other kind
         if self._talk.binds:
@@ -567,28 +571,29 @@ class Game:
         if power in self.conceded:
             return [], f"{power} has conceded and gives no more orders"
         games, table = self._games, self._games.table
-        try:
-            order = notation.read_order(self.map, text, self.unit_kinds)
-        except UserError as error:
-            return [], str(error)
-        if order.kind == OrderKind.MOVE and is_retreat(games.state.phase[0]):
-            order = order._replace(kind=OrderKind.RETREAT)  # as judges write it
-        winter = games.state.phase[0] == Phase.WINTER_ADJUSTMENTS
+        winter = games.state.phase[0] == WINTER_ADJUSTMENTS
         owed = positions.owed_adjustments(games).get(power, 0) if winter else 0
-        if order.kind == OrderKind.WAIVE:
-            numbers = [table.waive] if owed > 0 else []
-        else:
-            numbers = self._own_orders(power, order.unit.place.province)
-        numbers = notation.matching_orders(self.map, games.vocabulary, order, numbers)
-        if not numbers or (len(numbers) > 1 and order.kind != OrderKind.SUPPORT_MOVE):
-            return [], why_illegal(games, power, order, numbers)
+        numbers = [games.vocabulary.number.get(text, NONE)]
+        province: int | None = self._province_of(numbers[0])
+        if numbers[0] not in self._own_orders(power, province):  # not as we write it
+            try:
+                order = notation.read_order(self.map, text, self.unit_kinds)
+            except UserError as error:
+                return [], str(error)
+            if order.kind == OrderKind.MOVE and self._is_retreat:
+                order = order._replace(kind=OrderKind.RETREAT)  # as judges write it
+            province = order.unit and order.unit.place.province
+            if province is None:
+                numbers = [table.waive] if owed > 0 else []
+            else:
+                numbers = self._own_orders(power, province)
+            numbers = notation.matching_orders(self.map, games.vocabulary, order, numbers)
+            if not numbers or (len(numbers) > 1 and order.kind != OrderKind.SUPPORT_MOVE):
+                return [], why_illegal(games, power, order, numbers)
         valid = [other[0] for _, other in orders_before if other]
-        if order.kind != OrderKind.WAIVE and any(
-            number != table.waive and self._province_of(number) == order.unit.place.province
-            for number in valid
-        ):
-            where = self.map.provinces[order.unit.place.province]
-            return [], f"there is already an order for {where}"
+        ordered = {self._province_of(number) for number in valid if number != table.waive}
+        if province in ordered:
+            return [], f"there is already an order for {self.map.provinces[province]}"
         if winter and len(valid) >= abs(owed):
             what = "build or waive" if owed > 0 else "remove"
             return [], f"{power} has only {abs(owed)} to {what}"
@@ -611,7 +616,7 @@ class Game:
 
     def _own_orders(self, power: str, province: int) -> list[int]:
         numbers = self._legal().get(province, [])
-        if numbers and self._games.table.kind[numbers[0]] == OrderKind.BUILD:
+        if numbers and self._games.table.kind[numbers[0]] == BUILD:
             center = self._games.board.province_center[province]
             owner = self._games.state.center_owner[0, center]
         else:
@@ -623,10 +628,14 @@ class Game:
         """(V,) the kind of the unit that this phase orders in each province, or NONE."""
         return self._ordered_units()[1]
 
+    @property
+    def _is_retreat(self) -> bool:
+        return PHASE_LETTERS[self._games.state.phase[0]] == "R"
+
     def _ordered_units(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(power, kind, location), (V,) each, of the units that this phase orders."""
         state = self._games.state
-        if is_retreat(state.phase[0]):
+        if self._is_retreat:
             return state.dislodged_power[0], state.dislodged_kind[0], state.dislodged_location[0]
         return state.unit_power[0], state.unit_kind[0], state.unit_location[0]
 
@@ -658,9 +667,9 @@ class Game:
             broken = self._talk.broken(self._order_array(self.order_numbers()))
         record = self._record({power: self.orders.get(power, []) for power in self.map.powers})
         chosen = self.order_numbers()
-        if self._games.state.phase[0] == Phase.WINTER_ADJUSTMENTS:
+        if self._games.state.phase[0] == WINTER_ADJUSTMENTS:
             results = self._adjudicate_winter(chosen)
-        elif is_retreat(self._games.state.phase[0]):
+        elif self._is_retreat:
             results = self._adjudicate_retreats(chosen)
         else:
             results = self._adjudicate_movement(chosen)
@@ -691,7 +700,7 @@ class Game:
     def _record(self, orders: dict[str, list[str] | None]) -> _Played:
         """Return a record of this phase, before it is played; `results` are still to come."""
         notes = {"messages": list(self.messages)} | ({"votes": self.votes} if self.votes else {})
-        return _Played(copy.copy(self._games), orders, {}, notes)
+        return _Played(self.map, copied(self._games.state, {}), orders, {}, notes)
 
     def _close(self, played: _Played) -> dict[str, list[str]]:
         self._history = *self._history, played
@@ -777,7 +786,7 @@ class Game:
                 written = notation.as_written(self.map, unit)
                 v = unit.place.province
                 stands = units[v] if v in own else written
-                builds = notation.order_kind(self.map, text) == OrderKind.BUILD
+                builds = notation.order_kind(self.map, text) == BUILD
                 results[written if builds else stands] = constants.VOID
         for text in foreign:
             results.pop(text, None)

@@ -11,7 +11,18 @@ from msgspec import Struct
 
 from .. import constants
 from .._suggest import did_you_mean, quoted
-from ..constants import COMPLETED, NONE, End, OrderKind, Phase, UnitKind, parse_phase, phase_name
+from ..constants import (
+    COMPLETED,
+    NONE,
+    RUNNING,
+    WINTER_ADJUSTMENTS,
+    End,
+    OrderKind,
+    Phase,
+    UnitKind,
+    parse_phase,
+    phase_name,
+)  # fmt: skip
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..records import convert
@@ -27,7 +38,7 @@ STATE_KEYS = ("name", "units", "retreats", "centers", "last_orders", "last_resul
 
 def current_phase(games: VectorGame) -> str:
     """Return the name of the phase of row 0, such as `S1901M` or `COMPLETED`."""
-    if games.state.end[0] != End.RUNNING:
+    if games.state.end[0] != RUNNING:
         return COMPLETED
     return phase_name(int(games.state.year[0]), int(games.state.phase[0]))
 
@@ -35,16 +46,17 @@ def current_phase(games: VectorGame) -> str:
 def standing_units(games: VectorGame) -> dict[str, list[str]]:
     """Sorted; neutral units under their own name."""
     state, units = games.state, {name: [] for name in games.map.unit_powers}
-    for v in np.flatnonzero(state.unit_power[0] != NONE):
-        text = games.map.unit_text(state.unit_kind[0, v], state.unit_location[0, v])
-        units[games.map.unit_powers[state.unit_power[0, v]]].append(text)
+    arrays = state.unit_power, state.unit_kind, state.unit_location
+    for power, kind, location in zip(*(array[0].tolist() for array in arrays)):
+        if power != NONE:
+            units[games.map.unit_powers[power]].append(games.map.unit_text(kind, location))
     return {name: sorted(texts) for name, texts in units.items()}
 
 
 def owned_centers(games: VectorGame) -> dict[str, list[str]]:
     """Return power -> codes of the centers that it owns."""
     centers = {name: [] for name in games.map.powers}
-    for c, owner in enumerate(games.state.center_owner[0]):
+    for c, owner in enumerate(games.state.center_owner[0].tolist()):
         if owner != NONE:
             code = games.map.provinces[games.board.center_province[c]]
             centers[games.map.powers[owner]].append(code)
@@ -82,7 +94,7 @@ def legal_numbers(games: VectorGame) -> dict[int, list[int]]:
     """Return province -> numbers of the legal orders there, WAIVE left out."""
     decisions, table = games.decisions(), games.table
     order, first = decisions.order.tolist(), decisions.order_start.tolist()
-    if games.state.phase[0] != Phase.WINTER_ADJUSTMENTS:
+    if games.state.phase[0] != WINTER_ADJUSTMENTS:
         places = decisions.slot_province.tolist()
         return {v: order[i:j] for v, i, j in zip(places, first, first[1:])}
     by_province: dict[int, list[int]] = {}
