@@ -4,12 +4,21 @@
 
 Positions come from games of `dumbbot`, one power of each searched for, all games in one batch; then
 the same with one game at a time, as on the page. Everything runs on one thread.
+
+    python benchmarks/bench_search.py --map small --on-game
+
+times what a search on `Game` does, beside python-chess if that is installed, in processor time.
 """
 
 import argparse
 import os
+import random
+import re
+import statistics
 import sys
 import time
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -17,7 +26,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from diplomacy_engine import UserError, VectorGame, make_bot
+from diplomacy_engine import Game, UserError, VectorGame, make_bot
 from diplomacy_engine.games.decisions import Decisions
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.loading import load_player
@@ -53,7 +62,10 @@ def main() -> None:
     parser.add_argument("--policy", help="default: runs/reference/MAP__pure__2")
     parser.add_argument("--games", type=int, default=70)
     parser.add_argument("--kinds", nargs="+", default=["fast"])
+    parser.add_argument("--on-game", action="store_true")
     arguments = parser.parse_args()
+    if arguments.on_game:
+        return time_game(arguments.map)
     policy = arguments.policy or f"runs/reference/{arguments.map}__pure__2"
     try:
         games, seat = positions(arguments.map, arguments.games, 24)
@@ -77,6 +89,61 @@ def main() -> None:
                 f"{kind:12} {name:11} {1000 * seconds / count:8.1f} ms a decision, "
                 f"{tried / count:6.0f} leaves each, {tried / seconds:8,.0f} leaves/s in all"
             )
+
+
+def micros(action: Callable, make: Callable) -> float:
+    """Return the median processor time of an action on what `make` returns, in us."""
+    times = []
+    for _ in range(500):
+        thing = make()
+        begun = time.process_time_ns()
+        action(thing)
+        times.append((time.process_time_ns() - begun) / 1000)
+    return statistics.median(times)
+
+
+def time_game(game_map: str) -> None:
+    """Print what copies of a game in its fourth year, in a movement phase, take."""
+    games = VectorGame(game_map, 1, seed=1, threads=1, auto_reset=False)
+    while games.state.year[0] < games.board.first_year + 3:
+        games.step(orders_of(games, make_bot("random")))
+    game = Game.from_row(games, 0)
+    unit = next(iter(filter(None, game.units.values())))[0]
+
+    def listed() -> Game:
+        copy = game.copy()
+        copy.legal_orders(unit)
+        return copy
+
+    def turn(game: Game) -> None:
+        copy = game.copy()
+        for power in game.powers:
+            orders = [random.choice(copy.legal_orders(unit)) for unit in copy.units[power]]
+            copy.submit(power, orders)
+        copy.adjudicate()
+
+    turn(game)  # what is compiled once
+    print(f"{game_map}, {game.phase}: copy {micros(Game.copy, lambda: game):.0f} us")
+    print(f"first legal_orders {micros(lambda one: one.legal_orders(unit), game.copy):.0f} us")
+    print(f"first adjudicate {micros(Game.adjudicate, listed):.0f} us")
+    whole = micros(turn, lambda: game)
+    print(f"copy, random orders of all, adjudicate {whole:.0f} us")
+    page = (Path(__file__).parents[1] / "docs" / "search.md").read_text(encoding="utf-8")
+    own: dict = {}
+    exec(re.search(r"```python\n(import math\n.*?)\ngame = ", page, re.DOTALL)[1], own)
+    search = micros(lambda one: own["search"](one, one.powers[0], 20), lambda: game) / 20
+    print(f"a simulation of the tree search of docs/search.md: {search:.0f} us")
+    if find_spec("chess"):
+        import chess
+
+        def move(board: chess.Board) -> None:
+            copy = board.copy()
+            copy.push(random.choice(list(copy.legal_moves)))
+
+        chess_time = micros(move, chess.Board)
+        print(
+            f"python-chess: copy, a random move {chess_time:.0f} us: {whole / chess_time:.1f} times"
+        )
 
 
 def split(asked: Decisions, most: int) -> list[Decisions]:

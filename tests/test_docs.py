@@ -236,7 +236,7 @@ def test_every_result_word_is_explained():
 
 
 EXAMPLES = {"environments": 3, "other_libraries": 4, "other_engines": 1, "press": 3}
-EXAMPLES |= {"search": 1, "playing": 1}
+EXAMPLES |= {"search": 3, "playing": 1}
 NUMBERED = [(page, number) for page, count in EXAMPLES.items() for number in range(count)]
 
 
