@@ -171,7 +171,7 @@ def test_the_engine_alone(wheel, tmp_path):
         found = run(line)
         assert found.returncode == 2 and found.stdout == ""
         assert re.fullmatch(r"error: this needs PyTorch .*\n", found.stderr)
-        assert "pip install '.[train]'" in found.stderr
+        assert f"pip install '{PROJECT['name']}[train]'" in found.stderr
 
 
 def test_public_names_are_public_for_type_checkers():
