@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -160,6 +160,11 @@ class Distributed:
         return values
 
     def add(self, tensor: torch.Tensor) -> None:
+        # Only sums of dense tensors: gloo adds memory as it lies, whatever strides and shapes say,
+        # loses a maximum beside a NaN, spoils others' numbers in `reduce`, and raises on an average
+        # of whole numbers after it has summed.
+        if not tensor.is_contiguous():
+            raise ValueError("ranks add dense tensors only; `tensor.contiguous()` is one")
         distributed.all_reduce(tensor)
 
 
@@ -336,7 +341,15 @@ class Ranks:
         try:
             return call(value)
         except (EOFError, OSError, RuntimeError) as error:  # a connection was closed
-            raise RankLost("another rank has died") from error
+            raise RankLost(f"another rank has died{self._signal()}") from error
+
+    def _signal(self) -> str:
+        """Return which signal has killed a rank of ours, if one has."""
+        if self._children:
+            wait([child.sentinel for child in self._children], timeout=1.0)
+        numbers = [-child.exitcode for child in self._children if (child.exitcode or 0) < 0]
+        memory = ", perhaps for lack of memory" * (signal.SIGKILL in numbers)
+        return f", killed by {signal.Signals(numbers[0]).name}{memory}" if numbers else ""
 
 
 def _work(

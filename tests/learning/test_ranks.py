@@ -151,6 +151,8 @@ def test_ranks_of_torchrun_leave_their_group_once(tmp_path):
     distributed.init_process_group("gloo", init_method=store, rank=0, world_size=1)
     ranks = Ranks(Distributed())
     assert ranks.gather("all") == ["all"]
+    with pytest.raises(ValueError, match="dense tensors only"):
+        Distributed().add(torch.zeros(3, 2).T)
     ranks.close()
     ranks.close()
     assert not distributed.is_initialized()

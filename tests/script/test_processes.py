@@ -28,7 +28,8 @@ def test_a_process_that_dies_ends_the_run(tmp_path, monkeypatch, capsys):
     edits.fork_ranks(monkeypatch)
     others = training.signal_others_in_step(monkeypatch, 40, signal.SIGKILL)
     argv = ["--config", config, "--runs-folder", str(tmp_path / "runs")]
-    training.refused(argv, "another rank has died; the last checkpoint is intact", capsys=capsys)
+    reason = "killed by SIGKILL, perhaps for lack of memory; the last checkpoint is intact"
+    training.refused(argv, f"another rank has died, {reason}", capsys=capsys)
     (run,) = (tmp_path / "runs").iterdir()
     assert len(others) == 1 and 200 <= training.load(run)["global_step"] < 600
 
